@@ -1,0 +1,118 @@
+use crate::Date;
+use crate::time::{date_of_days, days_of_date};
+
+/// How long a trading day lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DayKind {
+    Full,
+    Half,
+}
+
+/// The trading days of one market: a kind per calendar day, so every look-up is one index.
+///
+/// Outside its rows the calendar does not guess silently: [`Calendar::covers`] says whether a date is known, and
+/// weekdays stand in for dates that are not.
+#[derive(Clone, Debug)]
+pub struct Calendar {
+    first: i64,
+    days: Vec<Option<DayKind>>,
+    valid_through: Date,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {problem}")]
+pub struct CalendarError {
+    pub line: usize,
+    pub problem: String,
+}
+
+impl CalendarError {
+    pub(crate) fn at(line: usize, problem: impl Into<String>) -> CalendarError {
+        CalendarError { line, problem: problem.into() }
+    }
+}
+
+/// Thirty decades of days: more is a typing error in a date.
+const DAYS_MAX: i64 = 110_000;
+
+impl Calendar {
+    /// Reads `date,kind` rows, ascending. `#` begins a comment; `# valid through: DATE` says how far the dates are
+    /// official (without it: the last row).
+    pub fn parse(text: &str) -> Result<Calendar, CalendarError> {
+        let mut first = None;
+        let mut days: Vec<Option<DayKind>> = Vec::new();
+        let mut valid_through = None;
+        for (index, line) in text.lines().enumerate() {
+            let (number, line) = (index + 1, line.trim());
+            if let Some(comment) = line.strip_prefix('#') {
+                if let Some(date) = comment.trim().strip_prefix("valid through:") {
+                    let date = date.trim();
+                    valid_through = Some(date.parse().map_err(|_| CalendarError::at(number, format!("{date:?} is not a date")))?);
+                }
+                continue;
+            }
+            if line.is_empty() || line == "date,kind" {
+                continue;
+            }
+            let (date, kind) = line.split_once(',').ok_or_else(|| CalendarError::at(number, "expected date,kind"))?;
+            let date: Date = date.parse().map_err(|_| CalendarError::at(number, format!("{date:?} is not a date")))?;
+            let kind = match kind {
+                "full" => DayKind::Full,
+                "half" => DayKind::Half,
+                _ => return Err(CalendarError::at(number, format!("{kind:?} is neither full nor half"))),
+            };
+            let at = days_of_date(date);
+            let start = *first.get_or_insert(at);
+            let offset = at - start;
+            if offset > DAYS_MAX {
+                return Err(CalendarError::at(number, "more than three centuries after the first date"));
+            }
+            match usize::try_from(offset) {
+                Ok(offset) if offset >= days.len() => {
+                    days.resize(offset, None);
+                    days.push(Some(kind));
+                }
+                _ => return Err(CalendarError::at(number, "dates must ascend, each once")),
+            }
+        }
+        let first = first.ok_or_else(|| CalendarError::at(0, "no trading day in the file"))?;
+        let last = date_of_days(first + days.len() as i64 - 1);
+        Ok(Calendar { first, days, valid_through: valid_through.unwrap_or(last) })
+    }
+
+    /// The last date whose row, or lack of one, is official.
+    pub fn valid_through(&self) -> Date {
+        self.valid_through
+    }
+
+    pub fn first(&self) -> Date {
+        date_of_days(self.first)
+    }
+
+    pub fn covers(&self, date: Date) -> bool {
+        date <= self.valid_through && days_of_date(date) >= self.first
+    }
+
+    /// What kind of trading day a date is, or `None` when the market is closed. Dates the calendar does not cover
+    /// count as full days on weekdays.
+    pub fn kind(&self, date: Date) -> Option<DayKind> {
+        if !self.covers(date) {
+            let weekday = date.weekday().to_monday_zero_offset() < 5;
+            return weekday.then_some(DayKind::Full);
+        }
+        let offset = usize::try_from(days_of_date(date) - self.first).ok()?;
+        self.days.get(offset).copied().flatten()
+    }
+
+    /// The last trading day on or before a date. Every market opens at least once in three weeks.
+    pub fn on_or_before(&self, date: Date) -> Option<Date> {
+        std::iter::successors(Some(date), |d| d.yesterday().ok()).take(22).find(|d| self.kind(*d).is_some())
+    }
+
+    /// All trading days of an inclusive range, ascending.
+    pub fn days(&self, from: Date, through: Date) -> impl Iterator<Item = (Date, DayKind)> + '_ {
+        std::iter::successors(Some(from), |d| d.tomorrow().ok())
+            .take_while(move |d| *d <= through)
+            .filter_map(|d| self.kind(d).map(|kind| (d, kind)))
+    }
+}

@@ -1,0 +1,131 @@
+use std::fmt;
+
+/// Prices and turnovers are kept with this many decimals, exactly. No source in the specification needs more.
+pub const DECIMALS_MAX: u32 = 6;
+/// One currency unit in the integers of [`Price`] and [`Turnover`].
+pub const PRICE_UNIT: i64 = 10i64.pow(DECIMALS_MAX);
+
+/// A price in millionths of the trading currency. Exact: binary floating point never meets a price.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Price(pub i64);
+
+/// An amount in millionths of the trading currency; wide, because a bar may turn over 18 digits before the point.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Turnover(pub i128);
+
+impl Turnover {
+    /// The largest turnover stored: 18 digits before the point, six behind it.
+    pub const MAX: Turnover = Turnover(10i128.pow(24) - 1);
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DecimalError {
+    #[error("not a number")]
+    Form,
+    #[error("too large")]
+    Range,
+    #[error("more than {DECIMALS_MAX} decimals")]
+    Decimals,
+}
+
+impl Price {
+    pub fn parse(text: &str) -> Result<Price, DecimalError> {
+        let (value, exact) = parse_scaled(text.as_bytes(), DECIMALS_MAX)?;
+        if !exact {
+            return Err(DecimalError::Decimals);
+        }
+        i64::try_from(value).map(Price).map_err(|_| DecimalError::Range)
+    }
+
+    /// Text with exactly `decimals` decimals, rounded half away from zero: the one place where a price is rounded.
+    pub fn text(self, decimals: u32) -> Fixed {
+        Fixed { value: i128::from(self.0), decimals }
+    }
+}
+
+impl Turnover {
+    pub fn parse(text: &str) -> Result<Turnover, DecimalError> {
+        let (value, exact) = parse_scaled(text.as_bytes(), DECIMALS_MAX)?;
+        if exact { Ok(Turnover(value)) } else { Err(DecimalError::Decimals) }
+    }
+
+    /// Turnover is written with three decimals in every market.
+    pub fn text(self) -> Fixed {
+        Fixed { value: self.0, decimals: 3 }
+    }
+}
+
+/// A decimal ready to be printed; see [`Price::text`].
+#[derive(Clone, Copy, Debug)]
+pub struct Fixed {
+    value: i128,
+    decimals: u32,
+}
+
+impl fmt::Display for Fixed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let decimals = self.decimals.min(DECIMALS_MAX);
+        let step = 10i128.pow(DECIMALS_MAX - decimals);
+        let rounded = (self.value.abs() + step / 2) / step;
+        let unit = 10i128.pow(decimals);
+        let sign = if self.value < 0 && rounded != 0 { "-" } else { "" };
+        let text = match decimals {
+            0 => format!("{sign}{rounded}"),
+            n => format!("{sign}{}.{:0width$}", rounded / unit, rounded % unit, width = n as usize),
+        };
+        f.pad(&text)
+    }
+}
+
+/// Reads a plain or exponent decimal into an integer of `10^-scale` units, and says whether that was exact;
+/// digits beyond the scale are rounded half away from zero. No binary floating point on the way.
+pub fn parse_scaled(text: &[u8], scale: u32) -> Result<(i128, bool), DecimalError> {
+    let (negative, rest) = match text {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        _ => (false, text),
+    };
+    let mut value: i128 = 0;
+    let mut exponent: i32 = 0;
+    let (mut seen_digit, mut seen_point) = (false, false);
+    let mut bytes = rest.iter();
+    for byte in bytes.by_ref() {
+        match byte {
+            b'0'..=b'9' => {
+                seen_digit = true;
+                // 36 digits fit an i128 with room to spare; longer runs of digits are nobody's price.
+                if value >= 10i128.pow(36) {
+                    return Err(DecimalError::Range);
+                }
+                value = value * 10 + i128::from(byte - b'0');
+                exponent -= i32::from(seen_point);
+            }
+            b'.' if !seen_point => seen_point = true,
+            b'e' | b'E' if seen_digit => {
+                let power = std::str::from_utf8(bytes.as_slice()).map_err(|_| DecimalError::Form)?;
+                let power: i32 = power.parse().map_err(|_| DecimalError::Form)?;
+                if power.abs() > 60 {
+                    return Err(DecimalError::Range);
+                }
+                exponent += power;
+                bytes = [].iter();
+                break;
+            }
+            _ => return Err(DecimalError::Form),
+        }
+    }
+    if !seen_digit || bytes.next().is_some() {
+        return Err(DecimalError::Form);
+    }
+    let shift = exponent + scale as i32;
+    let (value, exact) = if shift >= 0 {
+        let factor = 10i128.checked_pow(shift as u32).ok_or(DecimalError::Range)?;
+        (value.checked_mul(factor).ok_or(DecimalError::Range)?, true)
+    } else {
+        match 10i128.checked_pow(shift.unsigned_abs()) {
+            Some(step) => ((value + step / 2) / step, value % step == 0),
+            None => (0, value == 0),
+        }
+    };
+    Ok((if negative { -value } else { value }, exact))
+}

@@ -1,0 +1,32 @@
+//! What a market is: symbols, sessions, calendars, candles, periods, adjustment.
+//!
+//! Everything here is a value or a pure function. The crate reads no file and no clock: calendars come in as text
+//! (three are compiled in), and every rule that depends on the present takes `now`. So each rule of the
+//! specification can be tested with a literal; `tests/rules_*.rs` are those tables.
+//!
+//! Start with [`Candle`] and [`Period`], then [`Venue`] (one market's zone, calendar and session table), then
+//! [`fold`](mod@fold) (source candles to longer ones) and [`adjust`](mod@adjust) (forward adjustment).
+
+pub mod adjust;
+mod calendar;
+mod candle;
+mod decimal;
+pub mod fold;
+mod period;
+mod session;
+mod symbol;
+mod time;
+mod venue;
+
+pub use adjust::{Action, Adjuster, IgnoredAction};
+pub use calendar::{Calendar, CalendarError, DayKind};
+pub use candle::{Candle, Candles, Flaw};
+pub use decimal::{DECIMALS_MAX, DecimalError, PRICE_UNIT, Price, Turnover, parse_scaled};
+pub use period::{Grain, Minutes, ParsePeriodError, Period, Span};
+pub use session::{Segment, Session, SessionTable};
+pub use symbol::{Market, ParseSymbolError, Region, Symbol};
+pub use time::{ParseTimeError, Timestamp, Zone, parse_date, parse_time_of_day};
+pub use venue::{Day, Floors, Slot, Venue, Venues};
+
+/// A calendar date in some market's zone. jiff's type is exactly right, so it is used as it is.
+pub use jiff::civil::Date;

@@ -1,0 +1,191 @@
+use std::fmt;
+use std::str::FromStr;
+
+use jiff::ToSpan;
+
+use crate::Date;
+
+/// How long a candle lasts: clock periods tile a session, calendar periods tile trading days.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Period {
+    Clock(Minutes),
+    Calendar(Span),
+}
+
+/// One of the thirteen minute lengths that are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Minutes(u16);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Span {
+    Day,
+    Week,
+    Month,
+    Quarter,
+    Year,
+}
+
+/// What is stored. One-minute and daily candles are data; the others are rolled up from one-minute candles on
+/// import, because a thousand four-hour candles are 195,000 minutes and no decoder is that quick.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Grain {
+    Minute,
+    Minute5,
+    Minute15,
+    Minute60,
+    Day,
+}
+
+impl Minutes {
+    const SERVED: [u16; 13] = [1, 2, 3, 5, 10, 15, 20, 30, 45, 60, 120, 180, 240];
+    pub const ONE: Minutes = Minutes(1);
+
+    pub fn new(minutes: u16) -> Option<Minutes> {
+        Minutes::SERVED.contains(&minutes).then_some(Minutes(minutes))
+    }
+
+    pub fn get(self) -> u16 {
+        self.0
+    }
+}
+
+impl Span {
+    /// The first calendar day of the span that holds `day`.
+    pub fn floor(self, day: Date) -> Date {
+        match self {
+            Span::Day => day,
+            // Stepping back to Monday; a calendar year paired with an ISO week number names the wrong week around
+            // New Year.
+            Span::Week => {
+                let back = i64::from(day.weekday().to_monday_zero_offset());
+                day.checked_sub(back.days()).unwrap_or(Date::MIN)
+            }
+            Span::Month => day.first_of_month(),
+            Span::Quarter => Date::new(day.year(), (day.month() - 1) / 3 * 3 + 1, 1).unwrap_or(day),
+            Span::Year => day.first_of_year(),
+        }
+    }
+
+    /// An upper bound on the trading days in a span: how many daily candles a candle of this span can need.
+    pub fn days_max(self) -> usize {
+        match self {
+            Span::Day => 1,
+            Span::Week => 7,
+            Span::Month => 31,
+            Span::Quarter => 92,
+            Span::Year => 366,
+        }
+    }
+}
+
+impl Grain {
+    pub const ALL: [Grain; 5] = [Grain::Minute, Grain::Minute5, Grain::Minute15, Grain::Minute60, Grain::Day];
+    /// The grains that are made from one-minute candles.
+    pub const ROLLED_UP: [Grain; 3] = [Grain::Minute5, Grain::Minute15, Grain::Minute60];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Grain::Minute => "1m",
+            Grain::Minute5 => "5m",
+            Grain::Minute15 => "15m",
+            Grain::Minute60 => "60m",
+            Grain::Day => "1d",
+        }
+    }
+
+    pub fn period(self) -> Period {
+        match self {
+            Grain::Minute => Period::Clock(Minutes(1)),
+            Grain::Minute5 => Period::Clock(Minutes(5)),
+            Grain::Minute15 => Period::Clock(Minutes(15)),
+            Grain::Minute60 => Period::Clock(Minutes(60)),
+            Grain::Day => Period::Calendar(Span::Day),
+        }
+    }
+}
+
+impl Period {
+    pub const DAY: Period = Period::Calendar(Span::Day);
+    pub const MINUTE: Period = Period::Clock(Minutes::ONE);
+
+    /// All eighteen, shortest first.
+    pub fn all() -> impl Iterator<Item = Period> {
+        let clocks = Minutes::SERVED.into_iter().map(|n| Period::Clock(Minutes(n)));
+        let spans = [Span::Day, Span::Week, Span::Month, Span::Quarter, Span::Year];
+        clocks.chain(spans.into_iter().map(Period::Calendar))
+    }
+
+    pub fn is_clock(self) -> bool {
+        matches!(self, Period::Clock(_))
+    }
+
+    /// The coarsest stored grain this period can be folded from. Buckets of 60 minutes start where buckets of 5 do,
+    /// counted from the same segment start, so folding in two steps equals folding in one.
+    pub fn source(self) -> Grain {
+        match self {
+            Period::Clock(Minutes(n)) if n % 60 == 0 => Grain::Minute60,
+            Period::Clock(Minutes(n)) if n % 15 == 0 => Grain::Minute15,
+            Period::Clock(Minutes(n)) if n % 5 == 0 => Grain::Minute5,
+            Period::Clock(_) => Grain::Minute,
+            Period::Calendar(_) => Grain::Day,
+        }
+    }
+
+    /// How many source candles one candle of this period can be made of, at most.
+    pub fn sources_max(self) -> usize {
+        match (self, self.source().period()) {
+            (Period::Clock(Minutes(n)), Period::Clock(Minutes(source))) => {
+                // One more than the quotient: the closing minute may share the last bucket.
+                if n == source { 1 } else { usize::from(n / source) + 1 }
+            }
+            (Period::Calendar(span), _) => span.days_max(),
+            (Period::Clock(_), Period::Calendar(_)) => 1,
+        }
+    }
+}
+
+impl fmt::Display for Period {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self {
+            Period::Clock(Minutes(n)) => format!("{n}m"),
+            Period::Calendar(Span::Day) => "day".to_owned(),
+            Period::Calendar(Span::Week) => "week".to_owned(),
+            Period::Calendar(Span::Month) => "month".to_owned(),
+            Period::Calendar(Span::Quarter) => "quarter".to_owned(),
+            Period::Calendar(Span::Year) => "year".to_owned(),
+        };
+        f.pad(&text)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a period: 1m 2m 3m 5m 10m 15m 20m 30m 45m 60m 120m 180m 240m (or 1h 2h 3h 4h), day, week, month, quarter, year")]
+pub struct ParsePeriodError(String);
+
+impl FromStr for Period {
+    type Err = ParsePeriodError;
+
+    fn from_str(text: &str) -> Result<Period, ParsePeriodError> {
+        let wrong = || ParsePeriodError(text.chars().take(20).collect());
+        let lower = text.to_ascii_lowercase();
+        let span = match lower.as_str() {
+            "day" | "1d" | "d" | "daily" => Some(Span::Day),
+            "week" | "1w" | "w" | "weekly" => Some(Span::Week),
+            "month" | "1mo" | "mo" | "monthly" => Some(Span::Month),
+            "quarter" | "1q" | "q" | "quarterly" => Some(Span::Quarter),
+            "year" | "1y" | "y" | "yearly" => Some(Span::Year),
+            _ => None,
+        };
+        if let Some(span) = span {
+            return Ok(Period::Calendar(span));
+        }
+        let digits = lower.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let number: u16 = digits.parse().map_err(|_| wrong())?;
+        let minutes = match lower.strip_prefix(digits).unwrap_or("") {
+            "m" | "min" | "minute" | "minutes" => Some(number),
+            "h" | "hour" | "hours" => number.checked_mul(60),
+            _ => None,
+        };
+        minutes.and_then(Minutes::new).map(Period::Clock).ok_or_else(wrong)
+    }
+}

@@ -1,0 +1,200 @@
+use std::fmt;
+use std::str::FromStr;
+
+/// The longest ticker accepted. The longest real ones are US option codes (root 6, date 6, side 1, strike 8).
+const TICKER_MAX: usize = 24;
+
+/// Where a security is listed: what follows the last dot of its symbol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Region {
+    Hk,
+    Us,
+    Sh,
+    Sz,
+}
+
+/// A set of trading rules: zone, calendar, sessions, floors. Shanghai and Shenzhen share one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Market {
+    Hk,
+    Us,
+    Cn,
+}
+
+impl Region {
+    pub const ALL: [Region; 4] = [Region::Hk, Region::Us, Region::Sh, Region::Sz];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Region::Hk => "HK",
+            Region::Us => "US",
+            Region::Sh => "SH",
+            Region::Sz => "SZ",
+        }
+    }
+
+    pub fn market(self) -> Market {
+        match self {
+            Region::Hk => Market::Hk,
+            Region::Us => Market::Us,
+            Region::Sh | Region::Sz => Market::Cn,
+        }
+    }
+
+    /// Case does not matter: `us` is `US`.
+    pub fn parse(text: &str) -> Option<Region> {
+        Region::ALL.into_iter().find(|r| r.as_str().eq_ignore_ascii_case(text))
+    }
+}
+
+impl Market {
+    pub const ALL: [Market; 3] = [Market::Hk, Market::Us, Market::Cn];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Market::Hk => "HK",
+            Market::Us => "US",
+            Market::Cn => "CN",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Market> {
+        Market::ALL.into_iter().find(|m| m.as_str().eq_ignore_ascii_case(text))
+    }
+
+    /// The currency a listing trades in unless its security record says otherwise.
+    pub fn currency(self) -> &'static str {
+        match self {
+            Market::Hk => "HKD",
+            Market::Us => "USD",
+            Market::Cn => "CNY",
+        }
+    }
+}
+
+impl fmt::Display for Market {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Display for Region {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A security code in its one canonical spelling: upper case, Hong Kong numbers without leading zeros.
+/// `00700.hk` and `700.HK` are the same value, so nobody downstream compares spellings.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Symbol {
+    text: Box<str>,
+    region: Region,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParseSymbolError {
+    #[error("{0:?} is not a symbol: write ticker.region, like 700.HK, AAPL.US or 600519.SH")]
+    Form(String),
+    #[error("{0:?} has an unknown region: HK, US, SH and SZ are served")]
+    Region(String),
+    #[error("{0:?} is not a ticker of {1}")]
+    Ticker(String, Region),
+}
+
+impl Symbol {
+    pub fn new(ticker: &str, region: Region) -> Result<Symbol, ParseSymbolError> {
+        let wrong = || ParseSymbolError::Ticker(printable(ticker), region);
+        let upper = ticker.to_ascii_uppercase();
+        let digits = !upper.is_empty() && upper.bytes().all(|b| b.is_ascii_digit());
+        let canonical = match region {
+            Region::Hk if digits => {
+                let stripped = upper.trim_start_matches('0');
+                // Exchange codes have at most five digits; anything longer is a typing error, not a security.
+                if stripped.is_empty() || stripped.len() > 5 {
+                    return Err(wrong());
+                }
+                stripped
+            }
+            Region::Hk => upper.as_str(),
+            Region::Sh | Region::Sz => {
+                if !digits || upper.len() != 6 {
+                    return Err(wrong());
+                }
+                upper.as_str()
+            }
+            Region::Us => upper.as_str(),
+        };
+        // A leading dot marks a US index; otherwise dots and hyphens only separate share classes.
+        let body = match (region, canonical.strip_prefix('.')) {
+            (Region::Us, Some(rest)) => rest,
+            _ => canonical,
+        };
+        let parts_ok = body.split(['.', '-']).all(|p| !p.is_empty() && p.bytes().all(|b| b.is_ascii_alphanumeric()));
+        if !parts_ok || canonical.len() > TICKER_MAX {
+            return Err(wrong());
+        }
+        Ok(Symbol { text: format!("{canonical}.{region}").into_boxed_str(), region })
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    pub fn ticker(&self) -> &str {
+        // The region is always the last three bytes, dot included.
+        self.text.rsplit_once('.').map_or("", |(ticker, _)| ticker)
+    }
+
+    pub fn region(&self) -> Region {
+        self.region
+    }
+
+    pub fn market(&self) -> Market {
+        self.region.market()
+    }
+
+    /// Whether this is a US option code: root, six digits that are a date, `C` or `P`, one to eight digits of strike.
+    /// The length alone is no criterion.
+    pub fn is_us_option(&self) -> bool {
+        if self.region != Region::Us || self.text.starts_with('.') {
+            return false;
+        }
+        let head = self.ticker().trim_end_matches(|c: char| c.is_ascii_digit());
+        let strike = self.ticker().len() - head.len();
+        let Some(dated) = head.strip_suffix(['C', 'P']) else { return false };
+        let Some((root, yymmdd)) = dated.len().checked_sub(6).and_then(|at| dated.split_at_checked(at)) else {
+            return false;
+        };
+        (1..=8).contains(&strike)
+            && !root.is_empty()
+            && yymmdd.bytes().all(|b| b.is_ascii_digit())
+            && crate::parse_date(&format!("20{yymmdd}")).is_ok()
+    }
+}
+
+impl FromStr for Symbol {
+    type Err = ParseSymbolError;
+
+    fn from_str(text: &str) -> Result<Symbol, ParseSymbolError> {
+        let Some((ticker, region)) = text.rsplit_once('.') else {
+            return Err(ParseSymbolError::Form(printable(text)));
+        };
+        if ticker.is_empty() {
+            return Err(ParseSymbolError::Form(printable(text)));
+        }
+        let region = Region::parse(region).ok_or_else(|| ParseSymbolError::Region(printable(text)))?;
+        Symbol::new(ticker, region)
+    }
+}
+
+impl fmt::Display for Symbol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.text)
+    }
+}
+
+/// The caller's words, cut short; `{:?}` at the place of use escapes whatever a terminal could misread.
+fn printable(text: &str) -> String {
+    text.chars().take(40).collect()
+}

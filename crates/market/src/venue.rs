@@ -1,0 +1,211 @@
+use crate::calendar::CalendarError;
+use crate::{Calendar, Date, DayKind, Market, Minutes, Segment, SessionTable, Timestamp, Zone};
+
+/// One market's rules in one place: zone, calendar, session tables and how far back its history is served.
+#[derive(Clone, Debug)]
+pub struct Venue {
+    market: Market,
+    zone: Zone,
+    calendar: Calendar,
+    sessions: SessionTable,
+    floors: Floors,
+}
+
+/// The first trading day that is served. Data before it may be stored; it never leaves, and adjusts nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Floors {
+    pub day: Date,
+    pub minute: Date,
+}
+
+/// The venues of all markets.
+#[derive(Clone, Debug)]
+pub struct Venues {
+    hk: Venue,
+    us: Venue,
+    cn: Venue,
+}
+
+/// One trading day: where its midnight is, and its segments.
+#[derive(Clone, Copy, Debug)]
+pub struct Day<'a> {
+    pub date: Date,
+    pub kind: DayKind,
+    midnight: i64,
+    pub segments: &'a [Segment],
+}
+
+/// The place of an instant in the trading hours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    pub day: Date,
+    pub segment: Segment,
+    midnight: i64,
+}
+
+const HK_DAYS: &str = include_str!("../calendars/hk.csv");
+const US_DAYS: &str = include_str!("../calendars/us.csv");
+const CN_DAYS: &str = include_str!("../calendars/cn.csv");
+const SESSIONS: &str = include_str!("../calendars/sessions.csv");
+
+impl Floors {
+    /// The ranges of the specification.
+    pub fn of(market: Market) -> Floors {
+        use jiff::civil::date;
+        match market {
+            Market::Hk => Floors { day: date(2004, 6, 1), minute: date(2022, 9, 28) },
+            Market::Us => Floors { day: date(2010, 6, 1), minute: date(2023, 12, 4) },
+            Market::Cn => Floors { day: date(1999, 11, 1), minute: date(2022, 8, 25) },
+        }
+    }
+}
+
+impl Venue {
+    pub fn new(market: Market, calendar: Calendar, sessions: SessionTable) -> Venue {
+        Venue { market, zone: Zone::of(market), calendar, sessions, floors: Floors::of(market) }
+    }
+
+    /// The compiled-in rules of one market.
+    pub fn built_in(market: Market) -> Result<Venue, CalendarError> {
+        let days = Venue::built_in_calendar(market);
+        Ok(Venue::new(market, Calendar::parse(days)?, SessionTable::parse(SESSIONS, market)?))
+    }
+
+    /// The text of the compiled-in calendar, for an operator to start from.
+    pub fn built_in_calendar(market: Market) -> &'static str {
+        match market {
+            Market::Hk => HK_DAYS,
+            Market::Us => US_DAYS,
+            Market::Cn => CN_DAYS,
+        }
+    }
+
+    /// The text of the compiled-in session tables.
+    pub fn built_in_sessions() -> &'static str {
+        SESSIONS
+    }
+
+    pub fn with_floors(mut self, floors: Floors) -> Venue {
+        self.floors = floors;
+        self
+    }
+
+    pub fn market(&self) -> Market {
+        self.market
+    }
+
+    pub fn zone(&self) -> &Zone {
+        &self.zone
+    }
+
+    pub fn calendar(&self) -> &Calendar {
+        &self.calendar
+    }
+
+    pub fn floors(&self) -> Floors {
+        self.floors
+    }
+
+    /// The trading day of a date, or `None` when the market is closed.
+    pub fn day(&self, date: Date) -> Option<Day<'_>> {
+        let kind = self.calendar.kind(date)?;
+        // Clock changes fall on Sundays before dawn. Noon therefore has the offset of every minute of the trading
+        // day, the eve's overnight hours included, and midnight reckoned from noon is a safe origin.
+        const NOON: i64 = 43_200;
+        let midnight = self.zone.instant(date, NOON).0 - NOON;
+        Some(Day { date, kind, midnight, segments: self.sessions.segments(date, kind) })
+    }
+
+    /// Where a minute stands in the trading hours; `None` for minutes that can stamp no candle.
+    pub fn slot(&self, at: Timestamp) -> Option<Slot> {
+        let date = self.zone.date(at);
+        let today = self.day(date).and_then(|day| day.slot(at));
+        // An evening belongs to tomorrow's trading day where the market trades overnight.
+        today.or_else(|| self.day(date.tomorrow().ok()?)?.slot(at))
+    }
+
+    /// The trading day an instant belongs to, whether or not anything trades at that very minute: the local date, or
+    /// the next one in the evening hours of a market with overnight sessions.
+    pub fn trading_day(&self, at: Timestamp) -> Option<Date> {
+        let (date, seconds) = self.zone.local(at);
+        let next = date.tomorrow().ok()?;
+        let night = self.sessions.night_start(next, DayKind::Full);
+        let date = if night.is_some_and(|start| seconds >= i64::from(start) * 60) { next } else { date };
+        self.calendar.kind(date).map(|_| date)
+    }
+
+    /// The latest trading day as queries see it: today counts from the time the service rolls its quotes.
+    pub fn latest_trading_day(&self, now: Timestamp) -> Option<Date> {
+        let (date, seconds) = self.zone.local(now);
+        let roll = match self.market {
+            Market::Hk => 8 * 60 + 50,
+            Market::Cn => 9 * 60,
+            Market::Us => 9 * 60 + 20,
+        };
+        let today = if seconds >= roll * 60 { date } else { date.yesterday().ok()? };
+        self.calendar.on_or_before(today)
+    }
+}
+
+impl Venues {
+    pub fn new(hk: Venue, us: Venue, cn: Venue) -> Venues {
+        Venues { hk, us, cn }
+    }
+
+    pub fn built_in() -> Result<Venues, CalendarError> {
+        let of = Venue::built_in;
+        Ok(Venues { hk: of(Market::Hk)?, us: of(Market::Us)?, cn: of(Market::Cn)? })
+    }
+
+    pub fn of(&self, market: Market) -> &Venue {
+        match market {
+            Market::Hk => &self.hk,
+            Market::Us => &self.us,
+            Market::Cn => &self.cn,
+        }
+    }
+}
+
+impl Day<'_> {
+    fn slot(&self, at: Timestamp) -> Option<Slot> {
+        let minute = i32::try_from((at.0 - self.midnight).div_euclid(60)).ok()?;
+        let segment = self.segments.iter().find(|s| s.start <= minute && minute <= s.last_minute())?;
+        Some(Slot { day: self.date, segment: *segment, midnight: self.midnight })
+    }
+
+    /// Every minute that may stamp a candle of this day, ascending, with its slot.
+    pub fn minutes(&self) -> impl Iterator<Item = (Timestamp, Slot)> + '_ {
+        let Day { date, midnight, .. } = *self;
+        self.segments.iter().flat_map(move |segment| {
+            let slot = Slot { day: date, segment: *segment, midnight };
+            (segment.start..=segment.last_minute()).map(move |minute| (Timestamp(midnight + i64::from(minute) * 60), slot))
+        })
+    }
+}
+
+impl Slot {
+    /// Whether another stamp lies in the same segment: consecutive candles mostly do, and need no new look-up.
+    pub fn holds(&self, at: Timestamp) -> bool {
+        self.first() <= at.0 && at.0 <= self.midnight + i64::from(self.segment.last_minute()) * 60 + 59
+    }
+
+    fn first(&self) -> i64 {
+        self.midnight + i64::from(self.segment.start) * 60
+    }
+
+    /// The bucket of `minutes` that holds a stamp of this segment: its own stamp, and the first second after it.
+    /// Counted from the segment's start, so the afternoon, each session kind and midnight begin a fresh bucket.
+    pub fn bucket(&self, minutes: Minutes, at: Timestamp) -> (Timestamp, Timestamp) {
+        let length = i64::from(minutes.get()) * 60;
+        let start = self.first();
+        let stamp = start + (at.0 - start).div_euclid(length) * length;
+        let end = self.midnight + i64::from(self.segment.end) * 60;
+        // A short last bucket reaches to the segment's end, and over the closing minute where there is one.
+        let limit = if stamp + length <= end {
+            stamp + length
+        } else {
+            self.midnight + i64::from(self.segment.last_minute()) * 60 + 60
+        };
+        (Timestamp(stamp), Timestamp(limit))
+    }
+}
