@@ -1,1 +1,62 @@
-//! block
+//! Candles to compressed bytes and back: the durable format.
+//!
+//! A block is up to [`ROWS_MAX`] candles of one series in ascending time, as one self-contained, checksummed piece
+//! of bytes. Inside, each column is one compressed chunk cut into pages, so that a window of rows costs the pages it
+//! touches and not the whole block. The crate knows nothing of symbols, periods, databases or files, and reads
+//! no clock. What it is given comes back exactly or as an error.
+//!
+//! Start with [`encode`] and [`Block`]; `docs/block-format.md` is the format, byte by byte. Inside, `residual` turns
+//! candles into small numbers and back, `column` hands those to the codec, `layout` is the bytes around them.
+
+mod column;
+mod encode;
+mod layout;
+mod read;
+mod residual;
+
+pub use encode::encode;
+#[doc(hidden)]
+pub use encode::{Tuning, encode_tuned};
+pub use read::Block;
+
+/// The most candles in one block. Two bytes hold any row number, and a decoded block stays below a megabyte.
+pub const ROWS_MAX: usize = 8192;
+
+/// Rows in a page, the least that is decoded at once. Measured (`examples/measure.rs`): smaller pages cost bytes,
+/// larger ones decode rows nobody asked for.
+pub const PAGE_ROWS: usize = 512;
+
+/// The most rows in a page that a reader accepts; pages are decoded on the stack.
+pub const PAGE_ROWS_MAX: usize = 1024;
+
+const _: () =
+    assert!(PAGE_ROWS <= PAGE_ROWS_MAX && PAGE_ROWS_MAX <= ROWS_MAX && ROWS_MAX <= u16::MAX as usize);
+
+/// Why candles could not become a block, or bytes could not become candles.
+#[derive(Debug, thiserror::Error)]
+pub enum BlockError {
+    #[error("encode a block of {0} rows: a block has 1 to {ROWS_MAX}")]
+    Rows(usize),
+    #[error("encode rows {start}..{end} of {len} candles")]
+    NoSuchRows { start: usize, end: usize, len: usize },
+    #[error("encode a block: the columns differ in length")]
+    Ragged,
+    #[error("encode a block: the time of row {0} is not after the one before it")]
+    Order(usize),
+    #[error("read rows {start}..{end} of a block of {rows}")]
+    OutOfRange { start: usize, end: usize, rows: usize },
+    #[error("read a block: not a block")]
+    Magic,
+    #[error("read a block: version {0} is not known")]
+    Version(u8),
+    #[error("read a block: codec {0} is not known")]
+    Codec(u8),
+    #[error("read a block: {found} bytes where {expected} belong")]
+    Length { expected: usize, found: usize },
+    #[error("read a block: the checksum does not match")]
+    Checksum,
+    #[error("read a block: {0}")]
+    Malformed(&'static str),
+    #[error("compress or decompress a column")]
+    Column(#[from] pco::errors::PcoError),
+}

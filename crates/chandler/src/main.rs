@@ -1,1 +1,92 @@
-fn main() {}
+//! The one executable. This file knows the commands; each lives in a file of its own under `command/`.
+
+mod chart;
+mod clock;
+mod command;
+mod demo;
+mod failure;
+mod output;
+mod surroundings;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use failure::Failure;
+use surroundings::Surroundings;
+
+/// Candles at home: import price history, keep it small, ask it anything.
+///
+/// Chandler is an independent implementation of a securities history service. It is not affiliated with any broker
+/// or data vendor.
+#[derive(Debug, Parser)]
+#[command(name = "chandler", version, max_term_width = 110)]
+struct Arguments {
+    #[command(flatten)]
+    surroundings: surroundings::Flags,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Read candles, securities and corporate actions from CSV and Parquet files into the store
+    Import(command::import::Arguments),
+    /// Ask for candles: by count, by range, any period, adjusted or not
+    Kline(command::kline::Arguments),
+    /// Write whole series or ranges to CSV, Parquet or Arrow files
+    Export(command::export::Arguments),
+    /// Compare what is stored with what the calendar expects, and list the gaps
+    Coverage(command::coverage::Arguments),
+    /// Verify every checksum and every index entry of the store
+    Check(command::check::Arguments),
+    /// Show what is stored of a symbol: series, blocks, bytes, sources
+    Inspect(command::inspect::Arguments),
+    /// List the import ledger
+    Imports(command::imports::Arguments),
+    /// List the rows that imports refused, with file, line and reason
+    Quarantine(command::quarantine::Arguments),
+    /// Make the demo market and show it
+    Demo(command::demo::Arguments),
+    /// Show the trading calendars in use, or write them out for editing
+    Calendar(command::calendar::Arguments),
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let result = Surroundings::of(arguments.surroundings).and_then(|surroundings| run(arguments.command, &surroundings));
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Data(error)) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(failure) => {
+            let text = failure.to_string();
+            if !text.is_empty() {
+                eprintln!("chandler: {text}");
+            }
+            failure.exit_code()
+        }
+    }
+}
+
+fn run(command: Command, surroundings: &Surroundings) -> Result<(), Failure> {
+    match command {
+        Command::Import(arguments) => command::import::run(&arguments, surroundings),
+        Command::Kline(arguments) => command::kline::run(&arguments, surroundings),
+        Command::Export(arguments) => command::export::run(&arguments, surroundings),
+        Command::Coverage(arguments) => command::coverage::run(&arguments, surroundings),
+        Command::Check(arguments) => command::check::run(&arguments, surroundings),
+        Command::Inspect(arguments) => command::inspect::run(&arguments, surroundings),
+        Command::Imports(arguments) => command::imports::run(&arguments, surroundings),
+        Command::Quarantine(arguments) => command::quarantine::run(&arguments, surroundings),
+        Command::Demo(arguments) => command::demo::run(&arguments, surroundings),
+        Command::Calendar(arguments) => command::calendar::run(&arguments, surroundings),
+    }
+}
+
+/// `chandler export … | head` ends quietly: the reader has seen enough.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.downcast_ref::<std::io::Error>().is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
+    })
+}

@@ -1,1 +1,47 @@
-//! files
+//! Foreign tables to rows and back: CSV (plain, gzip, zstd) and Parquet in; CSV, Parquet and Arrow IPC out.
+//!
+//! A table is recognised by its header: candles of a dozen vendors, securities, or corporate actions. Rows come out
+//! with exact integers and instants; what cannot be read is handed back with its line and a reason, and the rest goes
+//! on. The crate knows nothing of stores, blocks or trading hours: whether a price range, a session or a duplicate
+//! is acceptable is the caller's question. It opens the files it is told to open and reads no clock.
+//!
+//! Start with [`open`] and [`CandleReader`]; `header.rs` says which column means what, `clock.rs` how a time column
+//! becomes an instant, `sample.rs` how minutes are told from days. [`CandleSink`] is the way out.
+
+mod clock;
+mod column_text;
+mod columns;
+mod error;
+mod header;
+mod number;
+mod options;
+mod reader;
+mod records;
+mod sample;
+mod sink;
+mod source;
+mod spelling;
+mod text;
+mod text_header;
+mod time;
+
+pub use error::{FileError, Problem};
+pub use header::Vendor;
+pub use options::{Field, ParseOptionError, Ratio, ReadOptions, Scale, Stamp};
+pub use reader::{CandleBatch, CandleReader, CandleRow, Position, Rejected, Table, open};
+pub use records::{ActionRow, Records, SecurityRow};
+pub use sink::{CandleSink, Format};
+
+/// The longest line of a text table. Real rows have a few hundred bytes; without a limit a file of one endless line
+/// would be read into memory whole.
+pub const LINE_MAX: usize = 64 * 1024;
+/// The most columns a table may have.
+pub const COLUMNS_MAX: usize = 1024;
+/// The most symbols one file may name.
+pub const SYMBOLS_MAX: usize = 100_000;
+/// The most rows of a securities or corporate actions table, which is held in memory.
+pub const RECORDS_MAX: usize = 1_000_000;
+/// The most rows of one [`CandleBatch`].
+pub const BATCH_ROWS: usize = 32 * 1024;
+/// The most characters of a rejected row that are kept.
+pub const REJECTED_TEXT_MAX: usize = 500;

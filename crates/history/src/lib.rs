@@ -1,1 +1,31 @@
-//! history
+//! Questions about the past, and how the past gets in.
+//!
+//! A [`Query`] is what the specification lets a client ask. [`Plan::of`] turns it into a value (which series, which
+//! stamps, how many source candles, what to fold) without touching anything; [`History::candles`] reads the blocks
+//! the plan names and folds them in one pass. [`import`] is the other direction. The crate knows no network, no
+//! protocol numbers and no clock: `now` is an argument. Start with `query.rs`, then `plan.rs`, then `read.rs`.
+
+mod check;
+mod coverage;
+pub mod import;
+mod plan;
+mod query;
+mod read;
+
+pub use check::{CheckReport, Damage, check};
+pub use coverage::{Coverage, DayCoverage, Gap, GapReason, coverage};
+pub use plan::{Keep, Plan, Rows};
+pub use query::{Adjust, Anchor, BadQuery, COUNT_DEFAULT, COUNT_MAX, Direction, Query, Select, Sessions};
+pub use read::{Answer, History, HistoryError, Pages};
+
+use market::Session;
+use store::Lane;
+
+/// The lane that keeps a session's candles.
+pub fn lane_of(session: Session) -> Lane {
+    match session {
+        Session::Intraday => Lane::Regular,
+        Session::Pre | Session::Post => Lane::Extended,
+        Session::Overnight => Lane::Overnight,
+    }
+}

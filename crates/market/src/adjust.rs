@@ -57,7 +57,13 @@ impl Amount {
                 if below.numer().sign() == Sign::NoSign {
                     return Err(wrong());
                 }
-                Ok(Amount(above / below))
+                let amount = above / below;
+                // Larger ones could be written, but not read back.
+                let limit = BigInt::from(10u128.pow(26));
+                if *amount.numer() > limit || *amount.denom() > limit {
+                    return Err(wrong());
+                }
+                Ok(Amount(amount))
             }
         }
     }
@@ -92,7 +98,14 @@ pub struct IgnoredAction {
 impl Action {
     pub fn none(ex_date: Date) -> Action {
         let (zero, one) = (Amount::zero(), Amount::one());
-        Action { ex_date, cash: zero.clone(), split: one, bonus: zero.clone(), rights: zero.clone(), rights_price: zero }
+        Action {
+            ex_date,
+            cash: zero.clone(),
+            split: one,
+            bonus: zero.clone(),
+            rights: zero.clone(),
+            rights_price: zero,
+        }
     }
 }
 
@@ -112,8 +125,13 @@ pub fn factor(actions: &[Action], close_before: Price) -> Result<Fraction, &'sta
     if close <= zero() {
         return Err("no daily candle before the ex-date");
     }
-    let mut sum =
-        Terms { cash: zero(), split: Fraction::from_integer(BigInt::from(1)), bonus: zero(), rights: zero(), paid: zero() };
+    let mut sum = Terms {
+        cash: zero(),
+        split: Fraction::from_integer(BigInt::from(1)),
+        bonus: zero(),
+        rights: zero(),
+        paid: zero(),
+    };
     for action in actions {
         sum.cash += &action.cash.0;
         sum.split *= &action.split.0;
@@ -240,7 +258,8 @@ impl Fixed {
         let shift = 64i64 - numer.bits() as i64 + denom.bits() as i64;
         let (Ok(shift), true) = (u32::try_from(shift), (1..=126).contains(&shift)) else { return none };
         let quotient = (numer << shift) / denom;
-        let (quotient, shift) = if quotient.bits() > 64 { (quotient >> 1u32, shift - 1) } else { (quotient, shift) };
+        let (quotient, shift) =
+            if quotient.bits() > 64 { (quotient >> 1u32, shift - 1) } else { (quotient, shift) };
         match u64::try_from(quotient) {
             Ok(mantissa) if shift > 0 => Fixed { mantissa, shift },
             _ => none,

@@ -47,15 +47,20 @@ impl Calendar {
             if let Some(comment) = line.strip_prefix('#') {
                 if let Some(date) = comment.trim().strip_prefix("valid through:") {
                     let date = date.trim();
-                    valid_through = Some(date.parse().map_err(|_| CalendarError::at(number, format!("{date:?} is not a date")))?);
+                    let date: Date = date
+                        .parse()
+                        .map_err(|_| CalendarError::at(number, format!("{date:?} is not a date")))?;
+                    valid_through = Some((number, date));
                 }
                 continue;
             }
             if line.is_empty() || line == "date,kind" {
                 continue;
             }
-            let (date, kind) = line.split_once(',').ok_or_else(|| CalendarError::at(number, "expected date,kind"))?;
-            let date: Date = date.parse().map_err(|_| CalendarError::at(number, format!("{date:?} is not a date")))?;
+            let (date, kind) =
+                line.split_once(',').ok_or_else(|| CalendarError::at(number, "expected date,kind"))?;
+            let date: Date =
+                date.parse().map_err(|_| CalendarError::at(number, format!("{date:?} is not a date")))?;
             let kind = match kind {
                 "full" => DayKind::Full,
                 "half" => DayKind::Half,
@@ -77,7 +82,18 @@ impl Calendar {
         }
         let first = first.ok_or_else(|| CalendarError::at(0, "no trading day in the file"))?;
         let last = date_of_days(first + days.len() as i64 - 1);
-        Ok(Calendar { first, days, valid_through: valid_through.unwrap_or(last) })
+        let valid_through = match valid_through {
+            // Weekdays stand in after that date, so such rows would be overruled without a word.
+            Some((number, date)) if date < last => {
+                return Err(CalendarError::at(
+                    number,
+                    format!("rows go on to {last}, after the date they are valid through"),
+                ));
+            }
+            Some((_, date)) => date,
+            None => last,
+        };
+        Ok(Calendar { first, days, valid_through })
     }
 
     /// The last date whose row, or lack of one, is official.

@@ -65,9 +65,9 @@ pub struct Fixed {
 impl fmt::Display for Fixed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let decimals = self.decimals.min(DECIMALS_MAX);
-        let step = 10i128.pow(DECIMALS_MAX - decimals);
-        let rounded = (self.value.abs() + step / 2) / step;
-        let unit = 10i128.pow(decimals);
+        let step = 10u128.pow(DECIMALS_MAX - decimals);
+        let rounded = (self.value.unsigned_abs() + step / 2) / step;
+        let unit = 10u128.pow(decimals);
         let sign = if self.value < 0 && rounded != 0 { "-" } else { "" };
         let text = match decimals {
             0 => format!("{sign}{rounded}"),
@@ -104,7 +104,7 @@ pub fn parse_scaled(text: &[u8], scale: u32) -> Result<(i128, bool), DecimalErro
             b'e' | b'E' if seen_digit => {
                 let power = std::str::from_utf8(bytes.as_slice()).map_err(|_| DecimalError::Form)?;
                 let power: i32 = power.parse().map_err(|_| DecimalError::Form)?;
-                if power.abs() > 60 {
+                if power.unsigned_abs() > 60 {
                     return Err(DecimalError::Range);
                 }
                 exponent += power;
@@ -116,6 +116,9 @@ pub fn parse_scaled(text: &[u8], scale: u32) -> Result<(i128, bool), DecimalErro
     }
     if !seen_digit || bytes.next().is_some() {
         return Err(DecimalError::Form);
+    }
+    if value == 0 {
+        return Ok((0, true));
     }
     let shift = exponent + scale as i32;
     let (value, exact) = if shift >= 0 {

@@ -50,8 +50,11 @@ fn fold_by(
                 candle.high = candle.high.max(source.high);
                 candle.low = candle.low.min(source.low);
                 candle.close = source.close;
-                candle.volume = candle.volume.checked_add(source.volume).ok_or(Overflow { at: candle.time })?;
-                candle.turnover = Turnover(candle.turnover.0.checked_add(source.turnover.0).ok_or(Overflow { at: candle.time })?);
+                candle.volume =
+                    candle.volume.checked_add(source.volume).ok_or(Overflow { at: candle.time })?;
+                candle.turnover = Turnover(
+                    candle.turnover.0.checked_add(source.turnover.0).ok_or(Overflow { at: candle.time })?,
+                );
             }
             _ => {
                 let Some((stamp, end)) = bucket(source.time) else { continue };

@@ -28,5 +28,7 @@ pub use symbol::{Market, ParseSymbolError, Region, Symbol};
 pub use time::{ParseTimeError, Timestamp, Zone, parse_date, parse_time_of_day};
 pub use venue::{Day, Floors, Slot, Venue, Venues};
 
+/// A length of calendar time, for steps of days.
+pub use jiff::Span as DateSpan;
 /// A calendar date in some market's zone. jiff's type is exactly right, so it is used as it is.
 pub use jiff::civil::Date;

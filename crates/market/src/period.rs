@@ -159,7 +159,9 @@ impl fmt::Display for Period {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a period: 1m 2m 3m 5m 10m 15m 20m 30m 45m 60m 120m 180m 240m (or 1h 2h 3h 4h), day, week, month, quarter, year")]
+#[error(
+    "{0:?} is not a period: 1m 2m 3m 5m 10m 15m 20m 30m 45m 60m 120m 180m 240m (or 1h 2h 3h 4h), day, week, month, quarter, year"
+)]
 pub struct ParsePeriodError(String);
 
 impl FromStr for Period {
@@ -180,7 +182,8 @@ impl FromStr for Period {
             return Ok(Period::Calendar(span));
         }
         let digits = lower.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-        let number: u16 = digits.parse().map_err(|_| wrong())?;
+        // The integer parser would let a plus sign pass.
+        let number: u16 = digits.parse().ok().filter(|_| !digits.starts_with('+')).ok_or_else(wrong)?;
         let minutes = match lower.strip_prefix(digits).unwrap_or("") {
             "m" | "min" | "minute" | "minutes" => Some(number),
             "h" | "hour" | "hours" => number.checked_mul(60),

@@ -135,7 +135,8 @@ impl SessionTable {
         eras.sort_by_key(|era| era.from);
         for era in &mut eras {
             era.segments.sort_by_key(|segment| segment.start);
-            let overlaps = era.segments.windows(2).any(|pair| matches!(pair, [a, b] if a.end + a.tail > b.start));
+            let overlaps =
+                era.segments.windows(2).any(|pair| matches!(pair, [a, b] if a.end + a.tail > b.start));
             if overlaps {
                 return Err(CalendarError::at(0, format!("{market}: segments from {} overlap", era.from)));
             }

@@ -130,7 +130,8 @@ impl Symbol {
             (Region::Us, Some(rest)) => rest,
             _ => canonical,
         };
-        let parts_ok = body.split(['.', '-']).all(|p| !p.is_empty() && p.bytes().all(|b| b.is_ascii_alphanumeric()));
+        let parts_ok =
+            body.split(['.', '-']).all(|p| !p.is_empty() && p.bytes().all(|b| b.is_ascii_alphanumeric()));
         if !parts_ok || canonical.len() > TICKER_MAX {
             return Err(wrong());
         }
@@ -163,7 +164,8 @@ impl Symbol {
         let head = self.ticker().trim_end_matches(|c: char| c.is_ascii_digit());
         let strike = self.ticker().len() - head.len();
         let Some(dated) = head.strip_suffix(['C', 'P']) else { return false };
-        let Some((root, yymmdd)) = dated.len().checked_sub(6).and_then(|at| dated.split_at_checked(at)) else {
+        let Some((root, yymmdd)) = dated.len().checked_sub(6).and_then(|at| dated.split_at_checked(at))
+        else {
             return false;
         };
         (1..=8).contains(&strike)

@@ -102,7 +102,8 @@ impl Zone {
 
     /// The wall clock at an instant: date, and seconds after midnight.
     pub fn local(&self, at: Timestamp) -> (Date, i64) {
-        let wall = at.0 + self.offset(at);
+        // Stamps come out of files, so the wildest of them must not overflow.
+        let wall = at.0.saturating_add(self.offset(at));
         (date_of_days(wall.div_euclid(DAY)), wall.rem_euclid(DAY))
     }
 

@@ -178,7 +178,8 @@ impl Day<'_> {
         let Day { date, midnight, .. } = *self;
         self.segments.iter().flat_map(move |segment| {
             let slot = Slot { day: date, segment: *segment, midnight };
-            (segment.start..=segment.last_minute()).map(move |minute| (Timestamp(midnight + i64::from(minute) * 60), slot))
+            (segment.start..=segment.last_minute())
+                .map(move |minute| (Timestamp(midnight + i64::from(minute) * 60), slot))
         })
     }
 }

@@ -1,1 +1,35 @@
-//! store
+//! One database: blocks of candles, securities, corporate actions and the import ledger. SQL exists nowhere else.
+//!
+//! A store is a directory with `candles.db` (SQLite, compiled in) and `writer.lock`. One [`Writer`] at a time, in
+//! any process, holds the lock; [`Reader`]s take no lock and never wait for it. The crate refuses to know what is
+//! inside a block (bytes in, bytes out), what a candle means, and what time it is.
+//!
+//! Start with [`Store`] (open, reader, writer), then [`View`] (every question), then [`Batch`] (every change). The
+//! statements are in `sql.rs`, in a dialect that PostgreSQL shares; the schema is in `migrations/`.
+
+mod action;
+mod batch;
+mod check;
+mod db;
+mod error;
+mod ledger;
+mod lock;
+mod migrate;
+mod security;
+mod series;
+mod sql;
+mod store;
+mod view;
+
+pub use action::ActionChanges;
+pub use batch::{BLOCK_BYTES_MAX, Batch, Change, NewBlock};
+pub use check::{Depth, FINDINGS_MAX, Finding};
+pub use error::StoreError;
+pub use ledger::{
+    ImportId, ImportProgress, ImportRecord, ImportSource, ImportState, NewImport, QUARANTINE_TEXT_MAX,
+    QuarantineEntry, QuarantineOf, QuarantineRow,
+};
+pub use security::Security;
+pub use series::{BlockEntry, Lane, ParseSeriesError, Series, SeriesInfo};
+pub use store::{Access, Reader, Snapshot, Store, Writer};
+pub use view::View;

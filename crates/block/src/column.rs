@@ -1,0 +1,270 @@
+//! One column of numbers: constant, or a chunk of the codec cut into pages.
+
+use pco::data_types::Number;
+use pco::wrapped::{ChunkCompressor, ChunkDecompressor, FileCompressor, FileDecompressor};
+use pco::{ChunkConfig, DeltaSpec, ModeSpec, PagingSpec};
+
+use crate::{BlockError, PAGE_ROWS_MAX};
+
+/// How a column is held. The narrowest width that fits is used: narrow numbers have smaller tables and decode faster.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Kind {
+    #[default]
+    Zero,
+    Constant,
+    /// One value but for a few rows, which are listed: the minutes of a day, and the nights between them.
+    Sparse,
+    Bits16,
+    Bits32,
+    Bits64,
+}
+
+impl Kind {
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Kind::Zero => 0,
+            Kind::Constant => 1,
+            Kind::Sparse => 3,
+            Kind::Bits16 => 2,
+            Kind::Bits32 => 4,
+            Kind::Bits64 => 8,
+        }
+    }
+
+    pub(crate) fn from_code(code: u8) -> Option<Kind> {
+        let all = [Kind::Zero, Kind::Constant, Kind::Sparse, Kind::Bits16, Kind::Bits32, Kind::Bits64];
+        all.into_iter().find(|kind| kind.code() == code)
+    }
+
+    /// Whether a value of the column stands in the header.
+    pub(crate) fn has_constant(self) -> bool {
+        matches!(self, Kind::Constant | Kind::Sparse)
+    }
+}
+
+/// A column ready to be written.
+#[derive(Debug)]
+pub(crate) struct Packed<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) constant: i64,
+    pages: Pages<'a>,
+}
+
+#[derive(Debug)]
+enum Pages<'a> {
+    Empty,
+    Sparse { values: &'a [i64], page_rows: usize },
+    Chunk(Box<ChunkCompressor>),
+}
+
+/// A sparse column has at most one exception in so many rows; beyond, the codec is smaller.
+const SPARSE_ROWS: usize = 64;
+
+impl<'a> Packed<'a> {
+    pub(crate) fn new(values: &'a [i64], page_rows: usize, level: usize) -> Result<Packed<'a>, BlockError> {
+        let usual = majority(values);
+        let mut exceptions = values.iter().filter(|&&value| value != usual);
+        if exceptions.clone().next().is_none() {
+            let kind = if usual == 0 { Kind::Zero } else { Kind::Constant };
+            return Ok(Packed { kind, constant: usual, pages: Pages::Empty });
+        }
+        let few =
+            exceptions.clone().take(values.len() / SPARSE_ROWS + 1).count() <= values.len() / SPARSE_ROWS;
+        if few && exceptions.all(|&value| i32::try_from(value).is_ok()) {
+            return Ok(Packed {
+                kind: Kind::Sparse,
+                constant: usual,
+                pages: Pages::Sparse { values, page_rows },
+            });
+        }
+        // The residuals are ours and the units are divided out, so the codec's own searches find nothing to add.
+        let config = ChunkConfig::default()
+            .with_compression_level(level)
+            .with_mode_spec(ModeSpec::Classic)
+            .with_delta_spec(DeltaSpec::NoOp)
+            .with_paging_spec(PagingSpec::Exact(values.chunks(page_rows).map(<[i64]>::len).collect()));
+        let codec = FileCompressor::default();
+        let (kind, chunk) = if let Some(narrow) = narrowed::<i16>(values) {
+            (Kind::Bits16, codec.chunk_compressor(&narrow, &config)?)
+        } else if let Some(narrow) = narrowed::<i32>(values) {
+            (Kind::Bits32, codec.chunk_compressor(&narrow, &config)?)
+        } else {
+            (Kind::Bits64, codec.chunk_compressor(values, &config)?)
+        };
+        Ok(Packed { kind, constant: 0, pages: Pages::Chunk(Box::new(chunk)) })
+    }
+
+    pub(crate) fn write_tables(&self, out: Vec<u8>) -> Result<Vec<u8>, BlockError> {
+        match &self.pages {
+            Pages::Empty | Pages::Sparse { .. } => Ok(out),
+            Pages::Chunk(chunk) => Ok(chunk.write_meta(out)?),
+        }
+    }
+
+    pub(crate) fn write_page(&mut self, page: usize, mut out: Vec<u8>) -> Result<Vec<u8>, BlockError> {
+        match &mut self.pages {
+            Pages::Empty => Ok(out),
+            Pages::Sparse { values, page_rows } => {
+                let values = values.chunks(*page_rows).nth(page).unwrap_or_default();
+                let exceptions = || values.iter().enumerate().filter(|&(_, &value)| value != self.constant);
+                out.extend_from_slice(&(exceptions().count() as u16).to_le_bytes());
+                for (row, &value) in exceptions() {
+                    out.extend_from_slice(&(row as u16).to_le_bytes());
+                    out.extend_from_slice(&(value as i32).to_le_bytes());
+                }
+                Ok(out)
+            }
+            Pages::Chunk(chunk) => Ok(chunk.write_page(page, out)?),
+        }
+    }
+}
+
+/// The value that more than half of the rows have, if there is one; else any of them.
+fn majority(values: &[i64]) -> i64 {
+    let (mut leader, mut lead) = (0, 0u32);
+    for &value in values {
+        match lead {
+            0 => (leader, lead) = (value, 1),
+            _ if value == leader => lead += 1,
+            _ => lead -= 1,
+        }
+    }
+    leader
+}
+
+fn narrowed<T: TryFrom<i64>>(values: &[i64]) -> Option<Vec<T>> {
+    values.iter().map(|&value| T::try_from(value).ok()).collect()
+}
+
+/// A column being read.
+#[derive(Debug)]
+pub(crate) enum Column {
+    Constant(i64),
+    Sparse(i64),
+    Bits16(ChunkDecompressor<i16>),
+    Bits32(ChunkDecompressor<i32>),
+    Bits64(ChunkDecompressor<i64>),
+}
+
+/// Room to decode narrow numbers in, before they are widened.
+#[derive(Debug)]
+pub(crate) struct Narrow {
+    bits16: [i16; PAGE_ROWS_MAX],
+    bits32: [i32; PAGE_ROWS_MAX],
+}
+
+impl Default for Narrow {
+    fn default() -> Narrow {
+        Narrow { bits16: [0; PAGE_ROWS_MAX], bits32: [0; PAGE_ROWS_MAX] }
+    }
+}
+
+impl Column {
+    /// Reads a column's tables off the front of `bytes`.
+    pub(crate) fn open(
+        kind: Kind,
+        constant: i64,
+        codec: &FileDecompressor,
+        bytes: &mut &[u8],
+    ) -> Result<Column, BlockError> {
+        match kind {
+            Kind::Zero => Ok(Column::Constant(0)),
+            Kind::Constant => Ok(Column::Constant(constant)),
+            Kind::Sparse => Ok(Column::Sparse(constant)),
+            Kind::Bits16 => open_chunk::<i16>(codec, bytes, 16).map(Column::Bits16),
+            Kind::Bits32 => open_chunk::<i32>(codec, bytes, 32).map(Column::Bits32),
+            Kind::Bits64 => open_chunk::<i64>(codec, bytes, 64).map(Column::Bits64),
+        }
+    }
+
+    /// Reads the column's part of a page off the front of `bytes`, as many values as `out` has room for.
+    pub(crate) fn read(
+        &mut self,
+        bytes: &mut &[u8],
+        narrow: &mut Narrow,
+        out: &mut [i64],
+    ) -> Result<(), BlockError> {
+        match self {
+            Column::Constant(value) => {
+                out.fill(*value);
+                Ok(())
+            }
+            Column::Sparse(value) => read_sparse(*value, bytes, out),
+            Column::Bits16(chunk) => read_narrow(chunk, bytes, &mut narrow.bits16, out),
+            Column::Bits32(chunk) => read_narrow(chunk, bytes, &mut narrow.bits32, out),
+            Column::Bits64(chunk) => read_page(chunk, bytes, out),
+        }
+    }
+}
+
+fn read_sparse(usual: i64, bytes: &mut &[u8], out: &mut [i64]) -> Result<(), BlockError> {
+    let (count, rest) = bytes.split_first_chunk().ok_or(SPARSE)?;
+    let (exceptions, rest) =
+        rest.split_at_checked(usize::from(u16::from_le_bytes(*count)) * 6).ok_or(SPARSE)?;
+    out.fill(usual);
+    for exception in exceptions.chunks_exact(6) {
+        let &[row0, row1, v0, v1, v2, v3] = exception else { return Err(SPARSE) };
+        let place = out.get_mut(usize::from(u16::from_le_bytes([row0, row1]))).ok_or(SPARSE)?;
+        *place = i64::from(i32::from_le_bytes([v0, v1, v2, v3]));
+    }
+    *bytes = rest;
+    Ok(())
+}
+
+const SPARSE: BlockError = BlockError::Malformed("a sparse column names a row that is not there");
+
+/// Refuses tables that this format never holds before the codec allocates for them: anything but the plain mode
+/// without deltas (the first byte), and more bins than there are bytes.
+fn check_tables(width: usize, bytes: &[u8]) -> Result<(), BlockError> {
+    let &[mode_and_delta, low, middle, high, ..] = bytes else {
+        return Err(BlockError::Malformed("a column's tables are cut short"));
+    };
+    if mode_and_delta != 0 {
+        return Err(BlockError::Malformed("a column is not in the plain mode"));
+    }
+    let head = u32::from_le_bytes([low, middle, high, 0]);
+    let weight_bits = (head & 0xf) as usize;
+    let bins = (head >> 4 & 0x7fff) as usize;
+    // A bin is its weight, its lower bound and the number of its offset bits (0 to the width, inclusive).
+    let bin_bits = weight_bits + width + width.ilog2() as usize + 1;
+    if bins == 0 || bins * bin_bits > bytes.len() * 8 {
+        return Err(BlockError::Malformed("a column's tables are larger than the block"));
+    }
+    Ok(())
+}
+
+fn open_chunk<T: Number>(
+    codec: &FileDecompressor,
+    bytes: &mut &[u8],
+    width: usize,
+) -> Result<ChunkDecompressor<T>, BlockError> {
+    check_tables(width, bytes)?;
+    let (chunk, rest) = codec.chunk_decompressor::<T, &[u8]>(bytes)?;
+    *bytes = rest;
+    Ok(chunk)
+}
+
+fn read_narrow<T: Number + Into<i64>>(
+    chunk: &mut ChunkDecompressor<T>,
+    bytes: &mut &[u8],
+    narrow: &mut [T],
+    out: &mut [i64],
+) -> Result<(), BlockError> {
+    let narrow = narrow.get_mut(..out.len()).ok_or(BlockError::Malformed("a page is too long"))?;
+    read_page(chunk, bytes, narrow)?;
+    for (wide, &narrow) in out.iter_mut().zip(narrow.iter()) {
+        *wide = narrow.into();
+    }
+    Ok(())
+}
+
+fn read_page<T: Number>(
+    chunk: &mut ChunkDecompressor<T>,
+    bytes: &mut &[u8],
+    out: &mut [T],
+) -> Result<(), BlockError> {
+    let mut page = chunk.page_decompressor(*bytes, out.len())?;
+    page.read(out)?;
+    *bytes = page.into_src();
+    Ok(())
+}

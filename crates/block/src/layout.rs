@@ -1,0 +1,275 @@
+//! The bytes around the columns: header, constants, session runs, page directory, checksum. All numbers are
+//! little-endian; `docs/block-format.md` has the table.
+
+use std::ops::Range;
+
+use market::Session;
+
+use crate::column::Kind;
+use crate::residual::{COLUMNS, Guess, Mean, SHIFT_MAX, Units};
+use crate::{BlockError, PAGE_ROWS_MAX, ROWS_MAX};
+
+const MAGIC: [u8; 4] = *b"CNDL";
+const VERSION: u8 = 1;
+/// The one codec so far: pco's wrapped format, plain mode, no deltas.
+const CODEC: u8 = 1;
+const CHECKSUM_BYTES: usize = 4;
+const RUN_BYTES: usize = 3;
+const ENTRY_BYTES: usize = 20;
+/// The version that the codec writes in front of its own bytes.
+const CODEC_MAJOR: u8 = 4;
+
+/// The fixed part of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) rows: usize,
+    pub(crate) page_rows: usize,
+    pub(crate) first_time: i64,
+    pub(crate) last_time: i64,
+    pub(crate) units: Units,
+    pub(crate) guess: Guess,
+    pub(crate) codec_version: [u8; 2],
+    pub(crate) kinds: [Kind; COLUMNS],
+    pub(crate) constants: [i64; COLUMNS],
+}
+
+/// Where a page begins and what its first row leans on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// Where the page's bytes end, counted from the end of the column tables.
+    pub(crate) end: usize,
+    pub(crate) first_time: i64,
+    /// The close before the page, in price units.
+    pub(crate) previous_close: i64,
+}
+
+/// A block taken apart, nothing decoded yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Layout<'a> {
+    pub(crate) header: Header,
+    runs: &'a [u8],
+    directory: &'a [u8],
+    /// Column tables, then the pages.
+    pub(crate) body: &'a [u8],
+}
+
+impl Header {
+    pub(crate) fn pages(&self) -> usize {
+        self.rows.div_ceil(self.page_rows)
+    }
+
+    /// The rows of a page.
+    pub(crate) fn page(&self, page: usize) -> Range<usize> {
+        let start = page * self.page_rows;
+        start..(start + self.page_rows).min(self.rows)
+    }
+
+    /// Writes the header; the length is filled in by [`seal`].
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&MAGIC);
+        out.extend_from_slice(&[VERSION, CODEC]);
+        out.extend_from_slice(&[0; 4]);
+        out.extend_from_slice(&(self.rows as u16).to_le_bytes());
+        out.extend_from_slice(&(self.page_rows as u16).to_le_bytes());
+        out.extend_from_slice(&self.first_time.to_le_bytes());
+        out.extend_from_slice(&self.last_time.to_le_bytes());
+        out.extend_from_slice(&self.units.time.to_le_bytes());
+        out.extend_from_slice(&self.units.price.to_le_bytes());
+        out.extend_from_slice(&self.units.volume.to_le_bytes());
+        out.extend_from_slice(&self.units.turnover.to_le_bytes());
+        out.extend_from_slice(&[self.guess.mean.code(), self.guess.shift]);
+        out.extend_from_slice(&self.guess.factor.to_le_bytes());
+        out.extend_from_slice(&self.codec_version);
+        out.extend_from_slice(&self.kinds.map(Kind::code));
+        for (kind, constant) in self.kinds.iter().zip(self.constants) {
+            if kind.has_constant() {
+                out.extend_from_slice(&constant.to_le_bytes());
+            }
+        }
+    }
+
+    fn read(bytes: &mut Cursor<'_>) -> Result<Header, BlockError> {
+        let rows = usize::from(u16::from_le_bytes(bytes.take()?));
+        let page_rows = usize::from(u16::from_le_bytes(bytes.take()?));
+        let first_time = i64::from_le_bytes(bytes.take()?);
+        let last_time = i64::from_le_bytes(bytes.take()?);
+        let units = Units {
+            time: u64::from_le_bytes(bytes.take()?),
+            price: i64::from_le_bytes(bytes.take()?),
+            volume: i64::from_le_bytes(bytes.take()?),
+            turnover: i64::from_le_bytes(bytes.take()?),
+        };
+        let [mean, shift] = bytes.take()?;
+        let factor = u64::from_le_bytes(bytes.take()?);
+        let codec_version = bytes.take()?;
+        let mut kinds = [Kind::Zero; COLUMNS];
+        for (kind, code) in kinds.iter_mut().zip(bytes.take::<COLUMNS>()?) {
+            *kind = Kind::from_code(code).ok_or(BlockError::Malformed("a column of an unknown kind"))?;
+        }
+        let mut constants = [0; COLUMNS];
+        for (constant, _) in constants.iter_mut().zip(kinds).filter(|(_, kind)| kind.has_constant()) {
+            *constant = i64::from_le_bytes(bytes.take()?);
+        }
+        let mean = Mean::from_code(mean).ok_or(BlockError::Malformed("an unknown guess at turnovers"))?;
+        let guess = Guess { mean, factor, shift };
+        let header =
+            Header { rows, page_rows, first_time, last_time, units, guess, codec_version, kinds, constants };
+        header.check()
+    }
+
+    fn check(self) -> Result<Header, BlockError> {
+        let units = &self.units;
+        if !(1..=ROWS_MAX).contains(&self.rows) || !(1..=PAGE_ROWS_MAX).contains(&self.page_rows) {
+            return Err(BlockError::Malformed("the number of rows is out of range"));
+        }
+        if units.time == 0 || units.price <= 0 || units.volume <= 0 || units.turnover <= 0 {
+            return Err(BlockError::Malformed("a unit is not above zero"));
+        }
+        if self.first_time > self.last_time || (self.first_time == self.last_time) != (self.rows == 1) {
+            return Err(BlockError::Malformed("the first time is not before the last"));
+        }
+        if self.guess.shift > SHIFT_MAX || self.codec_version.first() != Some(&CODEC_MAJOR) {
+            return Err(BlockError::Malformed("a field of the codec is out of range"));
+        }
+        Ok(self)
+    }
+}
+
+/// Sessions as runs of equal ones: a count, then code and length of each.
+pub(crate) fn write_sessions(sessions: &[Session], out: &mut Vec<u8>) {
+    let runs = || sessions.chunk_by(|a, b| a == b);
+    out.extend_from_slice(&(runs().count() as u16).to_le_bytes());
+    for run in runs() {
+        out.extend(run.first().map(|session| session.code()));
+        out.extend_from_slice(&(run.len() as u16).to_le_bytes());
+    }
+}
+
+pub(crate) fn write_directory(entries: impl Iterator<Item = Entry>, out: &mut Vec<u8>) {
+    for entry in entries {
+        out.extend_from_slice(&(entry.end as u32).to_le_bytes());
+        out.extend_from_slice(&entry.first_time.to_le_bytes());
+        out.extend_from_slice(&entry.previous_close.to_le_bytes());
+    }
+}
+
+/// Fills in the length and appends the checksum.
+pub(crate) fn seal(block: &mut Vec<u8>) {
+    let length = ((block.len() + CHECKSUM_BYTES) as u32).to_le_bytes();
+    for (byte, length) in block.iter_mut().skip(MAGIC.len() + 2).zip(length) {
+        *byte = length;
+    }
+    let checksum = crc32fast::hash(block);
+    block.extend_from_slice(&checksum.to_le_bytes());
+}
+
+/// Whether the checksum is looked at; only a fuzzer has a reason not to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Check {
+    Full,
+    AllButChecksum,
+}
+
+impl<'a> Layout<'a> {
+    pub(crate) fn parse(bytes: &'a [u8], check: Check) -> Result<Layout<'a>, BlockError> {
+        let mut cursor = Cursor(bytes);
+        if cursor.take().ok() != Some(MAGIC) {
+            return Err(BlockError::Magic);
+        }
+        let [version, codec] = cursor.take()?;
+        if version != VERSION {
+            return Err(BlockError::Version(version));
+        }
+        if codec != CODEC {
+            return Err(BlockError::Codec(codec));
+        }
+        let expected = u32::from_le_bytes(cursor.take()?) as usize;
+        if expected != bytes.len() {
+            return Err(BlockError::Length { expected, found: bytes.len() });
+        }
+        let (sealed, checksum) = bytes.split_last_chunk::<CHECKSUM_BYTES>().ok_or(CUT_SHORT)?;
+        if check == Check::Full && crc32fast::hash(sealed) != u32::from_le_bytes(*checksum) {
+            return Err(BlockError::Checksum);
+        }
+        let (rest, _) = cursor.0.split_last_chunk::<CHECKSUM_BYTES>().ok_or(CUT_SHORT)?;
+        let mut cursor = Cursor(rest);
+        let header = Header::read(&mut cursor)?;
+        let runs = usize::from(u16::from_le_bytes(cursor.take()?));
+        let runs = cursor.slice(runs * RUN_BYTES)?;
+        let directory = cursor.slice(header.pages() * ENTRY_BYTES)?;
+        Layout { header, runs, directory, body: cursor.0 }.check()
+    }
+
+    fn check(self) -> Result<Layout<'a>, BlockError> {
+        let mut rows = 0;
+        for run in self.runs.chunks_exact(RUN_BYTES) {
+            let (session, length) = read_run(run).ok_or(BlockError::Malformed("an unknown session"))?;
+            rows += length;
+            if length == 0 || session.is_none() {
+                return Err(BlockError::Malformed("an empty run, or an unknown session"));
+            }
+        }
+        if rows != self.header.rows {
+            return Err(BlockError::Malformed("the sessions are not as many as the rows"));
+        }
+        let mut before: Option<Entry> = None;
+        for entry in self.entries() {
+            let ascends = match before {
+                None => entry.first_time == self.header.first_time,
+                Some(before) => before.end <= entry.end && before.first_time < entry.first_time,
+            };
+            if !ascends || entry.end > self.body.len() || entry.first_time > self.header.last_time {
+                return Err(BlockError::Malformed("the page directory does not ascend"));
+            }
+            before = Some(entry);
+        }
+        Ok(self)
+    }
+
+    pub(crate) fn entries(&self) -> impl Iterator<Item = Entry> + '_ {
+        self.directory.chunks_exact(ENTRY_BYTES).filter_map(|bytes| {
+            let (end, rest) = bytes.split_first_chunk()?;
+            let (first_time, rest) = rest.split_first_chunk()?;
+            let (previous_close, _) = rest.split_first_chunk()?;
+            Some(Entry {
+                end: u32::from_le_bytes(*end) as usize,
+                first_time: i64::from_le_bytes(*first_time),
+                previous_close: i64::from_le_bytes(*previous_close),
+            })
+        })
+    }
+
+    /// Appends the sessions of `rows`.
+    pub(crate) fn sessions(&self, rows: Range<usize>, out: &mut Vec<Session>) {
+        let mut start = 0;
+        for (session, length) in self.runs.chunks_exact(RUN_BYTES).filter_map(read_run) {
+            let end = start + length;
+            let wanted = rows.end.min(end).saturating_sub(rows.start.max(start));
+            out.extend(std::iter::repeat_n(session.unwrap_or_default(), wanted));
+            start = end;
+        }
+    }
+}
+
+fn read_run(bytes: &[u8]) -> Option<(Option<Session>, usize)> {
+    let &[code, low, high] = bytes else { return None };
+    Some((Session::from_code(code), usize::from(u16::from_le_bytes([low, high]))))
+}
+
+const CUT_SHORT: BlockError = BlockError::Malformed("the bytes end early");
+
+struct Cursor<'a>(&'a [u8]);
+
+impl<'a> Cursor<'a> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], BlockError> {
+        let (taken, rest) = self.0.split_first_chunk().ok_or(CUT_SHORT)?;
+        self.0 = rest;
+        Ok(*taken)
+    }
+
+    fn slice(&mut self, length: usize) -> Result<&'a [u8], BlockError> {
+        let (taken, rest) = self.0.split_at_checked(length).ok_or(CUT_SHORT)?;
+        self.0 = rest;
+        Ok(taken)
+    }
+}

@@ -1,0 +1,215 @@
+use std::ops::Range;
+
+use market::Candles;
+use pco::wrapped::FileDecompressor;
+
+use crate::BlockError;
+use crate::column::{Column, Narrow};
+use crate::layout::{Check, Layout};
+use crate::residual::{CLOSES, COLUMNS, Page};
+
+/// A block of bytes whose checksum and structure have been checked. Nothing is decoded before it is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Block<'a> {
+    layout: Layout<'a>,
+}
+
+impl<'a> Block<'a> {
+    /// Checks the bytes: length, checksum, versions, directory.
+    pub fn parse(bytes: &'a [u8]) -> Result<Block<'a>, BlockError> {
+        Layout::parse(bytes, Check::Full).map(|layout| Block { layout })
+    }
+
+    /// As [`Block::parse`] without the checksum, so that a fuzzer gets past it. What comes out may be wrong candles.
+    #[doc(hidden)]
+    pub fn parse_unchecked(bytes: &'a [u8]) -> Result<Block<'a>, BlockError> {
+        Layout::parse(bytes, Check::AllButChecksum).map(|layout| Block { layout })
+    }
+
+    pub fn rows(&self) -> usize {
+        self.layout.header.rows
+    }
+
+    pub fn first_time(&self) -> i64 {
+        self.layout.header.first_time
+    }
+
+    pub fn last_time(&self) -> i64 {
+        self.layout.header.last_time
+    }
+
+    /// The stamps each page reaches over, and how many rows it has: what a reader needs to decide how far to decode.
+    /// The end of a span is the next page's beginning, so it may lie beyond the page's last candle.
+    pub fn page_spans(&self) -> impl Iterator<Item = (Range<i64>, usize)> + '_ {
+        let ends = self.layout.entries().skip(1).map(|entry| entry.first_time);
+        let ends = ends.chain(std::iter::once(self.last_time().saturating_add(1)));
+        let rows = (0..self.layout.header.pages()).map(|page| self.layout.header.page(page).len());
+        self.layout.entries().zip(ends).zip(rows).map(|((entry, end), rows)| (entry.first_time..end, rows))
+    }
+
+    /// Appends every candle.
+    pub fn read_all(&self, out: &mut Candles) -> Result<(), BlockError> {
+        self.read_rows(0..self.rows(), out)
+    }
+
+    /// Appends the candles of `rows`.
+    pub fn read_rows(&self, rows: Range<usize>, out: &mut Candles) -> Result<(), BlockError> {
+        if rows.start > rows.end || rows.end > self.rows() {
+            return Err(BlockError::OutOfRange { start: rows.start, end: rows.end, rows: self.rows() });
+        }
+        let page_rows = self.layout.header.page_rows;
+        let pages = rows.start / page_rows..rows.end.div_ceil(page_rows);
+        let cut = |page: &Page, start: usize| {
+            rows.start.saturating_sub(start).min(page.rows)..rows.end.saturating_sub(start).min(page.rows)
+        };
+        self.candles(pages, cut, out)
+    }
+
+    /// Appends the candles whose time lies in the window `times`. Only the pages it touches are decoded.
+    pub fn read(&self, times: Range<i64>, out: &mut Candles) -> Result<(), BlockError> {
+        self.candles(self.pages_of(&times), |page, _| page.rows_within(&times), out)
+    }
+
+    /// Appends times and closes alone of the window `times`, at a third of the cost of [`Block::read`].
+    pub fn closes(
+        &self,
+        times: Range<i64>,
+        time: &mut Vec<i64>,
+        close: &mut Vec<i64>,
+    ) -> Result<(), BlockError> {
+        let (times_before, closes_before) = (time.len(), close.len());
+        let unit = self.layout.header.units.price;
+        let read = self.pages(self.pages_of(&times), CLOSES, |page, _| {
+            let rows = page.rows_within(&times);
+            let [page_time, _, page_close, ..] = &page.columns;
+            time.extend_from_slice(page_time.get(rows.clone()).unwrap_or_default());
+            let ticks = page_close.get(rows).unwrap_or_default();
+            close.extend(ticks.iter().map(|ticks| ticks.wrapping_mul(unit)));
+        });
+        if read.is_err() {
+            time.truncate(times_before);
+            close.truncate(closes_before);
+        }
+        read
+    }
+
+    /// The pages that may hold a time of the window.
+    fn pages_of(&self, times: &Range<i64>) -> Range<usize> {
+        if times.is_empty() || self.last_time() < times.start {
+            return 0..0;
+        }
+        let begun_by_start =
+            self.layout.entries().take_while(|entry| entry.first_time <= times.start).count();
+        let begun_by_end = self.layout.entries().take_while(|entry| entry.first_time < times.end).count();
+        begun_by_start.saturating_sub(1)..begun_by_end
+    }
+
+    /// Decodes `pages` and appends of each the rows that `cut` names, given the page and the number of its first row.
+    fn candles(
+        &self,
+        pages: Range<usize>,
+        cut: impl Fn(&Page, usize) -> Range<usize>,
+        out: &mut Candles,
+    ) -> Result<(), BlockError> {
+        let before = out.len();
+        let header = &self.layout.header;
+        let read = self.pages(pages, COLUMNS, |page, start| {
+            let rows = cut(page, start);
+            page.append(rows.clone(), &header.units, header.guess, out);
+            self.layout.sessions(start + rows.start..start + rows.end, &mut out.session);
+        });
+        if read.is_err() {
+            out.truncate(before);
+        }
+        read
+    }
+
+    /// Decodes the first `columns` columns of `pages`, and hands each page on with the number of its first row.
+    fn pages(
+        &self,
+        pages: Range<usize>,
+        columns: usize,
+        mut each: impl FnMut(&Page, usize),
+    ) -> Result<(), BlockError> {
+        if pages.is_empty() {
+            return Ok(());
+        }
+        let header = &self.layout.header;
+        let (codec, _) = FileDecompressor::new(header.codec_version.as_slice())?;
+        let mut body = self.layout.body;
+        let mut decoders = Vec::with_capacity(COLUMNS);
+        // All tables are read even if few columns are wanted: the pages begin after the last of them.
+        for (kind, constant) in header.kinds.into_iter().zip(header.constants) {
+            decoders.push(Column::open(kind, constant, &codec, &mut body)?);
+        }
+        let (mut narrow, mut padded) = (Narrow::default(), Vec::new());
+        let mut page = Page::new(header.page_rows.min(header.rows));
+        let mut begin = 0;
+        for (number, entry) in self.layout.entries().enumerate().take(pages.end) {
+            if number >= pages.start {
+                let rows = header.page(number);
+                page.rows = rows.len();
+                let (bytes, length) = (body.get(begin..).ok_or(BEYOND)?, entry.end - begin);
+                let bytes = with_room(bytes, length, &mut padded).ok_or(BEYOND)?;
+                let used = decode(&mut page, decoders.get_mut(..columns).ok_or(BEYOND)?, bytes, &mut narrow)?;
+                if used > length || (columns == COLUMNS && used != length) {
+                    return Err(BEYOND);
+                }
+                page.undo_times(entry.first_time, header.units.time);
+                page.undo_closes(entry.previous_close);
+                if rows.end == header.rows && page.last_time() != Some(header.last_time) {
+                    return Err(BlockError::Malformed("the last row has another time than the header says"));
+                }
+                each(&page, rows.start);
+            }
+            begin = entry.end;
+        }
+        Ok(())
+    }
+}
+
+/// Decodes the residuals of one page, a column after the other, and says how many bytes they took.
+fn decode(
+    page: &mut Page,
+    columns: &mut [Column],
+    bytes: &[u8],
+    narrow: &mut Narrow,
+) -> Result<usize, BlockError> {
+    let mut rest = bytes;
+    for (decoder, column) in columns.iter_mut().zip(&mut page.columns) {
+        decoder.read(&mut rest, narrow, column.get_mut(..page.rows).ok_or(BEYOND)?)?;
+    }
+    Ok(bytes.len() - rest.len())
+}
+
+/// The codec reads ahead this far, and copies its input on every call when less is left.
+const READ_AHEAD: usize = 5000;
+
+/// The bytes of a page with room to read ahead: where the block goes on, it is the room, else a copy with some more.
+fn with_room<'b>(bytes: &'b [u8], length: usize, padded: &'b mut Vec<u8>) -> Option<&'b [u8]> {
+    if bytes.len() >= length + READ_AHEAD {
+        return Some(bytes);
+    }
+    padded.clear();
+    padded.extend_from_slice(bytes.get(..length)?);
+    padded.resize(length + READ_AHEAD, 0);
+    Some(padded)
+}
+
+impl Page {
+    fn times(&self) -> &[i64] {
+        let [time, ..] = &self.columns;
+        time.get(..self.rows).unwrap_or_default()
+    }
+
+    fn last_time(&self) -> Option<i64> {
+        self.times().last().copied()
+    }
+
+    fn rows_within(&self, times: &Range<i64>) -> Range<usize> {
+        let time = self.times();
+        time.partition_point(|&time| time < times.start)..time.partition_point(|&time| time < times.end)
+    }
+}
+
+const BEYOND: BlockError = BlockError::Malformed("a page does not fill its place");

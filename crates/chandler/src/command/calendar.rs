@@ -1,0 +1,81 @@
+//! `chandler calendar`: which trading days hold, how far they are known, and the files to edit them from.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use market::{Market, Venue};
+use serde_json::json;
+
+use crate::failure::Failure;
+use crate::output::{self, Column, Format};
+use crate::surroundings::Surroundings;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Write the built-in calendars and session tables into this folder, for editing and --calendars
+    #[arg(long, value_name = "DIR")]
+    write: Option<PathBuf>,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+    if let Some(directory) = &arguments.write {
+        std::fs::create_dir_all(directory)?;
+        for market in Market::ALL {
+            let name = format!("{}.csv", market.as_str().to_ascii_lowercase());
+            std::fs::write(directory.join(name), Venue::built_in_calendar(market))?;
+        }
+        std::fs::write(directory.join("sessions.csv"), Venue::built_in_sessions())?;
+    }
+    let now = surroundings.now();
+    let mut rows = Vec::new();
+    let mut documents = Vec::new();
+    for market in Market::ALL {
+        let venue = surroundings.history.venues().of(market);
+        let (first, through) = (venue.calendar().first(), venue.calendar().valid_through());
+        let latest = venue.latest_trading_day(now);
+        let left = venue.zone().date(now).until(through).map_or(0, |span| span.get_days());
+        let latest_text = latest.map(|day| day.to_string()).unwrap_or_default();
+        documents.push(json!({
+            "market": market.as_str(), "zone": venue.zone().name(), "first": first.to_string(),
+            "valid_through": through.to_string(), "days_left": left, "latest_trading_day": latest.map(|day| day.to_string()),
+            "served_from": {"day": venue.floors().day.to_string(), "minute": venue.floors().minute.to_string()},
+        }));
+        rows.push(vec![
+            market.to_string(),
+            venue.zone().name().to_owned(),
+            first.to_string(),
+            through.to_string(),
+            latest_text,
+            venue.floors().day.to_string(),
+            venue.floors().minute.to_string(),
+        ]);
+        if left < WARN_DAYS {
+            eprintln!(
+                "chandler: the {market} calendar is known through {through}; later dates count weekdays as trading days \
+                 (chandler calendar --write DIR, edit, then --calendars DIR)"
+            );
+        }
+    }
+    match arguments.format {
+        Format::Json => output::json(&documents)?,
+        Format::Table => {
+            let columns =
+                ["market", "zone", "first day", "valid through", "latest trading day", "days from", "minutes from"];
+            println_table(&columns.map(Column::Left), rows)?;
+        }
+    }
+    Ok(())
+}
+
+/// A calendar that ends within this many days is worth a warning.
+const WARN_DAYS: i32 = 60;
+
+fn println_table(columns: &[Column], rows: Vec<Vec<String>>) -> Result<(), Failure> {
+    use std::io::Write;
+    let mut out = output::stdout();
+    writeln!(out, "{}", output::text(&output::table(columns, rows)))?;
+    out.flush()?;
+    Ok(())
+}

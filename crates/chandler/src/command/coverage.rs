@@ -1,0 +1,233 @@
+//! `chandler coverage`: what is there against what the calendar expects.
+
+use std::io::Write;
+
+use clap::Args;
+use history::{Coverage, DayCoverage, GapReason};
+use market::{DayKind, Zone};
+use serde_json::{Value, json};
+use store::{Access, Reader};
+
+use super::time;
+use crate::failure::Failure;
+use crate::output::{self, Column, Format};
+use crate::surroundings::{Surroundings, symbol};
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// One security in detail; all of them in a line each when none is named
+    symbol: Option<String>,
+    /// The first date, included
+    #[arg(long, value_name = "D")]
+    start: Option<String>,
+    /// The last date, included
+    #[arg(long, value_name = "D")]
+    end: Option<String>,
+    /// List complete days too, not only those with gaps
+    #[arg(long)]
+    all: bool,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+    let store = surroundings.open(Access::Read)?;
+    let mut reader = store.reader()?;
+    match &arguments.symbol {
+        Some(text) => one(arguments, surroundings, &mut reader, text),
+        None => all(arguments, surroundings, &mut reader),
+    }
+}
+
+fn of(arguments: &Arguments, surroundings: &Surroundings, reader: &mut Reader, of: &market::Symbol) -> Result<Coverage, Failure> {
+    let date = |text: &Option<String>| text.as_deref().map(time::date).transpose();
+    let range = (date(&arguments.start)?, date(&arguments.end)?);
+    Ok(history::coverage(&surroundings.history, reader, of, range, surroundings.now())?)
+}
+
+fn one(arguments: &Arguments, surroundings: &Surroundings, reader: &mut Reader, text: &str) -> Result<(), Failure> {
+    let symbol = symbol(text)?;
+    let zone = surroundings.history.venue(&symbol).zone();
+    let coverage = of(arguments, surroundings, reader, &symbol)?;
+    let shown = coverage.days.iter().filter(|day| arguments.all || !day.is_complete());
+    if arguments.format == Format::Json {
+        let days: Vec<Value> = shown.map(|day| day_json(day, zone)).collect();
+        output::json(&json!({"symbol": symbol.as_str(), "summary": summary_json(&coverage), "days": days}))?;
+        return Ok(());
+    }
+    let mut out = output::stdout();
+    let mut columns = vec![Column::Left("date"), Column::Left("day"), Column::Left("daily")];
+    columns.extend(["minutes", "expected", "extended"].map(Column::Right));
+    columns.push(Column::Left("missing"));
+    let rows = shown.map(|day| {
+        vec![
+            day.date.to_string(),
+            kind(day).to_owned(),
+            daily(day),
+            day.stored.to_string(),
+            day.expected.to_string(),
+            day.extended.to_string(),
+            missing(day, zone),
+        ]
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
+    if !rows.is_empty() {
+        writeln!(out, "{}\n", output::text(&output::table(&columns, rows)))?;
+    }
+    let sum = Sum::of(&coverage);
+    writeln!(out, "{}", sum.sentence(&coverage))?;
+    out.flush()?;
+    Ok(())
+}
+
+fn all(arguments: &Arguments, surroundings: &Surroundings, reader: &mut Reader) -> Result<(), Failure> {
+    let mut symbols: Vec<market::Symbol> =
+        reader.snapshot()?.all_series()?.into_iter().map(|info| info.series.symbol).collect();
+    symbols.sort();
+    symbols.dedup();
+    let mut rows = Vec::new();
+    let mut documents = Vec::new();
+    for symbol in symbols {
+        let coverage = of(arguments, surroundings, reader, &symbol)?;
+        let sum = Sum::of(&coverage);
+        documents.push(json!({"symbol": symbol.as_str(), "summary": summary_json(&coverage)}));
+        let edge = |day: Option<&DayCoverage>| day.map(|day| day.date.to_string()).unwrap_or_default();
+        rows.push(vec![
+            symbol.to_string(),
+            edge(coverage.days.first()),
+            edge(coverage.days.last()),
+            coverage.days.len().to_string(),
+            sum.daily_missing.to_string(),
+            sum.expected.to_string(),
+            sum.no_trades.to_string(),
+            sum.not_loaded.to_string(),
+            sum.unknown.to_string(),
+        ]);
+    }
+    if arguments.format == Format::Json {
+        output::json(&documents)?;
+        return Ok(());
+    }
+    let mut columns = vec![Column::Left("symbol"), Column::Left("from"), Column::Left("through")];
+    let numbers = ["days", "days missing", "minutes expected", "no trades", "not loaded", "unknown"];
+    columns.extend(numbers.map(Column::Right));
+    let mut out = output::stdout();
+    writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Missing minutes by reason.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    daily_missing: usize,
+    expected: u64,
+    stored: u64,
+    no_trades: u64,
+    not_loaded: u64,
+    unknown: u64,
+}
+
+impl Sum {
+    fn of(coverage: &Coverage) -> Sum {
+        let mut sum = Sum::default();
+        for day in &coverage.days {
+            sum.daily_missing += usize::from(day.daily_gap.is_some_and(|reason| reason != GapReason::NoTrades));
+            sum.expected += u64::from(day.expected);
+            sum.stored += u64::from(day.stored);
+            for gap in &day.gaps {
+                let of = match gap.reason {
+                    GapReason::NoTrades => &mut sum.no_trades,
+                    GapReason::NotLoaded => &mut sum.not_loaded,
+                    GapReason::Unknown => &mut sum.unknown,
+                };
+                *of += u64::from(gap.minutes);
+            }
+        }
+        sum
+    }
+
+    fn sentence(&self, coverage: &Coverage) -> String {
+        let n = output::thousands;
+        let days = coverage.days.len() as u64;
+        let complete = coverage.days.iter().filter(|day| day.is_complete()).count() as u64;
+        format!(
+            "{}: {} trading days, {} complete, {} daily candles missing; {} of {} regular minutes stored, \
+             {} without trades, {} not loaded, {} unexplained",
+            coverage.symbol,
+            n(days),
+            n(complete),
+            n(self.daily_missing as u64),
+            n(self.stored),
+            n(self.expected),
+            n(self.no_trades),
+            n(self.not_loaded),
+            n(self.unknown),
+        )
+    }
+}
+
+fn kind(day: &DayCoverage) -> &'static str {
+    match day.kind {
+        Some(DayKind::Full) => "full",
+        Some(DayKind::Half) => "half",
+        None => "closed",
+    }
+}
+
+fn daily(day: &DayCoverage) -> String {
+    match day.daily_gap {
+        None => "yes".to_owned(),
+        Some(reason) => reason.as_str().to_owned(),
+    }
+}
+
+/// Gaps of a day that are spelled out; the rest are counted.
+const GAPS_SHOWN: usize = 4;
+
+fn missing(day: &DayCoverage, zone: &Zone) -> String {
+    let clock = |at: market::Timestamp| {
+        let (_, seconds) = zone.local(at);
+        format!("{:02}:{:02}", seconds / 3600, seconds / 60 % 60)
+    };
+    let spell = |gap: &history::Gap| {
+        let times = if gap.minutes == 1 { clock(gap.first) } else { format!("{}–{}", clock(gap.first), clock(gap.last)) };
+        format!("{times} {}", gap.reason.as_str())
+    };
+    let mut parts: Vec<String> = day.gaps.iter().take(GAPS_SHOWN).map(spell).collect();
+    if day.gaps.len() > GAPS_SHOWN {
+        parts.push(format!("and {} more", day.gaps.len() - GAPS_SHOWN));
+    }
+    parts.join(", ")
+}
+
+fn summary_json(coverage: &Coverage) -> Value {
+    let sum = Sum::of(coverage);
+    json!({
+        "from": coverage.days.first().map(|day| day.date.to_string()),
+        "through": coverage.days.last().map(|day| day.date.to_string()),
+        "days": coverage.days.len(),
+        "days_complete": coverage.days.iter().filter(|day| day.is_complete()).count(),
+        "days_explained": coverage.days.iter().filter(|day| day.is_explained()).count(),
+        "daily_missing": sum.daily_missing,
+        "minutes_expected": sum.expected,
+        "minutes_stored": sum.stored,
+        "minutes_no_trades": sum.no_trades,
+        "minutes_not_loaded": sum.not_loaded,
+        "minutes_unknown": sum.unknown,
+    })
+}
+
+fn day_json(day: &DayCoverage, zone: &Zone) -> Value {
+    let gap = |gap: &history::Gap| {
+        json!({
+            "first": zone.rfc3339(gap.first), "last": zone.rfc3339(gap.last), "minutes": gap.minutes,
+            "reason": gap.reason.as_str(),
+        })
+    };
+    json!({
+        "date": day.date.to_string(), "day": kind(day), "daily": day.daily,
+        "daily_missing": day.daily_gap.map(GapReason::as_str), "minutes": day.stored, "expected": day.expected,
+        "extended": day.extended, "gaps": day.gaps.iter().map(gap).collect::<Vec<Value>>(),
+    })
+}

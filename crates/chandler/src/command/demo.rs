@@ -1,0 +1,165 @@
+//! `chandler demo`: makes a small invented market on first run, imports it like any other files, and shows it.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use clap::Args;
+use files::CandleSink;
+use history::import::{Context, Options, Outcome, Progress, import};
+use history::{Adjust, Anchor, COUNT_MAX, Direction, Query, Select, Sessions};
+use market::{Candles, Minutes, Period, Symbol, Timestamp};
+use store::{Access, Reader};
+
+use crate::demo::{self, DemoSecurity};
+use crate::failure::Failure;
+use crate::output;
+use crate::surroundings::{Surroundings, symbol};
+use crate::terminal::Terminal;
+use crate::chart;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Make the data again, up to today
+    #[arg(long)]
+    again: bool,
+    /// Make the data and say so, but draw nothing
+    #[arg(long)]
+    quiet: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+    let store = surroundings.open(Access::Write { now: surroundings.now() })?;
+    let mut reader = store.reader()?;
+    if arguments.again || !is_there(&mut reader)? {
+        eprintln!("making the demo market in {} …", surroundings.directory().display());
+        let rows = make(surroundings, &store)?;
+        eprintln!("{} candles of {} invented securities", output::thousands(rows), demo::securities().len());
+    }
+    if !arguments.quiet {
+        show(surroundings, &mut reader)?;
+    }
+    Ok(())
+}
+
+/// The demo is there when its last file went through.
+fn is_there(reader: &mut Reader) -> Result<bool, Failure> {
+    let snapshot = reader.snapshot()?;
+    for security in demo::securities() {
+        if snapshot.series_of(&symbol(security.symbol)?)?.is_empty() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn make(surroundings: &Surroundings, store: &store::Store) -> Result<u64, Failure> {
+    let directory = surroundings.directory().join("demo");
+    let now = surroundings.now();
+    let paths = write_files(surroundings, &directory, now)?;
+    let options = Options::default();
+    let (stop, progress) = (AtomicBool::new(false), Progress::default());
+    let clock = || surroundings.now();
+    let venues = surroundings.history.venues();
+    let context = Context { store, venues, options: &options, now: &clock, stop: &stop, progress: &progress };
+    let reports = import(&context, &paths)?;
+    for report in &reports {
+        if let Outcome::Failed(message) = &report.outcome {
+            return Err(anyhow::anyhow!("demo data {}: {message}", report.path.display()).into());
+        }
+        if let Some((line, reason)) = report.problems.first() {
+            return Err(anyhow::anyhow!("demo data {}:{line}: {reason}", report.path.display()).into());
+        }
+    }
+    Ok(reports.iter().filter(|report| report.kind == "candles").map(|report| report.rows).sum())
+}
+
+/// The market as the files a user would have: two tables and two Parquet files a security.
+fn write_files(surroundings: &Surroundings, directory: &Path, now: Timestamp) -> Result<Vec<PathBuf>, Failure> {
+    std::fs::create_dir_all(directory)?;
+    let venues = surroundings.history.venues();
+    let securities = directory.join("securities.csv");
+    let actions = directory.join("actions.csv");
+    let mut securities_file = BufWriter::new(File::create(&securities)?);
+    let mut actions_file = BufWriter::new(File::create(&actions)?);
+    writeln!(securities_file, "symbol,name_en,name_cn,name_hk,exchange,currency,lot_size,board,listing_date,decimals")?;
+    writeln!(actions_file, "symbol,ex_date,cash,split,bonus,rights,rights_price")?;
+    let mut paths = vec![securities, actions];
+    for security in demo::securities() {
+        let DemoSecurity { name_en, name_cn, name_hk, exchange, currency, lot_size, board, listing_date, decimals, .. } =
+            security;
+        let symbol = symbol(security.symbol)?;
+        writeln!(
+            securities_file,
+            "{symbol},{name_en},{name_cn},{name_hk},{exchange},{currency},{lot_size},{board},{listing_date},{decimals}"
+        )?;
+        for action in demo::actions(security, venues, now) {
+            let market::Action { ex_date, cash, split, bonus, rights, rights_price } = action;
+            writeln!(actions_file, "{symbol},{ex_date},{cash},{split},{bonus},{rights},{rights_price}")?;
+        }
+        let days = std::iter::once(demo::daily(security, venues, now));
+        paths.push(write_candles(surroundings, directory, &symbol, "1d", *decimals, days)?);
+        let minutes = demo::minutes(security, venues, now);
+        paths.push(write_candles(surroundings, directory, &symbol, "1m", *decimals, minutes)?);
+    }
+    securities_file.flush()?;
+    actions_file.flush()?;
+    Ok(paths)
+}
+
+fn write_candles(
+    surroundings: &Surroundings,
+    directory: &Path,
+    symbol: &Symbol,
+    grain: &str,
+    decimals: u32,
+    batches: impl Iterator<Item = Candles>,
+) -> Result<PathBuf, Failure> {
+    let path = directory.join(format!("{symbol}_{grain}.parquet"));
+    let zone = surroundings.history.venue(symbol).zone();
+    let mut sink = CandleSink::create(files::Format::Parquet, BufWriter::new(File::create(&path)?))?;
+    for batch in batches {
+        sink.write(symbol, zone, decimals, &batch)?;
+    }
+    sink.finish()?;
+    Ok(path)
+}
+
+fn show(surroundings: &Surroundings, reader: &mut Reader) -> Result<(), Failure> {
+    let terminal = Terminal::of_stdout();
+    let mut out = output::stdout();
+    let hour = Minutes::new(60).map_or(Period::DAY, Period::Clock);
+    // The adjusted days of a name with splits and dividends, then the last hours of another, pre and post included.
+    let [first, second] = [("99001.HK", Period::DAY), ("CNDL.US", hour)];
+    for (code, period) in [first, second] {
+        let symbol = symbol(code)?;
+        let count = usize::from(terminal.candles_that_fit()).min(COUNT_MAX);
+        let query = Query {
+            symbol: symbol.clone(),
+            period,
+            adjust: Adjust::Forward,
+            sessions: Sessions::Extended,
+            select: Select::Offset { direction: Direction::Past, anchor: Anchor::Latest, count },
+        };
+        let answer = surroundings.history.candles(reader, &query, surroundings.now())?;
+        let name = reader.snapshot()?.security(&symbol)?.and_then(|security| security.name_en).unwrap_or_default();
+        let title = format!("{symbol} {name} · {period}, forward adjusted");
+        let zone = surroundings.history.venue(&symbol).zone();
+        write!(out, "{}", chart::draw(&title, &answer.candles, zone, period, answer.decimals, terminal.chart()))?;
+        writeln!(out)?;
+    }
+    let store = surroundings.directory().display();
+    writeln!(out, "Try next (the store is sqlite:{store}):")?;
+    for command in [
+        "inspect",
+        "kline 99001.HK --period week --adjust forward --count 20",
+        "kline CNDL.US --period 5m --session all --format json",
+        "coverage",
+        "export CNDL.US --period 1m --output cndl.parquet",
+    ] {
+        writeln!(out, "  chandler --store sqlite:{store} {command}")?;
+    }
+    out.flush()?;
+    Ok(())
+}

@@ -1,0 +1,157 @@
+//! `chandler export`: whole series or ranges to files, streamed a thousand candles at a time.
+
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use files::CandleSink;
+use history::{Keep, Plan, Query, Select};
+use market::{Period, Symbol, Timestamp};
+use store::{Access, Store};
+
+use super::kline::{AdjustArgument, SessionArgument, create};
+use super::time;
+use crate::failure::{Failure, usage};
+use crate::output;
+use crate::surroundings::{Surroundings, symbol};
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The securities to export; all that are stored when none is named
+    symbols: Vec<String>,
+    /// Any period; the stored ones are 1m and day
+    #[arg(long, short, default_value = "day")]
+    period: Period,
+    /// The first date, included
+    #[arg(long, value_name = "D")]
+    start: Option<String>,
+    /// The last date, included
+    #[arg(long, value_name = "D")]
+    end: Option<String>,
+    /// Bring earlier prices to today's basis
+    #[arg(long, value_enum, default_value_t)]
+    adjust: AdjustArgument,
+    /// Trading hours of US minutes
+    #[arg(long, value_enum, default_value_t = SessionArgument::All)]
+    session: SessionArgument,
+    /// What to write; told from the output file's ending when not given
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// Write to this file instead of standard output
+    #[arg(long, short)]
+    output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Csv,
+    Parquet,
+    Arrow,
+}
+
+impl Format {
+    fn of(arguments: &Arguments) -> Result<Format, Failure> {
+        let ending = arguments.output.as_ref().and_then(|path| path.extension()).and_then(|ending| ending.to_str());
+        match (arguments.format, ending) {
+            (Some(format), _) => Ok(format),
+            (None, None | Some("csv")) => Ok(Format::Csv),
+            (None, Some("parquet" | "pq")) => Ok(Format::Parquet),
+            (None, Some("arrow" | "ipc" | "arrows" | "feather")) => Ok(Format::Arrow),
+            (None, Some(other)) => Err(usage(format!("cannot tell the format of a .{other} file: add --format csv, parquet or arrow"))),
+        }
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+    let format = Format::of(arguments)?;
+    if format != Format::Csv && arguments.output.is_none() && output::stdout_is_terminal() {
+        return Err(usage("that format is not for the terminal: add --output FILE, or redirect"));
+    }
+    let store = surroundings.open(Access::Read)?;
+    let symbols = symbols(arguments, &store)?;
+    // The file appears under its name only when it is whole.
+    match &arguments.output {
+        None => write(arguments, format, surroundings, &store, &symbols, output::stdout()).map(|_| ()),
+        Some(path) => {
+            let partial = path.with_added_extension("partial");
+            let result = create(&partial)
+                .and_then(|file| write(arguments, format, surroundings, &store, &symbols, BufWriter::new(file)));
+            match result {
+                Ok(rows) => {
+                    std::fs::rename(&partial, path)?;
+                    eprintln!("{} candles of {} securities in {}", output::thousands(rows), symbols.len(), path.display());
+                    Ok(())
+                }
+                Err(failure) => {
+                    // What is left of it is of no use; if it cannot be removed either, the first error matters more.
+                    let _ = std::fs::remove_file(&partial);
+                    Err(failure)
+                }
+            }
+        }
+    }
+}
+
+fn symbols(arguments: &Arguments, store: &Store) -> Result<Vec<Symbol>, Failure> {
+    if !arguments.symbols.is_empty() {
+        return arguments.symbols.iter().map(|text| symbol(text)).collect();
+    }
+    let mut reader = store.reader()?;
+    let snapshot = reader.snapshot()?;
+    let grain = arguments.period.source();
+    let mut symbols: Vec<Symbol> =
+        snapshot.all_series()?.into_iter().filter(|info| info.series.grain == grain).map(|info| info.series.symbol).collect();
+    symbols.dedup();
+    if symbols.is_empty() {
+        return Err(usage(format!("the store has no candles to make {} candles of", arguments.period)));
+    }
+    Ok(symbols)
+}
+
+fn write(
+    arguments: &Arguments,
+    format: Format,
+    surroundings: &Surroundings,
+    store: &Store,
+    symbols: &[Symbol],
+    mut out: impl Write + Send,
+) -> Result<u64, Failure> {
+    let file_format = match format {
+        Format::Csv => files::Format::Csv,
+        Format::Parquet => files::Format::Parquet,
+        Format::Arrow => files::Format::ArrowIpc,
+    };
+    let date = |text: &Option<String>| text.as_deref().map(time::date).transpose();
+    let (start, end) = (date(&arguments.start)?, date(&arguments.end)?);
+    let mut reader = store.reader()?;
+    let mut sink = CandleSink::create(file_format, &mut out)?;
+    let mut rows = 0;
+    let now = surroundings.now();
+    for symbol in symbols {
+        let venue = surroundings.history.venue(symbol);
+        let zone = venue.zone();
+        let select = Select::between(arguments.period, venue, start, end).map_err(usage)?;
+        let query = Query {
+            symbol: symbol.clone(),
+            period: arguments.period,
+            adjust: arguments.adjust.into(),
+            sessions: arguments.session.into(),
+            select,
+        };
+        // Always from the oldest on, whatever end of the range a client would be given first.
+        let from = start.map_or(Timestamp(i64::MIN), |date| zone.midnight(date));
+        let until = end.and_then(|date| date.tomorrow().ok()).map_or(Timestamp(i64::MAX), |date| zone.midnight(date));
+        let plan = Plan::over(&query, venue, now, from..until, Keep::First(PAGE));
+        for page in surroundings.history.pages(&mut reader, &query, plan, now) {
+            let page = page?;
+            rows += page.candles.len() as u64;
+            sink.write(symbol, zone, page.decimals, &page.candles)?;
+        }
+    }
+    sink.finish()?;
+    out.flush()?;
+    Ok(rows)
+}
+
+/// Candles read at a time: enough that each block is read about once.
+const PAGE: usize = 32_768;

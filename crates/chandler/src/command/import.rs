@@ -1,0 +1,288 @@
+//! `chandler import`: files in, with a progress bar on a terminal and a summary always.
+
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use files::{Field, ReadOptions, Scale, Stamp};
+use history::import::{Context, Options, Outcome, Progress, Report, import};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use market::{Grain, Region};
+use serde_json::{Value, json};
+use store::Access;
+
+use crate::failure::{Failure, usage};
+use crate::output::{self, Column, Format};
+use crate::surroundings::{Surroundings, symbol};
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// CSV (also .gz, .zst) and Parquet files, or folders of them
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// What a row is; told from the times when not given
+    #[arg(long, value_enum)]
+    period: Option<PeriodArgument>,
+    /// Which columns are which, where the header does not say: time=stamp,close=px_last
+    #[arg(long, value_name = "FIELD=COLUMN,…")]
+    map: Option<String>,
+    /// Multiply by exact factors: volume=100,turnover=1000 or price=0.001
+    #[arg(long, value_name = "WHAT=FACTOR,…")]
+    scale: Option<String>,
+    /// The symbol of files that do not name one
+    #[arg(long)]
+    symbol: Option<String>,
+    /// The region of bare tickers: HK, US, SH or SZ
+    #[arg(long, value_name = "REGION")]
+    region: Option<String>,
+    /// Whether a minute is stamped with its start or its end
+    #[arg(long, value_enum)]
+    stamp: Option<StampArgument>,
+    /// Fill in turnover where the source has none: average price times volume
+    #[arg(long)]
+    estimate_turnover: bool,
+    /// Refuse a whole file if any row of it breaks a rule
+    #[arg(long)]
+    strict: bool,
+    /// Import files again that the ledger has already
+    #[arg(long)]
+    again: bool,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum PeriodArgument {
+    #[value(name = "1m")]
+    Minute,
+    #[value(name = "1d", alias = "day")]
+    Day,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum StampArgument {
+    Start,
+    End,
+}
+
+impl Arguments {
+    fn options(&self) -> Result<Options, Failure> {
+        let period = self.period.map(|period| match period {
+            PeriodArgument::Minute => Grain::Minute,
+            PeriodArgument::Day => Grain::Day,
+        });
+        let map = self.map.as_deref().map(Field::parse_map).transpose().map_err(|error| usage(format!("--map: {error}")))?;
+        let scale = self.scale.as_deref().map(str::parse::<Scale>).transpose();
+        let scale = scale.map_err(|error| usage(format!("--scale: {error}")))?;
+        let region = |text: &String| Region::parse(text).ok_or_else(|| usage(format!("--region {text:?}: HK, US, SH or SZ")));
+        let read = ReadOptions {
+            period,
+            map: map.unwrap_or_default(),
+            scale: scale.unwrap_or_default(),
+            symbol: self.symbol.as_deref().map(symbol).transpose()?,
+            region: self.region.as_ref().map(region).transpose()?,
+            stamp: self.stamp.map(|stamp| match stamp {
+                StampArgument::Start => Stamp::Start,
+                StampArgument::End => Stamp::End,
+            }),
+            estimate_turnover: self.estimate_turnover,
+        };
+        Ok(Options { read, strict: self.strict, again: self.again })
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+    let options = arguments.options()?;
+    let files = expand(&arguments.files)?;
+    let store = surroundings.open(Access::Write { now: surroundings.now() })?;
+    // The first Ctrl-C ends the import at its next flush; a second one ends the process as usual.
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register_conditional_default(signal, Arc::clone(&stop))?;
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    let progress = Progress::default();
+    let now = || surroundings.now();
+    let context = Context {
+        store: &store,
+        venues: surroundings.history.venues(),
+        options: &options,
+        now: &now,
+        stop: &stop,
+        progress: &progress,
+    };
+    let total = files.iter().filter_map(|path| path.metadata().ok()).map(|metadata| metadata.len()).sum();
+    let reports = with_bar(&progress, total, || import(&context, &files))?;
+    let ignored = ignored_actions(&reports, &store, surroundings)?;
+    match arguments.format {
+        Format::Table => summary(&reports, &ignored)?,
+        Format::Json => output::json(&as_json(&reports, &ignored))?,
+    }
+    let interrupted = reports.iter().any(|report| report.outcome == Outcome::Interrupted) || reports.len() < files.len();
+    if interrupted {
+        return Err(Failure::Interrupted("stopped: run the same command to go on from here".to_owned()));
+    }
+    let failed = reports.iter().any(|report| matches!(report.outcome, Outcome::Failed(_)));
+    if failed { Err(Failure::Reported) } else { Ok(()) }
+}
+
+/// Folders stand for the tables in them, by name.
+fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    const TABLES: [&str; 8] = [".csv", ".csv.gz", ".csv.zst", ".txt", ".txt.gz", ".parquet", ".pq", ".tsv"];
+    let mut files = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let mut inside = Vec::new();
+        for entry in std::fs::read_dir(path)? {
+            let path = entry?.path();
+            let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+            if path.is_file() && TABLES.iter().any(|ending| name.ends_with(ending)) {
+                inside.push(path);
+            }
+        }
+        if inside.is_empty() {
+            return Err(usage(format!("{}: no CSV or Parquet files in this folder", path.display())));
+        }
+        inside.sort();
+        files.extend(inside);
+    }
+    match files.iter().find(|path| !path.exists()) {
+        Some(absent) => Err(usage(format!("{}: no such file", absent.display()))),
+        None => Ok(files),
+    }
+}
+
+/// Runs work with a bar on stderr, if anybody is looking.
+fn with_bar<T>(progress: &Progress, total: u64, work: impl FnOnce() -> T) -> T {
+    if !std::io::stderr().is_terminal() {
+        return work();
+    }
+    let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
+    let style = ProgressStyle::with_template("{bar:30} {bytes}/{total_bytes}  {msg}  {bytes_per_sec}  ETA {eta}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                bar.set_position(progress.bytes.load(Ordering::Relaxed).min(total));
+                let rows = progress.rows.load(Ordering::Relaxed);
+                let rate = rows as f64 / bar.elapsed().as_secs_f64().max(0.001);
+                bar.set_message(format!("{} rows, {:.2} M/s", output::thousands(rows), rate / 1e6));
+                std::thread::park_timeout(Duration::from_millis(100));
+            }
+            bar.finish_and_clear();
+        });
+        let result = work();
+        done.store(true, Ordering::Relaxed);
+        result
+    })
+}
+
+/// Actions that adjust nothing deserve a word when they come in.
+fn ignored_actions(reports: &[Report], store: &store::Store, surroundings: &Surroundings) -> Result<Vec<String>, Failure> {
+    if !reports.iter().any(|report| report.kind == "actions" && report.outcome == Outcome::Imported) {
+        return Ok(Vec::new());
+    }
+    let mut reader = store.reader()?;
+    let symbols: Vec<market::Symbol> = reader.snapshot()?.securities()?.into_iter().map(|s| s.symbol).collect();
+    let mut lines = Vec::new();
+    for symbol in symbols {
+        for ignored in surroundings.history.ignored_actions(&mut reader, &symbol, surroundings.now())? {
+            lines.push(format!("{symbol} {}: takes no part in adjustment, {}", ignored.ex_date, ignored.reason));
+        }
+    }
+    Ok(lines)
+}
+
+fn outcome(report: &Report) -> String {
+    match &report.outcome {
+        Outcome::Imported if report.resumed_at > 0 => format!("resumed at row {}", output::thousands(report.resumed_at)),
+        Outcome::Imported => "imported".to_owned(),
+        Outcome::Known { at } => format!("unchanged, imported {at}"),
+        Outcome::Interrupted => "stopped".to_owned(),
+        Outcome::Failed(_) => "failed".to_owned(),
+    }
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+}
+
+/// Files listed one by one; of many, only those with something to say.
+const FILES_SHOWN: usize = 20;
+
+fn summary(reports: &[Report], ignored: &[String]) -> Result<(), Failure> {
+    let mut out = output::stdout();
+    let mut columns = vec![Column::Left("file"), Column::Left("kind")];
+    columns.extend(["rows", "symbols", "added", "replaced", "unchanged", "quarantined"].map(Column::Right));
+    columns.push(Column::Left("outcome"));
+    let numbers = |report: &Report| {
+        let Report { rows, symbols, added, replaced, unchanged, quarantined, .. } = report;
+        [rows, symbols, added, replaced, unchanged, quarantined].map(|number| output::thousands(*number))
+    };
+    let shown = reports.iter().filter(|report| reports.len() <= FILES_SHOWN || report.quarantined > 0);
+    let mut rows: Vec<Vec<String>> = shown
+        .take(FILES_SHOWN)
+        .map(|report| {
+            let mut row = vec![name(&report.path), report.kind.to_owned()];
+            row.extend(numbers(report));
+            row.push(outcome(report));
+            row
+        })
+        .collect();
+    if reports.len() > 1 {
+        let sum = |of: fn(&Report) -> u64| output::thousands(reports.iter().map(of).sum());
+        let mut row = vec![format!("{} files", reports.len()), String::new(), sum(|r| r.rows), String::new()];
+        row.extend([sum(|r| r.added), sum(|r| r.replaced), sum(|r| r.unchanged), sum(|r| r.quarantined), String::new()]);
+        rows.push(row);
+    }
+    writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
+    for report in reports {
+        for note in &report.notes {
+            writeln!(out, "{}: {}", name(&report.path), output::printable(note))?;
+        }
+        for (line, reason) in &report.problems {
+            writeln!(out, "{}:{line}: {}", name(&report.path), output::printable(reason))?;
+        }
+    }
+    for line in ignored {
+        writeln!(out, "{line}")?;
+    }
+    if reports.iter().any(|report| report.quarantined > 0) {
+        writeln!(out, "quarantined rows are not served; `chandler quarantine` lists them")?;
+    }
+    out.flush()?;
+    for report in reports {
+        if let Outcome::Failed(message) = &report.outcome {
+            eprintln!("chandler: {}: {}", report.path.display(), output::printable(message));
+        }
+    }
+    Ok(())
+}
+
+fn as_json(reports: &[Report], ignored: &[String]) -> Value {
+    let files: Vec<Value> = reports
+        .iter()
+        .map(|report| {
+            let error = match &report.outcome {
+                Outcome::Failed(message) => Some(message),
+                _ => None,
+            };
+            let problems: Vec<Value> =
+                report.problems.iter().map(|(line, reason)| json!({"line": line, "reason": reason})).collect();
+            json!({
+                "file": report.path.display().to_string(), "kind": report.kind, "outcome": outcome(report), "error": error,
+                "rows": report.rows, "symbols": report.symbols, "added": report.added, "replaced": report.replaced,
+                "unchanged": report.unchanged, "quarantined": report.quarantined, "resumed_at": report.resumed_at,
+                "notes": report.notes, "problems": problems,
+            })
+        })
+        .collect();
+    json!({"files": files, "ignored_actions": ignored})
+}

@@ -1,0 +1,141 @@
+//! `chandler inspect`: what is stored, how large, and where it came from.
+
+use std::io::Write;
+
+use clap::Args;
+use market::Symbol;
+use serde_json::{Value, json};
+use store::{Access, ImportSource, SeriesInfo};
+
+use crate::failure::Failure;
+use crate::output::{self, Column, Format};
+use crate::surroundings::{Surroundings, symbol};
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// One security with its blocks and sources; all series in a line each when none is named
+    symbol: Option<String>,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+    let store = surroundings.open(Access::Read)?;
+    let mut reader = store.reader()?;
+    let snapshot = reader.snapshot()?;
+    let Some(text) = &arguments.symbol else {
+        let series = snapshot.all_series()?;
+        return match arguments.format {
+            Format::Json => Ok(output::json(&series.iter().map(series_json).collect::<Vec<Value>>())?),
+            Format::Table => {
+                let mut out = output::stdout();
+                print_series(&mut out, &series, surroundings)?;
+                writeln!(out, "\n{}", totals(&series))?;
+                out.flush()?;
+                Ok(())
+            }
+        };
+    };
+    let symbol = symbol(text)?;
+    let Some(security) = snapshot.security(&symbol)? else {
+        return Err(history::HistoryError::UnknownSecurity(symbol).into());
+    };
+    let series = snapshot.series_of(&symbol)?;
+    let sources = snapshot.import_sources(&symbol)?;
+    let actions = snapshot.actions(&symbol)?;
+    if arguments.format == Format::Json {
+        let source = |source: &ImportSource| {
+            json!({
+                "file": source.import.file, "import": source.import.id.0, "series": source.series.to_string(),
+                "rows": source.rows, "first": source.first.to_string(), "last": source.last.to_string(),
+            })
+        };
+        output::json(&json!({
+            "symbol": symbol.as_str(),
+            "name": {"en": security.name_en, "cn": security.name_cn, "hk": security.name_hk},
+            "decimals": security.decimals,
+            "series": series.iter().map(series_json).collect::<Vec<Value>>(),
+            "actions": actions.iter().map(action_json).collect::<Vec<Value>>(),
+            "sources": sources.iter().map(source).collect::<Vec<Value>>(),
+        }))?;
+        return Ok(());
+    }
+    let mut out = output::stdout();
+    let names: Vec<String> = [security.name_en, security.name_hk, security.name_cn].into_iter().flatten().collect();
+    writeln!(out, "{symbol}  {}  ({} decimals)\n", output::printable(&names.join(" / ")), security.decimals)?;
+    print_series(&mut out, &series, surroundings)?;
+    if !actions.is_empty() {
+        writeln!(out, "\n{} corporate actions, the last on {}", actions.len(), last_ex_date(&actions))?;
+    }
+    if !sources.is_empty() {
+        let columns = [
+            Column::Left("source"),
+            Column::Left("series"),
+            Column::Right("rows"),
+            Column::Left("first"),
+            Column::Left("last"),
+        ];
+        let zone = surroundings.history.venue(&symbol).zone();
+        let rows = sources.iter().map(|source| {
+            let time = |at| zone.rfc3339(at);
+            let series = source.series.to_string();
+            vec![source.import.file.clone(), series, output::thousands(source.rows), time(source.first), time(source.last)]
+        });
+        writeln!(out, "\n{}", output::text(&output::table(&columns, rows)))?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+fn last_ex_date(actions: &[market::Action]) -> String {
+    actions.iter().map(|action| action.ex_date).max().map(|date| date.to_string()).unwrap_or_default()
+}
+
+fn print_series(out: &mut impl Write, series: &[SeriesInfo], surroundings: &Surroundings) -> Result<(), Failure> {
+    let mut columns = vec![Column::Left("series")];
+    columns.extend(["candles", "blocks", "bytes", "bytes/candle"].map(Column::Right));
+    columns.extend(["first", "last"].map(Column::Left));
+    let rows = series.iter().map(|info| {
+        let zone = surroundings.history.venue(&info.series.symbol).zone();
+        vec![
+            info.series.to_string(),
+            output::thousands(info.rows),
+            output::thousands(info.blocks),
+            output::thousands(info.bytes),
+            per_candle(info.bytes, info.rows),
+            zone.rfc3339(info.first),
+            zone.rfc3339(info.last),
+        ]
+    });
+    writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
+    Ok(())
+}
+
+fn per_candle(bytes: u64, rows: u64) -> String {
+    if rows == 0 { String::new() } else { format!("{:.2}", bytes as f64 / rows as f64) }
+}
+
+fn totals(series: &[SeriesInfo]) -> String {
+    let rows: u64 = series.iter().map(|info| info.rows).sum();
+    let bytes: u64 = series.iter().map(|info| info.bytes).sum();
+    let symbols: std::collections::BTreeSet<&Symbol> = series.iter().map(|info| &info.series.symbol).collect();
+    let [candles, securities] = [rows, symbols.len() as u64].map(output::thousands);
+    format!("{securities} securities, {candles} candles, {} of blocks", output::size(bytes))
+}
+
+fn series_json(info: &SeriesInfo) -> Value {
+    json!({
+        "series": info.series.to_string(), "symbol": info.series.symbol.as_str(), "grain": info.series.grain.as_str(),
+        "candles": info.rows, "blocks": info.blocks, "bytes": info.bytes,
+        "bytes_per_candle": if info.rows == 0 { None } else { Some(info.bytes as f64 / info.rows as f64) },
+        "first": info.first.to_string(), "last": info.last.to_string(), "version": info.version,
+    })
+}
+
+fn action_json(action: &market::Action) -> Value {
+    json!({
+        "ex_date": action.ex_date.to_string(), "cash": action.cash.to_string(), "split": action.split.to_string(),
+        "bonus": action.bonus.to_string(), "rights": action.rights.to_string(),
+        "rights_price": action.rights_price.to_string(),
+    })
+}

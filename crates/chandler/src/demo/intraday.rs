@@ -1,0 +1,245 @@
+use std::ops::Range;
+
+use market::{Candle, Candles, Market, Price, Segment, Session, Timestamp, Turnover, Venue};
+
+use super::random::Random;
+use super::securities::DemoSecurity;
+use super::walk::{DayPlan, day_key};
+
+/// A minute that may see trades.
+#[derive(Clone, Copy, Debug)]
+struct Minute {
+    time: i64,
+    /// The first second at which the candle is complete; the closing auction takes minutes for one stamp.
+    complete: i64,
+    session: Session,
+    /// Its expected share of the trading.
+    weight: f64,
+}
+
+/// The part of a regular day's volume that minutes show; the rest are opening auctions and odd lots.
+const SHARE_IN_MINUTES: f64 = 0.985;
+
+/// Appends the candles of one trading day that are complete at `now`, ascending. Regular hours run from the plan's
+/// open to its close and touch its extremes; extended hours lead from the close before to the open, and on from the
+/// close.
+pub(super) fn append(out: &mut Candles, security: &DemoSecurity, venue: &Venue, plan: &DayPlan, now: Timestamp) {
+    let minutes = minutes_of(security, venue, plan);
+    let core = minutes.iter().position(|m| m.session == Session::Intraday).unwrap_or(minutes.len());
+    let (before, rest) = minutes.split_at(core);
+    let after = rest.iter().position(|m| m.session != Session::Intraday).unwrap_or(rest.len());
+    let (core, after) = rest.split_at(after);
+
+    let mut sink = Sink { out, now };
+    extended(&mut sink, security, plan, before, plan.reference, Some(plan.open));
+    regular(&mut sink, security, plan, core);
+    extended(&mut sink, security, plan, after, plan.close, None);
+}
+
+/// Takes candles until the first incomplete one.
+struct Sink<'a> {
+    out: &'a mut Candles,
+    now: Timestamp,
+}
+
+impl Sink<'_> {
+    fn push(&mut self, minute: &Minute, prices: [i64; 4], volume: i64) {
+        if minute.complete > self.now.0 {
+            return;
+        }
+        let [open, high, low, close] = prices;
+        self.out.push(Candle {
+            time: Timestamp(minute.time),
+            open: Price(open),
+            high: Price(high),
+            low: Price(low),
+            close: Price(close),
+            volume,
+            turnover: turnover(prices, volume),
+            session: minute.session,
+        });
+    }
+}
+
+/// Volume times a price between low and high, cut to three decimals.
+pub(super) fn turnover([open, high, low, close]: [i64; 4], volume: i64) -> Turnover {
+    let exact = i128::from((open + high + low + close) / 4) * i128::from(volume);
+    Turnover((exact / 1000 * 1000).max(i128::from(low) * i128::from(volume)))
+}
+
+/// The minutes of a day in which the security trades.
+fn minutes_of(security: &DemoSecurity, venue: &Venue, plan: &DayPlan) -> Vec<Minute> {
+    let Some(day) = venue.day(plan.date) else { return Vec::new() };
+    let mut random = Random::keyed(security.symbol, 3, day_key(plan.date));
+    let regular: i32 = day.segments.iter().filter(|s| s.session == Session::Intraday).map(|s| s.minutes()).sum();
+    let halt = halt(security, plan, &mut random, regular);
+    // A thin day has fewer minutes than lots, so that each minute can show one.
+    let room = (plan.volume / security.lot_size) as f64 / 2.0 / f64::from(regular.max(1));
+    let chance = if security.is_index() { 1.0 } else { security.model.minute_chance.min(room) };
+    let liquid = chance > 0.9;
+
+    let mut minutes = Vec::with_capacity(1024);
+    let mut elapsed = 0;
+    let mut segment_start = i64::MIN;
+    let mut segment = None;
+    for (Timestamp(time), slot) in day.minutes() {
+        if segment != Some(slot.segment) {
+            (segment, segment_start) = (Some(slot.segment), time);
+        }
+        let Segment { session, tail, .. } = slot.segment;
+        let draw = random.unit();
+        if session == Session::Intraday {
+            let (first, last) = (elapsed == 0, elapsed == regular - 1);
+            let closing = last && tail > 0;
+            let traded = (liquid && (first || last)) || (draw < chance && !halt.contains(&elapsed));
+            let weight = profile(elapsed, regular, security.region.market(), closing);
+            let complete = time + if closing { i64::from(tail) * 60 } else { 60 };
+            elapsed += 1;
+            if traded {
+                minutes.push(Minute { time, complete, session, weight });
+            }
+        } else {
+            let position = (time - segment_start) as f64 / 60.0 / f64::from(slot.segment.minutes());
+            if draw < extended_chance(security, session, position) {
+                minutes.push(Minute { time, complete: time + 60, session, weight: 1.0 });
+            }
+        }
+    }
+    // However thin the day, somebody has traded, or there would be no day.
+    if !minutes.iter().any(|m| m.session == Session::Intraday)
+        && let Some((time, slot)) = day.minutes().find(|(_, slot)| slot.segment.session == Session::Intraday)
+    {
+        let minute = Minute { time: time.0, complete: time.0 + 60, session: slot.segment.session, weight: 1.0 };
+        minutes.insert(minutes.partition_point(|m| m.time < minute.time), minute);
+    }
+    minutes
+}
+
+/// The regular minutes, counted from the open, in which trading stands still.
+fn halt(security: &DemoSecurity, plan: &DayPlan, random: &mut Random, regular: i32) -> Range<i32> {
+    let (start, length) = (random.unit(), random.unit());
+    if !security.model.quirk.halts() || plan.wildness < 2.5 || regular < 200 {
+        return 0..0;
+    }
+    let start = 15 + (start * f64::from(regular - 120)) as i32;
+    start..start + 5 + (length * 70.0) as i32
+}
+
+/// How a regular day's trading is spread: much at the open, little at noon, more towards the close, and in Hong Kong
+/// a tenth of it in the closing auction.
+fn profile(elapsed: i32, regular: i32, market: Market, closing: bool) -> f64 {
+    let x = 2.0 * f64::from(elapsed) / f64::from(regular) - 1.0;
+    let edge = 0.6 + 2.0 * x * x * x * x;
+    match (market, closing) {
+        (Market::Hk, true) => f64::from(regular) * 0.11,
+        (Market::Cn, true) => f64::from(regular) * 0.015,
+        _ if elapsed == 0 => edge * 2.5,
+        _ => edge,
+    }
+}
+
+/// How likely a minute outside regular hours sees a trade: busier next to the regular hours, sparse at night.
+fn extended_chance(security: &DemoSecurity, session: Session, position: f64) -> f64 {
+    let liquidity = security.model.minute_chance * security.model.minute_chance;
+    match session {
+        _ if security.is_index() => 0.0,
+        Session::Overnight if !security.model.quirk.overnight() => 0.0,
+        Session::Overnight => 0.16 * liquidity,
+        Session::Pre => (0.12 + 0.6 * position * position) * liquidity,
+        Session::Post => (0.15 + 0.6 * (1.0 - position) * (1.0 - position)) * liquidity,
+        Session::Intraday => 0.0,
+    }
+}
+
+/// Regular hours: from the open over both extremes to the close, never outside them.
+fn regular(sink: &mut Sink<'_>, security: &DemoSecurity, plan: &DayPlan, minutes: &[Minute]) {
+    let DayPlan { open, high, low, close, volume, .. } = *plan;
+    let mut random = Random::keyed(security.symbol, 4, day_key(plan.date));
+    let count = minutes.len();
+    let at_high = turning_point(&mut random, count);
+    // Two different minutes, where there are two.
+    let at_low = match turning_point(&mut random, count) {
+        same if same == at_high => (same + 1) % count.max(1),
+        other => other,
+    };
+    let (first, first_price, second, second_price) =
+        if at_high < at_low { (at_high, high, at_low, low) } else { (at_low, low, at_high, high) };
+
+    let lots = ((volume as f64 * SHARE_IN_MINUTES) as i64 / security.lot_size - count as i64).max(0);
+    let weights: Vec<f64> = minutes.iter().map(|m| m.weight * (0.35 + 1.3 * random.unit() * random.unit())).collect();
+    let weight: f64 = weights.iter().sum();
+
+    let step = (high - low) as f64 * 0.5 / (count as f64).sqrt();
+    let mut price = open;
+    for (index, (minute, share)) in minutes.iter().zip(&weights).enumerate() {
+        let (target, remaining) = match index {
+            _ if index < first => (first_price, first - index + 1),
+            _ if index < second => (second_price, second - index + 1),
+            _ => (close, count - index),
+        };
+        let start = if index == 0 { open } else { price };
+        let end = if index + 1 == count {
+            close
+        } else {
+            bridge(&mut random, security, start, target, remaining, step).clamp(low, high)
+        };
+        let (up, down) = wicks(&mut random, security, start, end, step);
+        let top = if index == at_high { high } else { up.min(high) };
+        let bottom = if index == at_low { low } else { down.max(low) };
+        let traded = if volume == 0 { 0 } else { 1 + (lots as f64 * share / weight) as i64 };
+        sink.push(minute, [start, top, bottom, end], traded * security.lot_size);
+        price = end;
+    }
+}
+
+/// The minute of an extreme: half of them lie near the open or the close.
+fn turning_point(random: &mut Random, count: usize) -> usize {
+    let near_an_end = random.chance(0.5);
+    let place = random.below(if near_an_end { count.div_ceil(5) } else { count }.max(1));
+    if near_an_end && random.chance(0.5) { count.saturating_sub(place + 1) } else { place }
+}
+
+/// One step of a random walk that is to arrive at a target in `remaining` steps.
+fn bridge(random: &mut Random, security: &DemoSecurity, from: i64, target: i64, remaining: usize, step: f64) -> i64 {
+    let remaining = remaining.max(1) as f64;
+    let pull = (target - from) as f64 / remaining;
+    let spread = ((remaining - 1.0) / remaining).sqrt();
+    security.snap(from as f64 + pull + random.normal() * step * spread)
+}
+
+fn wicks(random: &mut Random, security: &DemoSecurity, start: i64, end: i64, step: f64) -> (i64, i64) {
+    let (up, down) = (random.unit(), random.unit());
+    let top = security.snap(start.max(end) as f64 + up * up * step);
+    let bottom = security.snap(start.min(end) as f64 - down * down * step);
+    (top.max(start.max(end)), bottom.min(start.min(end)))
+}
+
+/// Extended hours: a quiet walk, to a target where there is one.
+fn extended(
+    sink: &mut Sink<'_>,
+    security: &DemoSecurity,
+    plan: &DayPlan,
+    minutes: &[Minute],
+    from: i64,
+    target: Option<i64>,
+) {
+    let Some(head) = minutes.first() else { return };
+    // Evening and morning have streams of their own.
+    let mut random = Random::keyed(security.symbol, 5 + u64::from(head.session.code()), day_key(plan.date));
+    let daily = plan.reference as f64 * security.model.volatility / 100.0;
+    let step = daily * 0.3 / (minutes.len() as f64).sqrt();
+    let mean = plan.volume as f64 * 0.03 / minutes.len() as f64;
+    let mut price = from;
+    for (index, minute) in minutes.iter().enumerate() {
+        let end = match target {
+            Some(target) => bridge(&mut random, security, price, target, minutes.len() - index, step),
+            None => security.snap(price as f64 + random.normal() * step),
+        };
+        let (top, bottom) = wicks(&mut random, security, price, end, step);
+        let thin = if minute.session == Session::Overnight { 0.3 } else { 1.0 };
+        let skew = random.unit() * random.unit();
+        let volume = 1 + (mean * thin * 4.0 * skew * random.unit()) as i64;
+        sink.push(minute, [price, top, bottom, end], volume);
+        price = end;
+    }
+}

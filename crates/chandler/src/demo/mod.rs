@@ -1,0 +1,122 @@
+//! A small invented market, to try everything on without any data: thirteen securities that do not exist, with
+//! decades of daily candles, two years of minutes, dividends, splits, suspensions and thin days.
+//!
+//! Everything is computed from the symbol, the date and `now`; the same `now` gives the same bytes on every machine,
+//! and a later `now` continues what an earlier one began. Nothing is read or written here. Start with [`daily`];
+//! `walk.rs` draws the days and `intraday.rs` the minutes inside them.
+
+mod events;
+mod intraday;
+mod random;
+mod securities;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+use std::iter::Peekable;
+
+use jiff::ToSpan;
+use market::{Action, Candle, Candles, Date, Price, Session, Timestamp, Turnover, Venue, Venues};
+
+pub(crate) use securities::DemoSecurity;
+use walk::{DayPlan, Walk};
+
+/// How far minutes reach back.
+const MINUTE_YEARS: i64 = 2;
+
+pub(crate) fn securities() -> &'static [DemoSecurity] {
+    &securities::SECURITIES
+}
+
+/// All corporate actions until `now`, ascending. Prices fall and rise with them on their ex-dates.
+pub(crate) fn actions(security: &DemoSecurity, venues: &Venues, now: Timestamp) -> Vec<Action> {
+    let venue = venue_of(security, venues);
+    let today = venue.zone().date(now);
+    let events = events::dated(security.model.events, venue.calendar(), first_day(security, venue), today);
+    events.into_iter().map(|(ex_date, terms)| terms.action(ex_date)).collect()
+}
+
+/// Daily candles from the listing, or from where the market's history begins, until `now`. While the market is open
+/// the last one is made of the minutes so far.
+pub(crate) fn daily(security: &DemoSecurity, venues: &Venues, now: Timestamp) -> Candles {
+    let venue = venue_of(security, venues);
+    let today = venue.zone().date(now);
+    walk(security, venue, today).filter_map(|plan| day_candle(security, venue, &plan, now)).collect()
+}
+
+/// One-minute candles of the last two years, a batch for each month. Candles of the same trading day are in the
+/// same batch; all stamps ascend.
+pub(crate) fn minutes<'a>(
+    security: &'a DemoSecurity,
+    venues: &'a Venues,
+    now: Timestamp,
+) -> impl Iterator<Item = Candles> + 'a {
+    let venue = venue_of(security, venues);
+    let today = venue.zone().date(now);
+    let from = today.checked_sub(MINUTE_YEARS.years()).unwrap_or(Date::MIN).max(venue.floors().minute);
+    // An evening may already belong to tomorrow.
+    let through = today.tomorrow().unwrap_or(Date::MAX);
+    let mut days: Peekable<_> = walk(security, venue, through).skip_while(move |plan| plan.date < from).peekable();
+    std::iter::from_fn(move || {
+        let month = days.peek()?.date.first_of_month();
+        let mut batch = Candles::default();
+        while let Some(plan) = days.next_if(|plan| plan.date.first_of_month() == month) {
+            intraday::append(&mut batch, security, venue, &plan, now);
+        }
+        Some(batch)
+    })
+    .filter(|batch| !batch.is_empty())
+}
+
+fn venue_of<'a>(security: &DemoSecurity, venues: &'a Venues) -> &'a Venue {
+    venues.of(security.region.market())
+}
+
+fn first_day(security: &DemoSecurity, venue: &Venue) -> Date {
+    security.listing_date.max(venue.floors().day)
+}
+
+fn walk<'a>(security: &'a DemoSecurity, venue: &'a Venue, through: Date) -> Walk<'a> {
+    Walk::new(security, venue.calendar(), first_day(security, venue), through)
+}
+
+/// The candle of a day as it stands at `now`; `None` before its first minute is complete.
+fn day_candle(security: &DemoSecurity, venue: &Venue, plan: &DayPlan, now: Timestamp) -> Option<Candle> {
+    let time = venue.zone().midnight(plan.date);
+    let DayPlan { open, high, low, close, volume, .. } = *plan;
+    let whole = Candle {
+        time,
+        open: Price(open),
+        high: Price(high),
+        low: Price(low),
+        close: Price(close),
+        volume,
+        turnover: intraday::turnover([open, high, low, close], volume),
+        session: Session::Intraday,
+    };
+    if closing_time(venue, plan.date).is_some_and(|closed| closed <= now) {
+        return Some(whole);
+    }
+    let mut minutes = Candles::default();
+    intraday::append(&mut minutes, security, venue, plan, now);
+    let regular = minutes.iter().filter(|minute| minute.session == Session::Intraday);
+    regular.fold(None, |day: Option<Candle>, minute| {
+        let day = day.unwrap_or(Candle { time, volume: 0, turnover: Turnover(0), ..minute });
+        Some(Candle {
+            high: day.high.max(minute.high),
+            low: day.low.min(minute.low),
+            close: minute.close,
+            volume: day.volume + minute.volume,
+            turnover: Turnover(day.turnover.0 + minute.turnover.0),
+            ..day
+        })
+    })
+}
+
+/// When the last regular print of a day is through, the closing auction included.
+fn closing_time(venue: &Venue, date: Date) -> Option<Timestamp> {
+    let day = venue.day(date)?;
+    let last = day.segments.iter().rfind(|segment| segment.session == Session::Intraday)?;
+    let end = i64::from(last.end + last.tail) * 60;
+    Some(venue.zone().instant(date, end))
+}

@@ -1,0 +1,226 @@
+use market::{Calendar, Date, DayKind, Market};
+
+use super::events::{self, Terms};
+use super::random::Random;
+use super::securities::DemoSecurity;
+
+/// What one trading day of a security is going to be. Minutes are drawn inside it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DayPlan {
+    pub(super) date: Date,
+    /// The close before, brought to the basis of this day.
+    pub(super) reference: i64,
+    pub(super) open: i64,
+    pub(super) high: i64,
+    pub(super) low: i64,
+    pub(super) close: i64,
+    pub(super) volume: i64,
+    /// The day's move in deviations: how wild it was.
+    pub(super) wildness: f64,
+}
+
+/// The trading days of one security in order. Prices are a random walk with moods: a climate shared by the whole
+/// market, regimes of its own, volatility that comes in clusters, now and then a jump, and a slow pull towards a
+/// growing value so that twenty years end somewhere plausible.
+#[derive(Debug)]
+pub(super) struct Walk<'a> {
+    security: &'a DemoSecurity,
+    calendar: &'a Calendar,
+    next: Date,
+    through: Date,
+    /// Latest first, so that the next one is popped.
+    events: Vec<(Date, Terms)>,
+    state: State,
+}
+
+#[derive(Debug)]
+struct State {
+    close: i64,
+    /// Where the price is drawn to.
+    value: f64,
+    /// Shares a day; splits multiply it.
+    shares: f64,
+    /// The variance of the security's own moves, around one.
+    variance: f64,
+    /// How busy it has lately been, around one.
+    activity: f64,
+    drift: f64,
+    roughness: f64,
+}
+
+/// A stretch of weather in a market: from a month on, yearly drift and volatility, in percent.
+type Climate = (i16, i8, f64, f64);
+
+const HK: &[Climate] = &[
+    (2004, 1, 14.0, 80.0),
+    (2006, 6, 38.0, 115.0),
+    (2007, 11, -62.0, 220.0),
+    (2009, 3, 65.0, 150.0),
+    (2010, 1, 3.0, 100.0),
+    (2011, 8, -28.0, 170.0),
+    (2012, 1, 9.0, 85.0),
+    (2015, 6, -32.0, 170.0),
+    (2016, 3, 27.0, 80.0),
+    (2018, 2, -8.0, 110.0),
+    (2020, 2, -60.0, 260.0),
+    (2020, 4, 28.0, 105.0),
+    (2021, 3, -25.0, 130.0),
+    (2022, 11, 15.0, 130.0),
+    (2023, 2, -14.0, 105.0),
+    (2024, 2, 20.0, 110.0),
+    (2025, 4, 16.0, 120.0),
+    (2025, 10, 5.0, 95.0),
+];
+
+const US: &[Climate] = &[
+    (2010, 1, 14.0, 100.0),
+    (2011, 7, -35.0, 190.0),
+    (2011, 10, 17.0, 85.0),
+    (2015, 8, -12.0, 130.0),
+    (2016, 3, 18.0, 70.0),
+    (2018, 10, -40.0, 150.0),
+    (2019, 1, 24.0, 85.0),
+    (2020, 2, -85.0, 330.0),
+    (2020, 4, 45.0, 130.0),
+    (2022, 1, -24.0, 145.0),
+    (2022, 10, 21.0, 95.0),
+    (2025, 3, -55.0, 200.0),
+    (2025, 5, 22.0, 85.0),
+    (2026, 2, 6.0, 100.0),
+];
+
+const CN: &[Climate] = &[
+    (1999, 1, 28.0, 105.0),
+    (2001, 7, -22.0, 110.0),
+    (2005, 7, 85.0, 140.0),
+    (2007, 11, -68.0, 220.0),
+    (2008, 11, 75.0, 160.0),
+    (2009, 8, -11.0, 110.0),
+    (2014, 7, 95.0, 150.0),
+    (2015, 7, -60.0, 310.0),
+    (2015, 10, 7.0, 95.0),
+    (2018, 2, -27.0, 110.0),
+    (2019, 1, 24.0, 105.0),
+    (2020, 2, -22.0, 180.0),
+    (2020, 4, 25.0, 100.0),
+    (2021, 3, -13.0, 95.0),
+    (2024, 9, 60.0, 210.0),
+    (2024, 11, 10.0, 100.0),
+];
+
+const TRADING_DAYS_A_YEAR: f64 = 250.0;
+/// One deviation of a whole market's day, in an average climate.
+const MARKET_VOLATILITY: f64 = 0.008;
+
+/// The move all securities of a market share on a day: what the climate expects, and the day's shock.
+fn market_move(market: Market, date: Date) -> (f64, f64) {
+    let climates = match market {
+        Market::Hk => HK,
+        Market::Us => US,
+        Market::Cn => CN,
+    };
+    let now = climates.iter().rfind(|(year, month, ..)| (*year, *month) <= (date.year(), date.month()));
+    let (_, _, drift, volatility) = now.copied().unwrap_or((0, 0, 5.0, 100.0));
+    let noise = Random::keyed(market.as_str(), 1, day_key(date)).normal();
+    (drift / 100.0 / TRADING_DAYS_A_YEAR, noise * MARKET_VOLATILITY * volatility / 100.0)
+}
+
+/// A number for each date; all that matters is that no two share one.
+pub(super) fn day_key(date: Date) -> i64 {
+    i64::from(date.year()) * 372 + i64::from(date.month()) * 31 + i64::from(date.day())
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(security: &'a DemoSecurity, calendar: &'a Calendar, first: Date, through: Date) -> Walk<'a> {
+        let model = &security.model;
+        let mut events = events::dated(model.events, calendar, first, through);
+        events.reverse();
+        let state = State {
+            close: model.start,
+            value: model.start as f64,
+            shares: model.volume,
+            variance: 1.0,
+            activity: 1.0,
+            drift: 0.0,
+            roughness: 1.0,
+        };
+        Walk { security, calendar, next: first, through, events, state }
+    }
+
+    /// Takes the actions that have become effective, and returns the reference price of the day.
+    fn reference(&mut self, date: Date) -> f64 {
+        let mut reference = self.state.close as f64;
+        while let Some((_, terms)) = self.events.pop_if(|(ex_date, _)| *ex_date <= date) {
+            let after = terms.reference(reference);
+            self.state.value *= after / reference;
+            self.state.shares *= terms.shares();
+            reference = after;
+        }
+        reference
+    }
+
+    fn plan(&mut self, date: Date, kind: DayKind) -> DayPlan {
+        let security = self.security;
+        let model = &security.model;
+        let reference = self.reference(date);
+        let mut random = Random::keyed(security.symbol, 2, day_key(date));
+        let state = &mut self.state;
+        state.value *= 1.0 + model.growth / 100.0 / TRADING_DAYS_A_YEAR;
+        if random.chance(1.0 / 90.0) {
+            state.drift = (random.unit() - 0.5) * 0.0016;
+            state.roughness = 0.55 + random.unit() * random.unit() * 1.5;
+        }
+
+        let jump = if random.chance(1.0 / 110.0) { 3.0 } else { 1.0 };
+        let shock = random.normal() * jump;
+        let deviation = model.volatility / 100.0 * state.roughness * state.variance.sqrt();
+        state.variance = (0.05 + 0.09 * shock * shock + 0.86 * state.variance).clamp(0.25, 6.0);
+        let pull = 0.0022 * (state.value / reference - 1.0).clamp(-0.6, 1.2);
+        let (market_drift, market_shock) = market_move(security.region.market(), date);
+        let moved = model.beta * (market_drift + market_shock) + state.drift + pull + deviation * shock;
+        let moved = moved.clamp(-0.3, 0.4);
+
+        let usual = (deviation * deviation + (model.beta * MARKET_VOLATILITY) * (model.beta * MARKET_VOLATILITY)).sqrt();
+        let wildness = moved.abs() / usual;
+        let close = reference * (1.0 + moved);
+        let open = reference * (1.0 + 0.35 * moved + 0.3 * usual * random.normal());
+        let high = open.max(close) * (1.0 + 0.45 * usual * random.normal().abs());
+        let low = open.min(close) * (1.0 - 0.45 * usual * random.normal().abs());
+        let (floor, ceiling) = limits(security, reference);
+        let [open, high, low, close] = [open, high, low, close].map(|price| security.snap(price).clamp(floor, ceiling));
+
+        state.activity = 0.88 * state.activity + 0.12 * (0.4 + 0.6 * wildness + 0.4 * random.unit());
+        let half = if kind == DayKind::Half { 0.45 } else { 1.0 };
+        let busy = state.activity * (0.45 + 0.55 * wildness.min(5.0)) * (0.7 + 0.6 * random.unit());
+        let lots = (state.shares * busy * half / security.lot_size as f64) as i64;
+        let volume = if security.is_index() { 0 } else { lots.max(4) * security.lot_size };
+        state.close = close;
+        DayPlan { date, reference: security.snap(reference), open, high, low, close, volume, wildness }
+    }
+}
+
+/// The lowest and highest price of a day.
+fn limits(security: &DemoSecurity, reference: f64) -> (i64, i64) {
+    match security.daily_limit() {
+        Some(limit) => (security.snap(reference * (1.0 - limit)), security.snap(reference * (1.0 + limit))),
+        // A walk that came this low has lost its way; it stays on its feet.
+        None => (20 * security.tick(0), i64::MAX),
+    }
+}
+
+impl Iterator for Walk<'_> {
+    type Item = DayPlan;
+
+    fn next(&mut self) -> Option<DayPlan> {
+        while self.next <= self.through {
+            let date = self.next;
+            self.next = date.tomorrow().ok()?;
+            if let Some(kind) = self.calendar.kind(date)
+                && !self.security.suspended(date)
+            {
+                return Some(self.plan(date, kind));
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,108 @@
+//! What every command needs: where the store is, what time it is, which calendars hold.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::Args;
+use history::History;
+use market::{Calendar, Market, SessionTable, Symbol, Timestamp, Venue, Venues};
+use store::{Access, Store};
+
+use crate::clock::Clock;
+use crate::failure::{Failure, usage};
+
+#[derive(Debug, Args)]
+pub(crate) struct Flags {
+    /// Where the data is: sqlite:DIR
+    #[arg(long, global = true, env = "CHANDLER_STORE", value_name = "sqlite:DIR")]
+    store: Option<String>,
+    /// Take this instant for now; with ",run" it runs on from there
+    #[arg(long, global = true, env = "CHANDLER_CLOCK", value_name = "INSTANT[,run]")]
+    clock: Option<Clock>,
+    /// A folder with hk.csv, us.csv, cn.csv or sessions.csv to use instead of the built-in calendars
+    #[arg(long, global = true, env = "CHANDLER_CALENDARS", value_name = "DIR")]
+    calendars: Option<PathBuf>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Surroundings {
+    pub(crate) clock: Clock,
+    pub(crate) history: History,
+    store: PathBuf,
+}
+
+impl Surroundings {
+    pub(crate) fn of(flags: Flags) -> Result<Surroundings, Failure> {
+        let store = match flags.store {
+            Some(text) => store_directory(&text)?,
+            None => default_directory()?,
+        };
+        let venues = venues(flags.calendars.as_deref())?;
+        Ok(Surroundings { clock: flags.clock.unwrap_or_default(), history: History::new(venues), store })
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    pub(crate) fn directory(&self) -> &Path {
+        &self.store
+    }
+
+    pub(crate) fn open(&self, access: Access) -> Result<Store, Failure> {
+        Ok(Store::open(&self.store, access)?)
+    }
+}
+
+/// A symbol from the command line, or a usage error that says how to write one.
+pub(crate) fn symbol(text: &str) -> Result<Symbol, Failure> {
+    text.parse().map_err(usage)
+}
+
+fn store_directory(text: &str) -> Result<PathBuf, Failure> {
+    match text.split_once(':') {
+        Some(("sqlite", directory)) if !directory.is_empty() => Ok(PathBuf::from(directory)),
+        Some(("postgres" | "postgresql", _)) => Err(usage("PostgreSQL stores are not there yet: write --store sqlite:DIR")),
+        _ => Err(usage(format!("{text:?} is not a store: write --store sqlite:DIR"))),
+    }
+}
+
+/// The platform's data directory for one user.
+fn default_directory() -> Result<PathBuf, Failure> {
+    let from = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let base = if cfg!(target_os = "macos") {
+        from("HOME").map(|home| home.join("Library/Application Support"))
+    } else if cfg!(windows) {
+        from("LOCALAPPDATA")
+    } else {
+        // The base directory convention asks that a relative path here be ignored.
+        let data = from("XDG_DATA_HOME").filter(|path| path.is_absolute());
+        data.or_else(|| from("HOME").map(|home| home.join(".local/share")))
+    };
+    base.map(|base| base.join("chandler")).ok_or_else(|| usage("no home directory: say where the data is with --store sqlite:DIR"))
+}
+
+fn venues(directory: Option<&Path>) -> Result<Venues, Failure> {
+    let Some(directory) = directory else { return Ok(Venues::built_in()?) };
+    if !directory.is_dir() {
+        return Err(usage(format!("--calendars {}: not a folder", directory.display())));
+    }
+    let text = |name: &str, built_in: &'static str| -> anyhow::Result<String> {
+        let path = directory.join(name);
+        match std::fs::read_to_string(&path) {
+            Ok(text) => Ok(text),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(built_in.to_owned()),
+            Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+        }
+    };
+    let sessions = text("sessions.csv", Venue::built_in_sessions())?;
+    let venue = |market: Market| -> anyhow::Result<Venue> {
+        let name = format!("{}.csv", market.as_str().to_ascii_lowercase());
+        let days = text(&name, Venue::built_in_calendar(market))?;
+        let days = Calendar::parse(&days).with_context(|| directory.join(&name).display().to_string())?;
+        let table = SessionTable::parse(&sessions, market)
+            .with_context(|| directory.join("sessions.csv").display().to_string())?;
+        Ok(Venue::new(market, days, table))
+    };
+    Ok(Venues::new(venue(Market::Hk)?, venue(Market::Us)?, venue(Market::Cn)?))
+}

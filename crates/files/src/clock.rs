@@ -1,0 +1,156 @@
+//! A file's times to instants, once it is known what the file holds.
+
+use market::{Date, Grain, Market, Timestamp, Venues, Zone};
+
+use crate::Stamp;
+use crate::time::{DAY, DayCount, RawTime, TimeFault, clock_of_number, date_of_number};
+
+/// What the numbers of a time column count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// Unix time, so many to the second.
+    PerSecond(i64),
+    /// `YYYYMMDD`.
+    Days,
+    /// `YYYYMMDDHHMM`.
+    Minutes,
+    /// `YYYYMMDDHHMMSS`.
+    Seconds,
+    /// `YYYYMMDDHHMMSSfff`.
+    Thousandths,
+}
+
+/// Which date an instant of a daily row means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DayOf {
+    /// Every sampled row is 00:00 UTC: the vendor wrote dates as UTC midnights.
+    Utc,
+    /// The stamp is taken as it is; the caller refuses what is not local midnight.
+    Stamp,
+    /// The user said these are days, so the local date counts whatever the hour.
+    Local,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reading {
+    pub grain: Grain,
+    pub unit: Unit,
+    pub day_of: DayOf,
+    pub stamp: Stamp,
+}
+
+/// The zones of the markets, with the last day of each: rows come day after day.
+#[derive(Debug)]
+pub(crate) struct Clock {
+    zones: [(Zone, Option<CachedDay>); 3],
+    days: DayCount,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct CachedDay {
+    date: Date,
+    midnight: i64,
+    /// No clock change between this midnight and the next.
+    even: bool,
+}
+
+impl Clock {
+    pub(crate) fn new(venues: &Venues) -> Clock {
+        let zone = |market| (venues.of(market).zone().clone(), None);
+        Clock { zones: [zone(Market::Hk), zone(Market::Us), zone(Market::Cn)], days: DayCount::new() }
+    }
+
+    pub(crate) fn resolve(
+        &mut self,
+        reading: &Reading,
+        time: RawTime,
+        market: Market,
+    ) -> Result<Timestamp, TimeFault> {
+        let at = match self.settle(reading.unit, time)? {
+            RawTime::Date(date) if reading.grain == Grain::Day => self.wall(market, date, 0),
+            RawTime::Date(_) | RawTime::Number(_) => return Err(TimeFault::Form),
+            RawTime::Wall { date, .. } if reading.day_of == DayOf::Local => self.wall(market, date, 0),
+            RawTime::Wall { date, seconds } => self.wall(market, date, i64::from(seconds)),
+            RawTime::Instant(at) => match reading.day_of {
+                DayOf::Stamp => at,
+                DayOf::Local => self.wall(market, self.zone(market).0.date(Timestamp(at)), 0),
+                DayOf::Utc if at.rem_euclid(DAY) != 0 => return Err(TimeFault::Form),
+                DayOf::Utc => {
+                    let date = self.days.date(at.div_euclid(DAY))?;
+                    self.wall(market, date, 0)
+                }
+            },
+        };
+        let shift = if reading.grain == Grain::Minute && reading.stamp == Stamp::End { 60 } else { 0 };
+        Ok(Timestamp(at - shift))
+    }
+
+    /// A number becomes what its unit says; everything else stays.
+    pub(crate) fn settle(&mut self, unit: Unit, time: RawTime) -> Result<RawTime, TimeFault> {
+        let settled = match (time, unit) {
+            (RawTime::Number(number), Unit::PerSecond(per)) => {
+                if number % per != 0 {
+                    return Err(TimeFault::Fraction);
+                }
+                RawTime::Instant(number / per)
+            }
+            (RawTime::Number(number), Unit::Days) => RawTime::Date(date_of_number(number)?),
+            (RawTime::Number(number), Unit::Minutes) => wall_of_number(number.saturating_mul(100))?,
+            (RawTime::Number(number), Unit::Seconds) => wall_of_number(number)?,
+            (RawTime::Number(number), Unit::Thousandths) if number % 1000 == 0 => wall_of_number(number / 1000)?,
+            (RawTime::Number(_), Unit::Thousandths) => return Err(TimeFault::Fraction),
+            (time, _) => time,
+        };
+        match settled {
+            // 1900 to 2100; no exchange of ours has data outside.
+            RawTime::Instant(at) if !(-2_208_988_800..4_102_444_800).contains(&at) => Err(TimeFault::Range),
+            settled => Ok(settled),
+        }
+    }
+
+    /// The wall clock of an instant, as seconds since local 1970.
+    pub(crate) fn local(&self, market: Market, at: i64) -> i64 {
+        at + self.zone(market).0.offset(Timestamp(at))
+    }
+
+    pub(crate) fn days(&mut self) -> &mut DayCount {
+        &mut self.days
+    }
+
+    fn wall(&mut self, market: Market, date: Date, seconds: i64) -> i64 {
+        let (zone, last) = self.zone_mut(market);
+        let day = match last {
+            Some(day) if day.date == date => *day,
+            _ => {
+                let midnight = zone.midnight(date).0;
+                let even = zone.instant(date, DAY - 1).0 - midnight == DAY - 1;
+                *last.insert(CachedDay { date, midnight, even })
+            }
+        };
+        if day.even { day.midnight + seconds } else { zone.instant(date, seconds).0 }
+    }
+
+    fn zone(&self, market: Market) -> &(Zone, Option<CachedDay>) {
+        let [hk, us, cn] = &self.zones;
+        match market {
+            Market::Hk => hk,
+            Market::Us => us,
+            Market::Cn => cn,
+        }
+    }
+
+    fn zone_mut(&mut self, market: Market) -> (&Zone, &mut Option<CachedDay>) {
+        let [hk, us, cn] = &mut self.zones;
+        let (zone, last) = match market {
+            Market::Hk => hk,
+            Market::Us => us,
+            Market::Cn => cn,
+        };
+        (zone, last)
+    }
+}
+
+fn wall_of_number(number: i64) -> Result<RawTime, TimeFault> {
+    let date = date_of_number(number / 1_000_000)?;
+    Ok(RawTime::Wall { date, seconds: clock_of_number(number % 1_000_000)? })
+}

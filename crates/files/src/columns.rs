@@ -1,0 +1,364 @@
+//! Candles out of a Parquet file: only the columns that mean something are read, a batch of rows at a time.
+
+use std::fs::File;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Date32Type, Date64Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type,
+    UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::{DataType, TimeUnit};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+};
+
+use crate::column_text::text_of;
+use crate::header::{CandleColumns, TimeColumns, normal};
+use crate::number::{Fault, Number};
+use crate::reader::{RawChunk, RawRow, Rejected};
+use crate::records::{RowSink, TextCells};
+use crate::text::{RowFault, Rows, estimate, lossy, named, parse_session};
+use crate::time::{DAY, DayCount, RawTime, TimeFault, parse_date_and_time, parse_time};
+use crate::{BATCH_ROWS, COLUMNS_MAX, Problem};
+
+/// A Parquet file whose schema has been read.
+pub(crate) struct ColumnTable {
+    file: File,
+    metadata: ArrowReaderMetadata,
+    names: Vec<String>,
+    symbol: Option<String>,
+}
+
+impl ColumnTable {
+    pub(crate) fn open(file: File) -> Result<ColumnTable, Problem> {
+        // Without the writer's own Arrow schema, text is always text and never a dictionary or a view of it.
+        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+        let metadata = ArrowReaderMetadata::load(&file, options).map_err(unreadable)?;
+        let columns = metadata.schema().fields().len();
+        if columns > COLUMNS_MAX {
+            return Err(Problem::Columns(columns));
+        }
+        let mut names: Vec<String> = metadata.schema().fields().iter().map(|f| f.name().clone()).collect();
+        let symbol = two_levels(&mut names)?;
+        Ok(ColumnTable { file, metadata, names, symbol })
+    }
+
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The one ticker of a table with two header levels.
+    pub(crate) fn symbol(&self) -> Option<&str> {
+        self.symbol.as_deref()
+    }
+
+    pub(crate) fn candles(self, columns: &CandleColumns) -> Result<ColumnRows, Problem> {
+        let mut wanted = vec![columns.open, columns.high, columns.low, columns.close];
+        wanted.extend([columns.symbol, columns.volume, columns.turnover, columns.vwap, columns.session].iter().flatten());
+        match columns.time {
+            TimeColumns::One(time) => wanted.push(time),
+            TimeColumns::DateAndClock(date, clock) => wanted.extend([date, clock]),
+        }
+        wanted.sort_unstable();
+        wanted.dedup();
+        let total = u64::try_from(self.metadata.metadata().file_metadata().num_rows()).unwrap_or_default();
+        let reader = self.reader(&wanted, 0)?;
+        Ok(ColumnRows { table: self, wanted, reader, row: 0, total })
+    }
+
+    fn reader(&self, wanted: &[usize], offset: u64) -> Result<ParquetRecordBatchReader, Problem> {
+        let file = self.file.try_clone()?;
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone());
+        let mask = ProjectionMask::roots(builder.parquet_schema(), wanted.iter().copied());
+        let builder = builder.with_projection(mask).with_batch_size(BATCH_ROWS);
+        let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+        builder.with_offset(offset).build().map_err(unreadable)
+    }
+}
+
+impl TextCells for ColumnTable {
+    fn each(&mut self, row: &mut RowSink<'_>) -> Result<(), Problem> {
+        let all: Vec<usize> = (0..self.names.len()).collect();
+        let mut number = 0;
+        for batch in self.reader(&all, 0)? {
+            let batch = batch.map_err(unreadable)?;
+            for at in 0..batch.num_rows() {
+                number += 1;
+                let cells: Vec<Vec<u8>> = batch.columns().iter().map(|c| text_of(c, at).into_bytes()).collect();
+                row(number, Ok(cells), row_text(&batch, at))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// pandas names the columns of yfinance's two header levels `('Close', 'AAPL')`.
+fn two_levels(names: &mut [String]) -> Result<Option<String>, Problem> {
+    let mut symbol: Option<String> = None;
+    for name in names {
+        let pair = name.strip_prefix("('").and_then(|rest| rest.strip_suffix("')")).and_then(|r| r.split_once("', '"));
+        let Some((field, ticker)) = pair.map(|(a, b)| (a.to_owned(), b.to_owned())) else { continue };
+        if !ticker.is_empty() && symbol.as_ref().is_some_and(|known| *known != ticker) {
+            return Err(Problem::NotATable("several tickers side by side: save one file a ticker".to_owned()));
+        }
+        if !ticker.is_empty() && normal(&field) != "date" {
+            symbol = Some(ticker);
+        }
+        *name = field;
+    }
+    Ok(symbol)
+}
+
+/// A Parquet file's candles, being read.
+pub(crate) struct ColumnRows {
+    table: ColumnTable,
+    wanted: Vec<usize>,
+    reader: ParquetRecordBatchReader,
+    row: u64,
+    total: u64,
+}
+
+impl std::fmt::Debug for ColumnRows {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ColumnRows").field("row", &self.row).field("total", &self.total).finish_non_exhaustive()
+    }
+}
+
+impl ColumnRows {
+    /// Rows stand for bytes: the columns of a row lie far apart.
+    pub(crate) fn consumed(&self, bytes: u64) -> u64 {
+        let share = u128::from(bytes) * u128::from(self.row) / u128::from(self.total.max(1));
+        u64::try_from(share).unwrap_or(bytes)
+    }
+
+    pub(crate) fn skip(&mut self, rows: u64) -> Result<u64, Problem> {
+        let skipped = rows.min(self.total.saturating_sub(self.row));
+        if skipped > 0 {
+            self.row += skipped;
+            self.reader = self.table.reader(&self.wanted, self.row)?;
+        }
+        Ok(skipped)
+    }
+
+    pub(crate) fn read(&mut self, rows: &mut Rows) -> Result<Option<RawChunk>, Problem> {
+        let batch = match self.reader.next() {
+            Some(batch) => batch.map_err(unreadable)?,
+            None => return Ok(None),
+        };
+        let first = self.row + 1;
+        self.row += batch.num_rows() as u64;
+        Batch { batch: &batch, wanted: &self.wanted }.rows(rows, first).map(Some)
+    }
+}
+
+/// A column of cells, each read or not.
+type Column<T> = Vec<Result<T, Fault>>;
+
+struct Batch<'a> {
+    batch: &'a RecordBatch,
+    wanted: &'a [usize],
+}
+
+impl Batch<'_> {
+    /// The array of a column by its place in the file.
+    fn array(&self, column: usize) -> Result<&dyn Array, Problem> {
+        let place = self.wanted.binary_search(&column).ok();
+        let array = place.and_then(|place| self.batch.columns().get(place));
+        array.map(|array| array.as_ref()).ok_or_else(|| Problem::Parquet("a column is missing".to_owned()))
+    }
+
+    fn rows(&self, rows: &mut Rows, first: u64) -> Result<RawChunk, Problem> {
+        let columns = rows.columns.clone();
+        let numbers = &mut rows.numbers;
+        let mut price = |column| -> Result<Column<i64>, Problem> {
+            let mut cells = Vec::with_capacity(self.batch.num_rows());
+            each_number(self.array(column)?, |cell| cells.push(cell.and_then(|number| numbers.price(number))))?;
+            Ok(cells)
+        };
+        let (open, high) = (price(columns.open)?, price(columns.high)?);
+        let (low, close) = (price(columns.low)?, price(columns.close)?);
+        let vwap = columns.vwap.filter(|_| rows.estimate_turnover).map(&mut price).transpose()?;
+        let volume = columns.volume.map(|column| {
+            let mut cells: Column<i64> = Vec::with_capacity(self.batch.num_rows());
+            each_number(self.array(column)?, |cell| cells.push(cell.and_then(|number| rows.numbers.volume(number))))?;
+            Ok::<_, Problem>(cells)
+        });
+        let volume = volume.transpose()?;
+        let turnover = columns.turnover.map(|column| {
+            let mut cells: Column<i128> = Vec::with_capacity(self.batch.num_rows());
+            each_number(self.array(column)?, |cell| cells.push(cell.and_then(|n| rows.numbers.turnover(n))))?;
+            Ok::<_, Problem>(cells)
+        });
+        let turnover = turnover.transpose()?;
+        let times = self.times(columns.time, &mut rows.days)?;
+        let symbol = columns.symbol.map(|column| self.array(column)).transpose()?;
+        let session = columns.session.map(|column| self.array(column)).transpose()?;
+
+        let mut chunk = RawChunk { consumed: self.batch.num_rows() as u64, ..RawChunk::default() };
+        chunk.rows.reserve(self.batch.num_rows());
+        let cell = |column: &Column<i64>, at: usize| column.get(at).copied().unwrap_or(Err(Fault::Empty));
+        for (at, time) in times.into_iter().enumerate() {
+            let mut read = || -> Result<RawRow, RowFault> {
+                let symbol = match symbol {
+                    Some(array) => look_up(rows, array, at)?,
+                    None => rows.fixed,
+                };
+                let (open, high) = (cell(&open, at).map_err(named("open"))?, cell(&high, at).map_err(named("high"))?);
+                let (low, close) = (cell(&low, at).map_err(named("low"))?, cell(&close, at).map_err(named("close"))?);
+                let volume = volume.as_ref().map_or(Ok(0), |column| cell(column, at)).map_err(named("volume"))?;
+                let given = match turnover.as_ref().and_then(|column| column.get(at).copied()) {
+                    None | Some(Err(Fault::Empty)) => None,
+                    Some(given) => Some(given.map_err(named("turnover"))?),
+                };
+                let turnover = match given {
+                    Some(given) => given,
+                    None if rows.estimate_turnover => {
+                        let vwap = vwap.as_ref().and_then(|column| cell(column, at).ok());
+                        estimate(vwap, high, low, close, volume)
+                    }
+                    None => 0,
+                };
+                let session = match session {
+                    Some(array) => session_of(array, at)?,
+                    None => None,
+                };
+                Ok(RawRow { line: first + at as u64, symbol, time: time?, open, high, low, close, volume, turnover, session })
+            };
+            match read() {
+                Ok(row) => chunk.rows.push(row),
+                Err(RowFault::Row(reason)) => chunk.rejected.push(Rejected {
+                    line: first + at as u64,
+                    symbol: symbol.map(|array| lossy(text_of(array, at).as_bytes())),
+                    text: row_text(self.batch, at),
+                    reason,
+                }),
+                Err(RowFault::File(problem)) => return Err(problem),
+            }
+        }
+        Ok(chunk)
+    }
+
+    fn times(&self, columns: TimeColumns, days: &mut DayCount) -> Result<Vec<Result<RawTime, TimeFault>>, Problem> {
+        match columns {
+            TimeColumns::One(column) => times(self.array(column)?, days),
+            TimeColumns::DateAndClock(date, clock) => {
+                let (date, clock) = (self.array(date)?, self.array(clock)?);
+                let both = |at| parse_date_and_time(text_of(date, at).as_bytes(), text_of(clock, at).as_bytes(), days);
+                Ok((0..self.batch.num_rows()).map(both).collect())
+            }
+        }
+    }
+}
+
+fn look_up(rows: &mut Rows, array: &dyn Array, at: usize) -> Result<u32, RowFault> {
+    match array.as_string_opt::<i32>() {
+        Some(text) if text.is_valid(at) => Ok(rows.symbols.look_up(text.value(at).as_bytes())?),
+        _ => Ok(rows.symbols.look_up(text_of(array, at).as_bytes())?),
+    }
+}
+
+fn session_of(array: &dyn Array, at: usize) -> Result<Option<market::Session>, RowFault> {
+    match array.as_string_opt::<i32>() {
+        Some(text) if text.is_valid(at) => parse_session(text.value(at).as_bytes()),
+        _ => parse_session(text_of(array, at).as_bytes()),
+    }
+}
+
+/// Hands every cell of a numeric column to `each`, as the number it is.
+fn each_number(array: &dyn Array, mut each: impl FnMut(Result<Number<'_>, Fault>)) -> Result<(), Problem> {
+    macro_rules! cells {
+        ($type:ty, $number:expr) => {
+            for cell in array.as_primitive::<$type>() {
+                each(cell.ok_or(Fault::Empty).and_then($number));
+            }
+        };
+    }
+    match array.data_type() {
+        DataType::Float64 => cells!(Float64Type, |v| Ok(Number::Double(v))),
+        DataType::Float32 => cells!(Float32Type, |v| Ok(Number::Single(v))),
+        DataType::Int64 => cells!(Int64Type, |v| Ok(Number::Int(v))),
+        DataType::Int32 => cells!(Int32Type, |v| Ok(Number::Int(v.into()))),
+        DataType::Int16 => cells!(Int16Type, |v| Ok(Number::Int(v.into()))),
+        DataType::Int8 => cells!(Int8Type, |v| Ok(Number::Int(v.into()))),
+        DataType::UInt64 => {
+            cells!(UInt64Type, |v| i64::try_from(v).map(Number::Int).map_err(|_| Fault::TooLarge));
+        }
+        DataType::UInt32 => cells!(UInt32Type, |v| Ok(Number::Int(v.into()))),
+        DataType::UInt16 => cells!(UInt16Type, |v| Ok(Number::Int(v.into()))),
+        DataType::UInt8 => cells!(UInt8Type, |v| Ok(Number::Int(v.into()))),
+        DataType::Decimal128(_, scale) => cells!(Decimal128Type, |v| Ok(Number::Decimal(v, *scale))),
+        DataType::Utf8 => {
+            for cell in array.as_string::<i32>() {
+                each(cell.map(|text| Number::Text(text.trim().as_bytes())).ok_or(Fault::Empty));
+            }
+        }
+        // A column of nothing but gaps.
+        DataType::Null => (0..array.len()).for_each(|_| each(Err(Fault::Empty))),
+        other => return Err(Problem::Parquet(format!("a number column has the type {other}"))),
+    }
+    Ok(())
+}
+
+fn times(array: &dyn Array, days: &mut DayCount) -> Result<Vec<Result<RawTime, TimeFault>>, Problem> {
+    macro_rules! cells {
+        ($type:ty, $time:expr) => {
+            array.as_primitive::<$type>().iter().map(|cell| cell.ok_or(TimeFault::Empty).and_then($time)).collect()
+        };
+    }
+    Ok(match array.data_type() {
+        DataType::Int64 => cells!(Int64Type, |v| Ok(RawTime::Number(v))),
+        DataType::Int32 => cells!(Int32Type, |v| Ok(RawTime::Number(v.into()))),
+        DataType::UInt64 => cells!(UInt64Type, |v| i64::try_from(v).map(RawTime::Number).map_err(|_| TimeFault::Range)),
+        DataType::UInt32 => cells!(UInt32Type, |v| Ok(RawTime::Number(v.into()))),
+        DataType::Float64 => cells!(Float64Type, |v: f64| whole(v)),
+        DataType::Date32 => cells!(Date32Type, |v| days.date(v.into()).map(RawTime::Date)),
+        DataType::Date64 => cells!(Date64Type, |v| days.date(v.div_euclid(DAY * 1000)).map(RawTime::Date)),
+        DataType::Timestamp(unit, zone) => {
+            // pandas writes local times without a zone, so no zone means the market's wall clock.
+            let naive = zone.is_none();
+            match unit {
+                TimeUnit::Second => cells!(TimestampSecondType, |v| stamp(v, 1, naive, days)),
+                TimeUnit::Millisecond => cells!(TimestampMillisecondType, |v| stamp(v, 1_000, naive, days)),
+                TimeUnit::Microsecond => cells!(TimestampMicrosecondType, |v| stamp(v, 1_000_000, naive, days)),
+                TimeUnit::Nanosecond => cells!(TimestampNanosecondType, |v| stamp(v, 1_000_000_000, naive, days)),
+            }
+        }
+        DataType::Utf8 => {
+            let text = array.as_string::<i32>();
+            text.iter().map(|cell| parse_time(cell.unwrap_or_default().trim().as_bytes(), days)).collect()
+        }
+        other => return Err(Problem::Parquet(format!("the time column has the type {other}"))),
+    })
+}
+
+fn stamp(value: i64, per: i64, naive: bool, days: &mut DayCount) -> Result<RawTime, TimeFault> {
+    if value % per != 0 {
+        return Err(TimeFault::Fraction);
+    }
+    let seconds = value / per;
+    if !naive {
+        return Ok(RawTime::Instant(seconds));
+    }
+    let date = days.date(seconds.div_euclid(DAY))?;
+    Ok(RawTime::Wall { date, seconds: i32::try_from(seconds.rem_euclid(DAY)).map_err(|_| TimeFault::Range)? })
+}
+
+fn whole(value: f64) -> Result<RawTime, TimeFault> {
+    // Doubles hold whole numbers exactly up to 2^53.
+    if value.is_nan() || value != value.trunc() || value.abs() > 9e15 {
+        return Err(if value.is_nan() { TimeFault::Empty } else { TimeFault::Form });
+    }
+    Ok(RawTime::Number(value as i64))
+}
+
+fn row_text(batch: &RecordBatch, at: usize) -> String {
+    let cells: Vec<String> = batch.columns().iter().map(|column| text_of(column, at)).collect();
+    lossy(cells.join(",").as_bytes())
+}
+
+fn unreadable(error: impl std::fmt::Display) -> Problem {
+    Problem::Parquet(error.to_string())
+}

@@ -1,0 +1,63 @@
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::{COLUMNS_MAX, RECORDS_MAX, SYMBOLS_MAX};
+
+/// Why a file cannot be read or written, and which.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {problem}", path.display())]
+pub struct FileError {
+    pub path: PathBuf,
+    #[source]
+    pub problem: Problem,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Problem {
+    #[error("cannot read: {0}")]
+    Read(#[source] io::Error),
+    #[error("cannot write: {0}")]
+    Write(#[source] io::Error),
+    #[error("the file is empty")]
+    Empty,
+    #[error("there is a header but no row")]
+    NoRows,
+    #[error("{0}")]
+    NotATable(String),
+    #[error("line {0} is longer than 64 KiB: is this a text table?")]
+    LongLine(u64),
+    #[error("{0} columns: at most {COLUMNS_MAX} are read")]
+    Columns(usize),
+    #[error("unknown header: found {found}; missing {missing}; name the columns with --map, like --map time=when,close=last")]
+    Header { found: String, missing: String },
+    #[error("--map names the column {0:?}, which the file does not have")]
+    Map(String),
+    #[error("no symbol: {0}")]
+    NoSymbol(String),
+    #[error("more than {SYMBOLS_MAX} symbols")]
+    Symbols,
+    #[error("more than {RECORDS_MAX} rows")]
+    Records,
+    #[error("{0}")]
+    Period(String),
+    #[error("daily and minute candles are mixed: split the file, or pass --period to say what the rows are")]
+    Mixed,
+    #[error("the time column has several forms: {0}")]
+    Time(String),
+    #[error("not readable as Parquet: {0}")]
+    Parquet(String),
+    #[error("cannot encode: {0}")]
+    Encode(String),
+}
+
+impl Problem {
+    pub(crate) fn at(self, path: &Path) -> FileError {
+        FileError { path: path.to_path_buf(), problem: self }
+    }
+}
+
+impl From<io::Error> for Problem {
+    fn from(error: io::Error) -> Problem {
+        Problem::Read(error)
+    }
+}

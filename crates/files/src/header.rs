@@ -1,0 +1,265 @@
+//! What the columns of a table mean, told from their names.
+
+use std::fmt;
+
+use crate::spelling::Spelling;
+use crate::{COLUMNS_MAX, Field, Problem, Stamp};
+
+/// Whose table it is. It decides how symbols are spelled and what a minute's stamp means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Vendor {
+    /// Our own columns, or anything with plain names.
+    Plain,
+    Yahoo,
+    Stooq,
+    Alpaca,
+    Massive,
+    Tushare,
+    Futu,
+    Eastmoney,
+}
+
+impl Vendor {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Vendor::Plain => "plain",
+            Vendor::Yahoo => "yahoo",
+            Vendor::Stooq => "stooq",
+            Vendor::Alpaca => "alpaca",
+            Vendor::Massive => "massive",
+            Vendor::Tushare => "tushare",
+            Vendor::Futu => "futu",
+            Vendor::Eastmoney => "eastmoney",
+        }
+    }
+
+    pub(crate) fn spelling(self) -> Spelling {
+        match self {
+            Vendor::Plain | Vendor::Tushare => Spelling::Plain,
+            Vendor::Yahoo => Spelling::Yahoo,
+            Vendor::Stooq => Spelling::Stooq,
+            Vendor::Alpaca | Vendor::Massive => Spelling::BareUs,
+            Vendor::Futu => Spelling::Prefixed,
+            Vendor::Eastmoney => Spelling::ChineseDigits,
+        }
+    }
+
+    /// Chinese houses stamp a minute with its end: the first one of a day is 09:31 and the last one is the close.
+    pub(crate) fn stamp(self) -> Stamp {
+        match self {
+            Vendor::Tushare | Vendor::Futu | Vendor::Eastmoney => Stamp::End,
+            _ => Stamp::Start,
+        }
+    }
+}
+
+impl fmt::Display for Vendor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// Where a row's time stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TimeColumns {
+    One(usize),
+    DateAndClock(usize, usize),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CandleColumns {
+    pub symbol: Option<usize>,
+    pub time: TimeColumns,
+    pub open: usize,
+    pub high: usize,
+    pub low: usize,
+    pub close: usize,
+    pub volume: Option<usize>,
+    pub turnover: Option<usize>,
+    pub vwap: Option<usize>,
+    pub session: Option<usize>,
+    /// Stooq's period column, the same in every row.
+    pub per: Option<usize>,
+}
+
+/// The three kinds of table.
+#[derive(Clone, Debug)]
+pub(crate) enum Kind {
+    Candles { vendor: Vendor, columns: CandleColumns },
+    /// The place of each known column; see `records.rs`.
+    Securities(Vec<(&'static str, usize)>),
+    Actions(Vec<(&'static str, usize)>),
+}
+
+const SYMBOL: &[&str] = &["symbol", "ticker", "ts_code", "code", "s", "sym", "股票代码", "代码"];
+/// Whole times first: a table with both `datetime` and `date` means the first.
+const TIME: &[&str] = &[
+    "window_start", "timestamp", "datetime", "date_time", "time_key", "trade_time", "t", "ts", "time", "时间", "trade_date", "date",
+    "日期", "__index_level_0__",
+];
+const OPEN: &[&str] = &["open", "o", "开盘", "开盘价"];
+const HIGH: &[&str] = &["high", "h", "最高", "最高价"];
+const LOW: &[&str] = &["low", "l", "最低", "最低价"];
+const CLOSE: &[&str] = &["close", "c", "收盘", "收盘价"];
+const VOLUME: &[&str] = &["volume", "vol", "v", "成交量"];
+const TURNOVER: &[&str] = &["turnover", "amount", "成交额"];
+const VWAP: &[&str] = &["vwap", "vw"];
+const SESSION: &[&str] = &["session", "trade_session"];
+
+const SECURITY: &[&str] = &[
+    "name_en", "name_cn", "name_hk", "exchange", "currency", "lot_size", "board", "listing_date", "decimals", "total_shares",
+    "circulating_shares", "hk_shares", "eps", "eps_ttm", "bps", "dividend_yield",
+];
+const ACTION: &[&str] = &["cash", "split", "bonus", "rights", "rights_price"];
+
+/// A column's name without what writers put around it.
+pub(crate) fn normal(name: &str) -> String {
+    let trimmed = name.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
+    trimmed.trim_start_matches('<').trim_end_matches('>').trim().to_lowercase()
+}
+
+pub(crate) fn recognise(names: &[String], map: &[(Field, String)]) -> Result<Kind, Problem> {
+    if names.len() > COLUMNS_MAX {
+        return Err(Problem::Columns(names.len()));
+    }
+    let header = Header { raw: names, normal: names.iter().map(|name| normal(name)).collect(), map };
+    header.check_map()?;
+    let missing = match header.candles()? {
+        Ok(columns) => return Ok(Kind::Candles { vendor: header.vendor(), columns }),
+        Err(missing) => missing,
+    };
+    if let (Some(symbol), Some(ex_date)) = (header.first(SYMBOL), header.first(&["ex_date"])) {
+        let mut known = header.known(ACTION);
+        if !known.is_empty() {
+            known.extend([("symbol", symbol), ("ex_date", ex_date)]);
+            return Ok(Kind::Actions(known));
+        }
+    }
+    // A table with some price columns is a candle table with a mistake in it, not a list of securities.
+    let priced = [OPEN, HIGH, LOW, CLOSE].iter().any(|names| header.first(names).is_some());
+    if let (Some(symbol), false) = (header.first(SYMBOL), priced) {
+        let mut known = header.known(SECURITY);
+        if !known.is_empty() {
+            known.push(("symbol", symbol));
+            return Ok(Kind::Securities(known));
+        }
+    }
+    Err(Problem::Header { found: header.listing(), missing: missing.join(", ") })
+}
+
+struct Header<'a> {
+    raw: &'a [String],
+    normal: Vec<String>,
+    map: &'a [(Field, String)],
+}
+
+impl Header<'_> {
+    fn first(&self, wanted: &[&str]) -> Option<usize> {
+        wanted.iter().find_map(|wanted| self.normal.iter().position(|name| name == wanted))
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.first(&[name]).is_some()
+    }
+
+    fn known(&self, wanted: &[&'static str]) -> Vec<(&'static str, usize)> {
+        wanted.iter().filter_map(|name| Some((*name, self.first(&[name])?))).collect()
+    }
+
+    fn mapped(&self, field: Field) -> Option<usize> {
+        let (_, column) = self.map.iter().find(|(mapped, _)| *mapped == field)?;
+        self.first(&[&normal(column)])
+    }
+
+    fn field(&self, field: Field, names: &[&str]) -> Option<usize> {
+        self.mapped(field).or_else(|| self.first(names))
+    }
+
+    fn check_map(&self) -> Result<(), Problem> {
+        let unknown = self.map.iter().find(|(_, column)| self.first(&[&normal(column)]).is_none());
+        unknown.map_or(Ok(()), |(_, column)| Err(Problem::Map(column.clone())))
+    }
+
+    /// The columns of a candle table, or the names of those that are missing.
+    fn candles(&self) -> Result<Result<CandleColumns, Vec<&'static str>>, Problem> {
+        let mut missing = Vec::new();
+        let mut need = |field: Field, names: &[&str]| {
+            let found = self.field(field, names);
+            if found.is_none() {
+                missing.push(field.as_str());
+            }
+            found.unwrap_or_default()
+        };
+        let (open, high) = (need(Field::Open, OPEN), need(Field::High, HIGH));
+        let (low, close) = (need(Field::Low, LOW), need(Field::Close, CLOSE));
+        let Some(time) = self.time() else {
+            missing.insert(0, Field::Time.as_str());
+            return Ok(Err(missing));
+        };
+        if !missing.is_empty() {
+            return Ok(Err(missing));
+        }
+        Ok(Ok(CandleColumns {
+            symbol: self.field(Field::Symbol, SYMBOL),
+            time,
+            open,
+            high,
+            low,
+            close,
+            volume: self.field(Field::Volume, VOLUME),
+            turnover: self.field(Field::Turnover, TURNOVER),
+            vwap: self.field(Field::Vwap, VWAP),
+            session: self.field(Field::Session, SESSION),
+            per: self.first(&["per"]),
+        }))
+    }
+
+    fn time(&self) -> Option<TimeColumns> {
+        if let (Some(date), Some(clock)) = (self.mapped(Field::Date), self.mapped(Field::Time)) {
+            return Some(TimeColumns::DateAndClock(date, clock));
+        }
+        if let Some(mapped) = self.mapped(Field::Time).or_else(|| self.mapped(Field::Date)) {
+            return Some(TimeColumns::One(mapped));
+        }
+        for (date, clock) in [("date", "time"), ("日期", "时间")] {
+            if let (Some(date), Some(clock)) = (self.first(&[date]), self.first(&[clock])) {
+                return Some(TimeColumns::DateAndClock(date, clock));
+            }
+        }
+        // pandas writes an index without a name as a first column without one.
+        let unnamed = || self.normal.first().filter(|name| name.is_empty()).map(|_| 0);
+        self.first(TIME).or_else(unnamed).map(TimeColumns::One)
+    }
+
+    fn vendor(&self) -> Vendor {
+        let all = |names: &[&str]| names.iter().all(|name| self.has(name));
+        let written = |name: &str| self.raw.iter().any(|raw| raw.trim() == name);
+        if self.has("ts_code") {
+            Vendor::Tushare
+        } else if all(&["code", "time_key"]) {
+            Vendor::Futu
+        } else if all(&["ticker", "window_start"]) {
+            Vendor::Massive
+        } else if all(&["ticker", "per"]) {
+            Vendor::Stooq
+        } else if all(&["t", "o", "h", "l", "c"]) || all(&["timestamp", "trade_count", "vwap"]) {
+            Vendor::Alpaca
+        } else if all(&["开盘", "收盘"]) {
+            Vendor::Eastmoney
+        } else if self.has("adj close") || self.has("stock splits") || (written("Date") || written("Datetime")) && written("Open")
+        {
+            // Stooq's plain daily files have the very header of Yahoo's, and spell symbols in a way that agrees.
+            Vendor::Yahoo
+        } else {
+            Vendor::Plain
+        }
+    }
+
+    /// The columns found, for people; a header of hundreds is cut.
+    fn listing(&self) -> String {
+        let shown: Vec<String> = self.raw.iter().take(20).map(|n| n.trim().chars().take(40).collect()).collect();
+        let more = self.raw.len().saturating_sub(shown.len());
+        let tail = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("{:?}{tail}", shown.join(","))
+    }
+}

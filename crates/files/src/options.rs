@@ -1,0 +1,179 @@
+use std::str::FromStr;
+
+use market::{Grain, Region, Symbol, parse_scaled};
+
+/// What the caller knows better than the file. The default knows nothing.
+#[derive(Clone, Debug, Default)]
+pub struct ReadOptions {
+    /// Minute or day; inferred from the first rows when absent.
+    pub period: Option<Grain>,
+    /// Where bare tickers are listed.
+    pub region: Option<Region>,
+    /// The one security of a file without a symbol column, when the file's name does not say it.
+    pub symbol: Option<Symbol>,
+    /// Columns named by the user; they go before everything the header would say.
+    pub map: Vec<(Field, String)>,
+    pub scale: Scale,
+    /// Whether a minute is stamped with its start or its end; the vendor's habit when absent.
+    pub stamp: Option<Stamp>,
+    /// Reckon a turnover from prices and volume where the file has none.
+    pub estimate_turnover: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stamp {
+    Start,
+    End,
+}
+
+/// A meaning a candle column can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Field {
+    Symbol,
+    Time,
+    Date,
+    Open,
+    High,
+    Low,
+    Close,
+    Volume,
+    Turnover,
+    Vwap,
+    Session,
+}
+
+/// Exact factors applied to what stands in the file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scale {
+    pub price: Option<Ratio>,
+    pub volume: Option<Ratio>,
+    pub turnover: Option<Ratio>,
+}
+
+/// A positive exact factor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ratio {
+    pub(crate) numer: i128,
+    pub(crate) denom: i128,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParseOptionError {
+    #[error("{0:?} is not a column: symbol, time, date, open, high, low, close, volume, turnover, vwap and session are")]
+    Field(String),
+    #[error("{0:?} is not a factor: write a number above zero, like 0.001 or 100")]
+    Ratio(String),
+    #[error("{0:?} is not a stamp: start and end are")]
+    Stamp(String),
+    #[error("{0:?} is not a pair: write name=value, with commas between pairs")]
+    Pair(String),
+    #[error("{0:?} cannot be scaled: price, volume and turnover can")]
+    Scaled(String),
+}
+
+impl Field {
+    const NAMES: [(&'static str, Field); 11] = [
+        ("symbol", Field::Symbol),
+        ("time", Field::Time),
+        ("date", Field::Date),
+        ("open", Field::Open),
+        ("high", Field::High),
+        ("low", Field::Low),
+        ("close", Field::Close),
+        ("volume", Field::Volume),
+        ("turnover", Field::Turnover),
+        ("vwap", Field::Vwap),
+        ("session", Field::Session),
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        Field::NAMES.into_iter().find(|(_, field)| *field == self).map_or("", |(name, _)| name)
+    }
+
+    /// The pairs of `--map time=when,close=last`.
+    pub fn parse_map(text: &str) -> Result<Vec<(Field, String)>, ParseOptionError> {
+        pairs(text).map(|pair| pair.and_then(|(field, column)| Ok((field.parse()?, column.to_owned())))).collect()
+    }
+}
+
+impl FromStr for Field {
+    type Err = ParseOptionError;
+
+    fn from_str(text: &str) -> Result<Field, ParseOptionError> {
+        let named = Field::NAMES.into_iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
+        named.map(|(_, field)| field).ok_or_else(|| ParseOptionError::Field(short(text)))
+    }
+}
+
+impl FromStr for Stamp {
+    type Err = ParseOptionError;
+
+    fn from_str(text: &str) -> Result<Stamp, ParseOptionError> {
+        match text {
+            "start" => Ok(Stamp::Start),
+            "end" => Ok(Stamp::End),
+            _ => Err(ParseOptionError::Stamp(short(text))),
+        }
+    }
+}
+
+impl std::fmt::Display for Ratio {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.numer, self.denom)
+    }
+}
+
+impl FromStr for Ratio {
+    type Err = ParseOptionError;
+
+    fn from_str(text: &str) -> Result<Ratio, ParseOptionError> {
+        const DECIMALS: u32 = 9;
+        let wrong = || ParseOptionError::Ratio(short(text));
+        let (value, exact) = parse_scaled(text.trim().as_bytes(), DECIMALS).map_err(|_| wrong())?;
+        // A factor beyond a trillion would push every price out of range.
+        if !exact || value <= 0 || value > 10i128.pow(DECIMALS + 12) {
+            return Err(wrong());
+        }
+        let denom = 10i128.pow(DECIMALS);
+        let common = gcd(value, denom);
+        Ok(Ratio { numer: value / common, denom: denom / common })
+    }
+}
+
+impl FromStr for Scale {
+    type Err = ParseOptionError;
+
+    /// The pairs of `--scale price=0.001,volume=100`.
+    fn from_str(text: &str) -> Result<Scale, ParseOptionError> {
+        let mut scale = Scale::default();
+        for pair in pairs(text) {
+            let (name, factor) = pair?;
+            let factor = Some(factor.parse()?);
+            match name {
+                "price" => scale.price = factor,
+                "volume" => scale.volume = factor,
+                "turnover" => scale.turnover = factor,
+                _ => return Err(ParseOptionError::Scaled(short(name))),
+            }
+        }
+        Ok(scale)
+    }
+}
+
+fn pairs(text: &str) -> impl Iterator<Item = Result<(&str, &str), ParseOptionError>> {
+    text.split(',').map(|pair| {
+        let (name, value) = pair.split_once('=').ok_or_else(|| ParseOptionError::Pair(short(pair)))?;
+        Ok((name.trim(), value.trim()))
+    })
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(40).collect()
+}
+
+pub(crate) fn gcd(mut a: i128, mut b: i128) -> i128 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}

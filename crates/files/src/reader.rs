@@ -1,0 +1,393 @@
+//! Opening a table, and reading its candles batch by batch.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+
+use market::{Grain, Price, Session, Symbol, Timestamp, Turnover, Venues};
+
+use crate::clock::{Clock, Reading};
+use crate::columns::{ColumnRows, ColumnTable};
+use crate::header::{Kind, Vendor, recognise};
+use crate::number::Numbers;
+use crate::records::{ActionRow, Records, SecurityRow};
+use crate::sample::read_sample;
+use crate::source::{Source, open_source};
+use crate::spelling::{SymbolFault, SymbolTable, file_stem, parse_symbol};
+use crate::text::{Rows, TextRows};
+use crate::time::{DayCount, RawTime};
+use crate::{BATCH_ROWS, FileError, Problem, ReadOptions, Stamp, records, text_header};
+
+/// Rows looked at before a file's period is decided.
+const SAMPLE_ROWS: usize = 10_000;
+/// A file sorted by time over thousands of symbols needs a longer look until symbols repeat.
+const SAMPLE_ROWS_MAX: usize = 200_000;
+
+/// What a file holds.
+#[derive(Debug)]
+pub enum Table {
+    Candles(CandleReader),
+    Securities(Records<SecurityRow>),
+    Actions(Records<ActionRow>),
+}
+
+/// One row of a candle table. Whether it is a good candle is the caller's question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CandleRow {
+    /// Index into [`CandleReader::symbols`].
+    pub symbol: u32,
+    /// The line of a text file, from one; the row of a Parquet file, from one.
+    pub line: u64,
+    /// The start of the minute; local midnight of a day.
+    pub time: Timestamp,
+    /// As the file says, where it says anything.
+    pub session: Option<Session>,
+    pub open: Price,
+    pub high: Price,
+    pub low: Price,
+    pub close: Price,
+    pub volume: i64,
+    pub turnover: Turnover,
+}
+
+/// A row that could not be read, in its own words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rejected {
+    pub line: u64,
+    pub symbol: Option<String>,
+    pub text: String,
+    pub reason: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CandleBatch {
+    pub rows: Vec<CandleRow>,
+    pub rejected: Vec<Rejected>,
+}
+
+/// How far a reader has come, in bytes of the file as it lies on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    pub consumed: u64,
+    pub total: u64,
+}
+
+/// A row whose time still waits for what the whole file means.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawRow {
+    pub line: u64,
+    pub symbol: u32,
+    pub time: RawTime,
+    pub open: i64,
+    pub high: i64,
+    pub low: i64,
+    pub close: i64,
+    pub volume: i64,
+    pub turnover: i128,
+    pub session: Option<Session>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct RawChunk {
+    pub rows: Vec<RawRow>,
+    pub rejected: Vec<Rejected>,
+    /// Rows of the file this chunk accounts for: those above together.
+    pub consumed: u64,
+}
+
+#[derive(Debug)]
+enum Input {
+    Text(TextRows),
+    Columns(Box<ColumnRows>),
+}
+
+impl Input {
+    fn read(&mut self, rows: &mut Rows, limit: usize) -> Result<Option<RawChunk>, Problem> {
+        match self {
+            Input::Text(text) => text.read(rows, limit),
+            Input::Columns(columns) => columns.read(rows),
+        }
+    }
+}
+
+/// Reads the candles of one file, a batch at a time. It holds one batch in memory, and the sample at first.
+#[derive(Debug)]
+pub struct CandleReader {
+    path: PathBuf,
+    input: Input,
+    rows: Rows,
+    clock: Clock,
+    reading: Reading,
+    vendor: Vendor,
+    pending: VecDeque<RawChunk>,
+    notes: Vec<String>,
+    rows_read: u64,
+    bytes: u64,
+}
+
+/// Opens a file and recognises what it holds.
+pub fn open(path: &Path, venues: &Venues, options: &ReadOptions) -> Result<Table, FileError> {
+    open_table(path, venues, options).map_err(|problem| problem.at(path))
+}
+
+fn open_table(path: &Path, venues: &Venues, options: &ReadOptions) -> Result<Table, Problem> {
+    let (source, bytes) = open_source(path)?;
+    match source {
+        Source::Text(mut lines) => {
+            let header = text_header::read(&mut lines)?;
+            let kind = recognise(&header.names, &options.map)?;
+            let mut table = records::TextTable::new(lines, header.delimiter, header.names.len());
+            match kind {
+                Kind::Securities(known) => records::securities(&mut table, &known, options).map(Table::Securities),
+                Kind::Actions(known) => records::actions(&mut table, &known, options).map(Table::Actions),
+                Kind::Candles { vendor, columns } => {
+                    let vendor = if header.symbol.is_some() { Vendor::Yahoo } else { vendor };
+                    let fixed = header.symbol;
+                    let rows = Rows::new(columns, vendor, fixed.as_deref(), path, options)?;
+                    let input = Input::Text(TextRows::new(table.lines, header.delimiter, header.names.len()));
+                    CandleReader::start(path, input, rows, vendor, venues, options, bytes).map(Table::Candles)
+                }
+            }
+        }
+        Source::Parquet(file) => {
+            let mut table = ColumnTable::open(file)?;
+            match recognise(table.names(), &options.map)? {
+                Kind::Securities(known) => records::securities(&mut table, &known, options).map(Table::Securities),
+                Kind::Actions(known) => records::actions(&mut table, &known, options).map(Table::Actions),
+                Kind::Candles { vendor, columns } => {
+                    let fixed = table.symbol().map(str::to_owned);
+                    let vendor = if fixed.is_some() { Vendor::Yahoo } else { vendor };
+                    let rows = Rows::new(columns, vendor, fixed.as_deref(), path, options)?;
+                    let input = Input::Columns(Box::new(table.candles(&rows.columns)?));
+                    CandleReader::start(path, input, rows, vendor, venues, options, bytes).map(Table::Candles)
+                }
+            }
+        }
+    }
+}
+
+impl Rows {
+    fn new(
+        columns: crate::header::CandleColumns,
+        vendor: Vendor,
+        fixed: Option<&str>,
+        path: &Path,
+        options: &ReadOptions,
+    ) -> Result<Rows, Problem> {
+        let mut symbols = SymbolTable::new(vendor.spelling(), options.region);
+        let mut index = 0;
+        if columns.symbol.is_none() {
+            let text = fixed.map_or_else(|| file_stem(path), str::to_owned);
+            let symbol = match &options.symbol {
+                Some(symbol) => symbol.clone(),
+                None => parse_symbol(&text, vendor.spelling(), options.region).map_err(|reason| {
+                    Problem::NoSymbol(format!(
+                        "there is no symbol column, and {text:?} does not say one ({reason}); pass --symbol, or --region for bare tickers"
+                    ))
+                })?,
+            };
+            index = symbols.add(symbol).map_err(|_: SymbolFault| Problem::Symbols)?;
+        }
+        Ok(Rows {
+            columns,
+            symbols,
+            fixed: index,
+            numbers: Numbers::new(options.scale),
+            days: DayCount::new(),
+            estimate_turnover: options.estimate_turnover,
+        })
+    }
+}
+
+impl CandleReader {
+    fn start(
+        path: &Path,
+        mut input: Input,
+        mut rows: Rows,
+        vendor: Vendor,
+        venues: &Venues,
+        options: &ReadOptions,
+        bytes: u64,
+    ) -> Result<CandleReader, Problem> {
+        let mut pending = VecDeque::new();
+        let mut sampled = 0;
+        loop {
+            let Some(chunk) = input.read(&mut rows, SAMPLE_ROWS)? else { break };
+            sampled += chunk.rows.len();
+            pending.push_back(chunk);
+            let repeated = sampled >= 3 * rows.symbols.symbols().len();
+            if sampled >= SAMPLE_ROWS_MAX || sampled >= SAMPLE_ROWS && repeated {
+                break;
+            }
+        }
+        if pending.is_empty() {
+            return Err(Problem::NoRows);
+        }
+        let mut clock = Clock::new(venues);
+        let sample: Vec<&RawRow> = pending.iter().flat_map(|chunk| &chunk.rows).collect();
+        let reading = read_sample(&sample, &rows.symbols, &mut clock, vendor, options)?;
+        let notes = first_notes(&rows, vendor, &reading, options);
+        let path = path.to_path_buf();
+        Ok(CandleReader { path, input, rows, clock, reading, vendor, pending, notes, rows_read: 0, bytes })
+    }
+
+    /// Minute or day.
+    pub fn grain(&self) -> Grain {
+        self.reading.grain
+    }
+
+    pub fn vendor(&self) -> Vendor {
+        self.vendor
+    }
+
+    /// The symbols met so far, in order of appearance; [`CandleRow::symbol`] counts in it.
+    pub fn symbols(&self) -> &[Symbol] {
+        self.rows.symbols.symbols()
+    }
+
+    /// What the user should know about this file; complete after the last batch.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = self.notes.clone();
+        match self.rows.numbers.rounded {
+            0 => {}
+            n => notes.push(format!("{n} numbers had more than 6 decimals and were rounded to 6")),
+        }
+        notes
+    }
+
+    /// Rows of the file that have been returned, rejected or skipped: where [`CandleReader::skip_rows`] resumes.
+    pub fn rows_read(&self) -> u64 {
+        self.rows_read
+    }
+
+    pub fn position(&self) -> Position {
+        let consumed = match &self.input {
+            Input::Text(text) => text.consumed(),
+            Input::Columns(columns) => columns.consumed(self.bytes),
+        };
+        Position { consumed: consumed.min(self.bytes), total: self.bytes }
+    }
+
+    /// The next batch, or `None` at the end.
+    #[expect(clippy::should_implement_trait, reason = "an iterator of results would hide that an error is final")]
+    pub fn next(&mut self) -> Result<Option<CandleBatch>, FileError> {
+        let chunk = match self.pending.pop_front() {
+            Some(chunk) => chunk,
+            None => match self.input.read(&mut self.rows, BATCH_ROWS).map_err(|problem| problem.at(&self.path))? {
+                Some(chunk) => chunk,
+                None => return Ok(None),
+            },
+        };
+        self.rows_read += chunk.consumed;
+        Ok(Some(self.finish(chunk)))
+    }
+
+    /// Passes over the next rows, as after an interrupted import; says how many there were.
+    pub fn skip_rows(&mut self, rows: u64) -> Result<u64, FileError> {
+        let mut left = rows;
+        while left > 0 {
+            let Some(mut chunk) = self.pending.pop_front() else { break };
+            if chunk.consumed > left {
+                drop_rows(&mut chunk, left);
+                self.pending.push_front(chunk);
+                left = 0;
+            } else {
+                left -= chunk.consumed;
+            }
+        }
+        let skipped = match &mut self.input {
+            Input::Text(text) => text.skip(left),
+            Input::Columns(columns) => columns.skip(left),
+        };
+        let skipped = rows - left + skipped.map_err(|problem| problem.at(&self.path))?;
+        self.rows_read += skipped;
+        Ok(skipped)
+    }
+
+    fn finish(&mut self, chunk: RawChunk) -> CandleBatch {
+        let mut batch = CandleBatch { rows: Vec::with_capacity(chunk.rows.len()), rejected: chunk.rejected };
+        let already = batch.rejected.len();
+        for row in chunk.rows {
+            let market = self.rows.symbols.market(row.symbol);
+            match self.clock.resolve(&self.reading, row.time, market) {
+                Ok(time) => batch.rows.push(CandleRow {
+                    symbol: row.symbol,
+                    line: row.line,
+                    time,
+                    session: row.session,
+                    open: Price(row.open),
+                    high: Price(row.high),
+                    low: Price(row.low),
+                    close: Price(row.close),
+                    volume: row.volume,
+                    turnover: Turnover(row.turnover),
+                }),
+                Err(fault) => batch.rejected.push(Rejected {
+                    line: row.line,
+                    symbol: self.symbols().get(row.symbol as usize).map(Symbol::to_string),
+                    text: format!("{:?}", row.time),
+                    reason: format!("{fault}, unlike the other rows"),
+                }),
+            }
+        }
+        if batch.rejected.len() > already {
+            batch.rejected.sort_by_key(|rejected| rejected.line);
+        }
+        batch
+    }
+}
+
+/// Removes the first rows of a chunk, read and rejected ones in the order of the file.
+fn drop_rows(chunk: &mut RawChunk, count: u64) {
+    let (mut good, mut bad) = (0, 0);
+    for _ in 0..count {
+        match (chunk.rows.get(good), chunk.rejected.get(bad)) {
+            (Some(row), Some(rejected)) if row.line < rejected.line => good += 1,
+            (Some(_), None) => good += 1,
+            _ => bad += 1,
+        }
+    }
+    chunk.rows.drain(..good.min(chunk.rows.len()));
+    chunk.rejected.drain(..bad.min(chunk.rejected.len()));
+    chunk.consumed -= count;
+}
+
+fn first_notes(rows: &Rows, vendor: Vendor, reading: &Reading, options: &ReadOptions) -> Vec<String> {
+    let mut notes = Vec::new();
+    let chinese = rows.symbols.symbols().iter().any(|symbol| symbol.market() == market::Market::Cn);
+    let unscaled = options.scale.volume.is_none() && options.scale.turnover.is_none();
+    let daily = reading.grain == Grain::Day;
+    match vendor {
+        // The daily interface counts lots and thousands, the minute interface shares and yuan.
+        Vendor::Tushare if daily && chinese && unscaled => notes.push(
+            "vol is in lots of 100 and amount in thousands of yuan in this export; imported as they are; \
+             pass --scale volume=100,turnover=1000 to convert"
+                .to_owned(),
+        ),
+        Vendor::Eastmoney if chinese && unscaled => notes.push(
+            "成交量 is in lots of 100 in this export; imported as it is; pass --scale volume=100 to convert".to_owned(),
+        ),
+        Vendor::Yahoo if daily => {
+            notes.push("Yahoo's prices are already adjusted for splits; import no splits for these dates".to_owned());
+        }
+        Vendor::Futu => {
+            notes.push("Futu's prices are forward-adjusted unless they were asked for with autype NONE".to_owned());
+        }
+        _ => {}
+    }
+    if !daily && options.stamp.is_none() && reading.stamp == Stamp::End {
+        notes.push(format!(
+            "{vendor} stamps a minute with its end; each was moved to its start; pass --stamp start if these are starts"
+        ));
+    }
+    if rows.columns.volume.is_none() {
+        notes.push("there is no volume column; volumes are 0".to_owned());
+    }
+    if rows.columns.turnover.is_none() {
+        notes.push(match (options.estimate_turnover, rows.columns.vwap) {
+            (false, _) => "there is no turnover column; turnovers are 0".to_owned(),
+            (true, Some(_)) => "turnover is estimated as vwap times volume".to_owned(),
+            (true, None) => "turnover is estimated as (high + low + close) / 3 times volume".to_owned(),
+        });
+    }
+    notes
+}

@@ -1,0 +1,264 @@
+//! Securities and corporate actions: small tables, read whole.
+
+use market::adjust::Amount;
+use market::{Action, Date, Symbol, parse_scaled};
+
+use crate::reader::Rejected;
+use crate::source::Lines;
+use crate::spelling::{Spelling, parse_symbol};
+use crate::text::{Cells, OpenQuote, lossy};
+use crate::time::{DayCount, RawTime, date_of_number, parse_time};
+use crate::{Problem, RECORDS_MAX, ReadOptions};
+
+/// The longest name, board or exchange that is kept.
+const TEXT_MAX: usize = 200;
+
+/// A small table in memory, and what could not be read of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Records<T> {
+    pub rows: Vec<T>,
+    pub rejected: Vec<Rejected>,
+}
+
+/// What is known of one security. Absent means the file does not say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecurityRow {
+    pub line: u64,
+    pub symbol: Symbol,
+    pub name_en: Option<String>,
+    pub name_cn: Option<String>,
+    pub name_hk: Option<String>,
+    pub exchange: Option<String>,
+    pub currency: Option<String>,
+    pub lot_size: Option<i64>,
+    pub board: Option<String>,
+    pub listing_date: Option<Date>,
+    pub decimals: Option<u32>,
+    pub total_shares: Option<i64>,
+    pub circulating_shares: Option<i64>,
+    pub hk_shares: Option<i64>,
+    /// Decimals as they stand in the file; that they are numbers has been checked.
+    pub eps: Option<String>,
+    pub eps_ttm: Option<String>,
+    pub bps: Option<String>,
+    pub dividend_yield: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ActionRow {
+    pub line: u64,
+    pub symbol: Symbol,
+    pub action: Action,
+}
+
+/// Takes a row: its line, its cells or why there are none, and its own text.
+pub(crate) type RowSink<'a> = dyn FnMut(u64, Result<Vec<Vec<u8>>, String>, String) -> Result<(), Problem> + 'a;
+
+/// A table row by row, each cell as text.
+pub(crate) trait TextCells {
+    fn each(&mut self, row: &mut RowSink<'_>) -> Result<(), Problem>;
+}
+
+#[derive(Debug)]
+pub(crate) struct TextTable {
+    pub lines: Lines,
+    delimiter: u8,
+    width: usize,
+}
+
+impl TextTable {
+    pub(crate) fn new(lines: Lines, delimiter: u8, width: usize) -> TextTable {
+        TextTable { lines, delimiter, width }
+    }
+}
+
+impl TextCells for TextTable {
+    fn each(&mut self, row: &mut RowSink<'_>) -> Result<(), Problem> {
+        let mut cells = Cells::default();
+        loop {
+            let number = self.lines.number() + 1;
+            let Some(line) = self.lines.next()? else { return Ok(()) };
+            if line.trim_ascii().is_empty() {
+                continue;
+            }
+            let split = match cells.split(line, self.delimiter) {
+                Err(OpenQuote) => Err("a quote is not closed on its line".to_owned()),
+                Ok(()) if cells.len() < self.width => {
+                    Err(format!("{} cells where the header has {}", cells.len(), self.width))
+                }
+                Ok(()) => Ok((0..cells.len()).map(|column| cells.get(line, column).to_vec()).collect()),
+            };
+            row(number, split, lossy(line))?;
+        }
+    }
+}
+
+pub(crate) fn securities(
+    table: &mut dyn TextCells,
+    known: &[(&'static str, usize)],
+    options: &ReadOptions,
+) -> Result<Records<SecurityRow>, Problem> {
+    collect(table, known, |row, line| security(row, line, options))
+}
+
+pub(crate) fn actions(
+    table: &mut dyn TextCells,
+    known: &[(&'static str, usize)],
+    options: &ReadOptions,
+) -> Result<Records<ActionRow>, Problem> {
+    collect(table, known, |row, line| action(row, line, options))
+}
+
+fn collect<T>(
+    table: &mut dyn TextCells,
+    known: &[(&'static str, usize)],
+    parse: impl Fn(&Named<'_>, u64) -> Result<T, String>,
+) -> Result<Records<T>, Problem> {
+    let mut records = Records { rows: Vec::new(), rejected: Vec::new() };
+    table.each(&mut |line, cells, text| {
+        if records.rows.len() + records.rejected.len() >= RECORDS_MAX {
+            return Err(Problem::Records);
+        }
+        let mut symbol = None;
+        let parsed = cells.and_then(|cells| {
+            let named = Named { cells: &cells, known };
+            symbol = named.text("symbol").ok().flatten();
+            parse(&named, line)
+        });
+        match parsed {
+            Ok(row) => records.rows.push(row),
+            Err(reason) => records.rejected.push(Rejected { line, symbol, text, reason }),
+        }
+        Ok(())
+    })?;
+    if records.rows.is_empty() && records.rejected.is_empty() {
+        return Err(Problem::NoRows);
+    }
+    Ok(records)
+}
+
+/// The cells of one row by the names of their columns. Blank is absent.
+struct Named<'a> {
+    cells: &'a [Vec<u8>],
+    known: &'a [(&'static str, usize)],
+}
+
+impl Named<'_> {
+    fn text(&self, name: &str) -> Result<Option<String>, String> {
+        let column = self.known.iter().find(|(known, _)| *known == name).map(|(_, column)| *column);
+        let Some(cell) = column.and_then(|column| self.cells.get(column)).filter(|cell| !cell.is_empty()) else {
+            return Ok(None);
+        };
+        let text = std::str::from_utf8(cell).map_err(|_| format!("{name} is not UTF-8"))?;
+        if text.chars().count() > TEXT_MAX {
+            return Err(format!("{name} is longer than {TEXT_MAX} characters"));
+        }
+        Ok(Some(text.to_owned()))
+    }
+
+    fn integer(&self, name: &str) -> Result<Option<i64>, String> {
+        let wrong = || format!("{name} is not a whole number of at least zero");
+        self.text(name)?
+            .map(|text| match parse_scaled(text.as_bytes(), 0) {
+                Ok((value, true)) => i64::try_from(value).ok().filter(|value| *value >= 0).ok_or_else(wrong),
+                _ => Err(wrong()),
+            })
+            .transpose()
+    }
+
+    fn decimal(&self, name: &str) -> Result<Option<String>, String> {
+        let text = self.text(name)?;
+        match text.as_ref().map(|text| parse_scaled(text.as_bytes(), 12)) {
+            Some(Err(error)) => Err(format!("{name} is {error}")),
+            _ => Ok(text),
+        }
+    }
+
+    fn date(&self, name: &str) -> Result<Option<Date>, String> {
+        let wrong = || format!("{name} is not a date: write YYYY-MM-DD");
+        let Some(text) = self.text(name)? else { return Ok(None) };
+        match parse_time(text.as_bytes(), &mut DayCount::new()) {
+            Ok(RawTime::Date(date) | RawTime::Wall { date, seconds: 0 }) => Ok(Some(date)),
+            Ok(RawTime::Number(number)) => date_of_number(number).map(Some).map_err(|_| wrong()),
+            _ => Err(wrong()),
+        }
+    }
+
+    fn symbol(&self, options: &ReadOptions) -> Result<Symbol, String> {
+        parse_symbol(&self.text("symbol")?.unwrap_or_default(), Spelling::Plain, options.region)
+    }
+
+    fn amount(&self, name: &str, otherwise: Amount) -> Result<Amount, String> {
+        let Some(text) = self.text(name)? else { return Ok(otherwise) };
+        Amount::parse(&text).map_err(|error| format!("{name}: {error}"))
+    }
+}
+
+fn security(row: &Named<'_>, line: u64, options: &ReadOptions) -> Result<SecurityRow, String> {
+    let decimals = match row.integer("decimals")? {
+        Some(decimals) if decimals > i64::from(market::DECIMALS_MAX) => {
+            return Err(format!("decimals is above {}", market::DECIMALS_MAX));
+        }
+        decimals => decimals.and_then(|decimals| u32::try_from(decimals).ok()),
+    };
+    let lot_size = row.integer("lot_size")?;
+    if lot_size == Some(0) {
+        return Err("lot_size is zero".to_owned());
+    }
+    Ok(SecurityRow {
+        line,
+        symbol: row.symbol(options)?,
+        name_en: row.text("name_en")?,
+        name_cn: row.text("name_cn")?,
+        name_hk: row.text("name_hk")?,
+        exchange: row.text("exchange")?,
+        currency: row.text("currency")?,
+        lot_size,
+        board: row.text("board")?,
+        listing_date: row.date("listing_date")?,
+        decimals,
+        total_shares: row.integer("total_shares")?,
+        circulating_shares: row.integer("circulating_shares")?,
+        hk_shares: row.integer("hk_shares")?,
+        eps: row.decimal("eps")?,
+        eps_ttm: row.decimal("eps_ttm")?,
+        bps: row.decimal("bps")?,
+        dividend_yield: row.decimal("dividend_yield")?,
+    })
+}
+
+fn action(row: &Named<'_>, line: u64, options: &ReadOptions) -> Result<ActionRow, String> {
+    let symbol = row.symbol(options)?;
+    let ex_date = row.date("ex_date")?.ok_or_else(|| "ex_date is empty".to_owned())?;
+    let split = match row.text("split")? {
+        None => Amount::one(),
+        Some(text) => parse_split(&text)?,
+    };
+    let action = Action {
+        ex_date,
+        cash: row.amount("cash", Amount::zero())?,
+        split,
+        bonus: row.amount("bonus", Amount::zero())?,
+        rights: row.amount("rights", Amount::zero())?,
+        rights_price: row.amount("rights_price", Amount::zero())?,
+    };
+    if action == Action::none(ex_date) {
+        return Err("nothing happens: every amount is blank".to_owned());
+    }
+    Ok(ActionRow { line, symbol, action })
+}
+
+/// `2`, `1/10`, `2:1` or `2-for-1`: new shares for old ones.
+fn parse_split(text: &str) -> Result<Amount, String> {
+    let lower = text.to_ascii_lowercase();
+    let pair = ["-for-", " for ", ":"].iter().find_map(|between| lower.split_once(between));
+    let fraction = match pair {
+        Some((new, old)) => format!("{}/{}", new.trim(), old.trim()),
+        None => lower,
+    };
+    let amount = Amount::parse(&fraction).map_err(|_| format!("split: {text:?} is not a ratio: write 2, 2:1 or 1/10"))?;
+    if amount.is_zero() {
+        return Err("split is zero".to_owned());
+    }
+    Ok(amount)
+}

@@ -1,0 +1,251 @@
+//! Candles into a file: text, Parquet or Arrow. Each row is written once; memory stays bounded however long the export.
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::{Decimal128Array, Int64Array, RecordBatch, StringArray, TimestampMillisecondArray};
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use market::{Candle, Candles, DECIMALS_MAX, Session, Symbol, Zone};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+
+use crate::{FileError, Problem};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Csv,
+    Parquet,
+    /// Arrow's file format, which other tools call Feather version 2.
+    ArrowIpc,
+}
+
+/// Rows of a Parquet row group: large enough to compress well, small enough to hold.
+const GROUP_ROWS: usize = 128 * 1024;
+/// Rows of one Arrow batch.
+const WRITE_ROWS: usize = 32 * 1024;
+/// The precision of a price column: twelve digits before the point.
+const PRICE_DIGITS: u8 = 18;
+/// The precision of a turnover column.
+const TURNOVER_DIGITS: u8 = 30;
+const SCALE: i8 = DECIMALS_MAX as i8;
+
+/// Writes candles to any output in one of the formats. An export is complete only after [`CandleSink::finish`].
+pub struct CandleSink<W: Write + Send> {
+    inner: Inner<W>,
+}
+
+enum Inner<W: Write + Send> {
+    Csv(std::io::BufWriter<W>),
+    Parquet(Box<ArrowWriter<W>>, Pending),
+    Arrow(Box<arrow_ipc::writer::FileWriter<W>>, Pending),
+}
+
+/// Rows gathered for the next batch.
+#[derive(Default)]
+struct Pending {
+    symbols: Vec<Arc<str>>,
+    candles: Candles,
+}
+
+impl Format {
+    /// The usual ending of a file's name.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Format::Csv => "csv",
+            Format::Parquet => "parquet",
+            Format::ArrowIpc => "arrow",
+        }
+    }
+
+    /// The format a file's name asks for.
+    pub fn of(path: &Path) -> Option<Format> {
+        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+        match extension.as_str() {
+            "csv" => Some(Format::Csv),
+            "parquet" | "pq" => Some(Format::Parquet),
+            "arrow" | "feather" | "ipc" => Some(Format::ArrowIpc),
+            _ => None,
+        }
+    }
+}
+
+impl<W: Write + Send> std::fmt::Debug for CandleSink<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let format = match self.inner {
+            Inner::Csv(_) => Format::Csv,
+            Inner::Parquet(..) => Format::Parquet,
+            Inner::Arrow(..) => Format::ArrowIpc,
+        };
+        f.debug_struct("CandleSink").field("format", &format).finish_non_exhaustive()
+    }
+}
+
+impl<W: Write + Send> CandleSink<W> {
+    pub fn create(format: Format, out: W) -> Result<CandleSink<W>, FileError> {
+        let inner = match format {
+            Format::Csv => {
+                let mut out = std::io::BufWriter::with_capacity(256 * 1024, out);
+                out.write_all(b"symbol,time,open,high,low,close,volume,turnover,session\n").map_err(unwritten)?;
+                Inner::Csv(out)
+            }
+            Format::Parquet => {
+                let properties = WriterProperties::builder()
+                    .set_compression(Compression::ZSTD(ZstdLevel::default()))
+                    .set_max_row_group_row_count(Some(GROUP_ROWS))
+                    .build();
+                let writer = ArrowWriter::try_new(out, schema(), Some(properties)).map_err(unencoded)?;
+                Inner::Parquet(Box::new(writer), Pending::default())
+            }
+            Format::ArrowIpc => {
+                let writer = arrow_ipc::writer::FileWriter::try_new(out, &schema()).map_err(unencoded)?;
+                Inner::Arrow(Box::new(writer), Pending::default())
+            }
+        };
+        Ok(CandleSink { inner })
+    }
+
+    /// Appends candles of one security. `decimals` is the least number of decimals shown in text; a price that has
+    /// more keeps them, so nothing is lost on the way.
+    pub fn write(&mut self, symbol: &Symbol, zone: &Zone, decimals: u32, candles: &Candles) -> Result<(), FileError> {
+        match &mut self.inner {
+            Inner::Csv(out) => {
+                let mut line = Vec::with_capacity(160);
+                for candle in candles.iter() {
+                    line.clear();
+                    text_line(&mut line, symbol, zone, decimals, &candle).map_err(unwritten)?;
+                    out.write_all(&line).map_err(unwritten)?;
+                }
+                Ok(())
+            }
+            Inner::Parquet(writer, pending) => {
+                pending.add(symbol, candles, |batch| writer.write(&batch).map_err(unencoded))
+            }
+            Inner::Arrow(writer, pending) => {
+                pending.add(symbol, candles, |batch| writer.write(&batch).map_err(unencoded))
+            }
+        }
+    }
+
+    /// Writes what is left and the file's end, and gives the output back.
+    pub fn finish(self) -> Result<W, FileError> {
+        match self.inner {
+            Inner::Csv(out) => out.into_inner().map_err(|error| unwritten(error.into_error())),
+            Inner::Parquet(mut writer, mut pending) => {
+                if let Some(batch) = pending.take()? {
+                    writer.write(&batch).map_err(unencoded)?;
+                }
+                writer.into_inner().map_err(unencoded)
+            }
+            Inner::Arrow(mut writer, mut pending) => {
+                if let Some(batch) = pending.take()? {
+                    writer.write(&batch).map_err(unencoded)?;
+                }
+                writer.into_inner().map_err(unencoded)
+            }
+        }
+    }
+}
+
+impl Pending {
+    fn add(
+        &mut self,
+        symbol: &Symbol,
+        candles: &Candles,
+        mut write: impl FnMut(RecordBatch) -> Result<(), FileError>,
+    ) -> Result<(), FileError> {
+        let name: Arc<str> = symbol.as_str().into();
+        for candle in candles.iter() {
+            self.symbols.push(Arc::clone(&name));
+            self.candles.push(candle);
+            if self.symbols.len() >= WRITE_ROWS
+                && let Some(batch) = self.take()?
+            {
+                write(batch)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self) -> Result<Option<RecordBatch>, FileError> {
+        if self.symbols.is_empty() {
+            return Ok(None);
+        }
+        let (names, candles) = (std::mem::take(&mut self.symbols), std::mem::take(&mut self.candles));
+        let price = |column: Vec<i64>| decimal(column.into_iter().map(i128::from).collect(), PRICE_DIGITS);
+        let millis = candles.time.iter().map(|at| at.saturating_mul(1000)).collect::<Vec<i64>>();
+        let session = candles.session.iter().map(|session| Session::as_str(*session));
+        let batch = RecordBatch::try_new(
+            schema(),
+            vec![
+                Arc::new(StringArray::from_iter_values(names)),
+                Arc::new(TimestampMillisecondArray::from(millis).with_timezone("UTC")),
+                Arc::new(price(candles.open)?),
+                Arc::new(price(candles.high)?),
+                Arc::new(price(candles.low)?),
+                Arc::new(price(candles.close)?),
+                Arc::new(Int64Array::from(candles.volume)),
+                Arc::new(decimal(candles.turnover, TURNOVER_DIGITS)?),
+                Arc::new(StringArray::from_iter_values(session)),
+            ],
+        );
+        batch.map(Some).map_err(unencoded)
+    }
+}
+
+fn decimal(values: Vec<i128>, digits: u8) -> Result<Decimal128Array, FileError> {
+    let array = Decimal128Array::from(values).with_precision_and_scale(digits, SCALE).map_err(unencoded)?;
+    array.validate_decimal_precision(digits).map_err(unencoded)?;
+    Ok(array)
+}
+
+fn schema() -> SchemaRef {
+    let price = DataType::Decimal128(PRICE_DIGITS, SCALE);
+    Arc::new(Schema::new(vec![
+        Field::new("symbol", DataType::Utf8, false),
+        Field::new("time", DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into())), false),
+        Field::new("open", price.clone(), false),
+        Field::new("high", price.clone(), false),
+        Field::new("low", price.clone(), false),
+        Field::new("close", price, false),
+        Field::new("volume", DataType::Int64, false),
+        Field::new("turnover", DataType::Decimal128(TURNOVER_DIGITS, SCALE), false),
+        Field::new("session", DataType::Utf8, false),
+    ]))
+}
+
+fn text_line(out: &mut Vec<u8>, symbol: &Symbol, zone: &Zone, decimals: u32, candle: &Candle) -> std::io::Result<()> {
+    write!(out, "{symbol},{}", zone.rfc3339(candle.time))?;
+    for price in [candle.open, candle.high, candle.low, candle.close] {
+        out.push(b',');
+        write_decimal(out, i128::from(price.0), decimals)?;
+    }
+    write!(out, ",{},", candle.volume)?;
+    write_decimal(out, candle.turnover.0, 0)?;
+    writeln!(out, ",{}", candle.session)
+}
+
+/// Millionths as text: at least `decimals` of them, and as many as it takes to be exact.
+fn write_decimal(out: &mut Vec<u8>, value: i128, decimals: u32) -> std::io::Result<()> {
+    let unit = 10u128.pow(DECIMALS_MAX);
+    let (mut rest, sign) = (value.unsigned_abs() % unit, if value < 0 { "-" } else { "" });
+    write!(out, "{sign}{}", value.unsigned_abs() / unit)?;
+    let mut width = DECIMALS_MAX;
+    while width > decimals.min(DECIMALS_MAX) && rest % 10 == 0 {
+        rest /= 10;
+        width -= 1;
+    }
+    if width > 0 {
+        write!(out, ".{rest:0width$}", width = width as usize)?;
+    }
+    Ok(())
+}
+
+fn unwritten(error: std::io::Error) -> FileError {
+    Problem::Write(error).at(Path::new("export"))
+}
+
+fn unencoded(error: impl std::fmt::Display) -> FileError {
+    Problem::Encode(error.to_string()).at(Path::new("export"))
+}

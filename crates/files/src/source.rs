@@ -1,0 +1,187 @@
+//! A file's bytes: what they are, whatever the name says, and its lines.
+
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::{LINE_MAX, Problem};
+
+/// Bytes read from the file so far; a compressed file counts as compressed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Consumed(Arc<AtomicU64>);
+
+impl Consumed {
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+struct Counted {
+    file: File,
+    consumed: Consumed,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        self.consumed.0.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+}
+
+/// What a file turned out to be.
+pub(crate) enum Source {
+    Text(Lines),
+    Parquet(File),
+}
+
+/// Opens a file and looks at its first bytes: names lie, and a download ends in `.csv` whatever it is.
+pub(crate) fn open_source(path: &Path) -> Result<(Source, u64), Problem> {
+    let mut file = File::open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(Problem::NotATable("not a file".to_owned()));
+    }
+    let mut magic = Vec::with_capacity(8);
+    file.by_ref().take(8).read_to_end(&mut magic)?;
+    file.rewind()?;
+    let named_parquet = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("parquet"));
+    if magic.starts_with(b"PAR1") {
+        return Ok((Source::Parquet(file), metadata.len()));
+    }
+    if magic.is_empty() {
+        return Err(Problem::Empty);
+    }
+    if named_parquet {
+        return Err(Problem::Parquet("it does not begin as a Parquet file does".to_owned()));
+    }
+    let consumed = Consumed::default();
+    let counted = Counted { file, consumed: consumed.clone() };
+    let reader: Box<dyn Read + Send> = match magic.as_slice() {
+        [0x1f, 0x8b, ..] => Box::new(flate2::read::MultiGzDecoder::new(io::BufReader::new(counted))),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(zstd::stream::read::Decoder::new(counted)?),
+        [b'P', b'K', 3, 4, ..] => return Err(refuse("a ZIP archive or a spreadsheet: unpack it, or save it as CSV")),
+        [b'A', b'R', b'R', b'O', b'W', b'1', ..] => {
+            return Err(refuse("an Arrow file: Arrow is written, not read; convert it to Parquet"));
+        }
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => return Err(refuse("UTF-16 text: save it as UTF-8")),
+        _ => Box::new(counted),
+    };
+    let mut lines = Lines::new(reader, consumed);
+    lines.fill()?;
+    if lines.buffered().is_empty() {
+        return Err(Problem::Empty);
+    }
+    // No text encoding of tables has a zero byte near its start.
+    if lines.buffered().iter().take(4096).any(|b| *b == 0) {
+        return Err(refuse("binary data, and neither Parquet, gzip nor zstd: is this a table?"));
+    }
+    Ok((Source::Text(lines), metadata.len()))
+}
+
+fn refuse(what: &str) -> Problem {
+    Problem::NotATable(what.to_owned())
+}
+
+const BUFFER: usize = 256 * 1024;
+const _: () = assert!(BUFFER > 2 * LINE_MAX);
+
+/// The lines of a text, one at a time, never more than a buffer of them in memory.
+pub(crate) struct Lines {
+    reader: Box<dyn Read + Send>,
+    consumed: Consumed,
+    buffer: Box<[u8]>,
+    start: usize,
+    end: usize,
+    ended: bool,
+    number: u64,
+}
+
+impl std::fmt::Debug for Lines {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lines").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+impl Lines {
+    fn new(reader: Box<dyn Read + Send>, consumed: Consumed) -> Lines {
+        let buffer = vec![0; BUFFER].into_boxed_slice();
+        Lines { reader, consumed, buffer, start: 0, end: 0, ended: false, number: 0 }
+    }
+
+    /// The number of the line last returned, from one.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Bytes of the file that have been handed out as lines; exact only for plain text.
+    pub(crate) fn consumed(&self) -> u64 {
+        self.consumed.get()
+    }
+
+    fn buffered(&self) -> &[u8] {
+        self.buffer.get(self.start..self.end).unwrap_or_default()
+    }
+
+    /// The next line without its line ending, or `None` at the end.
+    pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, Problem> {
+        let Some((from, until)) = self.advance()? else { return Ok(None) };
+        let line = self.buffer.get(from..until).unwrap_or_default();
+        let line = if self.number == 1 { line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line) } else { line };
+        Ok(Some(line.strip_suffix(b"\r").unwrap_or(line)))
+    }
+
+    fn advance(&mut self) -> Result<Option<(usize, usize)>, Problem> {
+        loop {
+            let found = find_newline(self.buffered());
+            let length = match found {
+                Some(at) => at,
+                None if self.buffered().len() > LINE_MAX => LINE_MAX + 1,
+                None if !self.ended => {
+                    self.fill()?;
+                    continue;
+                }
+                None if self.buffered().is_empty() => return Ok(None),
+                None => self.buffered().len(),
+            };
+            self.number += 1;
+            if length > LINE_MAX {
+                return Err(Problem::LongLine(self.number));
+            }
+            let from = self.start;
+            self.start = (from + length + usize::from(found.is_some())).min(self.end);
+            return Ok(Some((from, from + length)));
+        }
+    }
+
+    fn fill(&mut self) -> Result<(), Problem> {
+        self.buffer.copy_within(self.start..self.end, 0);
+        (self.start, self.end) = (0, self.end - self.start);
+        while self.end < BUFFER && !self.ended {
+            let space = self.buffer.get_mut(self.end..).unwrap_or_default();
+            match self.reader.read(space) {
+                Ok(0) => self.ended = true,
+                Ok(read) => self.end += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(Problem::Read(error)),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Sixteen bytes at a step: the compiler turns each chunk's test into one vector comparison.
+fn find_newline(bytes: &[u8]) -> Option<usize> {
+    let chunks = bytes.chunks_exact(16);
+    let tail = chunks.remainder();
+    let mut at = 0;
+    for chunk in chunks {
+        if chunk.iter().fold(false, |found, b| found | (*b == b'\n')) {
+            return chunk.iter().position(|b| *b == b'\n').map(|within| at + within);
+        }
+        at += 16;
+    }
+    tail.iter().position(|b| *b == b'\n').map(|within| at + within)
+}

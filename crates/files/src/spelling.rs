@@ -1,0 +1,212 @@
+//! How vendors spell symbols, and the symbols of a file.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use market::{Market, Region, Symbol};
+
+use crate::SYMBOLS_MAX;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spelling {
+    /// `700.HK`; a bare ticker needs a region from the user.
+    Plain,
+    /// `0700.HK`, `600519.SS`, `BRK-B`, `^VIX`; bare is US.
+    Yahoo,
+    /// `aapl.us`, `brk-b.us`; bare is US.
+    Stooq,
+    /// `AAPL`, `BRK.B`; everything is US.
+    BareUs,
+    /// `HK.00700`, `US.AAPL`.
+    Prefixed,
+    /// Six digits whose first one tells the exchange, or five of Hong Kong.
+    ChineseDigits,
+}
+
+/// The symbols of one file, numbered in order of appearance.
+#[derive(Debug)]
+pub(crate) struct SymbolTable {
+    spelling: Spelling,
+    region: Option<Region>,
+    symbols: Vec<Symbol>,
+    by_symbol: HashMap<Symbol, u32>,
+    by_text: HashMap<Box<[u8]>, Option<u32>>,
+    /// Rows of one symbol mostly stand together.
+    last_text: Vec<u8>,
+    last: Option<u32>,
+}
+
+#[derive(Debug)]
+pub(crate) enum SymbolFault {
+    Bad(String),
+    TooMany,
+}
+
+impl SymbolTable {
+    pub(crate) fn new(spelling: Spelling, region: Option<Region>) -> SymbolTable {
+        SymbolTable {
+            spelling,
+            region,
+            symbols: Vec::new(),
+            by_symbol: HashMap::new(),
+            by_text: HashMap::new(),
+            last_text: Vec::new(),
+            last: None,
+        }
+    }
+
+    pub(crate) fn symbols(&self) -> &[Symbol] {
+        &self.symbols
+    }
+
+    pub(crate) fn market(&self, index: u32) -> Market {
+        self.symbols.get(index as usize).map_or(Market::Us, Symbol::market)
+    }
+
+    pub(crate) fn add(&mut self, symbol: Symbol) -> Result<u32, SymbolFault> {
+        if let Some(index) = self.by_symbol.get(&symbol) {
+            return Ok(*index);
+        }
+        let index = u32::try_from(self.symbols.len()).map_err(|_| SymbolFault::TooMany)?;
+        if self.symbols.len() >= SYMBOLS_MAX {
+            return Err(SymbolFault::TooMany);
+        }
+        self.symbols.push(symbol.clone());
+        self.by_symbol.insert(symbol, index);
+        Ok(index)
+    }
+
+    pub(crate) fn look_up(&mut self, text: &[u8]) -> Result<u32, SymbolFault> {
+        if let Some(index) = self.last
+            && self.last_text == text
+        {
+            return Ok(index);
+        }
+        let known = self.by_text.get(text).copied();
+        let index = match known {
+            Some(Some(index)) => index,
+            Some(None) => return Err(SymbolFault::Bad(self.parse(text).err().unwrap_or_default())),
+            None => {
+                // Wrong spellings count too, or a column of random text would fill the memory.
+                if self.by_text.len() >= 2 * SYMBOLS_MAX {
+                    return Err(SymbolFault::TooMany);
+                }
+                let parsed = self.parse(text);
+                let index = match &parsed {
+                    Ok(symbol) => Some(self.add(symbol.clone())?),
+                    Err(_) => None,
+                };
+                self.by_text.insert(text.into(), index);
+                index.ok_or_else(|| SymbolFault::Bad(parsed.err().unwrap_or_default()))?
+            }
+        };
+        self.last_text.clear();
+        self.last_text.extend_from_slice(text);
+        self.last = Some(index);
+        Ok(index)
+    }
+
+    fn parse(&self, text: &[u8]) -> Result<Symbol, String> {
+        let text = std::str::from_utf8(text).map_err(|_| "symbol is not UTF-8".to_owned())?;
+        parse_symbol(text.trim(), self.spelling, self.region)
+    }
+}
+
+/// One symbol in a vendor's spelling.
+pub(crate) fn parse_symbol(text: &str, spelling: Spelling, region: Option<Region>) -> Result<Symbol, String> {
+    if text.is_empty() {
+        return Err("symbol is empty".to_owned());
+    }
+    let new = |ticker: &str, region: Region| Symbol::new(ticker, region).map_err(|error| error.to_string());
+    if let Some(index) = text.strip_prefix('^') {
+        return match index.to_ascii_uppercase().as_str() {
+            "HSI" => new("HSI", Region::Hk),
+            "HSCE" => new("HSCEI", Region::Hk),
+            "GSPC" => new(".SPX", Region::Us),
+            other => new(&format!(".{other}"), Region::Us),
+        };
+    }
+    if spelling == Spelling::BareUs {
+        return new(text.strip_suffix(".US").unwrap_or(text), Region::Us);
+    }
+    if spelling == Spelling::Prefixed
+        && let Some((region, ticker)) = text.split_once('.')
+        && let Some(region) = Region::parse(region)
+    {
+        return new(ticker, region);
+    }
+    if let Some((ticker, suffix)) = text.rsplit_once('.')
+        && let Some(region) = region_of(suffix)
+        && !ticker.is_empty()
+    {
+        return new(&class_share(ticker, region, spelling), region);
+    }
+    if let Some((prefix, ticker)) = text.split_once('.')
+        && let Some(region) = Region::parse(prefix)
+    {
+        return new(ticker, region);
+    }
+    if let Some(region) = region {
+        return new(&class_share(text, region, spelling), region);
+    }
+    let digits = text.bytes().all(|b| b.is_ascii_digit());
+    match spelling {
+        Spelling::ChineseDigits if digits => match (text.len(), text.as_bytes()) {
+            (6, [b'5' | b'6' | b'9', ..]) => new(text, Region::Sh),
+            (6, [b'0' | b'1' | b'2' | b'3', ..]) => new(text, Region::Sz),
+            (5, _) => new(text, Region::Hk),
+            _ => Err(format!("{text:?} is listed on no exchange that is served")),
+        },
+        Spelling::Yahoo | Spelling::Stooq if text.starts_with(|c: char| c.is_ascii_alphabetic()) && !text.contains('.') => {
+            new(&class_share(text, Region::Us, spelling), Region::Us)
+        }
+        // The canonical parser knows best what to say.
+        _ => text.parse::<Symbol>().map_err(|error| error.to_string()),
+    }
+}
+
+fn region_of(suffix: &str) -> Option<Region> {
+    Region::parse(suffix).or_else(|| match suffix.to_ascii_uppercase().as_str() {
+        "SS" | "XSHG" => Some(Region::Sh),
+        "XSHE" => Some(Region::Sz),
+        _ => None,
+    })
+}
+
+/// Yahoo and Stooq write share classes with a hyphen, the exchange and everybody else with a dot.
+fn class_share(ticker: &str, region: Region, spelling: Spelling) -> String {
+    let hyphens = matches!(spelling, Spelling::Yahoo | Spelling::Stooq) && region == Region::Us;
+    match ticker.rsplit_once('-') {
+        Some((root, class)) if hyphens && class.len() == 1 => format!("{root}.{class}"),
+        _ => ticker.to_owned(),
+    }
+}
+
+/// The symbol's text in a file's name: what is left without extensions and the usual endings.
+pub(crate) fn file_stem(path: &Path) -> String {
+    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let mut stem = name.as_str();
+    let extensions = [".csv", ".gz", ".zst", ".zstd", ".parquet", ".pq", ".txt", ".tsv"];
+    while let Some(shorter) = extensions.iter().find_map(|end| strip_end(stem, end)) {
+        stem = shorter;
+    }
+    let endings = ["1m", "1min", "1minute", "minute", "min", "m1", "1d", "d", "day", "1day", "daily"];
+    while let Some((rest, ending)) = stem.rsplit_once(['_', '-', ' '])
+        && endings.iter().any(|known| known.eq_ignore_ascii_case(ending))
+        // A share class may be called D; then it stands behind a hyphen.
+        && !(ending.eq_ignore_ascii_case("d") && stem.ends_with(&format!("-{ending}")))
+    {
+        stem = rest;
+    }
+    // Stooq saves aapl_us_d.csv.
+    match stem.rsplit_once('_') {
+        Some((ticker, region)) if Region::parse(region).is_some() => format!("{ticker}.{region}"),
+        _ => stem.to_owned(),
+    }
+}
+
+fn strip_end<'a>(text: &'a str, end: &str) -> Option<&'a str> {
+    let at = text.len().checked_sub(end.len())?;
+    let (head, tail) = text.split_at_checked(at)?;
+    (tail.eq_ignore_ascii_case(end) && !head.is_empty()).then_some(head)
+}

@@ -1,0 +1,260 @@
+//! Candles out of a text table.
+
+use market::Session;
+
+use crate::header::{CandleColumns, TimeColumns};
+use crate::number::{Fault, Number, Numbers, divide};
+use crate::reader::{RawChunk, RawRow, Rejected};
+use crate::source::Lines;
+use crate::spelling::{SymbolFault, SymbolTable};
+use crate::time::{DayCount, TimeFault, parse_date_and_time, parse_time};
+use crate::{Problem, REJECTED_TEXT_MAX};
+
+/// The cells of one line. The buffers are reused from line to line.
+#[derive(Debug, Default)]
+pub(crate) struct Cells {
+    bounds: Vec<(usize, usize)>,
+    /// Holds a line rewritten without its quotes, where it has any.
+    unquoted: Vec<u8>,
+    quoted: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OpenQuote;
+
+impl Cells {
+    /// Splits a line. A quoted cell ends on its own line here: no table of numbers needs more, and a quote that is
+    /// never closed costs one row instead of the rest of the file.
+    pub(crate) fn split(&mut self, line: &[u8], delimiter: u8) -> Result<(), OpenQuote> {
+        self.bounds.clear();
+        let mut start = 0;
+        let mut quote = false;
+        for (at, byte) in line.iter().enumerate() {
+            if *byte == delimiter {
+                self.bounds.push((start, at));
+                start = at + 1;
+            }
+            quote |= *byte == b'"';
+        }
+        self.bounds.push((start, line.len()));
+        self.quoted = quote;
+        if quote { self.split_quoted(line, delimiter) } else { Ok(()) }
+    }
+
+    fn split_quoted(&mut self, line: &[u8], delimiter: u8) -> Result<(), OpenQuote> {
+        self.bounds.clear();
+        self.unquoted.clear();
+        let mut start = 0;
+        let mut inside = false;
+        let mut bytes = line.iter().peekable();
+        while let Some(byte) = bytes.next() {
+            match byte {
+                b'"' if inside && bytes.peek() == Some(&&b'"') => {
+                    bytes.next();
+                    self.unquoted.push(b'"');
+                }
+                b'"' if inside => inside = false,
+                b'"' if self.unquoted.len() == start => inside = true,
+                _ if *byte == delimiter && !inside => {
+                    self.bounds.push((start, self.unquoted.len()));
+                    start = self.unquoted.len();
+                }
+                _ => self.unquoted.push(*byte),
+            }
+        }
+        self.bounds.push((start, self.unquoted.len()));
+        if inside { Err(OpenQuote) } else { Ok(()) }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.bounds.len()
+    }
+
+    /// A cell without surrounding spaces; empty where there is none.
+    pub(crate) fn get<'a>(&'a self, line: &'a [u8], column: usize) -> &'a [u8] {
+        let from = if self.quoted { &self.unquoted } else { line };
+        let cell = self.bounds.get(column).and_then(|(start, end)| from.get(*start..*end)).unwrap_or_default();
+        match cell {
+            [b' ' | b'\t', ..] | [.., b' ' | b'\t'] => cell.trim_ascii(),
+            _ => cell,
+        }
+    }
+}
+
+/// How rows become numbers, shared by text tables and columnar ones.
+#[derive(Debug)]
+pub(crate) struct Rows {
+    pub columns: CandleColumns,
+    pub symbols: SymbolTable,
+    /// The symbol of every row of a table without a symbol column.
+    pub fixed: u32,
+    pub numbers: Numbers,
+    pub days: DayCount,
+    pub estimate_turnover: bool,
+}
+
+/// Why one row is left out; a fault of the whole file is a [`Problem`].
+pub(crate) enum RowFault {
+    Row(String),
+    File(Problem),
+}
+
+impl From<SymbolFault> for RowFault {
+    fn from(fault: SymbolFault) -> RowFault {
+        match fault {
+            SymbolFault::Bad(reason) => RowFault::Row(reason),
+            SymbolFault::TooMany => RowFault::File(Problem::Symbols),
+        }
+    }
+}
+
+impl From<TimeFault> for RowFault {
+    fn from(fault: TimeFault) -> RowFault {
+        RowFault::Row(fault.to_string())
+    }
+}
+
+pub(crate) fn named(field: &'static str) -> impl Fn(Fault) -> RowFault {
+    move |fault| RowFault::Row(format!("{field} {fault}"))
+}
+
+/// The turnover of a row without one: the average price, or the middle of the candle, times the volume.
+pub(crate) fn estimate(vwap: Option<i64>, high: i64, low: i64, close: i64, volume: i64) -> i128 {
+    match vwap {
+        Some(vwap) => i128::from(vwap) * i128::from(volume),
+        None => divide((i128::from(high) + i128::from(low) + i128::from(close)) * i128::from(volume), 3),
+    }
+}
+
+/// A text table positioned behind its header.
+#[derive(Debug)]
+pub(crate) struct TextRows {
+    lines: Lines,
+    delimiter: u8,
+    width: usize,
+    cells: Cells,
+}
+
+impl TextRows {
+    pub(crate) fn new(lines: Lines, delimiter: u8, width: usize) -> TextRows {
+        TextRows { lines, delimiter, width, cells: Cells::default() }
+    }
+
+    pub(crate) fn consumed(&self) -> u64 {
+        self.lines.consumed()
+    }
+
+    pub(crate) fn read(&mut self, rows: &mut Rows, limit: usize) -> Result<Option<RawChunk>, Problem> {
+        let mut chunk = RawChunk { rows: Vec::with_capacity(limit), ..RawChunk::default() };
+        while chunk.consumed < limit as u64 {
+            let number = self.lines.number() + 1;
+            let Some(line) = self.lines.next()? else { break };
+            if line.trim_ascii().is_empty() {
+                continue;
+            }
+            chunk.consumed += 1;
+            let split = self.cells.split(line, self.delimiter);
+            let row = match split {
+                Ok(()) => rows.of_cells(&self.cells, line, self.width, number),
+                Err(OpenQuote) => Err(RowFault::Row("a quote is not closed on its line".to_owned())),
+            };
+            match row {
+                Ok(row) => chunk.rows.push(row),
+                Err(RowFault::Row(reason)) => {
+                    let symbol = rows.columns.symbol.map(|at| lossy(self.cells.get(line, at)));
+                    chunk.rejected.push(Rejected { line: number, symbol, text: lossy(line), reason });
+                }
+                Err(RowFault::File(problem)) => return Err(problem),
+            }
+        }
+        Ok((chunk.consumed > 0).then_some(chunk))
+    }
+
+    /// Passes over rows without looking into them.
+    pub(crate) fn skip(&mut self, mut rows: u64) -> Result<u64, Problem> {
+        let asked = rows;
+        while rows > 0 {
+            let Some(line) = self.lines.next()? else { break };
+            rows -= u64::from(!line.trim_ascii().is_empty());
+        }
+        Ok(asked - rows)
+    }
+}
+
+impl Rows {
+    fn of_cells(&mut self, cells: &Cells, line: &[u8], width: usize, number: u64) -> Result<RawRow, RowFault> {
+        if cells.len() != width {
+            let surplus = (width..cells.len()).all(|column| cells.get(line, column).is_empty());
+            if cells.len() < width || !surplus {
+                return Err(RowFault::Row(format!("{} cells where the header has {width}", cells.len())));
+            }
+        }
+        let cell = |column: usize| cells.get(line, column);
+        if let Some(column) = self.columns.per {
+            check_per(cell(column))?;
+        }
+        let symbol = match self.columns.symbol {
+            Some(column) => self.symbols.look_up(cell(column))?,
+            None => self.fixed,
+        };
+        let time = match self.columns.time {
+            TimeColumns::One(column) => parse_time(cell(column), &mut self.days)?,
+            TimeColumns::DateAndClock(date, clock) => parse_date_and_time(cell(date), cell(clock), &mut self.days)?,
+        };
+        let numbers = &mut self.numbers;
+        let mut price = |column, name| numbers.price(Number::Text(cell(column))).map_err(named(name));
+        let (open, high) = (price(self.columns.open, "open")?, price(self.columns.high, "high")?);
+        let (low, close) = (price(self.columns.low, "low")?, price(self.columns.close, "close")?);
+        let volume = match self.columns.volume {
+            Some(column) => self.numbers.volume(Number::Text(cell(column))).map_err(named("volume"))?,
+            None => 0,
+        };
+        let turnover = match self.columns.turnover {
+            Some(column) => match self.numbers.turnover(Number::Text(cell(column))) {
+                Err(Fault::Empty) => None,
+                turnover => Some(turnover.map_err(named("turnover"))?),
+            },
+            None => None,
+        };
+        let turnover = match turnover {
+            Some(turnover) => turnover,
+            None if self.estimate_turnover => {
+                // A vwap that cannot be read is no reason to lose the row: the estimate has another way.
+                let vwap = self.columns.vwap.and_then(|at| self.numbers.price(Number::Text(cell(at))).ok());
+                estimate(vwap, high, low, close, volume)
+            }
+            None => 0,
+        };
+        let session = match self.columns.session {
+            Some(column) => parse_session(cell(column))?,
+            None => None,
+        };
+        Ok(RawRow { line: number, symbol, time, open, high, low, close, volume, turnover, session })
+    }
+}
+
+/// Stooq names the period in every row.
+fn check_per(cell: &[u8]) -> Result<(), RowFault> {
+    match cell {
+        b"D" | b"d" | b"1" => Ok(()),
+        other => Err(RowFault::File(Problem::Period(format!(
+            "PER is {:?}: Chandler stores 1-minute and daily candles and makes the rest itself",
+            lossy(other)
+        )))),
+    }
+}
+
+pub(crate) fn parse_session(cell: &[u8]) -> Result<Option<Session>, RowFault> {
+    if cell.is_empty() {
+        return Ok(None);
+    }
+    let session = std::str::from_utf8(cell).ok().and_then(Session::parse);
+    session.map(Some).ok_or_else(|| RowFault::Row("session is not intraday, pre, post or overnight".to_owned()))
+}
+
+/// A row's own words for the report, whatever their encoding, cut to a bearable length.
+pub(crate) fn lossy(bytes: &[u8]) -> String {
+    // Four bytes are the longest character, so this much of the line is enough.
+    let head = bytes.get(..bytes.len().min(REJECTED_TEXT_MAX * 4)).unwrap_or_default();
+    String::from_utf8_lossy(head).chars().take(REJECTED_TEXT_MAX).collect()
+}

@@ -1,0 +1,245 @@
+//! A time column's text to what it says, before anything is known about the file as a whole.
+
+use jiff::civil::Date;
+
+pub(crate) const DAY: i64 = 86_400;
+
+/// What a time cell says by itself. A wall clock needs the market's zone, a number the file's unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RawTime {
+    /// Unix seconds: the offset was written beside it.
+    Instant(i64),
+    Wall {
+        date: Date,
+        seconds: i32,
+    },
+    Date(Date),
+    /// Unix time in some unit, or a date written as digits.
+    Number(i64),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum TimeFault {
+    #[error("time is empty")]
+    Empty,
+    #[error("time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM")]
+    Form,
+    #[error("time has a fraction of a second")]
+    Fraction,
+    #[error("time is outside the years 1900 to 2100")]
+    Range,
+}
+
+/// Neighbouring rows mostly share their date, so the last conversion is kept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DayCount {
+    date: Date,
+    days: i64,
+}
+
+impl DayCount {
+    pub(crate) fn new() -> DayCount {
+        DayCount { date: EPOCH, days: 0 }
+    }
+
+    /// Days since 1970-01-01.
+    pub(crate) fn of(&mut self, date: Date) -> i64 {
+        if date != self.date {
+            let days = EPOCH.until(date).map_or(0, |span| i64::from(span.get_days()));
+            *self = DayCount { date, days };
+        }
+        self.days
+    }
+
+    pub(crate) fn date(&mut self, days: i64) -> Result<Date, TimeFault> {
+        if days != self.days {
+            let span = jiff::Span::new().try_days(days).map_err(|_| TimeFault::Range)?;
+            *self = DayCount { date: EPOCH.checked_add(span).map_err(|_| TimeFault::Range)?, days };
+        }
+        Ok(self.date)
+    }
+}
+
+const EPOCH: Date = jiff::civil::date(1970, 1, 1);
+
+/// Reads one cell.
+pub(crate) fn parse_time(text: &[u8], days: &mut DayCount) -> Result<RawTime, TimeFault> {
+    if let [y1, y2, y3, y4, b'-' | b'/' | b'.', m1, m2, b'-' | b'/' | b'.', d1, d2, rest @ ..] = text {
+        let date = date_of_digits([*y1, *y2, *y3, *y4, *m1, *m2, *d1, *d2])?;
+        return after_date(date, rest, days);
+    }
+    if text.is_empty() {
+        return Err(TimeFault::Empty);
+    }
+    if let Some(number) = integer(text) {
+        return Ok(RawTime::Number(number));
+    }
+    if let [y1, y2, y3, y4, m1, m2, d1, d2, rest @ ..] = text
+        && let [b' ' | b'T' | b't', ..] = rest
+        && text.iter().take(8).all(u8::is_ascii_digit)
+    {
+        let date = date_of_digits([*y1, *y2, *y3, *y4, *m1, *m2, *d1, *d2])?;
+        return after_date(date, rest, days);
+    }
+    loose_date(text, days)
+}
+
+/// A date cell and a time-of-day cell of one row.
+pub(crate) fn parse_date_and_time(date: &[u8], clock: &[u8], days: &mut DayCount) -> Result<RawTime, TimeFault> {
+    let date = match parse_time(date, days)? {
+        RawTime::Date(date) => date,
+        RawTime::Number(number) => date_of_number(number)?,
+        whole => return Ok(whole),
+    };
+    if clock.is_empty() {
+        return Ok(RawTime::Date(date));
+    }
+    let seconds = match integer(clock) {
+        // A table writer that took the column for a number dropped the leading zeros: 93100 is 09:31:00.
+        Some(number) if clock.len() > 4 => clock_of_number(number)?,
+        Some(number) => clock_of_number(number * 100)?,
+        None => match parse_clock(clock)? {
+            (seconds, []) => seconds,
+            _ => return Err(TimeFault::Form),
+        },
+    };
+    Ok(RawTime::Wall { date, seconds })
+}
+
+/// `YYYYMMDD`.
+pub(crate) fn date_of_number(number: i64) -> Result<Date, TimeFault> {
+    let (year, month, day) = (number / 10_000, number / 100 % 100, number % 100);
+    let year = i16::try_from(year).map_err(|_| TimeFault::Form)?;
+    if !(1900..=2100).contains(&year) {
+        return Err(TimeFault::Range);
+    }
+    Date::new(year, month as i8, day as i8).map_err(|_| TimeFault::Form)
+}
+
+/// `HHMMSS`, as seconds after midnight.
+pub(crate) fn clock_of_number(number: i64) -> Result<i32, TimeFault> {
+    let (hour, minute, second) = (number / 10_000, number / 100 % 100, number % 100);
+    if !(0..24).contains(&hour) || minute > 59 || second > 59 {
+        return Err(TimeFault::Form);
+    }
+    i32::try_from(hour * 3600 + minute * 60 + second).map_err(|_| TimeFault::Form)
+}
+
+fn after_date(date: Date, rest: &[u8], days: &mut DayCount) -> Result<RawTime, TimeFault> {
+    let clock = match rest {
+        [] => return Ok(RawTime::Date(date)),
+        [b' ' | b'T' | b't', clock @ ..] => clock,
+        _ => return Err(TimeFault::Form),
+    };
+    let (seconds, zone) = parse_clock(clock)?;
+    match parse_offset(zone)? {
+        None => Ok(RawTime::Wall { date, seconds }),
+        Some(offset) => Ok(RawTime::Instant(days.of(date) * DAY + i64::from(seconds) - offset)),
+    }
+}
+
+/// `HH:MM[:SS[.fff]]` or `HHMM[SS]`, and what follows.
+fn parse_clock(text: &[u8]) -> Result<(i32, &[u8]), TimeFault> {
+    let (hour, minute, second, rest) = match text {
+        [h1, h2, b':', m1, m2, b':', s1, s2, rest @ ..] => (two(*h1, *h2)?, two(*m1, *m2)?, two(*s1, *s2)?, rest),
+        [h1, h2, b':', m1, m2, rest @ ..] => (two(*h1, *h2)?, two(*m1, *m2)?, 0, rest),
+        [h1, b':', rest @ ..] => {
+            // Spreadsheets write 9:31 where they mean 09:31.
+            let mut padded = vec![b'0', *h1, b':'];
+            padded.extend_from_slice(rest);
+            let (seconds, left) = parse_clock(&padded)?;
+            return Ok((seconds, text.get(text.len() - left.len()..).unwrap_or_default()));
+        }
+        [h1, h2, m1, m2, s1, s2, rest @ ..] => (two(*h1, *h2)?, two(*m1, *m2)?, two(*s1, *s2)?, rest),
+        [h1, h2, m1, m2] => (two(*h1, *h2)?, two(*m1, *m2)?, 0, &[][..]),
+        _ => return Err(TimeFault::Form),
+    };
+    if hour > 23 || minute > 59 || second > 59 {
+        return Err(TimeFault::Form);
+    }
+    let rest = match rest {
+        [b'.' | b',', fraction @ ..] => {
+            let digits = fraction.iter().take_while(|b| b.is_ascii_digit()).count();
+            let (fraction, rest) = fraction.split_at_checked(digits).unwrap_or((fraction, &[]));
+            if fraction.is_empty() {
+                return Err(TimeFault::Form);
+            }
+            if fraction.iter().any(|b| *b != b'0') {
+                return Err(TimeFault::Fraction);
+            }
+            rest
+        }
+        _ => rest,
+    };
+    Ok((hour * 3600 + minute * 60 + second, rest))
+}
+
+/// Seconds east of UTC, where an offset is written.
+fn parse_offset(text: &[u8]) -> Result<Option<i64>, TimeFault> {
+    let text = text.strip_prefix(b" ").unwrap_or(text);
+    let (sign, digits) = match text {
+        [] => return Ok(None),
+        b"Z" | b"z" | b"UTC" | b"GMT" => return Ok(Some(0)),
+        [b'+', digits @ ..] => (1, digits),
+        [b'-', digits @ ..] => (-1, digits),
+        _ => return Err(TimeFault::Form),
+    };
+    let (hours, minutes) = match digits {
+        [h1, h2] => (two(*h1, *h2)?, 0),
+        [h1, h2, m1, m2] | [h1, h2, b':', m1, m2] => (two(*h1, *h2)?, two(*m1, *m2)?),
+        _ => return Err(TimeFault::Form),
+    };
+    if hours > 18 || minutes > 59 {
+        return Err(TimeFault::Form);
+    }
+    Ok(Some(sign * i64::from(hours * 3600 + minutes * 60)))
+}
+
+/// `2024/1/2` and `2024-1-2 9:31`, as spreadsheets write them.
+fn loose_date(text: &[u8], days: &mut DayCount) -> Result<RawTime, TimeFault> {
+    let at = text.iter().position(|b| matches!(b, b' ' | b'T')).unwrap_or(text.len());
+    let (date, rest) = text.split_at_checked(at).ok_or(TimeFault::Form)?;
+    let mut parts = date.split(|b| matches!(b, b'-' | b'/'));
+    let mut part = |width: std::ops::RangeInclusive<usize>| {
+        let part = parts.next().filter(|p| width.contains(&p.len())).ok_or(TimeFault::Form)?;
+        integer(part).ok_or(TimeFault::Form)
+    };
+    let (year, month, day) = (part(4..=4)?, part(1..=2)?, part(1..=2)?);
+    if parts.next().is_some() {
+        return Err(TimeFault::Form);
+    }
+    after_date(date_of_number(year * 10_000 + month * 100 + day)?, rest, days)
+}
+
+fn date_of_digits(digits: [u8; 8]) -> Result<Date, TimeFault> {
+    let number = integer(&digits).filter(|n| *n >= 0).ok_or(TimeFault::Form)?;
+    date_of_number(number)
+}
+
+fn two(tens: u8, ones: u8) -> Result<i32, TimeFault> {
+    let (tens, ones) = (tens.wrapping_sub(b'0'), ones.wrapping_sub(b'0'));
+    if tens > 9 || ones > 9 {
+        return Err(TimeFault::Form);
+    }
+    Ok(i32::from(tens) * 10 + i32::from(ones))
+}
+
+/// Whole numbers of up to 19 digits; a written `.0` is forgiven, as number columns with gaps come out so.
+fn integer(text: &[u8]) -> Option<i64> {
+    let (negative, digits) = match text {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    let digits = digits.strip_suffix(b".0").unwrap_or(digits);
+    if digits.is_empty() || digits.len() > 19 {
+        return None;
+    }
+    let value = digits.iter().try_fold(0i64, |value, byte| {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value.checked_mul(10)?.checked_add(i64::from(digit))
+    })?;
+    Some(if negative { -value } else { value })
+}

@@ -1,0 +1,245 @@
+//! What is stored against what the calendar expects, day by day.
+//!
+//! A missing minute is one of two things: nobody traded, or nobody loaded it. The data can often tell: a daily
+//! candle with volume says that there was trading, and a source file that has minutes before and after a hole says
+//! that it had none in between. Where neither speaks, the gap is left unexplained.
+
+use std::collections::BTreeMap;
+
+use block::Block;
+use market::{Candles, Date, DayKind, Grain, Session, Symbol, Timestamp, Venue};
+use store::{ImportSource, Lane, Reader, Series, Snapshot};
+
+use crate::read::{History, HistoryError};
+
+#[derive(Clone, Debug)]
+pub struct Coverage {
+    pub symbol: Symbol,
+    /// Trading days in order; days before the first stored candle and after the last complete one are not listed.
+    pub days: Vec<DayCoverage>,
+}
+
+#[derive(Clone, Debug)]
+pub struct DayCoverage {
+    pub date: Date,
+    /// `None` for a day that has candles although the calendar has it closed.
+    pub kind: Option<DayKind>,
+    pub daily: bool,
+    /// Why the daily candle is missing.
+    pub daily_gap: Option<GapReason>,
+    /// Regular minutes, expected and stored. Both are zero before the first stored minute.
+    pub expected: u32,
+    pub stored: u32,
+    /// Stored minutes outside regular hours; how many there should be nobody can say.
+    pub extended: u32,
+    pub gaps: Vec<Gap>,
+}
+
+/// Consecutive expected minutes without a candle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    pub first: Timestamp,
+    pub last: Timestamp,
+    pub minutes: u32,
+    pub reason: GapReason,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GapReason {
+    NoTrades,
+    NotLoaded,
+    Unknown,
+}
+
+impl GapReason {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            GapReason::NoTrades => "no trades",
+            GapReason::NotLoaded => "not loaded",
+            GapReason::Unknown => "unknown",
+        }
+    }
+}
+
+impl DayCoverage {
+    pub fn is_complete(&self) -> bool {
+        self.daily && self.gaps.is_empty()
+    }
+
+    /// Nothing is missing that could be loaded.
+    pub fn is_explained(&self) -> bool {
+        let daily = self.daily || self.daily_gap == Some(GapReason::NoTrades);
+        daily && self.gaps.iter().all(|gap| gap.reason == GapReason::NoTrades)
+    }
+}
+
+/// Compares one symbol with its calendar over an inclusive range of dates (as far as anything is stored).
+pub fn coverage(
+    history: &History,
+    reader: &mut Reader,
+    symbol: &Symbol,
+    range: (Option<Date>, Option<Date>),
+    now: Timestamp,
+) -> Result<Coverage, HistoryError> {
+    let snapshot = reader.snapshot()?;
+    if snapshot.security(symbol)?.is_none() {
+        return Err(HistoryError::UnknownSecurity(symbol.clone()));
+    }
+    let venue = history.venue(symbol);
+    let series = |grain, lane| Series { symbol: symbol.clone(), grain, lane };
+    let daily = whole(&snapshot, &series(Grain::Day, Lane::Regular))?;
+    let mut minutes = by_day(venue, &whole(&snapshot, &series(Grain::Minute, Lane::Regular))?);
+    let mut extended: BTreeMap<Date, u32> = BTreeMap::new();
+    for lane in [Lane::Extended, Lane::Overnight] {
+        for (date, times) in by_day(venue, &whole(&snapshot, &series(Grain::Minute, lane))?) {
+            *extended.entry(date).or_default() += times.len() as u32;
+        }
+    }
+    let daily: BTreeMap<Date, i64> =
+        daily.iter().map(|candle| (venue.zone().date(candle.time), candle.volume)).collect();
+    let sources = snapshot.import_sources(symbol)?;
+    let first_minute = minutes.keys().next().copied();
+    let stored = daily.keys().chain(minutes.keys());
+    let (Some(first), Some(last)) = (stored.clone().min().copied(), stored.max().copied()) else {
+        return Err(HistoryError::NoCandles(symbol.clone()));
+    };
+    let from = range.0.unwrap_or(first).max(first.min(range.0.unwrap_or(first)));
+    // Days after the last candle count as missing up to the last one that is over.
+    let through = range.1.unwrap_or_else(|| last_complete_day(venue, now).map_or(last, |day| day.max(last)));
+    let mut dates: Vec<Date> = venue.calendar().days(from, through).map(|(date, _)| date).collect();
+    let odd = daily.keys().chain(minutes.keys()).filter(|date| (from..=through).contains(date)).copied();
+    dates.extend(odd.collect::<Vec<_>>());
+    dates.sort_unstable();
+    dates.dedup();
+    let mut days = Vec::with_capacity(dates.len());
+    for date in dates {
+        let times = minutes.remove(&date).unwrap_or_default();
+        let volume = daily.get(&date).copied();
+        let gaps = match first_minute {
+            Some(first) if first <= date => gaps(venue, date, &times, volume, &sources, now),
+            _ => Vec::new(),
+        };
+        let expected = match first_minute {
+            Some(first) if first <= date => regular_minutes(venue, date, now).len() as u32,
+            _ => 0,
+        };
+        let daily_gap = volume.is_none().then(|| daily_gap(venue, date, &times, &sources));
+        days.push(DayCoverage {
+            date,
+            kind: venue.calendar().kind(date),
+            daily: volume.is_some(),
+            daily_gap,
+            expected,
+            stored: times.len() as u32,
+            extended: extended.get(&date).copied().unwrap_or_default(),
+            gaps,
+        });
+    }
+    Ok(Coverage { symbol: symbol.clone(), days })
+}
+
+fn whole(snapshot: &Snapshot<'_>, series: &Series) -> Result<Candles, HistoryError> {
+    let mut candles = Candles::default();
+    let mut bytes = Vec::new();
+    for entry in snapshot.blocks(series, None, None)? {
+        snapshot.block(entry.id, &mut bytes)?;
+        let read = Block::parse(&bytes).and_then(|block| block.read_all(&mut candles));
+        read.map_err(|source| HistoryError::Damaged { series: series.clone(), at: entry.first, source })?;
+    }
+    Ok(candles)
+}
+
+fn by_day(venue: &Venue, candles: &Candles) -> BTreeMap<Date, Vec<i64>> {
+    let mut days: BTreeMap<Date, Vec<i64>> = BTreeMap::new();
+    let mut slot: Option<market::Slot> = None;
+    for time in &candles.time {
+        let at = Timestamp(*time);
+        slot = slot.filter(|slot| slot.holds(at)).or_else(|| venue.slot(at));
+        let date = slot.map_or_else(|| venue.zone().date(at), |slot| slot.day);
+        days.entry(date).or_default().push(*time);
+    }
+    days
+}
+
+/// The last trading day whose regular hours are over.
+fn last_complete_day(venue: &Venue, now: Timestamp) -> Option<Date> {
+    let today = venue.zone().date(now);
+    let over = regular_minutes_of(venue, today).last().is_some_and(|last| *last + 60 <= now.0);
+    venue.calendar().on_or_before(if over { today } else { today.yesterday().ok()? })
+}
+
+fn regular_minutes_of(venue: &Venue, date: Date) -> Vec<i64> {
+    let Some(day) = venue.day(date) else { return Vec::new() };
+    day.minutes().filter(|(_, slot)| slot.segment.session == Session::Intraday).map(|(at, _)| at.0).collect()
+}
+
+/// The regular minutes of a day that have begun.
+fn regular_minutes(venue: &Venue, date: Date, now: Timestamp) -> Vec<i64> {
+    let mut minutes = regular_minutes_of(venue, date);
+    minutes.retain(|at| *at <= now.0);
+    minutes
+}
+
+fn gaps(
+    venue: &Venue,
+    date: Date,
+    times: &[i64],
+    volume: Option<i64>,
+    sources: &[ImportSource],
+    now: Timestamp,
+) -> Vec<Gap> {
+    let mut gaps: Vec<Gap> = Vec::new();
+    let mut open = false;
+    for minute in regular_minutes(venue, date, now) {
+        if times.binary_search(&minute).is_ok() {
+            open = false;
+            continue;
+        }
+        match gaps.last_mut() {
+            Some(gap) if open => {
+                gap.last = Timestamp(minute);
+                gap.minutes += 1;
+            }
+            _ => {
+                let at = Timestamp(minute);
+                gaps.push(Gap { first: at, last: at, minutes: 1, reason: GapReason::Unknown });
+                open = true;
+            }
+        }
+    }
+    for gap in &mut gaps {
+        gap.reason = reason(gap, times.is_empty(), volume, sources);
+    }
+    gaps
+}
+
+fn reason(gap: &Gap, whole_day: bool, volume: Option<i64>, sources: &[ImportSource]) -> GapReason {
+    let spans = |source: &&ImportSource| {
+        source.series.grain == Grain::Minute
+            && source.series.lane == Lane::Regular
+            && source.first <= gap.first
+            && gap.last <= source.last
+    };
+    match volume {
+        Some(0) => GapReason::NoTrades,
+        // The day traded, and not one minute of it is here.
+        Some(_) if whole_day => GapReason::NotLoaded,
+        _ if sources.iter().any(|source| spans(&source)) => GapReason::NoTrades,
+        // With no source on record nothing can be said; otherwise no file reaches over this gap.
+        _ if sources.is_empty() => GapReason::Unknown,
+        _ => GapReason::NotLoaded,
+    }
+}
+
+fn daily_gap(venue: &Venue, date: Date, times: &[i64], sources: &[ImportSource]) -> GapReason {
+    if !times.is_empty() {
+        return GapReason::NotLoaded;
+    }
+    let midnight = venue.zone().midnight(date);
+    let mut days = sources.iter().filter(|source| source.series.grain == Grain::Day).peekable();
+    if days.peek().is_none() {
+        return GapReason::NotLoaded;
+    }
+    let spanned = days.any(|source| source.first <= midnight && midnight <= source.last);
+    if spanned { GapReason::NoTrades } else { GapReason::NotLoaded }
+}

@@ -1,0 +1,160 @@
+//! Laying one symbol's new candles into its series: merge with what is stored, roll up, encode. Reads the store,
+//! writes nothing; the result is handed to the one writer.
+
+use block::Block;
+use market::{Candles, Grain, Period, Timestamp, Venue, fold};
+use store::{BlockEntry, NewBlock, Series, Snapshot};
+
+use super::ImportError;
+use super::merge::{cut, merge, sort};
+
+/// Candles in a block. Larger blocks compress better, and a question decodes only the pages it needs.
+const BLOCK_ROWS: usize = 4096;
+const _: () = assert!(BLOCK_ROWS <= block::ROWS_MAX);
+
+/// New candles of one symbol and lane, as they came from a file.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub(crate) series: Series,
+    pub(crate) candles: Candles,
+}
+
+/// What the writer has to do for a part.
+#[derive(Debug, Default)]
+pub(crate) struct Laid {
+    pub(crate) writes: Vec<SeriesWrite>,
+    pub(crate) added: u64,
+    pub(crate) replaced: u64,
+    pub(crate) unchanged: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct SeriesWrite {
+    pub(crate) series: Series,
+    pub(crate) removed: Vec<i64>,
+    pub(crate) added: Vec<NewBlock>,
+}
+
+pub(crate) fn lay(snapshot: &Snapshot<'_>, venue: &Venue, part: Part) -> Result<Laid, ImportError> {
+    let new = sort(part.candles);
+    let mut laid = Laid::default();
+    let Some(overlay) = overlay(snapshot, &part.series, &new)? else {
+        laid.unchanged = new.len() as u64;
+        return Ok(laid);
+    };
+    (laid.added, laid.replaced, laid.unchanged) = (overlay.added, overlay.replaced, overlay.unchanged);
+    if part.series.grain == Grain::Minute {
+        let mut rolled = touched_minutes(snapshot, venue, &part.series, &new, &overlay.candles)?;
+        for grain in Grain::ROLLED_UP {
+            rolled = fold::fold(venue, grain.period(), &rolled)?;
+            let series = Series { grain, ..part.series.clone() };
+            if let Some(overlay) = self::overlay(snapshot, &series, &rolled)? {
+                laid.writes.push(overlay.write);
+            }
+        }
+    }
+    laid.writes.push(overlay.write);
+    Ok(laid)
+}
+
+struct Overlay {
+    candles: Candles,
+    added: u64,
+    replaced: u64,
+    unchanged: u64,
+    write: SeriesWrite,
+}
+
+/// Lays candles over the blocks they touch; `None` when that would change nothing.
+fn overlay(snapshot: &Snapshot<'_>, series: &Series, new: &Candles) -> Result<Option<Overlay>, ImportError> {
+    let (Some(first), Some(last)) = (new.time.first(), new.time.last()) else { return Ok(None) };
+    let touched = touched_blocks(snapshot, series, Timestamp(*first), Timestamp(*last))?;
+    let stored = load(snapshot, series, &touched)?;
+    let merged = merge(&stored, new);
+    if merged.changes_nothing() {
+        return Ok(None);
+    }
+    let added = cut(merged.candles.len(), BLOCK_ROWS)
+        .map(|rows| encode(series, &merged.candles, rows))
+        .collect::<Result<Vec<NewBlock>, ImportError>>()?;
+    let removed = touched.iter().map(|entry| entry.id).collect();
+    let write = SeriesWrite { series: series.clone(), removed, added };
+    let (added, replaced, unchanged) = (merged.added, merged.replaced, merged.unchanged);
+    Ok(Some(Overlay { candles: merged.candles, added, replaced, unchanged, write }))
+}
+
+/// The blocks that hold stamps of the new range, and a short block right before it, which is filled up first.
+fn touched_blocks(
+    snapshot: &Snapshot<'_>,
+    series: &Series,
+    first: Timestamp,
+    last: Timestamp,
+) -> Result<Vec<BlockEntry>, ImportError> {
+    let mut touched = snapshot.blocks(series, Some(first), Some(Timestamp(last.0 + 1)))?;
+    let before = snapshot.blocks_back(series, touched.first().map_or(first, |entry| entry.first), 1)?;
+    if let Some(short) = before.last().filter(|entry| (entry.rows as usize) < BLOCK_ROWS && entry.last < first) {
+        touched.insert(0, *short);
+    }
+    Ok(touched)
+}
+
+fn load(snapshot: &Snapshot<'_>, series: &Series, entries: &[BlockEntry]) -> Result<Candles, ImportError> {
+    let rows = entries.iter().map(|entry| entry.rows as usize).sum();
+    let mut candles = Candles::with_capacity(rows);
+    let mut bytes = Vec::new();
+    for entry in entries {
+        snapshot.block(entry.id, &mut bytes)?;
+        let read = Block::parse(&bytes).and_then(|block| block.read_all(&mut candles));
+        read.map_err(|source| ImportError::Damaged { series: series.clone(), at: entry.first, source })?;
+    }
+    Ok(candles)
+}
+
+fn encode(series: &Series, candles: &Candles, rows: std::ops::Range<usize>) -> Result<NewBlock, ImportError> {
+    let stamp = |row: usize| Timestamp(candles.time.get(row).copied().unwrap_or_default());
+    let (first, last) = (stamp(rows.start), stamp(rows.end.saturating_sub(1)));
+    let count = rows.len() as u32;
+    let bytes = block::encode(candles, rows)
+        .map_err(|source| ImportError::Damaged { series: series.clone(), at: first, source })?;
+    Ok(NewBlock { first, last, rows: count, bytes })
+}
+
+/// Every minute of every hour bucket that the new minutes touch: what the roll-ups of those hours are made of.
+fn touched_minutes(
+    snapshot: &Snapshot<'_>,
+    venue: &Venue,
+    series: &Series,
+    new: &Candles,
+    merged: &Candles,
+) -> Result<Candles, ImportError> {
+    let (Some(first), Some(last)) = (new.time.first(), new.time.last()) else { return Ok(Candles::default()) };
+    let hour = |at: i64| match (Grain::Minute60.period(), venue.slot(Timestamp(at))) {
+        (Period::Clock(minutes), Some(slot)) => slot.bucket(minutes, Timestamp(at)),
+        _ => (Timestamp(at), Timestamp(at + 60)),
+    };
+    let (from, until) = (hour(*first).0, hour(*last).1);
+    // The merged blocks need not reach to the edges of the first and last hour; what is missing is stored beside them.
+    let mut minutes = Candles::default();
+    let merged_first = merged.time.first().copied().unwrap_or(from.0);
+    let merged_last = merged.time.last().copied().unwrap_or(until.0);
+    if from.0 < merged_first {
+        minutes.append(&stored(snapshot, series, from, Timestamp(merged_first))?);
+    }
+    let inside = |at: i64| merged.time.partition_point(|time| *time < at);
+    let mut within = merged.clone();
+    within.keep(inside(from.0)..inside(until.0));
+    minutes.append(&within);
+    if merged_last + 1 < until.0 {
+        minutes.append(&stored(snapshot, series, Timestamp(merged_last + 1), until)?);
+    }
+    Ok(minutes)
+}
+
+fn stored(snapshot: &Snapshot<'_>, series: &Series, from: Timestamp, until: Timestamp) -> Result<Candles, ImportError> {
+    let entries = snapshot.blocks(series, Some(from), Some(until))?;
+    let mut candles = load(snapshot, series, &entries)?;
+    let inside = |at: Timestamp| candles.time.partition_point(|time| *time < at.0);
+    let rows = inside(from)..inside(until);
+    candles.keep(rows);
+    Ok(candles)
+}

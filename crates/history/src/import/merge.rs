@@ -1,0 +1,108 @@
+//! New candles laid over stored ones, as values.
+
+use market::{Candle, Candles};
+
+/// What laying new candles over stored ones gives. The counts go into the ledger.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Merged {
+    pub(crate) candles: Candles,
+    pub(crate) added: u64,
+    pub(crate) replaced: u64,
+    pub(crate) unchanged: u64,
+}
+
+impl Merged {
+    pub(crate) fn changes_nothing(&self) -> bool {
+        self.added == 0 && self.replaced == 0
+    }
+}
+
+/// Both ascend strictly. At a stamp that both have, the new candle wins.
+pub(crate) fn merge(stored: &Candles, new: &Candles) -> Merged {
+    let mut merged = Merged { candles: Candles::with_capacity(stored.len() + new.len()), ..Merged::default() };
+    // Appending is by far the commonest import; whole columns are copied then.
+    let appends = match (stored.time.last(), new.time.first()) {
+        (Some(last), Some(first)) => last < first,
+        _ => true,
+    };
+    if appends {
+        merged.candles.append(stored);
+        merged.candles.append(new);
+        merged.added = new.len() as u64;
+        return merged;
+    }
+    let mut old = stored.iter().peekable();
+    for candle in new.iter() {
+        while let Some(before) = old.next_if(|o| o.time < candle.time) {
+            merged.candles.push(before);
+        }
+        match old.next_if(|o| o.time == candle.time) {
+            None => merged.added += 1,
+            Some(same) if same == candle => merged.unchanged += 1,
+            Some(_) => merged.replaced += 1,
+        }
+        merged.candles.push(candle);
+    }
+    old.for_each(|candle| merged.candles.push(candle));
+    merged
+}
+
+/// Cuts candles into blocks: full ones from the front, so that a growing series has one short block at its end.
+pub(crate) fn cut(rows: usize, block_rows: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
+    let full = rows / block_rows.max(1);
+    let rest = rows - full * block_rows;
+    let mut ends: Vec<usize> = (1..=full).map(|n| n * block_rows).collect();
+    if rest > 0 {
+        ends.push(rows);
+    }
+    let starts = std::iter::once(0).chain(ends.clone());
+    starts.zip(ends).map(|(start, end)| start..end)
+}
+
+/// Brings rows into ascending order if they are not; rows of one file have distinct stamps already.
+pub(crate) fn sort(candles: Candles) -> Candles {
+    if candles.time.is_sorted() {
+        return candles;
+    }
+    let mut rows: Vec<Candle> = candles.iter().collect();
+    rows.sort_by_key(|candle| candle.time);
+    rows.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use market::{Price, Session, Timestamp, Turnover};
+
+    fn candle(time: i64, close: i64) -> Candle {
+        let close = Price(close);
+        Candle { time: Timestamp(time), open: close, high: close, low: close, close, volume: 1, turnover: Turnover(0), session: Session::Intraday }
+    }
+
+    fn check(stored: &[(i64, i64)], new: &[(i64, i64)], expected: &str) {
+        let columns = |rows: &[(i64, i64)]| rows.iter().map(|(t, c)| candle(*t, *c)).collect::<Candles>();
+        let merged = merge(&columns(stored), &columns(new));
+        let rows: Vec<String> = merged.candles.iter().map(|c| format!("{}:{}", c.time.0, c.close.0)).collect();
+        let text = format!("{} +{} ~{} ={}", rows.join(" "), merged.added, merged.replaced, merged.unchanged);
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_new_candle_wins_over_the_stored_one_of_its_stamp() {
+        check(&[], &[(1, 5)], "1:5 +1 ~0 =0");
+        check(&[(1, 5), (2, 6)], &[(3, 7)], "1:5 2:6 3:7 +1 ~0 =0");
+        check(&[(1, 5), (3, 7)], &[(2, 6)], "1:5 2:6 3:7 +1 ~0 =0");
+        check(&[(1, 5), (2, 6)], &[(2, 9), (3, 7)], "1:5 2:9 3:7 +1 ~1 =0");
+        check(&[(1, 5), (2, 6)], &[(1, 5), (2, 6)], "1:5 2:6 +0 ~0 =2");
+        check(&[(5, 5)], &[(1, 1), (9, 9)], "1:1 5:5 9:9 +2 ~0 =0");
+    }
+
+    #[test]
+    fn blocks_are_cut_full_from_the_front() {
+        let cuts = |rows| cut(rows, 4).map(|r| r.len()).collect::<Vec<_>>();
+        assert_eq!(cuts(0), Vec::<usize>::new());
+        assert_eq!(cuts(3), [3]);
+        assert_eq!(cuts(4), [4]);
+        assert_eq!(cuts(9), [4, 4, 1]);
+    }
+}

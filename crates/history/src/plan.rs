@@ -1,0 +1,166 @@
+use std::fmt;
+use std::ops::Range;
+
+use market::{Grain, Period, Span, Timestamp, Venue};
+use store::Series;
+
+use crate::query::{Anchor, COUNT_MAX, Direction, Query, Select};
+
+/// How a question will be answered, decided before anything is read: all the ifs are here, all the fors in `read.rs`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// One series for each wanted lane; their candles are merged by time.
+    pub series: Vec<Series>,
+    pub period: Period,
+    /// Stamps an answered candle may have, half-open.
+    pub stamps: Range<Timestamp>,
+    /// Source candles that can contribute, half-open.
+    pub sources: Range<Timestamp>,
+    /// Rolled-up candles from here on are not complete at `now`: one-minute candles stand in for them.
+    pub forming_from: Timestamp,
+    /// How many source candles are enough.
+    pub rows: Rows,
+    pub keep: Keep,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// So many, counted back from the end of the sources.
+    Back(usize),
+    /// So many, counted from the start of the sources.
+    Forward(usize),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    First(usize),
+    Last(usize),
+}
+
+const ALWAYS: Timestamp = Timestamp(i64::MIN);
+
+impl Plan {
+    pub fn of(query: &Query, venue: &Venue, now: Timestamp) -> Plan {
+        let zone = venue.zone();
+        let latest = || venue.latest_trading_day(now).unwrap_or_else(|| zone.date(now));
+        let begin = |date| zone.midnight(date);
+        let after = |date: market::Date| date.tomorrow().map_or(Timestamp(i64::MAX), |next| zone.midnight(next));
+        let present = Timestamp(now.0.saturating_add(1));
+        let minute = |date, minute: i32| zone.instant(date, i64::from(minute) * 60);
+        let (from, until, keep) = match query.select {
+            Select::Offset { direction: Direction::Past, anchor, count } => {
+                let until = match anchor {
+                    Anchor::Latest => present,
+                    Anchor::Day(date) => after(date),
+                    Anchor::Minute(date, at) => Timestamp(minute(date, at).0 + 1),
+                    Anchor::LatestMinute(at) => Timestamp(minute(latest(), at).0 + 1),
+                };
+                (ALWAYS, until, Keep::Last(count))
+            }
+            Select::Offset { direction: Direction::Present, anchor, count } => {
+                let from = match anchor {
+                    Anchor::Latest => begin(latest()),
+                    Anchor::Day(date) => begin(date),
+                    Anchor::Minute(date, at) => minute(date, at),
+                    Anchor::LatestMinute(at) => minute(latest(), at),
+                };
+                (from, present, Keep::First(count))
+            }
+            Select::Dates { start, end } => {
+                let keep = match (start, end) {
+                    // An open end is read from the start on; everything else ends at its end.
+                    (Some(_), None) => Keep::First(COUNT_MAX),
+                    _ => Keep::Last(COUNT_MAX),
+                };
+                (start.map_or(ALWAYS, begin), end.map_or(present, after), keep)
+            }
+        };
+        Plan::over(query, venue, now, from..until, keep)
+    }
+
+    /// A plan over a range of stamps that needs not be one a client can name; paging and export use it.
+    pub fn over(query: &Query, venue: &Venue, now: Timestamp, stamps: Range<Timestamp>, keep: Keep) -> Plan {
+        let period = query.period;
+        let grain = period.source();
+        let lanes = query.sessions.lanes(period, query.symbol.market());
+        let series = lanes.iter().map(|lane| Series { symbol: query.symbol.clone(), grain, lane: *lane }).collect();
+        let stamps = stamps.start..stamps.end.min(Timestamp(now.0.saturating_add(1)));
+        let floor = floor_instant(venue, period);
+        // The last wanted candle's sources reach to the end of its bucket, but never beyond the present.
+        let until = match stamps.end.0.checked_sub(1).map(Timestamp) {
+            Some(last) if stamps.start < stamps.end => bucket_end(venue, period, last).min(Timestamp(now.0.saturating_add(1))),
+            _ => stamps.start,
+        };
+        let forming_from = match (period, grain.period()) {
+            (Period::Clock(_), Period::Clock(source)) if grain != Grain::Minute => {
+                venue.slot(now).map_or(Timestamp(i64::MAX), |slot| slot.bucket(source, now).0)
+            }
+            _ => Timestamp(i64::MAX),
+        };
+        let rows = match keep {
+            Keep::First(count) => Rows::Forward(count.saturating_add(1).saturating_mul(period.sources_max())),
+            Keep::Last(count) => Rows::Back(count.saturating_mul(period.sources_max())),
+        };
+        Plan { series, period, sources: stamps.start.max(floor)..until, stamps, forming_from, rows, keep }
+    }
+
+    /// The same question, past what was answered already; `None` when nothing can be left.
+    pub fn next(&self, first: Timestamp, last: Timestamp) -> Option<Range<Timestamp>> {
+        let rest = match self.keep {
+            Keep::First(_) => Timestamp(last.0 + 1)..self.stamps.end,
+            Keep::Last(_) => self.stamps.start..first,
+        };
+        (rest.start < rest.end).then_some(rest)
+    }
+}
+
+/// The floor cuts source candles by trading day; a US trading day begins on the evening before.
+fn floor_instant(venue: &Venue, period: Period) -> Timestamp {
+    if !period.is_clock() {
+        return venue.zone().midnight(venue.floors().day);
+    }
+    let floor = venue.floors().minute;
+    let first = venue.day(floor).and_then(|day| day.minutes().next().map(|(at, _)| at));
+    first.unwrap_or_else(|| venue.zone().midnight(floor))
+}
+
+/// The first instant after the candle that holds `at`; an instant in no candle ends by itself.
+fn bucket_end(venue: &Venue, period: Period, at: Timestamp) -> Timestamp {
+    let next = Timestamp(at.0.saturating_add(1));
+    match period {
+        Period::Clock(minutes) => venue.slot(at).map_or(next, |slot| slot.bucket(minutes, at).1.max(next)),
+        Period::Calendar(Span::Day) => next,
+        Period::Calendar(span) => {
+            let first = span.floor(venue.zone().date(at));
+            let beyond = first.checked_add(jiff_days(span.days_max()));
+            beyond.map_or(Timestamp(i64::MAX), |day| venue.zone().midnight(span.floor(day)).max(next))
+        }
+    }
+}
+
+fn jiff_days(days: usize) -> market::DateSpan {
+    market::DateSpan::new().days(i64::try_from(days).unwrap_or(i64::MAX))
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let range = |range: &Range<Timestamp>| {
+            let edge = |at: Timestamp| if at == ALWAYS { String::new() } else { at.to_string() };
+            format!("{}..{}", edge(range.start), edge(range.end))
+        };
+        let names: Vec<String> = self.series.iter().map(Series::to_string).collect();
+        write!(f, "{} {}", names.join(" + "), range(&self.sources))?;
+        match self.rows {
+            Rows::Back(rows) => write!(f, ", {rows} rows back")?,
+            Rows::Forward(rows) => write!(f, ", {rows} rows forward")?,
+        }
+        if self.period != self.period.source().period() {
+            write!(f, ", fold {}", self.period)?;
+        }
+        write!(f, ", stamps {}", range(&self.stamps))?;
+        match self.keep {
+            Keep::First(count) => write!(f, ", keep first {count}"),
+            Keep::Last(count) => write!(f, ", keep last {count}"),
+        }
+    }
+}

@@ -1,0 +1,141 @@
+use market::{Date, Market, Period, Symbol, Venue, parse_date, parse_time_of_day};
+use store::Lane;
+
+/// Candles an answer holds at most.
+pub const COUNT_MAX: usize = 1000;
+/// What an offset query means by no count.
+pub const COUNT_DEFAULT: usize = 10;
+
+/// A history question, every field checked: what can be asked at all is a type, not a comment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Query {
+    pub symbol: Symbol,
+    pub period: Period,
+    pub adjust: Adjust,
+    pub sessions: Sessions,
+    pub select: Select,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Adjust {
+    /// Prices as they were traded.
+    #[default]
+    None,
+    /// Today's prices unchanged, earlier ones brought to today's basis.
+    Forward,
+}
+
+/// Which kinds of trading hours are wanted. Only minute candles of US securities have any but the regular ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sessions {
+    #[default]
+    Intraday,
+    /// Pre and post as well.
+    Extended,
+    /// Everything, overnight included: the caller has asked for it and holds the right.
+    All,
+}
+
+impl Sessions {
+    /// The lanes to read. Day candles know one session; so do Hong Kong and the mainland.
+    pub fn lanes(self, period: Period, market: Market) -> &'static [Lane] {
+        match (self, period, market) {
+            (Sessions::Extended, Period::Clock(_), Market::Us) => &[Lane::Regular, Lane::Extended],
+            (Sessions::All, Period::Clock(_), Market::Us) => &[Lane::Regular, Lane::Extended, Lane::Overnight],
+            _ => &[Lane::Regular],
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Select {
+    /// `count` candles from an anchor on, the anchor included.
+    Offset { direction: Direction, anchor: Anchor, count: usize },
+    /// The candles stamped within an inclusive range of local dates, at most [`COUNT_MAX`].
+    Dates { start: Option<Date>, end: Option<Date> },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    Past,
+    Present,
+}
+
+/// Where an offset query starts, in wall-clock terms of the security's market.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Anchor {
+    /// The latest trading day.
+    Latest,
+    Day(Date),
+    /// A date and minutes after its midnight; only minute periods have such anchors.
+    Minute(Date, i32),
+    /// A minute of the latest trading day.
+    LatestMinute(i32),
+}
+
+/// Why a question cannot be asked. Every variant is the protocol's "invalid request parameters".
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadQuery {
+    #[error("count {0} is outside 1 to {COUNT_MAX}")]
+    Count(i64),
+    #[error("direction {0} is neither 0 (toward the past) nor 1 (toward the present)")]
+    Direction(i64),
+    #[error("{0}")]
+    Time(#[from] market::ParseTimeError),
+    #[error("start date {start} is after end date {end}")]
+    Backwards { start: Date, end: Date },
+    /// The text is the live service's own: clients match on it.
+    #[error("out of minute kline begin date")]
+    BelowMinuteFloor,
+}
+
+impl Select {
+    /// An offset query from the fields of a request: blank text and a zero count mean absent.
+    pub fn offset(period: Period, direction: i64, date: &str, minute: &str, count: i64) -> Result<Select, BadQuery> {
+        let direction = match direction {
+            0 => Direction::Past,
+            1 => Direction::Present,
+            other => return Err(BadQuery::Direction(other)),
+        };
+        let count = match usize::try_from(count) {
+            Ok(0) => COUNT_DEFAULT,
+            Ok(count) if count <= COUNT_MAX => count,
+            _ => return Err(BadQuery::Count(count)),
+        };
+        let date = blank_or(date, parse_date)?;
+        // Day-class queries carry a minute whenever the client gave a full time; it is ignored unread.
+        let minute = if period.is_clock() { blank_or(minute, parse_time_of_day)? } else { None };
+        let anchor = match (date, minute) {
+            (Some(date), Some(minute)) => Anchor::Minute(date, minute),
+            (Some(date), None) => Anchor::Day(date),
+            (None, Some(minute)) => Anchor::LatestMinute(minute),
+            (None, None) => Anchor::Latest,
+        };
+        Ok(Select::Offset { direction, anchor, count })
+    }
+
+    /// A date query from the fields of a request.
+    pub fn dates(period: Period, venue: &Venue, start: &str, end: &str) -> Result<Select, BadQuery> {
+        let (start, end) = (blank_or(start, parse_date)?, blank_or(end, parse_date)?);
+        Select::between(period, venue, start, end)
+    }
+
+    /// A date query from dates.
+    pub fn between(period: Period, venue: &Venue, start: Option<Date>, end: Option<Date>) -> Result<Select, BadQuery> {
+        if let (Some(start), Some(end)) = (start, end)
+            && start > end
+        {
+            return Err(BadQuery::Backwards { start, end });
+        }
+        // Minutes asked for below their range are refused, days are clamped: so does the live service.
+        let below = |date: Option<Date>| date.is_some_and(|date| date < venue.floors().minute);
+        if period.is_clock() && (below(start) || below(end)) {
+            return Err(BadQuery::BelowMinuteFloor);
+        }
+        Ok(Select::Dates { start, end })
+    }
+}
+
+fn blank_or<T, E>(text: &str, parse: impl FnOnce(&str) -> Result<T, E>) -> Result<Option<T>, E> {
+    if text.is_empty() { Ok(None) } else { parse(text).map(Some) }
+}

@@ -1,0 +1,137 @@
+//! Periods: eighteen of them, how they are written, and what each is folded from.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
+
+mod common;
+
+use common::{date, minutes};
+use market::{Grain, Minutes, Period, Span, parse_date, parse_time_of_day};
+
+#[test]
+fn all_periods_shortest_first() {
+    let all: Vec<String> = Period::all().map(|period| period.to_string()).collect();
+    assert_eq!(
+        all.join(" "),
+        "1m 2m 3m 5m 10m 15m 20m 30m 45m 60m 120m 180m 240m day week month quarter year"
+    );
+    assert!(Period::all().is_sorted());
+    for period in Period::all() {
+        assert_eq!(period.to_string().parse(), Ok(period), "what is written reads back");
+    }
+}
+
+#[test]
+fn thirteen_minute_lengths_are_served() {
+    let served: Vec<u16> = (0..=u16::MAX).filter(|n| Minutes::new(*n).is_some()).collect();
+    assert_eq!(served, [1, 2, 3, 5, 10, 15, 20, 30, 45, 60, 120, 180, 240]);
+    assert_eq!(minutes(1), Minutes::ONE);
+}
+
+#[test]
+fn periods_have_several_spellings() {
+    let check = |read: &str, expected: &str| {
+        assert_eq!(read.parse::<Period>().map(|p| p.to_string()).as_deref(), Ok(expected), "{read}")
+    };
+    check("1h", "60m");
+    check("2h", "120m");
+    check("3H", "180m");
+    check("4h", "240m");
+    check("5min", "5m");
+    check("15MINUTES", "15m");
+    check("1d", "day");
+    check("Daily", "day");
+    check("1w", "week");
+    check("1mo", "month");
+    check("1q", "quarter");
+    check("1y", "year");
+    for wrong in [
+        "", "m", "0m", "4m", "7m", "90m", "480m", "5h", "1", "60", "-5m", "+5m", "1.5h", "5 m", "1x",
+        "65541m", "2000h", "decade", "٥m",
+    ] {
+        assert!(wrong.parse::<Period>().is_err(), "{wrong:?}");
+    }
+}
+
+#[test]
+fn the_coarsest_grain_that_tiles_a_period() {
+    let check = |period: &str, grain: Grain, most: usize| {
+        let period: Period = period.parse().unwrap();
+        assert_eq!((period.source(), period.sources_max()), (grain, most), "{period}");
+    };
+    // One more than the quotient, for the closing minute.
+    check("1m", Grain::Minute, 1);
+    check("2m", Grain::Minute, 3);
+    check("3m", Grain::Minute, 4);
+    check("5m", Grain::Minute5, 1);
+    check("10m", Grain::Minute5, 3);
+    check("15m", Grain::Minute15, 1);
+    check("20m", Grain::Minute5, 5);
+    check("30m", Grain::Minute15, 3);
+    check("45m", Grain::Minute15, 4);
+    check("60m", Grain::Minute60, 1);
+    check("120m", Grain::Minute60, 3);
+    check("180m", Grain::Minute60, 4);
+    check("240m", Grain::Minute60, 5);
+    check("day", Grain::Day, 1);
+    check("week", Grain::Day, 7);
+    check("month", Grain::Day, 31);
+    check("quarter", Grain::Day, 92);
+    check("year", Grain::Day, 366);
+}
+
+#[test]
+fn a_grain_is_named_and_is_its_own_source() {
+    assert_eq!(Grain::ALL.map(Grain::as_str), ["1m", "5m", "15m", "60m", "1d"]);
+    for grain in Grain::ALL {
+        assert_eq!(grain.period().source(), grain);
+        assert_eq!(grain.as_str().parse(), Ok(grain.period()));
+    }
+    assert_eq!(Grain::ROLLED_UP.map(Grain::as_str), ["5m", "15m", "60m"]);
+}
+
+#[test]
+fn floors_at_the_ends_of_time_do_not_fail() {
+    for span in [Span::Day, Span::Week, Span::Month, Span::Quarter, Span::Year] {
+        assert!(span.floor(market::Date::MIN) <= market::Date::MIN);
+        assert!(span.floor(market::Date::MAX) <= market::Date::MAX);
+    }
+}
+
+#[test]
+fn dates_are_eight_digits() {
+    let check = |read: &str, expected: &str| assert_eq!(parse_date(read), Ok(date(expected)), "{read}");
+    check("20260318", "2026-03-18");
+    check("20240229", "2024-02-29");
+    check("19991101", "1999-11-01");
+    for wrong in [
+        "",
+        "2026318",
+        "2026-03-18",
+        "20260229",
+        "20261301",
+        "20260431",
+        "20260300",
+        "202603181",
+        "2026031a",
+        " 2026031",
+        "+2026031",
+        "２０２６",
+    ] {
+        assert!(parse_date(wrong).is_err(), "{wrong:?}");
+    }
+}
+
+#[test]
+fn times_of_day_have_two_forms() {
+    let check = |read: &str, expected: i32| assert_eq!(parse_time_of_day(read), Ok(expected), "{read}");
+    check("0000", 0);
+    check("0930", 570);
+    check("09:30", 570);
+    check("2359", 1439);
+    check("23:59", 1439);
+    for wrong in [
+        "", "930", "9:30", "2400", "24:00", "1260", "09-30", "09:3", "09:300", "0 30", "+930", "093a",
+        "09:30:00",
+    ] {
+        assert!(parse_time_of_day(wrong).is_err(), "{wrong:?}");
+    }
+}

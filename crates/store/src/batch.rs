@@ -1,0 +1,277 @@
+use std::ops::Deref;
+
+use market::{DECIMALS_MAX, Symbol, Timestamp};
+
+use crate::db::{self, Db};
+use crate::{BlockEntry, Security, Series, StoreError, View, sql};
+
+/// The largest block accepted, far above what four thousand candles need.
+pub const BLOCK_BYTES_MAX: usize = 16 << 20;
+
+/// A block to be stored. The bytes are not looked at; `first` and `last` are the stamps of its first and last candle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewBlock {
+    pub first: Timestamp,
+    pub last: Timestamp,
+    pub rows: u32,
+    pub bytes: Vec<u8>,
+}
+
+/// What writing a row did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    Added,
+    Replaced,
+    Unchanged,
+}
+
+/// A write transaction: every change of the store, and every question about the state with those changes. Dropping
+/// it undoes them.
+#[derive(Debug)]
+pub struct Batch<'a> {
+    view: &'a View,
+    version: Option<i64>,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Open,
+    /// A change failed half-way; committing the other half would break "all or nothing".
+    Broken,
+    Committed,
+}
+
+impl Deref for Batch<'_> {
+    type Target = View;
+
+    fn deref(&self) -> &View {
+        self.view
+    }
+}
+
+impl Drop for Batch<'_> {
+    fn drop(&mut self) {
+        if self.state != State::Committed {
+            // SQLite has rolled back by itself after some errors; then there is nothing left to undo.
+            self.view.db().run(sql::ROLLBACK, []).ok();
+        }
+    }
+}
+
+impl<'a> Batch<'a> {
+    pub(crate) fn new(view: &'a View) -> Batch<'a> {
+        Batch { view, version: None, state: State::Open }
+    }
+
+    /// On return the changes are on the disk.
+    pub fn commit(mut self) -> Result<(), StoreError> {
+        if self.state == State::Broken {
+            return Err(StoreError::unfit("a batch", "one of its changes failed"));
+        }
+        self.view.db().run(sql::COMMIT, [])?;
+        self.state = State::Committed;
+        Ok(())
+    }
+
+    /// Makes sure a security exists, without changing one that does.
+    pub fn ensure_security(&mut self, symbol: &Symbol) -> Result<(), StoreError> {
+        self.write(|batch| batch.add_security(symbol))
+    }
+
+    /// Writes a security as given, fields that are `None` included.
+    pub fn put_security(&mut self, security: &Security) -> Result<Change, StoreError> {
+        self.write(|batch| {
+            if security.decimals > DECIMALS_MAX {
+                let reason = format!("{} decimals are more than {DECIMALS_MAX}", security.decimals);
+                return Err(StoreError::unfit(&security.symbol, reason));
+            }
+            let change = match batch.security(&security.symbol)? {
+                Some(stored) if stored == *security => return Ok(Change::Unchanged),
+                Some(_) => Change::Replaced,
+                None => Change::Added,
+            };
+            write_security(batch.db(), security)?;
+            batch.touch()?;
+            Ok(change)
+        })
+    }
+
+    /// Takes the blocks with the ids `removed` out of a series and puts `added` in. Blocks of a series never overlap.
+    /// Answers the new directory entries in the order given.
+    pub fn replace_blocks(
+        &mut self,
+        series: &Series,
+        removed: &[i64],
+        added: &[NewBlock],
+    ) -> Result<Vec<BlockEntry>, StoreError> {
+        self.write(|batch| {
+            if removed.is_empty() && added.is_empty() {
+                return Ok(Vec::new());
+            }
+            let series_id = batch.series_id(series)?;
+            let mut change = Totals::default();
+            for id in removed {
+                change.remove(batch.remove_block(series, series_id, *id)?);
+            }
+            let mut entries = Vec::with_capacity(added.len());
+            let first_id = batch.take_ids("block", added.len())?;
+            for (id, block) in (first_id..).zip(added) {
+                let entry = batch.add_block(series, series_id, id, block)?;
+                change.add(&entry);
+                entries.push(entry);
+            }
+            batch.total(series_id, change)?;
+            Ok(entries)
+        })
+    }
+
+    fn series_id(&mut self, series: &Series) -> Result<i64, StoreError> {
+        let key = (series.symbol.as_str(), series.grain.as_str(), series.lane.as_str());
+        if let Some(id) = self.db().first(sql::SERIES_ID, key, |row| Ok(row.get(0)?))? {
+            return Ok(id);
+        }
+        self.add_security(&series.symbol)?;
+        let id = self.take_ids("series", 1)?;
+        self.db().run(sql::ADD_SERIES, (id, key.0, key.1, key.2))?;
+        Ok(id)
+    }
+
+    fn remove_block(&mut self, series: &Series, series_id: i64, id: i64) -> Result<(i64, i64), StoreError> {
+        let removed =
+            self.db().first(sql::REMOVE_ENTRY, (id, series_id), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let Some(removed) = removed else {
+            return Err(StoreError::unfit(
+                series,
+                format!("block {id} to be replaced is not one of its blocks"),
+            ));
+        };
+        self.db().run(sql::REMOVE_BODY, [id])?;
+        Ok(removed)
+    }
+
+    fn add_block(
+        &mut self,
+        series: &Series,
+        series_id: i64,
+        id: i64,
+        block: &NewBlock,
+    ) -> Result<BlockEntry, StoreError> {
+        let unfit = |reason: String| {
+            Err(StoreError::unfit(format!("a block of {series} at {}", block.first), reason))
+        };
+        if block.rows == 0 || block.bytes.is_empty() {
+            return unfit("it is empty".to_owned());
+        }
+        if block.last < block.first {
+            return unfit(format!("it ends before it starts, at {}", block.last));
+        }
+        let bytes = match u32::try_from(block.bytes.len()) {
+            Ok(bytes) if block.bytes.len() <= BLOCK_BYTES_MAX => bytes,
+            _ => return unfit(format!("its {} bytes are more than {BLOCK_BYTES_MAX}", block.bytes.len())),
+        };
+        // Stored blocks do not overlap, so of those that start by our end the last one also ends last.
+        let neighbour = self.db().first(sql::LAST_STARTING_BY, (series_id, block.last.0), |row| {
+            Ok((Timestamp(row.get(0)?), Timestamp(row.get(1)?)))
+        })?;
+        if let Some((first, last)) = neighbour.filter(|(_, last)| *last >= block.first) {
+            return unfit(format!("it overlaps the block from {first} to {last}"));
+        }
+        self.db().run(sql::ADD_BODY, (id, &block.bytes))?;
+        self.db().run(sql::ADD_ENTRY, (series_id, block.first.0, block.last.0, block.rows, bytes, id))?;
+        Ok(BlockEntry { id, first: block.first, last: block.last, rows: block.rows, bytes })
+    }
+
+    fn total(&mut self, series_id: i64, change: Totals) -> Result<(), StoreError> {
+        let version = self.touch()?;
+        let empty: bool = self.db().one(sql::SERIES_IS_EMPTY, [series_id], |row| Ok(row.get(0)?))?;
+        if empty {
+            self.db().run(sql::REMOVE_SERIES, [series_id])?;
+        } else {
+            self.db()
+                .run(sql::TOTAL_SERIES, (change.rows, change.blocks, change.bytes, version, series_id))?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn add_security(&mut self, symbol: &Symbol) -> Result<(), StoreError> {
+        if self.db().run(sql::ENSURE_SECURITY, (symbol.as_str(), Security::DECIMALS_DEFAULT))? > 0 {
+            self.touch()?;
+        }
+        Ok(())
+    }
+
+    /// The first of `count` new ids.
+    pub(crate) fn take_ids(&mut self, name: &'static str, count: usize) -> Result<i64, StoreError> {
+        let count = db::signed(count as u64);
+        let next: i64 = self.db().one(sql::COUNT_UP, (count, name), |row| Ok(row.get(0)?))?;
+        Ok(next - count)
+    }
+
+    /// The version this batch will be; taken once, by the first real change.
+    pub(crate) fn touch(&mut self) -> Result<i64, StoreError> {
+        if let Some(version) = self.version {
+            return Ok(version);
+        }
+        let version = self.db().one(sql::COUNT_UP, (1, "version"), |row| Ok(row.get(0)?))?;
+        self.version = Some(version);
+        Ok(version)
+    }
+
+    /// Every public change runs through here, so that none can fail half-way and be committed all the same.
+    pub(crate) fn write<T>(
+        &mut self,
+        change: impl FnOnce(&mut Self) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let done = change(self);
+        if done.is_err() {
+            self.state = State::Broken;
+        }
+        done
+    }
+}
+
+/// What a change adds to the totals of a series.
+#[derive(Clone, Copy, Debug, Default)]
+struct Totals {
+    rows: i64,
+    blocks: i64,
+    bytes: i64,
+}
+
+impl Totals {
+    fn add(&mut self, entry: &BlockEntry) {
+        self.rows += i64::from(entry.rows);
+        self.blocks += 1;
+        self.bytes += i64::from(entry.bytes);
+    }
+
+    fn remove(&mut self, (rows, bytes): (i64, i64)) {
+        self.rows -= rows;
+        self.blocks -= 1;
+        self.bytes -= bytes;
+    }
+}
+
+fn write_security(db: &Db, security: &Security) -> Result<(), StoreError> {
+    let params = rusqlite::params![
+        security.symbol.as_str(),
+        security.name_en,
+        security.name_cn,
+        security.name_hk,
+        security.exchange,
+        security.currency,
+        security.lot_size,
+        security.board,
+        security.listing_date.map(|date| date.to_string()),
+        security.decimals,
+        security.total_shares,
+        security.circulating_shares,
+        security.hk_shares,
+        security.eps,
+        security.eps_ttm,
+        security.bps,
+        security.dividend_yield,
+    ];
+    db.run(sql::PUT_SECURITY, params).map(drop)
+}

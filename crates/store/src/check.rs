@@ -1,0 +1,246 @@
+//! What is inconsistent in a store, as far as it can be seen without looking inside a block.
+
+use std::fmt;
+
+use crate::db::Sql;
+use crate::{BlockEntry, Reader, Series, SeriesInfo, StoreError, View, sql};
+
+/// Findings listed before a check stops: a database with so many is not repaired one by one.
+pub const FINDINGS_MAX: usize = 1_000;
+
+/// How closely SQLite looks at its own pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    Quick,
+    /// Also that every index agrees with its table.
+    Full,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finding {
+    /// In the words of the engine.
+    Engine(String),
+    /// A row that points at one that is not there.
+    Dangling {
+        table: String,
+        parent: String,
+        count: u64,
+    },
+    BodyMissing {
+        series: Series,
+        entry: BlockEntry,
+    },
+    /// The index has another length than the body.
+    BodyLength {
+        series: Series,
+        entry: BlockEntry,
+        found: u64,
+    },
+    /// What the caller found inside.
+    Body {
+        series: Series,
+        entry: BlockEntry,
+        reason: String,
+    },
+    /// A body that no entry points at.
+    BodyOrphan {
+        id: i64,
+    },
+    /// An entry of a series that does not exist.
+    EntryOrphan {
+        id: i64,
+    },
+    Overlap {
+        series: Series,
+        before: BlockEntry,
+        entry: BlockEntry,
+    },
+    /// The totals kept with the series are not those of its blocks.
+    Totals {
+        kept: SeriesInfo,
+        found: SeriesInfo,
+    },
+    /// Ids that would be given out a second time.
+    Counter {
+        name: String,
+    },
+    /// A part that could not be read at all.
+    Unreadable(String),
+}
+
+const QUICK: Sql = Sql { what: "check the pages", text: "pragma quick_check(100)" };
+const FULL: Sql = Sql { what: "check the pages", text: "pragma integrity_check(100)" };
+const REFERENCES: Sql = Sql {
+    what: "check the references",
+    text: "select \"table\", parent, count(*) from pragma_foreign_key_check group by 1, 2",
+};
+
+impl Reader {
+    /// Reads everything and says what does not fit together. `inspect` sees each block's bytes and answers what is
+    /// wrong with them, if anything.
+    pub fn check(
+        &mut self,
+        depth: Depth,
+        mut inspect: impl FnMut(&Series, &BlockEntry, &[u8]) -> Option<String>,
+    ) -> Result<Vec<Finding>, StoreError> {
+        let snapshot = self.snapshot()?;
+        let mut findings = Findings::default();
+        findings.absorb(engine(&snapshot, depth));
+        findings.absorb(orphans(&snapshot));
+        findings.absorb(counters(&snapshot));
+        let Some(all) = findings.absorb(snapshot.all_series().map(|all| (Vec::new(), all))) else {
+            return Ok(findings.list);
+        };
+        for kept in &all {
+            if findings.list.len() >= FINDINGS_MAX {
+                break;
+            }
+            findings.absorb(one_series(&snapshot, kept, &mut inspect));
+        }
+        findings.list.truncate(FINDINGS_MAX);
+        Ok(findings.list)
+    }
+}
+
+#[derive(Default)]
+struct Findings {
+    list: Vec<Finding>,
+}
+
+impl Findings {
+    /// A part that cannot be read is itself a finding, and the next part may well be readable.
+    fn absorb<T>(&mut self, part: Result<(Vec<Finding>, T), StoreError>) -> Option<T> {
+        match part {
+            Ok((found, value)) => {
+                self.list.extend(found);
+                Some(value)
+            }
+            Err(error) => {
+                self.list.push(Finding::Unreadable(error.to_string()));
+                None
+            }
+        }
+    }
+}
+
+type Part = Result<(Vec<Finding>, ()), StoreError>;
+
+fn engine(view: &View, depth: Depth) -> Part {
+    let pragma = if depth == Depth::Quick { QUICK } else { FULL };
+    let words: Vec<String> = view.db().all(pragma, [], |row| Ok(row.get(0)?))?;
+    let mut found: Vec<Finding> =
+        words.into_iter().filter(|word| word != "ok").map(Finding::Engine).collect();
+    found.extend(view.db().all(REFERENCES, [], |row| {
+        Ok(Finding::Dangling { table: row.get(0)?, parent: row.get(1)?, count: crate::db::natural(row, 2)? })
+    })?);
+    Ok((found, ()))
+}
+
+fn orphans(view: &View) -> Part {
+    let limit = FINDINGS_MAX as i64;
+    let mut found =
+        view.db().all(sql::ORPHAN_BODIES, [limit], |row| Ok(Finding::BodyOrphan { id: row.get(0)? }))?;
+    found.extend(
+        view.db().all(sql::ORPHAN_ENTRIES, [limit], |row| Ok(Finding::EntryOrphan { id: row.get(0)? }))?,
+    );
+    Ok((found, ()))
+}
+
+fn counters(view: &View) -> Part {
+    let next: Vec<(String, i64)> = view.db().all(sql::COUNTERS, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let used: Vec<(String, i64)> = view.db().all(sql::USED_IDS, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let spent = |(name, id): &(String, i64)| !next.iter().any(|(counter, next)| counter == name && next > id);
+    let found = used.into_iter().filter(spent).map(|(name, _)| Finding::Counter { name }).collect();
+    Ok((found, ()))
+}
+
+fn one_series(
+    view: &View,
+    kept: &SeriesInfo,
+    inspect: &mut impl FnMut(&Series, &BlockEntry, &[u8]) -> Option<String>,
+) -> Part {
+    let series = &kept.series;
+    let entries = view.blocks(series, None, None)?;
+    let mut found = Vec::new();
+    let mut totals = SeriesInfo { rows: 0, blocks: 0, bytes: 0, ..kept.clone() };
+    for (entry, before) in entries.iter().zip(std::iter::once(None).chain(entries.iter().map(Some))) {
+        totals.rows += u64::from(entry.rows);
+        totals.blocks += 1;
+        totals.bytes += u64::from(entry.bytes);
+        if let Some(before) = before.filter(|before| before.last >= entry.first) {
+            found.push(Finding::Overlap { series: series.clone(), before: *before, entry: *entry });
+        }
+        found.extend(body(view, series, entry, inspect));
+    }
+    if let (Some(first), Some(last)) = (entries.first(), entries.last()) {
+        (totals.first, totals.last) = (first.first, last.last);
+    }
+    if totals != *kept || entries.is_empty() {
+        found.push(Finding::Totals { kept: kept.clone(), found: totals });
+    }
+    Ok((found, ()))
+}
+
+fn body(
+    view: &View,
+    series: &Series,
+    entry: &BlockEntry,
+    inspect: &mut impl FnMut(&Series, &BlockEntry, &[u8]) -> Option<String>,
+) -> Option<Finding> {
+    let (series, entry) = (series.clone(), *entry);
+    let read = view.with_block(entry.id, |body| (body.len() as u64, inspect(&series, &entry, body)));
+    match read {
+        Err(StoreError::Damaged { source: None, .. }) => Some(Finding::BodyMissing { series, entry }),
+        Err(error) => Some(Finding::Body { series, entry, reason: error.to_string() }),
+        Ok((found, _)) if found != u64::from(entry.bytes) => {
+            Some(Finding::BodyLength { series, entry, found })
+        }
+        Ok((_, reason)) => reason.map(|reason| Finding::Body { series, entry, reason }),
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Finding::Engine(words) => write!(f, "database: {words}"),
+            Finding::Dangling { table, parent, count } => {
+                write!(f, "{count} rows of table {table} point at rows of table {parent} that are missing")
+            }
+            Finding::BodyMissing { series, entry } => {
+                write!(f, "{series} at {}: block {} has no body", entry.first, entry.id)
+            }
+            Finding::BodyLength { series, entry, found } => write!(
+                f,
+                "{series} at {}: block {} has {found} bytes, its entry says {}",
+                entry.first, entry.id, entry.bytes
+            ),
+            Finding::Body { series, entry, reason } => {
+                write!(f, "{series} at {}: block {}: {reason}", entry.first, entry.id)
+            }
+            Finding::BodyOrphan { id } => write!(f, "block {id} belongs to no series"),
+            Finding::EntryOrphan { id } => write!(f, "block {id} belongs to a series that does not exist"),
+            Finding::Overlap { series, before, entry } => write!(
+                f,
+                "{series} at {}: block {} starts before block {} ends, at {}",
+                entry.first, entry.id, before.id, before.last
+            ),
+            Finding::Totals { kept, found } => write!(
+                f,
+                "{}: the series says {} rows in {} blocks of {} bytes from {} to {}, its blocks {} in {} of {} from {} to {}",
+                kept.series,
+                kept.rows,
+                kept.blocks,
+                kept.bytes,
+                kept.first,
+                kept.last,
+                found.rows,
+                found.blocks,
+                found.bytes,
+                found.first,
+                found.last
+            ),
+            Finding::Counter { name } => write!(f, "the counter of {name} ids is behind the ids in use"),
+            Finding::Unreadable(reason) => f.write_str(reason),
+        }
+    }
+}

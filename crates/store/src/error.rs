@@ -1,0 +1,82 @@
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rusqlite::ErrorCode;
+
+use crate::db::Fault;
+
+/// What can go wrong with a store. The message says what to do where something can be done.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error("there is no store at {}: import a file to create one, or name another directory", path.display())]
+    Absent { path: PathBuf },
+    #[error(
+        "another import is writing to the store at {}{}: wait until it ends, or stop it and start again",
+        path.display(), pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
+    )]
+    Busy { path: PathBuf, pid: Option<u32> },
+    #[error(
+        "{} was written by a newer version (schema {found}, this program knows {known}): upgrade this program",
+        path.display()
+    )]
+    Newer { path: PathBuf, found: i64, known: i64 },
+    #[error(
+        "{} has an older schema ({found}, this program needs {known}): run `chandler migrate`, or any import",
+        path.display()
+    )]
+    Outdated { path: PathBuf, found: i64, known: i64 },
+    #[error(
+        "migration {version} of {} is not the one this program carries: use the release that created the store",
+        path.display()
+    )]
+    Changed { path: PathBuf, version: i64 },
+    #[error("{} is not a store of this program: name another directory", path.display())]
+    Foreign { path: PathBuf },
+    #[error("cannot {what}: {} is damaged: run `chandler check`, then restore a copy or import again", path.display())]
+    Damaged { what: &'static str, path: PathBuf, source: Option<rusqlite::Error> },
+    #[error("cannot {what}: no space left for {}: free some and run this again, nothing is half written", path.display())]
+    Full { what: &'static str, path: PathBuf, source: rusqlite::Error },
+    #[error("cannot {what}: no permission to open or write {}: check its owner and mode", path.display())]
+    Denied { what: &'static str, path: PathBuf, source: rusqlite::Error },
+    #[error("cannot {what}: the disk failed under {}: check the system log, then run `chandler check`", path.display())]
+    Disk { what: &'static str, path: PathBuf, source: rusqlite::Error },
+    #[error("cannot {what}: {} stayed locked by another process: run this again", path.display())]
+    Locked { what: &'static str, path: PathBuf, source: rusqlite::Error },
+    #[error("cannot {what} in {}", path.display())]
+    Sqlite { what: &'static str, path: PathBuf, source: rusqlite::Error },
+    #[error("cannot {what} {}", path.display())]
+    Io { what: &'static str, path: PathBuf, source: io::Error },
+    #[error("cannot {what}: {} holds {text:?} where a {field} belongs", path.display())]
+    Value { what: &'static str, path: PathBuf, field: &'static str, text: String },
+    /// The caller's mistake; nothing of the batch can be committed any more.
+    #[error("cannot store {thing}: {reason}")]
+    Unfit { thing: String, reason: String },
+}
+
+impl StoreError {
+    pub(crate) fn of(what: &'static str, path: &Path, fault: Fault) -> StoreError {
+        let path = path.to_owned();
+        match fault {
+            Fault::Value { field, text } => StoreError::Value { what, path, field, text },
+            Fault::Missing => StoreError::Damaged { what, path, source: None },
+            Fault::Sqlite(source) => match source.sqlite_error_code() {
+                Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::TooBig) => {
+                    StoreError::Damaged { what, path, source: Some(source) }
+                }
+                Some(ErrorCode::DiskFull) => StoreError::Full { what, path, source },
+                Some(ErrorCode::SystemIoFailure) => StoreError::Disk { what, path, source },
+                Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
+                    StoreError::Denied { what, path, source }
+                }
+                Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                    StoreError::Locked { what, path, source }
+                }
+                _ => StoreError::Sqlite { what, path, source },
+            },
+        }
+    }
+
+    pub(crate) fn unfit(thing: impl ToString, reason: impl Into<String>) -> StoreError {
+        StoreError::Unfit { thing: thing.to_string(), reason: reason.into() }
+    }
+}

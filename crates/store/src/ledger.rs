@@ -1,0 +1,324 @@
+//! The import ledger: which file was imported when, how far, with what result, and which rows were refused.
+
+use market::{Symbol, Timestamp};
+use rusqlite::Row;
+
+use crate::db::{Fault, natural};
+use crate::{Batch, Series, StoreError, View, db, sql};
+
+/// Characters of a quarantined row's text, reason and symbol that are kept.
+pub const QUARANTINE_TEXT_MAX: usize = 500;
+const MESSAGE_MAX: usize = 2_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ImportId(pub i64);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ImportState {
+    Running,
+    Done,
+    Failed,
+    /// Stopped, or its process died; what was checkpointed is in the store.
+    Interrupted,
+}
+
+impl ImportState {
+    pub const ALL: [ImportState; 4] =
+        [ImportState::Running, ImportState::Done, ImportState::Failed, ImportState::Interrupted];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ImportState::Running => "running",
+            ImportState::Done => "done",
+            ImportState::Failed => "failed",
+            ImportState::Interrupted => "interrupted",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewImport {
+    pub file: String,
+    pub sha256: [u8; 32],
+    pub bytes: u64,
+    pub kind: String,
+    /// A fingerprint of everything besides the content that changes what the rows mean.
+    pub options: String,
+    pub started_at: Timestamp,
+}
+
+/// How far an import has come; each checkpoint replaces the one before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportProgress {
+    pub state: ImportState,
+    pub rows_read: u64,
+    /// Source rows that are wholly in the store once this is committed.
+    pub rows_done: u64,
+    pub added: u64,
+    pub replaced: u64,
+    pub unchanged: u64,
+    pub quarantined: u64,
+    pub message: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportRecord {
+    pub id: ImportId,
+    pub file: String,
+    pub sha256: [u8; 32],
+    pub bytes: u64,
+    pub kind: String,
+    pub options: String,
+    pub state: ImportState,
+    pub started_at: Timestamp,
+    /// Unknown while it runs, and for ever if its process died.
+    pub finished_at: Option<Timestamp>,
+    pub rows_read: u64,
+    pub rows_done: u64,
+    pub added: u64,
+    pub replaced: u64,
+    pub unchanged: u64,
+    pub quarantined: u64,
+    pub message: Option<String>,
+}
+
+/// What one import brought to one series.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportSource {
+    pub import: ImportRecord,
+    pub series: Series,
+    pub rows: u64,
+    pub first: Timestamp,
+    pub last: Timestamp,
+}
+
+/// A row that was refused, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuarantineRow {
+    pub import_id: ImportId,
+    pub line: u64,
+    /// As it stood in the file, where there was one.
+    pub symbol: Option<String>,
+    pub text: String,
+    pub reason: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuarantineEntry {
+    pub file: String,
+    pub row: QuarantineRow,
+}
+
+/// Which quarantined rows are meant.
+#[derive(Clone, Copy, Debug)]
+pub enum QuarantineOf<'a> {
+    All,
+    Import(ImportId),
+    Symbol(&'a str),
+}
+
+impl View {
+    /// Every import, oldest first.
+    pub fn imports(&self) -> Result<Vec<ImportRecord>, StoreError> {
+        self.db().all(sql::IMPORTS, [], ImportRecord::read)
+    }
+
+    pub fn import(&self, id: ImportId) -> Result<Option<ImportRecord>, StoreError> {
+        self.db().first(sql::IMPORT, [id.0], ImportRecord::read)
+    }
+
+    /// The last import of this very content with these options.
+    pub fn find_import(&self, sha256: &[u8; 32], options: &str) -> Result<Option<ImportRecord>, StoreError> {
+        self.db().first(sql::FIND_IMPORT, (sha256.as_slice(), options), ImportRecord::read)
+    }
+
+    /// Which imports the candles of a symbol came from, oldest first.
+    pub fn import_sources(&self, symbol: &Symbol) -> Result<Vec<ImportSource>, StoreError> {
+        self.db().all(sql::IMPORT_SOURCES, [symbol.as_str()], |row| {
+            Ok(ImportSource {
+                import: ImportRecord::read(row)?,
+                series: Series::read(row, 16)?,
+                rows: natural(row, 19)?,
+                first: Timestamp(row.get(20)?),
+                last: Timestamp(row.get(21)?),
+            })
+        })
+    }
+
+    /// The first `limit` quarantined rows, in the order they were refused.
+    pub fn quarantine(&self, of: QuarantineOf<'_>, limit: u32) -> Result<Vec<QuarantineEntry>, StoreError> {
+        match of {
+            QuarantineOf::All => self.db().all(sql::QUARANTINE, [limit], QuarantineEntry::read),
+            QuarantineOf::Import(id) => {
+                self.db().all(sql::QUARANTINE_OF_IMPORT, (id.0, limit), QuarantineEntry::read)
+            }
+            QuarantineOf::Symbol(symbol) => {
+                self.db().all(sql::QUARANTINE_OF_SYMBOL, (symbol, limit), QuarantineEntry::read)
+            }
+        }
+    }
+
+    pub fn quarantine_count(&self, of: QuarantineOf<'_>) -> Result<u64, StoreError> {
+        let read = |row: &Row<'_>| natural(row, 0);
+        match of {
+            QuarantineOf::All => self.db().one(sql::COUNT_QUARANTINE, [], read),
+            QuarantineOf::Import(id) => self.db().one(sql::COUNT_QUARANTINE_OF_IMPORT, [id.0], read),
+            QuarantineOf::Symbol(symbol) => self.db().one(sql::COUNT_QUARANTINE_OF_SYMBOL, [symbol], read),
+        }
+    }
+}
+
+impl Batch<'_> {
+    pub fn start_import(&mut self, import: &NewImport) -> Result<ImportId, StoreError> {
+        self.write(|batch| {
+            let id = batch.take_ids("import", 1)?;
+            batch.db().run(
+                sql::START_IMPORT,
+                (
+                    id,
+                    &import.file,
+                    import.sha256.as_slice(),
+                    db::signed(import.bytes),
+                    &import.kind,
+                    &import.options,
+                    ImportState::Running.as_str(),
+                    import.started_at.0,
+                ),
+            )?;
+            Ok(ImportId(id))
+        })
+    }
+
+    /// Records how far an import is; any state but running also records `now` as its end.
+    pub fn checkpoint_import(
+        &mut self,
+        id: ImportId,
+        progress: &ImportProgress,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        self.write(|batch| {
+            let finished_at = (progress.state != ImportState::Running).then_some(now.0);
+            let changed = batch.db().run(
+                sql::CHECKPOINT_IMPORT,
+                (
+                    progress.state.as_str(),
+                    finished_at,
+                    db::signed(progress.rows_read),
+                    db::signed(progress.rows_done),
+                    db::signed(progress.added),
+                    db::signed(progress.replaced),
+                    db::signed(progress.unchanged),
+                    db::signed(progress.quarantined),
+                    progress.message.as_deref().map(|text| clip(text, MESSAGE_MAX)),
+                    id.0,
+                ),
+            )?;
+            known(id, changed)
+        })
+    }
+
+    /// Adds to what an import brought to a series; called once for each part of it.
+    pub fn add_import_series(
+        &mut self,
+        id: ImportId,
+        series: &Series,
+        rows: u64,
+        first: Timestamp,
+        last: Timestamp,
+    ) -> Result<(), StoreError> {
+        self.write(|batch| {
+            batch.add_security(&series.symbol)?;
+            batch.db().run(
+                sql::ADD_IMPORT_SERIES,
+                (
+                    id.0,
+                    series.symbol.as_str(),
+                    series.grain.as_str(),
+                    series.lane.as_str(),
+                    db::signed(rows),
+                    first.0,
+                    last.0,
+                ),
+            )?;
+            Ok(())
+        })
+    }
+
+    pub fn add_quarantine(&mut self, rows: &[QuarantineRow]) -> Result<(), StoreError> {
+        self.write(|batch| {
+            let first = batch.take_ids("quarantine", rows.len())?;
+            for (id, row) in (first..).zip(rows) {
+                batch.db().run(
+                    sql::ADD_QUARANTINE,
+                    (
+                        id,
+                        row.import_id.0,
+                        db::signed(row.line),
+                        row.symbol.as_deref().map(|text| clip(text, QUARANTINE_TEXT_MAX)),
+                        clip(&row.text, QUARANTINE_TEXT_MAX),
+                        clip(&row.reason, QUARANTINE_TEXT_MAX),
+                    ),
+                )?;
+            }
+            Ok(())
+        })
+    }
+}
+
+fn known(id: ImportId, changed: usize) -> Result<(), StoreError> {
+    if changed == 0 {
+        return Err(StoreError::unfit(
+            format!("progress of import {}", id.0),
+            "the ledger has no such import",
+        ));
+    }
+    Ok(())
+}
+
+/// At most so many characters of what came from outside.
+fn clip(text: &str, max: usize) -> &str {
+    text.char_indices().nth(max).and_then(|(at, _)| text.get(..at)).unwrap_or(text)
+}
+
+impl ImportRecord {
+    fn read(row: &Row<'_>) -> Result<ImportRecord, Fault> {
+        let state: String = row.get(6)?;
+        let finished_at: Option<i64> = row.get(8)?;
+        Ok(ImportRecord {
+            id: ImportId(row.get(0)?),
+            file: row.get(1)?,
+            sha256: row.get(2)?,
+            bytes: natural(row, 3)?,
+            kind: row.get(4)?,
+            options: row.get(5)?,
+            state: ImportState::ALL
+                .into_iter()
+                .find(|known| known.as_str() == state)
+                .ok_or_else(|| Fault::value("state", &state))?,
+            started_at: Timestamp(row.get(7)?),
+            finished_at: finished_at.map(Timestamp),
+            rows_read: natural(row, 9)?,
+            rows_done: natural(row, 10)?,
+            added: natural(row, 11)?,
+            replaced: natural(row, 12)?,
+            unchanged: natural(row, 13)?,
+            quarantined: natural(row, 14)?,
+            message: row.get(15)?,
+        })
+    }
+}
+
+impl QuarantineEntry {
+    fn read(row: &Row<'_>) -> Result<QuarantineEntry, Fault> {
+        Ok(QuarantineEntry {
+            file: row.get(0)?,
+            row: QuarantineRow {
+                import_id: ImportId(row.get(1)?),
+                line: natural(row, 2)?,
+                symbol: row.get(3)?,
+                text: row.get(4)?,
+                reason: row.get(5)?,
+            },
+        })
+    }
+}

@@ -1,0 +1,54 @@
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::path::Path;
+
+use crate::StoreError;
+
+const FILE: &str = "writer.lock";
+
+/// The right to write to a store, held across processes. The system gives it up with the process, however that
+/// ends, so a dead writer never has to be cleaned up after. The file itself stays: removing it would let two writers
+/// lock two files of one name.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    file: File,
+}
+
+impl Lock {
+    pub(crate) fn take(dir: &Path) -> Result<Lock, StoreError> {
+        let path = dir.join(FILE);
+        let fail = |what| move |source| StoreError::Io { what, path: dir.join(FILE), source };
+        let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).clone();
+        let mut file = options.open(&path).map_err(fail("open the lock file"))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(StoreError::Busy { path: dir.to_owned(), pid: pid(&mut file) });
+            }
+            Err(TryLockError::Error(source)) => return Err(fail("lock")(source)),
+        }
+        let mut lock = Lock { file };
+        lock.sign().map_err(fail("write to the lock file"))?;
+        Ok(lock)
+    }
+
+    /// The process id is for people; the lock does not depend on it.
+    fn sign(&mut self) -> io::Result<()> {
+        self.file.set_len(0)?;
+        self.file.rewind()?;
+        writeln!(self.file, "{}", std::process::id())
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // A stale number would only mislead; if it cannot be cleared, nothing else is wrong.
+        self.file.set_len(0).ok();
+    }
+}
+
+fn pid(file: &mut File) -> Option<u32> {
+    let mut text = String::new();
+    file.take(20).read_to_string(&mut text).ok()?;
+    text.trim().parse().ok()
+}

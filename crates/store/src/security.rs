@@ -1,0 +1,80 @@
+use market::{Date, Symbol};
+use rusqlite::Row;
+
+use crate::db::{Fault, small};
+
+/// What is known of a security besides its candles. Texts are kept as they came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Security {
+    pub symbol: Symbol,
+    pub name_en: Option<String>,
+    pub name_cn: Option<String>,
+    pub name_hk: Option<String>,
+    pub exchange: Option<String>,
+    pub currency: Option<String>,
+    pub lot_size: Option<i64>,
+    pub board: Option<String>,
+    pub listing_date: Option<Date>,
+    /// Decimals its prices are printed with.
+    pub decimals: u32,
+    pub total_shares: Option<i64>,
+    pub circulating_shares: Option<i64>,
+    pub hk_shares: Option<i64>,
+    pub eps: Option<String>,
+    pub eps_ttm: Option<String>,
+    pub bps: Option<String>,
+    pub dividend_yield: Option<String>,
+}
+
+impl Security {
+    pub const DECIMALS_DEFAULT: u32 = 3;
+
+    /// A security of which only the symbol is known.
+    pub fn new(symbol: Symbol) -> Security {
+        Security {
+            symbol,
+            name_en: None,
+            name_cn: None,
+            name_hk: None,
+            exchange: None,
+            currency: None,
+            lot_size: None,
+            board: None,
+            listing_date: None,
+            decimals: Security::DECIMALS_DEFAULT,
+            total_shares: None,
+            circulating_shares: None,
+            hk_shares: None,
+            eps: None,
+            eps_ttm: None,
+            bps: None,
+            dividend_yield: None,
+        }
+    }
+
+    pub(crate) fn read(row: &Row<'_>) -> Result<Security, Fault> {
+        let symbol: String = row.get(0)?;
+        let listing_date: Option<String> = row.get(8)?;
+        Ok(Security {
+            symbol: symbol.parse().map_err(|_| Fault::value("symbol", &symbol))?,
+            name_en: row.get(1)?,
+            name_cn: row.get(2)?,
+            name_hk: row.get(3)?,
+            exchange: row.get(4)?,
+            currency: row.get(5)?,
+            lot_size: row.get(6)?,
+            board: row.get(7)?,
+            listing_date: listing_date
+                .map(|text| text.parse().map_err(|_| Fault::value("listing date", &text)))
+                .transpose()?,
+            decimals: small(row, 9)?,
+            total_shares: row.get(10)?,
+            circulating_shares: row.get(11)?,
+            hk_shares: row.get(12)?,
+            eps: row.get(13)?,
+            eps_ttm: row.get(14)?,
+            bps: row.get(15)?,
+            dividend_yield: row.get(16)?,
+        })
+    }
+}

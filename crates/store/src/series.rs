@@ -1,0 +1,139 @@
+use std::fmt;
+use std::str::FromStr;
+
+use market::{Grain, Symbol, Timestamp};
+use rusqlite::Row;
+
+use crate::db::{Fault, natural, small};
+
+/// Which sessions' candles a series holds. They are kept apart so that the common question, regular hours only,
+/// reads nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Lane {
+    /// Intraday candles, and all daily candles.
+    Regular,
+    /// Before and after regular hours.
+    Extended,
+    Overnight,
+}
+
+impl Lane {
+    pub const ALL: [Lane; 3] = [Lane::Regular, Lane::Extended, Lane::Overnight];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Lane::Regular => "regular",
+            Lane::Extended => "extended",
+            Lane::Overnight => "overnight",
+        }
+    }
+
+    fn suffix(self) -> &'static str {
+        match self {
+            Lane::Regular => "",
+            Lane::Extended => "+ext",
+            Lane::Overnight => "+overnight",
+        }
+    }
+}
+
+/// What blocks are keyed by. Its text is `700.HK/1m`, `AAPL.US/1m+ext` or `AAPL.US/1m+overnight`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Series {
+    pub symbol: Symbol,
+    pub grain: Grain,
+    pub lane: Lane,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a series: write symbol/grain, like 700.HK/1m, AAPL.US/1m+ext or AAPL.US/1d")]
+pub struct ParseSeriesError(String);
+
+impl fmt::Display for Series {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{}/{}{}", self.symbol, self.grain.as_str(), self.lane.suffix()))
+    }
+}
+
+impl FromStr for Series {
+    type Err = ParseSeriesError;
+
+    fn from_str(text: &str) -> Result<Series, ParseSeriesError> {
+        let wrong = || ParseSeriesError(text.chars().take(40).collect());
+        let (symbol, rest) = text.split_once('/').ok_or_else(wrong)?;
+        let symbol = symbol.parse().map_err(|_| wrong())?;
+        let (grain, lane) = rest.find('+').and_then(|at| rest.split_at_checked(at)).unwrap_or((rest, ""));
+        let grain = Grain::ALL.into_iter().find(|known| known.as_str() == grain).ok_or_else(wrong)?;
+        let lane = Lane::ALL.into_iter().find(|known| known.suffix() == lane).ok_or_else(wrong)?;
+        Ok(Series { symbol, grain, lane })
+    }
+}
+
+/// One block in a series' directory. `last` is the stamp of its last candle, so it is inclusive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockEntry {
+    pub id: i64,
+    pub first: Timestamp,
+    pub last: Timestamp,
+    pub rows: u32,
+    pub bytes: u32,
+}
+
+/// What a series amounts to. A series without blocks does not exist.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeriesInfo {
+    pub series: Series,
+    pub rows: u64,
+    pub blocks: u64,
+    pub bytes: u64,
+    pub first: Timestamp,
+    pub last: Timestamp,
+    /// Grows with each commit that changed the series and never repeats, not even for a series that was emptied and
+    /// filled again.
+    pub version: i64,
+}
+
+impl BlockEntry {
+    pub(crate) fn read(row: &Row<'_>) -> Result<BlockEntry, Fault> {
+        Ok(BlockEntry {
+            id: row.get(0)?,
+            first: Timestamp(row.get(1)?),
+            last: Timestamp(row.get(2)?),
+            rows: small(row, 3)?,
+            bytes: small(row, 4)?,
+        })
+    }
+}
+
+impl SeriesInfo {
+    pub(crate) fn read(row: &Row<'_>) -> Result<SeriesInfo, Fault> {
+        Ok(SeriesInfo {
+            series: Series::read(row, 0)?,
+            rows: natural(row, 3)?,
+            blocks: natural(row, 4)?,
+            bytes: natural(row, 5)?,
+            first: Timestamp(row.get(6)?),
+            last: Timestamp(row.get(7)?),
+            version: row.get(8)?,
+        })
+    }
+}
+
+impl Series {
+    /// From the three columns symbol, grain, lane that begin at `column`.
+    pub(crate) fn read(row: &Row<'_>, column: usize) -> Result<Series, Fault> {
+        let text = |column: usize| -> Result<&str, Fault> { Ok(row.get_ref(column)?.as_str()?) };
+        let (symbol, grain, lane) = (text(column)?, text(column + 1)?, text(column + 2)?);
+        Ok(Series {
+            symbol: symbol.parse().map_err(|_| Fault::value("symbol", symbol))?,
+            grain: Grain::ALL
+                .into_iter()
+                .find(|known| known.as_str() == grain)
+                .ok_or_else(|| Fault::value("grain", grain))?,
+            lane: Lane::ALL
+                .into_iter()
+                .find(|known| known.as_str() == lane)
+                .ok_or_else(|| Fault::value("lane", lane))?,
+        })
+    }
+}

@@ -1,0 +1,229 @@
+//! Every statement, in the dialect SQLite and PostgreSQL share: `$1` placeholders in ascending first use, our own ids
+//! and times, `on conflict`, `returning`. What only one engine understands stays out of this file.
+
+use crate::db::Sql;
+
+macro_rules! statements {
+    ($($name:ident: $what:literal, $text:expr;)*) => {
+        $(pub(crate) const $name: Sql = Sql { what: $what, text: $text };)*
+        #[cfg(test)]
+        const ALL: &[Sql] = &[$($name),*];
+    };
+}
+
+macro_rules! security_columns {
+    () => {
+        "symbol, name_en, name_cn, name_hk, exchange, currency, lot_size, board, listing_date, decimals, \
+         total_shares, circulating_shares, hk_shares, eps, eps_ttm, bps, dividend_yield"
+    };
+}
+macro_rules! series_columns {
+    () => {
+        "symbol, grain, lane, row_count, block_count, byte_count, first_at, last_at, version"
+    };
+}
+macro_rules! block_columns {
+    () => {
+        "b.body_id, b.first_at, b.last_at, b.row_count, b.byte_count"
+    };
+}
+/// One query resolves the series and walks its directory.
+macro_rules! blocks_of_series {
+    () => {
+        concat!(
+            "select ",
+            block_columns!(),
+            " from series s join block_index b on b.series_id = s.id where s.symbol = $1 and s.grain = $2 and s.lane = $3 "
+        )
+    };
+}
+macro_rules! import_columns {
+    () => {
+        "i.id, i.file, i.sha256, i.byte_count, i.kind, i.options, i.state, i.started_at, i.finished_at, i.rows_read, \
+         i.rows_done, i.added, i.replaced, i.unchanged, i.quarantined, i.message"
+    };
+}
+macro_rules! quarantine_from {
+    () => {
+        "select i.file, q.import_id, q.line, q.symbol, q.content, q.reason \
+         from quarantine q join import i on i.id = q.import_id "
+    };
+}
+
+statements! {
+    BEGIN_READ: "begin reading", "begin";
+    BEGIN_WRITE: "begin writing", "begin immediate";
+    COMMIT: "commit", "commit";
+    ROLLBACK: "roll back", "rollback";
+
+    VERSION: "read the version of the store", "select next from counter where name = 'version'";
+    COUNT_UP: "take new ids", "update counter set next = next + $1 where name = $2 returning next";
+    COUNTERS: "read the counters", "select name, next from counter";
+
+    SECURITY: "read a security", concat!("select ", security_columns!(), " from security where symbol = $1");
+    SECURITIES: "list the securities", concat!("select ", security_columns!(), " from security order by symbol");
+    ENSURE_SECURITY: "add a security",
+        "insert into security (symbol, decimals) values ($1, $2) on conflict (symbol) do nothing";
+    PUT_SECURITY: "write a security", concat!(
+        "insert into security (", security_columns!(), ") \
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) \
+         on conflict (symbol) do update set name_en = excluded.name_en, name_cn = excluded.name_cn, \
+         name_hk = excluded.name_hk, exchange = excluded.exchange, currency = excluded.currency, \
+         lot_size = excluded.lot_size, board = excluded.board, listing_date = excluded.listing_date, \
+         decimals = excluded.decimals, total_shares = excluded.total_shares, \
+         circulating_shares = excluded.circulating_shares, hk_shares = excluded.hk_shares, eps = excluded.eps, \
+         eps_ttm = excluded.eps_ttm, bps = excluded.bps, dividend_yield = excluded.dividend_yield");
+
+    ACTIONS: "read corporate actions",
+        "select ex_date, cash, split, bonus, rights, rights_price from corporate_action where symbol = $1 \
+         order by ex_date, cash, split, bonus, rights, rights_price";
+    ADD_ACTION: "write a corporate action",
+        "insert into corporate_action (symbol, ex_date, cash, split, bonus, rights, rights_price) \
+         values ($1, $2, $3, $4, $5, $6, $7)";
+    REMOVE_ACTIONS: "replace corporate actions", "delete from corporate_action where symbol = $1 and ex_date = $2";
+
+    SERIES: "read a series",
+        concat!("select ", series_columns!(), " from series where symbol = $1 and grain = $2 and lane = $3");
+    SERIES_OF: "list the series of a symbol",
+        concat!("select ", series_columns!(), " from series where symbol = $1 order by grain, lane");
+    ALL_SERIES: "list the series", concat!("select ", series_columns!(), " from series order by symbol, grain, lane");
+    SERIES_ID: "find a series", "select id from series where symbol = $1 and grain = $2 and lane = $3";
+    ADD_SERIES: "add a series",
+        "insert into series (id, symbol, grain, lane, row_count, block_count, byte_count, first_at, last_at, version) \
+         values ($1, $2, $3, $4, 0, 0, 0, 0, 0, 0)";
+    TOTAL_SERIES: "update a series",
+        "update series set row_count = row_count + $1, block_count = block_count + $2, byte_count = byte_count + $3, \
+         version = $4, first_at = (select min(first_at) from block_index where series_id = $5), \
+         last_at = (select last_at from block_index where series_id = $5 order by first_at desc limit 1) \
+         where id = $5";
+    REMOVE_SERIES: "remove an empty series", "delete from series where id = $1";
+    SERIES_IS_EMPTY: "look for the blocks of a series",
+        "select not exists (select 1 from block_index where series_id = $1)";
+
+    // The block that holds `from` is the last one that starts at or before it; walking from there touches only
+    // what is asked for, where a condition on `last_at` alone would scan the series from its beginning.
+    BLOCKS: "list the blocks of a series", concat!(blocks_of_series!(),
+        "and b.first_at >= coalesce((select max(h.first_at) from block_index h \
+         where h.series_id = s.id and h.first_at <= $4), $4) \
+         and b.last_at >= $4 and b.first_at < $5 order by b.first_at");
+    BLOCKS_ALL: "list the blocks of a series", concat!(blocks_of_series!(), "order by b.first_at");
+    BLOCKS_BACK: "list the blocks of a series",
+        concat!(blocks_of_series!(), "and b.first_at < $4 order by b.first_at desc");
+    BLOCKS_FORWARD: "list the blocks of a series", concat!(blocks_of_series!(),
+        "and b.first_at >= coalesce((select max(h.first_at) from block_index h \
+         where h.series_id = s.id and h.first_at <= $4), $4) \
+         and b.last_at >= $4 order by b.first_at");
+    BLOCK: "read a block", "select body from block_body where id = $1";
+
+    LAST_STARTING_BY: "look for overlapping blocks",
+        "select first_at, last_at from block_index where series_id = $1 and first_at <= $2 \
+         order by first_at desc limit 1";
+    REMOVE_ENTRY: "remove a block",
+        "delete from block_index where body_id = $1 and series_id = $2 returning row_count, byte_count";
+    REMOVE_BODY: "remove a block", "delete from block_body where id = $1";
+    ADD_BODY: "write a block", "insert into block_body (id, body) values ($1, $2)";
+    ADD_ENTRY: "write a block",
+        "insert into block_index (series_id, first_at, last_at, row_count, byte_count, body_id) \
+         values ($1, $2, $3, $4, $5, $6)";
+
+    IMPORTS: "list the imports", concat!("select ", import_columns!(), " from import i order by i.id");
+    IMPORT: "read an import", concat!("select ", import_columns!(), " from import i where i.id = $1");
+    FIND_IMPORT: "look for an earlier import", concat!("select ", import_columns!(),
+        " from import i where i.sha256 = $1 and i.options = $2 order by i.id desc limit 1");
+    IMPORT_SOURCES: "list the sources of a symbol", concat!("select ", import_columns!(),
+        ", s.symbol, s.grain, s.lane, s.row_count, s.first_at, s.last_at \
+         from import_series s join import i on i.id = s.import_id where s.symbol = $1 \
+         order by i.id, s.grain, s.lane");
+    START_IMPORT: "start an import",
+        "insert into import (id, file, sha256, byte_count, kind, options, state, started_at) \
+         values ($1, $2, $3, $4, $5, $6, $7, $8)";
+    CHECKPOINT_IMPORT: "write the progress of an import",
+        "update import set state = $1, finished_at = $2, rows_read = $3, rows_done = $4, added = $5, replaced = $6, \
+         unchanged = $7, quarantined = $8, message = $9 where id = $10";
+    INTERRUPT_IMPORTS: "mark interrupted imports", "update import set state = $1 where state = $2";
+    ADD_IMPORT_SERIES: "write the series of an import",
+        "insert into import_series (import_id, symbol, grain, lane, row_count, first_at, last_at) \
+         values ($1, $2, $3, $4, $5, $6, $7) \
+         on conflict (symbol, grain, lane, import_id) do update set \
+         row_count = import_series.row_count + excluded.row_count, \
+         first_at = case when excluded.first_at < import_series.first_at \
+         then excluded.first_at else import_series.first_at end, \
+         last_at = case when excluded.last_at > import_series.last_at \
+         then excluded.last_at else import_series.last_at end";
+
+    ADD_QUARANTINE: "write a quarantined row",
+        "insert into quarantine (id, import_id, line, symbol, content, reason) values ($1, $2, $3, $4, $5, $6)";
+    QUARANTINE: "list quarantined rows", concat!(quarantine_from!(), "order by q.id limit $1");
+    QUARANTINE_OF_IMPORT: "list quarantined rows",
+        concat!(quarantine_from!(), "where q.import_id = $1 order by q.id limit $2");
+    QUARANTINE_OF_SYMBOL: "list quarantined rows",
+        concat!(quarantine_from!(), "where q.symbol = $1 order by q.id limit $2");
+    COUNT_QUARANTINE: "count quarantined rows", "select count(*) from quarantine";
+    COUNT_QUARANTINE_OF_IMPORT: "count quarantined rows", "select count(*) from quarantine where import_id = $1";
+    COUNT_QUARANTINE_OF_SYMBOL: "count quarantined rows", "select count(*) from quarantine where symbol = $1";
+
+    ORPHAN_BODIES: "look for bodies without an entry",
+        "select b.id from block_body b left join block_index i on i.body_id = b.id where i.body_id is null \
+         order by b.id limit $1";
+    ORPHAN_ENTRIES: "look for entries without a series",
+        "select i.body_id from block_index i left join series s on s.id = i.series_id where s.id is null \
+         order by i.body_id limit $1";
+    USED_IDS: "look for ids in use",
+        "select 'block', coalesce(max(id), 0) from block_body union all \
+         select 'series', coalesce(max(id), 0) from series union all \
+         select 'import', coalesce(max(id), 0) from import union all \
+         select 'quarantine', coalesce(max(id), 0) from quarantine union all \
+         select 'version', coalesce(max(version), 0) - 1 from series";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SQLite numbers `$7` by its first appearance and PostgreSQL by its name; only in this order do they agree.
+    #[test]
+    fn placeholders_first_appear_in_ascending_order() {
+        for sql in ALL {
+            let mut highest = 0;
+            for part in sql.text.split('$').skip(1) {
+                let digits: String = part.chars().take_while(char::is_ascii_digit).collect();
+                let number: usize = digits.parse().unwrap();
+                assert!(number <= highest + 1, "${number} comes too early in {}", sql.text);
+                highest = highest.max(number);
+            }
+        }
+    }
+
+    #[test]
+    fn every_statement_fits_the_schema() {
+        let conn = schema();
+        for sql in ALL {
+            conn.prepare(sql.text).unwrap_or_else(|error| panic!("{error}: {}", sql.text));
+        }
+    }
+
+    /// A directory walk that scans or sorts grows with the whole store, and no other test would notice.
+    #[test]
+    fn directory_walks_follow_the_keys() {
+        let conn = schema();
+        for sql in
+            [BLOCKS, BLOCKS_ALL, BLOCKS_BACK, BLOCKS_FORWARD, BLOCK, SERIES, SECURITY, LAST_STARTING_BY]
+        {
+            let mut statement = conn.prepare(&format!("explain query plan {}", sql.text)).unwrap();
+            let plan: Vec<String> =
+                statement.raw_query().mapped(|row| row.get(3)).collect::<Result<_, _>>().unwrap();
+            eprintln!("{plan:#?}");
+            assert!(
+                !plan.iter().any(|step| step.contains("SCAN") || step.contains("TEMP")),
+                "{plan:#?}\n{}",
+                sql.text
+            );
+        }
+    }
+
+    fn schema() -> rusqlite::Connection {
+        let conn = rusqlite::Connection::open_in_memory().unwrap();
+        conn.execute_batch(include_str!("../migrations/sqlite/0001_candles.sql")).unwrap();
+        conn
+    }
+}

@@ -1,0 +1,152 @@
+use std::ops::ControlFlow;
+
+use market::{Symbol, Timestamp};
+
+use crate::db::{Db, Fault};
+use crate::{BlockEntry, Security, Series, SeriesInfo, StoreError, sql};
+
+/// Every question the store answers, about one state of it. A [`Snapshot`](crate::Snapshot) is a view that stays the
+/// same while others write; a [`Batch`](crate::Batch) is one that sees its own changes.
+#[derive(Debug)]
+pub struct View {
+    db: Db,
+}
+
+impl View {
+    pub(crate) fn new(db: Db) -> View {
+        View { db }
+    }
+
+    pub(crate) fn db(&self) -> &Db {
+        &self.db
+    }
+
+    /// Grows with each commit that changed candles, securities or corporate actions.
+    pub fn version(&self) -> Result<i64, StoreError> {
+        self.db.one(sql::VERSION, [], |row| Ok(row.get(0)?))
+    }
+
+    pub fn security(&self, symbol: &Symbol) -> Result<Option<Security>, StoreError> {
+        self.db.first(sql::SECURITY, [symbol.as_str()], Security::read)
+    }
+
+    /// Every security, by symbol.
+    pub fn securities(&self) -> Result<Vec<Security>, StoreError> {
+        self.db.all(sql::SECURITIES, [], Security::read)
+    }
+
+    pub fn series(&self, series: &Series) -> Result<Option<SeriesInfo>, StoreError> {
+        self.db.first(sql::SERIES, key(series), SeriesInfo::read)
+    }
+
+    /// The series of one symbol, in the order of [`Series`].
+    pub fn series_of(&self, symbol: &Symbol) -> Result<Vec<SeriesInfo>, StoreError> {
+        let mut all = self.db.all(sql::SERIES_OF, [symbol.as_str()], SeriesInfo::read)?;
+        all.sort_by(|a, b| a.series.cmp(&b.series));
+        Ok(all)
+    }
+
+    pub fn all_series(&self) -> Result<Vec<SeriesInfo>, StoreError> {
+        let mut all = self.db.all(sql::ALL_SERIES, [], SeriesInfo::read)?;
+        all.sort_by(|a, b| a.series.cmp(&b.series));
+        Ok(all)
+    }
+
+    /// The blocks that hold a stamp of the half-open window, ascending.
+    pub fn blocks(
+        &self,
+        series: &Series,
+        from: Option<Timestamp>,
+        until: Option<Timestamp>,
+    ) -> Result<Vec<BlockEntry>, StoreError> {
+        let (symbol, grain, lane) = key(series);
+        match (from, until) {
+            (None, None) => self.db.all(sql::BLOCKS_ALL, (symbol, grain, lane), BlockEntry::read),
+            (Some(from), None) => {
+                self.db.all(sql::BLOCKS_FORWARD, (symbol, grain, lane, from.0), BlockEntry::read)
+            }
+            (from, Some(until)) => {
+                let from = from.map_or(i64::MIN, |from| from.0);
+                self.db.all(sql::BLOCKS, (symbol, grain, lane, from, until.0), BlockEntry::read)
+            }
+        }
+    }
+
+    /// The newest blocks that start before `until`, ascending: the one that reaches across `until`, and before it as
+    /// many as hold `rows_wanted` rows.
+    pub fn blocks_back(
+        &self,
+        series: &Series,
+        until: Timestamp,
+        rows_wanted: usize,
+    ) -> Result<Vec<BlockEntry>, StoreError> {
+        let mut gathered = Gathered::new(rows_wanted);
+        let (symbol, grain, lane) = key(series);
+        self.db.each(sql::BLOCKS_BACK, (symbol, grain, lane, until.0), |row| {
+            let entry = BlockEntry::read(row)?;
+            Ok(gathered.take(entry, entry.last < until))
+        })?;
+        gathered.entries.reverse();
+        Ok(gathered.entries)
+    }
+
+    /// The mirror image: the block that reaches across `from`, and from there on as many as hold `rows_wanted` rows.
+    pub fn blocks_forward(
+        &self,
+        series: &Series,
+        from: Timestamp,
+        rows_wanted: usize,
+    ) -> Result<Vec<BlockEntry>, StoreError> {
+        let mut gathered = Gathered::new(rows_wanted);
+        let (symbol, grain, lane) = key(series);
+        self.db.each(sql::BLOCKS_FORWARD, (symbol, grain, lane, from.0), |row| {
+            let entry = BlockEntry::read(row)?;
+            Ok(gathered.take(entry, entry.first >= from))
+        })?;
+        Ok(gathered.entries)
+    }
+
+    /// The bytes of a block, in place of what `bytes` held.
+    pub fn block(&self, id: i64, bytes: &mut Vec<u8>) -> Result<(), StoreError> {
+        bytes.clear();
+        self.with_block(id, |body| bytes.extend_from_slice(body))
+    }
+
+    /// The bytes of a block where they lie, without a copy.
+    pub fn with_block<T>(&self, id: i64, read: impl FnOnce(&[u8]) -> T) -> Result<T, StoreError> {
+        let mut read = Some(read);
+        let found = self.db.first(sql::BLOCK, [id], |row| {
+            let body = row.get_ref(0)?.as_blob()?;
+            Ok(read.take().map(|read| read(body)))
+        })?;
+        found.flatten().ok_or_else(|| self.db.fail(sql::BLOCK.what)(Fault::Missing))
+    }
+}
+
+/// Blocks on the way from a point in time. Only those wholly beyond the point count towards the wanted rows: how many
+/// rows of the one across it are on the right side is not known here.
+struct Gathered {
+    entries: Vec<BlockEntry>,
+    missing: usize,
+}
+
+impl Gathered {
+    fn new(rows_wanted: usize) -> Gathered {
+        Gathered { entries: Vec::new(), missing: rows_wanted }
+    }
+
+    fn take(&mut self, entry: BlockEntry, beyond: bool) -> ControlFlow<()> {
+        if beyond {
+            if self.missing == 0 {
+                return ControlFlow::Break(());
+            }
+            self.missing = self.missing.saturating_sub(usize::try_from(entry.rows).unwrap_or(usize::MAX));
+        }
+        self.entries.push(entry);
+        ControlFlow::Continue(())
+    }
+}
+
+fn key(series: &Series) -> (&str, &'static str, &'static str) {
+    (series.symbol.as_str(), series.grain.as_str(), series.lane.as_str())
+}

@@ -1,0 +1,92 @@
+use crate::pen::{Pen, write_varint};
+
+/// Decimals of a price unless its security says otherwise.
+pub const DECIMALS_DEFAULT: u32 = 3;
+/// Prices are given in millionths, so there are no more decimals than these.
+pub const DECIMALS_MAX: u32 = 6;
+
+/// One candle as it is sent: prices and turnover in millionths of the currency, time in Unix seconds, the session by its
+/// protocol number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    pub time: i64,
+    pub open: i64,
+    pub high: i64,
+    pub low: i64,
+    pub close: i64,
+    pub volume: i64,
+    pub turnover: i128,
+    pub session: u8,
+}
+
+// Field numbers and wire types of `SecurityCandlestickResponse` and `Candlestick`: number x 8 + type, where a varint
+// has type 0 and a string or message type 2.
+const SYMBOL: u8 = 1 << 3 | 2;
+const CANDLESTICKS: u8 = 2 << 3 | 2;
+const CLOSE: u8 = 1 << 3 | 2;
+const OPEN: u8 = 2 << 3 | 2;
+const LOW: u8 = 3 << 3 | 2;
+const HIGH: u8 = 4 << 3 | 2;
+const VOLUME: u8 = 5 << 3;
+const TURNOVER: u8 = 6 << 3 | 2;
+const TIMESTAMP: u8 = 7 << 3;
+const TRADE_SESSION: u8 = 8 << 3;
+
+/// About what a candle takes, to reserve room.
+const CANDLE_BYTES: usize = 64;
+
+/// Appends a whole `SecurityCandlestickResponse`. Prices have exactly `decimals` decimals (at most
+/// [`DECIMALS_MAX`]), turnover has three; both are rounded half away from zero.
+pub fn encode_candles(symbol: &str, decimals: u32, rows: impl IntoIterator<Item = Row>, out: &mut Vec<u8>) {
+    let rows = rows.into_iter();
+    out.reserve(symbol.len() + 8 + rows.size_hint().0 * CANDLE_BYTES);
+    encode_symbol(symbol, out);
+    match decimals {
+        0 => encode_rows::<0>(rows, out),
+        1 => encode_rows::<1>(rows, out),
+        2 => encode_rows::<2>(rows, out),
+        3 => encode_rows::<3>(rows, out),
+        4 => encode_rows::<4>(rows, out),
+        5 => encode_rows::<5>(rows, out),
+        DECIMALS_MAX.. => encode_rows::<6>(rows, out),
+    }
+}
+
+/// Appends the symbol's field of a response.
+pub fn encode_symbol(symbol: &str, out: &mut Vec<u8>) {
+    // A field that holds its type's default is not sent.
+    if !symbol.is_empty() {
+        out.push(SYMBOL);
+        write_varint(symbol.len() as u64, out);
+        out.extend_from_slice(symbol.as_bytes());
+    }
+}
+
+/// Appends one candle as an element of a response's candles.
+pub fn encode_candle(decimals: u32, row: Row, out: &mut Vec<u8>) {
+    encode_candles("", decimals, std::iter::once(row), out);
+}
+
+fn encode_rows<const DECIMALS: u32>(rows: impl Iterator<Item = Row>, out: &mut Vec<u8>) {
+    let mut pen = Pen::default();
+    for row in rows {
+        pen.clear();
+        pen.price::<DECIMALS>(CLOSE, row.close);
+        pen.price::<DECIMALS>(OPEN, row.open);
+        pen.price::<DECIMALS>(LOW, row.low);
+        pen.price::<DECIMALS>(HIGH, row.high);
+        pen.number(VOLUME, row.volume);
+        pen.turnover(TURNOVER, row.turnover);
+        pen.number(TIMESTAMP, row.time);
+        pen.number(TRADE_SESSION, i64::from(row.session));
+        let candle = pen.written();
+        match u8::try_from(candle.len()) {
+            Ok(length @ 0..128) => out.extend_from_slice(&[CANDLESTICKS, length]),
+            _ => {
+                out.push(CANDLESTICKS);
+                write_varint(candle.len() as u64, out);
+            }
+        }
+        out.extend_from_slice(candle);
+    }
+}
