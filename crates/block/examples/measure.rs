@@ -1,6 +1,6 @@
 //! Bytes per candle, encoding and decoding times, for several sizes of blocks and pages.
 //!
-//! `cargo run --release -p block --example measure [M1.BIN]`. The file: `[symbols, rows]`, then for each symbol the
+//! `cargo run --release -p block --example measure-block [M1.BIN]`. The file: `[symbols, rows]`, then for each symbol the
 //! columns time, open, high, low, close, volume, turnover, all little-endian i64, prices and turnover in thousandths.
 //! Without a file, a random walk of much the same shape is made up.
 #![allow(

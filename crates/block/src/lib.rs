@@ -24,7 +24,7 @@ pub const ROWS_MAX: usize = 8192;
 
 /// Rows in a page, the least that is decoded at once. Measured (`examples/measure.rs`): smaller pages cost bytes,
 /// larger ones decode rows nobody asked for.
-pub const PAGE_ROWS: usize = 512;
+pub const PAGE_ROWS: usize = 256;
 
 /// The most rows in a page that a reader accepts; pages are decoded on the stack.
 pub const PAGE_ROWS_MAX: usize = 1024;

@@ -38,9 +38,9 @@ impl FromStr for Clock {
             Some(instant) => (instant, true),
             None => (text, false),
         };
-        let at: jiff::Timestamp = instant
-            .parse()
-            .map_err(|_| format!("{instant:?} is not an instant: write 2026-11-15T02:00:00Z, or add \",run\""))?;
+        let at: jiff::Timestamp = instant.parse().map_err(|_| {
+            format!("{instant:?} is not an instant: write 2026-11-15T02:00:00Z, or add \",run\"")
+        })?;
         let from = Timestamp(at.as_second());
         Ok(if runs { Clock::Running { from, since: Instant::now() } } else { Clock::Fixed(from) })
     }

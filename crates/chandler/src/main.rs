@@ -55,7 +55,8 @@ enum Command {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let result = Surroundings::of(arguments.surroundings).and_then(|surroundings| run(arguments.command, &surroundings));
+    let result = Surroundings::of(arguments.surroundings)
+        .and_then(|surroundings| run(arguments.command, &surroundings));
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Data(error)) if is_broken_pipe(&error) => ExitCode::SUCCESS,

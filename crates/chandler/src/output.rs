@@ -109,7 +109,10 @@ mod tests {
     fn numbers_are_grouped_for_reading() {
         let cases = [(0, "0"), (999, "999"), (1000, "1,000"), (1234567, "1,234,567")];
         cases.iter().for_each(|(number, text)| assert_eq!(thousands(*number), *text));
-        assert_eq!((size(0), size(999), size(1500), size(2_000_000)), ("0 B".into(), "999 B".into(), "1.5 kB".into(), "2.0 MB".into()));
+        assert_eq!(
+            (size(0), size(999), size(1500), size(2_000_000)),
+            ("0 B".into(), "999 B".into(), "1.5 kB".into(), "2.0 MB".into())
+        );
     }
 
     #[test]

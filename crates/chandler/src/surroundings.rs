@@ -62,7 +62,9 @@ pub(crate) fn symbol(text: &str) -> Result<Symbol, Failure> {
 fn store_directory(text: &str) -> Result<PathBuf, Failure> {
     match text.split_once(':') {
         Some(("sqlite", directory)) if !directory.is_empty() => Ok(PathBuf::from(directory)),
-        Some(("postgres" | "postgresql", _)) => Err(usage("PostgreSQL stores are not there yet: write --store sqlite:DIR")),
+        Some(("postgres" | "postgresql", _)) => {
+            Err(usage("PostgreSQL stores are not there yet: write --store sqlite:DIR"))
+        }
         _ => Err(usage(format!("{text:?} is not a store: write --store sqlite:DIR"))),
     }
 }
@@ -79,7 +81,8 @@ fn default_directory() -> Result<PathBuf, Failure> {
         let data = from("XDG_DATA_HOME").filter(|path| path.is_absolute());
         data.or_else(|| from("HOME").map(|home| home.join(".local/share")))
     };
-    base.map(|base| base.join("chandler")).ok_or_else(|| usage("no home directory: say where the data is with --store sqlite:DIR"))
+    base.map(|base| base.join("chandler"))
+        .ok_or_else(|| usage("no home directory: say where the data is with --store sqlite:DIR"))
 }
 
 fn venues(directory: Option<&Path>) -> Result<Venues, Failure> {

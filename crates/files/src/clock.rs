@@ -97,7 +97,9 @@ impl Clock {
             (RawTime::Number(number), Unit::Days) => RawTime::Date(date_of_number(number)?),
             (RawTime::Number(number), Unit::Minutes) => wall_of_number(number.saturating_mul(100))?,
             (RawTime::Number(number), Unit::Seconds) => wall_of_number(number)?,
-            (RawTime::Number(number), Unit::Thousandths) if number % 1000 == 0 => wall_of_number(number / 1000)?,
+            (RawTime::Number(number), Unit::Thousandths) if number % 1000 == 0 => {
+                wall_of_number(number / 1000)?
+            }
             (RawTime::Number(_), Unit::Thousandths) => return Err(TimeFault::Fraction),
             (time, _) => time,
         };

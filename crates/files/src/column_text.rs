@@ -3,8 +3,8 @@
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type,
-    UInt16Type, UInt32Type, UInt64Type,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrowPrimitiveType};
 use arrow_schema::{DataType, TimeUnit};
@@ -28,15 +28,20 @@ pub(crate) fn text_of(array: &dyn Array, at: usize) -> String {
         DataType::Float64 => native::<Float64Type>(array, at),
         DataType::Float32 => native::<Float32Type>(array, at),
         DataType::Decimal128(..) => array.as_primitive::<Decimal128Type>().value_as_string(at),
-        DataType::Date32 => {
-            array.as_primitive::<Date32Type>().value_as_date(at).map_or(String::new(), |date| date.to_string())
-        }
+        DataType::Date32 => array
+            .as_primitive::<Date32Type>()
+            .value_as_date(at)
+            .map_or(String::new(), |date| date.to_string()),
         DataType::Timestamp(unit, zone) => {
             let (value, per) = match unit {
                 TimeUnit::Second => (array.as_primitive::<TimestampSecondType>().value(at), 1),
                 TimeUnit::Millisecond => (array.as_primitive::<TimestampMillisecondType>().value(at), 1_000),
-                TimeUnit::Microsecond => (array.as_primitive::<TimestampMicrosecondType>().value(at), 1_000_000),
-                TimeUnit::Nanosecond => (array.as_primitive::<TimestampNanosecondType>().value(at), 1_000_000_000),
+                TimeUnit::Microsecond => {
+                    (array.as_primitive::<TimestampMicrosecondType>().value(at), 1_000_000)
+                }
+                TimeUnit::Nanosecond => {
+                    (array.as_primitive::<TimestampNanosecondType>().value(at), 1_000_000_000)
+                }
             };
             let text = market::Timestamp(value.div_euclid(per)).to_string();
             if zone.is_some() { text } else { text.trim_end_matches('Z').to_owned() }

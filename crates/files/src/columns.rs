@@ -4,9 +4,9 @@ use std::fs::File;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Date64Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type,
-    UInt16Type, UInt32Type, UInt64Type,
+    Date32Type, Date64Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, TimeUnit};
@@ -57,7 +57,11 @@ impl ColumnTable {
 
     pub(crate) fn candles(self, columns: &CandleColumns) -> Result<ColumnRows, Problem> {
         let mut wanted = vec![columns.open, columns.high, columns.low, columns.close];
-        wanted.extend([columns.symbol, columns.volume, columns.turnover, columns.vwap, columns.session].iter().flatten());
+        wanted.extend(
+            [columns.symbol, columns.volume, columns.turnover, columns.vwap, columns.session]
+                .iter()
+                .flatten(),
+        );
         match columns.time {
             TimeColumns::One(time) => wanted.push(time),
             TimeColumns::DateAndClock(date, clock) => wanted.extend([date, clock]),
@@ -87,7 +91,8 @@ impl TextCells for ColumnTable {
             let batch = batch.map_err(unreadable)?;
             for at in 0..batch.num_rows() {
                 number += 1;
-                let cells: Vec<Vec<u8>> = batch.columns().iter().map(|c| text_of(c, at).into_bytes()).collect();
+                let cells: Vec<Vec<u8>> =
+                    batch.columns().iter().map(|c| text_of(c, at).into_bytes()).collect();
                 row(number, Ok(cells), row_text(&batch, at))?;
             }
         }
@@ -99,10 +104,15 @@ impl TextCells for ColumnTable {
 fn two_levels(names: &mut [String]) -> Result<Option<String>, Problem> {
     let mut symbol: Option<String> = None;
     for name in names {
-        let pair = name.strip_prefix("('").and_then(|rest| rest.strip_suffix("')")).and_then(|r| r.split_once("', '"));
+        let pair = name
+            .strip_prefix("('")
+            .and_then(|rest| rest.strip_suffix("')"))
+            .and_then(|r| r.split_once("', '"));
         let Some((field, ticker)) = pair.map(|(a, b)| (a.to_owned(), b.to_owned())) else { continue };
         if !ticker.is_empty() && symbol.as_ref().is_some_and(|known| *known != ticker) {
-            return Err(Problem::NotATable("several tickers side by side: save one file a ticker".to_owned()));
+            return Err(Problem::NotATable(
+                "several tickers side by side: save one file a ticker".to_owned(),
+            ));
         }
         if !ticker.is_empty() && normal(&field) != "date" {
             symbol = Some(ticker);
@@ -123,7 +133,10 @@ pub(crate) struct ColumnRows {
 
 impl std::fmt::Debug for ColumnRows {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ColumnRows").field("row", &self.row).field("total", &self.total).finish_non_exhaustive()
+        f.debug_struct("ColumnRows")
+            .field("row", &self.row)
+            .field("total", &self.total)
+            .finish_non_exhaustive()
     }
 }
 
@@ -175,7 +188,9 @@ impl Batch<'_> {
         let numbers = &mut rows.numbers;
         let mut price = |column| -> Result<Column<i64>, Problem> {
             let mut cells = Vec::with_capacity(self.batch.num_rows());
-            each_number(self.array(column)?, |cell| cells.push(cell.and_then(|number| numbers.price(number))))?;
+            each_number(self.array(column)?, |cell| {
+                cells.push(cell.and_then(|number| numbers.price(number)))
+            })?;
             Ok(cells)
         };
         let (open, high) = (price(columns.open)?, price(columns.high)?);
@@ -183,7 +198,9 @@ impl Batch<'_> {
         let vwap = columns.vwap.filter(|_| rows.estimate_turnover).map(&mut price).transpose()?;
         let volume = columns.volume.map(|column| {
             let mut cells: Column<i64> = Vec::with_capacity(self.batch.num_rows());
-            each_number(self.array(column)?, |cell| cells.push(cell.and_then(|number| rows.numbers.volume(number))))?;
+            each_number(self.array(column)?, |cell| {
+                cells.push(cell.and_then(|number| rows.numbers.volume(number)))
+            })?;
             Ok::<_, Problem>(cells)
         });
         let volume = volume.transpose()?;
@@ -206,9 +223,12 @@ impl Batch<'_> {
                     Some(array) => look_up(rows, array, at)?,
                     None => rows.fixed,
                 };
-                let (open, high) = (cell(&open, at).map_err(named("open"))?, cell(&high, at).map_err(named("high"))?);
-                let (low, close) = (cell(&low, at).map_err(named("low"))?, cell(&close, at).map_err(named("close"))?);
-                let volume = volume.as_ref().map_or(Ok(0), |column| cell(column, at)).map_err(named("volume"))?;
+                let (open, high) =
+                    (cell(&open, at).map_err(named("open"))?, cell(&high, at).map_err(named("high"))?);
+                let (low, close) =
+                    (cell(&low, at).map_err(named("low"))?, cell(&close, at).map_err(named("close"))?);
+                let volume =
+                    volume.as_ref().map_or(Ok(0), |column| cell(column, at)).map_err(named("volume"))?;
                 let given = match turnover.as_ref().and_then(|column| column.get(at).copied()) {
                     None | Some(Err(Fault::Empty)) => None,
                     Some(given) => Some(given.map_err(named("turnover"))?),
@@ -225,7 +245,18 @@ impl Batch<'_> {
                     Some(array) => session_of(array, at)?,
                     None => None,
                 };
-                Ok(RawRow { line: first + at as u64, symbol, time: time?, open, high, low, close, volume, turnover, session })
+                Ok(RawRow {
+                    line: first + at as u64,
+                    symbol,
+                    time: time?,
+                    open,
+                    high,
+                    low,
+                    close,
+                    volume,
+                    turnover,
+                    session,
+                })
             };
             match read() {
                 Ok(row) => chunk.rows.push(row),
@@ -241,12 +272,18 @@ impl Batch<'_> {
         Ok(chunk)
     }
 
-    fn times(&self, columns: TimeColumns, days: &mut DayCount) -> Result<Vec<Result<RawTime, TimeFault>>, Problem> {
+    fn times(
+        &self,
+        columns: TimeColumns,
+        days: &mut DayCount,
+    ) -> Result<Vec<Result<RawTime, TimeFault>>, Problem> {
         match columns {
             TimeColumns::One(column) => times(self.array(column)?, days),
             TimeColumns::DateAndClock(date, clock) => {
                 let (date, clock) = (self.array(date)?, self.array(clock)?);
-                let both = |at| parse_date_and_time(text_of(date, at).as_bytes(), text_of(clock, at).as_bytes(), days);
+                let both = |at| {
+                    parse_date_and_time(text_of(date, at).as_bytes(), text_of(clock, at).as_bytes(), days)
+                };
                 Ok((0..self.batch.num_rows()).map(both).collect())
             }
         }
@@ -305,13 +342,19 @@ fn each_number(array: &dyn Array, mut each: impl FnMut(Result<Number<'_>, Fault>
 fn times(array: &dyn Array, days: &mut DayCount) -> Result<Vec<Result<RawTime, TimeFault>>, Problem> {
     macro_rules! cells {
         ($type:ty, $time:expr) => {
-            array.as_primitive::<$type>().iter().map(|cell| cell.ok_or(TimeFault::Empty).and_then($time)).collect()
+            array
+                .as_primitive::<$type>()
+                .iter()
+                .map(|cell| cell.ok_or(TimeFault::Empty).and_then($time))
+                .collect()
         };
     }
     Ok(match array.data_type() {
         DataType::Int64 => cells!(Int64Type, |v| Ok(RawTime::Number(v))),
         DataType::Int32 => cells!(Int32Type, |v| Ok(RawTime::Number(v.into()))),
-        DataType::UInt64 => cells!(UInt64Type, |v| i64::try_from(v).map(RawTime::Number).map_err(|_| TimeFault::Range)),
+        DataType::UInt64 => {
+            cells!(UInt64Type, |v| i64::try_from(v).map(RawTime::Number).map_err(|_| TimeFault::Range))
+        }
         DataType::UInt32 => cells!(UInt32Type, |v| Ok(RawTime::Number(v.into()))),
         DataType::Float64 => cells!(Float64Type, |v: f64| whole(v)),
         DataType::Date32 => cells!(Date32Type, |v| days.date(v.into()).map(RawTime::Date)),
@@ -322,8 +365,12 @@ fn times(array: &dyn Array, days: &mut DayCount) -> Result<Vec<Result<RawTime, T
             match unit {
                 TimeUnit::Second => cells!(TimestampSecondType, |v| stamp(v, 1, naive, days)),
                 TimeUnit::Millisecond => cells!(TimestampMillisecondType, |v| stamp(v, 1_000, naive, days)),
-                TimeUnit::Microsecond => cells!(TimestampMicrosecondType, |v| stamp(v, 1_000_000, naive, days)),
-                TimeUnit::Nanosecond => cells!(TimestampNanosecondType, |v| stamp(v, 1_000_000_000, naive, days)),
+                TimeUnit::Microsecond => {
+                    cells!(TimestampMicrosecondType, |v| stamp(v, 1_000_000, naive, days))
+                }
+                TimeUnit::Nanosecond => {
+                    cells!(TimestampNanosecondType, |v| stamp(v, 1_000_000_000, naive, days))
+                }
             }
         }
         DataType::Utf8 => {

@@ -28,7 +28,9 @@ pub enum Problem {
     LongLine(u64),
     #[error("{0} columns: at most {COLUMNS_MAX} are read")]
     Columns(usize),
-    #[error("unknown header: found {found}; missing {missing}; name the columns with --map, like --map time=when,close=last")]
+    #[error(
+        "unknown header: found {found}; missing {missing}; name the columns with --map, like --map time=when,close=last"
+    )]
     Header { found: String, missing: String },
     #[error("--map names the column {0:?}, which the file does not have")]
     Map(String),
@@ -42,8 +44,6 @@ pub enum Problem {
     Period(String),
     #[error("daily and minute candles are mixed: split the file, or pass --period to say what the rows are")]
     Mixed,
-    #[error("the time column has several forms: {0}")]
-    Time(String),
     #[error("not readable as Parquet: {0}")]
     Parquet(String),
     #[error("cannot encode: {0}")]

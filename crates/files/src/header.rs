@@ -85,7 +85,10 @@ pub(crate) struct CandleColumns {
 /// The three kinds of table.
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
-    Candles { vendor: Vendor, columns: CandleColumns },
+    Candles {
+        vendor: Vendor,
+        columns: CandleColumns,
+    },
     /// The place of each known column; see `records.rs`.
     Securities(Vec<(&'static str, usize)>),
     Actions(Vec<(&'static str, usize)>),
@@ -94,8 +97,20 @@ pub(crate) enum Kind {
 const SYMBOL: &[&str] = &["symbol", "ticker", "ts_code", "code", "s", "sym", "股票代码", "代码"];
 /// Whole times first: a table with both `datetime` and `date` means the first.
 const TIME: &[&str] = &[
-    "window_start", "timestamp", "datetime", "date_time", "time_key", "trade_time", "t", "ts", "time", "时间", "trade_date", "date",
-    "日期", "__index_level_0__",
+    "window_start",
+    "timestamp",
+    "datetime",
+    "date_time",
+    "time_key",
+    "trade_time",
+    "t",
+    "ts",
+    "time",
+    "时间",
+    "trade_date",
+    "date",
+    "日期",
+    "__index_level_0__",
 ];
 const OPEN: &[&str] = &["open", "o", "开盘", "开盘价"];
 const HIGH: &[&str] = &["high", "h", "最高", "最高价"];
@@ -107,8 +122,22 @@ const VWAP: &[&str] = &["vwap", "vw"];
 const SESSION: &[&str] = &["session", "trade_session"];
 
 const SECURITY: &[&str] = &[
-    "name_en", "name_cn", "name_hk", "exchange", "currency", "lot_size", "board", "listing_date", "decimals", "total_shares",
-    "circulating_shares", "hk_shares", "eps", "eps_ttm", "bps", "dividend_yield",
+    "name_en",
+    "name_cn",
+    "name_hk",
+    "exchange",
+    "currency",
+    "lot_size",
+    "board",
+    "listing_date",
+    "decimals",
+    "total_shares",
+    "circulating_shares",
+    "hk_shares",
+    "eps",
+    "eps_ttm",
+    "bps",
+    "dividend_yield",
 ];
 const ACTION: &[&str] = &["cash", "split", "bonus", "rights", "rights_price"];
 
@@ -144,7 +173,10 @@ pub(crate) fn recognise(names: &[String], map: &[(Field, String)]) -> Result<Kin
             return Ok(Kind::Securities(known));
         }
     }
-    Err(Problem::Header { found: header.listing(), missing: missing.join(", ") })
+    let headless =
+        names.first().is_some_and(|name| name.trim_start().starts_with(|c: char| c.is_ascii_digit()));
+    let hint = if headless { " (the first line looks like a row; it should name the columns)" } else { "" };
+    Err(Problem::Header { found: header.listing(), missing: missing.join(", ") + hint })
 }
 
 struct Header<'a> {
@@ -246,7 +278,9 @@ impl Header<'_> {
             Vendor::Alpaca
         } else if all(&["开盘", "收盘"]) {
             Vendor::Eastmoney
-        } else if self.has("adj close") || self.has("stock splits") || (written("Date") || written("Datetime")) && written("Open")
+        } else if self.has("adj close")
+            || self.has("stock splits")
+            || (written("Date") || written("Datetime")) && written("Open")
         {
             // Stooq's plain daily files have the very header of Yahoo's, and spell symbols in a way that agrees.
             Vendor::Yahoo
@@ -257,7 +291,8 @@ impl Header<'_> {
 
     /// The columns found, for people; a header of hundreds is cut.
     fn listing(&self) -> String {
-        let shown: Vec<String> = self.raw.iter().take(20).map(|n| n.trim().chars().take(40).collect()).collect();
+        let shown: Vec<String> =
+            self.raw.iter().take(20).map(|n| n.trim().chars().take(40).collect()).collect();
         let more = self.raw.len().saturating_sub(shown.len());
         let tail = if more > 0 { format!(" and {more} more") } else { String::new() };
         format!("{:?}{tail}", shown.join(","))

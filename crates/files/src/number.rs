@@ -52,18 +52,22 @@ pub(crate) struct Numbers {
     scale: Scale,
     /// Prices and turnovers with more than six decimals.
     pub rounded: u64,
+    /// Prices that were singles once, and were written out with all the digits of a double.
+    pub widened: u64,
 }
 
 const POWERS: [i64; 7] = [1_000_000, 100_000, 10_000, 1_000, 100, 10, 1];
 const UNIT: f64 = 1e6;
-/// Integers up to here are exact in a double.
+/// Integers up to 2^53 are exact in a double.
 const EXACT: f64 = 9_007_199_254_740_992.0;
+/// Below 2^52 units doubles lie closer together than units, so no two whole numbers of units share one.
+const DISTINCT: f64 = EXACT / 2.0;
 /// Digits kept behind the point until a factor has been applied.
 const WORKING: u32 = 12;
 
 impl Numbers {
     pub(crate) fn new(scale: Scale) -> Numbers {
-        Numbers { scale, rounded: 0 }
+        Numbers { scale, rounded: 0, widened: 0 }
     }
 
     pub(crate) fn price(&mut self, number: Number<'_>) -> Result<i64, Fault> {
@@ -73,9 +77,15 @@ impl Numbers {
                 Number::Double(value) => millionths_of_double(value),
                 Number::Single(value) => millionths_of_single(value),
                 Number::Int(value) => value.checked_mul(1_000_000),
-                Number::Decimal(..) => None,
+                Number::Decimal(value, scale) => {
+                    millionths_of_decimal(value, scale).and_then(|value| i64::try_from(value).ok())
+                }
             };
             if let Some(value) = quick {
+                return Ok(value);
+            }
+            if let Some(value) = single_behind(number) {
+                self.widened += 1;
                 return Ok(value);
             }
         }
@@ -89,7 +99,8 @@ impl Numbers {
                 Number::Text(text) => plain_millionths(text).map(i128::from),
                 Number::Double(value) => millionths_of_large(value),
                 Number::Int(value) => Some(i128::from(value) * 1_000_000),
-                Number::Single(_) | Number::Decimal(..) => None,
+                Number::Decimal(value, scale) => millionths_of_decimal(value, scale),
+                Number::Single(_) => None,
             };
             if let Some(value) = quick {
                 return Ok(value);
@@ -201,18 +212,24 @@ fn plain_integer(text: &[u8]) -> Option<i64> {
     })
 }
 
-/// Below 2^53 millionths no two decimals of six places share a double, so the one that divides back is the one meant.
+/// The decimal of six places that divides back to this double is the only one, so it is the one meant.
 fn millionths_of_double(value: f64) -> Option<i64> {
     let scaled = (value * UNIT).round();
-    (scaled.abs() < EXACT && scaled / UNIT == value).then_some(scaled as i64)
+    (scaled.abs() < DISTINCT && scaled / UNIT == value).then_some(scaled as i64)
 }
 
 /// Turnovers are too large for the rule above, but seldom have more than three decimals.
 fn millionths_of_large(value: f64) -> Option<i128> {
     [(1.0, 1_000_000), (100.0, 10_000), (1_000.0, 1_000), (UNIT, 1)].into_iter().find_map(|(unit, rest)| {
         let scaled = (value * unit).round();
-        (scaled.abs() < EXACT && scaled / unit == value).then(|| i128::from(scaled as i64) * rest)
+        (scaled.abs() < DISTINCT && scaled / unit == value).then(|| i128::from(scaled as i64) * rest)
     })
+}
+
+/// Decimals of at most six places need no division.
+fn millionths_of_decimal(value: i128, scale: i8) -> Option<i128> {
+    let power = *POWERS.get(usize::try_from(scale).ok()?)?;
+    value.checked_mul(power.into())
 }
 
 /// The fewest decimals that mean this single: what its shortest text has.
@@ -231,4 +248,110 @@ fn millionths_of_single(value: f32) -> Option<i64> {
         unit *= 10.0;
     }
     None
+}
+
+/// Yahoo serves 185.64 as 185.63999938964844: a single, printed as a double. Only one double in half a billion is a
+/// single by chance, so such a number is read as the decimal the single stands for.
+fn single_behind(number: Number<'_>) -> Option<i64> {
+    let value = match number {
+        Number::Double(value) => value,
+        // Fewer digits than these are no double written out.
+        Number::Text(text) if text.len() >= 12 && text.contains(&b'.') => {
+            std::str::from_utf8(text).ok()?.parse().ok()?
+        }
+        _ => return None,
+    };
+    let single = value as f32;
+    if f64::from(single) == value { millionths_of_single(single) } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn price(number: Number<'_>) -> (Result<i64, Fault>, u64) {
+        let mut numbers = Numbers::default();
+        (numbers.price(number), numbers.rounded)
+    }
+
+    #[test]
+    fn doubles_become_the_decimals_they_were_written_from() {
+        assert_eq!(price(Number::Double(0.1)), (Ok(100_000), 0));
+        assert_eq!(price(Number::Double(185.64)), (Ok(185_640_000), 0));
+        assert_eq!(price(Number::Double(0.000001)), (Ok(1), 0));
+        assert_eq!(price(Number::Double(1.0 / 3.0)), (Ok(333_333), 1));
+        assert_eq!(price(Number::Double(0.0000005)), (Ok(1), 1));
+        assert_eq!(price(Number::Double(8_589_934_591.999_999)), (Ok(8_589_934_591_999_999), 0));
+        assert_eq!(price(Number::Double(f64::NAN)), (Err(Fault::Empty), 0));
+        assert_eq!(price(Number::Double(f64::INFINITY)), (Err(Fault::NotANumber), 0));
+        assert_eq!(price(Number::Double(1e14)), (Err(Fault::TooLarge), 0));
+        assert_eq!(price(Number::Single(185.64)), (Ok(185_640_000), 0));
+        assert_eq!(price(Number::Single(0.1)), (Ok(100_000), 0));
+        assert_eq!(price(Number::Single(33_554_432.0)), (Ok(33_554_432_000_000), 0));
+        assert_eq!(price(Number::Single(f32::NAN)), (Err(Fault::Empty), 0));
+    }
+
+    #[test]
+    fn a_single_written_out_as_a_double_is_read_as_the_single() {
+        let mut numbers = Numbers::default();
+        assert_eq!(numbers.price(Number::Double(185.639_999_389_648_44)), Ok(185_640_000));
+        assert_eq!(numbers.price(Number::Text(b"185.63999938964844")), Ok(185_640_000));
+        assert_eq!((numbers.widened, numbers.rounded), (2, 0));
+        // Not a single, so only rounded; and a single that needs more than six decimals itself.
+        assert_eq!(numbers.price(Number::Text(b"185.6399993896")), Ok(185_639_999));
+        assert_eq!(numbers.price(Number::Text(b"0.0009765625")), Ok(977));
+        assert_eq!((numbers.widened, numbers.rounded), (2, 2));
+    }
+
+    #[test]
+    fn division_rounds_half_away_from_zero() {
+        let cases =
+            [(5, 2, 3), (-5, 2, -3), (4, 3, 1), (-4, 3, -1), (0, 3, 0), (7, 1, 7), (1, 3, 0), (2, 3, 1)];
+        for (value, by, rounded) in cases {
+            assert_eq!(divide(value, by), rounded, "{value} / {by}");
+        }
+    }
+
+    #[test]
+    fn large_turnovers_keep_their_cents() {
+        let mut numbers = Numbers::default();
+        assert_eq!(numbers.turnover(Number::Double(123_456_789_012.34)), Ok(123_456_789_012_340_000));
+        assert_eq!(numbers.turnover(Number::Double(5_440_082_548.0)), Ok(5_440_082_548_000_000));
+        assert_eq!(numbers.turnover(Number::Text(b"999999999999999999.999999")), Ok(10i128.pow(24) - 1));
+        assert_eq!(numbers.rounded, 0);
+    }
+
+    proptest! {
+        #[test]
+        fn a_price_of_six_decimals_survives_a_double(millionths in -(1i64 << 33) * 1_000_000..(1 << 33) * 1_000_000) {
+            let double: f64 = format!("{}e-6", millionths).parse().unwrap();
+            prop_assert_eq!(price(Number::Double(double)), (Ok(millionths), 0));
+        }
+
+        #[test]
+        fn a_single_means_its_shortest_text(value in -16_000_000.0f32..16_000_000.0) {
+            prop_assert_eq!(price(Number::Single(value)).0, price(Number::Text(value.to_string().as_bytes())).0);
+        }
+
+        #[test]
+        fn the_quick_way_and_the_general_way_agree(text in "[0-9]{0,12}(\\.[0-9]{0,7})?") {
+            let quick = price(Number::Text(text.as_bytes())).0;
+            let general = match working(Number::Text(text.as_bytes())) {
+                Ok((value, _)) => Ok(i64::try_from(divide(value, 1_000_000)).unwrap()),
+                Err(fault) => Err(fault),
+            };
+            prop_assert_eq!(quick, general);
+        }
+
+        #[test]
+        fn no_text_makes_the_reader_panic(text in prop::collection::vec(any::<u8>(), 0..40)) {
+            let mut numbers = Numbers::new("price=0.001,volume=1000000000000,turnover=3".parse().unwrap());
+            let _ = numbers.price(Number::Text(&text));
+            let _ = numbers.turnover(Number::Text(&text));
+            let _ = numbers.volume(Number::Text(&text));
+            let _ = crate::time::parse_time(&text, &mut crate::time::DayCount::new());
+        }
+    }
 }

@@ -59,7 +59,9 @@ pub struct Ratio {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseOptionError {
-    #[error("{0:?} is not a column: symbol, time, date, open, high, low, close, volume, turnover, vwap and session are")]
+    #[error(
+        "{0:?} is not a column: symbol, time, date, open, high, low, close, volume, turnover, vwap and session are"
+    )]
     Field(String),
     #[error("{0:?} is not a factor: write a number above zero, like 0.001 or 100")]
     Ratio(String),
@@ -92,7 +94,9 @@ impl Field {
 
     /// The pairs of `--map time=when,close=last`.
     pub fn parse_map(text: &str) -> Result<Vec<(Field, String)>, ParseOptionError> {
-        pairs(text).map(|pair| pair.and_then(|(field, column)| Ok((field.parse()?, column.to_owned())))).collect()
+        pairs(text)
+            .map(|pair| pair.and_then(|(field, column)| Ok((field.parse()?, column.to_owned()))))
+            .collect()
     }
 }
 

@@ -24,6 +24,7 @@ const SAMPLE_ROWS_MAX: usize = 200_000;
 
 /// What a file holds.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "one is made for each file and taken apart at once")]
 pub enum Table {
     Candles(CandleReader),
     Securities(Records<SecurityRow>),
@@ -137,7 +138,9 @@ fn open_table(path: &Path, venues: &Venues, options: &ReadOptions) -> Result<Tab
             let kind = recognise(&header.names, &options.map)?;
             let mut table = records::TextTable::new(lines, header.delimiter, header.names.len());
             match kind {
-                Kind::Securities(known) => records::securities(&mut table, &known, options).map(Table::Securities),
+                Kind::Securities(known) => {
+                    records::securities(&mut table, &known, options).map(Table::Securities)
+                }
                 Kind::Actions(known) => records::actions(&mut table, &known, options).map(Table::Actions),
                 Kind::Candles { vendor, columns } => {
                     let vendor = if header.symbol.is_some() { Vendor::Yahoo } else { vendor };
@@ -151,7 +154,9 @@ fn open_table(path: &Path, venues: &Venues, options: &ReadOptions) -> Result<Tab
         Source::Parquet(file) => {
             let mut table = ColumnTable::open(file)?;
             match recognise(table.names(), &options.map)? {
-                Kind::Securities(known) => records::securities(&mut table, &known, options).map(Table::Securities),
+                Kind::Securities(known) => {
+                    records::securities(&mut table, &known, options).map(Table::Securities)
+                }
                 Kind::Actions(known) => records::actions(&mut table, &known, options).map(Table::Actions),
                 Kind::Candles { vendor, columns } => {
                     let fixed = table.symbol().map(str::to_owned);
@@ -210,8 +215,7 @@ impl CandleReader {
     ) -> Result<CandleReader, Problem> {
         let mut pending = VecDeque::new();
         let mut sampled = 0;
-        loop {
-            let Some(chunk) = input.read(&mut rows, SAMPLE_ROWS)? else { break };
+        while let Some(chunk) = input.read(&mut rows, SAMPLE_ROWS)? {
             sampled += chunk.rows.len();
             pending.push_back(chunk);
             let repeated = sampled >= 3 * rows.symbols.symbols().len();
@@ -247,9 +251,15 @@ impl CandleReader {
     /// What the user should know about this file; complete after the last batch.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.notes.clone();
-        match self.rows.numbers.rounded {
-            0 => {}
-            n => notes.push(format!("{n} numbers had more than 6 decimals and were rounded to 6")),
+        let numbers = &self.rows.numbers;
+        if numbers.rounded > 0 {
+            notes.push(format!("prices or turnovers rounded to 6 decimals: {}", numbers.rounded));
+        }
+        if numbers.widened > 0 {
+            notes.push(format!(
+                "single-precision prices written out with false digits, read as what they stand for: {}",
+                numbers.widened
+            ));
         }
         notes
     }
@@ -268,14 +278,19 @@ impl CandleReader {
     }
 
     /// The next batch, or `None` at the end.
-    #[expect(clippy::should_implement_trait, reason = "an iterator of results would hide that an error is final")]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "an iterator of results would hide that an error is final"
+    )]
     pub fn next(&mut self) -> Result<Option<CandleBatch>, FileError> {
         let chunk = match self.pending.pop_front() {
             Some(chunk) => chunk,
-            None => match self.input.read(&mut self.rows, BATCH_ROWS).map_err(|problem| problem.at(&self.path))? {
-                Some(chunk) => chunk,
-                None => return Ok(None),
-            },
+            None => {
+                match self.input.read(&mut self.rows, BATCH_ROWS).map_err(|problem| problem.at(&self.path))? {
+                    Some(chunk) => chunk,
+                    None => return Ok(None),
+                }
+            }
         };
         self.rows_read += chunk.consumed;
         Ok(Some(self.finish(chunk)))
@@ -324,7 +339,7 @@ impl CandleReader {
                 Err(fault) => batch.rejected.push(Rejected {
                     line: row.line,
                     symbol: self.symbols().get(row.symbol as usize).map(Symbol::to_string),
-                    text: format!("{:?}", row.time),
+                    text: row.time.to_string(),
                     reason: format!("{fault}, unlike the other rows"),
                 }),
             }
@@ -364,13 +379,18 @@ fn first_notes(rows: &Rows, vendor: Vendor, reading: &Reading, options: &ReadOpt
                 .to_owned(),
         ),
         Vendor::Eastmoney if chinese && unscaled => notes.push(
-            "成交量 is in lots of 100 in this export; imported as it is; pass --scale volume=100 to convert".to_owned(),
+            "成交量 is in lots of 100 in this export; imported as it is; pass --scale volume=100 to convert"
+                .to_owned(),
         ),
         Vendor::Yahoo if daily => {
-            notes.push("Yahoo's prices are already adjusted for splits; import no splits for these dates".to_owned());
+            notes.push(
+                "Yahoo's prices are already adjusted for splits; import no splits for these dates".to_owned(),
+            );
         }
         Vendor::Futu => {
-            notes.push("Futu's prices are forward-adjusted unless they were asked for with autype NONE".to_owned());
+            notes.push(
+                "Futu's prices are forward-adjusted unless they were asked for with autype NONE".to_owned(),
+            );
         }
         _ => {}
     }

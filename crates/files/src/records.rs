@@ -52,7 +52,8 @@ pub struct ActionRow {
 }
 
 /// Takes a row: its line, its cells or why there are none, and its own text.
-pub(crate) type RowSink<'a> = dyn FnMut(u64, Result<Vec<Vec<u8>>, String>, String) -> Result<(), Problem> + 'a;
+pub(crate) type RowSink<'a> =
+    dyn FnMut(u64, Result<Vec<Vec<u8>>, String>, String) -> Result<(), Problem> + 'a;
 
 /// A table row by row, each cell as text.
 pub(crate) trait TextCells {
@@ -146,7 +147,8 @@ struct Named<'a> {
 impl Named<'_> {
     fn text(&self, name: &str) -> Result<Option<String>, String> {
         let column = self.known.iter().find(|(known, _)| *known == name).map(|(_, column)| *column);
-        let Some(cell) = column.and_then(|column| self.cells.get(column)).filter(|cell| !cell.is_empty()) else {
+        let Some(cell) = column.and_then(|column| self.cells.get(column)).filter(|cell| !cell.is_empty())
+        else {
             return Ok(None);
         };
         let text = std::str::from_utf8(cell).map_err(|_| format!("{name} is not UTF-8"))?;
@@ -256,7 +258,8 @@ fn parse_split(text: &str) -> Result<Amount, String> {
         Some((new, old)) => format!("{}/{}", new.trim(), old.trim()),
         None => lower,
     };
-    let amount = Amount::parse(&fraction).map_err(|_| format!("split: {text:?} is not a ratio: write 2, 2:1 or 1/10"))?;
+    let amount = Amount::parse(&fraction)
+        .map_err(|_| format!("split: {text:?} is not a ratio: write 2, 2:1 or 1/10"))?;
     if amount.is_zero() {
         return Err("split is zero".to_owned());
     }

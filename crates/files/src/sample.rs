@@ -32,7 +32,7 @@ pub(crate) fn read_sample(
     vendor: Vendor,
     options: &ReadOptions,
 ) -> Result<Reading, Problem> {
-    let unit = unit_of(rows)?;
+    let unit = unit_of(rows);
     let stamp = options.stamp.unwrap_or(vendor.stamp());
     let mut seen = Vec::with_capacity(rows.len());
     for row in rows {
@@ -41,13 +41,16 @@ pub(crate) fn read_sample(
         let Ok(time) = clock.settle(unit, row.time) else { continue };
         let (dated, local, utc) = match time {
             RawTime::Date(date) => (true, clock.days().of(date) * DAY, None),
-            RawTime::Wall { date, seconds } => (false, clock.days().of(date) * DAY + i64::from(seconds), None),
+            RawTime::Wall { date, seconds } => {
+                (false, clock.days().of(date) * DAY + i64::from(seconds), None)
+            }
             RawTime::Instant(at) => (false, clock.local(market, at), Some(at)),
             RawTime::Number(_) => continue,
         };
         seen.push(Seen { symbol: row.symbol, market, dated, local, utc });
     }
-    let utc_midnights = !seen.is_empty() && seen.iter().all(|s| s.utc.is_some_and(|at| at.rem_euclid(DAY) == 0));
+    let utc_midnights =
+        !seen.is_empty() && seen.iter().all(|s| s.utc.is_some_and(|at| at.rem_euclid(DAY) == 0));
     let local_midnights = !seen.is_empty() && seen.iter().all(|s| s.local.rem_euclid(DAY) == 0);
     let reading = |grain, day_of| Reading { grain, unit, day_of, stamp };
     match options.period {
@@ -71,11 +74,14 @@ pub(crate) fn read_sample(
 }
 
 /// One unit for the whole file: the largest number decides, since small Unix times exist in every unit.
-fn unit_of(rows: &[&RawRow]) -> Result<Unit, Problem> {
-    let numbers = || rows.iter().filter_map(|row| if let RawTime::Number(n) = row.time { Some(n) } else { None });
-    let Some(largest) = numbers().map(i64::unsigned_abs).max() else { return Ok(Unit::PerSecond(1)) };
-    let written = |digits: u64| numbers().all(|n| u64::try_from(n).is_ok_and(|n| date_of_number((n / digits) as i64).is_ok()));
-    let unit = match largest {
+fn unit_of(rows: &[&RawRow]) -> Unit {
+    let numbers =
+        || rows.iter().filter_map(|row| if let RawTime::Number(n) = row.time { Some(n) } else { None });
+    let Some(largest) = numbers().map(i64::unsigned_abs).max() else { return Unit::PerSecond(1) };
+    let written = |digits: u64| {
+        numbers().all(|n| u64::try_from(n).is_ok_and(|n| date_of_number((n / digits) as i64).is_ok()))
+    };
+    match largest {
         10_000_000..=99_999_999 if written(1) => Unit::Days,
         100_000_000_000..=999_999_999_999 if written(10_000) => Unit::Minutes,
         10_000_000_000_000..=99_999_999_999_999 if written(1_000_000) => Unit::Seconds,
@@ -84,8 +90,7 @@ fn unit_of(rows: &[&RawRow]) -> Result<Unit, Problem> {
         100_000_000_000..=99_999_999_999_999 => Unit::PerSecond(1_000),
         100_000_000_000_000..=99_999_999_999_999_999 => Unit::PerSecond(1_000_000),
         _ => Unit::PerSecond(1_000_000_000),
-    };
-    Ok(unit)
+    }
 }
 
 /// The distances between neighbouring rows of each symbol, in seconds, without repetitions of one stamp.
@@ -139,7 +144,8 @@ fn check_minutes(seen: &mut [Seen]) -> Result<(), Problem> {
     for step in all {
         *counts.entry(step / 60).or_default() += 1;
     }
-    let usual = counts.into_iter().max_by_key(|(step, count)| (*count, -step)).map_or(minutes, |(step, _)| step);
+    let usual =
+        counts.into_iter().max_by_key(|(step, count)| (*count, -step)).map_or(minutes, |(step, _)| step);
     Err(Problem::Period(format!(
         "looks like {usual}-minute candles; Chandler stores 1-minute and daily candles and makes the rest itself"
     )))
@@ -162,8 +168,10 @@ fn has_day_rows(seen: &mut [Seen]) -> bool {
             dates += 1;
         }
         if row.local.rem_euclid(DAY) == 0 {
-            let follows = before.is_some_and(|(symbol, local)| symbol == row.symbol && row.local - local <= NEAR);
-            let leads = rows.peek().is_some_and(|next| next.symbol == row.symbol && next.local - row.local <= NEAR);
+            let follows =
+                before.is_some_and(|(symbol, local)| symbol == row.symbol && row.local - local <= NEAR);
+            let leads =
+                rows.peek().is_some_and(|next| next.symbol == row.symbol && next.local - row.local <= NEAR);
             if row.market != Market::Us {
                 return true;
             }

@@ -87,7 +87,8 @@ impl<W: Write + Send> CandleSink<W> {
         let inner = match format {
             Format::Csv => {
                 let mut out = std::io::BufWriter::with_capacity(256 * 1024, out);
-                out.write_all(b"symbol,time,open,high,low,close,volume,turnover,session\n").map_err(unwritten)?;
+                out.write_all(b"symbol,time,open,high,low,close,volume,turnover,session\n")
+                    .map_err(unwritten)?;
                 Inner::Csv(out)
             }
             Format::Parquet => {
@@ -108,7 +109,13 @@ impl<W: Write + Send> CandleSink<W> {
 
     /// Appends candles of one security. `decimals` is the least number of decimals shown in text; a price that has
     /// more keeps them, so nothing is lost on the way.
-    pub fn write(&mut self, symbol: &Symbol, zone: &Zone, decimals: u32, candles: &Candles) -> Result<(), FileError> {
+    pub fn write(
+        &mut self,
+        symbol: &Symbol,
+        zone: &Zone,
+        decimals: u32,
+        candles: &Candles,
+    ) -> Result<(), FileError> {
         match &mut self.inner {
             Inner::Csv(out) => {
                 let mut line = Vec::with_capacity(160);
@@ -215,7 +222,13 @@ fn schema() -> SchemaRef {
     ]))
 }
 
-fn text_line(out: &mut Vec<u8>, symbol: &Symbol, zone: &Zone, decimals: u32, candle: &Candle) -> std::io::Result<()> {
+fn text_line(
+    out: &mut Vec<u8>,
+    symbol: &Symbol,
+    zone: &Zone,
+    decimals: u32,
+    candle: &Candle,
+) -> std::io::Result<()> {
     write!(out, "{symbol},{}", zone.rfc3339(candle.time))?;
     for price in [candle.open, candle.high, candle.low, candle.close] {
         out.push(b',');
@@ -228,9 +241,21 @@ fn text_line(out: &mut Vec<u8>, symbol: &Symbol, zone: &Zone, decimals: u32, can
 
 /// Millionths as text: at least `decimals` of them, and as many as it takes to be exact.
 fn write_decimal(out: &mut Vec<u8>, value: i128, decimals: u32) -> std::io::Result<()> {
-    let unit = 10u128.pow(DECIMALS_MAX);
-    let (mut rest, sign) = (value.unsigned_abs() % unit, if value < 0 { "-" } else { "" });
-    write!(out, "{sign}{}", value.unsigned_abs() / unit)?;
+    let unit = 10u64.pow(DECIMALS_MAX);
+    if value < 0 {
+        out.push(b'-');
+    }
+    // Division of 64 bits is many times quicker than of 128, and enough for every price and most turnovers.
+    let mut rest = match u64::try_from(value.unsigned_abs()) {
+        Ok(small) => {
+            write!(out, "{}", small / unit)?;
+            small % unit
+        }
+        Err(_) => {
+            write!(out, "{}", value.unsigned_abs() / u128::from(unit))?;
+            u64::try_from(value.unsigned_abs() % u128::from(unit)).unwrap_or_default()
+        }
+    };
     let mut width = DECIMALS_MAX;
     while width > decimals.min(DECIMALS_MAX) && rest % 10 == 0 {
         rest /= 10;

@@ -62,7 +62,9 @@ pub(crate) fn open_source(path: &Path) -> Result<(Source, u64), Problem> {
     let reader: Box<dyn Read + Send> = match magic.as_slice() {
         [0x1f, 0x8b, ..] => Box::new(flate2::read::MultiGzDecoder::new(io::BufReader::new(counted))),
         [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(zstd::stream::read::Decoder::new(counted)?),
-        [b'P', b'K', 3, 4, ..] => return Err(refuse("a ZIP archive or a spreadsheet: unpack it, or save it as CSV")),
+        [b'P', b'K', 3, 4, ..] => {
+            return Err(refuse("a ZIP archive or a spreadsheet: unpack it, or save it as CSV"));
+        }
         [b'A', b'R', b'R', b'O', b'W', b'1', ..] => {
             return Err(refuse("an Arrow file: Arrow is written, not read; convert it to Parquet"));
         }
@@ -129,7 +131,8 @@ impl Lines {
     pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, Problem> {
         let Some((from, until)) = self.advance()? else { return Ok(None) };
         let line = self.buffer.get(from..until).unwrap_or_default();
-        let line = if self.number == 1 { line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line) } else { line };
+        let line =
+            if self.number == 1 { line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line) } else { line };
         Ok(Some(line.strip_suffix(b"\r").unwrap_or(line)))
     }
 

@@ -157,7 +157,9 @@ pub(crate) fn parse_symbol(text: &str, spelling: Spelling, region: Option<Region
             (5, _) => new(text, Region::Hk),
             _ => Err(format!("{text:?} is listed on no exchange that is served")),
         },
-        Spelling::Yahoo | Spelling::Stooq if text.starts_with(|c: char| c.is_ascii_alphabetic()) && !text.contains('.') => {
+        Spelling::Yahoo | Spelling::Stooq
+            if text.starts_with(|c: char| c.is_ascii_alphabetic()) && !text.contains('.') =>
+        {
             new(&class_share(text, Region::Us, spelling), Region::Us)
         }
         // The canonical parser knows best what to say.

@@ -73,7 +73,8 @@ impl Cells {
     /// A cell without surrounding spaces; empty where there is none.
     pub(crate) fn get<'a>(&'a self, line: &'a [u8], column: usize) -> &'a [u8] {
         let from = if self.quoted { &self.unquoted } else { line };
-        let cell = self.bounds.get(column).and_then(|(start, end)| from.get(*start..*end)).unwrap_or_default();
+        let cell =
+            self.bounds.get(column).and_then(|(start, end)| from.get(*start..*end)).unwrap_or_default();
         match cell {
             [b' ' | b'\t', ..] | [.., b' ' | b'\t'] => cell.trim_ascii(),
             _ => cell,
@@ -182,7 +183,13 @@ impl TextRows {
 }
 
 impl Rows {
-    fn of_cells(&mut self, cells: &Cells, line: &[u8], width: usize, number: u64) -> Result<RawRow, RowFault> {
+    fn of_cells(
+        &mut self,
+        cells: &Cells,
+        line: &[u8],
+        width: usize,
+        number: u64,
+    ) -> Result<RawRow, RowFault> {
         if cells.len() != width {
             let surplus = (width..cells.len()).all(|column| cells.get(line, column).is_empty());
             if cells.len() < width || !surplus {
@@ -199,7 +206,9 @@ impl Rows {
         };
         let time = match self.columns.time {
             TimeColumns::One(column) => parse_time(cell(column), &mut self.days)?,
-            TimeColumns::DateAndClock(date, clock) => parse_date_and_time(cell(date), cell(clock), &mut self.days)?,
+            TimeColumns::DateAndClock(date, clock) => {
+                parse_date_and_time(cell(date), cell(clock), &mut self.days)?
+            }
         };
         let numbers = &mut self.numbers;
         let mut price = |column, name| numbers.price(Number::Text(cell(column))).map_err(named(name));
@@ -245,11 +254,16 @@ fn check_per(cell: &[u8]) -> Result<(), RowFault> {
 }
 
 pub(crate) fn parse_session(cell: &[u8]) -> Result<Option<Session>, RowFault> {
-    if cell.is_empty() {
-        return Ok(None);
+    match cell {
+        b"" => return Ok(None),
+        // Nearly every row of nearly every file.
+        b"intraday" => return Ok(Some(Session::Intraday)),
+        _ => {}
     }
     let session = std::str::from_utf8(cell).ok().and_then(Session::parse);
-    session.map(Some).ok_or_else(|| RowFault::Row("session is not intraday, pre, post or overnight".to_owned()))
+    session
+        .map(Some)
+        .ok_or_else(|| RowFault::Row("session is not intraday, pre, post or overnight".to_owned()))
 }
 
 /// A row's own words for the report, whatever their encoding, cut to a bearable length.

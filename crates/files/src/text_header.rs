@@ -52,7 +52,11 @@ fn two_levels(lines: &mut Lines, mut names: Vec<String>, delimiter: u8) -> Resul
     let second = lines.next()?.map(|line| split(line, delimiter)).transpose()?.unwrap_or_default();
     let mut tickers: Vec<&String> = match second.split_first() {
         Some((first, tickers)) if normal(first) == "ticker" => tickers.iter().collect(),
-        _ => return Err(Problem::NotATable("the second line of a Price table should name the ticker".to_owned())),
+        _ => {
+            return Err(Problem::NotATable(
+                "the second line of a Price table should name the ticker".to_owned(),
+            ));
+        }
     };
     tickers.dedup();
     let symbol = match tickers.as_slice() {

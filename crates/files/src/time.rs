@@ -18,6 +18,19 @@ pub(crate) enum RawTime {
     Number(i64),
 }
 
+impl std::fmt::Display for RawTime {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            RawTime::Instant(at) => write!(f, "{}", market::Timestamp(*at)),
+            RawTime::Date(date) => write!(f, "{date}"),
+            RawTime::Number(number) => write!(f, "{number}"),
+            RawTime::Wall { date, seconds } => {
+                write!(f, "{date} {:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
+            }
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum TimeFault {
     #[error("time is empty")]
@@ -35,18 +48,20 @@ pub(crate) enum TimeFault {
 pub(crate) struct DayCount {
     date: Date,
     days: i64,
+    /// The last date that was read from text, and its digits.
+    read: ([u8; 8], Date),
 }
 
 impl DayCount {
     pub(crate) fn new() -> DayCount {
-        DayCount { date: EPOCH, days: 0 }
+        DayCount { date: EPOCH, days: 0, read: (*b"19700101", EPOCH) }
     }
 
     /// Days since 1970-01-01.
     pub(crate) fn of(&mut self, date: Date) -> i64 {
         if date != self.date {
             let days = EPOCH.until(date).map_or(0, |span| i64::from(span.get_days()));
-            *self = DayCount { date, days };
+            (self.date, self.days) = (date, days);
         }
         self.days
     }
@@ -54,9 +69,17 @@ impl DayCount {
     pub(crate) fn date(&mut self, days: i64) -> Result<Date, TimeFault> {
         if days != self.days {
             let span = jiff::Span::new().try_days(days).map_err(|_| TimeFault::Range)?;
-            *self = DayCount { date: EPOCH.checked_add(span).map_err(|_| TimeFault::Range)?, days };
+            (self.date, self.days) = (EPOCH.checked_add(span).map_err(|_| TimeFault::Range)?, days);
         }
         Ok(self.date)
+    }
+
+    fn of_digits(&mut self, digits: [u8; 8]) -> Result<Date, TimeFault> {
+        if digits != self.read.0 {
+            let number = integer(&digits).filter(|n| *n >= 0).ok_or(TimeFault::Form)?;
+            self.read = (digits, date_of_number(number)?);
+        }
+        Ok(self.read.1)
     }
 }
 
@@ -65,7 +88,7 @@ const EPOCH: Date = jiff::civil::date(1970, 1, 1);
 /// Reads one cell.
 pub(crate) fn parse_time(text: &[u8], days: &mut DayCount) -> Result<RawTime, TimeFault> {
     if let [y1, y2, y3, y4, b'-' | b'/' | b'.', m1, m2, b'-' | b'/' | b'.', d1, d2, rest @ ..] = text {
-        let date = date_of_digits([*y1, *y2, *y3, *y4, *m1, *m2, *d1, *d2])?;
+        let date = days.of_digits([*y1, *y2, *y3, *y4, *m1, *m2, *d1, *d2])?;
         return after_date(date, rest, days);
     }
     if text.is_empty() {
@@ -78,14 +101,18 @@ pub(crate) fn parse_time(text: &[u8], days: &mut DayCount) -> Result<RawTime, Ti
         && let [b' ' | b'T' | b't', ..] = rest
         && text.iter().take(8).all(u8::is_ascii_digit)
     {
-        let date = date_of_digits([*y1, *y2, *y3, *y4, *m1, *m2, *d1, *d2])?;
+        let date = days.of_digits([*y1, *y2, *y3, *y4, *m1, *m2, *d1, *d2])?;
         return after_date(date, rest, days);
     }
     loose_date(text, days)
 }
 
 /// A date cell and a time-of-day cell of one row.
-pub(crate) fn parse_date_and_time(date: &[u8], clock: &[u8], days: &mut DayCount) -> Result<RawTime, TimeFault> {
+pub(crate) fn parse_date_and_time(
+    date: &[u8],
+    clock: &[u8],
+    days: &mut DayCount,
+) -> Result<RawTime, TimeFault> {
     let date = match parse_time(date, days)? {
         RawTime::Date(date) => date,
         RawTime::Number(number) => date_of_number(number)?,
@@ -141,7 +168,9 @@ fn after_date(date: Date, rest: &[u8], days: &mut DayCount) -> Result<RawTime, T
 /// `HH:MM[:SS[.fff]]` or `HHMM[SS]`, and what follows.
 fn parse_clock(text: &[u8]) -> Result<(i32, &[u8]), TimeFault> {
     let (hour, minute, second, rest) = match text {
-        [h1, h2, b':', m1, m2, b':', s1, s2, rest @ ..] => (two(*h1, *h2)?, two(*m1, *m2)?, two(*s1, *s2)?, rest),
+        [h1, h2, b':', m1, m2, b':', s1, s2, rest @ ..] => {
+            (two(*h1, *h2)?, two(*m1, *m2)?, two(*s1, *s2)?, rest)
+        }
         [h1, h2, b':', m1, m2, rest @ ..] => (two(*h1, *h2)?, two(*m1, *m2)?, 0, rest),
         [h1, b':', rest @ ..] => {
             // Spreadsheets write 9:31 where they mean 09:31.
@@ -209,11 +238,6 @@ fn loose_date(text: &[u8], days: &mut DayCount) -> Result<RawTime, TimeFault> {
         return Err(TimeFault::Form);
     }
     after_date(date_of_number(year * 10_000 + month * 100 + day)?, rest, days)
-}
-
-fn date_of_digits(digits: [u8; 8]) -> Result<Date, TimeFault> {
-    let number = integer(&digits).filter(|n| *n >= 0).ok_or(TimeFault::Form)?;
-    date_of_number(number)
 }
 
 fn two(tens: u8, ones: u8) -> Result<i32, TimeFault> {

@@ -44,7 +44,8 @@ impl Plan {
         let zone = venue.zone();
         let latest = || venue.latest_trading_day(now).unwrap_or_else(|| zone.date(now));
         let begin = |date| zone.midnight(date);
-        let after = |date: market::Date| date.tomorrow().map_or(Timestamp(i64::MAX), |next| zone.midnight(next));
+        let after =
+            |date: market::Date| date.tomorrow().map_or(Timestamp(i64::MAX), |next| zone.midnight(next));
         let present = Timestamp(now.0.saturating_add(1));
         let minute = |date, minute: i32| zone.instant(date, i64::from(minute) * 60);
         let (from, until, keep) = match query.select {
@@ -83,12 +84,15 @@ impl Plan {
         let period = query.period;
         let grain = period.source();
         let lanes = query.sessions.lanes(period, query.symbol.market());
-        let series = lanes.iter().map(|lane| Series { symbol: query.symbol.clone(), grain, lane: *lane }).collect();
+        let series =
+            lanes.iter().map(|lane| Series { symbol: query.symbol.clone(), grain, lane: *lane }).collect();
         let stamps = stamps.start..stamps.end.min(Timestamp(now.0.saturating_add(1)));
         let floor = floor_instant(venue, period);
         // The last wanted candle's sources reach to the end of its bucket, but never beyond the present.
         let until = match stamps.end.0.checked_sub(1).map(Timestamp) {
-            Some(last) if stamps.start < stamps.end => bucket_end(venue, period, last).min(Timestamp(now.0.saturating_add(1))),
+            Some(last) if stamps.start < stamps.end => {
+                bucket_end(venue, period, last).min(Timestamp(now.0.saturating_add(1)))
+            }
             _ => stamps.start,
         };
         let forming_from = match (period, grain.period()) {

@@ -41,7 +41,9 @@ impl Sessions {
     pub fn lanes(self, period: Period, market: Market) -> &'static [Lane] {
         match (self, period, market) {
             (Sessions::Extended, Period::Clock(_), Market::Us) => &[Lane::Regular, Lane::Extended],
-            (Sessions::All, Period::Clock(_), Market::Us) => &[Lane::Regular, Lane::Extended, Lane::Overnight],
+            (Sessions::All, Period::Clock(_), Market::Us) => {
+                &[Lane::Regular, Lane::Extended, Lane::Overnight]
+            }
             _ => &[Lane::Regular],
         }
     }
@@ -91,7 +93,13 @@ pub enum BadQuery {
 
 impl Select {
     /// An offset query from the fields of a request: blank text and a zero count mean absent.
-    pub fn offset(period: Period, direction: i64, date: &str, minute: &str, count: i64) -> Result<Select, BadQuery> {
+    pub fn offset(
+        period: Period,
+        direction: i64,
+        date: &str,
+        minute: &str,
+        count: i64,
+    ) -> Result<Select, BadQuery> {
         let direction = match direction {
             0 => Direction::Past,
             1 => Direction::Present,
@@ -121,7 +129,12 @@ impl Select {
     }
 
     /// A date query from dates.
-    pub fn between(period: Period, venue: &Venue, start: Option<Date>, end: Option<Date>) -> Result<Select, BadQuery> {
+    pub fn between(
+        period: Period,
+        venue: &Venue,
+        start: Option<Date>,
+        end: Option<Date>,
+    ) -> Result<Select, BadQuery> {
         if let (Some(start), Some(end)) = (start, end)
             && start > end
         {

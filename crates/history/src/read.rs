@@ -52,13 +52,24 @@ impl History {
     }
 
     /// One answer of at most a thousand candles, as the protocol has it.
-    pub fn candles(&self, reader: &mut Reader, query: &Query, now: Timestamp) -> Result<Answer, HistoryError> {
+    pub fn candles(
+        &self,
+        reader: &mut Reader,
+        query: &Query,
+        now: Timestamp,
+    ) -> Result<Answer, HistoryError> {
         let plan = Plan::of(query, self.venue(&query.symbol), now);
         self.answer(reader, query, &plan, now)
     }
 
     /// Answers a plan, under one snapshot of the store.
-    pub fn answer(&self, reader: &mut Reader, query: &Query, plan: &Plan, now: Timestamp) -> Result<Answer, HistoryError> {
+    pub fn answer(
+        &self,
+        reader: &mut Reader,
+        query: &Query,
+        plan: &Plan,
+        now: Timestamp,
+    ) -> Result<Answer, HistoryError> {
         let symbol = &query.symbol;
         if symbol.is_us_option() {
             return Err(HistoryError::Option(symbol.clone()));
@@ -76,12 +87,19 @@ impl History {
         if query.adjust == Adjust::Forward {
             adjust(&snapshot, venue, symbol, security.decimals, now, &mut sources)?;
         }
-        let candles = finish(venue, plan, sources).map_err(|source| HistoryError::Overflow { symbol: symbol.clone(), source })?;
+        let candles = finish(venue, plan, sources)
+            .map_err(|source| HistoryError::Overflow { symbol: symbol.clone(), source })?;
         Ok(Answer { symbol: symbol.clone(), period: plan.period, decimals: security.decimals, candles })
     }
 
     /// Pages through everything a question selects, beyond the thousand of one answer.
-    pub fn pages<'a>(&'a self, reader: &'a mut Reader, query: &'a Query, plan: Plan, now: Timestamp) -> Pages<'a> {
+    pub fn pages<'a>(
+        &'a self,
+        reader: &'a mut Reader,
+        query: &'a Query,
+        plan: Plan,
+        now: Timestamp,
+    ) -> Pages<'a> {
         Pages { history: self, reader, query, plan: Some(plan), now }
     }
 
@@ -96,7 +114,10 @@ impl History {
         let actions = snapshot.actions(symbol)?;
         let venue = self.venue(symbol);
         let closes = Closes::load(&snapshot, venue, symbol, &actions)?;
-        Ok(Adjuster::new(&actions, venue.zone().date(now), market::DECIMALS_MAX, |date| closes.before(venue, date)).1)
+        Ok(Adjuster::new(&actions, venue.zone().date(now), market::DECIMALS_MAX, |date| {
+            closes.before(venue, date)
+        })
+        .1)
     }
 }
 
@@ -135,13 +156,15 @@ fn read(snapshot: &Snapshot<'_>, plan: &Plan) -> Result<Candles, HistoryError> {
     }
     let forming = plan.forming_from < plan.sources.end;
     let mut merged = if forming {
-        let whole = Plan { sources: plan.sources.start..plan.forming_from.max(plan.sources.start), ..plan.clone() };
+        let whole =
+            Plan { sources: plan.sources.start..plan.forming_from.max(plan.sources.start), ..plan.clone() };
         read_lanes(snapshot, &whole.series, whole.sources, whole.rows)?
     } else {
         read_lanes(snapshot, &plan.series, plan.sources.clone(), plan.rows)?
     };
     if forming {
-        let minutes: Vec<Series> = plan.series.iter().map(|s| Series { grain: Grain::Minute, ..s.clone() }).collect();
+        let minutes: Vec<Series> =
+            plan.series.iter().map(|s| Series { grain: Grain::Minute, ..s.clone() }).collect();
         let from = plan.forming_from.max(plan.sources.start);
         merged.append(&read_lanes(snapshot, &minutes, from..plan.sources.end, Rows::Forward(usize::MAX))?);
     }
@@ -345,9 +368,15 @@ struct Closes {
 }
 
 impl Closes {
-    fn load(snapshot: &Snapshot<'_>, venue: &Venue, symbol: &Symbol, actions: &[Action]) -> Result<Closes, HistoryError> {
+    fn load(
+        snapshot: &Snapshot<'_>,
+        venue: &Venue,
+        symbol: &Symbol,
+        actions: &[Action],
+    ) -> Result<Closes, HistoryError> {
         let mut all = Closes { times: Vec::new(), closes: Vec::new() };
-        let (Some(first), Some(last)) = (actions.iter().map(|a| a.ex_date).min(), actions.iter().map(|a| a.ex_date).max())
+        let (Some(first), Some(last)) =
+            (actions.iter().map(|a| a.ex_date).min(), actions.iter().map(|a| a.ex_date).max())
         else {
             return Ok(all);
         };

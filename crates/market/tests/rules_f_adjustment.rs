@@ -58,6 +58,7 @@ fn f3_one_event() {
     check_event(&["cash 0.50, bonus 1/10, rights 1/5 at 6"], "10.00", "107/130", "8.231");
     // Rights at exactly the market are worth nothing either.
     check_event(&["rights 1/4 at 15"], "15.00", "1", "15.000");
+    check_event(&["cash 1, rights 1/4 at 15"], "15.00", "14/15", "14.000");
 }
 
 #[test]

@@ -47,11 +47,11 @@ impl Batch<'_> {
         self.write(|batch| {
             let mut given: BTreeMap<Date, Vec<Terms>> = BTreeMap::new();
             for action in actions {
-                given.entry(action.ex_date).or_default().push(terms(symbol, action)?);
+                given.entry(action.ex_date).or_default().push(terms(action));
             }
             let mut stored: BTreeMap<Date, Vec<Terms>> = BTreeMap::new();
             for action in batch.actions(symbol)? {
-                stored.entry(action.ex_date).or_default().push(terms(symbol, &action)?);
+                stored.entry(action.ex_date).or_default().push(terms(&action));
             }
             batch.add_security(symbol)?;
             let mut changes = ActionChanges::default();
@@ -100,17 +100,8 @@ impl Batch<'_> {
     }
 }
 
-fn terms(symbol: &Symbol, action: &Action) -> Result<Terms, StoreError> {
-    let amounts = [&action.cash, &action.split, &action.bonus, &action.rights, &action.rights_price];
-    let texts = amounts.map(Amount::to_string);
-    // A fraction of very long numbers prints what its own parser refuses; better refused here than unreadable later.
-    for (amount, text) in amounts.iter().zip(&texts) {
-        if Amount::parse(text).as_ref() != Ok(*amount) {
-            let thing = format!("the corporate action of {symbol} on {}", action.ex_date);
-            return Err(StoreError::unfit(thing, format!("the amount {text} has too many digits")));
-        }
-    }
-    Ok(texts)
+fn terms(action: &Action) -> Terms {
+    [&action.cash, &action.split, &action.bonus, &action.rights, &action.rights_price].map(Amount::to_string)
 }
 
 fn date(row: &Row<'_>) -> Result<Date, Fault> {

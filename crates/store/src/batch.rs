@@ -66,9 +66,7 @@ impl<'a> Batch<'a> {
 
     /// On return the changes are on the disk.
     pub fn commit(mut self) -> Result<(), StoreError> {
-        if self.state == State::Broken {
-            return Err(StoreError::unfit("a batch", "one of its changes failed"));
-        }
+        self.refuse_if_broken()?;
         self.view.db().run(sql::COMMIT, [])?;
         self.state = State::Committed;
         Ok(())
@@ -218,11 +216,20 @@ impl<'a> Batch<'a> {
         Ok(version)
     }
 
+    /// SQLite ends a transaction by itself when the disk is full; a change after that would be committed on its own.
+    fn refuse_if_broken(&self) -> Result<(), StoreError> {
+        match self.state {
+            State::Broken => Err(StoreError::unfit("a batch", "one of its changes failed")),
+            State::Open | State::Committed => Ok(()),
+        }
+    }
+
     /// Every public change runs through here, so that none can fail half-way and be committed all the same.
     pub(crate) fn write<T>(
         &mut self,
         change: impl FnOnce(&mut Self) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
+        self.refuse_if_broken()?;
         let done = change(self);
         if done.is_err() {
             self.state = State::Broken;

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::types::FromSqlError;
 use rusqlite::{Connection, OpenFlags, Params, Row};
@@ -68,14 +69,20 @@ impl Db {
         conn.busy_timeout(BUSY_TIMEOUT)?;
         conn.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
         conn.set_limit(Limit::SQLITE_LIMIT_LENGTH, LENGTH_MAX)?;
+        // Without this, SQLite looks at the value bound to `first_at < $4` while planning, and prepares the statement
+        // anew whenever rusqlite clears its bindings: 30 us instead of 3 for a look into the directory.
+        conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         conn.execute_batch("pragma trusted_schema = off; pragma foreign_keys = on;")?;
         match role {
-            // Pages come from the map, so a cache would only hold them twice. SQLite clips the map to its own
-            // maximum, 2 GiB unless compiled otherwise; what lies beyond is read with pread. `cell_size_check` stays
+            // Pages come from the map, so a cache would only hold them twice. A terabyte is more than SQLite would map
+            // by itself; `.cargo/config.toml` raises its limit. `cell_size_check` stays
             // off here: a mapped page is checked anew at each visit, which took a block read from 4 to 11 us.
             // `Reader::check` looks at every cell instead.
-            Role::Reader => conn.execute_batch("pragma mmap_size = 8589934592; pragma cache_size = -1024;"),
-            // FULL: a commit is on the disk before it is acknowledged; NORMAL loses acknowledged commits.
+            Role::Reader => {
+                conn.execute_batch("pragma mmap_size = 1099511627776; pragma cache_size = -1024;")
+            }
+            // Pages of 4 KB: the file is 4 % larger than blocks of 10 to 30 KB in it, with 8 KB pages 7 %, with 16 KB
+            // pages 16 %. FULL: a commit is on the disk before it is acknowledged; NORMAL loses acknowledged commits.
             Role::Writer => conn.execute_batch(
                 "pragma page_size = 4096; pragma journal_mode = wal; pragma synchronous = full;
                  pragma cell_size_check = on; pragma cache_size = -16384;
@@ -194,4 +201,47 @@ pub(crate) fn small(row: &Row<'_>, column: usize) -> Result<u32, Fault> {
 /// A count on its way into the database. No real one comes near the limit.
 pub(crate) fn signed(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::StatementStatus;
+
+    use super::*;
+    use crate::{migrate, sql};
+
+    #[test]
+    fn a_statement_with_a_time_range_is_prepared_only_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let db = Db::open(&dir.path().join("candles.db"), Role::Writer).unwrap();
+        migrate::migrate(&db, migrate::ALL, market::Timestamp(0)).unwrap();
+        for at in 0..3 {
+            db.all(sql::BLOCKS, ("700.HK", "1m", "regular", at, at + 1), |_| Ok(())).unwrap();
+        }
+        let statement = db.conn.prepare_cached(sql::BLOCKS.text).unwrap();
+        let status =
+            [StatementStatus::Run, StatementStatus::RePrepare].map(|kind| statement.get_status(kind));
+        assert_eq!(status, [3, 0]);
+    }
+
+    #[test]
+    fn a_writer_promises_durability_and_a_reader_cannot_write() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("candles.db");
+        let setting =
+            |db: &Db, name: &str| db.conn.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
+        let writer = Db::open(&path, Role::Writer).unwrap();
+        migrate::migrate(&writer, migrate::ALL, market::Timestamp(0)).unwrap();
+        let mode: String = writer.conn.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
+        assert_eq!(mode, "wal");
+        assert_eq!(setting(&writer, "synchronous"), 2);
+        assert_eq!(setting(&writer, "foreign_keys"), 1);
+        assert_eq!(setting(&writer, "trusted_schema"), 0);
+        assert_eq!(setting(&writer, "cell_size_check"), 1);
+        assert_eq!(setting(&writer, "page_size"), 4096);
+        let reader = Db::open(&path, Role::Reader).unwrap();
+        assert!(setting(&reader, "mmap_size") > 0);
+        let refused = reader.run(sql::ENSURE_SECURITY, ("700.HK", 3)).unwrap_err();
+        assert!(matches!(refused, StoreError::Denied { .. }), "{refused:?}");
+    }
 }

@@ -5,6 +5,9 @@ use rusqlite::ErrorCode;
 
 use crate::db::Fault;
 
+/// The database or the system below it: two ways to meet the same trouble.
+type Cause = Box<dyn std::error::Error + Send + Sync>;
+
 /// What can go wrong with a store. The message says what to do where something can be done.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -35,9 +38,9 @@ pub enum StoreError {
     #[error("cannot {what}: {} is damaged: run `chandler check`, then restore a copy or import again", path.display())]
     Damaged { what: &'static str, path: PathBuf, source: Option<rusqlite::Error> },
     #[error("cannot {what}: no space left for {}: free some and run this again, nothing is half written", path.display())]
-    Full { what: &'static str, path: PathBuf, source: rusqlite::Error },
+    Full { what: &'static str, path: PathBuf, source: Cause },
     #[error("cannot {what}: no permission to open or write {}: check its owner and mode", path.display())]
-    Denied { what: &'static str, path: PathBuf, source: rusqlite::Error },
+    Denied { what: &'static str, path: PathBuf, source: Cause },
     #[error("cannot {what}: the disk failed under {}: check the system log, then run `chandler check`", path.display())]
     Disk { what: &'static str, path: PathBuf, source: rusqlite::Error },
     #[error("cannot {what}: {} stayed locked by another process: run this again", path.display())]
@@ -63,10 +66,10 @@ impl StoreError {
                 Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::TooBig) => {
                     StoreError::Damaged { what, path, source: Some(source) }
                 }
-                Some(ErrorCode::DiskFull) => StoreError::Full { what, path, source },
+                Some(ErrorCode::DiskFull) => StoreError::Full { what, path, source: source.into() },
                 Some(ErrorCode::SystemIoFailure) => StoreError::Disk { what, path, source },
                 Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
-                    StoreError::Denied { what, path, source }
+                    StoreError::Denied { what, path, source: source.into() }
                 }
                 Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
                     StoreError::Locked { what, path, source }
@@ -76,7 +79,49 @@ impl StoreError {
         }
     }
 
+    pub(crate) fn io(what: &'static str, path: &Path, source: io::Error) -> StoreError {
+        let path = path.to_owned();
+        match source.kind() {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                StoreError::Denied { what, path, source: source.into() }
+            }
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                StoreError::Full { what, path, source: source.into() }
+            }
+            _ => StoreError::Io { what, path, source },
+        }
+    }
+
     pub(crate) fn unfit(thing: impl ToString, reason: impl Into<String>) -> StoreError {
         StoreError::Unfit { thing: thing.to_string(), reason: reason.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::ffi;
+
+    use super::*;
+
+    #[test]
+    fn the_same_trouble_has_the_same_name_whoever_reports_it() {
+        let sqlite = |code| {
+            let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+            StoreError::of("try it", Path::new("/store"), error.into())
+        };
+        let system = |kind: io::ErrorKind| StoreError::io("try it", Path::new("/store"), kind.into());
+        let advice = |error: StoreError| error.to_string().rsplit(": ").next().map(str::to_owned);
+        for (code, kind) in [
+            (ffi::SQLITE_FULL, io::ErrorKind::StorageFull),
+            (ffi::SQLITE_READONLY, io::ErrorKind::ReadOnlyFilesystem),
+            (ffi::SQLITE_CANTOPEN, io::ErrorKind::PermissionDenied),
+        ] {
+            assert_eq!(sqlite(code).to_string(), system(kind).to_string());
+        }
+        assert!(matches!(sqlite(ffi::SQLITE_IOERR_FSYNC), StoreError::Disk { .. }));
+        assert!(matches!(sqlite(ffi::SQLITE_BUSY), StoreError::Locked { .. }));
+        assert!(matches!(sqlite(ffi::SQLITE_CORRUPT), StoreError::Damaged { .. }));
+        assert!(matches!(sqlite(ffi::SQLITE_INTERNAL), StoreError::Sqlite { .. }));
+        assert_eq!(advice(sqlite(ffi::SQLITE_READONLY)).as_deref(), Some("check its owner and mode"));
     }
 }

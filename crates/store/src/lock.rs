@@ -17,7 +17,7 @@ pub(crate) struct Lock {
 impl Lock {
     pub(crate) fn take(dir: &Path) -> Result<Lock, StoreError> {
         let path = dir.join(FILE);
-        let fail = |what| move |source| StoreError::Io { what, path: dir.join(FILE), source };
+        let fail = |what| move |source| StoreError::io(what, &dir.join(FILE), source);
         let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).clone();
         let mut file = options.open(&path).map_err(fail("open the lock file"))?;
         match file.try_lock() {

@@ -91,3 +91,88 @@ impl Migration {
         Sha256::digest(self.text.replace("\r\n", "\n")).to_vec()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::db::Role;
+
+    const FIRST: Migration = Migration { version: 1, name: "first", text: "create table a (x bigint)" };
+    const SECOND: Migration =
+        Migration { version: 2, name: "second", text: "alter table a add column y bigint" };
+    const NOW: Timestamp = Timestamp(1_700_000_000);
+
+    fn fresh() -> (tempfile::TempDir, Db) {
+        let dir = tempfile::tempdir().unwrap();
+        let db = Db::open(&dir.path().join("candles.db"), Role::Writer).unwrap();
+        (dir, db)
+    }
+
+    #[test]
+    fn steps_are_applied_once_and_in_order() {
+        let (_dir, db) = fresh();
+        migrate(&db, &[FIRST], NOW).unwrap();
+        assert_eq!(schema(&db, &[FIRST, SECOND]).unwrap(), 1);
+        migrate(&db, &[FIRST, SECOND], NOW).unwrap();
+        migrate(&db, &[FIRST, SECOND], NOW).unwrap();
+        assert_eq!(schema(&db, &[FIRST, SECOND]).unwrap(), 2);
+        db.script("use the new column", "insert into a (x, y) values (1, 2)").unwrap();
+    }
+
+    #[test]
+    fn a_step_that_fails_leaves_the_database_as_it_was() {
+        let (_dir, db) = fresh();
+        migrate(&db, &[FIRST], NOW).unwrap();
+        let wrong = Migration { text: "create table b (x bigint); create table a (x bigint)", ..SECOND };
+        migrate(&db, &[FIRST, wrong], NOW).unwrap_err();
+        assert_eq!(schema(&db, &[FIRST, wrong]).unwrap(), 1);
+        db.script("look for the half of it", "select * from b").unwrap_err();
+        migrate(&db, &[FIRST, SECOND], NOW).unwrap();
+    }
+
+    #[test]
+    fn a_changed_step_is_refused() {
+        let (_dir, db) = fresh();
+        migrate(&db, &[FIRST, SECOND], NOW).unwrap();
+        let edited = Migration { text: "create table a (x text)", ..FIRST };
+        assert!(matches!(schema(&db, &[edited, SECOND]), Err(StoreError::Changed { version: 1, .. })));
+        let rewritten = Migration { text: "create table a (x bigint)\r\n", ..FIRST };
+        assert!(matches!(
+            migrate(&db, &[rewritten, SECOND], NOW),
+            Err(StoreError::Changed { version: 1, .. })
+        ));
+    }
+
+    #[test]
+    fn a_step_the_program_lost_or_gained_in_the_past_is_refused() {
+        let (_dir, db) = fresh();
+        migrate(&db, &[FIRST, SECOND], NOW).unwrap();
+        assert!(matches!(schema(&db, &[SECOND]), Err(StoreError::Changed { version: 2, .. })));
+        let (_dir, db) = fresh();
+        migrate(&db, &[FIRST, Migration { version: 3, ..SECOND }], NOW).unwrap();
+        let gained = [FIRST, SECOND, Migration { version: 3, ..SECOND }];
+        assert!(matches!(schema(&db, &gained), Err(StoreError::Changed { version: 2, .. })));
+    }
+
+    #[test]
+    fn a_newer_database_is_refused() {
+        let (_dir, db) = fresh();
+        migrate(&db, &[FIRST, SECOND], NOW).unwrap();
+        assert!(matches!(schema(&db, &[FIRST]), Err(StoreError::Newer { found: 2, known: 1, .. })));
+    }
+
+    #[test]
+    fn another_programs_database_is_refused_and_left_alone() {
+        let (_dir, db) = fresh();
+        db.script("be another program", "create table theirs (x bigint)").unwrap();
+        assert!(matches!(migrate(&db, ALL, NOW), Err(StoreError::Foreign { .. })));
+        db.script("look for our ledger", "select * from migration").unwrap_err();
+    }
+
+    #[test]
+    fn line_ends_do_not_change_a_step() {
+        let unix = Migration { text: "create table a (\n x bigint)", ..FIRST };
+        let windows = Migration { text: "create table a (\r\n x bigint)", ..FIRST };
+        assert_eq!(unix.hash(), windows.hash());
+    }
+}

@@ -212,7 +212,6 @@ mod tests {
             let mut statement = conn.prepare(&format!("explain query plan {}", sql.text)).unwrap();
             let plan: Vec<String> =
                 statement.raw_query().mapped(|row| row.get(3)).collect::<Result<_, _>>().unwrap();
-            eprintln!("{plan:#?}");
             assert!(
                 !plan.iter().any(|step| step.contains("SCAN") || step.contains("TEMP")),
                 "{plan:#?}\n{}",

@@ -1,14 +1,15 @@
 use std::io;
-use std::ops::Deref;
+use std::ops::{ControlFlow, Deref};
 use std::path::{Path, PathBuf};
 
 use market::Timestamp;
 
-use crate::db::{Db, Role};
+use crate::db::{Db, Role, Sql};
 use crate::lock::Lock;
 use crate::{Batch, ImportState, StoreError, View, migrate, sql};
 
 const FILE: &str = "candles.db";
+const CHECKPOINT: Sql = Sql { what: "fold in the log", text: "pragma wal_checkpoint(truncate)" };
 
 /// What a store is opened for.
 #[derive(Clone, Copy, Debug)]
@@ -87,11 +88,8 @@ impl Store {
         if current {
             return Ok(());
         }
-        std::fs::create_dir_all(&self.dir).map_err(|source| StoreError::Io {
-            what: "create the directory",
-            path: self.dir.clone(),
-            source,
-        })?;
+        std::fs::create_dir_all(&self.dir)
+            .map_err(|source| StoreError::io("create the directory", &self.dir, source))?;
         let _lock = Lock::take(&self.dir)?;
         migrate::migrate(&Db::open(&self.path, Role::Writer)?, migrate::ALL, now)
     }
@@ -101,7 +99,7 @@ fn exists(path: &Path) -> Result<bool, StoreError> {
     match std::fs::metadata(path) {
         Ok(_) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(source) => Err(StoreError::Io { what: "open", path: path.to_owned(), source }),
+        Err(source) => Err(StoreError::io("open", path, source)),
     }
 }
 
@@ -147,10 +145,58 @@ pub struct Writer {
     _lock: Lock,
 }
 
+impl Drop for Writer {
+    fn drop(&mut self) {
+        // The log is folded into the file, so that an idle store is one file of its true size. Readers in the middle
+        // of a snapshot prevent it; then the next writer does it.
+        self.view.db().each(CHECKPOINT, [], |_| Ok(ControlFlow::Continue(()))).ok();
+    }
+}
+
 impl Writer {
     /// Changes that become visible together, or not at all.
     pub fn begin(&mut self) -> Result<Batch<'_>, StoreError> {
         self.view.db().run(sql::BEGIN_WRITE, [])?;
         Ok(Batch::new(&self.view))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use market::{Grain, Timestamp};
+
+    use super::*;
+    use crate::{Lane, NewBlock, Series};
+
+    #[test]
+    fn a_full_disk_is_told_apart_and_loses_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path(), Access::Write { now: Timestamp(0) }).unwrap();
+        let mut writer = store.writer().unwrap();
+        let series = Series { symbol: "700.HK".parse().unwrap(), grain: Grain::Day, lane: Lane::Regular };
+        let block = |at: i64, len: usize| NewBlock {
+            first: Timestamp(at),
+            last: Timestamp(at),
+            rows: 1,
+            bytes: vec![7; len],
+        };
+        let mut batch = writer.begin().unwrap();
+        batch.replace_blocks(&series, &[], &[block(1, 100)]).unwrap();
+        batch.commit().unwrap();
+
+        // SQLite answers a full disk and a full quota of pages with the same code.
+        writer.view.db().script("limit the file", "pragma max_page_count = 100").unwrap();
+        let mut batch = writer.begin().unwrap();
+        let full = batch.replace_blocks(&series, &[], &[block(2, 100), block(3, 1 << 20)]).unwrap_err();
+        assert!(matches!(full, StoreError::Full { what: "write a block", .. }), "{full:?}");
+        // Whether or not SQLite has ended the transaction by itself, nothing may slip in behind it.
+        batch.ensure_security(&"5.HK".parse().unwrap()).unwrap_err();
+        batch.commit().unwrap_err();
+
+        let mut batch = writer.begin().unwrap();
+        assert_eq!(batch.securities().unwrap().len(), 1);
+        assert_eq!(batch.blocks(&series, None, None).unwrap().len(), 1);
+        batch.replace_blocks(&series, &[], &[block(2, 100)]).unwrap();
+        batch.commit().unwrap();
     }
 }

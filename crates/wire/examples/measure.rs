@@ -1,4 +1,4 @@
-//! Microseconds for an answer of a thousand candles: `cargo run --release -p wire --example measure`.
+//! Microseconds for an answer of a thousand candles: `cargo run --release -p wire --example measure-wire`.
 #![allow(clippy::print_stdout, clippy::indexing_slicing, reason = "a measurement, not a server")]
 
 use std::hint::black_box;

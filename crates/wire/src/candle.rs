@@ -70,7 +70,7 @@ pub fn encode_candle(decimals: u32, row: Row, out: &mut Vec<u8>) {
 fn encode_rows<const DECIMALS: u32>(rows: impl Iterator<Item = Row>, out: &mut Vec<u8>) {
     let mut pen = Pen::default();
     for row in rows {
-        pen.clear();
+        let start = pen.begin_message(CANDLESTICKS);
         pen.price::<DECIMALS>(CLOSE, row.close);
         pen.price::<DECIMALS>(OPEN, row.open);
         pen.price::<DECIMALS>(LOW, row.low);
@@ -79,14 +79,8 @@ fn encode_rows<const DECIMALS: u32>(rows: impl Iterator<Item = Row>, out: &mut V
         pen.turnover(TURNOVER, row.turnover);
         pen.number(TIMESTAMP, row.time);
         pen.number(TRADE_SESSION, i64::from(row.session));
-        let candle = pen.written();
-        match u8::try_from(candle.len()) {
-            Ok(length @ 0..128) => out.extend_from_slice(&[CANDLESTICKS, length]),
-            _ => {
-                out.push(CANDLESTICKS);
-                write_varint(candle.len() as u64, out);
-            }
-        }
-        out.extend_from_slice(candle);
+        pen.end_message(start);
+        pen.flush_if_full(out);
     }
+    pen.flush(out);
 }

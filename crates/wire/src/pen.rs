@@ -1,8 +1,11 @@
-//! Fields written into a fixed piece of stack, with decimal strings three digits at a time.
+//! Candles written into a fixed piece of stack, with decimal strings three digits at a time.
 
 /// Four prices of at most 21 characters, a turnover of at most 38, three varints of at most 10 bytes, and their tags and
-/// lengths come to 163 bytes; the rest is room for writes that are wider than what they mean.
-const SIZE: usize = 192;
+/// lengths come to 166 bytes; the rest is room for writes that are wider than what they mean.
+const CANDLE_MAX: usize = 192;
+/// Several candles are copied out at a time: a copy right behind the small writes that made it waits for each of them.
+const SIZE: usize = 2048;
+const _: () = assert!(SIZE >= 2 * CANDLE_MAX);
 
 #[derive(Debug)]
 pub(crate) struct Pen {
@@ -17,6 +20,7 @@ impl Default for Pen {
 }
 
 /// The three digits of each number below a thousand, and a byte of padding so that an entry is one word.
+#[expect(clippy::indexing_slicing, reason = "evaluated by the compiler, which would refuse a bad index")]
 const GROUPS: [[u8; 4]; 1000] = {
     let mut groups = [[0; 4]; 1000];
     let mut n = 0;
@@ -33,12 +37,38 @@ const TURNOVER_DECIMALS: u32 = 3;
 const MILLIONTHS: u32 = 6;
 
 impl Pen {
-    pub(crate) fn clear(&mut self) {
-        self.at = 0;
+    /// Begins a message's field; fields written up to [`Pen::end_message`] are its own.
+    pub(crate) fn begin_message(&mut self, tag: u8) -> usize {
+        self.begin(tag)
     }
 
-    pub(crate) fn written(&self) -> &[u8] {
-        self.bytes.get(..self.at).unwrap_or_default()
+    /// Ends a message. Few are as long as 128 bytes; those are moved to make room for a second byte of length.
+    pub(crate) fn end_message(&mut self, start: usize) {
+        let length = self.at - start - 1;
+        if length < 128 {
+            return self.end(start);
+        }
+        let (from, to) = (start + 1, self.at);
+        if to < SIZE {
+            self.bytes.copy_within(from..to, from + 1);
+        }
+        self.at = start;
+        self.byte(length as u8 | 128);
+        self.byte((length >> 7) as u8);
+        self.at = to + 1;
+    }
+
+    /// Hands over what was written if there may be no room for another candle.
+    #[inline]
+    pub(crate) fn flush_if_full(&mut self, out: &mut Vec<u8>) {
+        if self.at > SIZE - CANDLE_MAX {
+            self.flush(out);
+        }
+    }
+
+    pub(crate) fn flush(&mut self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.bytes.get(..self.at).unwrap_or_default());
+        self.at = 0;
     }
 
     /// A number's field, left out if zero.

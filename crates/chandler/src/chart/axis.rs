@@ -22,8 +22,12 @@ pub(super) fn draw(
 ) {
     let labels = place(wishes(shown, zone, period, columns), width);
     let plot = columns.place(shown.len());
-    let (rule, mark, corner) = if glyphs == Glyphs::Unicode { ('─', '┬', '┘') } else { ('-', '+', '+') };
-    chart.extend((0..plot).map(|column| if labels.iter().any(|(wish, _)| wish.column == column) { mark } else { rule }));
+    let (rule, mark, corner) =
+        if glyphs == Glyphs::Unicode { ('─', '┬', '┘') } else { ('-', '+', '+') };
+    chart.extend(
+        (0..plot)
+            .map(|column| if labels.iter().any(|(wish, _)| wish.column == column) { mark } else { rule }),
+    );
     chart.push(corner);
     chart.push('\n');
     let mut used = 0;
@@ -58,13 +62,23 @@ fn wish(period: Period, previous: Option<Date>, date: Date, minute: i64) -> (u8,
             None => (9, month_day(date)),
             Some(previous) if previous != date => (8, month_day(date)),
             _ => {
-                let rank = [240, 120, 60, 30, 15, 5].into_iter().position(|n| minute % n == 0).map_or(0, |at| 7 - at);
+                let rank = [240, 120, 60, 30, 15, 5]
+                    .into_iter()
+                    .position(|n| minute % n == 0)
+                    .map_or(0, |at| 7 - at);
                 (u8::try_from(rank).unwrap_or(0), format!("{:02}:{:02}", minute / 60, minute % 60))
             }
         },
-        Period::Calendar(Span::Year) => {
-            (if date.year() % 10 == 0 { 8 } else if date.year() % 5 == 0 { 7 } else { 6 }, date.year().to_string())
-        }
+        Period::Calendar(Span::Year) => (
+            if date.year() % 10 == 0 {
+                8
+            } else if date.year() % 5 == 0 {
+                7
+            } else {
+                6
+            },
+            date.year().to_string(),
+        ),
         Period::Calendar(Span::Month | Span::Quarter) if new_year => (8, date.year().to_string()),
         Period::Calendar(_) if new_year => (8, year_month),
         Period::Calendar(_) if new_month && matches!(date.month(), 1 | 4 | 7 | 10) => (7, year_month),

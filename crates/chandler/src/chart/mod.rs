@@ -48,10 +48,14 @@ pub(crate) fn draw(
 ) -> String {
     let ChartOptions { width, height, .. } = options;
     if width < WIDTH_MIN || height < HEIGHT_MIN {
-        return format!("a chart needs {WIDTH_MIN} columns and {HEIGHT_MIN} lines; here are {width} and {height}\n");
+        return format!(
+            "a chart needs {WIDTH_MIN} columns and {HEIGHT_MIN} lines; here are {width} and {height}\n"
+        );
     }
     let (width, height) = (usize::from(width.min(SIDE_MAX)), usize::from(height.min(SIDE_MAX)));
-    let Some(last) = candles.last() else { return format!("{}: no candles\n", text::fit(title, width, options.glyphs)) };
+    let Some(last) = candles.last() else {
+        return format!("{}: no candles\n", text::fit(title, width, options.glyphs));
+    };
 
     let pen = Pen { options, decimals };
     let gutter = gutter_width(candles, width, decimals);
@@ -61,12 +65,14 @@ pub(crate) fn draw(
     let before = left_out.checked_sub(1).and_then(|row| candles.get(row));
 
     let footer = footer(&last, shown.iter().rev().nth(1).or(before.as_ref()), &shown, zone, period, decimals);
-    let footer = text::wrap(&footer, width, options.glyphs);
+    let mut footer = text::wrap(&footer, width, options.glyphs);
+    // Long prices on a narrow screen wrap into many lines; the candles keep four rows whatever happens.
+    footer.truncate(height.saturating_sub(7));
     let has_volume = shown.iter().any(|candle| candle.volume > 0);
     // Heading, two lines of time axis, footer; the rest is for prices and volumes.
     let free = height.saturating_sub(3 + footer.len());
     let volume_rows = if has_volume { (free / 6).clamp(1, 6) } else { 0 };
-    let price_rows = free - volume_rows;
+    let price_rows = free.saturating_sub(volume_rows).max(1);
 
     let scale = Scale::new(&shown, price_rows, decimals);
     let columns = Columns::new(&shown, &scale, plot, volume_rows);
@@ -92,7 +98,14 @@ fn gutter_width(candles: &Candles, width: usize, decimals: u32) -> usize {
     (widest + 2).max(GUTTER_MIN)
 }
 
-fn heading(title: &str, period: Period, shown: usize, left_out: usize, width: usize, glyphs: Glyphs) -> String {
+fn heading(
+    title: &str,
+    period: Period,
+    shown: usize,
+    left_out: usize,
+    width: usize,
+    glyphs: Glyphs,
+) -> String {
     let count = if shown == 1 { "1 candle".to_owned() } else { format!("{shown} candles") };
     let mut facts = format!("{period}, {count}");
     if left_out > 0 {
@@ -225,11 +238,41 @@ impl Column {
             (_, (Empty, Wick)) => '╷',
             (_, (Wick, Empty)) => '╵',
             (_, _) if self.direction == Direction::Unchanged => self.cross(row),
-            (_, (Body, Body)) => if solid { '█' } else { '┃' },
-            (_, (Empty, Body)) => if solid { '▄' } else { '╻' },
-            (_, (Body, Empty)) => if solid { '▀' } else { '╹' },
-            (_, (Wick, Body)) => if solid { '▄' } else { '╽' },
-            (_, (Body, Wick)) => if solid { '▀' } else { '╿' },
+            (_, (Body, Body)) => {
+                if solid {
+                    '█'
+                } else {
+                    '┃'
+                }
+            }
+            (_, (Empty, Body)) => {
+                if solid {
+                    '▄'
+                } else {
+                    '╻'
+                }
+            }
+            (_, (Body, Empty)) => {
+                if solid {
+                    '▀'
+                } else {
+                    '╹'
+                }
+            }
+            (_, (Wick, Body)) => {
+                if solid {
+                    '▄'
+                } else {
+                    '╽'
+                }
+            }
+            (_, (Body, Wick)) => {
+                if solid {
+                    '▀'
+                } else {
+                    '╿'
+                }
+            }
         }
     }
 
@@ -283,8 +326,13 @@ impl Pen {
         let most = shown.iter().map(|candle| candle.volume).max().unwrap_or(0);
         for row in 0..rows {
             self.row(chart, columns, |column| column.volume_glyph(rows - 1 - row, self.options));
-            let (plain, mark) = if self.options.glyphs == Glyphs::Unicode { ("│", "├") } else { ("|", "+") };
-            let _ = if row == 0 { writeln!(chart, "{mark} {}", scale::short(most)) } else { writeln!(chart, "{plain}") };
+            let (plain, mark) =
+                if self.options.glyphs == Glyphs::Unicode { ("│", "├") } else { ("|", "+") };
+            let _ = if row == 0 {
+                writeln!(chart, "{mark} {}", scale::short(most))
+            } else {
+                writeln!(chart, "{plain}")
+            };
         }
     }
 

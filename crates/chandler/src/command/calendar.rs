@@ -61,8 +61,15 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     match arguments.format {
         Format::Json => output::json(&documents)?,
         Format::Table => {
-            let columns =
-                ["market", "zone", "first day", "valid through", "latest trading day", "days from", "minutes from"];
+            let columns = [
+                "market",
+                "zone",
+                "first day",
+                "valid through",
+                "latest trading day",
+                "days from",
+                "minutes from",
+            ];
             println_table(&columns.map(Column::Left), rows)?;
         }
     }

@@ -39,13 +39,23 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     }
 }
 
-fn of(arguments: &Arguments, surroundings: &Surroundings, reader: &mut Reader, of: &market::Symbol) -> Result<Coverage, Failure> {
+fn of(
+    arguments: &Arguments,
+    surroundings: &Surroundings,
+    reader: &mut Reader,
+    of: &market::Symbol,
+) -> Result<Coverage, Failure> {
     let date = |text: &Option<String>| text.as_deref().map(time::date).transpose();
     let range = (date(&arguments.start)?, date(&arguments.end)?);
     Ok(history::coverage(&surroundings.history, reader, of, range, surroundings.now())?)
 }
 
-fn one(arguments: &Arguments, surroundings: &Surroundings, reader: &mut Reader, text: &str) -> Result<(), Failure> {
+fn one(
+    arguments: &Arguments,
+    surroundings: &Surroundings,
+    reader: &mut Reader,
+    text: &str,
+) -> Result<(), Failure> {
     let symbol = symbol(text)?;
     let zone = surroundings.history.venue(&symbol).zone();
     let coverage = of(arguments, surroundings, reader, &symbol)?;
@@ -132,7 +142,8 @@ impl Sum {
     fn of(coverage: &Coverage) -> Sum {
         let mut sum = Sum::default();
         for day in &coverage.days {
-            sum.daily_missing += usize::from(day.daily_gap.is_some_and(|reason| reason != GapReason::NoTrades));
+            sum.daily_missing +=
+                usize::from(day.daily_gap.is_some_and(|reason| reason != GapReason::NoTrades));
             sum.expected += u64::from(day.expected);
             sum.stored += u64::from(day.stored);
             for gap in &day.gaps {
@@ -191,7 +202,11 @@ fn missing(day: &DayCoverage, zone: &Zone) -> String {
         format!("{:02}:{:02}", seconds / 3600, seconds / 60 % 60)
     };
     let spell = |gap: &history::Gap| {
-        let times = if gap.minutes == 1 { clock(gap.first) } else { format!("{}–{}", clock(gap.first), clock(gap.last)) };
+        let times = if gap.minutes == 1 {
+            clock(gap.first)
+        } else {
+            format!("{}–{}", clock(gap.first), clock(gap.last))
+        };
         format!("{times} {}", gap.reason.as_str())
     };
     let mut parts: Vec<String> = day.gaps.iter().take(GAPS_SHOWN).map(spell).collect();

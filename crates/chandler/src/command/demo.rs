@@ -12,12 +12,12 @@ use history::{Adjust, Anchor, COUNT_MAX, Direction, Query, Select, Sessions};
 use market::{Candles, Minutes, Period, Symbol, Timestamp};
 use store::{Access, Reader};
 
+use crate::chart;
 use crate::demo::{self, DemoSecurity};
 use crate::failure::Failure;
 use crate::output;
 use crate::surroundings::{Surroundings, symbol};
 use crate::terminal::Terminal;
-use crate::chart;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -76,19 +76,36 @@ fn make(surroundings: &Surroundings, store: &store::Store) -> Result<u64, Failur
 }
 
 /// The market as the files a user would have: two tables and two Parquet files a security.
-fn write_files(surroundings: &Surroundings, directory: &Path, now: Timestamp) -> Result<Vec<PathBuf>, Failure> {
+fn write_files(
+    surroundings: &Surroundings,
+    directory: &Path,
+    now: Timestamp,
+) -> Result<Vec<PathBuf>, Failure> {
     std::fs::create_dir_all(directory)?;
     let venues = surroundings.history.venues();
     let securities = directory.join("securities.csv");
     let actions = directory.join("actions.csv");
     let mut securities_file = BufWriter::new(File::create(&securities)?);
     let mut actions_file = BufWriter::new(File::create(&actions)?);
-    writeln!(securities_file, "symbol,name_en,name_cn,name_hk,exchange,currency,lot_size,board,listing_date,decimals")?;
+    writeln!(
+        securities_file,
+        "symbol,name_en,name_cn,name_hk,exchange,currency,lot_size,board,listing_date,decimals"
+    )?;
     writeln!(actions_file, "symbol,ex_date,cash,split,bonus,rights,rights_price")?;
     let mut paths = vec![securities, actions];
     for security in demo::securities() {
-        let DemoSecurity { name_en, name_cn, name_hk, exchange, currency, lot_size, board, listing_date, decimals, .. } =
-            security;
+        let DemoSecurity {
+            name_en,
+            name_cn,
+            name_hk,
+            exchange,
+            currency,
+            lot_size,
+            board,
+            listing_date,
+            decimals,
+            ..
+        } = security;
         let symbol = symbol(security.symbol)?;
         writeln!(
             securities_file,
@@ -131,7 +148,7 @@ fn show(surroundings: &Surroundings, reader: &mut Reader) -> Result<(), Failure>
     let mut out = output::stdout();
     let hour = Minutes::new(60).map_or(Period::DAY, Period::Clock);
     // The adjusted days of a name with splits and dividends, then the last hours of another, pre and post included.
-    let [first, second] = [("99001.HK", Period::DAY), ("CNDL.US", hour)];
+    let [first, second] = [("9001.HK", Period::DAY), ("CNDL.US", hour)];
     for (code, period) in [first, second] {
         let symbol = symbol(code)?;
         let count = usize::from(terminal.candles_that_fit()).min(COUNT_MAX);
@@ -143,17 +160,22 @@ fn show(surroundings: &Surroundings, reader: &mut Reader) -> Result<(), Failure>
             select: Select::Offset { direction: Direction::Past, anchor: Anchor::Latest, count },
         };
         let answer = surroundings.history.candles(reader, &query, surroundings.now())?;
-        let name = reader.snapshot()?.security(&symbol)?.and_then(|security| security.name_en).unwrap_or_default();
+        let name =
+            reader.snapshot()?.security(&symbol)?.and_then(|security| security.name_en).unwrap_or_default();
         let title = format!("{symbol} {name} · {period}, forward adjusted");
         let zone = surroundings.history.venue(&symbol).zone();
-        write!(out, "{}", chart::draw(&title, &answer.candles, zone, period, answer.decimals, terminal.chart()))?;
+        write!(
+            out,
+            "{}",
+            chart::draw(&title, &answer.candles, zone, period, answer.decimals, terminal.chart())
+        )?;
         writeln!(out)?;
     }
     let store = surroundings.directory().display();
     writeln!(out, "Try next (the store is sqlite:{store}):")?;
     for command in [
         "inspect",
-        "kline 99001.HK --period week --adjust forward --count 20",
+        "kline 9001.HK --period week --adjust forward --count 20",
         "kline CNDL.US --period 5m --session all --format json",
         "coverage",
         "export CNDL.US --period 1m --output cndl.parquet",

@@ -51,13 +51,16 @@ enum Format {
 
 impl Format {
     fn of(arguments: &Arguments) -> Result<Format, Failure> {
-        let ending = arguments.output.as_ref().and_then(|path| path.extension()).and_then(|ending| ending.to_str());
+        let ending =
+            arguments.output.as_ref().and_then(|path| path.extension()).and_then(|ending| ending.to_str());
         match (arguments.format, ending) {
             (Some(format), _) => Ok(format),
             (None, None | Some("csv")) => Ok(Format::Csv),
             (None, Some("parquet" | "pq")) => Ok(Format::Parquet),
             (None, Some("arrow" | "ipc" | "arrows" | "feather")) => Ok(Format::Arrow),
-            (None, Some(other)) => Err(usage(format!("cannot tell the format of a .{other} file: add --format csv, parquet or arrow"))),
+            (None, Some(other)) => Err(usage(format!(
+                "cannot tell the format of a .{other} file: add --format csv, parquet or arrow"
+            ))),
         }
     }
 }
@@ -74,12 +77,18 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
         None => write(arguments, format, surroundings, &store, &symbols, output::stdout()).map(|_| ()),
         Some(path) => {
             let partial = path.with_added_extension("partial");
-            let result = create(&partial)
-                .and_then(|file| write(arguments, format, surroundings, &store, &symbols, BufWriter::new(file)));
+            let result = create(&partial).and_then(|file| {
+                write(arguments, format, surroundings, &store, &symbols, BufWriter::new(file))
+            });
             match result {
                 Ok(rows) => {
                     std::fs::rename(&partial, path)?;
-                    eprintln!("{} candles of {} securities in {}", output::thousands(rows), symbols.len(), path.display());
+                    eprintln!(
+                        "{} candles of {} securities in {}",
+                        output::thousands(rows),
+                        symbols.len(),
+                        path.display()
+                    );
                     Ok(())
                 }
                 Err(failure) => {
@@ -99,8 +108,12 @@ fn symbols(arguments: &Arguments, store: &Store) -> Result<Vec<Symbol>, Failure>
     let mut reader = store.reader()?;
     let snapshot = reader.snapshot()?;
     let grain = arguments.period.source();
-    let mut symbols: Vec<Symbol> =
-        snapshot.all_series()?.into_iter().filter(|info| info.series.grain == grain).map(|info| info.series.symbol).collect();
+    let mut symbols: Vec<Symbol> = snapshot
+        .all_series()?
+        .into_iter()
+        .filter(|info| info.series.grain == grain)
+        .map(|info| info.series.symbol)
+        .collect();
     symbols.dedup();
     if symbols.is_empty() {
         return Err(usage(format!("the store has no candles to make {} candles of", arguments.period)));
@@ -140,7 +153,8 @@ fn write(
         };
         // Always from the oldest on, whatever end of the range a client would be given first.
         let from = start.map_or(Timestamp(i64::MIN), |date| zone.midnight(date));
-        let until = end.and_then(|date| date.tomorrow().ok()).map_or(Timestamp(i64::MAX), |date| zone.midnight(date));
+        let until =
+            end.and_then(|date| date.tomorrow().ok()).map_or(Timestamp(i64::MAX), |date| zone.midnight(date));
         let plan = Plan::over(&query, venue, now, from..until, Keep::First(PAGE));
         for page in surroundings.history.pages(&mut reader, &query, plan, now) {
             let page = page?;

@@ -74,10 +74,17 @@ impl Arguments {
             PeriodArgument::Minute => Grain::Minute,
             PeriodArgument::Day => Grain::Day,
         });
-        let map = self.map.as_deref().map(Field::parse_map).transpose().map_err(|error| usage(format!("--map: {error}")))?;
+        let map = self
+            .map
+            .as_deref()
+            .map(Field::parse_map)
+            .transpose()
+            .map_err(|error| usage(format!("--map: {error}")))?;
         let scale = self.scale.as_deref().map(str::parse::<Scale>).transpose();
         let scale = scale.map_err(|error| usage(format!("--scale: {error}")))?;
-        let region = |text: &String| Region::parse(text).ok_or_else(|| usage(format!("--region {text:?}: HK, US, SH or SZ")));
+        let region = |text: &String| {
+            Region::parse(text).ok_or_else(|| usage(format!("--region {text:?}: HK, US, SH or SZ")))
+        };
         let read = ReadOptions {
             period,
             map: map.unwrap_or_default(),
@@ -121,7 +128,8 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
         Format::Table => summary(&reports, &ignored)?,
         Format::Json => output::json(&as_json(&reports, &ignored))?,
     }
-    let interrupted = reports.iter().any(|report| report.outcome == Outcome::Interrupted) || reports.len() < files.len();
+    let interrupted =
+        reports.iter().any(|report| report.outcome == Outcome::Interrupted) || reports.len() < files.len();
     if interrupted {
         return Err(Failure::Interrupted("stopped: run the same command to go on from here".to_owned()));
     }
@@ -141,7 +149,8 @@ fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
         let mut inside = Vec::new();
         for entry in std::fs::read_dir(path)? {
             let path = entry?.path();
-            let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+            let name =
+                path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
             if path.is_file() && TABLES.iter().any(|ending| name.ends_with(ending)) {
                 inside.push(path);
             }
@@ -164,7 +173,8 @@ fn with_bar<T>(progress: &Progress, total: u64, work: impl FnOnce() -> T) -> T {
         return work();
     }
     let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
-    let style = ProgressStyle::with_template("{bar:30} {bytes}/{total_bytes}  {msg}  {bytes_per_sec}  ETA {eta}");
+    let style =
+        ProgressStyle::with_template("{bar:30} {bytes}/{total_bytes}  {msg}  {bytes_per_sec}  ETA {eta}");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -185,16 +195,24 @@ fn with_bar<T>(progress: &Progress, total: u64, work: impl FnOnce() -> T) -> T {
 }
 
 /// Actions that adjust nothing deserve a word when they come in.
-fn ignored_actions(reports: &[Report], store: &store::Store, surroundings: &Surroundings) -> Result<Vec<String>, Failure> {
+fn ignored_actions(
+    reports: &[Report],
+    store: &store::Store,
+    surroundings: &Surroundings,
+) -> Result<Vec<String>, Failure> {
     if !reports.iter().any(|report| report.kind == "actions" && report.outcome == Outcome::Imported) {
         return Ok(Vec::new());
     }
     let mut reader = store.reader()?;
-    let symbols: Vec<market::Symbol> = reader.snapshot()?.securities()?.into_iter().map(|s| s.symbol).collect();
+    let symbols: Vec<market::Symbol> =
+        reader.snapshot()?.securities()?.into_iter().map(|s| s.symbol).collect();
     let mut lines = Vec::new();
     for symbol in symbols {
         for ignored in surroundings.history.ignored_actions(&mut reader, &symbol, surroundings.now())? {
-            lines.push(format!("{symbol} {}: takes no part in adjustment, {}", ignored.ex_date, ignored.reason));
+            lines.push(format!(
+                "{symbol} {}: takes no part in adjustment, {}",
+                ignored.ex_date, ignored.reason
+            ));
         }
     }
     Ok(lines)
@@ -202,7 +220,9 @@ fn ignored_actions(reports: &[Report], store: &store::Store, surroundings: &Surr
 
 fn outcome(report: &Report) -> String {
     match &report.outcome {
-        Outcome::Imported if report.resumed_at > 0 => format!("resumed at row {}", output::thousands(report.resumed_at)),
+        Outcome::Imported if report.resumed_at > 0 => {
+            format!("resumed at row {}", output::thousands(report.resumed_at))
+        }
         Outcome::Imported => "imported".to_owned(),
         Outcome::Known { at } => format!("unchanged, imported {at}"),
         Outcome::Interrupted => "stopped".to_owned(),
@@ -239,7 +259,13 @@ fn summary(reports: &[Report], ignored: &[String]) -> Result<(), Failure> {
     if reports.len() > 1 {
         let sum = |of: fn(&Report) -> u64| output::thousands(reports.iter().map(of).sum());
         let mut row = vec![format!("{} files", reports.len()), String::new(), sum(|r| r.rows), String::new()];
-        row.extend([sum(|r| r.added), sum(|r| r.replaced), sum(|r| r.unchanged), sum(|r| r.quarantined), String::new()]);
+        row.extend([
+            sum(|r| r.added),
+            sum(|r| r.replaced),
+            sum(|r| r.unchanged),
+            sum(|r| r.quarantined),
+            String::new(),
+        ]);
         rows.push(row);
     }
     writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;

@@ -28,7 +28,8 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
         output::json(&records.iter().map(record_json).collect::<Vec<Value>>())?;
         return Ok(());
     }
-    let mut columns = vec![Column::Right("import"), Column::Left("started"), Column::Left("state"), Column::Left("kind")];
+    let mut columns =
+        vec![Column::Right("import"), Column::Left("started"), Column::Left("state"), Column::Left("kind")];
     columns.extend(["rows", "added", "replaced", "unchanged", "quarantined"].map(Column::Right));
     columns.push(Column::Left("file"));
     let rows = records.iter().map(|record| {

@@ -61,7 +61,8 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
         return Ok(());
     }
     let mut out = output::stdout();
-    let names: Vec<String> = [security.name_en, security.name_hk, security.name_cn].into_iter().flatten().collect();
+    let names: Vec<String> =
+        [security.name_en, security.name_hk, security.name_cn].into_iter().flatten().collect();
     writeln!(out, "{symbol}  {}  ({} decimals)\n", output::printable(&names.join(" / ")), security.decimals)?;
     print_series(&mut out, &series, surroundings)?;
     if !actions.is_empty() {
@@ -79,7 +80,13 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
         let rows = sources.iter().map(|source| {
             let time = |at| zone.rfc3339(at);
             let series = source.series.to_string();
-            vec![source.import.file.clone(), series, output::thousands(source.rows), time(source.first), time(source.last)]
+            vec![
+                source.import.file.clone(),
+                series,
+                output::thousands(source.rows),
+                time(source.first),
+                time(source.last),
+            ]
         });
         writeln!(out, "\n{}", output::text(&output::table(&columns, rows)))?;
     }
@@ -91,7 +98,11 @@ fn last_ex_date(actions: &[market::Action]) -> String {
     actions.iter().map(|action| action.ex_date).max().map(|date| date.to_string()).unwrap_or_default()
 }
 
-fn print_series(out: &mut impl Write, series: &[SeriesInfo], surroundings: &Surroundings) -> Result<(), Failure> {
+fn print_series(
+    out: &mut impl Write,
+    series: &[SeriesInfo],
+    surroundings: &Surroundings,
+) -> Result<(), Failure> {
     let mut columns = vec![Column::Left("series")];
     columns.extend(["candles", "blocks", "bytes", "bytes/candle"].map(Column::Right));
     columns.extend(["first", "last"].map(Column::Left));
@@ -118,7 +129,8 @@ fn per_candle(bytes: u64, rows: u64) -> String {
 fn totals(series: &[SeriesInfo]) -> String {
     let rows: u64 = series.iter().map(|info| info.rows).sum();
     let bytes: u64 = series.iter().map(|info| info.bytes).sum();
-    let symbols: std::collections::BTreeSet<&Symbol> = series.iter().map(|info| &info.series.symbol).collect();
+    let symbols: std::collections::BTreeSet<&Symbol> =
+        series.iter().map(|info| &info.series.symbol).collect();
     let [candles, securities] = [rows, symbols.len() as u64].map(output::thousands);
     format!("{securities} securities, {candles} candles, {} of blocks", output::size(bytes))
 }

@@ -141,7 +141,8 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
         Format::Table => print_table(&mut out, &collected, venue.zone())?,
         Format::Json => print_json(&mut out, &collected, venue.zone())?,
         Format::Csv | Format::Parquet => {
-            let format = if arguments.format == Format::Csv { files::Format::Csv } else { files::Format::Parquet };
+            let format =
+                if arguments.format == Format::Csv { files::Format::Csv } else { files::Format::Parquet };
             let mut sink = CandleSink::create(format, &mut out)?;
             sink.write(&collected.symbol, venue.zone(), collected.decimals, &collected.candles)?;
             sink.finish()?;
@@ -175,15 +176,15 @@ impl Arguments {
     fn select(&self, venue: &Venue, wanted: Option<u64>) -> Result<Select, Failure> {
         if self.is_range() {
             let date = |text: &Option<String>| text.as_deref().map(time::date).transpose();
-            return Select::between(self.period, venue, date(&self.start)?, date(&self.end)?).map_err(|error| {
-                match error {
+            return Select::between(self.period, venue, date(&self.start)?, date(&self.end)?).map_err(
+                |error| match error {
                     history::BadQuery::BelowMinuteFloor => {
                         let floor = venue.floors().minute;
                         usage(format!("{error}: minutes of {} are served from {floor} on", venue.market()))
                     }
                     error => usage(error),
-                }
-            });
+                },
+            );
         }
         let anchor = |text: &str| {
             let anchor = time::anchor(text, venue.zone())?;
@@ -266,7 +267,8 @@ fn print_table(out: &mut impl Write, collected: &Collected, zone: &Zone) -> Resu
             Period::Clock(_) => format!("{date} {:02}:{:02}", seconds / 3600, seconds / 60 % 60),
             Period::Calendar(_) => date.to_string(),
         };
-        let mut row = vec![time, price(candle.open), price(candle.high), price(candle.low), price(candle.close)];
+        let mut row =
+            vec![time, price(candle.open), price(candle.high), price(candle.low), price(candle.close)];
         row.extend([candle.volume.to_string(), candle.turnover.text().to_string()]);
         if sessions {
             row.push(candle.session.to_string());

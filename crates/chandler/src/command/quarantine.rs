@@ -56,7 +56,14 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     let cells = rows.iter().map(|entry| {
         let row = &entry.row;
         let symbol = row.symbol.clone().unwrap_or_default();
-        vec![row.import_id.0.to_string(), entry.file.clone(), row.line.to_string(), symbol, row.reason.clone(), row.text.clone()]
+        vec![
+            row.import_id.0.to_string(),
+            entry.file.clone(),
+            row.line.to_string(),
+            symbol,
+            row.reason.clone(),
+            row.text.clone(),
+        ]
     });
     let mut out = output::stdout();
     match rows.is_empty() {

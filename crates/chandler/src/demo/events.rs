@@ -58,7 +58,12 @@ impl Event {
     }
 
     /// The ex-dates within `after < ex-date <= through`, each on a trading day, with the terms of that year.
-    fn dated<'a>(self, calendar: &'a Calendar, after: Date, through: Date) -> impl Iterator<Item = (Date, Terms)> + 'a {
+    fn dated<'a>(
+        self,
+        calendar: &'a Calendar,
+        after: Date,
+        through: Date,
+    ) -> impl Iterator<Item = (Date, Terms)> + 'a {
         let last = if self.every == 0 { self.year } else { through.year() };
         let step = usize::from(self.every.unsigned_abs().max(1));
         (self.year..=last).step_by(step).filter_map(move |year| {

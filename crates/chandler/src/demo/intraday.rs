@@ -23,7 +23,13 @@ const SHARE_IN_MINUTES: f64 = 0.985;
 /// Appends the candles of one trading day that are complete at `now`, ascending. Regular hours run from the plan's
 /// open to its close and touch its extremes; extended hours lead from the close before to the open, and on from the
 /// close.
-pub(super) fn append(out: &mut Candles, security: &DemoSecurity, venue: &Venue, plan: &DayPlan, now: Timestamp) {
+pub(super) fn append(
+    out: &mut Candles,
+    security: &DemoSecurity,
+    venue: &Venue,
+    plan: &DayPlan,
+    now: Timestamp,
+) {
     let minutes = minutes_of(security, venue, plan);
     let core = minutes.iter().position(|m| m.session == Session::Intraday).unwrap_or(minutes.len());
     let (before, rest) = minutes.split_at(core);
@@ -71,7 +77,8 @@ pub(super) fn turnover([open, high, low, close]: [i64; 4], volume: i64) -> Turno
 fn minutes_of(security: &DemoSecurity, venue: &Venue, plan: &DayPlan) -> Vec<Minute> {
     let Some(day) = venue.day(plan.date) else { return Vec::new() };
     let mut random = Random::keyed(security.symbol, 3, day_key(plan.date));
-    let regular: i32 = day.segments.iter().filter(|s| s.session == Session::Intraday).map(|s| s.minutes()).sum();
+    let regular: i32 =
+        day.segments.iter().filter(|s| s.session == Session::Intraday).map(|s| s.minutes()).sum();
     let halt = halt(security, plan, &mut random, regular);
     // A thin day has fewer minutes than lots, so that each minute can show one.
     let room = (plan.volume / security.lot_size) as f64 / 2.0 / f64::from(regular.max(1));
@@ -109,7 +116,8 @@ fn minutes_of(security: &DemoSecurity, venue: &Venue, plan: &DayPlan) -> Vec<Min
     if !minutes.iter().any(|m| m.session == Session::Intraday)
         && let Some((time, slot)) = day.minutes().find(|(_, slot)| slot.segment.session == Session::Intraday)
     {
-        let minute = Minute { time: time.0, complete: time.0 + 60, session: slot.segment.session, weight: 1.0 };
+        let minute =
+            Minute { time: time.0, complete: time.0 + 60, session: slot.segment.session, weight: 1.0 };
         minutes.insert(minutes.partition_point(|m| m.time < minute.time), minute);
     }
     minutes
@@ -166,29 +174,28 @@ fn regular(sink: &mut Sink<'_>, security: &DemoSecurity, plan: &DayPlan, minutes
         if at_high < at_low { (at_high, high, at_low, low) } else { (at_low, low, at_high, high) };
 
     let lots = ((volume as f64 * SHARE_IN_MINUTES) as i64 / security.lot_size - count as i64).max(0);
-    let weights: Vec<f64> = minutes.iter().map(|m| m.weight * (0.35 + 1.3 * random.unit() * random.unit())).collect();
+    let weights: Vec<f64> =
+        minutes.iter().map(|m| m.weight * (0.35 + 1.3 * random.unit() * random.unit())).collect();
     let weight: f64 = weights.iter().sum();
 
-    let step = (high - low) as f64 * 0.5 / (count as f64).sqrt();
-    let mut price = open;
+    let step = (high - low) as f64 * 0.6 / (count as f64).sqrt();
+    // The path itself is finer than the ticks: rounded at every step, a quiet stock would never move.
+    let mut path = open as f64;
     for (index, (minute, share)) in minutes.iter().zip(&weights).enumerate() {
         let (target, remaining) = match index {
             _ if index < first => (first_price, first - index + 1),
             _ if index < second => (second_price, second - index + 1),
             _ => (close, count - index),
         };
-        let start = if index == 0 { open } else { price };
-        let end = if index + 1 == count {
-            close
-        } else {
-            bridge(&mut random, security, start, target, remaining, step).clamp(low, high)
-        };
+        let start = if index == 0 { open } else { quote(&mut random, security, path).clamp(low, high) };
+        path = bridge(&mut random, path, target, remaining, step).clamp(low as f64, high as f64);
+        let end =
+            if index + 1 == count { close } else { quote(&mut random, security, path).clamp(low, high) };
         let (up, down) = wicks(&mut random, security, start, end, step);
         let top = if index == at_high { high } else { up.min(high) };
         let bottom = if index == at_low { low } else { down.max(low) };
         let traded = if volume == 0 { 0 } else { 1 + (lots as f64 * share / weight) as i64 };
         sink.push(minute, [start, top, bottom, end], traded * security.lot_size);
-        price = end;
     }
 }
 
@@ -200,15 +207,22 @@ fn turning_point(random: &mut Random, count: usize) -> usize {
 }
 
 /// One step of a random walk that is to arrive at a target in `remaining` steps.
-fn bridge(random: &mut Random, security: &DemoSecurity, from: i64, target: i64, remaining: usize, step: f64) -> i64 {
+fn bridge(random: &mut Random, from: f64, target: i64, remaining: usize, step: f64) -> f64 {
     let remaining = remaining.max(1) as f64;
-    let pull = (target - from) as f64 / remaining;
+    let pull = (target as f64 - from) / remaining;
     let spread = ((remaining - 1.0) / remaining).sqrt();
-    security.snap(from as f64 + pull + random.normal() * step * spread)
+    from + pull + random.normal() * step * spread
+}
+
+/// What is paid when a share is worth `value`: trades bounce between the bid and the ask.
+fn quote(random: &mut Random, security: &DemoSecurity, value: f64) -> i64 {
+    let tick = security.tick(value as i64) as f64;
+    security.snap(value + (random.unit() - 0.5) * 1.1 * tick)
 }
 
 fn wicks(random: &mut Random, security: &DemoSecurity, start: i64, end: i64, step: f64) -> (i64, i64) {
     let (up, down) = (random.unit(), random.unit());
+    let step = step.max(0.8 * security.tick(start) as f64);
     let top = security.snap(start.max(end) as f64 + up * up * step);
     let bottom = security.snap(start.min(end) as f64 - down * down * step);
     (top.max(start.max(end)), bottom.min(start.min(end)))
@@ -229,12 +243,13 @@ fn extended(
     let daily = plan.reference as f64 * security.model.volatility / 100.0;
     let step = daily * 0.3 / (minutes.len() as f64).sqrt();
     let mean = plan.volume as f64 * 0.03 / minutes.len() as f64;
-    let mut price = from;
+    let (mut path, mut price) = (from as f64, from);
     for (index, minute) in minutes.iter().enumerate() {
-        let end = match target {
-            Some(target) => bridge(&mut random, security, price, target, minutes.len() - index, step),
-            None => security.snap(price as f64 + random.normal() * step),
+        path = match target {
+            Some(target) => bridge(&mut random, path, target, minutes.len() - index, step),
+            None => path + random.normal() * step,
         };
+        let end = security.snap(path);
         let (top, bottom) = wicks(&mut random, security, price, end, step);
         let thin = if minute.session == Session::Overnight { 0.3 } else { 1.0 };
         let skew = random.unit() * random.unit();

@@ -56,7 +56,8 @@ pub(crate) fn minutes<'a>(
     let from = today.checked_sub(MINUTE_YEARS.years()).unwrap_or(Date::MIN).max(venue.floors().minute);
     // An evening may already belong to tomorrow.
     let through = today.tomorrow().unwrap_or(Date::MAX);
-    let mut days: Peekable<_> = walk(security, venue, through).skip_while(move |plan| plan.date < from).peekable();
+    let mut days: Peekable<_> =
+        walk(security, venue, through).skip_while(move |plan| plan.date < from).peekable();
     std::iter::from_fn(move || {
         let month = days.peek()?.date.first_of_month();
         let mut batch = Candles::default();

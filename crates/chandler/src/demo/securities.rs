@@ -122,7 +122,7 @@ const HK_TICKS: [(i64, i64); 10] = [
 
 pub(super) static SECURITIES: [DemoSecurity; 13] = [
     DemoSecurity {
-        symbol: "99001.HK",
+        symbol: "9001.HK",
         name_en: "Lamplight Harbour Holdings",
         name_cn: "灯港控股",
         name_hk: "燈港控股",
@@ -149,7 +149,7 @@ pub(super) static SECURITIES: [DemoSecurity; 13] = [
         },
     },
     DemoSecurity {
-        symbol: "99002.HK",
+        symbol: "9002.HK",
         name_en: "Tallow & Wick Stores",
         name_cn: "烛芯百货",
         name_hk: "燭芯百貨",
@@ -176,7 +176,7 @@ pub(super) static SECURITIES: [DemoSecurity; 13] = [
         },
     },
     DemoSecurity {
-        symbol: "99003.HK",
+        symbol: "9003.HK",
         name_en: "Beeswax Biologics",
         name_cn: "蜂蜡生物",
         name_hk: "蜂蠟生物",
@@ -199,7 +199,7 @@ pub(super) static SECURITIES: [DemoSecurity; 13] = [
         },
     },
     DemoSecurity {
-        symbol: "99004.HK",
+        symbol: "9004.HK",
         name_en: "Old Snuffer Shipping",
         name_cn: "剪烛航运",
         name_hk: "剪燭航運",
@@ -218,7 +218,10 @@ pub(super) static SECURITIES: [DemoSecurity; 13] = [
             volume: 900_000.0,
             minute_chance: 0.14,
             quirk: Quirk::None,
-            events: &[Event::once(2016, 3, 21, Terms::split(1, 10)), Event::once(2009, 8, 17, Terms::rights(1, 2, 650))],
+            events: &[
+                Event::once(2016, 3, 21, Terms::split(1, 10)),
+                Event::once(2009, 8, 17, Terms::rights(1, 2, 650)),
+            ],
         },
     },
     DemoSecurity {
@@ -369,7 +372,10 @@ pub(super) static SECURITIES: [DemoSecurity; 13] = [
             volume: 32_000_000.0,
             minute_chance: 0.997,
             quirk: Quirk::None,
-            events: &[Event::yearly(2000, 1, 6, 20, Terms::cash(120, 10)), Event::once(2010, 11, 3, Terms::rights(3, 10, 6_500))],
+            events: &[
+                Event::yearly(2000, 1, 6, 20, Terms::cash(120, 10)),
+                Event::once(2010, 11, 3, Terms::rights(3, 10, 6_500)),
+            ],
         },
     },
     DemoSecurity {

@@ -131,7 +131,12 @@ pub(super) fn day_key(date: Date) -> i64 {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(security: &'a DemoSecurity, calendar: &'a Calendar, first: Date, through: Date) -> Walk<'a> {
+    pub(super) fn new(
+        security: &'a DemoSecurity,
+        calendar: &'a Calendar,
+        first: Date,
+        through: Date,
+    ) -> Walk<'a> {
         let model = &security.model;
         let mut events = events::dated(model.events, calendar, first, through);
         events.reverse();
@@ -180,14 +185,17 @@ impl<'a> Walk<'a> {
         let moved = model.beta * (market_drift + market_shock) + state.drift + pull + deviation * shock;
         let moved = moved.clamp(-0.3, 0.4);
 
-        let usual = (deviation * deviation + (model.beta * MARKET_VOLATILITY) * (model.beta * MARKET_VOLATILITY)).sqrt();
+        let usual = (deviation * deviation
+            + (model.beta * MARKET_VOLATILITY) * (model.beta * MARKET_VOLATILITY))
+            .sqrt();
         let wildness = moved.abs() / usual;
         let close = reference * (1.0 + moved);
         let open = reference * (1.0 + 0.35 * moved + 0.3 * usual * random.normal());
         let high = open.max(close) * (1.0 + 0.45 * usual * random.normal().abs());
         let low = open.min(close) * (1.0 - 0.45 * usual * random.normal().abs());
         let (floor, ceiling) = limits(security, reference);
-        let [open, high, low, close] = [open, high, low, close].map(|price| security.snap(price).clamp(floor, ceiling));
+        let [open, high, low, close] =
+            [open, high, low, close].map(|price| security.snap(price).clamp(floor, ceiling));
 
         state.activity = 0.88 * state.activity + 0.12 * (0.4 + 0.6 * wildness + 0.4 * random.unit());
         let half = if kind == DayKind::Half { 0.45 } else { 1.0 };

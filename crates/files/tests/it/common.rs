@@ -38,10 +38,16 @@ pub(crate) fn listing(reader: &mut CandleReader) -> String {
     while let Some(batch) = reader.next().unwrap() {
         for row in batch.rows {
             let symbol = &reader.symbols()[row.symbol as usize];
-            let [open, high, low, close] = [row.open, row.high, row.low, row.close].map(|p| p.text(6).to_string());
+            let [open, high, low, close] =
+                [row.open, row.high, row.low, row.close].map(|p| p.text(6).to_string());
             let (time, volume, turnover) = (row.time, row.volume, row.turnover.text());
             let session = row.session.map_or("-", |session| session.as_str());
-            writeln!(text, "{} {symbol} {time} {open} {high} {low} {close} {volume} {turnover} {session}", row.line).unwrap();
+            writeln!(
+                text,
+                "{} {symbol} {time} {open} {high} {low} {close} {volume} {turnover} {session}",
+                row.line
+            )
+            .unwrap();
         }
         for r in batch.rejected {
             writeln!(text, "rejected {} {}: {}", r.line, r.symbol.unwrap_or_default(), r.reason).unwrap();

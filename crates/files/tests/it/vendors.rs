@@ -69,7 +69,12 @@ fn yahoo_with_two_header_levels_names_its_ticker_inside() {
         "#]],
     );
     let wide = "Price,Close,Close,High\nTicker,AAPL,MSFT,AAPL\nDate,,,\n2024-01-02,1,2,3\n";
-    refusal("w.csv", wide, &ReadOptions::default(), expect!["w.csv: several tickers side by side: save one file a ticker, or one row a ticker and time"]);
+    refusal(
+        "w.csv",
+        wide,
+        &ReadOptions::default(),
+        expect!["w.csv: several tickers side by side: save one file a ticker, or one row a ticker and time"],
+    );
 }
 
 #[test]
@@ -104,7 +109,9 @@ fn stooq_bulk_rows_say_ticker_and_period() {
         "aapl.us.txt",
         &format!("{header}AAPL.US,5,20240102,153500,1,2,1,2,3,0\n"),
         &ReadOptions::default(),
-        expect![[r#"aapl.us.txt: PER is "5": Chandler stores 1-minute and daily candles and makes the rest itself"#]],
+        expect![[
+            r#"aapl.us.txt: PER is "5": Chandler stores 1-minute and daily candles and makes the rest itself"#
+        ]],
     );
 }
 
@@ -284,7 +291,8 @@ fn eastmoney_headers_are_chinese() {
 
 #[test]
 fn anything_else_is_read_through_a_map() {
-    let map = Field::parse_map("time=when,open=first,high=top,low=bottom,close=last,symbol=who,volume=qty").unwrap();
+    let map = Field::parse_map("time=when,open=first,high=top,low=bottom,close=last,symbol=who,volume=qty")
+        .unwrap();
     check(
         "x.csv",
         "who;when;first;top;bottom;last;qty\n700;2024/1/2 9:31;1;2;1;2;5\n",

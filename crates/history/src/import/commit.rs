@@ -17,7 +17,9 @@ use super::{Context, ImportError, Report};
 pub enum Outcome {
     Imported,
     /// The ledger has this very file, imported with the same options.
-    Known { at: Timestamp },
+    Known {
+        at: Timestamp,
+    },
     /// Stopped from outside; the same command goes on behind the last checkpoint.
     Interrupted,
     Failed(String),
@@ -130,7 +132,13 @@ fn write(
         .into_iter()
         .filter_map(|(file, row)| {
             let import_id = *ids.get(&file)?;
-            Some(QuarantineRow { import_id, line: row.line, symbol: row.symbol, text: row.text, reason: row.reason })
+            Some(QuarantineRow {
+                import_id,
+                line: row.line,
+                symbol: row.symbol,
+                text: row.text,
+                reason: row.reason,
+            })
         })
         .collect();
     batch.add_quarantine(&quarantine)?;

@@ -172,7 +172,13 @@ impl Places {
 }
 
 impl Gatherer<'_> {
-    fn file(&mut self, file: FileNo, path: &Path, ledger: &mut Reader, report: &mut Report) -> Result<Outcome, Trouble> {
+    fn file(
+        &mut self,
+        file: FileNo,
+        path: &Path,
+        ledger: &mut Reader,
+        report: &mut Report,
+    ) -> Result<Outcome, Trouble> {
         let (sha256, bytes) = fingerprint(path)?;
         let options = meaning(&self.context.options.read);
         let earlier = ledger.snapshot()?.find_import(&sha256, &options)?;
@@ -189,14 +195,17 @@ impl Gatherer<'_> {
             Table::Securities(_) => "securities",
             Table::Actions(_) => "actions",
         };
-        let begin = Begin { file, path: path.display().to_string(), sha256, bytes, kind: report.kind, options };
+        let begin =
+            Begin { file, path: path.display().to_string(), sha256, bytes, kind: report.kind, options };
         match table {
             Table::Candles(reader) => {
                 if self.context.options.strict {
                     self.refuse_flaws(path, report)?;
                 }
-                let resume = earlier.filter(|record| record.state != ImportState::Done && !self.context.options.strict);
-                let done = if self.context.options.again { 0 } else { resume.map_or(0, |record| record.rows_done) };
+                let resume = earlier
+                    .filter(|record| record.state != ImportState::Done && !self.context.options.strict);
+                let done =
+                    if self.context.options.again { 0 } else { resume.map_or(0, |record| record.rows_done) };
                 self.pending.flush.begins.push(begin);
                 self.candles(file, reader, done, report)
             }
@@ -223,7 +232,13 @@ impl Gatherer<'_> {
     }
 
     /// Securities and actions are small tables: read whole, one flush of their own.
-    fn small(&mut self, file: FileNo, rows: u64, rejected: Vec<Rejected>, report: &mut Report) -> Result<Outcome, Trouble> {
+    fn small(
+        &mut self,
+        file: FileNo,
+        rows: u64,
+        rejected: Vec<Rejected>,
+        report: &mut Report,
+    ) -> Result<Outcome, Trouble> {
         report.rows = rows + rejected.len() as u64;
         report.quarantined = rejected.len() as u64;
         report.added = rows;
@@ -280,7 +295,12 @@ impl Gatherer<'_> {
                     }
                     Err(flaw) => {
                         let (line, text) = (row.line, spell(row, symbol, self.context.venues));
-                        let row = Rejected { line, symbol: Some(symbol.to_string()), text, reason: flaw.to_string() };
+                        let row = Rejected {
+                            line,
+                            symbol: Some(symbol.to_string()),
+                            text,
+                            reason: flaw.to_string(),
+                        };
                         report.quarantined += 1;
                         self.quarantine(file, row, report);
                     }
@@ -352,7 +372,8 @@ impl Gatherer<'_> {
 
     /// `--strict` reads the whole file before anything of it is written.
     fn refuse_flaws(&self, path: &Path, report: &mut Report) -> Result<(), Trouble> {
-        let Table::Candles(mut reader) = files::open(path, self.context.venues, &self.context.options.read)? else {
+        let Table::Candles(mut reader) = files::open(path, self.context.venues, &self.context.options.read)?
+        else {
             return Ok(());
         };
         let mut inspector = Inspector::new(self.context.venues, reader.grain());
@@ -374,9 +395,9 @@ impl Gatherer<'_> {
         }
         match report.problems.first() {
             None => Ok(()),
-            Some((line, reason)) => {
-                Err(Trouble::File(format!("refused by --strict: {flaws} rows break a rule, the first in line {line}: {reason}")))
-            }
+            Some((line, reason)) => Err(Trouble::File(format!(
+                "refused by --strict: {flaws} rows break a rule, the first in line {line}: {reason}"
+            ))),
         }
     }
 }
@@ -419,7 +440,8 @@ fn meaning(options: &ReadOptions) -> String {
 /// A row that was read but broke a rule, in the words of the quarantine.
 fn spell(row: &CandleRow, symbol: &Symbol, venues: &Venues) -> String {
     let time = venues.of(symbol.market()).zone().rfc3339(row.time);
-    let [open, high, low, close] = [row.open, row.high, row.low, row.close].map(|price| price.text(6).to_string());
+    let [open, high, low, close] =
+        [row.open, row.high, row.low, row.close].map(|price| price.text(6).to_string());
     format!("{symbol},{time},{open},{high},{low},{close},{},{}", row.volume, row.turnover.text())
 }
 

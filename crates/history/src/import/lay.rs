@@ -92,7 +92,9 @@ fn touched_blocks(
 ) -> Result<Vec<BlockEntry>, ImportError> {
     let mut touched = snapshot.blocks(series, Some(first), Some(Timestamp(last.0 + 1)))?;
     let before = snapshot.blocks_back(series, touched.first().map_or(first, |entry| entry.first), 1)?;
-    if let Some(short) = before.last().filter(|entry| (entry.rows as usize) < BLOCK_ROWS && entry.last < first) {
+    if let Some(short) =
+        before.last().filter(|entry| (entry.rows as usize) < BLOCK_ROWS && entry.last < first)
+    {
         touched.insert(0, *short);
     }
     Ok(touched)
@@ -114,8 +116,11 @@ fn encode(series: &Series, candles: &Candles, rows: std::ops::Range<usize>) -> R
     let stamp = |row: usize| Timestamp(candles.time.get(row).copied().unwrap_or_default());
     let (first, last) = (stamp(rows.start), stamp(rows.end.saturating_sub(1)));
     let count = rows.len() as u32;
-    let bytes = block::encode(candles, rows)
-        .map_err(|source| ImportError::Damaged { series: series.clone(), at: first, source })?;
+    let bytes = block::encode(candles, rows).map_err(|source| ImportError::Damaged {
+        series: series.clone(),
+        at: first,
+        source,
+    })?;
     Ok(NewBlock { first, last, rows: count, bytes })
 }
 
@@ -127,7 +132,9 @@ fn touched_minutes(
     new: &Candles,
     merged: &Candles,
 ) -> Result<Candles, ImportError> {
-    let (Some(first), Some(last)) = (new.time.first(), new.time.last()) else { return Ok(Candles::default()) };
+    let (Some(first), Some(last)) = (new.time.first(), new.time.last()) else {
+        return Ok(Candles::default());
+    };
     let hour = |at: i64| match (Grain::Minute60.period(), venue.slot(Timestamp(at))) {
         (Period::Clock(minutes), Some(slot)) => slot.bucket(minutes, Timestamp(at)),
         _ => (Timestamp(at), Timestamp(at + 60)),
@@ -150,7 +157,12 @@ fn touched_minutes(
     Ok(minutes)
 }
 
-fn stored(snapshot: &Snapshot<'_>, series: &Series, from: Timestamp, until: Timestamp) -> Result<Candles, ImportError> {
+fn stored(
+    snapshot: &Snapshot<'_>,
+    series: &Series,
+    from: Timestamp,
+    until: Timestamp,
+) -> Result<Candles, ImportError> {
     let entries = snapshot.blocks(series, Some(from), Some(until))?;
     let mut candles = load(snapshot, series, &entries)?;
     let inside = |at: Timestamp| candles.time.partition_point(|time| *time < at.0);

@@ -19,7 +19,8 @@ impl Merged {
 
 /// Both ascend strictly. At a stamp that both have, the new candle wins.
 pub(crate) fn merge(stored: &Candles, new: &Candles) -> Merged {
-    let mut merged = Merged { candles: Candles::with_capacity(stored.len() + new.len()), ..Merged::default() };
+    let mut merged =
+        Merged { candles: Candles::with_capacity(stored.len() + new.len()), ..Merged::default() };
     // Appending is by far the commonest import; whole columns are copied then.
     let appends = match (stored.time.last(), new.time.first()) {
         (Some(last), Some(first)) => last < first,
@@ -76,13 +77,23 @@ mod tests {
 
     fn candle(time: i64, close: i64) -> Candle {
         let close = Price(close);
-        Candle { time: Timestamp(time), open: close, high: close, low: close, close, volume: 1, turnover: Turnover(0), session: Session::Intraday }
+        Candle {
+            time: Timestamp(time),
+            open: close,
+            high: close,
+            low: close,
+            close,
+            volume: 1,
+            turnover: Turnover(0),
+            session: Session::Intraday,
+        }
     }
 
     fn check(stored: &[(i64, i64)], new: &[(i64, i64)], expected: &str) {
         let columns = |rows: &[(i64, i64)]| rows.iter().map(|(t, c)| candle(*t, *c)).collect::<Candles>();
         let merged = merge(&columns(stored), &columns(new));
-        let rows: Vec<String> = merged.candles.iter().map(|c| format!("{}:{}", c.time.0, c.close.0)).collect();
+        let rows: Vec<String> =
+            merged.candles.iter().map(|c| format!("{}:{}", c.time.0, c.close.0)).collect();
         let text = format!("{} +{} ~{} ={}", rows.join(" "), merged.added, merged.replaced, merged.unchanged);
         assert_eq!(text, expected);
     }

@@ -1,4 +1,4 @@
-//! What a question costs the store: `cargo run --release -p store --example measure [blocks] [bytes]`.
+//! What a question costs the store: `cargo run --release -p store --example measure_store [blocks] [bytes]`.
 //!
 //! Writes a store of random bytes into a temporary directory and reads it back at random. Each figure is the best,
 //! the median and the worst of seven rounds.

@@ -1,4 +1,4 @@
-//! Rows read a second, one core: `cargo run --release -p files --example measure [rows]`.
+//! Rows read a second, one core: `cargo run --release -p files --example measure_files [rows]`.
 
 use std::io::Write;
 use std::path::Path;
@@ -112,7 +112,8 @@ fn write_doubles(path: &Path, days: &[i64]) -> Result<(), Box<dyn std::error::Er
             Arc::new(Float64Array::from_iter_values(column.iter().map(|v| *v as f64 / 1e6)))
         };
         let name = name(symbol)?;
-        let symbols: ArrayRef = Arc::new(StringArray::from_iter_values(candles.time.iter().map(|_| name.as_str())));
+        let symbols: ArrayRef =
+            Arc::new(StringArray::from_iter_values(candles.time.iter().map(|_| name.as_str())));
         let batch = RecordBatch::try_from_iter([
             ("symbol", symbols),
             ("time", Arc::new(Int64Array::from(candles.time.clone())) as ArrayRef),

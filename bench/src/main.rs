@@ -1,0 +1,31 @@
+//! Timed questions: the store in process, and the same candles as plain rows in SQLite.
+//!
+//! `bench query STORE` asks a store what the bench's table reports (or only the named lines of it); `bench rows DATABASE ROWS` loads the raw integers that
+//! `prepare.py` wrote into a row table and asks it the same. Both print tab-separated lines for `measure.py`.
+
+mod query;
+mod rows;
+mod sample;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match arguments.as_slice() {
+        ["query", store, only @ ..] => query::run(Path::new(store), only),
+        ["rows", database, source] => rows::run(Path::new(database), Path::new(source)),
+        _ => {
+            eprintln!("usage: bench query STORE [PERIOD…] | bench rows DATABASE ROWS");
+            return ExitCode::from(2);
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

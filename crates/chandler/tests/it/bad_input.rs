@@ -1,0 +1,196 @@
+//! The wrong things on purpose: one line on stderr that says what to do, the right exit code, nothing half-written.
+
+use std::fs::File;
+use std::io::Write;
+
+use crate::world::{Ran, World, days, hour};
+
+fn check(world: &World, arguments: &[&str], code: i32, says: &[&str]) {
+    let (found, stderr) = world.fails(arguments);
+    assert_eq!(found, code, "{arguments:?}: {stderr}");
+    assert_eq!(stderr.lines().count(), 1, "{arguments:?}: {stderr}");
+    for word in says {
+        assert!(stderr.contains(word), "{arguments:?}: {word:?} is not in {stderr:?}");
+    }
+}
+
+fn refused(name: &str, text: impl AsRef<[u8]>, says: &[&str]) {
+    let world = World::new();
+    world.write(name, text);
+    check(&world, &["import", name], 1, says);
+    assert_eq!(world.ok(&["inspect"]).lines().last().unwrap(), "0 securities, 0 candles, 0 B of blocks");
+}
+
+#[test]
+fn an_empty_file_is_refused() {
+    refused("700.HK.csv", "", &["700.HK.csv", "empty"]);
+}
+
+#[test]
+fn a_header_without_rows_is_refused() {
+    refused("700.HK.csv", "time,open,high,low,close,volume\n", &["700.HK.csv", "no rows"]);
+}
+
+#[test]
+fn an_unknown_header_is_refused_with_the_columns_it_has_and_the_way_out() {
+    refused("700.HK.csv", "when,o1,h1\n1,2,3\n", &["700.HK.csv", "when", "--map"]);
+}
+
+#[test]
+fn days_and_minutes_in_one_file_are_refused() {
+    let text = "symbol,time,open,high,low,close,volume\n\
+        700.HK,2026-11-12,1,1,1,1,1\n700.HK,2026-11-13 09:30,1,1,1,1,1\n700.HK,2026-11-13 09:31,1,1,1,1,1\n";
+    refused("mixed.csv", text, &["mixed.csv", "--period"]);
+}
+
+#[test]
+fn five_minute_candles_are_refused() {
+    let mut text = "symbol,time,open,high,low,close,volume\n".to_owned();
+    for minute in ["09:30", "09:35", "09:40", "09:45", "09:50", "09:55", "10:00"] {
+        text += &format!("700.HK,2026-11-13 {minute},1,1,1,1,1\n");
+    }
+    refused("five.csv", text, &["five.csv", "5-minute"]);
+}
+
+#[test]
+fn a_file_that_is_not_what_its_name_says_is_refused() {
+    refused("700.HK.parquet", "time,open,high\n", &["700.HK.parquet"]);
+    refused("700.HK.csv", [0x7f, b'E', b'L', b'F', 0, 0, 0, 1, 2, 3, 0, 0], &["700.HK.csv"]);
+    refused("700.HK.csv.gz", [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 1, 2, 3, 4], &["700.HK.csv.gz"]);
+}
+
+#[test]
+fn ten_gigabytes_of_one_line_are_refused_at_once() {
+    let world = World::new();
+    // A hole in a file: it reads as ten billion zeros and takes no room on the disk.
+    let mut file = File::create(world.path("700.HK.csv")).unwrap();
+    file.write_all(b"time,open,high,low,close,volume\n").unwrap();
+    file.set_len(10_000_000_000).unwrap();
+    check(&world, &["import", "700.HK.csv"], 1, &["700.HK.csv", "64 KiB"]);
+}
+
+#[test]
+fn a_file_that_is_not_there_is_a_usage_error() {
+    let world = World::new();
+    check(&world, &["import", "absent.csv"], 2, &["absent.csv", "no such file"]);
+    std::fs::create_dir(world.path("empty")).unwrap();
+    check(&world, &["import", "empty"], 2, &["empty", "no CSV or Parquet"]);
+}
+
+#[test]
+fn a_store_that_cannot_be_written_says_so() {
+    let world = World::with(&[("days.csv", &days("700.HK"))]);
+    check(&world, &["import", "days.csv", "--store", "sqlite:/proc/nowhere"], 1, &["/proc/nowhere"]);
+    check(&world, &["import", "days.csv", "--store", "sqlite:days.csv/store"], 1, &["days.csv/store"]);
+}
+
+#[test]
+fn a_store_that_is_not_there_is_not_made_by_asking() {
+    let world = World::new();
+    check(&world, &["kline", "700.HK"], 1, &["store", "chandler import"]);
+    assert!(!world.path("store").exists());
+}
+
+#[test]
+fn a_store_argument_of_another_kind_is_a_usage_error() {
+    let world = World::new();
+    check(&world, &["kline", "700.HK", "--store", "somewhere"], 2, &["sqlite:DIR"]);
+    check(&world, &["kline", "700.HK", "--store", "sqlite:"], 2, &["sqlite:DIR"]);
+    check(&world, &["kline", "700.HK", "--store", "postgres://x"], 2, &["sqlite:DIR"]);
+}
+
+#[test]
+fn a_database_that_is_none_is_an_error_and_stays_as_it_is() {
+    let world = World::new();
+    world.write(
+        "store/candles.db",
+        "this is not a database, but it is long enough to be mistaken for one".repeat(100),
+    );
+    let before = std::fs::read(world.path("store/candles.db")).unwrap();
+    world.write("days.csv", days("700.HK"));
+    check(&world, &["import", "days.csv"], 1, &["candles.db"]);
+    check(&world, &["kline", "700.HK"], 1, &["candles.db"]);
+    assert_eq!(std::fs::read(world.path("store/candles.db")).unwrap(), before);
+}
+
+#[test]
+fn a_second_import_at_the_same_time_waits_for_nobody() {
+    let world = World::with(&[("days.csv", &days("700.HK"))]);
+    world.write("other.csv", days("5.HK"));
+    let lock = File::options().read(true).write(true).open(world.path("store/writer.lock")).unwrap();
+    lock.lock().unwrap();
+    check(&world, &["import", "other.csv"], 1, &["another"]);
+    // Reading goes on meanwhile.
+    assert!(world.ok(&["kline", "700.HK", "-n", "1"]).contains("2026-11-13"));
+    drop(lock);
+    world.ok(&["import", "other.csv"]);
+}
+
+#[test]
+fn a_full_disk_stops_the_import_and_loses_nothing() {
+    let world = World::with(&[("days.csv", &days("700.HK"))]);
+    let mut text = "symbol,time,open,high,low,close,volume\n".to_owned();
+    for symbol in 1..400 {
+        for minute in 30..60 {
+            text += &format!(
+                "{symbol}.HK,2026-11-13 09:{minute},{minute},99,1,{symbol}.{minute},{}\n",
+                symbol * minute * 7919
+            );
+        }
+    }
+    world.write("large.csv", text);
+    // No file may grow beyond 256 KiB: to the database that is what a full disk looks like.
+    let script = "trap '' XFSZ; ulimit -f 512; exec \"$0\" import large.csv";
+    let mut command = world.command(&[]);
+    let mut shell = std::process::Command::new("sh");
+    shell.arg("-c").arg(script).arg(crate::world::executable()).current_dir(world.path(""));
+    shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let ran = Ran::of(shell.output().unwrap());
+    assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
+    // What was there is there, nothing of the other file is, and with room again it goes in.
+    assert!(world.ok(&["check"]).contains("all whole"));
+    assert_eq!(world.json(&["inspect"]).as_array().unwrap().len(), 1);
+    world.ok(&["import", "large.csv"]);
+    assert!(world.ok(&["check"]).contains("all whole"));
+    assert!(world.ok(&["kline", "399.HK", "-p", "1m", "-n", "1"]).contains("09:59"));
+    command.arg("--version");
+}
+
+#[test]
+fn arguments_that_mean_nothing_are_usage_errors() {
+    let world = World::with(&[("days.csv", &days("700.HK")), ("hour.csv", &hour("700.HK"))]);
+    check(&world, &["kline", "700"], 2, &["700", "ticker.region"]);
+    check(&world, &["kline", "700.XX"], 2, &["700.XX", "region"]);
+    check(&world, &["kline", "700.HK", "--before", "yesterday"], 2, &["yesterday"]);
+    check(&world, &["kline", "700.HK", "--start", "2026-13-01"], 2, &["2026-13-01"]);
+    check(&world, &["kline", "700.HK", "--start", "2026-11-13", "--end", "2026-11-12"], 2, &["2026-11-13"]);
+    check(
+        &world,
+        &["kline", "700.HK", "-p", "1m", "--start", "2022-09-27"],
+        2,
+        &["out of minute kline begin date", "2022-09-28"],
+    );
+    check(&world, &["import", "days.csv", "--map", "nonsense"], 2, &["--map"]);
+    check(&world, &["import", "days.csv", "--scale", "price=-1"], 2, &["--scale"]);
+    check(&world, &["import", "days.csv", "--region", "MARS"], 2, &["MARS"]);
+    check(&world, &["export", "--output", "x.xyz"], 2, &["xyz"]);
+    for arguments in [
+        &["kline", "700.HK", "--period", "7m"][..],
+        &["kline", "700.HK", "-n", "0"],
+        &["kline"],
+        &["frobnicate"],
+    ] {
+        assert_eq!(world.run(arguments).code, Some(2), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_question_nobody_can_answer_is_a_data_error() {
+    let world = World::with(&[("days.csv", &days("700.HK"))]);
+    check(&world, &["kline", "1.HK"], 1, &["1.HK", "not known"]);
+    check(&world, &["kline", "AAPL220429P162500.US"], 1, &["option"]);
+    world.write("names.csv", "symbol,name_en\n1.HK,CK\n");
+    world.ok(&["import", "names.csv"]);
+    check(&world, &["kline", "1.HK"], 1, &["1.HK", "no candles"]);
+}

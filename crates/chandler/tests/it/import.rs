@@ -1,0 +1,118 @@
+//! `chandler import` as a user sees it.
+
+use crate::world::{World, days, hour};
+
+#[test]
+fn the_same_file_twice_changes_nothing() {
+    let world = World::with(&[("days.csv", &days("700.HK"))]);
+    let before = world.json(&["inspect"]);
+    let again = world.json(&["import", "days.csv"]);
+    assert!(again["files"][0]["outcome"].as_str().unwrap().starts_with("unchanged"));
+    let forced = world.json(&["import", "--again", "days.csv"]);
+    assert_eq!((&forced["files"][0]["added"], &forced["files"][0]["unchanged"]), (&0.into(), &10.into()));
+    assert_eq!(world.json(&["inspect"]), before);
+}
+
+#[test]
+fn new_candles_replace_stored_ones_and_the_ledger_says_so() {
+    let world = World::with(&[("days.csv", &days("700.HK"))]);
+    world.write("fix.csv", "symbol,time,open,high,low,close,volume\n700.HK,2026-11-13,50,60,40,55,7\n700.HK,2026-10-30,1,1,1,1,1\n");
+    let report = world.json(&["import", "fix.csv"]);
+    assert_eq!((&report["files"][0]["added"], &report["files"][0]["replaced"]), (&1.into(), &1.into()));
+    let ledger = world.json(&["imports"]);
+    assert_eq!(ledger[0]["file"], "fix.csv");
+    assert_eq!(
+        (&ledger[0]["state"], &ledger[0]["replaced"], &ledger[0]["added"]),
+        (&"done".into(), &1.into(), &1.into())
+    );
+    let answer = world.json(&["kline", "700.HK", "-n", "1"]);
+    assert_eq!(answer["candlesticks"][0]["close"], "55.000");
+}
+
+#[test]
+fn rows_that_break_a_rule_are_quarantined_and_the_rest_is_imported() {
+    let world = World::new();
+    let text = "symbol,time,open,high,low,close,volume\n\
+        700.HK,2026-11-13 09:30,10,11,9,10,100\n\
+        700.HK,2026-11-13 09:31,10,9,11,10,100\n\
+        700.HK,2026-11-13 12:00,10,11,9,10,100\n\
+        700.HK,2026-11-13 09:30,10,11,9,10.5,100\n\
+        700.HK,2026-11-13 09:32,abc,11,9,10,100\n\
+        700.HK,2026-11-14 09:30,10,11,9,10,100\n\
+        700.HK,2026-11-13 16:00,10,11,9,10,100\n";
+    world.write("m.csv", text);
+    let report = world.json(&["import", "m.csv"]);
+    assert_eq!((&report["files"][0]["added"], &report["files"][0]["quarantined"]), (&2.into(), &5.into()));
+    let rows = world.json(&["quarantine"]);
+    let mut lines: Vec<(u64, String)> = rows
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| (row["line"].as_u64().unwrap(), row["reason"].as_str().unwrap().to_owned()))
+        .collect();
+    lines.sort();
+    let numbers: Vec<u64> = lines.iter().map(|(line, _)| *line).collect();
+    assert_eq!(numbers, [3, 4, 5, 6, 7]);
+    assert!(lines[0].1.contains("low is above"), "{}", lines[0].1);
+    assert!(lines[1].1.contains("no session"), "{}", lines[1].1);
+    assert!(lines[2].1.contains("twice"), "{}", lines[2].1);
+    assert!(lines[4].1.contains("no session"), "{}", lines[4].1);
+    assert_eq!(rows[0]["file"], "m.csv");
+}
+
+#[test]
+fn strict_refuses_the_whole_file() {
+    let world = World::new();
+    world.write("m.csv", "symbol,time,open,high,low,close,volume\n700.HK,2026-11-13,10,11,9,10,1\n700.HK,2026-11-12,10,1,9,10,1\n");
+    let (code, stderr) = world.fails(&["import", "--strict", "m.csv"]);
+    assert_eq!(code, 1);
+    assert!(stderr.contains("--strict") && stderr.contains("line 3"), "{stderr}");
+    assert!(world.json(&["inspect"]).as_array().unwrap().is_empty());
+    assert_eq!(world.json(&["import", "m.csv"])["files"][0]["added"], 1);
+}
+
+#[test]
+fn one_bad_file_does_not_keep_the_others_out() {
+    let world = World::new();
+    world.write("a.csv", days("700.HK"));
+    world.write("b.csv", "nonsense\n");
+    world.write("c.csv", days("5.HK"));
+    let ran = world.run(&["import", "a.csv", "b.csv", "c.csv"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("b.csv"), "{}", ran.stderr);
+    assert_eq!(world.json(&["inspect"]).as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_folder_stands_for_its_tables() {
+    let world = World::new();
+    world.write("bars/700.HK.csv", days("700.HK"));
+    world.write("bars/5.HK.csv", days("5.HK"));
+    world.write("bars/notes.md", "not a table");
+    assert_eq!(world.json(&["import", "bars"])["files"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn exported_candles_import_to_the_same_candles() {
+    let world = World::with(&[("days.csv", &days("700.HK")), ("hour.csv", &hour("700.HK"))]);
+    for (period, ending) in [("day", "csv"), ("day", "parquet"), ("1m", "csv"), ("1m", "parquet")] {
+        let file = format!("out.{period}.{ending}");
+        world.ok(&["export", "700.HK", "--period", period, "--output", &file]);
+        let other = World::new();
+        std::fs::copy(world.path(&file), other.path(&file)).unwrap();
+        other.ok(&["import", &file]);
+        let ask = ["kline", "700.HK", "-p", period, "-n", "100"];
+        assert_eq!(other.json(&ask), world.json(&ask), "{file}");
+    }
+}
+
+#[test]
+fn turnover_is_zero_unless_it_is_asked_to_be_estimated() {
+    let text = "symbol,time,open,high,low,close,volume\n700.HK,2026-11-13,10,12,9,12,100\n";
+    let world = World::with(&[("d.csv", text)]);
+    let turnover =
+        |world: &World| world.json(&["kline", "700.HK", "-n", "1"])["candlesticks"][0]["turnover"].clone();
+    assert_eq!(turnover(&world), "0.000");
+    world.ok(&["import", "--estimate-turnover", "d.csv"]);
+    assert_eq!(turnover(&world), "1100.000");
+}

@@ -1,0 +1,115 @@
+//! A temporary folder with a store in it, and a way to run commands there.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+pub(crate) struct World {
+    dir: tempfile::TempDir,
+}
+
+/// What a command did.
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// Every test lives on this Sunday, whatever the calendar on the wall says.
+pub(crate) const NOW: &str = "2026-11-15T02:00:00Z";
+
+impl World {
+    pub(crate) fn new() -> World {
+        World { dir: tempfile::tempdir().unwrap() }
+    }
+
+    /// A world with a few files imported.
+    pub(crate) fn with(files: &[(&str, &str)]) -> World {
+        let world = World::new();
+        for (name, text) in files {
+            world.write(name, text);
+        }
+        let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
+        let ran = world.run(&[&["import"], names.as_slice()].concat());
+        assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+        world
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(executable());
+        command.current_dir(self.dir.path()).args(arguments).env_clear();
+        command
+            .env("CHANDLER_STORE", format!("sqlite:{}", self.path("store").display()))
+            .env("CHANDLER_CLOCK", NOW);
+        command.env("COLUMNS", "80").env("LINES", "24");
+        command
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
+        Ran::of(self.command(arguments).output().unwrap())
+    }
+
+    /// Standard output of a command that must succeed.
+    pub(crate) fn ok(&self, arguments: &[&str]) -> String {
+        let ran = self.run(arguments);
+        assert_eq!(ran.code, Some(0), "{arguments:?}: {}{}", ran.stdout, ran.stderr);
+        ran.stdout
+    }
+
+    pub(crate) fn json(&self, arguments: &[&str]) -> serde_json::Value {
+        let text = self.ok(&[arguments, &["--format", "json"]].concat());
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error} in {text}"))
+    }
+
+    /// A command that must fail: its exit code, and its one line on stderr.
+    pub(crate) fn fails(&self, arguments: &[&str]) -> (i32, String) {
+        let ran = self.run(arguments);
+        let code = ran.code.unwrap_or_else(|| panic!("{arguments:?} was killed"));
+        assert_ne!(code, 0, "{arguments:?} succeeded: {}", ran.stdout);
+        (code, ran.stderr.trim_end().to_owned())
+    }
+}
+
+impl Ran {
+    pub(crate) fn of(output: Output) -> Ran {
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        Ran { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    }
+}
+
+pub(crate) fn executable() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_chandler"))
+}
+
+/// Daily candles of a month, each with its own prices.
+pub(crate) fn days(symbol: &str) -> String {
+    let mut text = "symbol,time,open,high,low,close,volume,turnover\n".to_owned();
+    for day in [2, 3, 4, 5, 6, 9, 10, 11, 12, 13] {
+        let price = 100 + day;
+        text += &format!(
+            "{symbol},2026-11-{day:02},{price},{}.5,{}.25,{price}.125,{day}000,{day}00000.5\n",
+            price + 1,
+            price - 1
+        );
+    }
+    text
+}
+
+/// The minutes of one Hong Kong morning hour.
+pub(crate) fn hour(symbol: &str) -> String {
+    let mut text = "symbol,time,open,high,low,close,volume\n".to_owned();
+    for minute in 30..60 {
+        text += &format!("{symbol},2026-11-13 09:{minute},10,11,9,10.{minute},100\n");
+    }
+    text
+}

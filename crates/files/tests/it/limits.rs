@@ -1,0 +1,170 @@
+//! What is too large, broken or not a table at all.
+
+use std::io::Write;
+
+use expect_test::expect;
+use files::{BATCH_ROWS, LINE_MAX, REJECTED_TEXT_MAX, SYMBOLS_MAX};
+
+use crate::common::{candles, check, options, refusal, refusal_of};
+
+const HEADER: &str = "symbol,time,open,high,low,close\n";
+
+#[test]
+fn a_line_without_an_end_is_refused_before_it_fills_the_memory() {
+    let long = "a.csv: line 1 is longer than 64 KiB: is this a text table?";
+    assert_eq!(refusal_of("a.csv", &vec![b'x'; LINE_MAX + 1], &options()), long);
+    let second = format!("{HEADER}{}", "1".repeat(LINE_MAX + 1));
+    assert_eq!(refusal_of("a.csv", second.as_bytes(), &options()), long.replace('1', "2"));
+    // 200 MB of one line, in a file of a few kilobytes.
+    let mut bomb = zstd::stream::write::Encoder::new(Vec::new(), 1).unwrap();
+    bomb.write_all(HEADER.as_bytes()).unwrap();
+    for _ in 0..200 {
+        bomb.write_all(&vec![b'7'; 1_000_000]).unwrap();
+    }
+    assert_eq!(
+        refusal_of("a.csv.zst", &bomb.finish().unwrap(), &options()),
+        "a.csv.zst: line 2 is longer than 64 KiB: is this a text table?"
+    );
+}
+
+#[test]
+fn the_longest_line_is_still_read() {
+    let row = format!("700.HK,20240102,1,1,1,1{}\n", " ".repeat(LINE_MAX - 23));
+    let mut reader = candles("a.csv", format!("{HEADER}{row}{row}").as_bytes(), &options());
+    assert_eq!(reader.next().unwrap().unwrap().rows.len(), 2);
+}
+
+#[test]
+fn a_quote_that_never_closes_costs_its_own_row_only() {
+    check(
+        "a.csv",
+        &format!("{HEADER}\"700.HK,20240102,1,1,1,1\n700.HK,20240103,1,1,1,1\n"),
+        &options(),
+        expect![[r#"
+            plain Day
+            3 700.HK 2024-01-02T16:00:00Z 1.000000 1.000000 1.000000 1.000000 0 0.000 -
+            rejected 2 700.HK,20240102,1,1,1,1: a quote is not closed on its line
+            note: there is no volume column; volumes are 0
+            note: there is no turnover column; turnovers are 0
+        "#]],
+    );
+}
+
+#[test]
+fn files_that_are_no_tables_say_what_they_are() {
+    let told = |name: &str, bytes: &[u8]| refusal_of(name, bytes, &options());
+    assert_eq!(told("a.csv", b""), "a.csv: the file is empty");
+    assert_eq!(told("a.csv", b"\n\n"), "a.csv: the file is empty");
+    assert_eq!(told("a.csv", HEADER.as_bytes()), "a.csv: there is a header but no row");
+    assert_eq!(
+        told("a.parquet", HEADER.as_bytes()),
+        "a.parquet: not readable as Parquet: it does not begin as a Parquet file does"
+    );
+    assert_eq!(
+        told("a.csv", &[7, 0, 1, 255, 3, 0, 0, 9, 10, 44]),
+        "a.csv: binary data, and neither Parquet, gzip nor zstd: is this a table?"
+    );
+    assert_eq!(told("a.csv", b"\xff\xfes\0y\0"), "a.csv: UTF-16 text: save it as UTF-8");
+    assert_eq!(
+        told("a.csv", b"PK\x03\x04rest of a spreadsheet"),
+        "a.csv: a ZIP archive or a spreadsheet: unpack it, or save it as CSV"
+    );
+    assert!(
+        told("a.csv", b"PAR1 and then nothing of the kind").starts_with("a.csv: not readable as Parquet: ")
+    );
+    let mut cut = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    cut.write_all(format!("{HEADER}700.HK,20240102,1,1,1,1\n").repeat(100).as_bytes()).unwrap();
+    let whole = cut.finish().unwrap();
+    assert!(told("a.csv.gz", &whole[..whole.len() / 2]).starts_with("a.csv.gz: cannot read: "));
+}
+
+#[test]
+fn a_missing_file_is_an_error_with_its_name() {
+    let error =
+        files::open(std::path::Path::new("nowhere.csv"), &crate::common::venues(), &options()).unwrap_err();
+    assert!(error.to_string().starts_with("nowhere.csv: cannot read: "), "{error}");
+}
+
+#[test]
+fn too_many_columns_are_refused() {
+    let header = vec!["c"; 1025].join(",");
+    refusal(
+        "a.csv",
+        &format!("{header}\n"),
+        &options(),
+        expect!["a.csv: 1025 columns: at most 1024 are read"],
+    );
+}
+
+#[test]
+fn too_many_symbols_are_refused() {
+    let mut text = HEADER.to_owned();
+    for n in 0..=SYMBOLS_MAX {
+        text.push_str(&format!("T{n}.US,20240102,1,1,1,1\n"));
+    }
+    refusal("a.csv", &text, &options(), expect!["a.csv: more than 100000 symbols"]);
+}
+
+#[test]
+fn a_rejected_row_is_quoted_in_part() {
+    let text = format!("{HEADER}700.HK,20240102,1,1,1,{}\n", "x".repeat(2000));
+    let mut reader = candles("a.csv", text.as_bytes(), &options());
+    let batch = reader.next().unwrap().unwrap();
+    let [rejected] = batch.rejected.as_slice() else { panic!("{batch:?}") };
+    assert_eq!((rejected.line, rejected.reason.as_str()), (2, "close is not a number"));
+    assert_eq!(rejected.text.chars().count(), REJECTED_TEXT_MAX);
+    assert_eq!(rejected.symbol.as_deref(), Some("700.HK"));
+}
+
+/// Enough rows for several batches, with a bad one and a blank line now and then.
+fn long_file() -> String {
+    let mut text = HEADER.to_owned();
+    for row in 0..50_000i64 {
+        let close = if row % 1000 == 7 { "bad".to_owned() } else { format!("{}.25", row + 1) };
+        let blank = if row % 777 == 0 { "\n" } else { "" };
+        text.push_str(&format!("{blank}AAPL.US,{},1,1,1,{close}\n", 1_704_205_800 + row * 60));
+    }
+    text
+}
+
+#[test]
+fn skipping_rows_continues_exactly_where_reading_would() {
+    let text = long_file();
+    let mut whole = candles("a.csv", text.as_bytes(), &options());
+    let (mut rows, mut rejected, mut reached) = (Vec::new(), Vec::new(), vec![0]);
+    while let Some(batch) = whole.next().unwrap() {
+        assert!(batch.rows.len() + batch.rejected.len() <= BATCH_ROWS);
+        rows.extend(batch.rows);
+        rejected.extend(batch.rejected);
+        reached.push(whole.rows_read());
+        assert!(whole.position().consumed <= whole.position().total);
+    }
+    assert_eq!((rows.len(), rejected.len(), whole.rows_read()), (49_950, 50, 50_000));
+    assert_eq!(whole.position().consumed, whole.position().total);
+    for skip in reached.into_iter().chain([1, 7, 8, 9_999, 10_001, 43_210]) {
+        let mut rest = candles("a.csv", text.as_bytes(), &options());
+        assert_eq!(rest.skip_rows(skip).unwrap(), skip);
+        let (mut rows_left, mut rejected_left) = (Vec::new(), Vec::new());
+        while let Some(batch) = rest.next().unwrap() {
+            rows_left.extend(batch.rows);
+            rejected_left.extend(batch.rejected);
+        }
+        assert_eq!(rows_left.len() + rejected_left.len(), 50_000 - skip as usize, "{skip}");
+        assert!(rows.ends_with(&rows_left), "{skip}");
+        assert!(rejected.ends_with(&rejected_left), "{skip}");
+        assert_eq!(rest.rows_read(), 50_000);
+    }
+}
+
+#[test]
+fn skipping_beyond_the_end_says_how_many_rows_there_were() {
+    let mut reader = candles("a.csv", format!("{HEADER}700.HK,20240102,1,1,1,1\n").as_bytes(), &options());
+    assert_eq!(reader.skip_rows(10).unwrap(), 1);
+    assert_eq!(reader.next().unwrap(), None);
+}
+
+#[test]
+fn a_reader_may_move_to_another_thread() {
+    fn moves<T: Send>(_: &T) {}
+    moves(&candles("a.csv", format!("{HEADER}700.HK,20240102,1,1,1,1\n").as_bytes(), &options()));
+}

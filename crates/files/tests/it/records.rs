@@ -1,0 +1,132 @@
+//! Securities and corporate actions.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Date32Array, Float64Array, Int64Array, RecordBatch, StringArray};
+use files::{ReadOptions, Records, SecurityRow, Table};
+use market::adjust::Amount;
+
+use crate::common::{open, options};
+
+fn securities(text: &str) -> Records<SecurityRow> {
+    match open("s.csv", text.as_bytes(), &options()) {
+        Ok(Table::Securities(records)) => records,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Each action as one line: symbol, date, cash, split, bonus, rights, price; then the refused rows.
+fn actions(name: &str, bytes: &[u8]) -> Vec<String> {
+    let Ok(Table::Actions(records)) = open(name, bytes, &options()) else { panic!("no actions") };
+    let read = records.rows.iter().map(|row| {
+        let a = &row.action;
+        format!(
+            "{} {} {} {} {} {} {}",
+            row.symbol, a.ex_date, a.cash, a.split, a.bonus, a.rights, a.rights_price
+        )
+    });
+    read.chain(records.rejected.iter().map(|r| format!("{}: {}", r.line, r.reason))).collect()
+}
+
+#[test]
+fn securities_are_read_from_any_subset_of_columns() {
+    let records = securities(
+        "Symbol,name_en,name_cn,lot_size,listing_date,decimals,total_shares,eps,extra\n\
+         00700.hk,TENCENT,腾讯控股,100,2004-06-16,3,9.2e9,-12.5,x\n\
+         AAPL.US,\"Apple, Inc.\",,,19801212,,,,\n",
+    );
+    assert_eq!(records.rejected, []);
+    let [tencent, apple] = records.rows.as_slice() else { panic!("{records:?}") };
+    assert_eq!(tencent.symbol.as_str(), "700.HK");
+    assert_eq!(tencent.name_cn.as_deref(), Some("腾讯控股"));
+    assert_eq!(
+        (tencent.lot_size, tencent.decimals, tencent.total_shares),
+        (Some(100), Some(3), Some(9_200_000_000))
+    );
+    assert_eq!(tencent.eps.as_deref(), Some("-12.5"));
+    assert_eq!(tencent.listing_date.unwrap().to_string(), "2004-06-16");
+    assert_eq!(
+        (apple.name_en.as_deref(), apple.lot_size, apple.board.as_ref()),
+        (Some("Apple, Inc."), None, None)
+    );
+    assert_eq!(apple.listing_date.unwrap().to_string(), "1980-12-12");
+}
+
+#[test]
+fn a_bad_security_is_told_with_its_line() {
+    let records = securities(
+        "symbol,name_en,lot_size,decimals,eps\nX,a,1,2,1\n700.HK,a,0,2,1\n700.HK,a,-5,2,1\n700.HK,a,1,9,1\n700.HK,a,1,2,x\n700.HK\n",
+    );
+    let told: Vec<String> = records.rejected.iter().map(|r| format!("{}: {}", r.line, r.reason)).collect();
+    assert_eq!(
+        told,
+        [
+            "2: \"X\" is not a symbol: write ticker.region, like 700.HK, AAPL.US or 600519.SH",
+            "3: lot_size is zero",
+            "4: lot_size is not a whole number of at least zero",
+            "5: decimals is above 6",
+            "6: eps is not a number",
+            "7: 1 cells where the header has 5",
+        ]
+    );
+    assert_eq!(records.rows, []);
+}
+
+#[test]
+fn actions_are_read_with_blanks_fractions_and_ratios() {
+    let text = "symbol,ex_date,cash,split,bonus,rights,rights_price\n\
+                700.HK,2024-05-17,3.4,,,,\n\
+                AAPL.US,2020-08-31,,4:1,,,\n\
+                AAPL.US,2020-08-31,,4-for-1,,,\n\
+                1.HK,20200831,,1/10,3/10,0.5,12.25\n\
+                1.HK,2020-08-31,-1,,,,\n\
+                1.HK,2020-08-31,,0,,,\n\
+                1.HK,2020-08-31,,2:0,,,\n\
+                1.HK,2020-08-31,,,,,\n\
+                1.HK,,1,,,,\n\
+                1.HK,soon,1,,,,\n";
+    assert_eq!(
+        actions("a.csv", text.as_bytes()),
+        [
+            "700.HK 2024-05-17 3.4 1 0 0 0",
+            "AAPL.US 2020-08-31 0 4 0 0 0",
+            "AAPL.US 2020-08-31 0 4 0 0 0",
+            "1.HK 2020-08-31 0 0.1 0.3 0.5 12.25",
+            "6: cash: \"-1\" is not an amount: write a number like 0.35 or a fraction like 3/10",
+            "7: split is zero",
+            "8: split: \"2:0\" is not a ratio: write 2, 2:1 or 1/10",
+            "9: nothing happens: every amount is blank",
+            "10: ex_date is empty",
+            "11: ex_date is not a date: write YYYY-MM-DD",
+        ]
+    );
+}
+
+#[test]
+fn parquet_holds_actions_and_securities_too() {
+    let date = Date32Array::from(vec![19_860]);
+    let columns: [(&str, ArrayRef); 4] = [
+        ("symbol", Arc::new(StringArray::from(vec!["700.HK"]))),
+        ("ex_date", Arc::new(date)),
+        ("cash", Arc::new(Float64Array::from(vec![3.4]))),
+        ("split", Arc::new(Int64Array::from(vec![None]))),
+    ];
+    let bytes = parquet(RecordBatch::try_from_iter(columns.map(|(name, array)| (name, array))).unwrap());
+    assert_eq!(actions("a.parquet", &bytes), ["700.HK 2024-05-17 3.4 1 0 0 0"]);
+    assert_ne!(Amount::parse("3.4").unwrap(), Amount::parse("3.40000001").unwrap());
+}
+
+#[test]
+fn bare_tickers_take_the_region_of_the_options() {
+    let options = ReadOptions { region: Some(market::Region::Us), ..options() };
+    let Ok(Table::Securities(records)) = open("s.csv", b"symbol,name_en\nAAPL,Apple\n", &options) else {
+        panic!("no securities")
+    };
+    assert_eq!(records.rows[0].symbol.as_str(), "AAPL.US");
+}
+
+fn parquet(batch: RecordBatch) -> Vec<u8> {
+    let mut writer = parquet::arrow::ArrowWriter::try_new(Vec::new(), batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.into_inner().unwrap()
+}

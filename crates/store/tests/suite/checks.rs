@@ -1,0 +1,137 @@
+use market::Timestamp;
+use store::{BlockEntry, Depth, FINDINGS_MAX, Series};
+
+use crate::fixture::{Fresh, block, fresh, minutes, put};
+
+/// A store of two series, damaged by statements that a working program never runs; the findings as text.
+fn check(damage: &str, expected: &[&str]) {
+    let fresh = two_series();
+    let conn = rusqlite::Connection::open(fresh.store.path()).unwrap();
+    conn.execute_batch(&format!("pragma foreign_keys = off; {damage}")).unwrap();
+    let findings = fresh.store.reader().unwrap().check(Depth::Full, |_, _, _| None).unwrap();
+    let texts: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    assert_eq!(texts, expected, "{damage}");
+}
+
+fn two_series() -> Fresh {
+    let fresh = fresh();
+    put(&fresh.store, &minutes("700.HK"), &[], &[block(0, 9), block(10, 19)]);
+    put(&fresh.store, &minutes("AAPL.US"), &[], &[block(0, 9)]);
+    fresh
+}
+
+#[test]
+fn a_sound_store_has_no_findings_and_every_block_is_shown_once() {
+    let fresh = two_series();
+    for depth in [Depth::Quick, Depth::Full] {
+        let mut seen = Vec::new();
+        let inspect = |series: &Series, entry: &BlockEntry, bytes: &[u8]| {
+            assert_eq!(entry.bytes as usize, bytes.len());
+            seen.push(format!("{series} {}", String::from_utf8_lossy(bytes)));
+            None
+        };
+        assert_eq!(fresh.store.reader().unwrap().check(depth, inspect).unwrap(), []);
+        assert_eq!(seen, ["700.HK/1m 0..=9", "700.HK/1m 10..=19", "AAPL.US/1m 0..=9"]);
+    }
+}
+
+#[test]
+fn what_the_caller_finds_in_a_block_is_reported_with_its_place() {
+    let fresh = two_series();
+    let wrong = |_: &Series, entry: &BlockEntry, _: &[u8]| {
+        (entry.first == Timestamp(10)).then(|| "its checksum is wrong".to_owned())
+    };
+    let findings = fresh.store.reader().unwrap().check(Depth::Quick, wrong).unwrap();
+    let texts: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    assert_eq!(texts, ["700.HK/1m at 1970-01-01T00:00:10Z: block 2: its checksum is wrong"]);
+}
+
+#[test]
+fn an_entry_without_a_body_is_found() {
+    check(
+        "delete from block_body where id = 2",
+        &[
+            "1 rows of table block_index point at rows of table block_body that are missing",
+            "700.HK/1m at 1970-01-01T00:00:10Z: block 2 has no body",
+        ],
+    );
+}
+
+#[test]
+fn a_body_without_an_entry_is_found() {
+    check(
+        "delete from block_index where body_id = 2",
+        &[
+            "block 2 belongs to no series",
+            "700.HK/1m: the series says 20 rows in 2 blocks of 12 bytes from 1970-01-01T00:00:00Z to \
+             1970-01-01T00:00:19Z, its blocks 10 in 1 of 5 from 1970-01-01T00:00:00Z to 1970-01-01T00:00:09Z",
+        ],
+    );
+}
+
+#[test]
+fn a_body_of_another_length_is_found() {
+    check(
+        "update block_body set body = x'00' where id = 3",
+        &["AAPL.US/1m at 1970-01-01T00:00:00Z: block 3 has 1 bytes, its entry says 5"],
+    );
+}
+
+#[test]
+fn overlapping_entries_are_found() {
+    check(
+        "update block_index set last_at = 10 where body_id = 1",
+        &["700.HK/1m at 1970-01-01T00:00:10Z: block 2 starts before block 1 ends, at 1970-01-01T00:00:10Z"],
+    );
+}
+
+#[test]
+fn an_entry_of_no_series_is_found() {
+    check(
+        "delete from series where symbol = 'AAPL.US'",
+        &[
+            "1 rows of table block_index point at rows of table series that are missing",
+            "block 3 belongs to a series that does not exist",
+        ],
+    );
+}
+
+#[test]
+fn ids_that_would_be_given_out_twice_are_found() {
+    for name in ["block", "series", "version"] {
+        let damage = format!("update counter set next = 1 where name = '{name}'");
+        check(&damage, &[&format!("the counter of {name} ids is behind the ids in use")]);
+        let damage = format!("delete from counter where name = '{name}'");
+        check(&damage, &[&format!("the counter of {name} ids is behind the ids in use")]);
+    }
+}
+
+#[test]
+fn one_unreadable_value_does_not_hide_the_rest() {
+    let fresh = two_series();
+    let conn = rusqlite::Connection::open(fresh.store.path()).unwrap();
+    conn.execute_batch(
+        "update block_index set row_count = -1 where body_id = 1; delete from block_index where body_id = 3",
+    )
+    .unwrap();
+    let findings = fresh.store.reader().unwrap().check(Depth::Quick, |_, _, _| None).unwrap();
+    let texts: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    assert!(texts.iter().any(|text| text.contains("\"-1\" where a count belongs")), "{texts:?}");
+    assert!(texts.iter().any(|text| text == "block 3 belongs to no series"), "{texts:?}");
+    assert!(texts.iter().any(|text| text.starts_with("AAPL.US/1m: the series says")), "{texts:?}");
+}
+
+#[test]
+fn a_hopeless_store_gives_a_bounded_list() {
+    let fresh = two_series();
+    let conn = rusqlite::Connection::open(fresh.store.path()).unwrap();
+    conn.execute_batch(
+        "pragma foreign_keys = off;
+         with recursive n (i) as (values (100) union all select i + 1 from n where i < 3000)
+         insert into block_body select i, x'00' from n;
+         update counter set next = 5000 where name = 'block'",
+    )
+    .unwrap();
+    let findings = fresh.store.reader().unwrap().check(Depth::Quick, |_, _, _| None).unwrap();
+    assert_eq!(findings.len(), FINDINGS_MAX);
+}

@@ -1,0 +1,154 @@
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use store::{Access, Store, StoreError};
+
+use crate::fixture::{NOW, block, fresh, minutes, put};
+
+const WRITE: Access = Access::Write { now: NOW };
+
+fn names(dir: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn reading_an_absent_store_creates_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    for path in [dir.path().to_owned(), dir.path().join("deeper/still")] {
+        let error = Store::open(&path, Access::Read).unwrap_err();
+        assert!(matches!(&error, StoreError::Absent { path: found } if *found == path), "{error:?}");
+    }
+    assert_eq!(names(dir.path()), [""; 0]);
+}
+
+#[test]
+fn writing_creates_the_directories_and_opening_again_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("deeper/still");
+    let store = Store::open(&path, WRITE).unwrap();
+    put(&store, &minutes("700.HK"), &[], &[block(1, 2)]);
+    for access in [WRITE, Access::Read] {
+        let store = Store::open(&path, access).unwrap();
+        assert_eq!(store.reader().unwrap().snapshot().unwrap().all_series().unwrap().len(), 1);
+    }
+    assert!(names(&path).contains(&"candles.db".to_owned()));
+}
+
+#[test]
+fn a_current_store_opens_for_writing_while_another_writes() {
+    let fresh = fresh();
+    let _writer = fresh.store.writer().unwrap();
+    Store::open(fresh.dir.path(), WRITE).unwrap();
+}
+
+#[test]
+fn a_directory_that_is_a_file_is_named_in_the_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("file");
+    std::fs::write(&path, "x").unwrap();
+    for access in [Access::Read, WRITE] {
+        let error = Store::open(&path, access).unwrap_err();
+        assert!(matches!(error, StoreError::Io { .. }), "{error:?}");
+        assert!(error.to_string().contains(path.to_str().unwrap()), "{error}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_directory_that_cannot_be_made_is_an_error() {
+    let error = Store::open(Path::new("/proc/store"), WRITE).unwrap_err();
+    assert!(matches!(error, StoreError::Io { what: "create the directory", .. }), "{error:?}");
+}
+
+#[test]
+fn a_file_that_is_no_database_is_refused_and_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("candles.db");
+    let text = "time,open,high,low,close\n".repeat(1_000);
+    std::fs::write(&path, &text).unwrap();
+    for access in [Access::Read, WRITE] {
+        let error = Store::open(dir.path(), access).unwrap_err();
+        assert!(matches!(error, StoreError::Damaged { .. }), "{error:?}");
+    }
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+}
+
+#[test]
+fn a_corrupted_header_is_an_error() {
+    let fresh = fresh();
+    put(&fresh.store, &minutes("700.HK"), &[], &[block(1, 2)]);
+    let mut file = std::fs::OpenOptions::new().write(true).open(fresh.store.path()).unwrap();
+    file.write_all(&[0xff; 16]).unwrap();
+    let error = Store::open(fresh.dir.path(), Access::Read).unwrap_err();
+    assert!(matches!(error, StoreError::Damaged { .. }), "{error:?}");
+}
+
+#[test]
+fn damage_in_the_middle_of_the_file_is_found_by_a_check() {
+    let fresh = fresh();
+    put(&fresh.store, &minutes("700.HK"), &[], &[block(1, 2)]);
+    let mut file = std::fs::OpenOptions::new().read(true).write(true).open(fresh.store.path()).unwrap();
+    let mut whole = Vec::new();
+    file.read_to_end(&mut whole).unwrap();
+    for page in 1..whole.len() / 4_096 {
+        file.seek(SeekFrom::Start(page as u64 * 4_096)).unwrap();
+        file.write_all(&[0x5a; 200]).unwrap();
+    }
+    // Opening may notice already; what may not happen is that nobody does.
+    let findings = match fresh.store.reader() {
+        Ok(mut reader) => reader.check(store::Depth::Full, |_, _, _| None).unwrap().len(),
+        Err(error) => usize::from(matches!(error, StoreError::Damaged { .. })),
+    };
+    assert!(findings > 0);
+}
+
+#[test]
+fn another_programs_database_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let conn = rusqlite::Connection::open(dir.path().join("candles.db")).unwrap();
+    conn.execute_batch("create table theirs (x bigint)").unwrap();
+    drop(conn);
+    for access in [Access::Read, WRITE] {
+        let error = Store::open(dir.path(), access).unwrap_err();
+        assert!(matches!(error, StoreError::Foreign { .. }), "{error:?}");
+    }
+}
+
+#[test]
+fn a_store_of_a_newer_version_is_refused() {
+    let fresh = fresh();
+    let conn = rusqlite::Connection::open(fresh.store.path()).unwrap();
+    conn.execute_batch("insert into migration values (900, 'later', x'00', 0)").unwrap();
+    for access in [Access::Read, WRITE] {
+        let error = Store::open(fresh.dir.path(), access).unwrap_err();
+        assert!(matches!(error, StoreError::Newer { found: 900, known: 1, .. }), "{error:?}");
+    }
+    let error = fresh.store.writer().unwrap_err();
+    assert!(matches!(error, StoreError::Newer { .. }), "{error:?}");
+}
+
+#[test]
+fn a_store_that_went_through_another_migration_is_refused() {
+    let fresh = fresh();
+    let conn = rusqlite::Connection::open(fresh.store.path()).unwrap();
+    conn.execute_batch("update migration set sha256 = x'00' where version = 1").unwrap();
+    for access in [Access::Read, WRITE] {
+        let error = Store::open(fresh.dir.path(), access).unwrap_err();
+        assert!(matches!(error, StoreError::Changed { version: 1, .. }), "{error:?}");
+    }
+}
+
+#[test]
+fn a_creation_that_was_cut_short_is_taken_up_again() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("candles.db"), "").unwrap();
+    let error = Store::open(dir.path(), Access::Read).unwrap_err();
+    assert!(matches!(error, StoreError::Absent { .. }), "{error:?}");
+    let store = Store::open(dir.path(), WRITE).unwrap();
+    put(&store, &minutes("700.HK"), &[], &[block(1, 2)]);
+}

@@ -1,0 +1,51 @@
+use market::{Grain, Symbol, Timestamp};
+use store::{Access, BlockEntry, Lane, NewBlock, Series, Store};
+
+pub(crate) const NOW: Timestamp = Timestamp(1_763_200_000);
+
+/// A store in a directory of its own, which goes away with it.
+pub(crate) struct Fresh {
+    pub(crate) dir: tempfile::TempDir,
+    pub(crate) store: Store,
+}
+
+pub(crate) fn fresh() -> Fresh {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path(), Access::Write { now: NOW }).unwrap();
+    Fresh { dir, store }
+}
+
+pub(crate) fn symbol(text: &str) -> Symbol {
+    text.parse().unwrap()
+}
+
+pub(crate) fn minutes(text: &str) -> Series {
+    Series { symbol: symbol(text), grain: Grain::Minute, lane: Lane::Regular }
+}
+
+/// A block of one row for each unit of time, its bytes telling which it is.
+pub(crate) fn block(first: i64, last: i64) -> NewBlock {
+    let rows = u32::try_from(last - first + 1).unwrap();
+    NewBlock {
+        first: Timestamp(first),
+        last: Timestamp(last),
+        rows,
+        bytes: format!("{first}..={last}").into_bytes(),
+    }
+}
+
+/// Puts blocks into a series in a commit of their own.
+pub(crate) fn put(store: &Store, series: &Series, removed: &[i64], added: &[NewBlock]) -> Vec<BlockEntry> {
+    let mut writer = store.writer().unwrap();
+    let mut batch = writer.begin().unwrap();
+    let entries = batch.replace_blocks(series, removed, added).unwrap();
+    batch.commit().unwrap();
+    entries
+}
+
+/// Entries as `first..=last`, for comparing at a glance.
+pub(crate) fn spans(entries: &[BlockEntry]) -> String {
+    let all: Vec<String> =
+        entries.iter().map(|entry| format!("{}..={}", entry.first.0, entry.last.0)).collect();
+    all.join(" ")
+}

@@ -1,0 +1,228 @@
+use market::Timestamp;
+use store::{
+    Batch, ImportId, ImportProgress, ImportRecord, ImportState, NewImport, QUARANTINE_TEXT_MAX, QuarantineOf,
+    QuarantineRow, Series,
+};
+
+use crate::fixture::{NOW, fresh, minutes, symbol};
+
+const LATER: Timestamp = Timestamp(NOW.0 + 60);
+
+fn file(name: &str, content: u8, options: &str) -> NewImport {
+    NewImport {
+        file: name.to_owned(),
+        sha256: [content; 32],
+        bytes: 5_000_000_000,
+        kind: "candles".to_owned(),
+        options: options.to_owned(),
+        started_at: NOW,
+    }
+}
+
+fn progress(state: ImportState, rows: u64) -> ImportProgress {
+    ImportProgress {
+        state,
+        rows_read: rows + 1,
+        rows_done: rows,
+        added: rows + 2,
+        replaced: rows + 3,
+        unchanged: rows + 4,
+        quarantined: rows + 5,
+        message: Some(format!("{rows} rows")),
+    }
+}
+
+fn row(import_id: ImportId, line: u64, symbol: Option<&str>) -> QuarantineRow {
+    let (text, reason) = (format!("row {line}"), "high is below low".to_owned());
+    QuarantineRow { import_id, line, symbol: symbol.map(str::to_owned), text, reason }
+}
+
+#[test]
+fn a_record_follows_its_import_to_the_end() {
+    let fresh = fresh();
+    let mut writer = fresh.store.writer().unwrap();
+    let mut batch = writer.begin().unwrap();
+    let id = batch.start_import(&file("a.csv", 1, "tz=HK")).unwrap();
+    let started = ImportRecord {
+        id,
+        file: "a.csv".to_owned(),
+        sha256: [1; 32],
+        bytes: 5_000_000_000,
+        kind: "candles".to_owned(),
+        options: "tz=HK".to_owned(),
+        state: ImportState::Running,
+        started_at: NOW,
+        finished_at: None,
+        rows_read: 0,
+        rows_done: 0,
+        added: 0,
+        replaced: 0,
+        unchanged: 0,
+        quarantined: 0,
+        message: None,
+    };
+    assert_eq!(batch.import(id).unwrap(), Some(started.clone()));
+    batch.checkpoint_import(id, &progress(ImportState::Running, 10), LATER).unwrap();
+    let running = batch.import(id).unwrap().unwrap();
+    assert_eq!((running.state, running.finished_at, running.rows_done), (ImportState::Running, None, 10));
+    batch.checkpoint_import(id, &progress(ImportState::Done, 20), LATER).unwrap();
+    batch.commit().unwrap();
+    let done = ImportRecord {
+        state: ImportState::Done,
+        finished_at: Some(LATER),
+        rows_read: 21,
+        rows_done: 20,
+        added: 22,
+        replaced: 23,
+        unchanged: 24,
+        quarantined: 25,
+        message: Some("20 rows".to_owned()),
+        ..started
+    };
+    assert_eq!(fresh.store.reader().unwrap().snapshot().unwrap().imports().unwrap(), [done]);
+}
+
+#[test]
+fn an_earlier_import_is_found_by_content_and_options_and_the_last_one_counts() {
+    let fresh = fresh();
+    let mut writer = fresh.store.writer().unwrap();
+    let mut batch = writer.begin().unwrap();
+    let first = batch.start_import(&file("a.csv", 1, "x")).unwrap();
+    let second = batch.start_import(&file("renamed.csv", 1, "x")).unwrap();
+    let other = batch.start_import(&file("a.csv", 1, "y")).unwrap();
+    batch.start_import(&file("b.csv", 2, "x")).unwrap();
+    batch.checkpoint_import(first, &progress(ImportState::Done, 9), LATER).unwrap();
+    let find = |content: u8, options: &str| {
+        batch.find_import(&[content; 32], options).unwrap().map(|found| found.id)
+    };
+    assert_eq!(find(1, "x"), Some(second));
+    assert_eq!(find(1, "y"), Some(other));
+    assert_eq!(find(1, "z"), None);
+    assert_eq!(find(3, "x"), None);
+}
+
+#[test]
+fn an_import_whose_process_died_is_interrupted_when_the_next_writer_starts() {
+    let fresh = fresh();
+    let mut writer = fresh.store.writer().unwrap();
+    let mut batch = writer.begin().unwrap();
+    let states = [ImportState::Running, ImportState::Done, ImportState::Failed, ImportState::Interrupted];
+    for (state, content) in states.into_iter().zip(0..) {
+        let id = batch.start_import(&file("a.csv", content, "")).unwrap();
+        batch.checkpoint_import(id, &progress(state, 7), LATER).unwrap();
+    }
+    batch.commit().unwrap();
+    let seen = || -> Vec<ImportState> {
+        let mut reader = fresh.store.reader().unwrap();
+        let imports = reader.snapshot().unwrap().imports().unwrap();
+        imports.into_iter().map(|record| record.state).collect()
+    };
+    drop(writer);
+    assert_eq!(seen(), states, "a reader judges nobody");
+    let mut writer = fresh.store.writer().unwrap();
+    let expected =
+        [ImportState::Interrupted, ImportState::Done, ImportState::Failed, ImportState::Interrupted];
+    assert_eq!(seen(), expected);
+    let dead = writer.begin().unwrap().find_import(&[0; 32], "").unwrap().unwrap();
+    assert_eq!((dead.rows_done, dead.finished_at), (7, None), "the checkpoint is where to go on");
+}
+
+#[test]
+fn progress_of_an_unknown_import_is_refused() {
+    let fresh = fresh();
+    let mut writer = fresh.store.writer().unwrap();
+    let mut batch = writer.begin().unwrap();
+    batch.checkpoint_import(ImportId(5), &progress(ImportState::Done, 1), LATER).unwrap_err();
+    let mut batch = {
+        drop(batch);
+        writer.begin().unwrap()
+    };
+    batch.add_quarantine(&[row(ImportId(5), 1, None)]).unwrap_err();
+}
+
+#[test]
+fn the_parts_of_a_series_add_up_to_its_source() {
+    let fresh = fresh();
+    let mut writer = fresh.store.writer().unwrap();
+    let mut batch = writer.begin().unwrap();
+    let first = batch.start_import(&file("a.csv", 1, "")).unwrap();
+    let second = batch.start_import(&file("b.csv", 2, "")).unwrap();
+    let series = minutes("700.HK");
+    let extended: Series = "700.HK/1m+ext".parse().unwrap();
+    let mut add = |id: ImportId, series: &Series, rows: u64, first: i64, last: i64| {
+        batch.add_import_series(id, series, rows, Timestamp(first), Timestamp(last)).unwrap();
+    };
+    add(second, &series, 1, 5, 5);
+    add(first, &series, 10, 100, 200);
+    add(first, &series, 20, 50, 150);
+    add(first, &series, 30, 120, 300);
+    add(first, &extended, 7, 1, 2);
+    add(first, &minutes("5.HK"), 1_000, 1, 9);
+    let sources: Vec<(String, String, u64, i64, i64)> = batch
+        .import_sources(&symbol("700.HK"))
+        .unwrap()
+        .into_iter()
+        .map(|source| {
+            (source.import.file, source.series.to_string(), source.rows, source.first.0, source.last.0)
+        })
+        .collect();
+    let expected = [
+        ("a.csv", "700.HK/1m+ext", 7, 1, 2),
+        ("a.csv", "700.HK/1m", 60, 50, 300),
+        ("b.csv", "700.HK/1m", 1, 5, 5),
+    ];
+    let expected = expected
+        .map(|(file, series, rows, first, last)| (file.to_owned(), series.to_owned(), rows, first, last));
+    assert_eq!(sources, expected);
+}
+
+#[test]
+fn quarantined_rows_are_listed_by_import_and_by_symbol() {
+    let fresh = fresh();
+    let mut writer = fresh.store.writer().unwrap();
+    let mut batch = writer.begin().unwrap();
+    let first = batch.start_import(&file("a.csv", 1, "")).unwrap();
+    let second = batch.start_import(&file("b.csv", 2, "")).unwrap();
+    batch.add_quarantine(&[]).unwrap();
+    batch.add_quarantine(&[row(first, 9, Some("700.HK")), row(first, 3, None)]).unwrap();
+    batch.add_quarantine(&[row(second, 1, Some("700.HK")), row(second, 2, Some("nonsense"))]).unwrap();
+    batch.commit().unwrap();
+    let mut reader = fresh.store.reader().unwrap();
+    let snapshot = reader.snapshot().unwrap();
+    let check = |of: QuarantineOf<'_>, expected: &[(&str, u64)]| {
+        let found = snapshot.quarantine(of, 100).unwrap();
+        let found: Vec<(&str, u64)> =
+            found.iter().map(|entry| (entry.file.as_str(), entry.row.line)).collect();
+        assert_eq!(found, expected, "{of:?}");
+        assert_eq!(snapshot.quarantine_count(of).unwrap(), expected.len() as u64, "{of:?}");
+        assert_eq!(snapshot.quarantine(of, 1).unwrap().len(), expected.len().min(1), "{of:?}");
+    };
+    check(QuarantineOf::All, &[("a.csv", 9), ("a.csv", 3), ("b.csv", 1), ("b.csv", 2)]);
+    check(QuarantineOf::Import(first), &[("a.csv", 9), ("a.csv", 3)]);
+    check(QuarantineOf::Symbol("700.HK"), &[("a.csv", 9), ("b.csv", 1)]);
+    check(QuarantineOf::Symbol("5.HK"), &[]);
+    let entry = snapshot.quarantine(QuarantineOf::All, 1).unwrap().remove(0);
+    assert_eq!(entry.row, row(first, 9, Some("700.HK")));
+}
+
+#[test]
+fn long_texts_from_outside_are_cut() {
+    let fresh = fresh();
+    let mut writer = fresh.store.writer().unwrap();
+    let mut batch = writer.begin().unwrap();
+    let id = batch.start_import(&file("a.csv", 1, "")).unwrap();
+    let long = "騰".repeat(QUARANTINE_TEXT_MAX + 1);
+    let exact = "騰".repeat(QUARANTINE_TEXT_MAX);
+    let given =
+        QuarantineRow { text: long.clone(), reason: long.clone(), symbol: Some(long), ..row(id, 1, None) };
+    batch.add_quarantine(&[given]).unwrap();
+    let kept = cut(&batch);
+    assert_eq!(
+        kept,
+        QuarantineRow { text: exact.clone(), reason: exact.clone(), symbol: Some(exact), ..row(id, 1, None) }
+    );
+}
+
+fn cut(batch: &Batch<'_>) -> QuarantineRow {
+    batch.quarantine(QuarantineOf::All, 1).unwrap().remove(0).row
+}

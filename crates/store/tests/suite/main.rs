@@ -1,0 +1,13 @@
+//! What a store promises, whatever the engine. Each test gets its store from `fixture::fresh`; a second engine runs
+//! the same files with another fixture. What only SQLite's files can do wrong is in `files.rs`.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may stop where it fails")]
+
+mod actions;
+mod blocks;
+mod checks;
+mod files;
+mod fixture;
+mod ledger;
+mod securities;
+mod transactions;

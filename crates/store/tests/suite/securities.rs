@@ -1,0 +1,101 @@
+use store::{Change, Security, StoreError};
+
+use crate::fixture::{block, fresh, minutes, put, symbol};
+
+fn tencent() -> Security {
+    Security {
+        symbol: symbol("700.HK"),
+        name_en: Some("TENCENT".to_owned()),
+        name_cn: Some("腾讯控股".to_owned()),
+        name_hk: Some("騰訊控股".to_owned()),
+        exchange: Some("SEHK".to_owned()),
+        currency: Some("HKD".to_owned()),
+        lot_size: Some(100),
+        board: Some("HKEquity".to_owned()),
+        listing_date: Some("2004-06-16".parse().unwrap()),
+        decimals: 2,
+        total_shares: Some(9_000_000_001),
+        circulating_shares: Some(9_000_000_002),
+        hk_shares: Some(9_000_000_003),
+        eps: Some("21.1".to_owned()),
+        eps_ttm: Some("22.2".to_owned()),
+        bps: Some("110.30".to_owned()),
+        dividend_yield: Some("4.5".to_owned()),
+    }
+}
+
+#[test]
+fn a_security_comes_back_field_by_field() {
+    let fresh = fresh();
+    let mut writer = fresh.store.writer().unwrap();
+    let mut batch = writer.begin().unwrap();
+    assert_eq!(batch.put_security(&tencent()).unwrap(), Change::Added);
+    assert_eq!(batch.put_security(&tencent()).unwrap(), Change::Unchanged);
+    let bare = Security::new(symbol("AAPL.US"));
+    batch.put_security(&bare).unwrap();
+    batch.commit().unwrap();
+    let mut reader = fresh.store.reader().unwrap();
+    let snapshot = reader.snapshot().unwrap();
+    assert_eq!(snapshot.security(&symbol("700.HK")).unwrap(), Some(tencent()));
+    assert_eq!(snapshot.securities().unwrap(), [tencent(), bare]);
+    assert_eq!(snapshot.security(&symbol("5.HK")).unwrap(), None);
+}
+
+#[test]
+fn a_new_record_replaces_the_whole_old_one() {
+    let fresh = fresh();
+    let mut writer = fresh.store.writer().unwrap();
+    let mut batch = writer.begin().unwrap();
+    batch.put_security(&tencent()).unwrap();
+    let bare = Security::new(symbol("700.HK"));
+    assert_eq!(batch.put_security(&bare).unwrap(), Change::Replaced);
+    assert_eq!(batch.security(&symbol("700.HK")).unwrap(), Some(bare));
+}
+
+#[test]
+fn candles_of_an_unknown_symbol_make_it_known() {
+    let fresh = fresh();
+    put(&fresh.store, &minutes("5.HK"), &[], &[block(1, 2)]);
+    let mut reader = fresh.store.reader().unwrap();
+    let security = reader.snapshot().unwrap().security(&symbol("5.HK")).unwrap().unwrap();
+    assert_eq!(security, Security::new(symbol("5.HK")));
+    assert_eq!(security.decimals, 3);
+}
+
+#[test]
+fn ensuring_a_security_changes_none_that_exists() {
+    let fresh = fresh();
+    let mut writer = fresh.store.writer().unwrap();
+    let mut batch = writer.begin().unwrap();
+    batch.put_security(&tencent()).unwrap();
+    batch.ensure_security(&symbol("700.HK")).unwrap();
+    batch.ensure_security(&symbol("1.HK")).unwrap();
+    batch.ensure_security(&symbol("1.HK")).unwrap();
+    assert_eq!(batch.security(&symbol("700.HK")).unwrap(), Some(tencent()));
+    assert_eq!(batch.securities().unwrap().len(), 2);
+}
+
+#[test]
+fn more_decimals_than_a_price_has_are_refused() {
+    let fresh = fresh();
+    let mut writer = fresh.store.writer().unwrap();
+    let error = writer.begin().unwrap().put_security(&Security { decimals: 7, ..tencent() }).unwrap_err();
+    assert!(matches!(error, StoreError::Unfit { .. }), "{error:?}");
+    writer.begin().unwrap().put_security(&Security { decimals: 6, ..tencent() }).unwrap();
+}
+
+#[test]
+fn only_a_real_change_raises_the_version() {
+    let fresh = fresh();
+    let mut writer = fresh.store.writer().unwrap();
+    let mut version = 0;
+    let changed = Security { lot_size: Some(200), ..tencent() };
+    for (security, raised) in [(tencent(), 1), (tencent(), 0), (changed.clone(), 1), (changed, 0)] {
+        let mut batch = writer.begin().unwrap();
+        batch.put_security(&security).unwrap();
+        batch.ensure_security(&security.symbol).unwrap();
+        batch.commit().unwrap();
+        version += raised;
+        assert_eq!(writer.begin().unwrap().version().unwrap(), version);
+    }
+}

@@ -1,0 +1,79 @@
+//! Any bytes: an error or candles, never a panic or a large allocation, with and without the checksum. Any candles:
+//! the same candles back.
+#![no_main]
+
+use arbitrary::Arbitrary;
+use block::{Block, ROWS_MAX, encode};
+use libfuzzer_sys::fuzz_target;
+use market::{Candles, Session};
+
+#[derive(Arbitrary, Debug)]
+enum Input<'a> {
+    Bytes(&'a [u8]),
+    /// A true block with some bytes changed, which gets further than noise does.
+    Damaged { rows: Vec<Row>, changes: Vec<(u16, u8)> },
+    Candles(Vec<Row>),
+}
+
+#[derive(Arbitrary, Clone, Copy, Debug)]
+struct Row {
+    step: u16,
+    prices: [i64; 4],
+    volume: i64,
+    turnover: i128,
+    session: u8,
+}
+
+fuzz_target!(|input: Input<'_>| match input {
+    Input::Bytes(bytes) => read(bytes),
+    Input::Damaged { rows, changes } => {
+        let candles = candles(&rows);
+        let Ok(mut bytes) = encode(&candles, 0..candles.len()) else { return };
+        for (at, byte) in changes {
+            let at = usize::from(at) % bytes.len();
+            bytes[at] = byte;
+        }
+        // The length is no secret: put right, so that what follows it is reached.
+        let length = (bytes.len() as u32).to_le_bytes();
+        bytes[6..10].copy_from_slice(&length);
+        read(&bytes);
+    }
+    Input::Candles(rows) => {
+        let candles = candles(&rows);
+        if candles.is_empty() || candles.len() > ROWS_MAX {
+            return;
+        }
+        let bytes = encode(&candles, 0..candles.len()).expect("ascending candles encode");
+        let mut back = Candles::default();
+        Block::parse(&bytes).expect("a block parses").read_all(&mut back).expect("a block decodes");
+        assert_eq!(back, candles);
+    }
+});
+
+fn read(bytes: &[u8]) {
+    for block in [Block::parse(bytes), Block::parse_unchecked(bytes)].into_iter().flatten() {
+        let mut out = Candles::default();
+        let _ = block.read_all(&mut out);
+        assert!(out.len() <= ROWS_MAX && out.session.len() == out.len());
+        let _ = block.read(block.first_time()..block.last_time(), &mut Candles::default());
+        let _ = block.closes(i64::MIN..i64::MAX, &mut Vec::new(), &mut Vec::new());
+    }
+}
+
+fn candles(rows: &[Row]) -> Candles {
+    let mut candles = Candles::default();
+    let mut time = 0;
+    for row in rows {
+        time += i64::from(row.step) + 1;
+        let [open, high, low, close] = row.prices;
+        candles.time.push(time);
+        candles.open.push(open);
+        candles.high.push(high);
+        candles.low.push(low);
+        candles.close.push(close);
+        candles.volume.push(row.volume);
+        candles.turnover.push(row.turnover);
+        candles.session.push(Session::ALL[usize::from(row.session % 4)]);
+    }
+    candles
+}
