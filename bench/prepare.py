@@ -16,6 +16,7 @@ day by day onto real trading days, so that an importer with a calendar accepts t
   OUT/d1_all.parquet        600000.SH ...: 5200 daily candles on the mainland's trading days to the end of 2025
   OUT/d1/SYMBOL.parquet     the same, a file a symbol
   OUT/actions.csv           quarterly dividends and some splits for the daily symbols
+  OUT/peer/m1, OUT/peer/d1  the first symbols in the Parquet form that suits that peer best
   OUT/rows.bin              the first symbols as raw integers, for the row-table peer
 
 Columns: symbol (dictionary of utf8), time (int64, Unix seconds), open, high, low, close (float64), volume (int64),
@@ -159,6 +160,19 @@ def table(symbol, times, columns, scale=1000):
     return pa.Table.from_arrays([names, pa.array(times), *prices, pa.array(volume), pa.array(turnover / scale)], schema=SCHEMA)
 
 
+PEER = {
+    "compression": "zstd",
+    "row_group_size": 8192,
+    "use_dictionary": False,
+    "column_encoding": {name: "DELTA_BINARY_PACKED" for name in SCHEMA.names[1:]},
+}
+
+
+def integers(times, columns):
+    """The form that suits the Parquet peer best: thousandths as integers, in small row groups."""
+    return pa.table([times, *columns], names=SCHEMA.names[1:])
+
+
 class Gathered:
     """Writes one big file in row groups of about a million rows, as most writers do."""
 
@@ -183,6 +197,7 @@ class Gathered:
 
 def write_series(out, kind, names, times, walk, rows_file, row_symbols, csv_path=None):
     os.makedirs(f"{out}/{kind}", exist_ok=True)
+    os.makedirs(f"{out}/peer/{kind}", exist_ok=True)
     gathered = Gathered(f"{out}/{kind}_all.parquet")
     csv = pc.CSVWriter(csv_path, CSV_SCHEMA, write_options=pc.WriteOptions(quoting_style="none")) if csv_path else None
     rows_file.write(np.array([min(row_symbols, len(names)), len(times)], "<i8").tobytes())
@@ -194,6 +209,7 @@ def write_series(out, kind, names, times, walk, rows_file, row_symbols, csv_path
         if csv and number < CSV_SYMBOLS:
             csv.write_table(rows.set_column(0, "symbol", rows["symbol"].cast(pa.string())))
         if number < row_symbols:
+            pq.write_table(integers(times, columns), f"{out}/peer/{kind}/{symbol}.parquet", **PEER)
             for column in (times, *columns):
                 rows_file.write(np.ascontiguousarray(column, "<i8").tobytes())
     gathered.close()

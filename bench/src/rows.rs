@@ -8,7 +8,7 @@ use std::time::Instant;
 use anyhow::{Context, ensure};
 use rusqlite::{Connection, Statement};
 
-use crate::sample::measure;
+use crate::sample::{RUNS, Random, Runs};
 
 /// One kind of candle as `prepare.py` wrote it: seven columns for each symbol.
 struct Kind {
@@ -36,20 +36,22 @@ pub(crate) fn run(database: &Path, source: &Path) -> anyhow::Result<()> {
     let seconds = began.elapsed().as_secs_f64();
     let bytes = std::fs::metadata(database)?.len();
     writeln!(std::io::stdout(), "load\t{rows}\t{seconds:.2}\t{bytes}")?;
-    for (kind, name) in kinds.iter().zip(["Q1", "Q2"]) {
-        let text = format!(
-            "select ts, o, h, l, c, v, t from {} where sym = $1 and ts <= $2 order by ts desc limit {COUNT}",
-            kind.name
-        );
-        let mut statement = conn.prepare(&text)?;
-        let make = |random: &mut crate::sample::Random| {
-            let symbol = random.below(kind.symbols) as i64;
-            let at = COUNT - 1 + random.below(kind.times.len() - COUNT + 1);
-            (symbol, kind.times.get(at).copied().unwrap_or_default())
-        };
-        measure(name, make, |(symbol, until)| ask(&mut statement, *symbol, *until))?;
+    let (mut runs, mut random) = (Runs::default(), Random::new(42));
+    for _ in 0..RUNS {
+        for (kind, name) in kinds.iter().zip(["Q1", "Q2"]) {
+            let mut statement = conn.prepare(&format!(
+                "select ts, o, h, l, c, v, t from {} where sym = $1 and ts <= $2 order by ts desc limit {COUNT}",
+                kind.name
+            ))?;
+            let make = |random: &mut Random| {
+                let symbol = random.below(kind.symbols) as i64;
+                let at = COUNT - 1 + random.below(kind.times.len() - COUNT + 1);
+                (symbol, kind.times.get(at).copied().unwrap_or_default())
+            };
+            runs.run(name, &mut random, make, |(symbol, until)| ask(&mut statement, *symbol, *until))?;
+        }
     }
-    Ok(())
+    runs.print()
 }
 
 /// Reads a thousand rows into columns, as a client would; nothing is encoded.
@@ -85,8 +87,18 @@ fn load(conn: &mut Connection, name: &'static str, file: &mut impl Read) -> anyh
             let text = format!("insert into {name} values ($1, $2, $3, $4, $5, $6, $7, $8)");
             let mut insert = transaction.prepare(&text)?;
             for row in 0..rows {
-                let value = |column: usize| columns.get(column).and_then(|c| c.get(row)).copied().unwrap_or_default();
-                insert.execute((symbol as i64, value(0), value(1), value(2), value(3), value(4), value(5), value(6)))?;
+                let value =
+                    |column: usize| columns.get(column).and_then(|c| c.get(row)).copied().unwrap_or_default();
+                insert.execute((
+                    symbol as i64,
+                    value(0),
+                    value(1),
+                    value(2),
+                    value(3),
+                    value(4),
+                    value(5),
+                    value(6),
+                ))?;
             }
         }
         transaction.commit()?;

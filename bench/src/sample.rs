@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// Runs of each question; the best p50 is reported, because the machine may be shared.
 pub(crate) const RUNS: usize = 3;
 /// Questions in a run.
-pub(crate) const QUESTIONS: usize = 500;
+pub(crate) const QUESTIONS: usize = 400;
 
 /// A small generator: the bench asks the same questions every time.
 #[derive(Debug)]
@@ -26,37 +26,62 @@ impl Random {
     }
 }
 
-/// Asks `QUESTIONS` times in each of `RUNS` runs and prints name, p50, p90 and p99 in microseconds (of the run with the
-/// best p50), median p50 of the runs, and the mean size of an answer. `ask` returns the answer's size; `make`, which makes
-/// the question, is not timed.
-pub(crate) fn measure<Q>(
-    name: &str,
-    mut make: impl FnMut(&mut Random) -> Q,
-    mut ask: impl FnMut(&Q) -> anyhow::Result<usize>,
-) -> anyhow::Result<()> {
-    let mut random = Random::new(42);
-    let mut runs: Vec<[f64; 3]> = Vec::new();
-    let mut size = 0usize;
-    for _ in 0..RUNS {
+/// One run of a question: percentiles in microseconds, and the mean size of an answer.
+#[derive(Clone, Copy, Debug, Default)]
+struct Run {
+    p50: f64,
+    p90: f64,
+    p99: f64,
+    size: usize,
+}
+
+/// The runs of every question, by name, in the order in which they were first asked. The runs of one question lie apart, so
+/// that a busy second of the machine spoils one run and not all of them.
+#[derive(Debug, Default)]
+pub(crate) struct Runs(Vec<(String, Vec<Run>)>);
+
+impl Runs {
+    /// Asks `QUESTIONS` times. `ask` returns the answer's size; `make`, which makes the question, is not timed.
+    pub(crate) fn run<Q>(
+        &mut self,
+        name: &str,
+        random: &mut Random,
+        mut make: impl FnMut(&mut Random) -> Q,
+        mut ask: impl FnMut(&Q) -> anyhow::Result<usize>,
+    ) -> anyhow::Result<()> {
         let mut times = Vec::with_capacity(QUESTIONS);
+        let mut size = 0;
         for _ in 0..QUESTIONS {
-            let question = make(&mut random);
+            let question = make(random);
             let began = Instant::now();
             size += ask(&question)?;
             times.push(began.elapsed());
         }
         times.sort_unstable();
-        runs.push([50, 90, 99].map(|percent| micros(times.get(QUESTIONS * percent / 100))));
+        let percentile = |percent: usize| micros(times.get(QUESTIONS * percent / 100));
+        let run =
+            Run { p50: percentile(50), p90: percentile(90), p99: percentile(99), size: size / QUESTIONS };
+        match self.0.iter_mut().find(|(known, _)| known == name) {
+            Some((_, runs)) => runs.push(run),
+            None => self.0.push((name.to_owned(), vec![run])),
+        }
+        Ok(())
     }
-    runs.sort_by(|a, b| a[0].total_cmp(&b[0]));
-    let (best, median) = (runs.first().copied().unwrap_or_default(), runs.get(RUNS / 2).copied().unwrap_or_default());
-    let [p50, p90, p99] = best;
-    let [median, ..] = median;
-    let size = size / (RUNS * QUESTIONS);
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{name}\t{p50:.1}\t{p90:.1}\t{p99:.1}\t{median:.1}\t{size}")?;
-    out.flush()?;
-    Ok(())
+
+    /// A line for each question: name, p50, p90 and p99 of the run with the best p50, worst p50, size of an answer.
+    pub(crate) fn print(&self) -> anyhow::Result<()> {
+        let mut out = std::io::stdout().lock();
+        for (name, runs) in &self.0 {
+            let best = runs.iter().min_by(|a, b| a.p50.total_cmp(&b.p50)).copied().unwrap_or_default();
+            let worst = runs.iter().map(|run| run.p50).fold(0.0, f64::max);
+            writeln!(
+                out,
+                "{name}\t{:.1}\t{:.1}\t{:.1}\t{worst:.1}\t{}",
+                best.p50, best.p90, best.p99, best.size
+            )?;
+        }
+        Ok(())
+    }
 }
 
 fn micros(time: Option<&Duration>) -> f64 {

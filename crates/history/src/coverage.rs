@@ -103,9 +103,10 @@ pub fn coverage(
     let (Some(first), Some(last)) = (stored.clone().min().copied(), stored.max().copied()) else {
         return Err(HistoryError::NoCandles(symbol.clone()));
     };
-    let from = range.0.unwrap_or(first).max(first.min(range.0.unwrap_or(first)));
+    let from = range.0.map_or(first, |from| from.max(first));
     // Days after the last candle count as missing up to the last one that is over.
-    let through = range.1.unwrap_or_else(|| last_complete_day(venue, now).map_or(last, |day| day.max(last)));
+    let over = last_complete_day(venue, now).map_or(last, |day| day.max(last));
+    let through = range.1.map_or(over, |through| through.min(over));
     let mut dates: Vec<Date> = venue.calendar().days(from, through).map(|(date, _)| date).collect();
     let odd = daily.keys().chain(minutes.keys()).filter(|date| (from..=through).contains(date)).copied();
     dates.extend(odd.collect::<Vec<_>>());

@@ -30,7 +30,6 @@ pub enum Span {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Grain {
     Minute,
-    Minute5,
     Minute15,
     Minute60,
     Day,
@@ -79,14 +78,13 @@ impl Span {
 }
 
 impl Grain {
-    pub const ALL: [Grain; 5] = [Grain::Minute, Grain::Minute5, Grain::Minute15, Grain::Minute60, Grain::Day];
+    pub const ALL: [Grain; 4] = [Grain::Minute, Grain::Minute15, Grain::Minute60, Grain::Day];
     /// The grains that are made from one-minute candles.
-    pub const ROLLED_UP: [Grain; 3] = [Grain::Minute5, Grain::Minute15, Grain::Minute60];
+    pub const ROLLED_UP: [Grain; 2] = [Grain::Minute15, Grain::Minute60];
 
     pub fn as_str(self) -> &'static str {
         match self {
             Grain::Minute => "1m",
-            Grain::Minute5 => "5m",
             Grain::Minute15 => "15m",
             Grain::Minute60 => "60m",
             Grain::Day => "1d",
@@ -96,7 +94,6 @@ impl Grain {
     pub fn period(self) -> Period {
         match self {
             Grain::Minute => Period::Clock(Minutes(1)),
-            Grain::Minute5 => Period::Clock(Minutes(5)),
             Grain::Minute15 => Period::Clock(Minutes(15)),
             Grain::Minute60 => Period::Clock(Minutes(60)),
             Grain::Day => Period::Calendar(Span::Day),
@@ -125,7 +122,6 @@ impl Period {
         match self {
             Period::Clock(Minutes(n)) if n % 60 == 0 => Grain::Minute60,
             Period::Clock(Minutes(n)) if n % 15 == 0 => Grain::Minute15,
-            Period::Clock(Minutes(n)) if n % 5 == 0 => Grain::Minute5,
             Period::Clock(_) => Grain::Minute,
             Period::Calendar(_) => Grain::Day,
         }

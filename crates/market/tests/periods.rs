@@ -61,10 +61,10 @@ fn the_coarsest_grain_that_tiles_a_period() {
     check("1m", Grain::Minute, 1);
     check("2m", Grain::Minute, 3);
     check("3m", Grain::Minute, 4);
-    check("5m", Grain::Minute5, 1);
-    check("10m", Grain::Minute5, 3);
+    check("5m", Grain::Minute, 6);
+    check("10m", Grain::Minute, 11);
     check("15m", Grain::Minute15, 1);
-    check("20m", Grain::Minute5, 5);
+    check("20m", Grain::Minute, 21);
     check("30m", Grain::Minute15, 3);
     check("45m", Grain::Minute15, 4);
     check("60m", Grain::Minute60, 1);

@@ -39,7 +39,7 @@ impl ImportState {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewImport {
     pub file: String,
-    pub sha256: [u8; 32],
+    pub digest: [u8; 32],
     pub bytes: u64,
     pub kind: String,
     /// A fingerprint of everything besides the content that changes what the rows mean.
@@ -65,7 +65,7 @@ pub struct ImportProgress {
 pub struct ImportRecord {
     pub id: ImportId,
     pub file: String,
-    pub sha256: [u8; 32],
+    pub digest: [u8; 32],
     pub bytes: u64,
     pub kind: String,
     pub options: String,
@@ -128,8 +128,8 @@ impl View {
     }
 
     /// The last import of this very content with these options.
-    pub fn find_import(&self, sha256: &[u8; 32], options: &str) -> Result<Option<ImportRecord>, StoreError> {
-        self.db().first(sql::FIND_IMPORT, (sha256.as_slice(), options), ImportRecord::read)
+    pub fn find_import(&self, digest: &[u8; 32], options: &str) -> Result<Option<ImportRecord>, StoreError> {
+        self.db().first(sql::FIND_IMPORT, (digest.as_slice(), options), ImportRecord::read)
     }
 
     /// Which imports the candles of a symbol came from, oldest first.
@@ -177,7 +177,7 @@ impl Batch<'_> {
                 (
                     id,
                     &import.file,
-                    import.sha256.as_slice(),
+                    import.digest.as_slice(),
                     db::signed(import.bytes),
                     &import.kind,
                     &import.options,
@@ -287,7 +287,7 @@ impl ImportRecord {
         Ok(ImportRecord {
             id: ImportId(row.get(0)?),
             file: row.get(1)?,
-            sha256: row.get(2)?,
+            digest: row.get(2)?,
             bytes: natural(row, 3)?,
             kind: row.get(4)?,
             options: row.get(5)?,

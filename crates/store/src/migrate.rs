@@ -1,8 +1,7 @@
 //! The schema, step by step. Each step is a file that is never edited again once released; the database remembers
-//! the SHA-256 of those it has been through, and a database that has been through others is refused.
+//! the digest of those it has been through, and a database that has been through others is refused.
 
 use market::Timestamp;
-use sha2::{Digest, Sha256};
 
 use crate::StoreError;
 use crate::db::{Db, Sql};
@@ -25,13 +24,13 @@ const APPLICATION_ID: i64 = 0x4348_4e44;
 const FILE_ID: Sql = Sql { what: "read the header of the database", text: "pragma application_id" };
 const TABLES: Sql = Sql { what: "read the schema", text: "select count(*) from sqlite_schema" };
 const APPLIED: Sql =
-    Sql { what: "read the migrations", text: "select version, sha256 from migration order by version" };
+    Sql { what: "read the migrations", text: "select version, digest from migration order by version" };
 const NOTE: Sql = Sql {
     what: "note a migration",
-    text: "insert into migration (version, name, sha256, applied_at) values ($1, $2, $3, $4)",
+    text: "insert into migration (version, name, digest, applied_at) values ($1, $2, $3, $4)",
 };
 const LEDGER: &str = "create table if not exists migration (
-    version bigint not null primary key, name text not null, sha256 blob not null, applied_at bigint not null)";
+    version bigint not null primary key, name text not null, digest blob not null, applied_at bigint not null)";
 
 pub(crate) fn known(migrations: &[Migration]) -> i64 {
     migrations.last().map_or(0, |migration| migration.version)
@@ -88,7 +87,7 @@ fn steps(db: &Db, migrations: &[Migration], now: Timestamp) -> Result<(), StoreE
 impl Migration {
     /// Of the text with plain line ends, so that a checkout that rewrites them changes nothing.
     fn hash(&self) -> Vec<u8> {
-        Sha256::digest(self.text.replace("\r\n", "\n")).to_vec()
+        blake3::hash(self.text.replace("\r\n", "\n").as_bytes()).as_bytes().to_vec()
     }
 }
 

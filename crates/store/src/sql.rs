@@ -39,7 +39,7 @@ macro_rules! blocks_of_series {
 }
 macro_rules! import_columns {
     () => {
-        "i.id, i.file, i.sha256, i.byte_count, i.kind, i.options, i.state, i.started_at, i.finished_at, i.rows_read, \
+        "i.id, i.file, i.digest, i.byte_count, i.kind, i.options, i.state, i.started_at, i.finished_at, i.rows_read, \
          i.rows_done, i.added, i.replaced, i.unchanged, i.quarantined, i.message"
     };
 }
@@ -129,13 +129,13 @@ statements! {
     IMPORTS: "list the imports", concat!("select ", import_columns!(), " from import i order by i.id");
     IMPORT: "read an import", concat!("select ", import_columns!(), " from import i where i.id = $1");
     FIND_IMPORT: "look for an earlier import", concat!("select ", import_columns!(),
-        " from import i where i.sha256 = $1 and i.options = $2 order by i.id desc limit 1");
+        " from import i where i.digest = $1 and i.options = $2 order by i.id desc limit 1");
     IMPORT_SOURCES: "list the sources of a symbol", concat!("select ", import_columns!(),
         ", s.symbol, s.grain, s.lane, s.row_count, s.first_at, s.last_at \
          from import_series s join import i on i.id = s.import_id where s.symbol = $1 \
          order by i.id, s.grain, s.lane");
     START_IMPORT: "start an import",
-        "insert into import (id, file, sha256, byte_count, kind, options, state, started_at) \
+        "insert into import (id, file, digest, byte_count, kind, options, state, started_at) \
          values ($1, $2, $3, $4, $5, $6, $7, $8)";
     CHECKPOINT_IMPORT: "write the progress of an import",
         "update import set state = $1, finished_at = $2, rows_read = $3, rows_done = $4, added = $5, replaced = $6, \

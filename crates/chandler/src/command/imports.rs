@@ -47,9 +47,9 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
 }
 
 fn record_json(record: &ImportRecord) -> Value {
-    let sha256: String = record.sha256.iter().map(|byte| format!("{byte:02x}")).collect();
+    let digest: String = record.digest.iter().map(|byte| format!("{byte:02x}")).collect();
     json!({
-        "import": record.id.0, "file": record.file, "sha256": sha256, "bytes": record.bytes, "kind": record.kind,
+        "import": record.id.0, "file": record.file, "digest": digest, "bytes": record.bytes, "kind": record.kind,
         "options": record.options, "state": record.state.as_str(), "started_at": record.started_at.to_string(),
         "finished_at": record.finished_at.map(|at| at.to_string()), "rows": record.rows_read,
         "rows_done": record.rows_done, "added": record.added, "replaced": record.replaced,

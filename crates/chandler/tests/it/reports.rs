@@ -8,10 +8,10 @@ fn inspect_names_series_sizes_and_sources() {
     let report = world.json(&["inspect", "700.HK"]);
     let series: Vec<&str> =
         report["series"].as_array().unwrap().iter().map(|s| s["series"].as_str().unwrap()).collect();
-    assert_eq!(series, ["700.HK/1m", "700.HK/5m", "700.HK/15m", "700.HK/60m"]);
+    assert_eq!(series, ["700.HK/1m", "700.HK/15m", "700.HK/60m"]);
     let candles: Vec<u64> =
         report["series"].as_array().unwrap().iter().map(|s| s["candles"].as_u64().unwrap()).collect();
-    assert_eq!(candles, [30, 6, 2, 1]);
+    assert_eq!(candles, [30, 2, 1]);
     assert_eq!(report["sources"][0]["file"], "hour.csv");
     assert!(report["series"][0]["bytes_per_candle"].as_f64().unwrap() > 0.0);
 }

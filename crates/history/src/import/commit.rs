@@ -6,9 +6,9 @@ use std::sync::mpsc::Receiver;
 
 use files::SecurityRow;
 use market::Timestamp;
-use store::{ImportId, ImportProgress, NewImport, QuarantineRow, Reader, Security, Writer};
+use store::{Change, ImportId, ImportProgress, ImportRecord, NewImport, QuarantineRow, Reader, Security, Writer};
 
-use super::gather::{FileNo, Flush};
+use super::gather::{Begin, FileNo, Flush};
 use super::lay::{Laid, Part, lay};
 use super::{Context, ImportError, Report};
 
@@ -33,18 +33,26 @@ pub(crate) struct Counts {
     unchanged: u64,
 }
 
+/// A file's entry in the ledger, and what earlier runs of it have counted there.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    id: ImportId,
+    before: Counts,
+}
+
 pub(crate) fn commit(
     context: &Context<'_>,
     writer: &mut Writer,
+    block_rows: usize,
     flushes: &Receiver<Flush>,
 ) -> Result<HashMap<FileNo, Counts>, ImportError> {
-    let mut ids: HashMap<FileNo, ImportId> = HashMap::new();
+    let mut ids: HashMap<FileNo, Entry> = HashMap::new();
     let mut counts: HashMap<FileNo, Counts> = HashMap::new();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut readers = (0..cores).map(|_| context.store.reader()).collect::<Result<Vec<Reader>, _>>()?;
     while let Ok(mut flush) = flushes.recv() {
         let parts = std::mem::take(&mut flush.parts);
-        let laid = lay_all(context, &mut readers, parts)?;
+        let laid = lay_all(context, &mut readers, block_rows, parts)?;
         write(context, writer, flush, laid, &mut ids, &mut counts)?;
     }
     Ok(counts)
@@ -56,6 +64,7 @@ type LaidPart = (FileNo, store::Series, u64, Timestamp, Timestamp, Laid);
 fn lay_all(
     context: &Context<'_>,
     readers: &mut [Reader],
+    block_rows: usize,
     parts: Vec<(FileNo, Part)>,
 ) -> Result<Vec<LaidPart>, ImportError> {
     let queue = Mutex::new(parts.into_iter());
@@ -68,7 +77,7 @@ fn lay_all(
             let rows = part.candles.len() as u64;
             let first = part.candles.time.iter().min().copied().unwrap_or_default();
             let last = part.candles.time.iter().max().copied().unwrap_or_default();
-            let laid = lay(&snapshot, context.venues.of(series.symbol.market()), part)?;
+            let laid = lay(&snapshot, context.venues.of(series.symbol.market()), part, block_rows)?;
             done.push((file, series, rows, Timestamp(first), Timestamp(last), laid));
         }
         Ok(done)
@@ -90,37 +99,44 @@ fn write(
     writer: &mut Writer,
     flush: Flush,
     laid: Vec<LaidPart>,
-    ids: &mut HashMap<FileNo, ImportId>,
+    ids: &mut HashMap<FileNo, Entry>,
     counts: &mut HashMap<FileNo, Counts>,
 ) -> Result<(), ImportError> {
     let now = (context.now)();
     let mut batch = writer.begin()?;
     for begin in flush.begins {
-        let import = NewImport {
-            file: begin.path,
-            sha256: begin.sha256,
-            bytes: begin.bytes,
-            kind: begin.kind.to_owned(),
-            options: begin.options,
-            started_at: now,
+        let file = begin.file;
+        let entry = match begin.resumed {
+            Some(ImportRecord { id, added, replaced, unchanged, .. }) => {
+                Entry { id, before: Counts { added, replaced, unchanged } }
+            }
+            None => Entry { id: batch.start_import(&started(begin, now))?, before: Counts::default() },
         };
-        ids.insert(begin.file, batch.start_import(&import)?);
+        ids.insert(file, entry);
     }
-    for row in flush.securities {
+    for (file, row) in flush.securities {
+        let count = counts.entry(file).or_default();
         let known = batch.security(&row.symbol)?;
-        batch.put_security(&security(row, known))?;
+        match batch.put_security(&security(row, known))? {
+            Change::Added => count.added += 1,
+            Change::Replaced => count.replaced += 1,
+            Change::Unchanged => count.unchanged += 1,
+        }
     }
-    for (symbol, actions) in &flush.actions {
-        batch.ensure_security(symbol)?;
-        batch.replace_actions(symbol, actions)?;
+    for (file, symbol, actions) in &flush.actions {
+        let changes = batch.replace_actions(symbol, actions)?;
+        let count = counts.entry(*file).or_default();
+        count.added += changes.added;
+        count.replaced += changes.replaced;
+        count.unchanged += changes.unchanged;
     }
     for (file, series, rows, first, last, laid) in laid {
         batch.ensure_security(&series.symbol)?;
         for write in &laid.writes {
             batch.replace_blocks(&write.series, &write.removed, &write.added)?;
         }
-        if let Some(id) = ids.get(&file) {
-            batch.add_import_series(*id, &series, rows, first, last)?;
+        if let Some(entry) = ids.get(&file) {
+            batch.add_import_series(entry.id, &series, rows, first, last)?;
         }
         let count = counts.entry(file).or_default();
         count.added += laid.added;
@@ -131,7 +147,7 @@ fn write(
         .rejected
         .into_iter()
         .filter_map(|(file, row)| {
-            let import_id = *ids.get(&file)?;
+            let import_id = ids.get(&file)?.id;
             Some(QuarantineRow {
                 import_id,
                 line: row.line,
@@ -143,15 +159,15 @@ fn write(
         .collect();
     batch.add_quarantine(&quarantine)?;
     for mark in flush.marks {
-        let Some(id) = ids.get(&mark.file) else { continue };
+        let Some(Entry { id, before }) = ids.get(&mark.file) else { continue };
         let count = counts.get(&mark.file).copied().unwrap_or_default();
         let progress = ImportProgress {
             state: mark.state,
             rows_read: mark.rows,
             rows_done: mark.rows,
-            added: count.added,
-            replaced: count.replaced,
-            unchanged: count.unchanged,
+            added: before.added + count.added,
+            replaced: before.replaced + count.replaced,
+            unchanged: before.unchanged + count.unchanged,
             quarantined: mark.quarantined,
             message: mark.message,
         };
@@ -159,6 +175,17 @@ fn write(
     }
     batch.commit()?;
     Ok(())
+}
+
+fn started(begin: Begin, now: Timestamp) -> NewImport {
+    NewImport {
+        file: begin.path,
+        digest: begin.digest,
+        bytes: begin.bytes,
+        kind: begin.kind.to_owned(),
+        options: begin.options,
+        started_at: now,
+    }
 }
 
 /// Reports of the gatherer, completed with what the committer counted.

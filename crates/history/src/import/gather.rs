@@ -1,20 +1,19 @@
 //! Files to flushes: find out what a file is, check its rows, gather them by series.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::SyncSender;
 
-use files::{CandleReader, CandleRow, ReadOptions, Rejected, SecurityRow, Table};
-use market::{Candles, Grain, Symbol, Venues};
-use sha2::{Digest, Sha256};
-use store::{ImportState, Lane, Reader, Series};
+use files::{CandleBatch, CandleReader, CandleRow, ReadOptions, Rejected, SecurityRow, Table};
+use market::{Candles, Grain, Symbol, Timestamp, Venues};
+use store::{ImportRecord, ImportState, Lane, Reader, Series};
 
 use super::inspect::Inspector;
 use super::lay::Part;
-use super::{Context, FLUSH_ROWS, ImportError, Outcome, PROBLEMS_SHOWN, QUARANTINE_MAX, Report};
+use super::{Context, ImportError, Outcome, PROBLEMS_SHOWN, QUARANTINE_MAX, Report};
 use crate::lane_of;
 
 /// A number of the command's files, in their order.
@@ -26,8 +25,8 @@ pub(crate) struct Flush {
     pub(crate) begins: Vec<Begin>,
     /// Each symbol belongs to one file in a flush, so that counts belong to one file too.
     pub(crate) parts: Vec<(FileNo, Part)>,
-    pub(crate) securities: Vec<SecurityRow>,
-    pub(crate) actions: Vec<(Symbol, Vec<market::Action>)>,
+    pub(crate) securities: Vec<(FileNo, SecurityRow)>,
+    pub(crate) actions: Vec<(FileNo, Symbol, Vec<market::Action>)>,
     pub(crate) rejected: Vec<(FileNo, Rejected)>,
     pub(crate) marks: Vec<Mark>,
 }
@@ -36,10 +35,12 @@ pub(crate) struct Flush {
 pub(crate) struct Begin {
     pub(crate) file: FileNo,
     pub(crate) path: String,
-    pub(crate) sha256: [u8; 32],
+    pub(crate) digest: [u8; 32],
     pub(crate) bytes: u64,
     pub(crate) kind: &'static str,
     pub(crate) options: String,
+    /// The ledger's entry of an earlier run that did not come to the end: this one goes on with it.
+    pub(crate) resumed: Option<ImportRecord>,
 }
 
 /// How far a file is once this flush is committed.
@@ -82,9 +83,18 @@ impl From<store::StoreError> for Trouble {
 pub(crate) fn gather(
     context: &Context<'_>,
     paths: &[PathBuf],
+    flush_rows: usize,
     sender: &SyncSender<Flush>,
 ) -> Result<Vec<Report>, ImportError> {
-    let mut gatherer = Gatherer { context, sender, pending: Pending::default(), flushes: 0 };
+    let mut gatherer = Gatherer {
+        context,
+        flush_rows,
+        sender,
+        pending: Pending::default(),
+        flushes: 0,
+        checkpoint: None,
+        imported: HashSet::new(),
+    };
     let mut ledger = context.store.reader()?;
     let mut reports = Vec::with_capacity(paths.len());
     for (file, path) in paths.iter().enumerate() {
@@ -92,7 +102,7 @@ pub(crate) fn gather(
         match gatherer.file(file, path, &mut ledger, &mut report) {
             Ok(outcome) => report.outcome = outcome,
             Err(Trouble::File(message)) => {
-                gatherer.pending.forget(file);
+                gatherer.fail(file, &message);
                 report.outcome = Outcome::Failed(message);
             }
             Err(Trouble::Gone) => return Ok(reports),
@@ -118,23 +128,44 @@ struct Pending {
 }
 
 impl Pending {
-    /// Drops what a file that failed has gathered: a broken file is not imported by halves where that can be helped.
-    fn forget(&mut self, file: FileNo) {
-        for (_, part) in self.buffers.iter_mut().filter(|(of, _)| *of == file) {
-            part.candles = Candles::default();
-        }
+    /// Takes out what belongs to one file. Buffers move, so places in them are stale on both sides.
+    fn take(&mut self, file: FileNo) -> Pending {
+        let mut own =
+            Pending { buffers: self.buffers.extract_if(.., |(of, _)| *of == file).collect(), ..Pending::default() };
+        own.flush.begins = self.flush.begins.extract_if(.., |begin| begin.file == file).collect();
+        own.flush.rejected = self.flush.rejected.extract_if(.., |(of, _)| *of == file).collect();
+        own.flush.marks = self.flush.marks.extract_if(.., |mark| mark.file == file).collect();
+        own.index();
+        self.index();
+        own
+    }
+
+    fn index(&mut self) {
+        let places = self.buffers.iter().enumerate().map(|(at, (_, part))| (part.series.clone(), at));
+        self.by_series = places.collect();
         self.rows = self.buffers.iter().map(|(_, part)| part.candles.len()).sum();
-        self.flush.begins.retain(|begin| begin.file != file);
-        self.flush.rejected.retain(|(of, _)| *of != file);
-        self.flush.marks.retain(|mark| mark.file != file);
     }
 }
 
 struct Gatherer<'a> {
     context: &'a Context<'a>,
+    flush_rows: usize,
     sender: &'a SyncSender<Flush>,
     pending: Pending,
     flushes: u64,
+    /// How far the ledger has, or will have, the file being read; none before its import has begun.
+    checkpoint: Option<Checkpoint>,
+    /// What this command has imported already, which the ledger need not show yet.
+    imported: HashSet<([u8; 32], String)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Checkpoint {
+    file: FileNo,
+    rows: u64,
+    /// Over all runs of the file; a report speaks of this run alone.
+    quarantined: u64,
+    quarantined_before: u64,
 }
 
 /// Where a file's symbols have their buffers: a row finds its buffer by number, not by name.
@@ -179,56 +210,126 @@ impl Gatherer<'_> {
         ledger: &mut Reader,
         report: &mut Report,
     ) -> Result<Outcome, Trouble> {
-        let (sha256, bytes) = fingerprint(path)?;
+        self.checkpoint = None;
+        let (digest, bytes) = fingerprint(path)?;
         let options = meaning(&self.context.options.read);
-        let earlier = ledger.snapshot()?.find_import(&sha256, &options)?;
-        if let Some(done) = earlier.as_ref().filter(|record| record.state == ImportState::Done)
-            && !self.context.options.again
-        {
-            self.context.progress.bytes.fetch_add(bytes, Ordering::Relaxed);
-            report.rows = done.rows_read;
-            return Ok(Outcome::Known { at: done.finished_at.unwrap_or(done.started_at) });
-        }
-        let table = files::open(path, self.context.venues, &self.context.options.read)?;
-        report.kind = match &table {
+        let path_text = path.display().to_string();
+        let mut begin = Begin { file, path: path_text, digest, bytes, kind: "unknown", options, resumed: None };
+        let table = match files::open(path, self.context.venues, &self.context.options.read) {
+            Ok(table) => table,
+            Err(error) => {
+                if !self.context.options.strict {
+                    self.begin(begin, ledger)?;
+                }
+                return Err(error.into());
+            }
+        };
+        begin.kind = match &table {
             Table::Candles(_) => "candles",
             Table::Securities(_) => "securities",
             Table::Actions(_) => "actions",
         };
-        let begin =
-            Begin { file, path: path.display().to_string(), sha256, bytes, kind: report.kind, options };
+        report.kind = begin.kind;
+        // Where the file's name says the symbol, the same bytes under another name are another import.
+        if let Table::Candles(reader) = &table
+            && let [symbol] = reader.symbols()
+            && self.context.options.read.symbol.is_none()
+        {
+            begin.options = format!("{} symbol={symbol}", begin.options).trim_start().to_owned();
+        }
+        if !self.context.options.again
+            && let Some((at, rows)) = self.known(&begin, ledger)?
+        {
+            self.context.progress.bytes.fetch_add(bytes, Ordering::Relaxed);
+            report.rows = rows;
+            return Ok(Outcome::Known { at });
+        }
+        let key = (digest, begin.options.clone());
+        let outcome = self.table(path, table, begin, ledger, report)?;
+        if outcome == Outcome::Imported {
+            self.imported.insert(key);
+        }
+        Ok(outcome)
+    }
+
+    /// When the ledger, or this very command, has imported a file already, and how many rows it has.
+    fn known(&self, begin: &Begin, ledger: &mut Reader) -> Result<Option<(Timestamp, u64)>, Trouble> {
+        if self.imported.contains(&(begin.digest, begin.options.clone())) {
+            return Ok(Some(((self.context.now)(), 0)));
+        }
+        let earlier = ledger.snapshot()?.find_import(&begin.digest, &begin.options)?;
+        let done = earlier.filter(|record| record.state == ImportState::Done);
+        Ok(done.map(|record| (record.finished_at.unwrap_or(record.started_at), record.rows_read)))
+    }
+
+    fn table(
+        &mut self,
+        path: &Path,
+        table: Table,
+        begin: Begin,
+        ledger: &mut Reader,
+        report: &mut Report,
+    ) -> Result<Outcome, Trouble> {
+        let file = begin.file;
         match table {
             Table::Candles(reader) => {
-                if self.context.options.strict {
-                    self.refuse_flaws(path, report)?;
+                if self.context.options.strict && self.refuse_flaws(path, report)? == Strictness::Unfinished {
+                    return Ok(Outcome::Interrupted);
                 }
-                let resume = earlier
-                    .filter(|record| record.state != ImportState::Done && !self.context.options.strict);
-                let done =
-                    if self.context.options.again { 0 } else { resume.map_or(0, |record| record.rows_done) };
-                self.pending.flush.begins.push(begin);
+                let done = self.begin(begin, ledger)?;
                 self.candles(file, reader, done, report)
             }
             Table::Securities(table) => {
                 self.strict_table(&table.rejected)?;
-                self.pending.flush.begins.push(begin);
+                self.begin(begin, ledger)?;
                 report.symbols = table.rows.len() as u64;
-                self.pending.flush.securities.extend(table.rows);
+                self.pending.flush.securities.extend(table.rows.into_iter().map(|row| (file, row)));
                 self.small(file, report.symbols, table.rejected, report)
             }
             Table::Actions(table) => {
                 self.strict_table(&table.rejected)?;
-                self.pending.flush.begins.push(begin);
+                self.begin(begin, ledger)?;
                 let mut by_symbol: BTreeMap<Symbol, Vec<market::Action>> = BTreeMap::new();
                 let rows = table.rows.len() as u64;
                 for row in table.rows {
                     by_symbol.entry(row.symbol).or_default().push(row.action);
                 }
                 report.symbols = by_symbol.len() as u64;
-                self.pending.flush.actions.extend(by_symbol);
+                let actions = by_symbol.into_iter().map(|(symbol, actions)| (file, symbol, actions));
+                self.pending.flush.actions.extend(actions);
                 self.small(file, rows, table.rejected, report)
             }
         }
+    }
+
+    /// Opens the file's entry in the ledger, or goes on with that of a run which did not come to the end. Says how
+    /// many rows are behind its checkpoint.
+    fn begin(&mut self, mut begin: Begin, ledger: &mut Reader) -> Result<u64, Trouble> {
+        if !self.context.options.again {
+            let earlier = ledger.snapshot()?.find_import(&begin.digest, &begin.options)?;
+            begin.resumed =
+                earlier.filter(|record| record.state != ImportState::Done && record.kind == begin.kind);
+        }
+        let (rows, quarantined) = begin.resumed.as_ref().map_or((0, 0), |r| (r.rows_done, r.quarantined));
+        self.checkpoint =
+            Some(Checkpoint { file: begin.file, rows, quarantined, quarantined_before: quarantined });
+        self.pending.flush.begins.push(begin);
+        Ok(rows)
+    }
+
+    /// Drops what a file that failed has gathered: a broken file is not imported by halves where that can be helped.
+    /// What earlier flushes have of it stays, and the ledger says how far that is and why no further.
+    fn fail(&mut self, file: FileNo, message: &str) {
+        let own = self.pending.take(file);
+        let Some(checkpoint) = self.checkpoint.filter(|checkpoint| checkpoint.file == file) else { return };
+        self.pending.flush.begins.extend(own.flush.begins);
+        self.pending.flush.marks.push(Mark {
+            file,
+            rows: checkpoint.rows,
+            quarantined: checkpoint.quarantined,
+            state: ImportState::Failed,
+            message: Some(message.to_owned()),
+        });
     }
 
     /// Securities and actions are small tables: read whole, one flush of their own.
@@ -240,8 +341,6 @@ impl Gatherer<'_> {
         report: &mut Report,
     ) -> Result<Outcome, Trouble> {
         report.rows = rows + rejected.len() as u64;
-        report.quarantined = rejected.len() as u64;
-        report.added = rows;
         for row in rejected {
             self.quarantine(file, row, report);
         }
@@ -266,50 +365,18 @@ impl Gatherer<'_> {
         done: u64,
         report: &mut Report,
     ) -> Result<Outcome, Trouble> {
-        let grain = reader.grain();
-        let mut inspector = Inspector::new(self.context.venues, grain);
-        let mut places = Places::default();
-        reader.skip_rows(done)?;
+        let mut sorting = Sorting {
+            file,
+            grain: reader.grain(),
+            inspector: Inspector::new(self.context.venues, reader.grain()),
+            places: Places::default(),
+        };
         report.resumed_at = done;
-        report.rows = done;
         let bytes_before = self.context.progress.bytes.load(Ordering::Relaxed);
         while let Some(batch) = reader.next()? {
+            let behind = last_line_behind(&batch, done.saturating_sub(report.rows));
             report.rows += (batch.rows.len() + batch.rejected.len()) as u64;
-            for row in &batch.rows {
-                let Some(symbol) = reader.symbols().get(row.symbol as usize) else { continue };
-                match inspector.candle(row, symbol) {
-                    Ok(candle) => {
-                        let lane = lane_of(candle.session);
-                        let at = match places.get(row.symbol, lane, self.flushes) {
-                            Some(at) => at,
-                            None => {
-                                let at = self.buffer(file, symbol, grain, lane)?;
-                                places.set(row.symbol, lane, self.flushes, at);
-                                at
-                            }
-                        };
-                        if let Some((_, part)) = self.pending.buffers.get_mut(at) {
-                            part.candles.push(candle);
-                            self.pending.rows += 1;
-                        }
-                    }
-                    Err(flaw) => {
-                        let (line, text) = (row.line, spell(row, symbol, self.context.venues));
-                        let row = Rejected {
-                            line,
-                            symbol: Some(symbol.to_string()),
-                            text,
-                            reason: flaw.to_string(),
-                        };
-                        report.quarantined += 1;
-                        self.quarantine(file, row, report);
-                    }
-                }
-            }
-            for row in batch.rejected {
-                report.quarantined += 1;
-                self.quarantine(file, row, report);
-            }
+            self.sort(&mut sorting, reader.symbols(), batch, behind, report)?;
             self.context.progress.rows.store(report.rows, Ordering::Relaxed);
             self.context.progress.bytes.store(bytes_before + reader.position().consumed, Ordering::Relaxed);
             if self.context.stop.load(Ordering::Relaxed) {
@@ -317,7 +384,7 @@ impl Gatherer<'_> {
                 self.flush()?;
                 return Ok(Outcome::Interrupted);
             }
-            if self.pending.rows >= FLUSH_ROWS {
+            if self.pending.rows >= self.flush_rows {
                 self.mark(file, report, ImportState::Running);
                 self.flush()?;
             }
@@ -331,6 +398,54 @@ impl Gatherer<'_> {
         Ok(Outcome::Imported)
     }
 
+    /// Checks the rows of a batch and puts each into the buffer of its series, or into the quarantine.
+    fn sort(
+        &mut self,
+        sorting: &mut Sorting<'_>,
+        symbols: &[Symbol],
+        batch: CandleBatch,
+        behind: Option<u64>,
+        report: &mut Report,
+    ) -> Result<(), Trouble> {
+        let file = sorting.file;
+        let mut rejected = batch.rejected.into_iter().filter(|row| Some(row.line) > behind).peekable();
+        for row in &batch.rows {
+            while let Some(earlier) = rejected.next_if(|rejected| rejected.line < row.line) {
+                self.quarantine(file, earlier, report);
+            }
+            let Some(symbol) = symbols.get(row.symbol as usize) else { continue };
+            let inspected = sorting.inspector.candle(row, symbol);
+            // Rows of an earlier run are looked at for their stamps alone: what repeats one is still a duplicate.
+            if Some(row.line) <= behind {
+                continue;
+            }
+            match inspected {
+                Ok(candle) => {
+                    let lane = lane_of(candle.session);
+                    let at = match sorting.places.get(row.symbol, lane, self.flushes) {
+                        Some(at) => at,
+                        None => {
+                            let at = self.buffer(file, symbol, sorting.grain, lane)?;
+                            sorting.places.set(row.symbol, lane, self.flushes, at);
+                            at
+                        }
+                    };
+                    if let Some((_, part)) = self.pending.buffers.get_mut(at) {
+                        part.candles.push(candle);
+                        self.pending.rows += 1;
+                    }
+                }
+                Err(flaw) => {
+                    let text = spell(row, symbol, self.context.venues);
+                    let (symbol, reason) = (Some(symbol.to_string()), flaw.to_string());
+                    self.quarantine(file, Rejected { line: row.line, symbol, text, reason }, report);
+                }
+            }
+        }
+        rejected.for_each(|row| self.quarantine(file, row, report));
+        Ok(())
+    }
+
     /// The buffer of a series in this flush.
     fn buffer(&mut self, file: FileNo, symbol: &Symbol, grain: Grain, lane: Lane) -> Result<usize, Trouble> {
         let series = Series { symbol: symbol.clone(), grain, lane };
@@ -339,8 +454,10 @@ impl Gatherer<'_> {
                 return Ok(at);
             }
             // A series that another file of this flush has touched waits for its own flush: later files win, and
-            // each count belongs to one file.
+            // each count belongs to one file. This file's rows stay behind, because they are at no checkpoint yet.
+            let own = self.pending.take(file);
             self.flush()?;
+            self.pending = own;
         }
         let at = self.pending.buffers.len();
         self.pending.buffers.push((file, Part { series: series.clone(), candles: Candles::default() }));
@@ -349,16 +466,22 @@ impl Gatherer<'_> {
     }
 
     fn quarantine(&mut self, file: FileNo, row: Rejected, report: &mut Report) {
+        report.quarantined += 1;
         if report.problems.len() < PROBLEMS_SHOWN {
             report.problems.push((row.line, row.reason.clone()));
         }
-        if report.quarantined <= QUARANTINE_MAX {
+        let before = self.checkpoint.map_or(0, |checkpoint| checkpoint.quarantined_before);
+        if before + report.quarantined <= QUARANTINE_MAX {
             self.pending.flush.rejected.push((file, row));
         }
     }
 
     fn mark(&mut self, file: FileNo, report: &Report, state: ImportState) {
-        let Report { rows, quarantined, .. } = *report;
+        let Some(checkpoint) = &mut self.checkpoint else { return };
+        // A stop among the rows of an earlier run leaves its checkpoint where it was.
+        checkpoint.rows = checkpoint.rows.max(report.rows);
+        checkpoint.quarantined = checkpoint.quarantined_before + report.quarantined;
+        let Checkpoint { rows, quarantined, .. } = *checkpoint;
         self.pending.flush.marks.push(Mark { file, rows, quarantined, state, message: None });
     }
 
@@ -371,35 +494,61 @@ impl Gatherer<'_> {
     }
 
     /// `--strict` reads the whole file before anything of it is written.
-    fn refuse_flaws(&self, path: &Path, report: &mut Report) -> Result<(), Trouble> {
+    fn refuse_flaws(&self, path: &Path, report: &mut Report) -> Result<Strictness, Trouble> {
         let Table::Candles(mut reader) = files::open(path, self.context.venues, &self.context.options.read)?
         else {
-            return Ok(());
+            return Ok(Strictness::Satisfied);
         };
         let mut inspector = Inspector::new(self.context.venues, reader.grain());
-        let mut flaws = 0u64;
+        let (mut count, mut flaws) = (0u64, Vec::new());
         while let Some(batch) = reader.next()? {
-            let mut note = |line: u64, reason: String| {
-                flaws += 1;
-                if report.problems.len() < PROBLEMS_SHOWN {
-                    report.problems.push((line, reason));
-                }
-            };
+            if self.context.stop.load(Ordering::Relaxed) {
+                return Ok(Strictness::Unfinished);
+            }
+            count += batch.rejected.len() as u64;
+            flaws.extend(batch.rejected.into_iter().map(|row| (row.line, row.reason)));
             for row in &batch.rows {
                 let Some(symbol) = reader.symbols().get(row.symbol as usize) else { continue };
                 if let Err(flaw) = inspector.candle(row, symbol) {
-                    note(row.line, flaw.to_string());
+                    count += 1;
+                    flaws.push((row.line, flaw.to_string()));
                 }
             }
-            batch.rejected.into_iter().for_each(|row| note(row.line, row.reason));
+            flaws.sort();
+            flaws.truncate(PROBLEMS_SHOWN);
         }
+        report.problems = flaws;
         match report.problems.first() {
-            None => Ok(()),
+            None => Ok(Strictness::Satisfied),
             Some((line, reason)) => Err(Trouble::File(format!(
-                "refused by --strict: {flaws} rows break a rule, the first in line {line}: {reason}"
+                "refused by --strict: {count} rows break a rule, the first in line {line}: {reason}"
             ))),
         }
     }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Strictness {
+    Satisfied,
+    /// Stopped from outside before the end of the file.
+    Unfinished,
+}
+
+/// What sorting a file's rows into buffers remembers from batch to batch.
+struct Sorting<'a> {
+    file: FileNo,
+    grain: Grain,
+    inspector: Inspector<'a>,
+    places: Places,
+}
+
+/// The line of the last row of a batch that an earlier run has done, given how many rows of the batch those are.
+fn last_line_behind(batch: &CandleBatch, rows: u64) -> Option<u64> {
+    let last = usize::try_from(rows.checked_sub(1)?).unwrap_or(usize::MAX);
+    let mut lines: Vec<u64> = batch.rows.iter().map(|row| row.line).collect();
+    lines.extend(batch.rejected.iter().map(|row| row.line));
+    lines.sort_unstable();
+    lines.get(last).or(lines.last()).copied()
 }
 
 impl Report {
@@ -445,11 +594,11 @@ fn spell(row: &CandleRow, symbol: &Symbol, venues: &Venues) -> String {
     format!("{symbol},{time},{open},{high},{low},{close},{},{}", row.volume, row.turnover.text())
 }
 
-/// The file's SHA-256 and size: what makes it the same file tomorrow, under another name too.
+/// The file's BLAKE3 digest and size: what makes it the same file tomorrow, under another name too.
 fn fingerprint(path: &Path) -> Result<([u8; 32], u64), Trouble> {
     let trouble = |error: std::io::Error| Trouble::File(format!("cannot read: {error}"));
     let mut file = File::open(path).map_err(trouble)?;
-    let mut hash = Sha256::new();
+    let mut hash = blake3::Hasher::new();
     let mut buffer = vec![0; 1 << 18];
     let mut bytes = 0;
     loop {
@@ -458,5 +607,5 @@ fn fingerprint(path: &Path) -> Result<([u8; 32], u64), Trouble> {
         hash.update(chunk);
         bytes += read as u64;
     }
-    Ok((hash.finalize().into(), bytes))
+    Ok((*hash.finalize().as_bytes(), bytes))
 }

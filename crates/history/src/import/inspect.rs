@@ -21,8 +21,7 @@ impl<'a> Inspector<'a> {
     }
 
     pub(crate) fn candle(&mut self, row: &CandleRow, symbol: &Symbol) -> Result<Candle, Flaw> {
-        let session = self.session(symbol.market(), row.time)?;
-        let candle = Candle {
+        let mut candle = Candle {
             time: row.time,
             open: row.open,
             high: row.high,
@@ -30,9 +29,11 @@ impl<'a> Inspector<'a> {
             close: row.close,
             volume: row.volume,
             turnover: row.turnover,
-            session,
+            session: Session::Intraday,
         };
         candle.check()?;
+        let session = self.session(symbol.market(), row.time)?;
+        candle.session = session;
         // The time decides the session; a column that says otherwise means one of the two is wrong.
         if row.session.is_some_and(|given| given != session) {
             return Err(Flaw::Session);
@@ -46,8 +47,7 @@ impl<'a> Inspector<'a> {
     fn session(&mut self, market: Market, at: Timestamp) -> Result<Session, Flaw> {
         let venue = self.venues.of(market);
         if self.grain == Grain::Day {
-            let wall = at.0 + venue.zone().offset(at);
-            return if wall.rem_euclid(86_400) == 0 { Ok(Session::Intraday) } else { Err(Flaw::NotADay) };
+            return if venue.zone().local(at).1 == 0 { Ok(Session::Intraday) } else { Err(Flaw::NotADay) };
         }
         if at.0.rem_euclid(60) != 0 {
             return Err(Flaw::NotAMinute);

@@ -1,6 +1,8 @@
 //! Laying one symbol's new candles into its series: merge with what is stored, roll up, encode. Reads the store,
 //! writes nothing; the result is handed to the one writer.
 
+use std::ops::RangeInclusive;
+
 use block::Block;
 use market::{Candles, Grain, Period, Timestamp, Venue, fold};
 use store::{BlockEntry, NewBlock, Series, Snapshot};
@@ -9,7 +11,7 @@ use super::ImportError;
 use super::merge::{cut, merge, sort};
 
 /// Candles in a block. Larger blocks compress better, and a question decodes only the pages it needs.
-const BLOCK_ROWS: usize = 4096;
+pub(crate) const BLOCK_ROWS: usize = 4096;
 const _: () = assert!(BLOCK_ROWS <= block::ROWS_MAX);
 
 /// New candles of one symbol and lane, as they came from a file.
@@ -35,20 +37,29 @@ pub(crate) struct SeriesWrite {
     pub(crate) added: Vec<NewBlock>,
 }
 
-pub(crate) fn lay(snapshot: &Snapshot<'_>, venue: &Venue, part: Part) -> Result<Laid, ImportError> {
+pub(crate) fn lay(snapshot: &Snapshot<'_>, venue: &Venue, part: Part, block_rows: usize) -> Result<Laid, ImportError> {
+    let rows = part.candles.len();
     let new = sort(part.candles);
-    let mut laid = Laid::default();
-    let Some(overlay) = overlay(snapshot, &part.series, &new)? else {
-        laid.unchanged = new.len() as u64;
+    let overruled = (rows - new.len()) as u64;
+    let mut laid = Laid { replaced: overruled, ..Laid::default() };
+    let (Some(first), Some(last)) = (new.time.first().copied(), new.time.last().copied()) else {
         return Ok(laid);
     };
-    (laid.added, laid.replaced, laid.unchanged) = (overlay.added, overlay.replaced, overlay.unchanged);
+    let distinct = new.len() as u64;
+    let Some(overlay) = overlay(snapshot, &part.series, new, block_rows)? else {
+        laid.unchanged = distinct;
+        return Ok(laid);
+    };
+    laid.added = overlay.added;
+    laid.replaced += overlay.replaced;
+    laid.unchanged = overlay.unchanged;
     if part.series.grain == Grain::Minute {
-        let mut rolled = touched_minutes(snapshot, venue, &part.series, &new, &overlay.candles)?;
+        let mut rolled = touched_minutes(snapshot, venue, &part.series, first..=last, overlay.candles)?;
         for grain in Grain::ROLLED_UP {
-            rolled = fold::fold(venue, grain.period(), &rolled)?;
+            rolled = fold::fold(venue, grain.period(), &rolled)
+                .map_err(|source| ImportError::Overflow { series: part.series.clone(), source })?;
             let series = Series { grain, ..part.series.clone() };
-            if let Some(overlay) = self::overlay(snapshot, &series, &rolled)? {
+            if let Some(overlay) = self::overlay(snapshot, &series, rolled.clone(), block_rows)? {
                 laid.writes.push(overlay.write);
             }
         }
@@ -66,15 +77,20 @@ struct Overlay {
 }
 
 /// Lays candles over the blocks they touch; `None` when that would change nothing.
-fn overlay(snapshot: &Snapshot<'_>, series: &Series, new: &Candles) -> Result<Option<Overlay>, ImportError> {
+fn overlay(
+    snapshot: &Snapshot<'_>,
+    series: &Series,
+    new: Candles,
+    block_rows: usize,
+) -> Result<Option<Overlay>, ImportError> {
     let (Some(first), Some(last)) = (new.time.first(), new.time.last()) else { return Ok(None) };
-    let touched = touched_blocks(snapshot, series, Timestamp(*first), Timestamp(*last))?;
+    let touched = touched_blocks(snapshot, series, Timestamp(*first)..=Timestamp(*last), block_rows)?;
     let stored = load(snapshot, series, &touched)?;
-    let merged = merge(&stored, new);
+    let merged = merge(stored, new);
     if merged.changes_nothing() {
         return Ok(None);
     }
-    let added = cut(merged.candles.len(), BLOCK_ROWS)
+    let added = cut(merged.candles.len(), block_rows)
         .map(|rows| encode(series, &merged.candles, rows))
         .collect::<Result<Vec<NewBlock>, ImportError>>()?;
     let removed = touched.iter().map(|entry| entry.id).collect();
@@ -83,20 +99,25 @@ fn overlay(snapshot: &Snapshot<'_>, series: &Series, new: &Candles) -> Result<Op
     Ok(Some(Overlay { candles: merged.candles, added, replaced, unchanged, write }))
 }
 
-/// The blocks that hold stamps of the new range, and a short block right before it, which is filled up first.
+/// The blocks that hold stamps of the new range, and a short block right before and right after it: files that arrive
+/// in order, or in reverse, would otherwise leave a short block each.
 fn touched_blocks(
     snapshot: &Snapshot<'_>,
     series: &Series,
-    first: Timestamp,
-    last: Timestamp,
+    new: RangeInclusive<Timestamp>,
+    block_rows: usize,
 ) -> Result<Vec<BlockEntry>, ImportError> {
-    let mut touched = snapshot.blocks(series, Some(first), Some(Timestamp(last.0 + 1)))?;
-    let before = snapshot.blocks_back(series, touched.first().map_or(first, |entry| entry.first), 1)?;
-    if let Some(short) =
-        before.last().filter(|entry| (entry.rows as usize) < BLOCK_ROWS && entry.last < first)
-    {
-        touched.insert(0, *short);
+    let (first, beyond) = (*new.start(), Timestamp(new.end().0 + 1));
+    let mut touched = snapshot.blocks(series, Some(first), Some(beyond))?;
+    let begin = touched.first().map_or(first, |entry| entry.first);
+    let end = touched.last().map_or(beyond, |entry| Timestamp(entry.last.0 + 1)).max(beyond);
+    let short = |entry: &&BlockEntry| (entry.rows as usize) < block_rows;
+    let before = snapshot.blocks_back(series, begin, 1)?;
+    if let Some(before) = before.last().filter(short).filter(|entry| entry.last < begin) {
+        touched.insert(0, *before);
     }
+    let after = snapshot.blocks_forward(series, end, 1)?;
+    touched.extend(after.first().filter(short).filter(|entry| entry.first >= end));
     Ok(touched)
 }
 
@@ -129,30 +150,30 @@ fn touched_minutes(
     snapshot: &Snapshot<'_>,
     venue: &Venue,
     series: &Series,
-    new: &Candles,
-    merged: &Candles,
+    new: RangeInclusive<i64>,
+    merged: Candles,
 ) -> Result<Candles, ImportError> {
-    let (Some(first), Some(last)) = (new.time.first(), new.time.last()) else {
-        return Ok(Candles::default());
-    };
     let hour = |at: i64| match (Grain::Minute60.period(), venue.slot(Timestamp(at))) {
         (Period::Clock(minutes), Some(slot)) => slot.bucket(minutes, Timestamp(at)),
         _ => (Timestamp(at), Timestamp(at + 60)),
     };
-    let (from, until) = (hour(*first).0, hour(*last).1);
+    let (from, until) = (hour(*new.start()).0, hour(*new.end()).1);
     // The merged blocks need not reach to the edges of the first and last hour; what is missing is stored beside them.
-    let mut minutes = Candles::default();
-    let merged_first = merged.time.first().copied().unwrap_or(from.0);
-    let merged_last = merged.time.last().copied().unwrap_or(until.0);
-    if from.0 < merged_first {
-        minutes.append(&stored(snapshot, series, from, Timestamp(merged_first))?);
+    let first = merged.time.first().copied().unwrap_or(until.0);
+    let after = merged.time.last().map_or(until.0, |last| last + 1);
+    let mut minutes = merged;
+    let inside = |at: Timestamp| minutes.time.partition_point(|time| *time < at.0);
+    let rows = inside(from)..inside(until);
+    minutes.keep(rows);
+    if from.0 < first {
+        let mut earlier = stored(snapshot, series, from, Timestamp(first))?;
+        if !earlier.is_empty() {
+            earlier.append(&minutes);
+            minutes = earlier;
+        }
     }
-    let inside = |at: i64| merged.time.partition_point(|time| *time < at);
-    let mut within = merged.clone();
-    within.keep(inside(from.0)..inside(until.0));
-    minutes.append(&within);
-    if merged_last + 1 < until.0 {
-        minutes.append(&stored(snapshot, series, Timestamp(merged_last + 1), until)?);
+    if after < until.0 {
+        minutes.append(&stored(snapshot, series, Timestamp(after), until)?);
     }
     Ok(minutes)
 }

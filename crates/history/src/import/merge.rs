@@ -18,20 +18,25 @@ impl Merged {
 }
 
 /// Both ascend strictly. At a stamp that both have, the new candle wins.
-pub(crate) fn merge(stored: &Candles, new: &Candles) -> Merged {
-    let mut merged =
-        Merged { candles: Candles::with_capacity(stored.len() + new.len()), ..Merged::default() };
-    // Appending is by far the commonest import; whole columns are copied then.
+pub(crate) fn merge(stored: Candles, new: Candles) -> Merged {
+    // Appending is by far the commonest import, and the first of a series copies nothing at all.
     let appends = match (stored.time.last(), new.time.first()) {
         (Some(last), Some(first)) => last < first,
         _ => true,
     };
     if appends {
-        merged.candles.append(stored);
-        merged.candles.append(new);
-        merged.added = new.len() as u64;
-        return merged;
+        let added = new.len() as u64;
+        let candles = if stored.is_empty() {
+            new
+        } else {
+            let mut candles = stored;
+            candles.append(&new);
+            candles
+        };
+        return Merged { candles, added, replaced: 0, unchanged: 0 };
     }
+    let mut merged =
+        Merged { candles: Candles::with_capacity(stored.len() + new.len()), ..Merged::default() };
     let mut old = stored.iter().peekable();
     for candle in new.iter() {
         while let Some(before) = old.next_if(|o| o.time < candle.time) {
@@ -60,14 +65,16 @@ pub(crate) fn cut(rows: usize, block_rows: usize) -> impl Iterator<Item = std::o
     starts.zip(ends).map(|(start, end)| start..end)
 }
 
-/// Brings rows into ascending order if they are not; rows of one file have distinct stamps already.
+/// Brings rows into ascending order if they are not. Rows of one file have distinct stamps, unless the file is so
+/// large that its first stamps were forgotten; then the later row of a stamp wins.
 pub(crate) fn sort(candles: Candles) -> Candles {
-    if candles.time.is_sorted() {
+    if candles.time.is_sorted_by(|a, b| a < b) {
         return candles;
     }
     let mut rows: Vec<Candle> = candles.iter().collect();
     rows.sort_by_key(|candle| candle.time);
-    rows.into_iter().collect()
+    let last_of_each = rows.chunk_by(|a, b| a.time == b.time).filter_map(<[Candle]>::last);
+    last_of_each.copied().collect()
 }
 
 #[cfg(test)]
@@ -91,7 +98,7 @@ mod tests {
 
     fn check(stored: &[(i64, i64)], new: &[(i64, i64)], expected: &str) {
         let columns = |rows: &[(i64, i64)]| rows.iter().map(|(t, c)| candle(*t, *c)).collect::<Candles>();
-        let merged = merge(&columns(stored), &columns(new));
+        let merged = merge(columns(stored), columns(new));
         let rows: Vec<String> =
             merged.candles.iter().map(|c| format!("{}:{}", c.time.0, c.close.0)).collect();
         let text = format!("{} +{} ~{} ={}", rows.join(" "), merged.added, merged.replaced, merged.unchanged);
@@ -106,6 +113,18 @@ mod tests {
         check(&[(1, 5), (2, 6)], &[(2, 9), (3, 7)], "1:5 2:9 3:7 +1 ~1 =0");
         check(&[(1, 5), (2, 6)], &[(1, 5), (2, 6)], "1:5 2:6 +0 ~0 =2");
         check(&[(5, 5)], &[(1, 1), (9, 9)], "1:1 5:5 9:9 +2 ~0 =0");
+    }
+
+    #[test]
+    fn rows_are_sorted_and_the_later_of_two_equal_stamps_wins() {
+        let sorted = |rows: &[(i64, i64)]| {
+            let sorted = sort(rows.iter().map(|(t, c)| candle(*t, *c)).collect());
+            sorted.iter().map(|c| (c.time.0, c.close.0)).collect::<Vec<_>>()
+        };
+        assert_eq!(sorted(&[(1, 1), (2, 2)]), [(1, 1), (2, 2)]);
+        assert_eq!(sorted(&[(3, 3), (1, 1), (2, 2)]), [(1, 1), (2, 2), (3, 3)]);
+        assert_eq!(sorted(&[(1, 1), (1, 2), (2, 5)]), [(1, 2), (2, 5)]);
+        assert_eq!(sorted(&[(2, 5), (1, 1), (2, 6)]), [(1, 1), (2, 6)]);
     }
 
     #[test]

@@ -86,21 +86,41 @@ pub enum ImportError {
     Store(#[from] store::StoreError),
     #[error("stored block of {series} at {at}: {source}")]
     Damaged { series: Series, at: Timestamp, source: block::BlockError },
-    #[error("rolling up: {0}")]
-    Overflow(#[from] market::fold::Overflow),
+    #[error("rolling up {series}: {source}")]
+    Overflow { series: Series, source: market::fold::Overflow },
     #[error("a worker of the import stopped unexpectedly")]
     Worker,
+}
+
+/// How much is gathered before a flush, and how large blocks are; tests take small ones to cross many boundaries.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    pub flush_rows: usize,
+    pub block_rows: usize,
+}
+
+impl Default for Sizes {
+    fn default() -> Sizes {
+        Sizes { flush_rows: FLUSH_ROWS, block_rows: lay::BLOCK_ROWS }
+    }
 }
 
 /// Imports files in their order. Trouble with one file is in its report and the others go on; trouble with the
 /// store ends the import.
 pub fn import(context: &Context<'_>, paths: &[PathBuf]) -> Result<Vec<Report>, ImportError> {
+    import_sized(context, paths, Sizes::default())
+}
+
+/// As [`import`], in other sizes.
+#[doc(hidden)]
+pub fn import_sized(context: &Context<'_>, paths: &[PathBuf], sizes: Sizes) -> Result<Vec<Report>, ImportError> {
     let mut writer = context.store.writer()?;
     std::thread::scope(|scope| {
         // No queue: the next flush is gathered while this one is committed, and no third is in memory.
         let (sender, receiver) = mpsc::sync_channel(0);
-        let gatherer = scope.spawn(move || gather::gather(context, paths, &sender));
-        let committed = commit::commit(context, &mut writer, &receiver);
+        let gatherer = scope.spawn(move || gather::gather(context, paths, sizes.flush_rows, &sender));
+        let committed = commit::commit(context, &mut writer, sizes.block_rows, &receiver);
         // Dropping the receiver lets a gatherer that still runs stop at its next flush.
         drop(receiver);
         let reports = gatherer.join().map_err(|_| ImportError::Worker)?;

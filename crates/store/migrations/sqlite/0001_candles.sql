@@ -76,7 +76,7 @@ create unique index block_index_body on block_index (body_id);
 create table import (
     id integer not null primary key,
     file text not null,
-    sha256 blob not null,
+    digest blob not null,
     byte_count bigint not null,
     kind text not null,
     options text not null,
@@ -92,7 +92,7 @@ create table import (
     message text
 );
 
-create index import_content on import (sha256, options, id);
+create index import_content on import (digest, options, id);
 
 create table import_series (
     import_id bigint not null references import (id),

@@ -21,7 +21,7 @@ fn check<T>(
     // Neighbours on both sides, so that a walk that runs over the edge of its series is seen.
     put(&fresh.store, &minutes("699.HK"), &[], &[block(0, 100)]);
     put(&fresh.store, &Series { lane: Lane::Extended, ..series.clone() }, &[], &[block(0, 100)]);
-    put(&fresh.store, &Series { grain: Grain::Minute5, ..series.clone() }, &[], &[block(0, 100)]);
+    put(&fresh.store, &Series { grain: Grain::Minute15, ..series.clone() }, &[], &[block(0, 100)]);
     put(&fresh.store, &minutes("701.HK"), &[], &[block(0, 100)]);
     let mut reader = fresh.store.reader().unwrap();
     let snapshot = reader.snapshot().unwrap();

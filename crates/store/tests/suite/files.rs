@@ -136,7 +136,7 @@ fn a_store_of_a_newer_version_is_refused() {
 fn a_store_that_went_through_another_migration_is_refused() {
     let fresh = fresh();
     let conn = rusqlite::Connection::open(fresh.store.path()).unwrap();
-    conn.execute_batch("update migration set sha256 = x'00' where version = 1").unwrap();
+    conn.execute_batch("update migration set digest = x'00' where version = 1").unwrap();
     for access in [Access::Read, WRITE] {
         let error = Store::open(fresh.dir.path(), access).unwrap_err();
         assert!(matches!(error, StoreError::Changed { version: 1, .. }), "{error:?}");

@@ -11,7 +11,7 @@ const LATER: Timestamp = Timestamp(NOW.0 + 60);
 fn file(name: &str, content: u8, options: &str) -> NewImport {
     NewImport {
         file: name.to_owned(),
-        sha256: [content; 32],
+        digest: [content; 32],
         bytes: 5_000_000_000,
         kind: "candles".to_owned(),
         options: options.to_owned(),
@@ -46,7 +46,7 @@ fn a_record_follows_its_import_to_the_end() {
     let started = ImportRecord {
         id,
         file: "a.csv".to_owned(),
-        sha256: [1; 32],
+        digest: [1; 32],
         bytes: 5_000_000_000,
         kind: "candles".to_owned(),
         options: "tz=HK".to_owned(),

@@ -125,7 +125,7 @@ fn doomed_writer() {
     let mut batch = writer.begin().unwrap();
     let import = NewImport {
         file: "a.csv".to_owned(),
-        sha256: [0; 32],
+        digest: [0; 32],
         bytes: 1,
         kind: "candles".to_owned(),
         options: String::new(),
