@@ -12,7 +12,8 @@ day by day onto real trading days, so that an importer with a calendar accepts t
   OUT/m1.csv                the same, the first symbols only
   OUT/hard.parquet          HAAA.US ...: the harder walk: 30 % of the minutes missing, opens off the previous close,
                             irregular volume, skewed vwap, 2 to 4 decimals
-  OUT/long.parquet          LAAA.US ...: 1040 days, because a thousand 240-minute candles take two years
+  OUT/long.parquet          LAAA.US ...: 700 days from the first that US minutes are served for, because a thousand
+                            240-minute candles take two years
   OUT/d1_all.parquet        600000.SH ...: 5200 daily candles on the mainland's trading days to the end of 2025
   OUT/d1/SYMBOL.parquet     the same, a file a symbol
   OUT/actions.csv           quarterly dividends and some splits for the daily symbols
@@ -38,7 +39,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 CALENDARS = os.path.join(HERE, "..", "crates", "market", "calendars")
 SEED = 20260101
 PER_DAY = 390
-M1_DAYS, LONG_DAYS, D1_DAYS = 250, 1040, 5200
+M1_DAYS, LONG_DAYS, D1_DAYS = 250, 700, 5200
 HARD_SYMBOLS, LONG_SYMBOLS, CSV_SYMBOLS, ROW_SYMBOLS, ROW_DAILY = 40, 20, 40, 100, 200
 GROUP_ROWS = 1 << 20
 
@@ -258,7 +259,7 @@ def main():
         kept, columns = hard_walk(np.random.default_rng([SEED, 3, number]), len(minutes))
         hard.add(table(us_symbol("H", number), minutes[kept], columns, 10000))
     hard.close()
-    long_minutes = us_minutes(datetime.date(2021, 11, 1), LONG_DAYS)
+    long_minutes = us_minutes(datetime.date(2023, 12, 4), LONG_DAYS)
     long = Gathered(f"{out}/long.parquet")
     for number in range(LONG_SYMBOLS):
         columns = walk(np.random.default_rng([SEED, 5, number]), len(long_minutes), True)

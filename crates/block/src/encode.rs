@@ -8,7 +8,7 @@ use crate::layout::{self, Entry, Header};
 use crate::residual::{COLUMNS, Residuals, Rows};
 use crate::{BlockError, PAGE_ROWS, PAGE_ROWS_MAX, ROWS_MAX};
 
-/// The codec's effort. Measured: more costs twice the time for 3 % of the bytes, less costs a tenth more bytes.
+/// The codec's effort. Measured on one-minute candles: level 6 saves 2 % of the bytes.
 const LEVEL: usize = 4;
 
 /// What a measurement varies; everyone else calls [`encode`].

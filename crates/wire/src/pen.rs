@@ -3,7 +3,7 @@
 /// Four prices of at most 21 characters, a turnover of at most 38, three varints of at most 10 bytes, and their tags and
 /// lengths come to 166 bytes; the rest is room for writes that are wider than what they mean.
 const CANDLE_MAX: usize = 192;
-/// Several candles are copied out at a time: a copy right behind the small writes that made it waits for each of them.
+/// Several candles are copied out at a time. Measured, it is no faster than one at a time.
 const SIZE: usize = 2048;
 const _: () = assert!(SIZE >= 2 * CANDLE_MAX);
 
