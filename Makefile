@@ -12,7 +12,7 @@ demo: setup
 
 test: setup lint unit fuzz
 
-# A C compiler and the two Rust components that some toolchain installs leave out.
+# A C compiler (C++ for the fuzzer) and the two Rust components that some toolchain installs leave out.
 setup:
 	@./setup.sh
 

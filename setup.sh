@@ -4,14 +4,14 @@ set -eu
 
 need() { ! command -v "$1" >/dev/null 2>&1; }
 
-if need cc; then
+if need cc || need c++; then
     if need apt-get; then
-        echo "setup: no C compiler found; install gcc or clang and run this again" >&2
+        echo "setup: no C and C++ compiler found; install gcc and g++ or clang and run this again" >&2
         exit 1
     fi
     run() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
     run apt-get update -q
-    run apt-get install -qy --no-install-recommends gcc libc6-dev
+    run apt-get install -qy --no-install-recommends gcc g++ libc6-dev
 fi
 
 if need cargo; then

@@ -8,8 +8,9 @@ use crate::layout::{self, Entry, Header};
 use crate::residual::{COLUMNS, Residuals, Rows};
 use crate::{BlockError, PAGE_ROWS, PAGE_ROWS_MAX, ROWS_MAX};
 
-/// The codec's effort. Measured on one-minute candles: level 6 saves 2 % of the bytes.
-const LEVEL: usize = 4;
+/// The codec's effort. Measured on one-minute candles, level 6 saves 2 % of the bytes over level 4 for an eighth of the
+/// encoder's time, and decodes as quickly.
+const LEVEL: usize = 6;
 
 /// What a measurement varies; everyone else calls [`encode`].
 #[doc(hidden)]

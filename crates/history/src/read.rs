@@ -203,7 +203,10 @@ fn read_lanes(
     let window = narrow(window, rows, parsed.iter().flat_map(|(_, blocks)| blocks));
     let mut merged = Candles::default();
     for (series, blocks) in &parsed {
-        let mut lane = Candles::default();
+        let inside = |span: &Range<i64>| span.start < window.end.0 && span.end > window.start.0;
+        let spans = blocks.iter().flat_map(Block::page_spans);
+        let mut lane =
+            Candles::with_capacity(spans.filter(|(span, _)| inside(span)).map(|(_, rows)| rows).sum());
         for block in blocks {
             block.read(window.start.0..window.end.0, &mut lane).map_err(|source| HistoryError::Damaged {
                 series: (*series).clone(),
@@ -321,8 +324,8 @@ fn adjust(
     let today = venue.zone().date(now);
     let first_day = trading_day(venue, *first);
     // Actions before the first candle change nothing here, and future ones nothing at all.
-    let mut actions = snapshot.actions(symbol)?;
-    actions.retain(|action| action.ex_date > first_day && action.ex_date <= today);
+    let mut actions = snapshot.actions_after(symbol, first_day)?;
+    actions.retain(|action| action.ex_date <= today);
     if actions.is_empty() {
         return Ok(());
     }

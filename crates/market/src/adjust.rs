@@ -5,11 +5,12 @@
 
 use std::fmt;
 
-use num_bigint::{BigInt, BigUint, Sign};
+use num_bigint::{BigInt, BigUint};
+use num_integer::Integer;
+use num_rational::Ratio;
+use num_traits::{CheckedAdd, CheckedDiv, CheckedMul, CheckedSub, One, Zero};
 
 use crate::{DECIMALS_MAX, Date, Price};
-
-type Fraction = num_rational::Ratio<BigInt>;
 
 /// A corporate action on its ex-date, everything per **old** share: cash, `split` new shares (1 for none, 0.1 for a
 /// ten-to-one consolidation), further bonus shares, further rights shares at a price.
@@ -24,67 +25,78 @@ pub struct Action {
 }
 
 /// An exact non-negative number: a decimal (`0.35`) or a fraction (`3/10`).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Amount(Fraction);
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Amount(Ratio<i128>);
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not an amount: write a number like 0.35 or a fraction like 3/10")]
 pub struct ParseAmountError(String);
 
+/// Twelve decimals are more than any announcement carries.
+const AMOUNT_DECIMALS: u32 = 12;
+const AMOUNT_UNIT: i128 = 10i128.pow(AMOUNT_DECIMALS);
+/// Above and below the line of a reduced amount. So text made of an amount can always be read back.
+const AMOUNT_MAX: i128 = 10i128.pow(26);
+
 impl Amount {
+    pub const ZERO: Amount = Amount(Ratio::new_raw(0, 1));
+    pub const ONE: Amount = Amount(Ratio::new_raw(1, 1));
+
     pub fn zero() -> Amount {
-        Amount(Fraction::from_integer(BigInt::ZERO))
+        Amount::ZERO
     }
 
     pub fn one() -> Amount {
-        Amount(Fraction::from_integer(BigInt::from(1)))
+        Amount::ONE
     }
 
     pub fn parse(text: &str) -> Result<Amount, ParseAmountError> {
-        let wrong = || ParseAmountError(text.chars().take(40).collect());
-        let decimal = |text: &str| {
-            // Twelve decimals are more than any announcement carries.
-            let (value, exact) = crate::parse_scaled(text.trim().as_bytes(), 12).map_err(|_| wrong())?;
-            if value < 0 || !exact {
-                return Err(wrong());
-            }
-            Ok(Fraction::new(BigInt::from(value), BigInt::from(10u64.pow(12))))
-        };
-        match text.split_once('/') {
-            None => decimal(text).map(Amount),
-            Some((above, below)) => {
-                let (above, below) = (decimal(above)?, decimal(below)?);
-                if below.numer().sign() == Sign::NoSign {
-                    return Err(wrong());
-                }
-                let amount = above / below;
-                // Larger ones could be written, but not read back.
-                let limit = BigInt::from(10u128.pow(26));
-                if *amount.numer() > limit || *amount.denom() > limit {
-                    return Err(wrong());
-                }
-                Ok(Amount(amount))
-            }
+        // Most columns of most actions say that there is nothing.
+        match text {
+            "0" => return Ok(Amount::ZERO),
+            "1" => return Ok(Amount::ONE),
+            _ => (),
         }
+        let wrong = || ParseAmountError(text.chars().take(40).collect());
+        let decimal = |text: &str| match crate::parse_scaled(text.trim().as_bytes(), AMOUNT_DECIMALS) {
+            Ok((value, true)) if value >= 0 => Ok(value),
+            _ => Err(wrong()),
+        };
+        let (above, below) = match text.split_once('/') {
+            None => (decimal(text)?, AMOUNT_UNIT),
+            // Both sides are scaled alike, so the scale drops out.
+            Some((above, below)) => (decimal(above)?, decimal(below)?),
+        };
+        if below == 0 {
+            return Err(wrong());
+        }
+        let amount = Ratio::new(above, below);
+        if *amount.numer() > AMOUNT_MAX || *amount.denom() > AMOUNT_MAX {
+            return Err(wrong());
+        }
+        Ok(Amount(amount))
     }
 
     pub fn is_zero(&self) -> bool {
-        self.0.numer().sign() == Sign::NoSign
+        *self.0.numer() == 0
+    }
+
+    fn exact(&self) -> Ratio<BigInt> {
+        Ratio::new_raw(BigInt::from(*self.0.numer()), BigInt::from(*self.0.denom()))
     }
 }
 
 impl fmt::Display for Amount {
     /// A decimal where it ends, a fraction where it does not; [`Amount::parse`] reads both back.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let million = BigInt::from(10u64.pow(12));
-        let scaled = &self.0 * &million;
-        if !scaled.is_integer() {
-            return f.pad(&format!("{}/{}", self.0.numer(), self.0.denom()));
+        let (numer, denom) = (*self.0.numer(), *self.0.denom());
+        if AMOUNT_UNIT % denom != 0 {
+            return f.pad(&format!("{numer}/{denom}"));
         }
-        let digits = format!("{:0>13}", scaled.to_integer().to_string());
-        let (whole, decimals) = digits.split_at(digits.len() - 12);
+        let whole = numer / denom;
+        let decimals = format!("{:012}", numer % denom * (AMOUNT_UNIT / denom));
         let decimals = decimals.trim_end_matches('0');
-        if decimals.is_empty() { f.pad(whole) } else { f.pad(&format!("{whole}.{decimals}")) }
+        if decimals.is_empty() { f.pad(&whole.to_string()) } else { f.pad(&format!("{whole}.{decimals}")) }
     }
 }
 
@@ -97,7 +109,7 @@ pub struct IgnoredAction {
 
 impl Action {
     pub fn none(ex_date: Date) -> Action {
-        let (zero, one) = (Amount::zero(), Amount::one());
+        let (zero, one) = (Amount::ZERO, Amount::ONE);
         Action {
             ex_date,
             cash: zero.clone(),
@@ -109,48 +121,62 @@ impl Action {
     }
 }
 
-/// The terms of all actions of one ex-date, added up into one formula.
-struct Terms {
-    cash: Fraction,
-    split: Fraction,
-    bonus: Fraction,
-    rights: Fraction,
-    paid: Fraction,
-}
-
-/// The factor of one ex-date, given the actual close of the last daily candle before it.
-pub fn factor(actions: &[Action], close_before: Price) -> Result<Fraction, &'static str> {
-    let close = Fraction::new(BigInt::from(close_before.0), BigInt::from(crate::PRICE_UNIT));
-    let zero = || Fraction::from_integer(BigInt::ZERO);
-    if close <= zero() {
+/// The factor of one ex-date, given the actual close of the last daily candle before it: numerator and denominator,
+/// not reduced. Nearly all fit 128 bits on the way; the rest take the long road.
+pub fn factor(actions: &[Action], close_before: Price) -> Result<(BigUint, BigUint), &'static str> {
+    if close_before.0 <= 0 {
         return Err("no daily candle before the ex-date");
     }
-    let mut sum = Terms {
-        cash: zero(),
-        split: Fraction::from_integer(BigInt::from(1)),
-        bonus: zero(),
-        rights: zero(),
-        paid: zero(),
-    };
+    let (close, unit) = (i128::from(close_before.0), i128::from(crate::PRICE_UNIT));
+    let narrow = factor_in(actions, &Ratio::new(close, unit), |amount| amount.0);
+    if let Some(factor) = narrow {
+        let parts = |ratio: Ratio<i128>| (ratio.numer().unsigned_abs().into(), ratio.denom().unsigned_abs().into());
+        return factor.map(parts);
+    }
+    let close = Ratio::new(BigInt::from(close), BigInt::from(unit));
+    let wide = factor_in(actions, &close, Amount::exact).unwrap_or(Err("the terms of the action are out of range"));
+    wide.map(|ratio| (ratio.numer().magnitude().clone(), ratio.denom().magnitude().clone()))
+}
+
+/// The formula, in whatever integers the caller brings; `None` when they overflow.
+fn factor_in<T>(
+    actions: &[Action],
+    close: &Ratio<T>,
+    of: impl Fn(&Amount) -> Ratio<T>,
+) -> Option<Result<Ratio<T>, &'static str>>
+where
+    T: Clone + Integer + CheckedAdd + CheckedSub + CheckedMul,
+{
+    let (mut cash, mut bonus, mut rights, mut paid) = (Ratio::zero(), Ratio::zero(), Ratio::zero(), Ratio::zero());
+    let mut split = Ratio::<T>::one();
+    // Several actions of one day are added up, everything per old share; splits multiply.
     for action in actions {
-        sum.cash += &action.cash.0;
-        sum.split *= &action.split.0;
-        sum.bonus += &action.bonus.0;
+        cash = plus(cash, &action.cash, &of)?;
+        bonus = plus(bonus, &action.bonus, &of)?;
+        split = split.checked_mul(&of(&action.split))?;
+        let price = of(&action.rights_price);
         // Rights dearer than the market are worth nothing, and nobody takes them up.
-        if action.rights_price.0 < close {
-            sum.rights += &action.rights.0;
-            sum.paid += &action.rights.0 * &action.rights_price.0;
+        if !action.rights.is_zero() && price < *close {
+            rights = plus(rights, &action.rights, &of)?;
+            paid = paid.checked_add(&of(&action.rights).checked_mul(&price)?)?;
         }
     }
-    let shares = sum.split + sum.bonus + sum.rights;
-    if shares <= zero() {
-        return Err("no share is left after the action");
+    let shares = split.checked_add(&bonus)?.checked_add(&rights)?;
+    if shares <= Ratio::zero() {
+        return Some(Err("no share is left after the action"));
     }
-    let reference = (&close - sum.cash + sum.paid) / shares;
-    if reference <= zero() {
-        return Err("the cash paid is not below the last close");
+    let worth = close.checked_add(&paid)?.checked_sub(&cash)?;
+    if worth <= Ratio::zero() {
+        return Some(Err("the cash paid is not below the last close"));
     }
-    Ok(reference / close)
+    Some(Ok(worth.checked_div(&shares.checked_mul(close)?)?))
+}
+
+fn plus<T>(sum: Ratio<T>, amount: &Amount, of: impl Fn(&Amount) -> Ratio<T>) -> Option<Ratio<T>>
+where
+    T: Clone + Integer + CheckedAdd + CheckedMul,
+{
+    if amount.is_zero() { Some(sum) } else { sum.checked_add(&of(amount)) }
 }
 
 /// The factor that holds for trading days before an ex-date: the product of this action's and all later ones'.
@@ -185,19 +211,20 @@ impl Adjuster {
         let decimals = decimals.min(DECIMALS_MAX);
         let mut ignored = Vec::new();
         let mut steps = Vec::new();
-        let mut product = Fraction::from_integer(BigInt::from(1));
+        // The product is never reduced: nothing needs lowest terms, and finding them cost half of an adjusted answer.
+        // Prices come in millionths and leave in units of the last decimal.
+        let mut numer = BigUint::from(1u32);
+        let mut denom = BigUint::from(10u32.pow(DECIMALS_MAX - decimals));
         for same_day in effective.chunk_by(|a, b| a.ex_date == b.ex_date) {
             let Some(ex_date) = same_day.first().map(|a| a.ex_date) else { continue };
             let same_day: Vec<Action> = same_day.iter().map(|a| (*a).clone()).collect();
             let close = close_before(ex_date).unwrap_or_default();
             match factor(&same_day, close) {
-                Ok(factor) => {
-                    product *= factor;
-                    let numer = product.numer().magnitude().clone();
-                    // Prices come in millionths and leave in units of the last decimal.
-                    let denom = product.denom().magnitude() * 10u32.pow(DECIMALS_MAX - decimals);
+                Ok((above, below)) => {
+                    numer *= above;
+                    denom *= below;
                     let fast = Fixed::of(&numer, &denom);
-                    steps.push(Step { before: ex_date, numer, denom, fast });
+                    steps.push(Step { before: ex_date, numer: numer.clone(), denom: denom.clone(), fast });
                 }
                 Err(reason) => ignored.push(IgnoredAction { ex_date, reason }),
             }

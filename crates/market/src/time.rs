@@ -147,12 +147,11 @@ impl Zone {
 
 /// Days since 1970-01-01. jiff's arithmetic, flattened to an integer for tables and hot loops.
 pub(crate) fn days_of_date(date: Date) -> i64 {
-    let epoch = civil::date(1970, 1, 1);
-    epoch.until(date).map_or(0, |span| i64::from(span.get_days()))
+    date.duration_since(civil::date(1970, 1, 1)).as_secs() / DAY
 }
 
 pub(crate) fn date_of_days(days: i64) -> Date {
-    let epoch = civil::date(1970, 1, 1);
     let beyond = if days < 0 { Date::MIN } else { Date::MAX };
-    jiff::Span::new().try_days(days).and_then(|span| epoch.checked_add(span)).unwrap_or(beyond)
+    let midnight = days.checked_mul(DAY).and_then(|seconds| jiff::Timestamp::from_second(seconds).ok());
+    midnight.map_or(beyond, |at| jiff::tz::Offset::UTC.to_datetime(at).date())
 }

@@ -38,7 +38,8 @@ fn twelve(value: &num_rational::Ratio<BigInt>) -> String {
 fn check_event(events: &[&str], close: &str, expected: &str, reference: &str) {
     let actions: Vec<Action> = events.iter().map(|text| action("2026-03-04", text)).collect();
     let close = Price::parse(close).unwrap();
-    let found = factor(&actions, close).unwrap();
+    let (above, below) = factor(&actions, close).unwrap();
+    let found = num_rational::Ratio::new(BigInt::from(above), BigInt::from(below));
     let shown = if expected.contains('/') { found.to_string() } else { twelve(&found) };
     assert_eq!(shown, expected, "{events:?}");
     let (adjuster, ignored) = Adjuster::new(&actions, date("2026-03-04"), 3, |_| Some(close));

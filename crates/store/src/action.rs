@@ -23,7 +23,17 @@ type Terms = [String; 5];
 impl View {
     /// The corporate actions of a symbol, by ex-date.
     pub fn actions(&self, symbol: &Symbol) -> Result<Vec<Action>, StoreError> {
-        self.db().all(sql::ACTIONS, [symbol.as_str()], |row| {
+        self.actions_from(symbol, "")
+    }
+
+    /// Those with an ex-date after `day`: all that an answer which begins there can need.
+    pub fn actions_after(&self, symbol: &Symbol, day: Date) -> Result<Vec<Action>, StoreError> {
+        self.actions_from(symbol, &day.to_string())
+    }
+
+    /// Dates are stored as text that sorts as dates do.
+    fn actions_from(&self, symbol: &Symbol, after: &str) -> Result<Vec<Action>, StoreError> {
+        self.db().all(sql::ACTIONS, [symbol.as_str(), after], |row| {
             Ok(Action {
                 ex_date: date(row)?,
                 cash: amount(row, 1)?,

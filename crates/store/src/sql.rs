@@ -75,8 +75,8 @@ statements! {
          eps_ttm = excluded.eps_ttm, bps = excluded.bps, dividend_yield = excluded.dividend_yield");
 
     ACTIONS: "read corporate actions",
-        "select ex_date, cash, split, bonus, rights, rights_price from corporate_action where symbol = $1 \
-         order by ex_date, cash, split, bonus, rights, rights_price";
+        "select ex_date, cash, split, bonus, rights, rights_price from corporate_action \
+         where symbol = $1 and ex_date > $2 order by ex_date, cash, split, bonus, rights, rights_price";
     ADD_ACTION: "write a corporate action",
         "insert into corporate_action (symbol, ex_date, cash, split, bonus, rights, rights_price) \
          values ($1, $2, $3, $4, $5, $6, $7)";

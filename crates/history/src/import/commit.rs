@@ -6,7 +6,9 @@ use std::sync::mpsc::Receiver;
 
 use files::SecurityRow;
 use market::Timestamp;
-use store::{Change, ImportId, ImportProgress, ImportRecord, NewImport, QuarantineRow, Reader, Security, Writer};
+use store::{
+    Change, ImportId, ImportProgress, ImportRecord, NewImport, QuarantineRow, Reader, Security, Writer,
+};
 
 use super::gather::{Begin, FileNo, Flush};
 use super::lay::{Laid, Part, lay};

@@ -130,8 +130,10 @@ struct Pending {
 impl Pending {
     /// Takes out what belongs to one file. Buffers move, so places in them are stale on both sides.
     fn take(&mut self, file: FileNo) -> Pending {
-        let mut own =
-            Pending { buffers: self.buffers.extract_if(.., |(of, _)| *of == file).collect(), ..Pending::default() };
+        let mut own = Pending {
+            buffers: self.buffers.extract_if(.., |(of, _)| *of == file).collect(),
+            ..Pending::default()
+        };
         own.flush.begins = self.flush.begins.extract_if(.., |begin| begin.file == file).collect();
         own.flush.rejected = self.flush.rejected.extract_if(.., |(of, _)| *of == file).collect();
         own.flush.marks = self.flush.marks.extract_if(.., |mark| mark.file == file).collect();
@@ -214,7 +216,8 @@ impl Gatherer<'_> {
         let (digest, bytes) = fingerprint(path)?;
         let options = meaning(&self.context.options.read);
         let path_text = path.display().to_string();
-        let mut begin = Begin { file, path: path_text, digest, bytes, kind: "unknown", options, resumed: None };
+        let mut begin =
+            Begin { file, path: path_text, digest, bytes, kind: "unknown", options, resumed: None };
         let table = match files::open(path, self.context.venues, &self.context.options.read) {
             Ok(table) => table,
             Err(error) => {

@@ -37,7 +37,12 @@ pub(crate) struct SeriesWrite {
     pub(crate) added: Vec<NewBlock>,
 }
 
-pub(crate) fn lay(snapshot: &Snapshot<'_>, venue: &Venue, part: Part, block_rows: usize) -> Result<Laid, ImportError> {
+pub(crate) fn lay(
+    snapshot: &Snapshot<'_>,
+    venue: &Venue,
+    part: Part,
+    block_rows: usize,
+) -> Result<Laid, ImportError> {
     let rows = part.candles.len();
     let new = sort(part.candles);
     let overruled = (rows - new.len()) as u64;

@@ -114,7 +114,11 @@ pub fn import(context: &Context<'_>, paths: &[PathBuf]) -> Result<Vec<Report>, I
 
 /// As [`import`], in other sizes.
 #[doc(hidden)]
-pub fn import_sized(context: &Context<'_>, paths: &[PathBuf], sizes: Sizes) -> Result<Vec<Report>, ImportError> {
+pub fn import_sized(
+    context: &Context<'_>,
+    paths: &[PathBuf],
+    sizes: Sizes,
+) -> Result<Vec<Report>, ImportError> {
     let mut writer = context.store.writer()?;
     std::thread::scope(|scope| {
         // No queue: the next flush is gathered while this one is committed, and no third is in memory.

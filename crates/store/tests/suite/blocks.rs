@@ -262,7 +262,7 @@ fn a_block_is_removed_only_from_its_own_series() {
 fn series_are_listed_by_symbol_grain_and_lane() {
     let fresh = fresh();
     let series =
-        ["AAPL.US/1d", "AAPL.US/1m", "700.HK/60m", "AAPL.US/1m+overnight", "AAPL.US/1m+ext", "AAPL.US/5m"];
+        ["AAPL.US/1d", "AAPL.US/1m", "700.HK/60m", "AAPL.US/1m+overnight", "AAPL.US/1m+ext", "AAPL.US/15m"];
     for text in series {
         let series: Series = text.parse().unwrap();
         assert_eq!(series.to_string(), text);
@@ -273,7 +273,7 @@ fn series_are_listed_by_symbol_grain_and_lane() {
     let names = |all: Vec<store::SeriesInfo>| -> Vec<String> {
         all.into_iter().map(|info| info.series.to_string()).collect()
     };
-    let apple = ["AAPL.US/1m", "AAPL.US/1m+ext", "AAPL.US/1m+overnight", "AAPL.US/5m", "AAPL.US/1d"];
+    let apple = ["AAPL.US/1m", "AAPL.US/1m+ext", "AAPL.US/1m+overnight", "AAPL.US/15m", "AAPL.US/1d"];
     assert_eq!(names(snapshot.series_of(&symbol("AAPL.US")).unwrap()), apple);
     assert_eq!(names(snapshot.all_series().unwrap())[1..], apple);
     assert_eq!(names(snapshot.all_series().unwrap())[0], "700.HK/60m");

@@ -1,0 +1,136 @@
+//! What is stored against what the calendar expects.
+
+use history::{DayCoverage, GapReason, coverage};
+use market::{Date, Market};
+
+use crate::common::{COARSE, Shop, at, date, days, minutes, symbol, venue};
+
+/// A line for each day: minutes stored of expected, the daily candle, the gaps and why they are.
+fn report(shop: &Shop, name: &str, range: (Option<Date>, Option<Date>), now: &str) -> String {
+    let security = symbol(name);
+    let zone = venue(security.market()).zone();
+    let now = at(security.market(), now);
+    let found = coverage(&shop.history, &mut shop.store.reader().unwrap(), &security, range, now).unwrap();
+    let clock = |at: market::Timestamp| zone.rfc3339(at)[11..16].to_owned();
+    let line = |day: &DayCoverage| {
+        let daily = day.daily_gap.map_or("day".to_owned(), |reason| format!("no day ({})", reason.as_str()));
+        let gap = |gap: &history::Gap| {
+            format!(", {}-{} {} {}", clock(gap.first), clock(gap.last), gap.minutes, gap.reason.as_str())
+        };
+        let gaps: String = day.gaps.iter().map(gap).collect();
+        format!("{} {}/{} {daily}{gaps}", day.date, day.stored, day.expected)
+    };
+    found.days.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn csv(name: &str, times: impl Iterator<Item = i64>) -> String {
+    let rows: String = times.map(|time| format!("{name},{time},10,10,10,10,1\n")).collect();
+    "symbol,time,open,high,low,close,volume\n".to_owned() + &rows
+}
+
+#[test]
+fn a_gap_inside_a_file_means_no_trades_and_one_between_files_not_loaded() {
+    let shop = Shop::new();
+    let hk = |local: &str| at(Market::Hk, local).0;
+    let whole = minutes(Market::Hk, "2025-12-22", "2025-12-24").time;
+    // Nobody traded for ten minutes on Monday; Tuesday afternoon was never loaded.
+    let quiet = hk("2025-12-22 10:00")..hk("2025-12-22 10:10");
+    let first = whole.iter().copied().filter(|t| *t < hk("2025-12-23 12:30") && !quiet.contains(t));
+    let second = whole.iter().copied().filter(|t| *t >= hk("2025-12-24 00:00"));
+    let daily = days(Market::Hk, "2025-12-22", "2025-12-24").time;
+    let files = [
+        shop.file("first.csv", csv("5.HK", first)),
+        shop.file("second.csv", csv("5.HK", second)),
+        shop.file("daily.csv", csv("5.HK", daily.into_iter())),
+    ];
+    for report in shop.import(&files) {
+        assert_eq!((report.outcome, report.quarantined), (history::import::Outcome::Imported, 0));
+    }
+    let expected = "2025-12-22 321/331 day, 10:00-10:09 10 no trades\n\
+                    2025-12-23 150/331 day, 13:00-16:00 181 not loaded\n\
+                    2025-12-24 151/151 day";
+    assert_eq!(report(&shop, "5.HK", (None, None), "2025-12-24 18:00"), expected);
+    // The range is cut to what is stored at one end, and to days that are over at the other.
+    let wide = (Some(date("2020-01-01")), Some(date("2030-01-01")));
+    assert_eq!(report(&shop, "5.HK", wide, "2025-12-24 18:00"), expected);
+    let later = report(&shop, "5.HK", (Some(date("2025-12-24")), None), "2025-12-29 18:00");
+    assert_eq!(
+        later,
+        "2025-12-24 151/151 day\n\
+         2025-12-29 0/331 no day (not loaded), 09:30-16:00 331 not loaded"
+    );
+    let day = (Some(date("2025-12-23")), Some(date("2025-12-23")));
+    assert_eq!(
+        report(&shop, "5.HK", day, "2025-12-29 18:00"),
+        "2025-12-23 150/331 day, 13:00-16:00 181 not loaded"
+    );
+}
+
+#[test]
+fn a_halted_day_inside_a_daily_file_had_no_trades() {
+    let shop = Shop::new();
+    let daily = days(Market::Cn, "2026-05-18", "2026-05-20").time;
+    shop.import(&[shop.file("daily.csv", csv("600519.SH", [daily[0], daily[2]].into_iter()))]);
+    assert_eq!(
+        report(&shop, "600519.SH", (None, None), "2026-05-21 18:00"),
+        "2026-05-18 0/0 day\n\
+         2026-05-19 0/0 no day (no trades)\n\
+         2026-05-20 0/0 day\n\
+         2026-05-21 0/0 no day (not loaded)"
+    );
+}
+
+#[test]
+fn a_day_without_volume_had_no_trades_and_one_without_sources_is_unknown() {
+    let shop = Shop::new();
+    let mut daily = days(Market::Hk, "2025-12-22", "2025-12-23");
+    daily.volume[1] = 0;
+    let mut loaded = minutes(Market::Hk, "2025-12-22", "2025-12-22");
+    loaded.keep(0..330);
+    // Written past the import, so the ledger knows no source.
+    shop.stock(&symbol("5.HK"), &loaded, &daily, COARSE);
+    assert_eq!(
+        report(&shop, "5.HK", (None, None), "2025-12-23 18:00"),
+        "2025-12-22 330/331 day, 16:00-16:00 1 unknown\n\
+         2025-12-23 0/331 day, 09:30-16:00 331 no trades"
+    );
+}
+
+#[test]
+fn a_day_in_progress_expects_the_minutes_that_have_begun() {
+    let shop = Shop::new();
+    let mut loaded = minutes(Market::Us, "2025-07-08", "2025-07-08");
+    let until = at(Market::Us, "2025-07-08 10:00").0;
+    let rows = loaded.time.partition_point(|time| *time < until);
+    loaded.keep(0..rows);
+    shop.stock(&symbol("A.US"), &loaded, &days(Market::Us, "2025-07-07", "2025-07-07"), COARSE);
+    let text = report(&shop, "A.US", (None, None), "2025-07-08 10:00:30");
+    assert_eq!(text, "2025-07-07 0/0 day\n2025-07-08 30/31 no day (not loaded), 10:00-10:00 1 unknown");
+    let found = coverage(
+        &shop.history,
+        &mut shop.store.reader().unwrap(),
+        &symbol("A.US"),
+        (None, None),
+        at(Market::Us, "2025-07-08 10:00:30"),
+    )
+    .unwrap();
+    assert_eq!(
+        (found.days[1].extended, found.days[1].is_complete(), found.days[0].is_explained()),
+        (810, false, true)
+    );
+    assert_eq!(GapReason::NotLoaded.as_str(), "not loaded");
+}
+
+#[test]
+fn nothing_known_or_stored_is_an_error() {
+    let shop = Shop::new();
+    let ask = |shop: &Shop| {
+        let now = at(Market::Hk, "2025-12-23");
+        coverage(&shop.history, &mut shop.store.reader().unwrap(), &symbol("5.HK"), (None, None), now)
+            .unwrap_err()
+            .to_string()
+    };
+    assert_eq!(ask(&shop), "5.HK is not known here: import its candles, or check the spelling");
+    shop.act(&symbol("5.HK"), &[]);
+    assert_eq!(ask(&shop), "5.HK is known, but has no candles");
+}

@@ -1,0 +1,67 @@
+//! Securities and corporate actions from files.
+
+use history::import::Outcome;
+
+use crate::common::{Shop, symbol};
+
+#[test]
+fn a_securities_file_with_some_columns_keeps_the_others() {
+    let shop = Shop::new();
+    let full = "symbol,name_en,name_cn,exchange,currency,lot_size,decimals\n700.HK,TENCENT,腾讯控股,SEHK,HKD,100,3\n5.HK,HSBC,,SEHK,HKD,400,3\n";
+    let report = &shop.import(&[shop.file("full.csv", full)])[0];
+    assert_eq!((report.kind, report.outcome.clone(), report.added), ("securities", Outcome::Imported, 2));
+    let part = "symbol,name_en,lot_size\n700.HK,Tencent,\n5.HK,HSBC,400\n9.HK,New,1000\n";
+    let report = &shop.import(&[shop.file("part.csv", part)])[0];
+    assert_eq!((report.added, report.replaced, report.unchanged), (1, 1, 1));
+    assert_eq!(shop.ledger(), ["done read 2 = +2 ~0 =0 !0", "done read 3 = +1 ~1 =1 !0"]);
+    let mut reader = shop.store.reader().unwrap();
+    let tencent = reader.snapshot().unwrap().security(&symbol("700.HK")).unwrap().unwrap();
+    assert_eq!(tencent.name_en.as_deref(), Some("Tencent"));
+    assert_eq!(tencent.name_cn.as_deref(), Some("腾讯控股"));
+    assert_eq!((tencent.lot_size, tencent.currency.as_deref()), (Some(100), Some("HKD")));
+}
+
+#[test]
+fn actions_of_a_date_are_replaced_and_counted() {
+    let shop = Shop::new();
+    let header = "symbol,ex_date,cash,split,bonus,rights,rights_price\n";
+    let first = format!(
+        "{header}700.HK,2026-03-04,0.5,,1/10,1/5,6\n700.HK,2026-03-06,,2,,,\n700.HK,2026-13-06,,2,,,\n"
+    );
+    let report = &shop.import(&[shop.file("first.csv", first)])[0];
+    assert_eq!((report.kind, report.added, report.quarantined, report.rows), ("actions", 2, 1, 3));
+    let second = format!(
+        "{header}700.HK,2026-03-04,0.6,,1/10,1/5,6\n700.HK,2026-03-06,,2,,,\n5.HK,2026-03-06,1,,,,\n"
+    );
+    let report = &shop.import(&[shop.file("second.csv", second)])[0];
+    assert_eq!((report.added, report.replaced, report.unchanged), (1, 1, 1));
+    assert_eq!(shop.ledger(), ["done read 3 = +2 ~0 =0 !1", "done read 3 = +1 ~1 =1 !0"]);
+    let mut reader = shop.store.reader().unwrap();
+    let actions = reader.snapshot().unwrap().actions(&symbol("700.HK")).unwrap();
+    assert_eq!(
+        actions.iter().map(|a| (a.cash.to_string(), a.split.to_string())).collect::<Vec<_>>(),
+        [("0.6".to_owned(), "1".to_owned()), ("0".to_owned(), "2".to_owned())]
+    );
+    assert_eq!(shop.quarantine().len(), 1);
+}
+
+#[test]
+fn strict_refuses_small_tables_too() {
+    let shop = Shop::new();
+    let file = shop.file("s.csv", "symbol,ex_date,cash\n700.HK,2026-03-04,0.5\n700.HK,never,0.5\n");
+    let options = history::import::Options { strict: true, ..Default::default() };
+    let reports = shop.import_with(&[file], &options, Default::default(), &Default::default());
+    assert!(matches!(&reports[0].outcome, Outcome::Failed(m) if m.contains("line 3")), "{reports:?}");
+    assert!(shop.imports().is_empty());
+    assert!(shop.store.reader().unwrap().snapshot().unwrap().securities().unwrap().is_empty());
+}
+
+#[test]
+fn all_rows_of_a_hopeless_table_are_kept_up_to_the_limit() {
+    let shop = Shop::new();
+    let rows: String = (0..10_050).map(|n| format!("700.HK,never{n},0.5\n")).collect();
+    let report = &shop.import(&[shop.file("s.csv", format!("symbol,ex_date,cash\n{rows}"))])[0];
+    assert_eq!(report.quarantined, 10_050);
+    let mut reader = shop.store.reader().unwrap();
+    assert_eq!(reader.snapshot().unwrap().quarantine_count(store::QuarantineOf::All).unwrap(), 10_000);
+}

@@ -1,0 +1,18 @@
+//! Questions and imports against the specification's page on candles, text in and text out. One binary, because
+//! linking the database and the file formats once is enough.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
+
+mod common;
+mod coverage;
+mod import_files;
+mod import_properties;
+mod import_resume;
+mod import_tables;
+mod plans;
+mod reference;
+mod rules_d6_sessions;
+mod rules_f_adjusted;
+mod rules_g_paging;
+mod rules_g_queries;
+mod rules_h_ranges;
+mod rules_i_forming;
