@@ -1,5 +1,6 @@
 //! Questions to a store, each answered from its blocks and encoded as it would be sent.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -88,14 +89,14 @@ fn targets(
     let grain = if period.is_clock() { Grain::Minute } else { Grain::Day };
     let wanted = |info: &&SeriesInfo| info.series.grain == grain && info.series.lane == Lane::Regular;
     let mut targets: Vec<Target> = Vec::new();
-    let mut known: Vec<((Timestamp, Timestamp), Rc<Vec<i64>>)> = Vec::new();
+    let mut known: BTreeMap<(Timestamp, Timestamp), Rc<Vec<i64>>> = BTreeMap::new();
     for info in all.iter().filter(wanted) {
         let span = (info.first, info.last);
-        let ends = match known.iter().find(|(of, _)| *of == span) {
-            Some((_, ends)) => ends.clone(),
+        let ends = match known.get(&span) {
+            Some(ends) => ends.clone(),
             None => {
                 let ends = Rc::new(ends(history, reader, &info.series.symbol, period)?);
-                known.push((span, ends.clone()));
+                known.insert(span, ends.clone());
                 ends
             }
         };

@@ -37,8 +37,15 @@ fn main() {
         "closes us p10/p50/p90"
     );
     let default = [(4096, block::PAGE_ROWS, 6)];
-    let others =
-        [(4096, 256, 4), (4096, 256, 5), (4096, 256, 6), (4096, 512, 4), (4096, 512, 6), (8192, 256, 6), (8192, 512, 6)];
+    let others = [
+        (4096, 256, 4),
+        (4096, 256, 5),
+        (4096, 256, 6),
+        (4096, 512, 4),
+        (4096, 512, 6),
+        (8192, 256, 6),
+        (8192, 512, 6),
+    ];
     for (rows, page_rows, level) in default.into_iter().chain(others) {
         measure(&series, rows, Tuning { page_rows, level });
     }

@@ -309,10 +309,7 @@ impl Page {
     }
 
     /// Undoes the rest of `rows`, and appends them; times and closes have been undone before.
-    #[expect(
-        clippy::indexing_slicing,
-        reason = "all slices are cut to one length first"
-    )]
+    #[expect(clippy::indexing_slicing, reason = "all slices are cut to one length first")]
     pub(crate) fn append(&self, rows: Range<usize>, units: &Units, guess: Guess, out: &mut Candles) {
         if rows.start > rows.end || rows.end > self.rows {
             return;

@@ -255,7 +255,9 @@ fn narrow<'a, 'b: 'a>(
     let mut sum = 0usize;
     match rows {
         Rows::Back(wanted) => {
-            pages.sort_unstable_by_key(|(span, _)| std::cmp::Reverse(span.start));
+            // One lane is in order already; the sort only looks then.
+            pages.reverse();
+            pages.sort_by_key(|(span, _)| std::cmp::Reverse(span.start));
             for (span, rows) in pages {
                 if span.end <= window.end.0 {
                     sum = sum.saturating_add(rows);
@@ -266,7 +268,7 @@ fn narrow<'a, 'b: 'a>(
             }
         }
         Rows::Forward(wanted) => {
-            pages.sort_unstable_by_key(|(span, _)| span.end);
+            pages.sort_by_key(|(span, _)| span.end);
             for (span, rows) in pages {
                 if span.start >= window.start.0 {
                     sum = sum.saturating_add(rows);

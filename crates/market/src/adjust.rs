@@ -6,9 +6,8 @@
 use std::fmt;
 
 use num_bigint::{BigInt, BigUint};
-use num_integer::Integer;
 use num_rational::Ratio;
-use num_traits::{CheckedAdd, CheckedDiv, CheckedMul, CheckedSub, One, Zero};
+use num_traits::{CheckedAdd, CheckedMul, CheckedSub, One, Zero};
 
 use crate::{DECIMALS_MAX, Date, Price};
 
@@ -80,10 +79,6 @@ impl Amount {
     pub fn is_zero(&self) -> bool {
         *self.0.numer() == 0
     }
-
-    fn exact(&self) -> Ratio<BigInt> {
-        Ratio::new_raw(BigInt::from(*self.0.numer()), BigInt::from(*self.0.denom()))
-    }
 }
 
 impl fmt::Display for Amount {
@@ -110,14 +105,7 @@ pub struct IgnoredAction {
 impl Action {
     pub fn none(ex_date: Date) -> Action {
         let (zero, one) = (Amount::ZERO, Amount::ONE);
-        Action {
-            ex_date,
-            cash: zero.clone(),
-            split: one,
-            bonus: zero.clone(),
-            rights: zero.clone(),
-            rights_price: zero,
-        }
+        Action { ex_date, cash: zero, split: one, bonus: zero, rights: zero, rights_price: zero }
     }
 }
 
@@ -128,55 +116,92 @@ pub fn factor(actions: &[Action], close_before: Price) -> Result<(BigUint, BigUi
         return Err("no daily candle before the ex-date");
     }
     let (close, unit) = (i128::from(close_before.0), i128::from(crate::PRICE_UNIT));
-    let narrow = factor_in(actions, &Ratio::new(close, unit), |amount| amount.0);
+    let narrow =
+        factor_in(actions, &Loose(close, unit), |amount| Loose(*amount.0.numer(), *amount.0.denom()));
     if let Some(factor) = narrow {
-        let parts = |ratio: Ratio<i128>| (ratio.numer().unsigned_abs().into(), ratio.denom().unsigned_abs().into());
-        return factor.map(parts);
+        return factor.map(|Loose(numer, denom)| (numer.unsigned_abs().into(), denom.unsigned_abs().into()));
     }
-    let close = Ratio::new(BigInt::from(close), BigInt::from(unit));
-    let wide = factor_in(actions, &close, Amount::exact).unwrap_or(Err("the terms of the action are out of range"));
-    wide.map(|ratio| (ratio.numer().magnitude().clone(), ratio.denom().magnitude().clone()))
+    let big = |number: i128| BigInt::from(number);
+    let wide = factor_in(actions, &Loose(big(close), big(unit)), |amount| {
+        Loose(big(*amount.0.numer()), big(*amount.0.denom()))
+    });
+    let factor = wide.unwrap_or(Err("the terms of the action are out of range"))?;
+    Ok((factor.0.magnitude().clone(), factor.1.magnitude().clone()))
+}
+
+/// A fraction that is never reduced: finding lowest terms costs more than everything else here. The denominator is
+/// positive. Operations give `None` when the integers overflow.
+#[derive(Clone, Debug)]
+struct Loose<T>(T, T);
+
+impl<T: Clone + PartialOrd + Zero + One + CheckedAdd + CheckedSub + CheckedMul> Loose<T> {
+    fn whole(number: T) -> Loose<T> {
+        Loose(number, T::one())
+    }
+
+    fn plus(&self, other: &Loose<T>) -> Option<Loose<T>> {
+        if other.0.is_zero() {
+            return Some(self.clone());
+        }
+        let (a, b) = (self.0.checked_mul(&other.1)?, other.0.checked_mul(&self.1)?);
+        Some(Loose(a.checked_add(&b)?, self.1.checked_mul(&other.1)?))
+    }
+
+    fn minus(&self, other: &Loose<T>) -> Option<Loose<T>> {
+        if other.0.is_zero() {
+            return Some(self.clone());
+        }
+        let (a, b) = (self.0.checked_mul(&other.1)?, other.0.checked_mul(&self.1)?);
+        Some(Loose(a.checked_sub(&b)?, self.1.checked_mul(&other.1)?))
+    }
+
+    fn times(&self, other: &Loose<T>) -> Option<Loose<T>> {
+        Some(Loose(self.0.checked_mul(&other.0)?, self.1.checked_mul(&other.1)?))
+    }
+
+    /// `other` is positive.
+    fn over(&self, other: &Loose<T>) -> Option<Loose<T>> {
+        Some(Loose(self.0.checked_mul(&other.1)?, self.1.checked_mul(&other.0)?))
+    }
+
+    fn is_below(&self, other: &Loose<T>) -> Option<bool> {
+        Some(self.0.checked_mul(&other.1)? < other.0.checked_mul(&self.1)?)
+    }
 }
 
 /// The formula, in whatever integers the caller brings; `None` when they overflow.
 fn factor_in<T>(
     actions: &[Action],
-    close: &Ratio<T>,
-    of: impl Fn(&Amount) -> Ratio<T>,
-) -> Option<Result<Ratio<T>, &'static str>>
+    close: &Loose<T>,
+    of: impl Fn(&Amount) -> Loose<T>,
+) -> Option<Result<Loose<T>, &'static str>>
 where
-    T: Clone + Integer + CheckedAdd + CheckedSub + CheckedMul,
+    T: Clone + PartialOrd + Zero + One + CheckedAdd + CheckedSub + CheckedMul,
 {
-    let (mut cash, mut bonus, mut rights, mut paid) = (Ratio::zero(), Ratio::zero(), Ratio::zero(), Ratio::zero());
-    let mut split = Ratio::<T>::one();
+    let zero = || Loose::whole(T::zero());
+    let (mut cash, mut bonus, mut rights, mut paid) = (zero(), zero(), zero(), zero());
+    let mut split = Loose::whole(T::one());
     // Several actions of one day are added up, everything per old share; splits multiply.
     for action in actions {
-        cash = plus(cash, &action.cash, &of)?;
-        bonus = plus(bonus, &action.bonus, &of)?;
-        split = split.checked_mul(&of(&action.split))?;
+        cash = cash.plus(&of(&action.cash))?;
+        bonus = bonus.plus(&of(&action.bonus))?;
+        split = split.times(&of(&action.split))?;
         let price = of(&action.rights_price);
         // Rights dearer than the market are worth nothing, and nobody takes them up.
-        if !action.rights.is_zero() && price < *close {
-            rights = plus(rights, &action.rights, &of)?;
-            paid = paid.checked_add(&of(&action.rights).checked_mul(&price)?)?;
+        if !action.rights.is_zero() && price.is_below(close)? {
+            rights = rights.plus(&of(&action.rights))?;
+            paid = paid.plus(&of(&action.rights).times(&price)?)?;
         }
     }
-    let shares = split.checked_add(&bonus)?.checked_add(&rights)?;
-    if shares <= Ratio::zero() {
+    let shares = split.plus(&bonus)?.plus(&rights)?;
+    if shares.0 <= T::zero() {
         return Some(Err("no share is left after the action"));
     }
-    let worth = close.checked_add(&paid)?.checked_sub(&cash)?;
-    if worth <= Ratio::zero() {
+    let worth = close.plus(&paid)?.minus(&cash)?;
+    if worth.0 <= T::zero() {
         return Some(Err("the cash paid is not below the last close"));
     }
-    Some(Ok(worth.checked_div(&shares.checked_mul(close)?)?))
-}
-
-fn plus<T>(sum: Ratio<T>, amount: &Amount, of: impl Fn(&Amount) -> Ratio<T>) -> Option<Ratio<T>>
-where
-    T: Clone + Integer + CheckedAdd + CheckedMul,
-{
-    if amount.is_zero() { Some(sum) } else { sum.checked_add(&of(amount)) }
+    worth.over(&shares.times(close)?).map(Ok)
 }
 
 /// The factor that holds for trading days before an ex-date: the product of this action's and all later ones'.

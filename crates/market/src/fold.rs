@@ -22,6 +22,12 @@ pub fn fold(venue: &Venue, period: Period, sources: &Candles) -> Result<Candles,
             })
         }
         Period::Calendar(Span::Day) => Ok(sources.clone()),
+        // Weeks are many, and a week needs no calendar: day 0 was a Thursday.
+        Period::Calendar(Span::Week) => fold_by(sources, sources.len() / 4 + 16, |at| {
+            let day = venue.zone().day_number(at);
+            let monday = day - (day + 3).rem_euclid(7);
+            Some((venue.zone().midnight_of(monday), venue.zone().midnight_of(monday + 7)))
+        }),
         Period::Calendar(span) => fold_by(sources, sources.len() / 4 + 16, |at| {
             let first = span.floor(venue.zone().date(at));
             let next = span.floor(first.checked_add(jiff::Span::new().days(span.days_max() as i64)).ok()?);

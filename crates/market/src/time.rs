@@ -96,6 +96,12 @@ impl Zone {
 
     /// Seconds east of UTC at an instant.
     pub fn offset(&self, at: Timestamp) -> i64 {
+        // Hong Kong and the mainland have not changed their clocks since 1992.
+        if let Some((from, offset)) = self.offsets.last()
+            && *from <= at.0
+        {
+            return *offset;
+        }
         let after = self.offsets.partition_point(|(from, _)| *from <= at.0);
         self.offsets.get(after.saturating_sub(1)).map_or(0, |(_, offset)| *offset)
     }
@@ -115,11 +121,10 @@ impl Zone {
     /// respectively to its first occurrence; both happen on Sunday nights, outside every session.
     pub fn instant(&self, date: Date, seconds: i64) -> Timestamp {
         let wall = days_of_date(date) * DAY + seconds;
-        let guess = Timestamp(wall - self.offset(Timestamp(wall)));
-        // The offset changes at most by hours, so the day around the guess decides whether a change is near.
-        if self.offset(Timestamp(guess.0 - DAY)) == self.offset(Timestamp(guess.0 + DAY)) {
-            return Timestamp(wall - self.offset(guess));
-        }
+        let guess = match self.settled(wall) {
+            Ok(instant) => return instant,
+            Err(guess) => guess,
+        };
         let time = civil::Time::midnight();
         let exact = date
             .to_datetime(time)
@@ -127,6 +132,24 @@ impl Zone {
             .ok()
             .and_then(|wall| self.zone.to_ambiguous_timestamp(wall).compatible().ok());
         exact.map_or(guess, |at| Timestamp(at.as_second()))
+    }
+
+    /// A wall clock reading far from any clock change, or a guess at one that is near.
+    fn settled(&self, wall: i64) -> Result<Timestamp, Timestamp> {
+        let guess = Timestamp(wall - self.offset(Timestamp(wall)));
+        // The offset changes at most by hours, so the day around the guess decides whether a change is near.
+        let (before, after) = (self.offset(Timestamp(guess.0 - DAY)), self.offset(Timestamp(guess.0 + DAY)));
+        if before == after { Ok(Timestamp(wall - after)) } else { Err(guess) }
+    }
+
+    /// Days from 1970-01-01 to the local date of an instant.
+    pub(crate) fn day_number(&self, at: Timestamp) -> i64 {
+        at.0.saturating_add(self.offset(at)).div_euclid(DAY)
+    }
+
+    /// [`Zone::midnight`] of a day by its number.
+    pub(crate) fn midnight_of(&self, day: i64) -> Timestamp {
+        self.settled(day * DAY).unwrap_or_else(|_| self.midnight(date_of_days(day)))
     }
 
     /// Local midnight: the stamp of a day candle, and of everything longer.

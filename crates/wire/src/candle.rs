@@ -1,4 +1,4 @@
-use crate::pen::{Pen, write_varint};
+use crate::pen::{self, write_varint};
 
 /// Decimals of a price unless its security says otherwise.
 pub const DECIMALS_DEFAULT: u32 = 3;
@@ -68,19 +68,25 @@ pub fn encode_candle(decimals: u32, row: Row, out: &mut Vec<u8>) {
 }
 
 fn encode_rows<const DECIMALS: u32>(rows: impl Iterator<Item = Row>, out: &mut Vec<u8>) {
-    let mut pen = Pen::default();
+    let mut sheet = pen::sheet();
+    let mut at = 0;
     for row in rows {
-        let start = pen.begin_message(CANDLESTICKS);
-        pen.price::<DECIMALS>(CLOSE, row.close);
-        pen.price::<DECIMALS>(OPEN, row.open);
-        pen.price::<DECIMALS>(LOW, row.low);
-        pen.price::<DECIMALS>(HIGH, row.high);
-        pen.number(VOLUME, row.volume);
-        pen.turnover(TURNOVER, row.turnover);
-        pen.number(TIMESTAMP, row.time);
-        pen.number(TRADE_SESSION, i64::from(row.session));
-        pen.end_message(start);
-        pen.flush_if_full(out);
+        let start = at;
+        // Tag and length come first and are written last.
+        at += 2;
+        at = pen::price::<DECIMALS>(&mut sheet, at, CLOSE, row.close);
+        at = pen::price::<DECIMALS>(&mut sheet, at, OPEN, row.open);
+        at = pen::price::<DECIMALS>(&mut sheet, at, LOW, row.low);
+        at = pen::price::<DECIMALS>(&mut sheet, at, HIGH, row.high);
+        at = pen::number(&mut sheet, at, VOLUME, row.volume);
+        at = pen::turnover(&mut sheet, at, TURNOVER, row.turnover);
+        at = pen::number(&mut sheet, at, TIMESTAMP, row.time);
+        at = pen::number(&mut sheet, at, TRADE_SESSION, i64::from(row.session));
+        at = pen::end_message(&mut sheet, start, CANDLESTICKS, at);
+        if at > pen::FULL {
+            out.extend_from_slice(sheet.get(..at).unwrap_or_default());
+            at = 0;
+        }
     }
-    pen.flush(out);
+    out.extend_from_slice(sheet.get(..at).unwrap_or_default());
 }

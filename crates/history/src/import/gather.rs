@@ -70,7 +70,8 @@ impl From<Gone> for Trouble {
 
 impl From<files::FileError> for Trouble {
     fn from(error: files::FileError) -> Trouble {
-        Trouble::File(error.to_string())
+        // The report names the file already.
+        Trouble::File(error.problem.to_string())
     }
 }
 

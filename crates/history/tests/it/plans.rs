@@ -11,31 +11,121 @@ fn check(now: &str, question: &str, expected: expect_test::Expect) {
 
 #[test]
 fn a_day_query_reads_as_many_days_as_it_keeps() {
-    check("2026-11-15 12:00", "700.HK day {0}", expect_test::expect!["700.HK/1d 2004-05-31T16:00:00Z..2026-11-15T04:00:01Z, 10 rows back, stamps ..2026-11-15T04:00:01Z, keep last 10"]);
-    check("2026-11-15 12:00", "700.HK day {1, 20230101, -, 3}", expect_test::expect!["700.HK/1d 2022-12-31T16:00:00Z..2026-11-15T04:00:01Z, 4 rows forward, stamps 2022-12-31T16:00:00Z..2026-11-15T04:00:01Z, keep first 3"]);
-    check("2026-11-15 12:00", "700.HK week {0, 20231018, -, 3}", expect_test::expect!["700.HK/1d 2004-05-31T16:00:00Z..2023-10-22T16:00:00Z, 21 rows back, fold week, stamps ..2023-10-18T16:00:00Z, keep last 3"]);
-    check("2026-11-15 12:00", "700.HK year {1, 20000101, -, 2}", expect_test::expect!["700.HK/1d 2004-05-31T16:00:00Z..2026-11-15T04:00:01Z, 1098 rows forward, fold year, stamps 1999-12-31T16:00:00Z..2026-11-15T04:00:01Z, keep first 2"]);
-    check("2026-11-15 12:00", "700.HK week [20231018, 20231101]", expect_test::expect!["700.HK/1d 2023-10-17T16:00:00Z..2023-11-05T16:00:00Z, 7000 rows back, fold week, stamps 2023-10-17T16:00:00Z..2023-11-01T16:00:00Z, keep last 1000"]);
+    check(
+        "2026-11-15 12:00",
+        "700.HK day {0}",
+        expect_test::expect![
+            "700.HK/1d 2004-05-31T16:00:00Z..2026-11-15T04:00:01Z, 10 rows back, stamps ..2026-11-15T04:00:01Z, keep last 10"
+        ],
+    );
+    check(
+        "2026-11-15 12:00",
+        "700.HK day {1, 20230101, -, 3}",
+        expect_test::expect![
+            "700.HK/1d 2022-12-31T16:00:00Z..2026-11-15T04:00:01Z, 4 rows forward, stamps 2022-12-31T16:00:00Z..2026-11-15T04:00:01Z, keep first 3"
+        ],
+    );
+    check(
+        "2026-11-15 12:00",
+        "700.HK week {0, 20231018, -, 3}",
+        expect_test::expect![
+            "700.HK/1d 2004-05-31T16:00:00Z..2023-10-22T16:00:00Z, 21 rows back, fold week, stamps ..2023-10-18T16:00:00Z, keep last 3"
+        ],
+    );
+    check(
+        "2026-11-15 12:00",
+        "700.HK year {1, 20000101, -, 2}",
+        expect_test::expect![
+            "700.HK/1d 2004-05-31T16:00:00Z..2026-11-15T04:00:01Z, 1098 rows forward, fold year, stamps 1999-12-31T16:00:00Z..2026-11-15T04:00:01Z, keep first 2"
+        ],
+    );
+    check(
+        "2026-11-15 12:00",
+        "700.HK week [20231018, 20231101]",
+        expect_test::expect![
+            "700.HK/1d 2023-10-17T16:00:00Z..2023-11-05T16:00:00Z, 7000 rows back, fold week, stamps 2023-10-17T16:00:00Z..2023-11-01T16:00:00Z, keep last 1000"
+        ],
+    );
 }
 
 #[test]
 fn minutes_are_folded_from_the_coarsest_stored_grain() {
-    check("2026-11-15 12:00", "700.HK 1m {0, 20251223, 1158, 5}", expect_test::expect!["700.HK/1m 2022-09-28T01:30:00Z..2025-12-23T03:59:00Z, 5 rows back, stamps ..2025-12-23T03:58:01Z, keep last 5"]);
-    check("2026-11-15 12:00", "700.HK 45m {0, 20251223, 1158, 2}", expect_test::expect!["700.HK/15m 2022-09-28T01:30:00Z..2025-12-23T04:00:00Z, 8 rows back, fold 45m, stamps ..2025-12-23T03:58:01Z, keep last 2"]);
-    check("2026-11-15 12:00", "700.HK 240m {1, 20230103, 0935, 3}", expect_test::expect!["700.HK/60m 2023-01-03T01:35:00Z..2026-11-15T04:00:01Z, 20 rows forward, fold 240m, stamps 2023-01-03T01:35:00Z..2026-11-15T04:00:01Z, keep first 3"]);
-    check("2026-11-15 12:00", "700.HK 60m [20230103, -]", expect_test::expect!["700.HK/60m 2023-01-02T16:00:00Z..2026-11-15T04:00:01Z, 1001 rows forward, stamps 2023-01-02T16:00:00Z..2026-11-15T04:00:01Z, keep first 1000"]);
+    check(
+        "2026-11-15 12:00",
+        "700.HK 1m {0, 20251223, 1158, 5}",
+        expect_test::expect![
+            "700.HK/1m 2022-09-28T01:30:00Z..2025-12-23T03:59:00Z, 5 rows back, stamps ..2025-12-23T03:58:01Z, keep last 5"
+        ],
+    );
+    check(
+        "2026-11-15 12:00",
+        "700.HK 45m {0, 20251223, 1158, 2}",
+        expect_test::expect![
+            "700.HK/15m 2022-09-28T01:30:00Z..2025-12-23T04:00:00Z, 8 rows back, fold 45m, stamps ..2025-12-23T03:58:01Z, keep last 2"
+        ],
+    );
+    check(
+        "2026-11-15 12:00",
+        "700.HK 240m {1, 20230103, 0935, 3}",
+        expect_test::expect![
+            "700.HK/60m 2023-01-03T01:35:00Z..2026-11-15T04:00:01Z, 20 rows forward, fold 240m, stamps 2023-01-03T01:35:00Z..2026-11-15T04:00:01Z, keep first 3"
+        ],
+    );
+    check(
+        "2026-11-15 12:00",
+        "700.HK 60m [20230103, -]",
+        expect_test::expect![
+            "700.HK/60m 2023-01-02T16:00:00Z..2026-11-15T04:00:01Z, 1001 rows forward, stamps 2023-01-02T16:00:00Z..2026-11-15T04:00:01Z, keep first 1000"
+        ],
+    );
 }
 
 #[test]
 fn us_minutes_read_a_lane_for_each_kind_of_session() {
-    check("2026-11-15 12:00", "AAPL.US 60m {0, -, -, 2}", expect_test::expect!["AAPL.US/60m 2023-12-04T01:00:00Z..2026-11-15T17:00:01Z, 2 rows back, stamps ..2026-11-15T17:00:01Z, keep last 2"]);
-    check("2026-11-15 12:00", "AAPL.US 60m +ext {0, -, -, 2}", expect_test::expect!["AAPL.US/60m + AAPL.US/60m+ext 2023-12-04T01:00:00Z..2026-11-15T17:00:01Z, 2 rows back, stamps ..2026-11-15T17:00:01Z, keep last 2"]);
-    check("2026-11-15 12:00", "AAPL.US 2m +all {1, 20200101, -, 2}", expect_test::expect!["AAPL.US/1m + AAPL.US/1m+ext + AAPL.US/1m+overnight 2023-12-04T01:00:00Z..2026-11-15T17:00:01Z, 9 rows forward, fold 2m, stamps 2020-01-01T05:00:00Z..2026-11-15T17:00:01Z, keep first 2"]);
+    check(
+        "2026-11-15 12:00",
+        "AAPL.US 60m {0, -, -, 2}",
+        expect_test::expect![
+            "AAPL.US/60m 2023-12-04T01:00:00Z..2026-11-15T17:00:01Z, 2 rows back, stamps ..2026-11-15T17:00:01Z, keep last 2"
+        ],
+    );
+    check(
+        "2026-11-15 12:00",
+        "AAPL.US 60m +ext {0, -, -, 2}",
+        expect_test::expect![
+            "AAPL.US/60m + AAPL.US/60m+ext 2023-12-04T01:00:00Z..2026-11-15T17:00:01Z, 2 rows back, stamps ..2026-11-15T17:00:01Z, keep last 2"
+        ],
+    );
+    check(
+        "2026-11-15 12:00",
+        "AAPL.US 2m +all {1, 20200101, -, 2}",
+        expect_test::expect![
+            "AAPL.US/1m + AAPL.US/1m+ext + AAPL.US/1m+overnight 2023-12-04T01:00:00Z..2026-11-15T17:00:01Z, 9 rows forward, fold 2m, stamps 2020-01-01T05:00:00Z..2026-11-15T17:00:01Z, keep first 2"
+        ],
+    );
 }
 
 #[test]
 fn what_lies_in_the_future_or_below_the_floor_is_not_read() {
-    check("2026-11-15 12:00", "700.HK day {1, 20300101, -, 2}", expect_test::expect!["700.HK/1d 2029-12-31T16:00:00Z..2029-12-31T16:00:00Z, 3 rows forward, stamps 2029-12-31T16:00:00Z..2026-11-15T04:00:01Z, keep first 2"]);
-    check("2026-11-15 12:00", "700.HK day {0, 19900101, -, 2}", expect_test::expect!["700.HK/1d 2004-05-31T16:00:00Z..1990-01-01T16:00:00Z, 2 rows back, stamps ..1990-01-01T16:00:00Z, keep last 2"]);
-    check("2026-11-15 12:00", "700.HK 60m {1, 20200101, 0930, 1}", expect_test::expect!["700.HK/60m 2022-09-28T01:30:00Z..2026-11-15T04:00:01Z, 2 rows forward, stamps 2020-01-01T01:30:00Z..2026-11-15T04:00:01Z, keep first 1"]);
+    check(
+        "2026-11-15 12:00",
+        "700.HK day {1, 20300101, -, 2}",
+        expect_test::expect![
+            "700.HK/1d 2029-12-31T16:00:00Z..2029-12-31T16:00:00Z, 3 rows forward, stamps 2029-12-31T16:00:00Z..2026-11-15T04:00:01Z, keep first 2"
+        ],
+    );
+    check(
+        "2026-11-15 12:00",
+        "700.HK day {0, 19900101, -, 2}",
+        expect_test::expect![
+            "700.HK/1d 2004-05-31T16:00:00Z..1990-01-01T16:00:00Z, 2 rows back, stamps ..1990-01-01T16:00:00Z, keep last 2"
+        ],
+    );
+    check(
+        "2026-11-15 12:00",
+        "700.HK 60m {1, 20200101, 0930, 1}",
+        expect_test::expect![
+            "700.HK/60m 2022-09-28T01:30:00Z..2026-11-15T04:00:01Z, 2 rows forward, stamps 2020-01-01T01:30:00Z..2026-11-15T04:00:01Z, keep first 1"
+        ],
+    );
 }
