@@ -241,11 +241,11 @@ fn ascii(value: u64) -> u64 {
 /// split side by side in one word; the factors are reciprocals of 100 and 10, exact for what they are given.
 #[inline(always)]
 fn digits(value: u64) -> u64 {
-    let fours = value / 10_000 | (value % 10_000) << 32;
-    let hundreds = (fours * 5243 >> 19) & 0x0000_007f_0000_007f;
-    let twos = hundreds | (fours - hundreds * 100) << 16;
-    let tens = (twos * 103 >> 10) & 0x000f_000f_000f_000f;
-    tens | (twos - tens * 10) << 8
+    let fours = (value / 10_000) | ((value % 10_000) << 32);
+    let hundreds = ((fours * 5243) >> 19) & 0x0000_007f_0000_007f;
+    let twos = hundreds | ((fours - hundreds * 100) << 16);
+    let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
+    tens | ((twos - tens * 10) << 8)
 }
 
 pub(crate) fn write_varint(mut value: u64, out: &mut Vec<u8>) {

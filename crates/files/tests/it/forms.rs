@@ -57,7 +57,7 @@ fn times_are_read_in_many_forms() {
         "",
         "9999999999999999999",
     ];
-    let table: String = cells.iter().map(|cell| format!("{cell:>26} -> {}\n", time_of(cell, None))).collect();
+    let table: String = cells.iter().map(|cell| format!("{cell:>25} -> {}\n", time_of(cell, None))).collect();
     expect![[r#"
          2024-07-02T09:30:00-04:00 -> Minute 2024-07-02T13:30:00Z
               2024-07-02T13:30:00Z -> Minute 2024-07-02T13:30:00Z
