@@ -56,7 +56,7 @@ enum Command {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let result = Surroundings::of(arguments.surroundings)
-        .and_then(|surroundings| run(arguments.command, &surroundings));
+        .and_then(|surroundings| run(arguments.command, surroundings));
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Data(error)) if is_broken_pipe(&error) => ExitCode::SUCCESS,
@@ -70,7 +70,11 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: Command, surroundings: &Surroundings) -> Result<(), Failure> {
+fn run(command: Command, surroundings: Surroundings) -> Result<(), Failure> {
+    let surroundings = &match command {
+        Command::Demo(_) => surroundings.beside_default("chandler-demo"),
+        _ => surroundings,
+    };
     match command {
         Command::Import(arguments) => command::import::run(&arguments, surroundings),
         Command::Kline(arguments) => command::kline::run(&arguments, surroundings),

@@ -29,16 +29,22 @@ pub(crate) struct Surroundings {
     pub(crate) clock: Clock,
     pub(crate) history: History,
     store: PathBuf,
+    is_default: bool,
 }
 
 impl Surroundings {
     pub(crate) fn of(flags: Flags) -> Result<Surroundings, Failure> {
-        let store = match flags.store {
-            Some(text) => store_directory(&text)?,
-            None => default_directory()?,
+        let (store, is_default) = match flags.store {
+            Some(text) => (store_directory(&text)?, false),
+            None => (default_directory()?, true),
         };
         let venues = venues(flags.calendars.as_deref())?;
-        Ok(Surroundings { clock: flags.clock.unwrap_or_default(), history: History::new(venues), store })
+        Ok(Surroundings {
+            clock: flags.clock.unwrap_or_default(),
+            history: History::new(venues),
+            store,
+            is_default,
+        })
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -47,6 +53,15 @@ impl Surroundings {
 
     pub(crate) fn directory(&self) -> &Path {
         &self.store
+    }
+
+    /// The same surroundings with a store beside the default one, unless a store was named: invented securities do not
+    /// belong among real ones.
+    pub(crate) fn beside_default(mut self, name: &str) -> Surroundings {
+        if self.is_default {
+            self.store.set_file_name(name);
+        }
+        self
     }
 
     pub(crate) fn open(&self, access: Access) -> Result<Store, Failure> {

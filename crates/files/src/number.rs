@@ -21,7 +21,7 @@ impl fmt::Display for Fault {
             Fault::Empty => "is empty",
             Fault::NotANumber => "is not a number",
             Fault::TooLarge => "is too large",
-            Fault::Fraction => "is not a whole number",
+            Fault::Fraction => "is not a whole number; if it counts lots, pass --scale volume=100",
         })
     }
 }

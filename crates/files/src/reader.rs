@@ -384,7 +384,8 @@ fn first_notes(rows: &Rows, vendor: Vendor, reading: &Reading, options: &ReadOpt
         ),
         Vendor::Yahoo if daily => {
             notes.push(
-                "Yahoo's prices are already adjusted for splits; import no splits for these dates".to_owned(),
+                "if these prices are Yahoo's they are adjusted for splits already; import no splits for their dates"
+                    .to_owned(),
             );
         }
         Vendor::Futu => {

@@ -244,6 +244,12 @@ fn action(row: &Named<'_>, line: u64, options: &ReadOptions) -> Result<ActionRow
         rights: row.amount("rights", Amount::zero())?,
         rights_price: row.amount("rights_price", Amount::zero())?,
     };
+    if !action.rights.is_zero() && action.rights_price.is_zero() {
+        return Err("rights without a rights_price: shares for nothing are a bonus".to_owned());
+    }
+    if action.rights.is_zero() && !action.rights_price.is_zero() {
+        return Err("a rights_price without rights".to_owned());
+    }
     if action == Action::none(ex_date) {
         return Err("nothing happens: every amount is blank".to_owned());
     }

@@ -211,7 +211,6 @@ struct Step {
     before: Date,
     numer: BigUint,
     denom: BigUint,
-    fast: Fixed,
 }
 
 /// Brings prices of any trading day to today's basis, rounded once, half away from zero, to `decimals`.
@@ -248,8 +247,7 @@ impl Adjuster {
                 Ok((above, below)) => {
                     numer *= above;
                     denom *= below;
-                    let fast = Fixed::of(&numer, &denom);
-                    steps.push(Step { before: ex_date, numer: numer.clone(), denom: denom.clone(), fast });
+                    steps.push(Step { before: ex_date, numer: numer.clone(), denom: denom.clone() });
                 }
                 Err(reason) => ignored.push(IgnoredAction { ex_date, reason }),
             }
@@ -262,11 +260,12 @@ impl Adjuster {
         self.steps.is_empty()
     }
 
-    /// The step for a trading day; `None` means its prices stay as they were traded. Rows ascend, so callers look up
-    /// once a day.
+    /// The factor of a trading day; `None` means its prices stay as they were traded. It holds until
+    /// [`DayFactor::until`], so callers ask once for all days between two ex-dates.
     pub fn for_day(&self, day: Date) -> Option<DayFactor<'_>> {
         let at = self.steps.partition_point(|step| step.before <= day);
-        self.steps.get(at).map(|step| DayFactor { step, unit: 10i64.pow(DECIMALS_MAX - self.decimals) })
+        let unit = 10i64.pow(DECIMALS_MAX - self.decimals);
+        self.steps.get(at).map(|step| DayFactor { step, fast: Fixed::of(&step.numer, &step.denom), unit })
     }
 }
 
@@ -274,6 +273,7 @@ impl Adjuster {
 #[derive(Clone, Copy, Debug)]
 pub struct DayFactor<'a> {
     step: &'a Step,
+    fast: Fixed,
     unit: i64,
 }
 
@@ -285,7 +285,7 @@ impl DayFactor<'_> {
 
     pub fn apply(&self, price: i64) -> i64 {
         let Ok(value) = u64::try_from(price) else { return price };
-        let rounded = self.step.fast.round(value).unwrap_or_else(|| self.exact(value));
+        let rounded = self.fast.round(value).unwrap_or_else(|| self.exact(value));
         rounded.saturating_mul(self.unit)
     }
 

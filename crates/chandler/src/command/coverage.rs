@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use store::{Access, Reader};
 
 use super::time;
-use crate::failure::Failure;
+use crate::failure::{Failure, usage};
 use crate::output::{self, Column, Format};
 use crate::surroundings::{Surroundings, symbol};
 
@@ -47,6 +47,11 @@ fn of(
 ) -> Result<Coverage, Failure> {
     let date = |text: &Option<String>| text.as_deref().map(time::date).transpose();
     let range = (date(&arguments.start)?, date(&arguments.end)?);
+    if let (Some(start), Some(end)) = range
+        && start > end
+    {
+        return Err(usage(history::BadQuery::Backwards { start, end }));
+    }
     Ok(history::coverage(&surroundings.history, reader, of, range, surroundings.now())?)
 }
 

@@ -1,5 +1,6 @@
 //! `chandler export`: whole series or ranges to files, streamed a thousand candles at a time.
 
+use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
@@ -72,8 +73,14 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     }
     let store = surroundings.open(Access::Read)?;
     let symbols = symbols(arguments, &store)?;
-    // The file appears under its name only when it is whole.
-    match &arguments.output {
+    // The file appears under its name only when it is whole. A pipe or a device has no such moment, and must not be
+    // replaced by a file.
+    let target = arguments.output.as_ref().map(|path| path.canonicalize().unwrap_or_else(|_| path.clone()));
+    match &target {
+        Some(path) if path.exists() && !path.is_file() => {
+            let out = BufWriter::new(File::options().write(true).open(path)?);
+            write(arguments, format, surroundings, &store, &symbols, out).map(|_| ())
+        }
         None => write(arguments, format, surroundings, &store, &symbols, output::stdout()).map(|_| ()),
         Some(path) => {
             let partial = path.with_added_extension("partial");
@@ -102,11 +109,18 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
 }
 
 fn symbols(arguments: &Arguments, store: &Store) -> Result<Vec<Symbol>, Failure> {
-    if !arguments.symbols.is_empty() {
-        return arguments.symbols.iter().map(|text| symbol(text)).collect();
-    }
     let mut reader = store.reader()?;
     let snapshot = reader.snapshot()?;
+    if !arguments.symbols.is_empty() {
+        let known = |text: &String| {
+            let symbol = symbol(text)?;
+            match snapshot.security(&symbol)? {
+                Some(_) => Ok(symbol),
+                None => Err(history::HistoryError::UnknownSecurity(symbol).into()),
+            }
+        };
+        return arguments.symbols.iter().map(known).collect();
+    }
     let grain = arguments.period.source();
     let mut symbols: Vec<Symbol> = snapshot
         .all_series()?
@@ -136,6 +150,11 @@ fn write(
     };
     let date = |text: &Option<String>| text.as_deref().map(time::date).transpose();
     let (start, end) = (date(&arguments.start)?, date(&arguments.end)?);
+    if let (Some(start), Some(end)) = (start, end)
+        && start > end
+    {
+        return Err(usage(history::BadQuery::Backwards { start, end }));
+    }
     let mut reader = store.reader()?;
     let mut sink = CandleSink::create(file_format, &mut out)?;
     let mut rows = 0;
@@ -143,13 +162,13 @@ fn write(
     for symbol in symbols {
         let venue = surroundings.history.venue(symbol);
         let zone = venue.zone();
-        let select = Select::between(arguments.period, venue, start, end).map_err(usage)?;
         let query = Query {
             symbol: symbol.clone(),
             period: arguments.period,
             adjust: arguments.adjust.into(),
             sessions: arguments.session.into(),
-            select,
+            // Dates below a market's floor are clamped: markets begin at different times.
+            select: Select::Dates { start, end },
         };
         // Always from the oldest on, whatever end of the range a client would be given first.
         let from = start.map_or(Timestamp(i64::MIN), |date| zone.midnight(date));

@@ -139,7 +139,10 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
 
 /// Folders stand for the tables in them, by name.
 fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
-    const TABLES: [&str; 8] = [".csv", ".csv.gz", ".csv.zst", ".txt", ".txt.gz", ".parquet", ".pq", ".tsv"];
+    const TABLES: [&str; 11] = [
+        ".csv", ".csv.gz", ".csv.zst", ".txt", ".txt.gz", ".txt.zst", ".tsv", ".tsv.gz", ".tsv.zst",
+        ".parquet", ".pq",
+    ];
     let mut files = Vec::new();
     for path in paths {
         if !path.is_dir() {
@@ -156,7 +159,10 @@ fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
             }
         }
         if inside.is_empty() {
-            return Err(usage(format!("{}: no CSV or Parquet files in this folder", path.display())));
+            return Err(usage(format!(
+                "{}: no CSV or Parquet files in this folder (folders inside it are not searched)",
+                path.display()
+            )));
         }
         inside.sort();
         files.extend(inside);
@@ -246,7 +252,9 @@ fn summary(reports: &[Report], ignored: &[String]) -> Result<(), Failure> {
         let Report { rows, symbols, added, replaced, unchanged, quarantined, .. } = report;
         [rows, symbols, added, replaced, unchanged, quarantined].map(|number| output::thousands(*number))
     };
-    let shown = reports.iter().filter(|report| reports.len() <= FILES_SHOWN || report.quarantined > 0);
+    let shown = reports.iter().filter(|report| {
+        reports.len() <= FILES_SHOWN || report.quarantined > 0 || matches!(report.outcome, Outcome::Failed(_))
+    });
     let mut rows: Vec<Vec<String>> = shown
         .take(FILES_SHOWN)
         .map(|report| {

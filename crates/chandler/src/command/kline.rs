@@ -234,7 +234,15 @@ fn collect(query: &Query, wanted: Option<u64>, surroundings: &Surroundings) -> R
     let (complete, note) = match wanted {
         // A count is answered in full, or as far as the data goes.
         Some(count) if (candles.len() as u64) < count => {
-            let text = format!("{} of {count} candles: there are no more in that direction", candles.len());
+            let snapshot = reader.snapshot()?;
+            let sources = snapshot.series_of(&query.symbol)?;
+            let text = match sources.iter().any(|info| info.series.grain == query.period.source()) {
+                true => format!("{} of {count} candles: there are no more in that direction", candles.len()),
+                false if query.period.is_clock() => {
+                    format!("no one-minute candles of {} are stored", query.symbol)
+                }
+                false => format!("no daily candles of {} are stored", query.symbol),
+            };
             (false, Some(text))
         }
         Some(_) => (true, None),

@@ -116,3 +116,43 @@ fn turnover_is_zero_unless_it_is_asked_to_be_estimated() {
     world.ok(&["import", "--estimate-turnover", "d.csv"]);
     assert_eq!(turnover(&world), "1100.000");
 }
+
+#[test]
+fn strict_refuses_a_file_that_went_in_with_flaws() {
+    let world = World::new();
+    world.write("m.csv", "symbol,time,open,high,low,close,volume\n700.HK,2026-11-13,10,11,9,10,1\n700.HK,2026-11-12,10,1,9,10,1\n");
+    world.ok(&["import", "m.csv"]);
+    let (code, stderr) = world.fails(&["import", "--strict", "m.csv"]);
+    assert!(code == 1 && stderr.contains("--strict"), "{stderr}");
+}
+
+#[test]
+fn actions_that_cannot_be_meant_are_quarantined() {
+    let world = World::with(&[("days.csv", &days("700.HK"))]);
+    let text = "symbol,ex_date,cash,split,bonus,rights,rights_price\n\
+        700.HK,2026-11-10,0.1,,,,\n700.HK,2026-11-10,0.1,,,,\n700.HK,2026-11-10,0.2,,,,\n\
+        700.HK,2026-11-11,,,,1/4,\n700.HK,2026-11-12,,,,,5\n";
+    world.write("a.csv", text);
+    let report = world.json(&["import", "a.csv"]);
+    assert_eq!((&report["files"][0]["added"], &report["files"][0]["quarantined"]), (&2.into(), &3.into()));
+    let lines: Vec<u64> = world
+        .json(&["quarantine"])
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["line"].as_u64().unwrap())
+        .collect();
+    assert_eq!(lines, [3, 5, 6]);
+}
+
+#[test]
+fn a_file_without_one_usable_row_fails() {
+    let world = World::new();
+    world.write("m.csv", "symbol,time,open,high,low,close,volume\n700.HK,2026-11-13,10,1,9,10,1\n");
+    let (code, stderr) = world.fails(&["import", "m.csv"]);
+    assert!(
+        code == 1 && stderr.contains("no row of this file can be used") && stderr.contains("line 2"),
+        "{stderr}"
+    );
+    assert_eq!(world.json(&["imports"])[0]["state"], "failed");
+}

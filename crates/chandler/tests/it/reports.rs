@@ -105,3 +105,27 @@ fn an_export_appears_only_when_it_is_whole() {
     world.ok(&["export", "--output", "all.arrow"]);
     assert_eq!(&std::fs::read(world.path("all.arrow")).unwrap()[..6], b"ARROW1");
 }
+
+#[test]
+fn importing_again_repairs_a_damaged_block() {
+    let world = World::with(&[("days.csv", &days("700.HK"))]);
+    let whole = world.ok(&["kline", "700.HK", "-n", "10"]);
+    let path = world.path("store/candles.db");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let magic = block_magic(&bytes);
+    bytes[magic + 40] ^= 0x10;
+    std::fs::write(&path, bytes).unwrap();
+    let (code, stderr) = world.fails(&["kline", "700.HK"]);
+    assert!(code == 1 && stderr.contains("checksum"), "{stderr}");
+    world.ok(&["import", "--again", "days.csv"]);
+    assert!(world.ok(&["check"]).contains("all whole"));
+    assert_eq!(world.ok(&["kline", "700.HK", "-n", "10"]), whole);
+}
+
+#[test]
+fn an_export_never_replaces_what_is_not_a_file() {
+    let world = World::with(&[("days.csv", &days("700.HK"))]);
+    world.ok(&["export", "--output", "/dev/null"]);
+    assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
+    assert!(!std::path::Path::new("/dev/null.partial").exists());
+}

@@ -169,7 +169,7 @@ fn numbers_are_exact_or_the_row_is_rejected() {
             12 700.HK 2024-01-02T02:10:00Z -1.500000 2.000000 1.000000 1.000000 -7 -3.000 -
             14 700.HK 2024-01-02T02:12:00Z 1.500000 2.000000 1.000000 1.000000 7 0.000 -
             17 700.HK 2024-01-02T02:15:00Z 1.500000 2.000000 1.000000 1.000000 7 1.000 -
-            rejected 4 : volume is not a whole number
+            rejected 4 : volume is not a whole number; if it counts lots, pass --scale volume=100
             rejected 5 : volume is empty
             rejected 6 : close is empty
             rejected 7 : low is not a number
@@ -195,7 +195,7 @@ fn factors_are_exact() {
         expect![[r#"
             plain Day
             2 600519.SH 2024-01-01T16:00:00Z 1715.000000 1718.190000 1678.100000 1685.010500 32156 5440082548.000 -
-            rejected 3 : volume is not a whole number
+            rejected 3 : volume is not a whole number; if it counts lots, pass --scale volume=100
             note: prices or turnovers rounded to 6 decimals: 1
         "#]],
     );

@@ -121,7 +121,7 @@ fn dates_and_pandas_tuples_are_understood() {
             yahoo Day
             1 AAPL.US 2024-01-02T05:00:00Z 185.640000 185.640000 185.640000 185.640000 7 0.000 -
             rejected 2 : volume is empty
-            note: Yahoo's prices are already adjusted for splits; import no splits for these dates
+            note: if these prices are Yahoo's they are adjusted for splits already; import no splits for their dates
             note: there is no turnover column; turnovers are 0
             note: single-precision prices written out with false digits, read as what they stand for: 4
         "#]],

@@ -30,7 +30,7 @@ fn yahoo_daily_takes_its_symbol_from_the_file_name() {
         expect![[r#"
             yahoo Day
             2 700.HK 2024-01-01T16:00:00Z 290.200000 291.000000 290.000000 290.800000 1200 0.000 -
-            note: Yahoo's prices are already adjusted for splits; import no splits for these dates
+            note: if these prices are Yahoo's they are adjusted for splits already; import no splits for their dates
             note: there is no turnover column; turnovers are 0
         "#]],
     );
@@ -48,7 +48,7 @@ fn yahoo_days_with_an_offset_are_local_midnights_on_both_sides_of_a_clock_change
             yahoo Day
             2 BRK.B.US 2024-03-08T05:00:00Z 1.000000 2.000000 1.000000 2.000000 10 0.000 -
             3 BRK.B.US 2024-03-11T04:00:00Z 1.000000 2.000000 1.000000 2.000000 10 0.000 -
-            note: Yahoo's prices are already adjusted for splits; import no splits for these dates
+            note: if these prices are Yahoo's they are adjusted for splits already; import no splits for their dates
             note: there is no turnover column; turnovers are 0
         "#]],
     );
@@ -86,7 +86,7 @@ fn yahoo_indices_become_indices() {
         expect![[r#"
             yahoo Day
             2 .VIX.US 2024-01-02T05:00:00Z 13.000000 14.000000 12.000000 13.500000 0 0.000 -
-            note: Yahoo's prices are already adjusted for splits; import no splits for these dates
+            note: if these prices are Yahoo's they are adjusted for splits already; import no splits for their dates
             note: there is no turnover column; turnovers are 0
         "#]],
     );
@@ -124,7 +124,7 @@ fn stooq_downloads_name_the_region_with_an_underscore() {
         expect![[r#"
             yahoo Day
             2 BRK.B.US 2024-01-02T05:00:00Z 1.000000 2.000000 1.000000 2.000000 3 0.000 -
-            note: Yahoo's prices are already adjusted for splits; import no splits for these dates
+            note: if these prices are Yahoo's they are adjusted for splits already; import no splits for their dates
             note: there is no turnover column; turnovers are 0
         "#]],
     );
@@ -198,7 +198,7 @@ fn tushare_days_keep_their_lots_and_say_so() {
         expect![[r#"
             tushare Day
             3 000002.SZ 2024-01-01T16:00:00Z 9.390000 9.420000 9.210000 9.210000 100 1075742.252 -
-            rejected 2 000001.SZ: volume is not a whole number
+            rejected 2 000001.SZ: volume is not a whole number; if it counts lots, pass --scale volume=100
             note: vol is in lots of 100 and amount in thousands of yuan in this export; imported as they are; pass --scale volume=100,turnover=1000 to convert
         "#]],
     );

@@ -11,7 +11,7 @@ use store::{
 };
 
 use super::gather::{Begin, FileNo, Flush};
-use super::lay::{Laid, Part, lay};
+use super::lay::{Laid, OnDamage, Part, lay};
 use super::{Context, ImportError, Report};
 
 /// How a file ended.
@@ -79,7 +79,9 @@ fn lay_all(
             let rows = part.candles.len() as u64;
             let first = part.candles.time.iter().min().copied().unwrap_or_default();
             let last = part.candles.time.iter().max().copied().unwrap_or_default();
-            let laid = lay(&snapshot, context.venues.of(series.symbol.market()), part, block_rows)?;
+            let on_damage = if context.options.again { OnDamage::Drop } else { OnDamage::Stop };
+            let laid =
+                lay(&snapshot, context.venues.of(series.symbol.market()), part, block_rows, on_damage)?;
             done.push((file, series, rows, Timestamp(first), Timestamp(last), laid));
         }
         Ok(done)

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::SyncSender;
 
-use files::{CandleBatch, CandleReader, CandleRow, ReadOptions, Rejected, SecurityRow, Table};
+use files::{
+    ActionRow, CandleBatch, CandleReader, CandleRow, ReadOptions, Records, Rejected, SecurityRow, Table,
+};
 use market::{Candles, Grain, Symbol, Timestamp, Venues};
 use store::{ImportRecord, ImportState, Lane, Reader, Series};
 
@@ -262,7 +264,11 @@ impl Gatherer<'_> {
             return Ok(Some(((self.context.now)(), 0)));
         }
         let earlier = ledger.snapshot()?.find_import(&begin.digest, &begin.options)?;
-        let done = earlier.filter(|record| record.state == ImportState::Done);
+        // What went in with flaws has not passed the strict check.
+        let strict = self.context.options.strict;
+        let good =
+            |record: &ImportRecord| record.state == ImportState::Done && !(strict && record.quarantined > 0);
+        let done = earlier.filter(good);
         Ok(done.map(|record| (record.finished_at.unwrap_or(record.started_at), record.rows_read)))
     }
 
@@ -290,7 +296,8 @@ impl Gatherer<'_> {
                 self.pending.flush.securities.extend(table.rows.into_iter().map(|row| (file, row)));
                 self.small(file, report.symbols, table.rejected, report)
             }
-            Table::Actions(table) => {
+            Table::Actions(mut table) => {
+                reject_repeated(&mut table);
                 self.strict_table(&table.rejected)?;
                 self.begin(begin, ledger)?;
                 let mut by_symbol: BTreeMap<Symbol, Vec<market::Action>> = BTreeMap::new();
@@ -396,7 +403,13 @@ impl Gatherer<'_> {
         report.symbols = reader.symbols().len() as u64;
         report.notes.extend(reader.notes());
         if report.rows == report.quarantined && report.rows > 0 {
-            report.notes.push("no row of this file could be used".to_owned());
+            self.mark(file, report, ImportState::Failed);
+            let first =
+                report.problems.first().map(|(line, reason)| format!(", the first in line {line}: {reason}"));
+            return Ok(Outcome::Failed(format!(
+                "no row of this file can be used{}",
+                first.unwrap_or_default()
+            )));
         }
         self.mark(file, report, ImportState::Done);
         Ok(Outcome::Imported)
@@ -588,6 +601,28 @@ fn meaning(options: &ReadOptions) -> String {
     parts.extend(stamp.map(|stamp| format!("stamp={stamp:?}").to_lowercase()));
     parts.extend(estimate_turnover.then(|| "estimate-turnover".to_owned()));
     parts.join(" ")
+}
+
+/// Two dividends of one day add up, but a row that stands twice is taken for a slip of the file.
+fn reject_repeated(table: &mut Records<ActionRow>) {
+    let mut seen: Vec<(Symbol, market::Action)> = Vec::new();
+    table
+        .rows
+        .sort_by(|a, b| (&a.symbol, a.action.ex_date, a.line).cmp(&(&b.symbol, b.action.ex_date, b.line)));
+    table.rows.retain(|row| {
+        seen.retain(|(symbol, action)| *symbol == row.symbol && action.ex_date == row.action.ex_date);
+        let new = !seen.iter().any(|(_, action)| *action == row.action);
+        if new {
+            seen.push((row.symbol.clone(), row.action.clone()));
+        } else {
+            let (symbol, text) =
+                (Some(row.symbol.to_string()), format!("{},{}", row.symbol, row.action.ex_date));
+            let reason = "this action stands twice in the file".to_owned();
+            table.rejected.push(Rejected { line: row.line, symbol, text, reason });
+        }
+        new
+    });
+    table.rejected.sort_by_key(|row| row.line);
 }
 
 /// A row that was read but broke a rule, in the words of the quarantine.

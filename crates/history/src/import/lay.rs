@@ -42,6 +42,7 @@ pub(crate) fn lay(
     venue: &Venue,
     part: Part,
     block_rows: usize,
+    on_damage: OnDamage,
 ) -> Result<Laid, ImportError> {
     let rows = part.candles.len();
     let new = sort(part.candles);
@@ -51,25 +52,34 @@ pub(crate) fn lay(
         return Ok(laid);
     };
     let distinct = new.len() as u64;
-    let Some(overlay) = overlay(snapshot, &part.series, new, block_rows)? else {
-        laid.unchanged = distinct;
-        return Ok(laid);
+    let minutes = match overlay(snapshot, &part.series, new, block_rows, on_damage)? {
+        Some(overlay) => {
+            laid.added = overlay.added;
+            laid.replaced += overlay.replaced;
+            laid.unchanged = overlay.unchanged;
+            laid.writes.push(overlay.write);
+            overlay.candles
+        }
+        None => {
+            laid.unchanged = distinct;
+            if on_damage == OnDamage::Stop {
+                return Ok(laid);
+            }
+            // The minutes are whole; what was rolled up from them may not be.
+            stored(snapshot, &part.series, Timestamp(first), Timestamp(last + 1))?
+        }
     };
-    laid.added = overlay.added;
-    laid.replaced += overlay.replaced;
-    laid.unchanged = overlay.unchanged;
     if part.series.grain == Grain::Minute {
-        let mut rolled = touched_minutes(snapshot, venue, &part.series, first..=last, overlay.candles)?;
+        let mut rolled = touched_minutes(snapshot, venue, &part.series, first..=last, minutes)?;
         for grain in Grain::ROLLED_UP {
             rolled = fold::fold(venue, grain.period(), &rolled)
                 .map_err(|source| ImportError::Overflow { series: part.series.clone(), source })?;
             let series = Series { grain, ..part.series.clone() };
-            if let Some(overlay) = self::overlay(snapshot, &series, rolled.clone(), block_rows)? {
+            if let Some(overlay) = self::overlay(snapshot, &series, rolled.clone(), block_rows, on_damage)? {
                 laid.writes.push(overlay.write);
             }
         }
     }
-    laid.writes.push(overlay.write);
     Ok(laid)
 }
 
@@ -87,10 +97,11 @@ fn overlay(
     series: &Series,
     new: Candles,
     block_rows: usize,
+    on_damage: OnDamage,
 ) -> Result<Option<Overlay>, ImportError> {
     let (Some(first), Some(last)) = (new.time.first(), new.time.last()) else { return Ok(None) };
     let touched = touched_blocks(snapshot, series, Timestamp(*first)..=Timestamp(*last), block_rows)?;
-    let stored = load(snapshot, series, &touched)?;
+    let stored = load(snapshot, series, &touched, on_damage)?;
     let merged = merge(stored, new);
     if merged.changes_nothing() {
         return Ok(None);
@@ -126,14 +137,35 @@ fn touched_blocks(
     Ok(touched)
 }
 
-fn load(snapshot: &Snapshot<'_>, series: &Series, entries: &[BlockEntry]) -> Result<Candles, ImportError> {
+/// What to do with a stored block that cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OnDamage {
+    /// Import nothing: it may be that the file at hand does not have what the block had.
+    Stop,
+    /// Take it for empty. Its files are being imported again, so that what it held comes back.
+    Drop,
+}
+
+fn load(
+    snapshot: &Snapshot<'_>,
+    series: &Series,
+    entries: &[BlockEntry],
+    on_damage: OnDamage,
+) -> Result<Candles, ImportError> {
     let rows = entries.iter().map(|entry| entry.rows as usize).sum();
     let mut candles = Candles::with_capacity(rows);
     let mut bytes = Vec::new();
     for entry in entries {
         snapshot.block(entry.id, &mut bytes)?;
         let read = Block::parse(&bytes).and_then(|block| block.read_all(&mut candles));
-        read.map_err(|source| ImportError::Damaged { series: series.clone(), at: entry.first, source })?;
+        match read {
+            Err(_) if on_damage == OnDamage::Drop => (),
+            read => read.map_err(|source| ImportError::Damaged {
+                series: series.clone(),
+                at: entry.first,
+                source,
+            })?,
+        }
     }
     Ok(candles)
 }
@@ -190,7 +222,7 @@ fn stored(
     until: Timestamp,
 ) -> Result<Candles, ImportError> {
     let entries = snapshot.blocks(series, Some(from), Some(until))?;
-    let mut candles = load(snapshot, series, &entries)?;
+    let mut candles = load(snapshot, series, &entries, OnDamage::Stop)?;
     let inside = |at: Timestamp| candles.time.partition_point(|time| *time < at.0);
     let rows = inside(from)..inside(until);
     candles.keep(rows);
