@@ -9,6 +9,11 @@ PATH=$tools/bin:$PATH
 export PATH
 # The sanitizer flags are unstable; this lets the stable compiler take them.
 export RUSTC_BOOTSTRAP=1
-for target in block text; do
-    cargo fuzz run --release "$target" -- -max_total_time="$seconds" -rss_limit_mb=1024 -timeout=5 -print_final_stats=0
+for target in block text packet frame; do
+    # What is found goes to corpus, which is not committed; seeds are.
+    mkdir -p "fuzz/corpus/$target"
+    set -- "fuzz/corpus/$target"
+    [ ! -d "fuzz/seeds/$target" ] || set -- "$@" "fuzz/seeds/$target"
+    cargo fuzz run --release "$target" "$@" -- \
+        -max_total_time="$seconds" -rss_limit_mb=1024 -timeout=5 -print_final_stats=0
 done

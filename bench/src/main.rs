@@ -10,6 +10,10 @@ mod sample;
 use std::path::Path;
 use std::process::ExitCode;
 
+/// As in the executable.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();

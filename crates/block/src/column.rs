@@ -62,14 +62,15 @@ const SPARSE_ROWS: usize = 64;
 
 impl<'a> Packed<'a> {
     pub(crate) fn new(values: &'a [i64], page_rows: usize, level: usize) -> Result<Packed<'a>, BlockError> {
-        let usual = majority(values);
+        let exceptions_max = values.len() / SPARSE_ROWS;
+        // A value that has no more exceptions than these in the whole column has more than half of so short a head.
+        let usual = majority(values.get(..2 * exceptions_max + 1).unwrap_or(values));
         let mut exceptions = values.iter().filter(|&&value| value != usual);
         if exceptions.clone().next().is_none() {
             let kind = if usual == 0 { Kind::Zero } else { Kind::Constant };
             return Ok(Packed { kind, constant: usual, pages: Pages::Empty });
         }
-        let few =
-            exceptions.clone().take(values.len() / SPARSE_ROWS + 1).count() <= values.len() / SPARSE_ROWS;
+        let few = exceptions.clone().take(exceptions_max + 1).count() <= exceptions_max;
         if few && exceptions.all(|&value| i32::try_from(value).is_ok()) {
             return Ok(Packed {
                 kind: Kind::Sparse,
@@ -84,9 +85,13 @@ impl<'a> Packed<'a> {
             .with_delta_spec(DeltaSpec::NoOp)
             .with_paging_spec(PagingSpec::Exact(values.chunks(page_rows).map(<[i64]>::len).collect()));
         let codec = FileCompressor::default();
-        let (kind, chunk) = if let Some(narrow) = narrowed::<i16>(values) {
+        let (lowest, highest) =
+            values.iter().fold((0, 0), |(low, high), &value| (value.min(low), value.max(high)));
+        let (kind, chunk) = if i16::try_from(lowest).is_ok() && i16::try_from(highest).is_ok() {
+            let narrow: Vec<i16> = values.iter().map(|&value| value as i16).collect();
             (Kind::Bits16, codec.chunk_compressor(&narrow, &config)?)
-        } else if let Some(narrow) = narrowed::<i32>(values) {
+        } else if i32::try_from(lowest).is_ok() && i32::try_from(highest).is_ok() {
+            let narrow: Vec<i32> = values.iter().map(|&value| value as i32).collect();
             (Kind::Bits32, codec.chunk_compressor(&narrow, &config)?)
         } else {
             (Kind::Bits64, codec.chunk_compressor(values, &config)?)
@@ -130,10 +135,6 @@ fn majority(values: &[i64]) -> i64 {
         }
     }
     leader
-}
-
-fn narrowed<T: TryFrom<i64>>(values: &[i64]) -> Option<Vec<T>> {
-    values.iter().map(|&value| T::try_from(value).ok()).collect()
 }
 
 /// A column being read.

@@ -239,6 +239,13 @@ impl<'a> Layout<'a> {
         })
     }
 
+    /// The pages behind the column tables: the last of them ends where the body does, which is how the first is found
+    /// without reading the tables.
+    pub(crate) fn pages(&self) -> Option<&'a [u8]> {
+        let length = self.entries().last()?.end;
+        self.body.get(self.body.len().checked_sub(length)?..)
+    }
+
     /// Appends the sessions of `rows`.
     pub(crate) fn sessions(&self, rows: Range<usize>, out: &mut Vec<Session>) {
         let mut start = 0;

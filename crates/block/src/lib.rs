@@ -13,6 +13,7 @@ mod encode;
 mod layout;
 mod read;
 mod residual;
+mod unit;
 
 pub use encode::encode;
 #[doc(hidden)]

@@ -129,18 +129,21 @@ impl<'a> Block<'a> {
         &self,
         pages: Range<usize>,
         columns: usize,
-        mut each: impl FnMut(&Page, usize),
+        mut each: impl FnMut(&mut Page, usize),
     ) -> Result<(), BlockError> {
         if pages.is_empty() {
             return Ok(());
         }
         let header = &self.layout.header;
         let (codec, _) = FileDecompressor::new(header.codec_version.as_slice())?;
-        let mut body = self.layout.body;
-        let mut decoders = Vec::with_capacity(COLUMNS);
-        // All tables are read even if few columns are wanted: the pages begin after the last of them.
-        for (kind, constant) in header.kinds.into_iter().zip(header.constants) {
-            decoders.push(Column::open(kind, constant, &codec, &mut body)?);
+        let mut rest = self.layout.body;
+        let mut decoders = Vec::with_capacity(columns);
+        for (kind, constant) in header.kinds.into_iter().zip(header.constants).take(columns) {
+            decoders.push(Column::open(kind, constant, &codec, &mut rest)?);
+        }
+        let body = self.layout.pages().ok_or(BEYOND)?;
+        if columns == COLUMNS && rest.len() != body.len() {
+            return Err(BlockError::Malformed("the pages do not begin where the tables end"));
         }
         let (mut narrow, mut padded) = (Narrow::default(), Vec::new());
         let mut page = Page::new(header.page_rows.min(header.rows));
@@ -151,7 +154,7 @@ impl<'a> Block<'a> {
                 page.rows = rows.len();
                 let (bytes, length) = (body.get(begin..).ok_or(BEYOND)?, entry.end - begin);
                 let bytes = with_room(bytes, length, &mut padded).ok_or(BEYOND)?;
-                let used = decode(&mut page, decoders.get_mut(..columns).ok_or(BEYOND)?, bytes, &mut narrow)?;
+                let used = decode(&mut page, &mut decoders, bytes, &mut narrow)?;
                 if used > length || (columns == COLUMNS && used != length) {
                     return Err(BEYOND);
                 }
@@ -160,7 +163,7 @@ impl<'a> Block<'a> {
                 if rows.end == header.rows && page.last_time() != Some(header.last_time) {
                     return Err(BlockError::Malformed("the last row has another time than the header says"));
                 }
-                each(&page, rows.start);
+                each(&mut page, rows.start);
             }
             begin = entry.end;
         }

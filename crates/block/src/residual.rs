@@ -5,6 +5,7 @@ use std::ops::Range;
 use market::Candles;
 
 use crate::BlockError;
+use crate::unit::{Divisor, common_divisor, common_unit, gcd};
 
 /// The columns of a page, in the order in which they are stored: time, open, close, high, low, volume, turnover and
 /// the upper half of wide turnovers.
@@ -60,13 +61,18 @@ const SCALES: [u128; 2] = [1, 100];
 const SAMPLE: usize = 256;
 
 impl Guess {
+    /// The sum of a candle's prices that this guess goes by.
     #[inline]
-    fn of(self, open: i64, high: i64, low: i64, close: i64, volume: i64) -> i64 {
-        let sum = match self.mean {
-            Mean::None | Mean::Wide => return 0,
+    fn sum(self, open: i64, high: i64, low: i64, close: i64) -> i64 {
+        match self.mean {
+            Mean::None | Mean::Wide => 0,
             Mean::HighLow => high.wrapping_add(low),
             Mean::All => high.wrapping_add(low).wrapping_add(open).wrapping_add(close),
-        };
+        }
+    }
+
+    #[inline]
+    fn of(self, sum: i64, volume: i64) -> i64 {
         let product = sum.wrapping_mul(volume) as u64;
         ((u128::from(product) * u128::from(self.factor)) >> self.shift) as i64
     }
@@ -144,26 +150,24 @@ impl<'a> Rows<'a> {
 impl Residuals {
     pub(crate) fn of(rows: &Rows<'_>, page_rows: usize) -> Residuals {
         let (time, time_unit) = steps(rows.time);
-        let price_unit = common_unit([rows.open, rows.high, rows.low, rows.close].into_iter().flatten());
-        let volume_unit = common_unit(rows.volume);
+        let price_unit = common_unit(&[rows.open, rows.high, rows.low, rows.close]);
+        let volume_unit = common_unit(&[rows.volume]);
         let open = divided(rows.open, price_unit);
         let high = divided(rows.high, price_unit);
         let low = divided(rows.low, price_unit);
         let close = divided(rows.close, price_unit);
         let volume = divided(rows.volume, volume_unit);
 
-        let turnover_unit = common_turnover_unit(rows.turnover);
-        let turnover: Vec<i128> = match turnover_unit {
-            1 => rows.turnover.to_vec(),
-            unit => rows.turnover.iter().map(|&value| divide_wide(value, unit)).collect(),
-        };
+        let (turnover, turnover_unit) = Amounts::of(rows.turnover);
         let units =
             Units { time: time_unit, price: price_unit, volume: volume_unit, turnover: turnover_unit };
 
-        let first_open = open.first().copied().unwrap_or_default();
-        let before = || std::iter::once(first_open).chain(close.iter().copied());
-        let previous_closes = before().take(close.len()).step_by(page_rows).collect();
-        let open_gap = zipped(&open, before(), |open, before| open.wrapping_sub(before));
+        // The first row leans on its own open.
+        let mut before = Vec::with_capacity(close.len());
+        before.extend(open.first());
+        before.extend(close.iter().take(close.len().saturating_sub(1)));
+        let previous_closes = before.iter().copied().step_by(page_rows).collect();
+        let open_gap = zipped(&open, before.iter().copied(), |open, before| open.wrapping_sub(before));
         let body = zipped(&close, open.iter().copied(), |close, open| close.wrapping_sub(open));
         let tops = open.iter().zip(&close).map(|(&open, &close)| open.max(close));
         let above = zipped(&high, tops, |high, top| high.wrapping_sub(top));
@@ -171,7 +175,7 @@ impl Residuals {
         let below = zipped(&low, bottoms, |low, bottom| bottom.wrapping_sub(low));
 
         let ticks = Ticks { open: &open, high: &high, low: &low, close: &close, volume: &volume };
-        let (guess, amount, amount_high) = ticks.amounts(&turnover, &units);
+        let (guess, amount, amount_high) = ticks.amounts(turnover, &units);
         let columns = [time, open_gap, body, above, below, volume, amount, amount_high];
         Residuals { units, guess, columns, previous_closes }
     }
@@ -187,31 +191,34 @@ struct Ticks<'a> {
 }
 
 impl Ticks<'_> {
-    fn guesses(&self, guess: Guess) -> impl Iterator<Item = i64> {
+    /// The guesses of every so many rows, the first among them.
+    fn guesses(&self, guess: Guess, step: usize) -> impl Iterator<Item = i64> {
         let prices = self.open.iter().zip(self.high).zip(self.low).zip(self.close).zip(self.volume);
-        prices
-            .map(move |((((&open, &high), &low), &close), &volume)| guess.of(open, high, low, close, volume))
+        prices.step_by(step).map(move |((((&open, &high), &low), &close), &volume)| {
+            guess.of(guess.sum(open, high, low, close), volume)
+        })
     }
 
-    fn amounts(&self, turnover: &[i128], units: &Units) -> (Guess, Vec<i64>, Vec<i64>) {
-        let narrow: Option<Vec<i64>> = turnover.iter().map(|&value| i64::try_from(value).ok()).collect();
-        let Some(mut amounts) = narrow else {
-            let guess = Guess { mean: Mean::Wide, ..Guess::default() };
-            let high = turnover.iter().map(|value| (value >> 64) as i64).collect();
-            return (guess, turnover.iter().map(|&value| value as i64).collect(), high);
+    fn amounts(&self, turnover: Amounts, units: &Units) -> (Guess, Vec<i64>, Vec<i64>) {
+        let mut amounts = match turnover {
+            Amounts::Narrow(amounts) => amounts,
+            Amounts::Wide { low, high } => {
+                return (Guess { mean: Mean::Wide, ..Guess::default() }, low, high);
+            }
         };
         let guess = self.best_guess(&amounts, units);
-        for (amount, guess) in amounts.iter_mut().zip(self.guesses(guess)) {
+        for (amount, guess) in amounts.iter_mut().zip(self.guesses(guess, 1)) {
             *amount = amount.wrapping_sub(guess);
         }
-        (guess, amounts, vec![0; turnover.len()])
+        let high = vec![0; amounts.len()];
+        (guess, amounts, high)
     }
 
     /// The guess that leaves the fewest bits, judged by a sample of the rows.
     fn best_guess(&self, amounts: &[i64], units: &Units) -> Guess {
         let step = amounts.len().div_ceil(SAMPLE).max(1);
         let cost = |guess: &Guess| -> u32 {
-            let pairs = amounts.iter().zip(self.guesses(*guess)).step_by(step);
+            let pairs = amounts.iter().step_by(step).zip(self.guesses(*guess, step));
             pairs.map(|(amount, guess)| 64 - amount.wrapping_sub(guess).unsigned_abs().leading_zeros()).sum()
         };
         let means = SCALES.into_iter().flat_map(|scale| [(Mean::HighLow, scale), (Mean::All, scale)]);
@@ -227,35 +234,59 @@ fn zipped(values: &[i64], others: impl Iterator<Item = i64>, combine: impl Fn(i6
     values.iter().zip(others).map(|(&value, other)| combine(value, other)).collect()
 }
 
+/// Turnovers in their unit.
+enum Amounts {
+    Narrow(Vec<i64>),
+    /// At least one is too wide for 64 bits.
+    Wide {
+        low: Vec<i64>,
+        high: Vec<i64>,
+    },
+}
+
+impl Amounts {
+    fn of(turnover: &[i128]) -> (Amounts, i64) {
+        if let Some(narrow) = narrowed(turnover) {
+            let unit = common_unit(&[&narrow]);
+            return (Amounts::Narrow(divided(&narrow, unit)), unit);
+        }
+        let unit = common_wide_unit(turnover);
+        let divided: Vec<i128> = turnover.iter().map(|value| value / i128::from(unit)).collect();
+        let amounts = narrowed(&divided).map_or_else(
+            || Amounts::Wide {
+                low: divided.iter().map(|&value| value as i64).collect(),
+                high: divided.iter().map(|value| (value >> 64) as i64).collect(),
+            },
+            Amounts::Narrow,
+        );
+        (amounts, unit)
+    }
+}
+
+fn narrowed(values: &[i128]) -> Option<Vec<i64>> {
+    let fits = |fits: bool, &value: &i128| fits & (value == i128::from(value as i64));
+    values.iter().fold(true, fits).then(|| values.iter().map(|&value| value as i64).collect())
+}
+
 /// Distances between times, in units of their greatest common divisor. The first row has none and repeats the second's,
 /// so that evenly spaced candles are a constant.
 fn steps(times: &[i64]) -> (Vec<i64>, u64) {
-    let distances = || times.iter().zip(times.iter().skip(1)).map(|(&a, &b)| b.wrapping_sub(a) as u64);
-    let unit = distances().fold(0, gcd).max(1);
-    let first = distances().next().unwrap_or(0);
-    (std::iter::once(first).chain(distances()).map(|distance| (distance / unit) as i64).collect(), unit)
+    let distances = || times.iter().zip(times.iter().skip(1)).map(|(&a, &b)| b.wrapping_sub(a));
+    let mut steps = Vec::with_capacity(times.len());
+    steps.push(distances().next().unwrap_or(0));
+    steps.extend(distances());
+    let unit = common_divisor(0, &steps, |distance| distance as u64).max(1);
+    let divisor = Divisor::of(unit);
+    steps.iter_mut().for_each(|step| *step = divisor.divide(*step as u64) as i64);
+    (steps, unit)
 }
 
 fn divided(values: &[i64], unit: i64) -> Vec<i64> {
-    match unit {
-        1 => values.to_vec(),
-        unit => values.iter().map(|&value| value / unit).collect(),
-    }
+    let divisor = Divisor::of(unit.unsigned_abs());
+    values.iter().map(|&value| divisor.divide_signed(value)).collect()
 }
 
-fn divide_wide(value: i128, unit: i64) -> i128 {
-    match i64::try_from(value) {
-        Ok(narrow) => i128::from(narrow / unit),
-        Err(_) => value / i128::from(unit),
-    }
-}
-
-fn common_unit<'a>(values: impl IntoIterator<Item = &'a i64>) -> i64 {
-    let unit = values.into_iter().fold(0, |unit, &value| gcd(unit, value.unsigned_abs()));
-    i64::try_from(unit).unwrap_or(1).max(1)
-}
-
-fn common_turnover_unit(values: &[i128]) -> i64 {
+fn common_wide_unit(values: &[i128]) -> i64 {
     let mut unit = 0u64;
     for value in values {
         let value = value.unsigned_abs();
@@ -267,13 +298,6 @@ fn common_turnover_unit(values: &[i128]) -> i64 {
         };
     }
     i64::try_from(unit).unwrap_or(1).max(1)
-}
-
-fn gcd(mut a: u64, mut b: u64) -> u64 {
-    while a != 0 {
-        (a, b) = (b % a, a);
-    }
-    b
 }
 
 /// One page: residuals as they are decoded, then numbers in their units.
@@ -308,42 +332,57 @@ impl Page {
         }
     }
 
-    /// Undoes the rest of `rows`, and appends them; times and closes have been undone before.
-    #[expect(clippy::indexing_slicing, reason = "all slices are cut to one length first")]
-    pub(crate) fn append(&self, rows: Range<usize>, units: &Units, guess: Guess, out: &mut Candles) {
-        if rows.start > rows.end || rows.end > self.rows {
-            return;
-        }
-        let length = rows.len();
+    /// Undoes the rest of `rows`, and appends them; times and closes have been undone before. A pass for each column:
+    /// passes over one or two columns are what the compiler makes vector code of.
+    pub(crate) fn append(&mut self, rows: Range<usize>, units: &Units, guess: Guess, out: &mut Candles) {
         let [time, open, close, high, low, volume, turnover, turnover_high] =
-            self.columns.each_ref().map(|column| &column[rows.clone()]);
-        out.time.extend_from_slice(time);
-        let [open_out, high_out, low_out, close_out, volume_out] =
-            [&mut out.open, &mut out.high, &mut out.low, &mut out.close, &mut out.volume].map(|column| {
-                let before = column.len();
-                column.resize(before + length, 0);
-                &mut column[before..][..length]
-            });
-        let before = out.turnover.len();
-        out.turnover.resize(before + length, 0);
-        let turnover_out = &mut out.turnover[before..][..length];
-        let turnover_unit = i128::from(units.turnover);
-        for row in 0..length {
-            let (open, close, volume) = (open[row], close[row], volume[row]);
-            let high = open.max(close).wrapping_add(high[row]);
-            let low = open.min(close).wrapping_sub(low[row]);
-            open_out[row] = open.wrapping_mul(units.price);
-            high_out[row] = high.wrapping_mul(units.price);
-            low_out[row] = low.wrapping_mul(units.price);
-            close_out[row] = close.wrapping_mul(units.price);
-            volume_out[row] = volume.wrapping_mul(units.volume);
-            let amount = turnover[row].wrapping_add(guess.of(open, high, low, close, volume));
-            turnover_out[row] = i128::from(amount) * turnover_unit;
+            self.columns.each_mut().map(|column| column.get_mut(rows.clone()).unwrap_or_default());
+        for ((high, low), (open, close)) in
+            high.iter_mut().zip(low.iter_mut()).zip(open.iter().zip(close.iter()))
+        {
+            *high = (*open).max(*close).wrapping_add(*high);
+            *low = (*open).min(*close).wrapping_sub(*low);
         }
-        if guess.mean == Mean::Wide {
-            for (out, (&high, &low)) in turnover_out.iter_mut().zip(turnover_high.iter().zip(turnover)) {
-                *out = (i128::from(high) << 64 | i128::from(low as u64)).wrapping_mul(turnover_unit);
+        out.time.extend_from_slice(time);
+        let scaled = |column: &[i64], unit: i64, out: &mut Vec<i64>| match unit {
+            1 => out.extend_from_slice(column),
+            _ => out.extend(column.iter().map(|value| value.wrapping_mul(unit))),
+        };
+        scaled(open, units.price, &mut out.open);
+        scaled(high, units.price, &mut out.high);
+        scaled(low, units.price, &mut out.low);
+        scaled(close, units.price, &mut out.close);
+        scaled(volume, units.volume, &mut out.volume);
+
+        // Sums of prices take the place of residuals that are not needed any more.
+        match guess.mean {
+            Mean::None | Mean::Wide => {}
+            Mean::HighLow => add(high, low),
+            Mean::All => {
+                add(high, low);
+                add(open, close);
+                add(high, open);
             }
         }
+        let unit = i128::from(units.turnover);
+        match guess.mean {
+            Mean::None => out.turnover.extend(turnover.iter().map(|amount| i128::from(*amount) * unit)),
+            Mean::Wide => {
+                out.turnover.extend(turnover_high.iter().zip(turnover.iter()).map(|(high, low)| {
+                    (i128::from(*high) << 64 | i128::from(*low as u64)).wrapping_mul(unit)
+                }))
+            }
+            Mean::HighLow | Mean::All => {
+                let guesses = high.iter().zip(volume.iter()).map(|(sum, volume)| guess.of(*sum, *volume));
+                let amounts = turnover.iter().zip(guesses).map(|(rest, guess)| rest.wrapping_add(guess));
+                out.turnover.extend(amounts.map(|amount| i128::from(amount) * unit));
+            }
+        }
+    }
+}
+
+fn add(to: &mut [i64], other: &[i64]) {
+    for (to, other) in to.iter_mut().zip(other) {
+        *to = to.wrapping_add(*other);
     }
 }

@@ -16,6 +16,9 @@ use clap::{Parser, Subcommand};
 use failure::Failure;
 use surroundings::Surroundings;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Candles at home: import price history, keep it small, ask it anything.
 ///
 /// Chandler is an independent implementation of a securities history service. It is not affiliated with any broker

@@ -60,6 +60,7 @@ impl Clock {
         Clock { zones: [zone(Market::Hk), zone(Market::Us), zone(Market::Cn)], days: DayCount::new() }
     }
 
+    #[inline]
     pub(crate) fn resolve(
         &mut self,
         reading: &Reading,
@@ -86,8 +87,10 @@ impl Clock {
     }
 
     /// A number becomes what its unit says; everything else stays.
+    #[inline]
     pub(crate) fn settle(&mut self, unit: Unit, time: RawTime) -> Result<RawTime, TimeFault> {
         let settled = match (time, unit) {
+            (RawTime::Number(number), Unit::PerSecond(1)) => RawTime::Instant(number),
             (RawTime::Number(number), Unit::PerSecond(per)) => {
                 if number % per != 0 {
                     return Err(TimeFault::Fraction);

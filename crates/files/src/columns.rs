@@ -8,7 +8,7 @@ use arrow_array::types::{
     Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
     TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, RecordBatch};
+use arrow_array::{Array, ArrowPrimitiveType, RecordBatch};
 use arrow_schema::{DataType, TimeUnit};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
@@ -17,7 +17,7 @@ use parquet::arrow::arrow_reader::{
 
 use crate::column_text::text_of;
 use crate::header::{CandleColumns, TimeColumns, normal};
-use crate::number::{Fault, Number};
+use crate::number::{Fault, Number, Numbers, millionths_of_double, millionths_of_large};
 use crate::reader::{RawChunk, RawRow, Rejected};
 use crate::records::{RowSink, TextCells};
 use crate::text::{RowFault, Rows, estimate, lossy, named, parse_session};
@@ -167,8 +167,63 @@ impl ColumnRows {
     }
 }
 
-/// A column of cells, each read or not.
-type Column<T> = Vec<Result<T, Fault>>;
+/// A column of cells. What could not be read is listed beside them, because it is little or nothing, and a result in
+/// each cell would double the bytes.
+struct Column<T> {
+    cells: Vec<T>,
+    faults: Vec<(usize, Fault)>,
+}
+
+impl<T: Copy + Default> Column<T> {
+    /// Reads an array of any type with `number`. `double` and `integer` are short cuts for the types that most files
+    /// have: the cells they take need not become a [`Number`] first, which costs more than the reading itself.
+    fn read(
+        array: &dyn Array,
+        double: impl Fn(f64) -> Option<T>,
+        integer: impl Fn(i64) -> Option<T>,
+        mut number: impl FnMut(Number<'_>) -> Result<T, Fault>,
+    ) -> Result<Column<T>, Problem> {
+        let mut column = Column { cells: Vec::with_capacity(array.len()), faults: Vec::new() };
+        let whole = array.null_count() == 0;
+        if let Some(cells) = array.as_primitive_opt::<Float64Type>().filter(|_| whole) {
+            for &cell in cells.values() {
+                match double(cell) {
+                    Some(cell) => column.cells.push(cell),
+                    None => column.push(number(Number::Double(cell))),
+                }
+            }
+        } else if let Some(cells) = array.as_primitive_opt::<Int64Type>().filter(|_| whole) {
+            for &cell in cells.values() {
+                match integer(cell) {
+                    Some(cell) => column.cells.push(cell),
+                    None => column.push(number(Number::Int(cell))),
+                }
+            }
+        } else {
+            each_number(array, |cell| column.push(cell.and_then(&mut number)))?;
+        }
+        Ok(column)
+    }
+
+    #[inline(never)]
+    fn push(&mut self, cell: Result<T, Fault>) {
+        let cell = cell.unwrap_or_else(|fault| {
+            self.faults.push((self.cells.len(), fault));
+            T::default()
+        });
+        self.cells.push(cell);
+    }
+
+    #[inline]
+    fn get(&self, at: usize) -> Result<T, Fault> {
+        if !self.faults.is_empty()
+            && let Ok(place) = self.faults.binary_search_by_key(&at, |(row, _)| *row)
+        {
+            return Err(self.faults.get(place).map_or(Fault::Empty, |(_, fault)| *fault));
+        }
+        self.cells.get(at).copied().ok_or(Fault::Empty)
+    }
+}
 
 struct Batch<'a> {
     batch: &'a RecordBatch,
@@ -185,29 +240,23 @@ impl Batch<'_> {
 
     fn rows(&self, rows: &mut Rows, first: u64) -> Result<RawChunk, Problem> {
         let columns = rows.columns.clone();
+        let Numbers { scale, .. } = rows.numbers;
         let numbers = &mut rows.numbers;
-        let mut price = |column| -> Result<Column<i64>, Problem> {
-            let mut cells = Vec::with_capacity(self.batch.num_rows());
-            each_number(self.array(column)?, |cell| {
-                cells.push(cell.and_then(|number| numbers.price(number)))
-            })?;
-            Ok(cells)
+        let mut price = |column| {
+            let double = |cell| scale.price.is_none().then(|| millionths_of_double(cell)).flatten();
+            Column::read(self.array(column)?, double, |_| None, |number| numbers.price(number))
         };
         let (open, high) = (price(columns.open)?, price(columns.high)?);
         let (low, close) = (price(columns.low)?, price(columns.close)?);
         let vwap = columns.vwap.filter(|_| rows.estimate_turnover).map(&mut price).transpose()?;
         let volume = columns.volume.map(|column| {
-            let mut cells: Column<i64> = Vec::with_capacity(self.batch.num_rows());
-            each_number(self.array(column)?, |cell| {
-                cells.push(cell.and_then(|number| rows.numbers.volume(number)))
-            })?;
-            Ok::<_, Problem>(cells)
+            let integer = |cell| scale.volume.is_none().then_some(cell);
+            Column::read(self.array(column)?, |_| None, integer, |number| rows.numbers.volume(number))
         });
         let volume = volume.transpose()?;
         let turnover = columns.turnover.map(|column| {
-            let mut cells: Column<i128> = Vec::with_capacity(self.batch.num_rows());
-            each_number(self.array(column)?, |cell| cells.push(cell.and_then(|n| rows.numbers.turnover(n))))?;
-            Ok::<_, Problem>(cells)
+            let double = |cell| scale.turnover.is_none().then(|| millionths_of_large(cell)).flatten();
+            Column::read(self.array(column)?, double, |_| None, |number| rows.numbers.turnover(number))
         });
         let turnover = turnover.transpose()?;
         let times = self.times(columns.time, &mut rows.days)?;
@@ -216,7 +265,6 @@ impl Batch<'_> {
 
         let mut chunk = RawChunk { consumed: self.batch.num_rows() as u64, ..RawChunk::default() };
         chunk.rows.reserve(self.batch.num_rows());
-        let cell = |column: &Column<i64>, at: usize| column.get(at).copied().unwrap_or(Err(Fault::Empty));
         for (at, time) in times.into_iter().enumerate() {
             let mut read = || -> Result<RawRow, RowFault> {
                 let symbol = match symbol {
@@ -224,19 +272,19 @@ impl Batch<'_> {
                     None => rows.fixed,
                 };
                 let (open, high) =
-                    (cell(&open, at).map_err(named("open"))?, cell(&high, at).map_err(named("high"))?);
+                    (open.get(at).map_err(named("open"))?, high.get(at).map_err(named("high"))?);
                 let (low, close) =
-                    (cell(&low, at).map_err(named("low"))?, cell(&close, at).map_err(named("close"))?);
+                    (low.get(at).map_err(named("low"))?, close.get(at).map_err(named("close"))?);
                 let volume =
-                    volume.as_ref().map_or(Ok(0), |column| cell(column, at)).map_err(named("volume"))?;
-                let given = match turnover.as_ref().and_then(|column| column.get(at).copied()) {
+                    volume.as_ref().map_or(Ok(0), |column| column.get(at)).map_err(named("volume"))?;
+                let given = match turnover.as_ref().map(|column| column.get(at)) {
                     None | Some(Err(Fault::Empty)) => None,
                     Some(given) => Some(given.map_err(named("turnover"))?),
                 };
                 let turnover = match given {
                     Some(given) => given,
                     None if rows.estimate_turnover => {
-                        let vwap = vwap.as_ref().and_then(|column| cell(column, at).ok());
+                        let vwap = vwap.as_ref().and_then(|column| column.get(at).ok());
                         estimate(vwap, high, low, close, volume)
                     }
                     None => 0,
@@ -308,9 +356,7 @@ fn session_of(array: &dyn Array, at: usize) -> Result<Option<market::Session>, R
 fn each_number(array: &dyn Array, mut each: impl FnMut(Result<Number<'_>, Fault>)) -> Result<(), Problem> {
     macro_rules! cells {
         ($type:ty, $number:expr) => {
-            for cell in array.as_primitive::<$type>() {
-                each(cell.ok_or(Fault::Empty).and_then($number));
-            }
+            each_cell::<$type>(array, |cell| each(cell.ok_or(Fault::Empty).and_then($number)))
         };
     }
     match array.data_type() {
@@ -339,15 +385,23 @@ fn each_number(array: &dyn Array, mut each: impl FnMut(Result<Number<'_>, Fault>
     Ok(())
 }
 
+/// A column without gaps is read without asking every cell whether it is one.
+fn each_cell<T: ArrowPrimitiveType>(array: &dyn Array, mut each: impl FnMut(Option<T::Native>)) {
+    let cells = array.as_primitive::<T>();
+    if cells.null_count() == 0 {
+        cells.values().iter().for_each(|cell| each(Some(*cell)));
+    } else {
+        cells.iter().for_each(each);
+    }
+}
+
 fn times(array: &dyn Array, days: &mut DayCount) -> Result<Vec<Result<RawTime, TimeFault>>, Problem> {
     macro_rules! cells {
-        ($type:ty, $time:expr) => {
-            array
-                .as_primitive::<$type>()
-                .iter()
-                .map(|cell| cell.ok_or(TimeFault::Empty).and_then($time))
-                .collect()
-        };
+        ($type:ty, $time:expr) => {{
+            let mut times = Vec::with_capacity(array.len());
+            each_cell::<$type>(array, |cell| times.push(cell.ok_or(TimeFault::Empty).and_then($time)));
+            times
+        }};
     }
     Ok(match array.data_type() {
         DataType::Int64 => cells!(Int64Type, |v| Ok(RawTime::Number(v))),

@@ -42,6 +42,6 @@ pub const SYMBOLS_MAX: usize = 100_000;
 /// The most rows of a securities or corporate actions table, which is held in memory.
 pub const RECORDS_MAX: usize = 1_000_000;
 /// The most rows of one [`CandleBatch`].
-pub const BATCH_ROWS: usize = 32 * 1024;
+pub const BATCH_ROWS: usize = 4 * 1024;
 /// The most characters of a rejected row that are kept.
 pub const REJECTED_TEXT_MAX: usize = 500;

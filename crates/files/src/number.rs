@@ -49,7 +49,7 @@ pub(crate) enum Number<'a> {
 /// Reads numbers with the user's factors, and counts what had to be rounded.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Numbers {
-    scale: Scale,
+    pub scale: Scale,
     /// Prices and turnovers with more than six decimals.
     pub rounded: u64,
     /// Prices that were singles once, and were written out with all the digits of a double.
@@ -84,10 +84,17 @@ impl Numbers {
             if let Some(value) = quick {
                 return Ok(value);
             }
-            if let Some(value) = single_behind(number) {
-                self.widened += 1;
-                return Ok(value);
-            }
+        }
+        self.unusual_price(number)
+    }
+
+    #[inline(never)]
+    fn unusual_price(&mut self, number: Number<'_>) -> Result<i64, Fault> {
+        if self.scale.price.is_none()
+            && let Some(value) = single_behind(number)
+        {
+            self.widened += 1;
+            return Ok(value);
         }
         let value = self.millionths(number, self.scale.price)?;
         i64::try_from(value).map_err(|_| Fault::TooLarge)
@@ -121,6 +128,11 @@ impl Numbers {
                 return Ok(value);
             }
         }
+        self.unusual_volume(number)
+    }
+
+    #[inline(never)]
+    fn unusual_volume(&self, number: Number<'_>) -> Result<i64, Fault> {
         let (value, exact) = working(number)?;
         let (value, whole) = rescale(value, self.scale.volume, 10i128.pow(WORKING))?;
         if !exact || !whole {
@@ -129,6 +141,7 @@ impl Numbers {
         i64::try_from(value).map_err(|_| Fault::TooLarge)
     }
 
+    #[inline(never)]
     fn millionths(&mut self, number: Number<'_>, factor: Option<Ratio>) -> Result<i128, Fault> {
         let (value, exact) = working(number)?;
         let (value, whole) = rescale(value, factor, 10i128.pow(WORKING - DECIMALS_MAX))?;
@@ -213,13 +226,15 @@ fn plain_integer(text: &[u8]) -> Option<i64> {
 }
 
 /// The decimal of six places that divides back to this double is the only one, so it is the one meant.
-fn millionths_of_double(value: f64) -> Option<i64> {
+#[inline]
+pub(crate) fn millionths_of_double(value: f64) -> Option<i64> {
     let scaled = (value * UNIT).round();
     (scaled.abs() < DISTINCT && scaled / UNIT == value).then_some(scaled as i64)
 }
 
 /// Turnovers are too large for the rule above, but seldom have more than three decimals.
-fn millionths_of_large(value: f64) -> Option<i128> {
+#[inline]
+pub(crate) fn millionths_of_large(value: f64) -> Option<i128> {
     [(1.0, 1_000_000), (100.0, 10_000), (1_000.0, 1_000), (UNIT, 1)].into_iter().find_map(|(unit, rest)| {
         let scaled = (value * unit).round();
         (scaled.abs() < DISTINCT && scaled / unit == value).then(|| i128::from(scaled as i64) * rest)

@@ -215,7 +215,7 @@ impl CandleReader {
     ) -> Result<CandleReader, Problem> {
         let mut pending = VecDeque::new();
         let mut sampled = 0;
-        while let Some(chunk) = input.read(&mut rows, SAMPLE_ROWS)? {
+        while let Some(chunk) = input.read(&mut rows, BATCH_ROWS)? {
             sampled += chunk.rows.len();
             pending.push_back(chunk);
             let repeated = sampled >= 3 * rows.symbols.symbols().len();
@@ -321,8 +321,13 @@ impl CandleReader {
     fn finish(&mut self, chunk: RawChunk) -> CandleBatch {
         let mut batch = CandleBatch { rows: Vec::with_capacity(chunk.rows.len()), rejected: chunk.rejected };
         let already = batch.rejected.len();
-        for row in chunk.rows {
-            let market = self.rows.symbols.market(row.symbol);
+        // Rows of one symbol mostly stand together.
+        let mut last = None;
+        for row in &chunk.rows {
+            let (_, market) = match last {
+                Some(last @ (symbol, _)) if symbol == row.symbol => last,
+                _ => *last.insert((row.symbol, self.rows.symbols.market(row.symbol))),
+            };
             match self.clock.resolve(&self.reading, row.time, market) {
                 Ok(time) => batch.rows.push(CandleRow {
                     symbol: row.symbol,

@@ -1,7 +1,8 @@
 //! Verifying a store: every checksum, every index entry, every candle.
 
+use crate::{HistoryError, adjustment};
 use block::Block;
-use market::{Candles, Timestamp};
+use market::{Candles, Timestamp, Venues};
 use store::{BlockEntry, Depth, Finding, Series, Store, StoreError};
 
 /// What a verification found.
@@ -22,10 +23,11 @@ pub struct Damage {
 }
 
 /// Reads everything that is stored. A damaged block is reported and the rest goes on.
-pub fn check(store: &Store) -> Result<CheckReport, StoreError> {
+pub fn check(store: &Store, venues: &Venues) -> Result<CheckReport, StoreError> {
     let mut report = CheckReport::default();
     let mut candles = Candles::default();
-    let findings = store.reader()?.check(Depth::Full, |_, entry, bytes| {
+    let mut reader = store.reader()?;
+    let findings = reader.check(Depth::Full, |_, entry, bytes| {
         report.blocks += 1;
         report.bytes += bytes.len() as u64;
         report.rows += u64::from(entry.rows);
@@ -33,6 +35,23 @@ pub fn check(store: &Store) -> Result<CheckReport, StoreError> {
         inspect(entry, bytes, &mut candles).err()
     })?;
     report.damage = findings.into_iter().map(damage).collect();
+    let snapshot = reader.snapshot()?;
+    for security in snapshot.securities()? {
+        let symbol = security.symbol;
+        match adjustment::is_sound(&snapshot, venues.of(symbol.market()), &symbol) {
+            Ok(true) => {}
+            Ok(false) => report.damage.push(Damage {
+                series: None,
+                at: None,
+                problem: format!(
+                    "the kept adjustment of {symbol} is not what its actions come to: import them again"
+                ),
+            }),
+            // Damaged blocks have been reported above.
+            Err(HistoryError::Store(error)) => return Err(error),
+            Err(_) => {}
+        }
+    }
     Ok(report)
 }
 

@@ -5,18 +5,21 @@
 //! the plan names and folds them in one pass. [`import`] is the other direction. The crate knows no network, no
 //! protocol numbers and no clock: `now` is an argument. Start with `query.rs`, then `plan.rs`, then `read.rs`.
 
+mod adjustment;
 mod check;
 mod coverage;
 pub mod import;
 mod plan;
 mod query;
 mod read;
+mod shelf;
 
 pub use check::{CheckReport, Damage, check};
 pub use coverage::{Coverage, DayCoverage, Gap, GapReason, coverage};
 pub use plan::{Keep, Plan, Rows};
 pub use query::{Adjust, Anchor, BadQuery, COUNT_DEFAULT, COUNT_MAX, Direction, Query, Select, Sessions};
 pub use read::{Answer, History, HistoryError, Pages};
+pub use shelf::{Encoded, Page, Shelf, Slice};
 
 use market::Session;
 use store::Lane;

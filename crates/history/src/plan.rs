@@ -108,6 +108,13 @@ impl Plan {
         Plan { series, period, sources: stamps.start.max(floor)..until, stamps, forming_from, rows, keep }
     }
 
+    /// The series whose stored candles are the answer as they are: nothing is folded, merged or still forming.
+    pub fn plain(&self) -> Option<&Series> {
+        let [series] = self.series.as_slice() else { return None };
+        let stored = self.period == series.grain.period() && self.forming_from >= self.sources.end;
+        stored.then_some(series)
+    }
+
     /// The same question, past what was answered already; `None` when nothing can be left.
     pub fn next(&self, first: Timestamp, last: Timestamp) -> Option<Range<Timestamp>> {
         let rest = match self.keep {

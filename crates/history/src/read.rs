@@ -1,9 +1,10 @@
 use std::ops::Range;
 
 use block::{Block, BlockError};
-use market::{Action, Adjuster, Candles, Date, Grain, Period, Price, Symbol, Timestamp, Venue, Venues, fold};
-use store::{BlockEntry, Lane, Reader, Series, Snapshot, StoreError};
+use market::{Adjuster, Candles, Date, Grain, Period, Symbol, Timestamp, Venue, Venues, fold};
+use store::{BlockEntry, Reader, Series, Snapshot, StoreError, View};
 
+use crate::adjustment;
 use crate::plan::{Keep, Plan, Rows};
 use crate::query::{Adjust, Query};
 
@@ -74,22 +75,48 @@ impl History {
         if symbol.is_us_option() {
             return Err(HistoryError::Option(symbol.clone()));
         }
+        let venue = self.venue(symbol);
+        let finish = |decimals: u32, sources: Candles| {
+            let candles = finish(venue, plan, sources)
+                .map_err(|source| HistoryError::Overflow { symbol: symbol.clone(), source })?;
+            Ok(Answer { symbol: symbol.clone(), period: plan.period, decimals, candles })
+        };
+        if query.adjust == Adjust::None
+            && let Some((decimals, sources)) = read_back(reader.view(), plan)?
+        {
+            return finish(decimals, sources);
+        }
         let snapshot = reader.snapshot()?;
-        let Some(security) = snapshot.security(symbol)? else {
+        let Some(decimals) = snapshot.decimals(symbol)? else {
             return Err(HistoryError::UnknownSecurity(symbol.clone()));
         };
-        let venue = self.venue(symbol);
-        let mut sources = read(&snapshot, plan)?;
+        let mut sources = match read_back(&snapshot, plan)? {
+            Some((_, sources)) => sources,
+            None => read(&snapshot, plan)?,
+        };
         // Only an empty answer needs to know whether there is anything at all.
         if sources.is_empty() && snapshot.series_of(symbol)?.is_empty() {
             return Err(HistoryError::NoCandles(symbol.clone()));
         }
         if query.adjust == Adjust::Forward {
-            adjust(&snapshot, venue, symbol, security.decimals, now, &mut sources)?;
+            adjust(&snapshot, venue, symbol, decimals, now, &mut sources)?;
         }
-        let candles = finish(venue, plan, sources)
-            .map_err(|source| HistoryError::Overflow { symbol: symbol.clone(), source })?;
-        Ok(Answer { symbol: symbol.clone(), period: plan.period, decimals: security.decimals, candles })
+        finish(decimals, sources)
+    }
+
+    /// Refuses a symbol that has no candles, or is not known at all.
+    pub fn has_candles(&self, reader: &mut Reader, symbol: &Symbol) -> Result<(), HistoryError> {
+        if symbol.is_us_option() {
+            return Err(HistoryError::Option(symbol.clone()));
+        }
+        let snapshot = reader.snapshot()?;
+        if snapshot.decimals(symbol)?.is_none() {
+            return Err(HistoryError::UnknownSecurity(symbol.clone()));
+        }
+        if snapshot.series_of(symbol)?.is_empty() {
+            return Err(HistoryError::NoCandles(symbol.clone()));
+        }
+        Ok(())
     }
 
     /// Pages through everything a question selects, beyond the thousand of one answer.
@@ -110,14 +137,12 @@ impl History {
         symbol: &Symbol,
         now: Timestamp,
     ) -> Result<Vec<market::IgnoredAction>, HistoryError> {
-        let snapshot = reader.snapshot()?;
-        let actions = snapshot.actions(symbol)?;
         let venue = self.venue(symbol);
-        let closes = Closes::load(&snapshot, venue, symbol, &actions)?;
-        Ok(Adjuster::new(&actions, venue.zone().date(now), market::DECIMALS_MAX, |date| {
-            closes.before(venue, date)
-        })
-        .1)
+        let snapshot = reader.snapshot()?;
+        let (_, mut ignored) = adjustment::reckon(&snapshot, venue, symbol)?;
+        let today = venue.zone().date(now);
+        ignored.retain(|action| action.ex_date <= today);
+        Ok(ignored)
     }
 }
 
@@ -149,6 +174,20 @@ impl Iterator for Pages<'_> {
     }
 }
 
+/// The commonest plan, one series counted back from a point, with a single statement; the decimals come with it. `None` if
+/// the plan is another, or nothing was found: then it matters why.
+fn read_back(view: &View, plan: &Plan) -> Result<Option<(u32, Candles)>, HistoryError> {
+    let ([series], Rows::Back(rows)) = (plan.series.as_slice(), plan.rows) else { return Ok(None) };
+    if plan.sources.start >= plan.sources.end || plan.forming_from < plan.sources.end {
+        return Ok(None);
+    }
+    let Some(bodies) = view.bodies_back(series, &plan.sources, rows)? else { return Ok(None) };
+    let parsed = parse(series, &bodies.blocks)?;
+    let window = narrow(plan.sources.clone(), plan.rows, parsed.iter());
+    let candles = decode(series, &parsed, &window)?;
+    Ok((!candles.is_empty()).then_some((bodies.decimals, candles)))
+}
+
 /// Reads the source candles a plan names: directory, bodies, then only the pages that count.
 fn read(snapshot: &Snapshot<'_>, plan: &Plan) -> Result<Candles, HistoryError> {
     if plan.sources.start >= plan.sources.end {
@@ -171,11 +210,6 @@ fn read(snapshot: &Snapshot<'_>, plan: &Plan) -> Result<Candles, HistoryError> {
     Ok(merged)
 }
 
-struct Loaded {
-    entry: BlockEntry,
-    bytes: Vec<u8>,
-}
-
 fn read_lanes(
     snapshot: &Snapshot<'_>,
     series: &[Series],
@@ -191,32 +225,41 @@ fn read_lanes(
     }
     let mut parsed = Vec::with_capacity(lanes.len());
     for (series, loaded) in &lanes {
-        let blocks = loaded.iter().map(|l| {
-            Block::parse(&l.bytes).map_err(|source| HistoryError::Damaged {
-                series: (*series).clone(),
-                at: l.entry.first,
-                source,
-            })
-        });
-        parsed.push((*series, blocks.collect::<Result<Vec<Block<'_>>, HistoryError>>()?));
+        parsed.push((*series, parse(series, loaded)?));
     }
     let window = narrow(window, rows, parsed.iter().flat_map(|(_, blocks)| blocks));
     let mut merged = Candles::default();
     for (series, blocks) in &parsed {
-        let inside = |span: &Range<i64>| span.start < window.end.0 && span.end > window.start.0;
-        let spans = blocks.iter().flat_map(Block::page_spans);
-        let mut lane =
-            Candles::with_capacity(spans.filter(|(span, _)| inside(span)).map(|(_, rows)| rows).sum());
-        for block in blocks {
-            block.read(window.start.0..window.end.0, &mut lane).map_err(|source| HistoryError::Damaged {
-                series: (*series).clone(),
-                at: Timestamp(block.first_time()),
-                source,
-            })?;
-        }
+        let lane = decode(series, blocks, &window)?;
         merged = if merged.is_empty() { lane } else { interleave(&merged, &lane) };
     }
     Ok(merged)
+}
+
+/// Checks the bytes of blocks.
+fn parse<'b>(series: &Series, blocks: &'b [(BlockEntry, Vec<u8>)]) -> Result<Vec<Block<'b>>, HistoryError> {
+    let damaged = |at, source| HistoryError::Damaged { series: series.clone(), at, source };
+    blocks
+        .iter()
+        .map(|(entry, bytes)| Block::parse(bytes).map_err(|source| damaged(entry.first, source)))
+        .collect()
+}
+
+/// The candles of a window, out of the blocks of one series.
+fn decode(series: &Series, blocks: &[Block<'_>], window: &Range<Timestamp>) -> Result<Candles, HistoryError> {
+    let inside = |span: &Range<i64>| span.start < window.end.0 && span.end > window.start.0;
+    let spans = blocks.iter().flat_map(Block::page_spans);
+    let rows = spans.filter(|(span, _)| inside(span)).map(|(_, rows)| rows).sum();
+    let mut candles = Candles::with_capacity(rows);
+    for block in blocks {
+        let at = Timestamp(block.first_time());
+        block.read(window.start.0..window.end.0, &mut candles).map_err(|source| HistoryError::Damaged {
+            series: series.clone(),
+            at,
+            source,
+        })?;
+    }
+    Ok(candles)
 }
 
 fn load(
@@ -224,7 +267,7 @@ fn load(
     series: &Series,
     window: &Range<Timestamp>,
     rows: Rows,
-) -> Result<Vec<Loaded>, HistoryError> {
+) -> Result<Vec<(BlockEntry, Vec<u8>)>, HistoryError> {
     let entries = match rows {
         Rows::Back(rows) => snapshot.blocks_back(series, window.end, rows)?,
         Rows::Forward(rows) => snapshot.blocks_forward(series, window.start, rows)?,
@@ -236,7 +279,7 @@ fn load(
         .map(|entry| {
             let mut bytes = Vec::with_capacity(entry.bytes as usize);
             snapshot.block(entry.id, &mut bytes)?;
-            Ok(Loaded { entry: *entry, bytes })
+            Ok((*entry, bytes))
         })
         .collect()
 }
@@ -323,27 +366,19 @@ fn adjust(
     sources: &mut Candles,
 ) -> Result<(), HistoryError> {
     let Some(first) = sources.time.first() else { return Ok(()) };
-    let today = venue.zone().date(now);
+    let mut factors = adjustment::factors(snapshot, venue, symbol)?;
+    // Actions up to the first candle change nothing here.
     let first_day = trading_day(venue, *first);
-    // Actions before the first candle change nothing here, and future ones nothing at all.
-    let mut actions = snapshot.actions_after(symbol, first_day)?;
-    actions.retain(|action| action.ex_date <= today);
-    if actions.is_empty() {
-        return Ok(());
-    }
-    let closes = Closes::load(snapshot, venue, symbol, &actions)?;
-    let (adjuster, _) = Adjuster::new(&actions, today, decimals, |date| closes.before(venue, date));
-    if adjuster.is_identity() {
-        return Ok(());
-    }
+    factors.retain(|factor| factor.ex_date > first_day);
+    let adjuster = Adjuster::new(&factors, venue.zone().date(now), decimals);
     let mut start = 0;
     while let Some(time) = sources.time.get(start) {
         // Rows from here to the next ex-date share a factor.
         let Some(factor) = adjuster.for_day(trading_day(venue, *time)) else { break };
         let until = first_instant(venue, factor.until());
-        let end = start + sources.time.iter().skip(start).take_while(|time| **time < until.0).count().max(1);
+        let end = sources.time.partition_point(|time| *time < until.0).max(start + 1);
         for column in [&mut sources.open, &mut sources.high, &mut sources.low, &mut sources.close] {
-            for price in column.iter_mut().take(end).skip(start) {
+            for price in column.get_mut(start..end).unwrap_or_default() {
                 *price = factor.apply(*price);
             }
         }
@@ -363,51 +398,4 @@ fn first_instant(venue: &Venue, date: Date) -> Timestamp {
     let first = venue.day(date).and_then(|day| day.minutes().next().map(|(at, _)| at));
     let midnight = venue.zone().midnight(date);
     first.map_or(midnight, |first| first.min(midnight))
-}
-
-/// The served daily closes around a set of ex-dates.
-struct Closes {
-    /// Ascending.
-    times: Vec<i64>,
-    closes: Vec<i64>,
-}
-
-impl Closes {
-    fn load(
-        snapshot: &Snapshot<'_>,
-        venue: &Venue,
-        symbol: &Symbol,
-        actions: &[Action],
-    ) -> Result<Closes, HistoryError> {
-        let mut all = Closes { times: Vec::new(), closes: Vec::new() };
-        let (Some(first), Some(last)) =
-            (actions.iter().map(|a| a.ex_date).min(), actions.iter().map(|a| a.ex_date).max())
-        else {
-            return Ok(all);
-        };
-        let series = Series { symbol: symbol.clone(), grain: Grain::Day, lane: Lane::Regular };
-        let floor = venue.zone().midnight(venue.floors().day);
-        let (first, last) = (venue.zone().midnight(first), venue.zone().midnight(last));
-        // The blocks between the ex-dates, and back to the last candle before the first of them.
-        let mut entries = snapshot.blocks_back(&series, first, 1)?;
-        let inside = snapshot.blocks(&series, Some(first), Some(last))?;
-        entries.extend(inside.into_iter().filter(|entry| entry.first >= first));
-        let mut bytes = Vec::new();
-        for entry in entries {
-            let damaged = |source| HistoryError::Damaged { series: series.clone(), at: entry.first, source };
-            snapshot.block(entry.id, &mut bytes)?;
-            let block = Block::parse(&bytes).map_err(damaged)?;
-            // The page that holds the first ex-date may begin with it: start one page earlier.
-            let from = block.page_spans().map(|(span, _)| span.start).filter(|at| *at < first.0).last();
-            let window = from.unwrap_or(i64::MIN).max(floor.0)..last.0;
-            block.closes(window, &mut all.times, &mut all.closes).map_err(damaged)?;
-        }
-        Ok(all)
-    }
-
-    fn before(&self, venue: &Venue, date: Date) -> Option<Price> {
-        let midnight = venue.zone().midnight(date).0;
-        let at = self.times.partition_point(|time| *time < midnight);
-        at.checked_sub(1).and_then(|at| self.closes.get(at)).map(|close| Price(*close))
-    }
 }

@@ -204,6 +204,66 @@ where
     worth.over(&shares.times(close)?).map(Ok)
 }
 
+/// What one ex-date does to the prices before it: a fraction in lowest terms.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Factor {
+    pub ex_date: Date,
+    numer: BigUint,
+    denom: BigUint,
+}
+
+/// The factors of all ex-dates, ascending, and the dates that have none. `close_before` gives the actual close of the
+/// last served daily candle before a date.
+pub fn factors(
+    actions: &[Action],
+    mut close_before: impl FnMut(Date) -> Option<Price>,
+) -> (Vec<Factor>, Vec<IgnoredAction>) {
+    let mut sorted = actions.to_vec();
+    sorted.sort_by_key(|action| action.ex_date);
+    let (mut factors, mut ignored) = (Vec::new(), Vec::new());
+    for same_day in sorted.chunk_by(|a, b| a.ex_date == b.ex_date) {
+        let Some(ex_date) = same_day.first().map(|action| action.ex_date) else { continue };
+        match factor(same_day, close_before(ex_date).unwrap_or_default()) {
+            Ok((numer, denom)) => {
+                let (numer, denom) = Ratio::new(numer, denom).into_raw();
+                factors.push(Factor { ex_date, numer, denom });
+            }
+            Err(reason) => ignored.push(IgnoredAction { ex_date, reason }),
+        }
+    }
+    (factors, ignored)
+}
+
+impl Factor {
+    /// Appends the factor as bytes: year, month and day, then both numbers, each with its length, little-endian.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.ex_date.year().to_le_bytes());
+        out.extend_from_slice(&self.ex_date.month().to_le_bytes());
+        out.extend_from_slice(&self.ex_date.day().to_le_bytes());
+        for number in [&self.numer, &self.denom] {
+            let bytes = number.to_bytes_le();
+            out.extend_from_slice(&(bytes.len() as u16).to_le_bytes());
+            out.extend_from_slice(&bytes);
+        }
+    }
+
+    /// Takes a factor off the front of what [`Factor::write`] wrote; `None` if it is something else.
+    pub fn read(bytes: &mut &[u8]) -> Option<Factor> {
+        let (&[y0, y1, month, day], rest) = bytes.split_first_chunk()?;
+        *bytes = rest;
+        let year = i16::from_le_bytes([y0, y1]);
+        let ex_date = Date::new(year, month as i8, day as i8).ok()?;
+        let mut number = || {
+            let (length, rest) = bytes.split_first_chunk()?;
+            let (number, rest) = rest.split_at_checked(u16::from_le_bytes(*length).into())?;
+            *bytes = rest;
+            Some(BigUint::from_bytes_le(number))
+        };
+        let (numer, denom) = (number()?, number()?);
+        (!numer.is_zero() && !denom.is_zero()).then_some(Factor { ex_date, numer, denom })
+    }
+}
+
 /// The factor that holds for trading days before an ex-date: the product of this action's and all later ones'.
 #[derive(Clone, Debug)]
 struct Step {
@@ -222,38 +282,21 @@ pub struct Adjuster {
 }
 
 impl Adjuster {
-    /// Chains the actions that are effective on `today` (ex-date on or before it). `close_before` gives the actual
-    /// close of the last served daily candle before a date.
-    pub fn new(
-        actions: &[Action],
-        today: Date,
-        decimals: u32,
-        mut close_before: impl FnMut(Date) -> Option<Price>,
-    ) -> (Adjuster, Vec<IgnoredAction>) {
-        let mut effective: Vec<&Action> = actions.iter().filter(|a| a.ex_date <= today).collect();
-        effective.sort_by_key(|a| std::cmp::Reverse(a.ex_date));
+    /// Chains the factors, given in the order of their dates, that are effective on `today` (ex-date on or before it).
+    pub fn new(factors: &[Factor], today: Date, decimals: u32) -> Adjuster {
         let decimals = decimals.min(DECIMALS_MAX);
-        let mut ignored = Vec::new();
-        let mut steps = Vec::new();
         // The product is never reduced: nothing needs lowest terms, and finding them cost half of an adjusted answer.
         // Prices come in millionths and leave in units of the last decimal.
         let mut numer = BigUint::from(1u32);
         let mut denom = BigUint::from(10u32.pow(DECIMALS_MAX - decimals));
-        for same_day in effective.chunk_by(|a, b| a.ex_date == b.ex_date) {
-            let Some(ex_date) = same_day.first().map(|a| a.ex_date) else { continue };
-            let same_day: Vec<Action> = same_day.iter().map(|a| (*a).clone()).collect();
-            let close = close_before(ex_date).unwrap_or_default();
-            match factor(&same_day, close) {
-                Ok((above, below)) => {
-                    numer *= above;
-                    denom *= below;
-                    steps.push(Step { before: ex_date, numer: numer.clone(), denom: denom.clone() });
-                }
-                Err(reason) => ignored.push(IgnoredAction { ex_date, reason }),
-            }
+        let mut steps = Vec::with_capacity(factors.len());
+        for factor in factors.iter().rev().filter(|factor| factor.ex_date <= today) {
+            numer *= &factor.numer;
+            denom *= &factor.denom;
+            steps.push(Step { before: factor.ex_date, numer: numer.clone(), denom: denom.clone() });
         }
         steps.reverse();
-        (Adjuster { steps, decimals }, ignored)
+        Adjuster { steps, decimals }
     }
 
     pub fn is_identity(&self) -> bool {
@@ -283,12 +326,14 @@ impl DayFactor<'_> {
         self.step.before
     }
 
+    #[inline]
     pub fn apply(&self, price: i64) -> i64 {
         let Ok(value) = u64::try_from(price) else { return price };
         let rounded = self.fast.round(value).unwrap_or_else(|| self.exact(value));
         rounded.saturating_mul(self.unit)
     }
 
+    #[inline(never)]
     fn exact(&self, price: u64) -> i64 {
         let twice = BigUint::from(price) * &self.step.numer * 2u32 + &self.step.denom;
         i64::try_from(twice / (&self.step.denom * 2u32)).unwrap_or(i64::MAX)
@@ -319,6 +364,7 @@ impl Fixed {
     }
 
     /// The rounded product, or `None` when the true value may lie on the other side of a half.
+    #[inline]
     fn round(self, price: u64) -> Option<i64> {
         // Prices stay below 2^62, so neither product nor half overflows.
         if self.shift == 0 || price >> 62 != 0 {
@@ -328,7 +374,16 @@ impl Fixed {
         let low = u128::from(price) * u128::from(self.mantissa) + half;
         // The true factor is below mantissa + 1, so the true product is below this.
         let high = low + u128::from(price);
-        let (low, high) = (low >> self.shift, high >> self.shift);
-        (low == high).then(|| i64::try_from(low).ok()).flatten()
+        match self.shift.checked_sub(64) {
+            // Upper halves alone: shifting 128 bits by a number not known beforehand takes three times as long.
+            Some(shift) => {
+                let whole = |product: u128| ((product >> 64) as u64) >> shift;
+                (whole(low) == whole(high)).then_some(whole(low) as i64)
+            }
+            None => {
+                let (low, high) = (low >> self.shift, high >> self.shift);
+                (low == high).then(|| i64::try_from(low).ok()).flatten()
+            }
+        }
     }
 }

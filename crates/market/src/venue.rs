@@ -116,6 +116,11 @@ impl Venue {
         Some(Day { date, kind, midnight, segments: self.sessions.segments(date, kind) })
     }
 
+    /// The hours of a date, those of a full day where the market is closed.
+    pub fn hours(&self, date: Date) -> &[Segment] {
+        self.sessions.segments(date, self.calendar.kind(date).unwrap_or(DayKind::Full))
+    }
+
     /// Where a minute stands in the trading hours; `None` for minutes that can stamp no candle.
     pub fn slot(&self, at: Timestamp) -> Option<Slot> {
         let date = self.zone.date(at);

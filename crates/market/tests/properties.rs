@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use common::{at, date, minutes, venue, zone};
 use jiff::civil::DateTime;
-use market::adjust::Amount;
+use market::adjust::{Amount, Factor, factors};
 use market::fold::fold;
 use market::{
     Action, Adjuster, Candle, Candles, Date, DayKind, Market, Period, Price, Session, Span, Timestamp,
@@ -412,8 +412,9 @@ proptest! {
         let ex_date = |row: usize| first.checked_add(jiff::Span::new().days(row as i64 * 100)).unwrap();
         let actions: Vec<Action> = chain.iter().enumerate().map(|(row, drawn)| drawn.action(ex_date(row))).collect();
         let close = |day: Date| (0..chain.len()).find(|row| ex_date(*row) == day).map(|row| Price(chain[row].close * 1000));
-        let (adjuster, ignored) = Adjuster::new(&actions, date("2026-11-15"), decimals, close);
+        let (factors, ignored) = factors(&actions, close);
         prop_assert_eq!(ignored, []);
+        let adjuster = Adjuster::new(&factors, date("2026-11-15"), decimals);
         // From the newest event back, as the days go.
         let mut product = Ratio::from_integer(BigInt::from(1));
         for row in (0..chain.len()).rev() {
@@ -427,6 +428,27 @@ proptest! {
     }
 
     #[test]
+    fn factors_come_back_from_their_bytes(chain in prop::collection::vec(drawn(), 0..30)) {
+        let first = date("2005-01-03");
+        let ex_date = |row: usize| first.checked_add(jiff::Span::new().days(row as i64 * 100)).unwrap();
+        let actions: Vec<Action> = chain.iter().enumerate().map(|(row, drawn)| drawn.action(ex_date(row))).collect();
+        let (written, _) = factors(&actions, |_| Some(Price(12_345_678)));
+        let mut bytes = Vec::new();
+        written.iter().for_each(|factor| factor.write(&mut bytes));
+        let mut rest = bytes.as_slice();
+        for factor in &written {
+            prop_assert_eq!(Factor::read(&mut rest), Some(factor.clone()));
+        }
+        prop_assert_eq!((rest.len(), Factor::read(&mut rest)), (0, None));
+        // Cut short anywhere, the last one is not read as another.
+        if let Some(cut) = bytes.len().checked_sub(1) {
+            let mut rest = &bytes[..cut];
+            let read = std::iter::from_fn(|| Factor::read(&mut rest)).count();
+            prop_assert_eq!(read, written.len() - 1);
+        }
+    }
+
+    #[test]
     fn exact_halves_go_away_from_zero(
         odd_above in 0i64..500, below in 1i64..1000, odd in 0i64..10_000, decimals in 0u32..=5,
     ) {
@@ -435,7 +457,8 @@ proptest! {
         let unit = 10i64.pow(6 - decimals);
         let mut action = Action::none(date("2026-03-04"));
         action.split = Amount::parse(&format!("{below}/{above}")).unwrap();
-        let (adjuster, _) = Adjuster::new(&[action], date("2026-03-04"), decimals, |_| Some(Price(1_000_000)));
+        let (factors, _) = factors(&[action], |_| Some(Price(1_000_000)));
+        let adjuster = Adjuster::new(&factors, date("2026-03-04"), decimals);
         let factor = adjuster.for_day(date("2026-03-03")).unwrap();
         let price = odd * below * (unit / 2);
         let up = (odd * above + 1) / 2 * unit;

@@ -4,8 +4,10 @@
 mod common;
 
 use common::{at, candle, date, prices, venue};
-use market::adjust::{Amount, factor};
-use market::{Action, Adjuster, Candle, Candles, Date, Market, Period, Price, Timestamp, fold};
+use market::adjust::{Amount, factor, factors};
+use market::{
+    Action, Adjuster, Candle, Candles, Date, IgnoredAction, Market, Period, Price, Timestamp, fold,
+};
 use num_bigint::BigInt;
 
 /// `cash 0.50, bonus 1/10, rights 1/5 at 6`, everything per old share.
@@ -42,7 +44,7 @@ fn check_event(events: &[&str], close: &str, expected: &str, reference: &str) {
     let found = num_rational::Ratio::new(BigInt::from(above), BigInt::from(below));
     let shown = if expected.contains('/') { found.to_string() } else { twelve(&found) };
     assert_eq!(shown, expected, "{events:?}");
-    let (adjuster, ignored) = Adjuster::new(&actions, date("2026-03-04"), 3, |_| Some(close));
+    let (adjuster, ignored) = adjuster(&actions, date("2026-03-04"), 3, |_| Some(close));
     assert_eq!(ignored, []);
     let adjusted = adjuster.for_day(date("2026-03-03")).expect("a day before the ex-date").apply(close.0);
     assert_eq!(Price(adjusted).text(3).to_string(), reference, "{events:?}");
@@ -80,8 +82,7 @@ fn f3_events_of_one_ex_date_are_one_formula() {
 fn f3_an_event_that_cannot_be_is_ignored_and_reported() {
     let check = |text: &str, close: Option<&str>, reason: &str| {
         let close = close.map(|close| Price::parse(close).unwrap());
-        let (adjuster, ignored) =
-            Adjuster::new(&[action("2026-03-04", text)], date("2026-03-04"), 3, |_| close);
+        let (adjuster, ignored) = adjuster(&[action("2026-03-04", text)], date("2026-03-04"), 3, |_| close);
         assert!(adjuster.is_identity(), "{text}");
         assert_eq!(
             ignored.iter().map(|i| (i.ex_date, i.reason)).collect::<Vec<_>>(),
@@ -95,7 +96,7 @@ fn f3_an_event_that_cannot_be_is_ignored_and_reported() {
     check("split 0", Some("10.00"), "no share is left after the action");
     // The others of the chain count on.
     let actions = [action("2026-03-04", "cash 11"), action("2026-03-05", "split 2")];
-    let (adjuster, ignored) = Adjuster::new(&actions, date("2026-03-06"), 3, |_| Some(Price(10_000_000)));
+    let (adjuster, ignored) = adjuster(&actions, date("2026-03-06"), 3, |_| Some(Price(10_000_000)));
     assert_eq!(ignored.len(), 1);
     assert_eq!(adjuster.for_day(date("2026-03-03")).unwrap().apply(10_000_000), 5_000_000);
 }
@@ -121,9 +122,20 @@ fn close_before(ex_date: Date) -> Option<Price> {
     worked_days().iter().rfind(|day| zone.date(day.time) < ex_date).map(|day| day.close)
 }
 
+/// The adjuster of what is effective on a day, and what takes no part in it.
+fn adjuster(
+    actions: &[Action],
+    today: Date,
+    decimals: u32,
+    close_before: impl FnMut(Date) -> Option<Price>,
+) -> (Adjuster, Vec<IgnoredAction>) {
+    let (factors, ignored) = factors(actions, close_before);
+    (Adjuster::new(&factors, today, decimals), ignored)
+}
+
 fn worked_adjuster(today: &str) -> Adjuster {
     let actions = ACTIONS.map(|(ex_date, text)| action(ex_date, text));
-    let (adjuster, ignored) = Adjuster::new(&actions, date(today), 3, close_before);
+    let (adjuster, ignored) = adjuster(&actions, date(today), 3, close_before);
     assert_eq!(ignored, []);
     adjuster
 }
@@ -209,8 +221,7 @@ fn f4_days_between_two_events_share_a_factor() {
 fn f4_rounding_happens_once_and_away_from_zero_at_the_half() {
     let check = |events: &[(&str, &str)], decimals: u32, price: &str, expected: &str| {
         let actions: Vec<Action> = events.iter().map(|(day, text)| action(day, text)).collect();
-        let (adjuster, _) =
-            Adjuster::new(&actions, date("2026-03-31"), decimals, |_| Some(Price(10_000_000)));
+        let (adjuster, _) = adjuster(&actions, date("2026-03-31"), decimals, |_| Some(Price(10_000_000)));
         let adjusted = adjuster.for_day(date("2026-03-01")).unwrap().apply(Price::parse(price).unwrap().0);
         assert_eq!(Price(adjusted).text(decimals).to_string(), expected, "{events:?} {price}");
     };
@@ -229,7 +240,7 @@ fn f4_rounding_happens_once_and_away_from_zero_at_the_half() {
 #[test]
 fn f5_an_overnight_candle_on_the_eve_is_already_ex() {
     let (adjuster, _) =
-        Adjuster::new(&[action("2026-07-15", "split 2")], date("2026-07-15"), 3, |_| Some(Price(10_000_000)));
+        adjuster(&[action("2026-07-15", "split 2")], date("2026-07-15"), 3, |_| Some(Price(10_000_000)));
     let check = |when: &str, expected: &str| {
         let venue = venue(Market::Us);
         let day = venue.slot(at(Market::Us, when)).unwrap().day;
@@ -248,7 +259,7 @@ fn f5_an_overnight_candle_on_the_eve_is_already_ex() {
 #[test]
 fn f8_the_ratio_keeps_old_prices_positive() {
     let yearly: Vec<Action> = (2000..2026).map(|year| action(&format!("{year}-06-01"), "cash 3")).collect();
-    let (adjuster, ignored) = Adjuster::new(&yearly, date("2026-03-06"), 3, |_| Some(Price(10_000_000)));
+    let (adjuster, ignored) = adjuster(&yearly, date("2026-03-06"), 3, |_| Some(Price(10_000_000)));
     assert_eq!(ignored, []);
     // 0.7 to the 26th power of 10.
     let oldest = adjuster.for_day(date("1999-11-01")).unwrap().apply(10_000_000);

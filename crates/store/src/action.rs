@@ -23,17 +23,7 @@ type Terms = [String; 5];
 impl View {
     /// The corporate actions of a symbol, by ex-date.
     pub fn actions(&self, symbol: &Symbol) -> Result<Vec<Action>, StoreError> {
-        self.actions_from(symbol, "")
-    }
-
-    /// Those with an ex-date after `day`: all that an answer which begins there can need.
-    pub fn actions_after(&self, symbol: &Symbol, day: Date) -> Result<Vec<Action>, StoreError> {
-        self.actions_from(symbol, &day.to_string())
-    }
-
-    /// Dates are stored as text that sorts as dates do.
-    fn actions_from(&self, symbol: &Symbol, after: &str) -> Result<Vec<Action>, StoreError> {
-        self.db().all(sql::ACTIONS, [symbol.as_str(), after], |row| {
+        self.db().all(sql::ACTIONS, [symbol.as_str()], |row| {
             Ok(Action {
                 ex_date: date(row)?,
                 cash: amount(row, 1)?,
@@ -42,6 +32,19 @@ impl View {
                 rights: amount(row, 4)?,
                 rights_price: amount(row, 5)?,
             })
+        })
+    }
+
+    /// What [`Batch::put_factors`] wrote, unless a daily candle or an action of the symbol has changed since.
+    pub fn factors(&self, symbol: &Symbol) -> Result<Option<Vec<u8>>, StoreError> {
+        self.db().first(sql::FACTORS, [symbol.as_str()], |row| Ok(row.get(0)?))
+    }
+
+    /// The symbols that have actions, but no factors.
+    pub fn without_factors(&self) -> Result<Vec<Symbol>, StoreError> {
+        self.db().all(sql::WITHOUT_FACTORS, [], |row| {
+            let text = row.get_ref(0)?.as_str()?;
+            text.parse().map_err(|_| Fault::value("symbol", text))
         })
     }
 }
@@ -79,8 +82,19 @@ impl Batch<'_> {
             if changes.added + changes.replaced + changes.removed > 0 {
                 batch.touch()?;
             }
+            batch.forget_factors(symbol)?;
             Ok(changes)
         })
+    }
+
+    /// Keeps what a symbol's actions and daily closes come to. The bytes are not looked at.
+    pub fn put_factors(&mut self, symbol: &Symbol, factors: &[u8]) -> Result<(), StoreError> {
+        self.write(|batch| batch.db().run(sql::PUT_FACTORS, (symbol.as_str(), factors)).map(drop))
+    }
+
+    /// To be called with every change of an action or a daily candle: stale factors are never read.
+    pub(crate) fn forget_factors(&mut self, symbol: &Symbol) -> Result<(), StoreError> {
+        self.db().run(sql::REMOVE_FACTORS, [symbol.as_str()]).map(drop)
     }
 
     fn replace_date(

@@ -1,6 +1,6 @@
 use std::ops::Deref;
 
-use market::{DECIMALS_MAX, Symbol, Timestamp};
+use market::{DECIMALS_MAX, Grain, Symbol, Timestamp};
 
 use crate::db::{self, Db};
 use crate::{BlockEntry, Security, Series, StoreError, View, sql};
@@ -120,6 +120,9 @@ impl<'a> Batch<'a> {
                 entries.push(entry);
             }
             batch.total(series_id, change)?;
+            if series.grain == Grain::Day {
+                batch.forget_factors(&series.symbol)?;
+            }
             Ok(entries)
         })
     }

@@ -51,6 +51,8 @@ pub enum StoreError {
     Io { what: &'static str, path: PathBuf, source: io::Error },
     #[error("cannot {what}: {} holds {text:?} where a {field} belongs", path.display())]
     Value { what: &'static str, path: PathBuf, field: &'static str, text: String },
+    #[error("there is an account named {name:?} already: choose another name")]
+    Taken { name: String },
     /// The caller's mistake; nothing of the batch can be committed any more.
     #[error("cannot store {thing}: {reason}")]
     Unfit { thing: String, reason: String },

@@ -4,9 +4,14 @@
 //! any process, holds the lock; [`Reader`]s take no lock and never wait for it. The crate refuses to know what is
 //! inside a block (bytes in, bytes out), what a candle means, and what time it is.
 //!
+//! Beside them lies `accounts.db`: who may ask and what they have used. It needs no [`Writer`], so that accounts can be
+//! changed and charged while an import runs; see [`Accounts`].
+//!
 //! Start with [`Store`] (open, reader, writer), then [`View`] (every question), then [`Batch`] (every change). The
 //! statements are in `sql.rs`, in a dialect that PostgreSQL shares; the schema is in `migrations/`.
 
+mod accounts;
+mod accounts_sql;
 mod action;
 mod batch;
 mod check;
@@ -21,6 +26,7 @@ mod sql;
 mod store;
 mod view;
 
+pub use accounts::{AccountId, AccountRow, AccountTerms, Accounts, Credential, NewAccountRow, Spend, Used};
 pub use action::ActionChanges;
 pub use batch::{BLOCK_BYTES_MAX, Batch, Change, NewBlock};
 pub use check::{Depth, FINDINGS_MAX, Finding};
@@ -32,4 +38,4 @@ pub use ledger::{
 pub use security::Security;
 pub use series::{BlockEntry, Lane, ParseSeriesError, Series, SeriesInfo};
 pub use store::{Access, Reader, Snapshot, Store, Writer};
-pub use view::View;
+pub use view::{Bodies, View};

@@ -11,11 +11,24 @@ use crate::sql;
 pub(crate) struct Migration {
     version: i64,
     name: &'static str,
-    text: &'static str,
+    pub(crate) text: &'static str,
 }
 
-pub(crate) const ALL: &[Migration] =
-    &[Migration { version: 1, name: "candles", text: include_str!("../migrations/sqlite/0001_candles.sql") }];
+pub(crate) const ALL: &[Migration] = &[
+    Migration { version: 1, name: "candles", text: include_str!("../migrations/sqlite/0001_candles.sql") },
+    Migration {
+        version: 2,
+        name: "adjustment",
+        text: include_str!("../migrations/sqlite/0002_adjustment.sql"),
+    },
+];
+
+/// The steps of `accounts.db`. Each database has its own count; the digests keep either from passing for the other.
+pub(crate) const ACCOUNTS: &[Migration] = &[Migration {
+    version: 1,
+    name: "accounts",
+    text: include_str!("../migrations/sqlite-accounts/0001_accounts.sql"),
+}];
 
 /// Marks the file as ours in its header (`CHND`), so that another program's database is never touched.
 const APPLICATION_ID: i64 = 0x4348_4e44;

@@ -61,6 +61,7 @@ statements! {
     COUNTERS: "read the counters", "select name, next from counter";
 
     SECURITY: "read a security", concat!("select ", security_columns!(), " from security where symbol = $1");
+    DECIMALS: "read a security", "select decimals from security where symbol = $1";
     SECURITIES: "list the securities", concat!("select ", security_columns!(), " from security order by symbol");
     ENSURE_SECURITY: "add a security",
         "insert into security (symbol, decimals) values ($1, $2) on conflict (symbol) do nothing";
@@ -76,11 +77,20 @@ statements! {
 
     ACTIONS: "read corporate actions",
         "select ex_date, cash, split, bonus, rights, rights_price from corporate_action \
-         where symbol = $1 and ex_date > $2 order by ex_date, cash, split, bonus, rights, rights_price";
+         where symbol = $1 order by ex_date, cash, split, bonus, rights, rights_price";
     ADD_ACTION: "write a corporate action",
         "insert into corporate_action (symbol, ex_date, cash, split, bonus, rights, rights_price) \
          values ($1, $2, $3, $4, $5, $6, $7)";
     REMOVE_ACTIONS: "replace corporate actions", "delete from corporate_action where symbol = $1 and ex_date = $2";
+
+    FACTORS: "read adjustment factors", "select factors from adjustment where symbol = $1";
+    PUT_FACTORS: "write adjustment factors",
+        "insert into adjustment (symbol, factors) values ($1, $2) \
+         on conflict (symbol) do update set factors = excluded.factors";
+    REMOVE_FACTORS: "forget adjustment factors", "delete from adjustment where symbol = $1";
+    WITHOUT_FACTORS: "look for adjustments to reckon",
+        "select distinct c.symbol from corporate_action c \
+         where not exists (select 1 from adjustment a where a.symbol = c.symbol) order by c.symbol";
 
     SERIES: "read a series",
         concat!("select ", series_columns!(), " from series where symbol = $1 and grain = $2 and lane = $3");
@@ -113,6 +123,11 @@ statements! {
         "and b.first_at >= coalesce((select max(h.first_at) from block_index h \
          where h.series_id = s.id and h.first_at <= $4), $4) \
          and b.last_at >= $4 order by b.first_at");
+    // Everything that a plain question needs, in one statement, which is a state of the store by itself.
+    BODIES_BACK: "read the blocks of a series", concat!("select ", block_columns!(), ", z.decimals, y.body \
+         from security z join series s on s.symbol = z.symbol join block_index b on b.series_id = s.id \
+         join block_body y on y.id = b.body_id \
+         where z.symbol = $1 and s.grain = $2 and s.lane = $3 and b.first_at < $4 order by b.first_at desc");
     BLOCK: "read a block", "select body from block_body where id = $1";
 
     LAST_STARTING_BY: "look for overlapping blocks",
@@ -206,9 +221,18 @@ mod tests {
     #[test]
     fn directory_walks_follow_the_keys() {
         let conn = schema();
-        for sql in
-            [BLOCKS, BLOCKS_ALL, BLOCKS_BACK, BLOCKS_FORWARD, BLOCK, SERIES, SECURITY, LAST_STARTING_BY]
-        {
+        for sql in [
+            BLOCKS,
+            BLOCKS_ALL,
+            BLOCKS_BACK,
+            BLOCKS_FORWARD,
+            BLOCK,
+            SERIES,
+            SECURITY,
+            DECIMALS,
+            FACTORS,
+            LAST_STARTING_BY,
+        ] {
             let mut statement = conn.prepare(&format!("explain query plan {}", sql.text)).unwrap();
             let plan: Vec<String> =
                 statement.raw_query().mapped(|row| row.get(3)).collect::<Result<_, _>>().unwrap();
@@ -222,7 +246,7 @@ mod tests {
 
     fn schema() -> rusqlite::Connection {
         let conn = rusqlite::Connection::open_in_memory().unwrap();
-        conn.execute_batch(include_str!("../migrations/sqlite/0001_candles.sql")).unwrap();
+        crate::migrate::ALL.iter().for_each(|migration| conn.execute_batch(migration.text).unwrap());
         conn
     }
 }

@@ -53,7 +53,7 @@ impl Store {
         }
         let db = Db::open(&self.path, Role::Reader)?;
         match migrate::schema(&db, migrate::ALL)? {
-            found if found == migrate::known(migrate::ALL) => Ok(Reader { view: View::new(db) }),
+            found if found == migrate::known(migrate::ALL) => Ok(Reader { view: View::new(db), seen: None }),
             // Somebody began to create the store and did not come to the end of it.
             0 => Err(StoreError::Absent { path: self.dir.clone() }),
             found => Err(StoreError::Outdated {
@@ -106,9 +106,30 @@ fn exists(path: &Path) -> Result<bool, StoreError> {
 #[derive(Debug)]
 pub struct Reader {
     view: View,
+    /// The engine's own mark of a state, which means something to this connection alone, and our version of it.
+    seen: Option<(i64, i64)>,
 }
 
+/// SQLite's mark of what other connections have committed.
+const DATA_VERSION: Sql = Sql { what: "look for changes", text: "pragma data_version" };
+
 impl Reader {
+    /// A view in which every single question sees the newest state.
+    pub fn view(&mut self) -> &View {
+        &self.view
+    }
+
+    /// As [`View::version`], and cheaper as long as nothing has changed.
+    pub fn version(&mut self) -> Result<i64, StoreError> {
+        let mark: i64 = self.view.db().one(DATA_VERSION, [], |row| Ok(row.get(0)?))?;
+        if let Some((_, version)) = self.seen.filter(|(seen, _)| *seen == mark) {
+            return Ok(version);
+        }
+        let version = self.view.version()?;
+        self.seen = Some((mark, version));
+        Ok(version)
+    }
+
     /// One state of the store, for as long as the snapshot lives. Keep it for a request, not for the day: the log
     /// cannot be folded back into the file past the oldest snapshot.
     pub fn snapshot(&mut self) -> Result<Snapshot<'_>, StoreError> {

@@ -41,14 +41,30 @@ pub fn encode_candles(symbol: &str, decimals: u32, rows: impl IntoIterator<Item 
     let rows = rows.into_iter();
     out.reserve(symbol.len() + 8 + rows.size_hint().0 * CANDLE_BYTES);
     encode_symbol(symbol, out);
+    encode_all(decimals, rows, out, |_| ());
+}
+
+/// Appends candles as elements of a response's candles, and to `ends` where each of them ends in `out`: answers can be cut
+/// out of such bytes at any candle.
+pub fn encode_page(
+    decimals: u32,
+    rows: impl IntoIterator<Item = Row>,
+    out: &mut Vec<u8>,
+    ends: &mut Vec<u32>,
+) {
+    // A page is far below four gigabytes.
+    encode_all(decimals, rows.into_iter(), out, |end| ends.push(end as u32));
+}
+
+fn encode_all(decimals: u32, rows: impl Iterator<Item = Row>, out: &mut Vec<u8>, ended: impl FnMut(usize)) {
     match decimals {
-        0 => encode_rows::<0>(rows, out),
-        1 => encode_rows::<1>(rows, out),
-        2 => encode_rows::<2>(rows, out),
-        3 => encode_rows::<3>(rows, out),
-        4 => encode_rows::<4>(rows, out),
-        5 => encode_rows::<5>(rows, out),
-        DECIMALS_MAX.. => encode_rows::<6>(rows, out),
+        0 => encode_rows::<0>(rows, out, ended),
+        1 => encode_rows::<1>(rows, out, ended),
+        2 => encode_rows::<2>(rows, out, ended),
+        3 => encode_rows::<3>(rows, out, ended),
+        4 => encode_rows::<4>(rows, out, ended),
+        5 => encode_rows::<5>(rows, out, ended),
+        DECIMALS_MAX.. => encode_rows::<6>(rows, out, ended),
     }
 }
 
@@ -67,7 +83,11 @@ pub fn encode_candle(decimals: u32, row: Row, out: &mut Vec<u8>) {
     encode_candles("", decimals, std::iter::once(row), out);
 }
 
-fn encode_rows<const DECIMALS: u32>(rows: impl Iterator<Item = Row>, out: &mut Vec<u8>) {
+fn encode_rows<const DECIMALS: u32>(
+    rows: impl Iterator<Item = Row>,
+    out: &mut Vec<u8>,
+    mut ended: impl FnMut(usize),
+) {
     let mut sheet = pen::sheet();
     let mut at = 0;
     for row in rows {
@@ -80,9 +100,10 @@ fn encode_rows<const DECIMALS: u32>(rows: impl Iterator<Item = Row>, out: &mut V
         at = pen::price::<DECIMALS>(&mut sheet, at, HIGH, row.high);
         at = pen::number(&mut sheet, at, VOLUME, row.volume);
         at = pen::turnover(&mut sheet, at, TURNOVER, row.turnover);
-        at = pen::number(&mut sheet, at, TIMESTAMP, row.time);
+        at = pen::time(&mut sheet, at, TIMESTAMP, row.time);
         at = pen::number(&mut sheet, at, TRADE_SESSION, i64::from(row.session));
         at = pen::end_message(&mut sheet, start, CANDLESTICKS, at);
+        ended(out.len() + at);
         if at > pen::FULL {
             out.extend_from_slice(sheet.get(..at).unwrap_or_default());
             at = 0;

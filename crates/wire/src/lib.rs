@@ -1,13 +1,54 @@
-//! Bytes on the wire: the encoder of the candle answer.
+//! Bytes on the wire: frames, packets, messages, and the encoder of the candle answer.
 //!
-//! The crate knows the protocol's messages and none of our other crates: it is given plain numbers and writes
-//! protobuf. It does no I/O and holds no state. So far it has one message, the answer to a candle query, written by
-//! hand because it is the whole cost of an answer: a thousand candles are five thousand decimal strings.
+//! The crate knows the protocol and none of our other crates: it is given bytes and plain numbers and gives them back as
+//! values, or the other way round. It does no I/O and reads no clock; the two decoders hold what came of an unfinished
+//! message and nothing else. What a peer may make them hold is a limit that the caller sets.
 //!
-//! Start with [`encode_candles`]. A repeated field is a concatenation in protobuf, so an answer may also be put together
-//! from [`encode_symbol`] and pieces made by [`encode_candle`] earlier.
+//! Bytes come in through [`FrameDecoder`] (WebSocket) and [`Packet::decode`], or through [`Decoder`] (TCP). A body is a
+//! message of [`control`], [`quote`] or [`trade`]; those are generated from `proto/` and committed, and a test
+//! regenerates and compares them. An answer goes out as a header ([`response_header`], [`write_frame_header`]) in front
+//! of its body. `docs/protocol.md` says what we speak and which choices are ours.
+//!
+//! One message is written by hand, the answer to a candle query, because it is the whole cost of an answer: a thousand
+//! candles are five thousand decimal strings. See [`encode_candles`]. A repeated field is a concatenation in protobuf, so
+//! an answer may also be put together from [`encode_symbol`] and pieces made by [`encode_candle`] earlier.
 
 mod candle;
+mod feed;
+mod frame;
+mod gzip;
+mod packet;
 mod pen;
+mod refusal;
+mod secret;
+mod stream;
 
-pub use candle::{DECIMALS_DEFAULT, DECIMALS_MAX, Row, encode_candle, encode_candles, encode_symbol};
+/// Session control, the same on every connection: auth, reconnect, heartbeat, close, and the body of a refusal.
+#[rustfmt::skip]
+#[allow(clippy::all)]
+#[path = "generated/control.rs"]
+pub mod control;
+/// Commands and pushes of the quote endpoint.
+#[rustfmt::skip]
+#[allow(clippy::all)]
+#[path = "generated/quote.rs"]
+pub mod quote;
+/// Commands and pushes of the trade endpoint.
+#[rustfmt::skip]
+#[allow(clippy::all)]
+#[path = "generated/trade.rs"]
+pub mod trade;
+
+pub use candle::{
+    DECIMALS_DEFAULT, DECIMALS_MAX, Row, encode_candle, encode_candles, encode_page, encode_symbol,
+};
+pub use frame::{
+    CONTROL_MAX, FRAME_HEADER_MAX, FrameDecoder, FrameError, Message, Opcode, accept_key, append_frame,
+    close_payload, write_frame_header,
+};
+pub use gzip::{COMPRESS_MIN, INFLATED_MAX, compress};
+pub use packet::{
+    BODY_MAX, Limits, Packet, PacketError, Packing, Status, push_header, request_header, response_header,
+};
+pub use refusal::{code, refusal_body};
+pub use stream::{Decoder, HANDSHAKE};

@@ -1,5 +1,5 @@
-//! Candles written into a fixed piece of stack. Digits are made eight at a time in one word, and a string is written
-//! with one or two wide stores of which only a part is meant; what follows writes over the rest.
+//! Candles written into a fixed piece of stack. Digits come from tables, four at a time, and a string is written with one
+//! or two wide stores of which only a part is meant; what follows writes over the rest.
 
 /// Four prices of at most 21 characters, a turnover of at most 38, three varints of at most 10 bytes, and their tags and
 /// lengths come to 166 bytes; the rest is room for writes that are wider than what they mean.
@@ -27,8 +27,9 @@ pub(crate) const fn sheet() -> Sheet {
 /// Turnover has this many decimals in every market.
 const TURNOVER_DECIMALS: u32 = 3;
 const MILLIONTHS: u32 = 6;
-const EIGHT_DIGITS: u64 = 100_000_000;
-const ZEROS: u64 = 0x3030_3030_3030_3030;
+const FOUR_DIGITS: u64 = 10_000;
+const TWELVE_DIGITS: u64 = 1_000_000_000_000;
+const ZEROS: u128 = 0x3030_3030_3030_3030_3030_3030;
 
 /// Ends the message that began with a tag at `start` and has its fields from `start + 2` to `at`. Few are as long as
 /// 128 bytes; those are moved to make room for a second byte of length.
@@ -38,8 +39,7 @@ pub(crate) fn end_message(sheet: &mut Sheet, start: usize, tag: u8, at: usize) -
     if length >= 128 {
         return end_long_message(sheet, start, tag, at);
     }
-    byte(sheet, start, tag);
-    byte(sheet, start + 1, length as u8);
+    pair(sheet, start, tag, length as u64);
     at
 }
 
@@ -62,22 +62,36 @@ pub(crate) fn number(sheet: &mut Sheet, at: usize, tag: u8, value: i64) -> usize
         return at;
     }
     let value = value as u64;
-    byte(sheet, at, tag);
-    if value >> 56 != 0 {
+    if value >> 28 != 0 {
+        byte(sheet, at, tag);
         return long_varint(sheet, at + 1, value);
     }
-    // Groups of seven bits are moved apart, halves first, until each has a byte; all but the last get the bit that says
-    // that there is more.
-    let halves = value & 0x0fff_ffff | (value & 0x00ff_ffff_f000_0000) << 4;
-    let quarters = halves & 0x0000_3fff_0000_3fff | (halves & 0x0fff_c000_0fff_c000) << 2;
-    let groups = quarters & 0x007f_007f_007f_007f | (quarters & 0x3f80_3f80_3f80_3f80) << 1;
     let more = (63 - value.leading_zeros()) / 7;
-    let flags = 0x8080_8080_8080_8080 & ((1u64 << (8 * more)) - 1);
-    short(sheet, at + 1, groups | flags);
+    let flags = 0x8080_8080 & ((1u64 << (8 * more)) - 1);
+    word(sheet, at, u64::from(tag) | (sevens(value) | flags) << 8);
     at + more as usize + 2
 }
 
-#[cold]
+/// A time's field: nearly every time takes five bytes.
+#[inline(always)]
+pub(crate) fn time(sheet: &mut Sheet, at: usize, tag: u8, seconds: i64) -> usize {
+    let value = seconds as u64;
+    if value >> 28 == 0 || value >> 35 != 0 {
+        return number(sheet, at, tag, seconds);
+    }
+    let low = sevens(value & 0x0fff_ffff) | 0x8080_8080;
+    word(sheet, at, u64::from(tag) | low << 8 | (value >> 28) << 40);
+    at + 6
+}
+
+/// 28 bits in four groups of seven, a byte each: moved apart, halves first.
+#[inline(always)]
+fn sevens(value: u64) -> u64 {
+    let halves = value & 0x3fff | (value & 0x0fff_c000) << 2;
+    halves & 0x007f_007f | (halves & 0x3f80_3f80) << 1
+}
+
+#[inline(never)]
 fn long_varint(sheet: &mut Sheet, mut at: usize, mut value: u64) -> usize {
     while value >= 128 {
         byte(sheet, at, value as u8 | 128);
@@ -91,101 +105,77 @@ fn long_varint(sheet: &mut Sheet, mut at: usize, mut value: u64) -> usize {
 /// A price's field: a string with exactly so many decimals.
 #[inline(always)]
 pub(crate) fn price<const DECIMALS: u32>(sheet: &mut Sheet, at: usize, tag: u8, millionths: i64) -> usize {
-    let step = const { 10u64.pow(MILLIONTHS - DECIMALS) };
-    // Three decimals and five digits before the point, as nearly every price has: eight digits in one go. Negative
-    // prices are huge as unsigned numbers.
-    if DECIMALS == 3 && (millionths as u64) < (EIGHT_DIGITS - 1) * 1000 {
-        return eight(sheet, at, tag, (millionths as u64 + step / 2) / step);
+    // Nearly every price is below ten thousand with at most three decimals: a word of text. Negative ones are huge as
+    // unsigned numbers.
+    if DECIMALS <= 3 && (millionths as u64) < (FOUR_DIGITS - 1) * 1_000_000 {
+        let step = const { 10u64.pow(MILLIONTHS - DECIMALS) };
+        let rounded = (millionths as u64 + step / 2) / step;
+        let unit = const { 10u64.pow(DECIMALS) };
+        let (text, bits) = trimmed(rounded / unit);
+        let tail = if DECIMALS == 0 { 0 } else { 1 + DECIMALS as usize };
+        let length = bits as usize / 8 + tail;
+        pair(sheet, at, tag, length as u64);
+        word(sheet, at + 2, text | fraction::<DECIMALS>(rounded % unit) << bits);
+        return at + 2 + length;
     }
     decimal::<DECIMALS>(sheet, at, tag, millionths.into())
 }
 
 #[inline(always)]
 pub(crate) fn turnover(sheet: &mut Sheet, at: usize, tag: u8, millionths: i128) -> usize {
-    const LARGEST: u128 = (EIGHT_DIGITS as u128 - 1) * 1_000_000;
-    // Eight digits before the point and three behind it are two words.
+    const LARGEST: u128 = (TWELVE_DIGITS as u128 - 1) * 1_000_000;
+    // Twelve digits before the point, whatever there are of them: their number changes from candle to candle, and
+    // branching on it costs more than writing all.
     if millionths as u128 <= LARGEST {
         let rounded = (millionths as u64 + 500) / 1000;
-        let (text, length) = trimmed_eight(rounded / 1000);
-        return field::<TURNOVER_DECIMALS>(sheet, at, tag, text.into(), length, rounded % 1000);
+        let whole = rounded / 1000;
+        let (high, low) = (whole / FOUR_DIGITS, whole % FOUR_DIGITS);
+        let text = padded(high / FOUR_DIGITS) | padded(high % FOUR_DIGITS) << 32;
+        let text = u128::from(text) | u128::from(padded(low)) << 64;
+        let skipped = ((text ^ ZEROS) | 1 << 88).trailing_zeros() & !7;
+        let length = 12 - skipped as usize / 8;
+        pair(sheet, at, tag, (length + 4) as u64);
+        wide(sheet, at + 2, text >> skipped);
+        word(sheet, at + 2 + length, fraction::<TURNOVER_DECIMALS>(rounded % 1000));
+        return at + 6 + length;
     }
     decimal::<TURNOVER_DECIMALS>(sheet, at, tag, millionths)
 }
 
-/// A decimal's field, rounded half away from zero; what rounds to zero has no sign.
+/// A decimal's field of any size, rounded half away from zero; what rounds to zero has no sign. Rare enough to be written
+/// in the ordinary way.
 #[inline(never)]
 fn decimal<const DECIMALS: u32>(sheet: &mut Sheet, at: usize, tag: u8, millionths: i128) -> usize {
     let (negative, size) = (millionths < 0, millionths.unsigned_abs());
-    let step = const { 10u64.pow(MILLIONTHS - DECIMALS) };
-    let unit = const { 10u64.pow(DECIMALS) };
-    match u64::try_from(size) {
-        // At most thirteen digits before the point; anything longer, and anything negative, takes the long way.
-        Ok(size) if !negative && size < u64::MAX / 2 => {
-            let rounded = (size + step / 2) / step;
-            let (text, length) = trimmed(rounded / unit);
-            field::<DECIMALS>(sheet, at, tag, text, length, rounded % unit)
-        }
-        _ => long_decimal::<DECIMALS>(sheet, at, tag, negative, size),
-    }
-}
-
-/// Thousandths below 10^8, as the field of a string with three decimals.
-#[inline(always)]
-fn eight(sheet: &mut Sheet, at: usize, tag: u8, thousandths: u64) -> usize {
-    const WHOLE: u64 = 0x00ff_ffff_ffff;
-    let digits = digits(thousandths);
-    // Leading zeros before the point are left out, but for the last.
-    let skipped = (digits.trailing_zeros() / 8).min(4);
-    let (ascii, length) = (digits | ZEROS, 5 - u64::from(skipped));
-    let head = u64::from(tag) | (length + 4) << 8 | ((ascii & WHOLE) >> (8 * skipped)) << 16;
-    let tail = u64::from(b'.') | (ascii >> 40) << 8;
-    short(sheet, at, head);
-    short(sheet, at + 2 + length as usize, tail);
-    at + 6 + length as usize
-}
-
-#[inline(always)]
-fn field<const DECIMALS: u32>(
-    sheet: &mut Sheet,
-    at: usize,
-    tag: u8,
-    whole: u128,
-    length: usize,
-    decimals: u64,
-) -> usize {
-    let tail = if DECIMALS == 0 { 0 } else { 1 + DECIMALS as usize };
-    byte(sheet, at, tag);
-    byte(sheet, at + 1, (length + tail) as u8);
-    wide(sheet, at + 2, whole);
-    if DECIMALS > 0 {
-        let digits = ascii(decimals) >> (8 * (8 - DECIMALS));
-        short(sheet, at + 2 + length, u64::from(b'.') | digits << 8);
-    }
-    at + 2 + length + tail
-}
-
-/// Wider than any market's numbers, so no hurry.
-#[cold]
-fn long_decimal<const DECIMALS: u32>(
-    sheet: &mut Sheet,
-    at: usize,
-    tag: u8,
-    negative: bool,
-    size: u128,
-) -> usize {
     let step = 10u128.pow(MILLIONTHS - DECIMALS);
-    let unit = 10u128.pow(DECIMALS);
     let rounded = size / step + u128::from(step > 1 && size % step >= step / 2);
-    let sign = if negative && rounded != 0 { "-" } else { "" };
-    let whole = rounded / unit;
-    let text = match DECIMALS {
-        0 => format!("{sign}{whole}"),
-        _ => format!("{sign}{whole}.{:0width$}", rounded % unit, width = DECIMALS as usize),
+    // The text is made from its end.
+    let mut text = [0; 48];
+    let mut from = text.len();
+    let mut rest = rounded;
+    let mut put = |character: u8| {
+        from -= 1;
+        if let Some(place) = text.get_mut(from) {
+            *place = character;
+        }
     };
-    byte(sheet, at, tag);
-    byte(sheet, at + 1, text.len() as u8);
+    for place in 0.. {
+        if place == DECIMALS && DECIMALS > 0 {
+            put(b'.');
+        }
+        put(b'0' + (rest % 10) as u8);
+        rest /= 10;
+        if rest == 0 && place >= DECIMALS {
+            break;
+        }
+    }
+    if negative && rounded != 0 {
+        put(b'-');
+    }
+    let text = text.get(from..).unwrap_or_default();
+    pair(sheet, at, tag, text.len() as u64);
     if let Some(place) = sheet.get_mut(at + 2..at + 2 + text.len()) {
-        place.copy_from_slice(text.as_bytes());
+        place.copy_from_slice(text);
     }
     at + 2 + text.len()
 }
@@ -199,10 +189,19 @@ fn wide(sheet: &mut Sheet, at: usize, word: u128) {
 }
 
 #[inline(always)]
-fn short(sheet: &mut Sheet, at: usize, word: u64) {
+fn word(sheet: &mut Sheet, at: usize, word: u64) {
     let at = at & MASK;
     if let Some(place) = sheet.get_mut(at..at + 8) {
         place.copy_from_slice(&word.to_le_bytes());
+    }
+}
+
+/// A tag and the length of what follows it.
+#[inline(always)]
+fn pair(sheet: &mut Sheet, at: usize, tag: u8, length: u64) {
+    let at = at & MASK;
+    if let Some(place) = sheet.get_mut(at..at + 2) {
+        place.copy_from_slice(&(u16::from(tag) | (length as u16) << 8).to_le_bytes());
     }
 }
 
@@ -213,39 +212,58 @@ fn byte(sheet: &mut Sheet, at: usize, byte: u8) {
     }
 }
 
-/// An integer below 10^16 as text without leading zeros, first digit in the lowest byte, and its length.
-#[inline(always)]
-fn trimmed(value: u64) -> (u128, usize) {
-    if value < EIGHT_DIGITS {
-        let (text, length) = trimmed_eight(value);
-        return (u128::from(text), length);
+/// Tables have a power of two of places, so that a mask shows the compiler that no look-up is beyond them.
+const PLACES: usize = 16_384;
+const _: () = assert!(PLACES.is_power_of_two() && PLACES as u64 >= FOUR_DIGITS);
+
+/// Four digits of every number below ten thousand, the first in the lowest byte.
+#[expect(clippy::indexing_slicing, reason = "reckoned when compiled")]
+static FOUR: [u32; PLACES] = {
+    let mut table = [0; PLACES];
+    let mut value = 0;
+    while value < FOUR_DIGITS as usize {
+        table[value] = u32::from_le_bytes([
+            b'0' + (value / 1000) as u8,
+            b'0' + (value / 100 % 10) as u8,
+            b'0' + (value / 10 % 10) as u8,
+            b'0' + (value % 10) as u8,
+        ]);
+        value += 1;
     }
-    let (text, length) = trimmed_eight(value / EIGHT_DIGITS);
-    (u128::from(text) | u128::from(ascii(value % EIGHT_DIGITS)) << (8 * length), length + 8)
+    table
+};
+
+/// The same without leading zeros, and in the upper half how many bits of text that is.
+#[expect(clippy::indexing_slicing, reason = "reckoned when compiled")]
+static TRIMMED: [u64; PLACES] = {
+    let mut table = [0; PLACES];
+    let mut value = 0;
+    while value < FOUR_DIGITS as usize {
+        let digits = if value == 0 { 1 } else { value.ilog10() + 1 };
+        table[value] = (FOUR[value] >> (32 - 8 * digits)) as u64 | (8 * digits as u64) << 32;
+        value += 1;
+    }
+    table
+};
+
+/// A number below ten thousand as four digits.
+#[inline(always)]
+fn padded(value: u64) -> u64 {
+    FOUR.get(value as usize & (PLACES - 1)).copied().unwrap_or_default().into()
 }
 
+/// A number below ten thousand without leading zeros, and how many bits of text that is.
 #[inline(always)]
-fn trimmed_eight(value: u64) -> (u64, usize) {
-    let digits = digits(value);
-    // The first digit is the lowest byte, so leading zeros are low zero bytes; a lone zero keeps one.
-    let skipped = (digits.trailing_zeros() / 8).min(7);
-    ((digits | ZEROS) >> (8 * skipped), 8 - skipped as usize)
+fn trimmed(value: u64) -> (u64, u32) {
+    let entry = TRIMMED.get(value as usize & (PLACES - 1)).copied().unwrap_or_default();
+    (entry & 0xffff_ffff, (entry >> 32) as u32)
 }
 
+/// A point and the decimals behind it.
 #[inline(always)]
-fn ascii(value: u64) -> u64 {
-    digits(value) | ZEROS
-}
-
-/// The eight digits of a number below 10^8, one a byte, the first in the lowest. Halves, then quarters, then digits are
-/// split side by side in one word; the factors are reciprocals of 100 and 10, exact for what they are given.
-#[inline(always)]
-fn digits(value: u64) -> u64 {
-    let fours = (value / 10_000) | ((value % 10_000) << 32);
-    let hundreds = ((fours * 5243) >> 19) & 0x0000_007f_0000_007f;
-    let twos = hundreds | ((fours - hundreds * 100) << 16);
-    let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
-    tens | ((twos - tens * 10) << 8)
+fn fraction<const DECIMALS: u32>(value: u64) -> u64 {
+    const POINT: u64 = b'.' as u64;
+    padded(value) >> (8 * (4 - DECIMALS)) << 8 | POINT
 }
 
 pub(crate) fn write_varint(mut value: u64, out: &mut Vec<u8>) {
@@ -261,15 +279,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn eight_digits_are_those_of_the_number() {
-        let mut value = 0;
-        while value < EIGHT_DIGITS {
-            assert_eq!(ascii(value).to_le_bytes(), format!("{value:08}").as_bytes(), "{value}");
-            // Prime, so that all residues come up.
-            value += 997;
-        }
-        for value in [0, 9, 10, 99, 100, 9_999, 10_000, 99_999_999] {
-            assert_eq!(ascii(value).to_le_bytes(), format!("{value:08}").as_bytes(), "{value}");
+    fn the_tables_hold_the_digits_of_every_number_below_ten_thousand() {
+        for value in 0..FOUR_DIGITS {
+            assert_eq!(padded(value).to_le_bytes()[..4], *format!("{value:04}").as_bytes());
+            let (text, bits) = trimmed(value);
+            let plain = value.to_string();
+            assert_eq!(
+                (bits as usize, &text.to_le_bytes()[..plain.len()]),
+                (8 * plain.len(), plain.as_bytes())
+            );
         }
     }
 }

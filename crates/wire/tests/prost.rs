@@ -2,35 +2,8 @@
 
 use proptest::prelude::*;
 use prost::Message;
+use wire::quote::{Candlestick, SecurityCandlestickResponse};
 use wire::{Row, encode_candle, encode_candles, encode_symbol};
-
-#[derive(Clone, PartialEq, prost::Message)]
-struct Response {
-    #[prost(string, tag = "1")]
-    symbol: String,
-    #[prost(message, repeated, tag = "2")]
-    candlesticks: Vec<Candlestick>,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-struct Candlestick {
-    #[prost(string, tag = "1")]
-    close: String,
-    #[prost(string, tag = "2")]
-    open: String,
-    #[prost(string, tag = "3")]
-    low: String,
-    #[prost(string, tag = "4")]
-    high: String,
-    #[prost(int64, tag = "5")]
-    volume: i64,
-    #[prost(string, tag = "6")]
-    turnover: String,
-    #[prost(int64, tag = "7")]
-    timestamp: i64,
-    #[prost(int32, tag = "8")]
-    trade_session: i32,
-}
 
 /// The rule in the plainest arithmetic: half away from zero, all decimals written, no minus before a zero.
 fn text(millionths: i128, decimals: u32) -> String {
@@ -57,8 +30,11 @@ fn expected(symbol: &str, decimals: u32, rows: &[Row]) -> Vec<u8> {
         timestamp: row.time,
         trade_session: row.session.into(),
     };
-    Response { symbol: symbol.to_owned(), candlesticks: rows.iter().map(candlestick).collect() }
-        .encode_to_vec()
+    SecurityCandlestickResponse {
+        symbol: symbol.to_owned(),
+        candlesticks: rows.iter().map(candlestick).collect(),
+    }
+    .encode_to_vec()
 }
 
 fn number() -> impl Strategy<Value = i64> {
@@ -121,7 +97,7 @@ proptest! {
 fn shown(decimals: u32, close: i64, turnover: i128) -> (String, String) {
     let mut out = Vec::new();
     encode_candle(decimals, Row { close, turnover, ..Row::default() }, &mut out);
-    let candle = Response::decode(out.as_slice()).unwrap().candlesticks.remove(0);
+    let candle = SecurityCandlestickResponse::decode(out.as_slice()).unwrap().candlesticks.remove(0);
     (candle.close, candle.turnover)
 }
 

@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
     let store = surroundings.open(Access::Read)?;
-    let report = history::check(&store)?;
+    let report = history::check(&store, surroundings.history.venues())?;
     match arguments.format {
         Format::Json => {
             let damage: Vec<Value> = report

@@ -256,8 +256,9 @@ fn prices_move_with_their_actions_so_that_adjusted_ones_are_smooth() {
         let days: Vec<(Date, Price)> =
             daily(s, venues(), NOW).iter().map(|c| (zone.date(c.time), c.close)).collect();
         let before = |day: Date| days.iter().rfind(|(date, _)| *date < day).map(|(_, close)| *close);
-        let (adjuster, ignored) = Adjuster::new(&actions, date(2026, 11, 14), 6, before);
+        let (factors, ignored) = market::adjust::factors(&actions, before);
         assert_eq!(ignored, [], "{}", s.symbol);
+        let adjuster = Adjuster::new(&factors, date(2026, 11, 14), 6);
         for action in &actions {
             let at = days.partition_point(|(date, _)| *date < action.ex_date);
             let [(day_before, close_before), (ex_date, close)] = [days[at - 1], days[at]];

@@ -1,17 +1,18 @@
 //! Flushes to the store: parts are laid on all cores, then everything of a flush is one transaction.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
 use std::sync::mpsc::Receiver;
 
-use files::SecurityRow;
-use market::Timestamp;
+use files::{Rejected, SecurityRow};
+use market::{Action, Symbol, Timestamp};
 use store::{
-    Change, ImportId, ImportProgress, ImportRecord, NewImport, QuarantineRow, Reader, Security, Writer,
+    Batch, Change, ImportId, ImportProgress, ImportRecord, ImportState, NewImport, QuarantineRow, Reader,
+    Security, Series, StoreError, Writer,
 };
 
-use super::gather::{Begin, FileNo, Flush};
-use super::lay::{Laid, OnDamage, Part, lay};
+use super::flush::{Begin, Failures, FileNo, Flush, Mark};
+use super::lay::{Laid, LayError, OnDamage, Part, lay};
 use super::{Context, ImportError, Report};
 
 /// How a file ended.
@@ -35,136 +36,200 @@ pub(crate) struct Counts {
     unchanged: u64,
 }
 
-/// A file's entry in the ledger, and what earlier runs of it have counted there.
+/// A file's entry in the ledger: what earlier runs of it have counted there, and how far it is.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     id: ImportId,
     before: Counts,
+    rows: u64,
+    quarantined: u64,
 }
 
 pub(crate) fn commit(
     context: &Context<'_>,
     writer: &mut Writer,
     block_rows: usize,
+    failures: &Failures,
     flushes: &Receiver<Flush>,
 ) -> Result<HashMap<FileNo, Counts>, ImportError> {
-    let mut ids: HashMap<FileNo, Entry> = HashMap::new();
-    let mut counts: HashMap<FileNo, Counts> = HashMap::new();
+    let mut books = Books::default();
+    // Everything waits for the thread that gathers, so it has a core to itself.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut readers = (0..cores).map(|_| context.store.reader()).collect::<Result<Vec<Reader>, _>>()?;
+    let workers = cores.saturating_sub(1).max(1);
+    let mut readers = (0..workers).map(|_| context.store.reader()).collect::<Result<Vec<Reader>, _>>()?;
     while let Ok(mut flush) = flushes.recv() {
+        failures.all().keys().for_each(|file| flush.forget(*file));
         let parts = std::mem::take(&mut flush.parts);
-        let laid = lay_all(context, &mut readers, block_rows, parts)?;
-        write(context, writer, flush, laid, &mut ids, &mut counts)?;
+        let (mut laid, failed) = lay_all(context, &mut readers, block_rows, parts)?;
+        // A file of which one part cannot be laid has none laid: its checkpoint speaks of all its rows.
+        laid.retain(|part| !failed.contains_key(&part.file));
+        failed.keys().for_each(|file| flush.forget(*file));
+        let mut batch = writer.begin()?;
+        books.write(&mut batch, flush, laid, &failed, (context.now)())?;
+        batch.commit()?;
+        failed.into_iter().for_each(|(file, message)| failures.add(file, message));
     }
-    Ok(counts)
+    Ok(books.counts)
 }
 
-type LaidPart = (FileNo, store::Series, u64, Timestamp, Timestamp, Laid);
+struct LaidPart {
+    file: FileNo,
+    series: Series,
+    rows: u64,
+    first: Timestamp,
+    last: Timestamp,
+    laid: Laid,
+}
 
-/// Lays parts side by side. Each worker reads through its own snapshot; nothing is written meanwhile.
+/// Lays parts side by side, and says which files have parts that cannot be laid. Each worker reads through its own
+/// snapshot; nothing is written meanwhile.
 fn lay_all(
     context: &Context<'_>,
     readers: &mut [Reader],
     block_rows: usize,
     parts: Vec<(FileNo, Part)>,
-) -> Result<Vec<LaidPart>, ImportError> {
+) -> Result<(Vec<LaidPart>, BTreeMap<FileNo, String>), ImportError> {
     let queue = Mutex::new(parts.into_iter());
     let take = || queue.lock().ok().and_then(|mut parts| parts.next());
-    let work = |reader: &mut Reader| -> Result<Vec<LaidPart>, ImportError> {
+    let work = |reader: &mut Reader| -> Result<_, ImportError> {
         let snapshot = reader.snapshot()?;
-        let mut done = Vec::new();
+        let (mut done, mut failed) = (Vec::new(), Vec::new());
         while let Some((file, part)) = take() {
             let series = part.series.clone();
             let rows = part.candles.len() as u64;
-            let first = part.candles.time.iter().min().copied().unwrap_or_default();
-            let last = part.candles.time.iter().max().copied().unwrap_or_default();
+            let first = Timestamp(part.candles.time.iter().min().copied().unwrap_or_default());
+            let last = Timestamp(part.candles.time.iter().max().copied().unwrap_or_default());
             let on_damage = if context.options.again { OnDamage::Drop } else { OnDamage::Stop };
-            let laid =
-                lay(&snapshot, context.venues.of(series.symbol.market()), part, block_rows, on_damage)?;
-            done.push((file, series, rows, Timestamp(first), Timestamp(last), laid));
+            let venue = context.venues.of(series.symbol.market());
+            match lay(&snapshot, venue, part, block_rows, on_damage) {
+                Ok(laid) => done.push(LaidPart { file, series, rows, first, last, laid }),
+                Err(LayError::Import(error)) => return Err(error),
+                Err(error @ LayError::Overflow { .. }) => failed.push((file, series, error.to_string())),
+            }
         }
-        Ok(done)
+        Ok((done, failed))
     };
     std::thread::scope(|scope| {
         let workers: Vec<_> = readers.iter_mut().map(|reader| scope.spawn(|| work(reader))).collect();
-        let mut all = Vec::new();
+        let (mut all, mut failed) = (Vec::new(), Vec::new());
         for worker in workers {
-            all.extend(worker.join().map_err(|_| ImportError::Worker)??);
+            let done = worker.join().map_err(|_| ImportError::Worker)??;
+            all.extend(done.0);
+            failed.extend(done.1);
         }
         // Workers finish in any order; the ledger and the block ids should not depend on it.
-        all.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
-        Ok(all)
+        all.sort_by(|a, b| (a.file, &a.series).cmp(&(b.file, &b.series)));
+        failed.sort();
+        // The first of a file's troubles is enough to say; a map keeps what comes last.
+        let failed = failed.into_iter().rev().map(|(file, _, message)| (file, message)).collect();
+        Ok((all, failed))
     })
 }
 
-fn write(
-    context: &Context<'_>,
-    writer: &mut Writer,
-    flush: Flush,
-    laid: Vec<LaidPart>,
-    ids: &mut HashMap<FileNo, Entry>,
-    counts: &mut HashMap<FileNo, Counts>,
-) -> Result<(), ImportError> {
-    let now = (context.now)();
-    let mut batch = writer.begin()?;
-    for begin in flush.begins {
-        let file = begin.file;
-        let entry = match begin.resumed {
-            Some(ImportRecord { id, added, replaced, unchanged, .. }) => {
-                Entry { id, before: Counts { added, replaced, unchanged } }
+/// What this run knows of each file's entry in the ledger, and has counted for it.
+#[derive(Debug, Default)]
+struct Books {
+    entries: HashMap<FileNo, Entry>,
+    counts: HashMap<FileNo, Counts>,
+}
+
+impl Books {
+    fn write(
+        &mut self,
+        batch: &mut Batch<'_>,
+        mut flush: Flush,
+        laid: Vec<LaidPart>,
+        failed: &BTreeMap<FileNo, String>,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        self.open(batch, std::mem::take(&mut flush.begins), now)?;
+        self.tables(batch, std::mem::take(&mut flush.securities), &flush.actions)?;
+        self.candles(batch, laid)?;
+        let rejected = flush.rejected.into_iter();
+        let rejected: Vec<_> = rejected.filter_map(|(file, row)| self.quarantined(file, row)).collect();
+        batch.add_quarantine(&rejected)?;
+        let failures = failed.iter().filter_map(|(file, message)| self.failure(*file, message));
+        flush.marks.extend(failures.collect::<Vec<Mark>>());
+        flush.marks.into_iter().try_for_each(|mark| self.checkpoint(batch, mark, now))
+    }
+
+    fn open(&mut self, batch: &mut Batch<'_>, begins: Vec<Begin>, now: Timestamp) -> Result<(), StoreError> {
+        for begin in begins {
+            let file = begin.file;
+            let entry = match begin.resumed {
+                Some(ImportRecord { id, added, replaced, unchanged, rows_done, quarantined, .. }) => {
+                    let before = Counts { added, replaced, unchanged };
+                    Entry { id, before, rows: rows_done, quarantined }
+                }
+                None => {
+                    let id = batch.start_import(&started(begin, now))?;
+                    Entry { id, before: Counts::default(), rows: 0, quarantined: 0 }
+                }
+            };
+            self.entries.insert(file, entry);
+        }
+        Ok(())
+    }
+
+    fn tables(
+        &mut self,
+        batch: &mut Batch<'_>,
+        securities: Vec<(FileNo, SecurityRow)>,
+        actions: &[(FileNo, Symbol, Vec<Action>)],
+    ) -> Result<(), StoreError> {
+        for (file, row) in securities {
+            let count = self.counts.entry(file).or_default();
+            let known = batch.security(&row.symbol)?;
+            match batch.put_security(&security(row, known))? {
+                Change::Added => count.added += 1,
+                Change::Replaced => count.replaced += 1,
+                Change::Unchanged => count.unchanged += 1,
             }
-            None => Entry { id: batch.start_import(&started(begin, now))?, before: Counts::default() },
-        };
-        ids.insert(file, entry);
-    }
-    for (file, row) in flush.securities {
-        let count = counts.entry(file).or_default();
-        let known = batch.security(&row.symbol)?;
-        match batch.put_security(&security(row, known))? {
-            Change::Added => count.added += 1,
-            Change::Replaced => count.replaced += 1,
-            Change::Unchanged => count.unchanged += 1,
         }
-    }
-    for (file, symbol, actions) in &flush.actions {
-        let changes = batch.replace_actions(symbol, actions)?;
-        let count = counts.entry(*file).or_default();
-        count.added += changes.added;
-        count.replaced += changes.replaced;
-        count.unchanged += changes.unchanged;
-    }
-    for (file, series, rows, first, last, laid) in laid {
-        batch.ensure_security(&series.symbol)?;
-        for write in &laid.writes {
-            batch.replace_blocks(&write.series, &write.removed, &write.added)?;
+        for (file, symbol, actions) in actions {
+            let changes = batch.replace_actions(symbol, actions)?;
+            let count = self.counts.entry(*file).or_default();
+            count.added += changes.added;
+            count.replaced += changes.replaced;
+            count.unchanged += changes.unchanged;
         }
-        if let Some(entry) = ids.get(&file) {
-            batch.add_import_series(entry.id, &series, rows, first, last)?;
-        }
-        let count = counts.entry(file).or_default();
-        count.added += laid.added;
-        count.replaced += laid.replaced;
-        count.unchanged += laid.unchanged;
+        Ok(())
     }
-    let quarantine: Vec<QuarantineRow> = flush
-        .rejected
-        .into_iter()
-        .filter_map(|(file, row)| {
-            let import_id = ids.get(&file)?.id;
-            Some(QuarantineRow {
-                import_id,
-                line: row.line,
-                symbol: row.symbol,
-                text: row.text,
-                reason: row.reason,
-            })
-        })
-        .collect();
-    batch.add_quarantine(&quarantine)?;
-    for mark in flush.marks {
-        let Some(Entry { id, before }) = ids.get(&mark.file) else { continue };
-        let count = counts.get(&mark.file).copied().unwrap_or_default();
+
+    fn candles(&mut self, batch: &mut Batch<'_>, laid: Vec<LaidPart>) -> Result<(), StoreError> {
+        for LaidPart { file, series, rows, first, last, laid } in laid {
+            batch.ensure_security(&series.symbol)?;
+            for write in &laid.writes {
+                batch.replace_blocks(&write.series, &write.removed, &write.added)?;
+            }
+            if let Some(entry) = self.entries.get(&file) {
+                batch.add_import_series(entry.id, &series, rows, first, last)?;
+            }
+            let count = self.counts.entry(file).or_default();
+            count.added += laid.added;
+            count.replaced += laid.replaced;
+            count.unchanged += laid.unchanged;
+        }
+        Ok(())
+    }
+
+    fn quarantined(&self, file: FileNo, row: Rejected) -> Option<QuarantineRow> {
+        let import_id = self.entries.get(&file)?.id;
+        let Rejected { line, symbol, text, reason } = row;
+        Some(QuarantineRow { import_id, line, symbol, text, reason })
+    }
+
+    /// A file that failed is as far as it was before.
+    fn failure(&self, file: FileNo, message: &str) -> Option<Mark> {
+        let Entry { rows, quarantined, .. } = *self.entries.get(&file)?;
+        Some(Mark { file, rows, quarantined, state: ImportState::Failed, message: Some(message.to_owned()) })
+    }
+
+    fn checkpoint(&mut self, batch: &mut Batch<'_>, mark: Mark, now: Timestamp) -> Result<(), StoreError> {
+        let Some(entry) = self.entries.get_mut(&mark.file) else { return Ok(()) };
+        (entry.rows, entry.quarantined) = (mark.rows, mark.quarantined);
+        let Entry { id, before, .. } = *entry;
+        let count = self.counts.get(&mark.file).copied().unwrap_or_default();
         let progress = ImportProgress {
             state: mark.state,
             rows_read: mark.rows,
@@ -175,10 +240,8 @@ fn write(
             quarantined: mark.quarantined,
             message: mark.message,
         };
-        batch.checkpoint_import(*id, &progress, now)?;
+        batch.checkpoint_import(id, &progress, now)
     }
-    batch.commit()?;
-    Ok(())
 }
 
 fn started(begin: Begin, now: Timestamp) -> NewImport {
@@ -192,13 +255,20 @@ fn started(begin: Begin, now: Timestamp) -> NewImport {
     }
 }
 
-/// Reports of the gatherer, completed with what the committer counted.
-pub(crate) fn join(mut reports: Vec<Report>, counts: HashMap<FileNo, Counts>) -> Vec<Report> {
+/// Reports of the gatherer, completed with what the committer counted and what it could not lay.
+pub(crate) fn join(
+    mut reports: Vec<Report>,
+    counts: &HashMap<FileNo, Counts>,
+    mut failures: BTreeMap<FileNo, String>,
+) -> Vec<Report> {
     for (file, report) in reports.iter_mut().enumerate() {
         if let Some(count) = counts.get(&file) {
             report.added += count.added;
             report.replaced += count.replaced;
             report.unchanged += count.unchanged;
+        }
+        if let Some(message) = failures.remove(&file) {
+            report.outcome = Outcome::Failed(message);
         }
     }
     reports

@@ -1,62 +1,20 @@
-//! Files to flushes: find out what a file is, check its rows, gather them by series.
+//! Files to flushes: find out what a file is and what the ledger knows of it, read it, and keep count of how far it is.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::SyncSender;
 
-use files::{
-    ActionRow, CandleBatch, CandleReader, CandleRow, ReadOptions, Records, Rejected, SecurityRow, Table,
-};
-use market::{Candles, Grain, Symbol, Timestamp, Venues};
-use store::{ImportRecord, ImportState, Lane, Reader, Series};
+use files::{ActionRow, CandleReader, ReadOptions, Records, Rejected, Table};
+use market::{Symbol, Timestamp};
+use store::{ImportRecord, ImportState, Reader};
 
+use super::flush::{Begin, Failures, FileNo, Flush, Gone, Mark, Pending};
 use super::inspect::Inspector;
-use super::lay::Part;
-use super::{Context, ImportError, Outcome, PROBLEMS_SHOWN, QUARANTINE_MAX, Report};
-use crate::lane_of;
-
-/// A number of the command's files, in their order.
-pub(crate) type FileNo = usize;
-
-/// Rows that will be committed together, with everything the ledger has to say about them.
-#[derive(Debug, Default)]
-pub(crate) struct Flush {
-    pub(crate) begins: Vec<Begin>,
-    /// Each symbol belongs to one file in a flush, so that counts belong to one file too.
-    pub(crate) parts: Vec<(FileNo, Part)>,
-    pub(crate) securities: Vec<(FileNo, SecurityRow)>,
-    pub(crate) actions: Vec<(FileNo, Symbol, Vec<market::Action>)>,
-    pub(crate) rejected: Vec<(FileNo, Rejected)>,
-    pub(crate) marks: Vec<Mark>,
-}
-
-#[derive(Debug)]
-pub(crate) struct Begin {
-    pub(crate) file: FileNo,
-    pub(crate) path: String,
-    pub(crate) digest: [u8; 32],
-    pub(crate) bytes: u64,
-    pub(crate) kind: &'static str,
-    pub(crate) options: String,
-    /// The ledger's entry of an earlier run that did not come to the end: this one goes on with it.
-    pub(crate) resumed: Option<ImportRecord>,
-}
-
-/// How far a file is once this flush is committed.
-#[derive(Debug)]
-pub(crate) struct Mark {
-    pub(crate) file: FileNo,
-    pub(crate) rows: u64,
-    pub(crate) quarantined: u64,
-    pub(crate) state: ImportState,
-    pub(crate) message: Option<String>,
-}
-
-/// The committer has gone; its error says why.
-struct Gone;
+use super::sorting::Sorting;
+use super::{Context, ImportError, Outcome, PROBLEMS_SHOWN, Report};
 
 enum Trouble {
     Gone,
@@ -87,14 +45,14 @@ pub(crate) fn gather(
     context: &Context<'_>,
     paths: &[PathBuf],
     flush_rows: usize,
+    failures: &Failures,
     sender: &SyncSender<Flush>,
 ) -> Result<Vec<Report>, ImportError> {
     let mut gatherer = Gatherer {
         context,
         flush_rows,
-        sender,
-        pending: Pending::default(),
-        flushes: 0,
+        failures,
+        pending: Pending::new(sender),
         checkpoint: None,
         imported: HashSet::new(),
     };
@@ -116,48 +74,16 @@ pub(crate) fn gather(
             break;
         }
     }
-    match gatherer.flush() {
+    match gatherer.pending.send() {
         Ok(()) | Err(Gone) => Ok(reports),
-    }
-}
-
-/// What has been gathered since the last flush.
-#[derive(Debug, Default)]
-struct Pending {
-    buffers: Vec<(FileNo, Part)>,
-    by_series: HashMap<Series, usize>,
-    rows: usize,
-    flush: Flush,
-}
-
-impl Pending {
-    /// Takes out what belongs to one file. Buffers move, so places in them are stale on both sides.
-    fn take(&mut self, file: FileNo) -> Pending {
-        let mut own = Pending {
-            buffers: self.buffers.extract_if(.., |(of, _)| *of == file).collect(),
-            ..Pending::default()
-        };
-        own.flush.begins = self.flush.begins.extract_if(.., |begin| begin.file == file).collect();
-        own.flush.rejected = self.flush.rejected.extract_if(.., |(of, _)| *of == file).collect();
-        own.flush.marks = self.flush.marks.extract_if(.., |mark| mark.file == file).collect();
-        own.index();
-        self.index();
-        own
-    }
-
-    fn index(&mut self) {
-        let places = self.buffers.iter().enumerate().map(|(at, (_, part))| (part.series.clone(), at));
-        self.by_series = places.collect();
-        self.rows = self.buffers.iter().map(|(_, part)| part.candles.len()).sum();
     }
 }
 
 struct Gatherer<'a> {
     context: &'a Context<'a>,
     flush_rows: usize,
-    sender: &'a SyncSender<Flush>,
-    pending: Pending,
-    flushes: u64,
+    failures: &'a Failures,
+    pending: Pending<'a>,
     /// How far the ledger has, or will have, the file being read; none before its import has begun.
     checkpoint: Option<Checkpoint>,
     /// What this command has imported already, which the ledger need not show yet.
@@ -171,40 +97,6 @@ struct Checkpoint {
     /// Over all runs of the file; a report speaks of this run alone.
     quarantined: u64,
     quarantined_before: u64,
-}
-
-/// Where a file's symbols have their buffers: a row finds its buffer by number, not by name.
-#[derive(Debug, Default)]
-struct Places {
-    flush: u64,
-    of: HashMap<(u32, Lane), usize>,
-    last: Option<((u32, Lane), usize)>,
-}
-
-impl Places {
-    fn get(&mut self, symbol: u32, lane: Lane, flush: u64) -> Option<usize> {
-        if self.flush != flush {
-            *self = Places { flush, ..Places::default() };
-        }
-        let key = (symbol, lane);
-        match self.last {
-            Some((last, at)) if last == key => Some(at),
-            _ => {
-                let at = self.of.get(&key).copied()?;
-                self.last = Some((key, at));
-                Some(at)
-            }
-        }
-    }
-
-    fn set(&mut self, symbol: u32, lane: Lane, flush: u64, at: usize) {
-        // Finding a buffer may have flushed, and then every other place is stale.
-        if self.flush != flush {
-            *self = Places { flush, ..Places::default() };
-        }
-        self.of.insert((symbol, lane), at);
-        self.last = Some(((symbol, lane), at));
-    }
 }
 
 impl Gatherer<'_> {
@@ -293,7 +185,7 @@ impl Gatherer<'_> {
                 self.strict_table(&table.rejected)?;
                 self.begin(begin, ledger)?;
                 report.symbols = table.rows.len() as u64;
-                self.pending.flush.securities.extend(table.rows.into_iter().map(|row| (file, row)));
+                self.pending.flush_mut().securities.extend(table.rows.into_iter().map(|row| (file, row)));
                 self.small(file, report.symbols, table.rejected, report)
             }
             Table::Actions(mut table) => {
@@ -307,7 +199,7 @@ impl Gatherer<'_> {
                 }
                 report.symbols = by_symbol.len() as u64;
                 let actions = by_symbol.into_iter().map(|(symbol, actions)| (file, symbol, actions));
-                self.pending.flush.actions.extend(actions);
+                self.pending.flush_mut().actions.extend(actions);
                 self.small(file, rows, table.rejected, report)
             }
         }
@@ -324,17 +216,16 @@ impl Gatherer<'_> {
         let (rows, quarantined) = begin.resumed.as_ref().map_or((0, 0), |r| (r.rows_done, r.quarantined));
         self.checkpoint =
             Some(Checkpoint { file: begin.file, rows, quarantined, quarantined_before: quarantined });
-        self.pending.flush.begins.push(begin);
+        self.pending.flush_mut().begins.push(begin);
         Ok(rows)
     }
 
     /// Drops what a file that failed has gathered: a broken file is not imported by halves where that can be helped.
     /// What earlier flushes have of it stays, and the ledger says how far that is and why no further.
     fn fail(&mut self, file: FileNo, message: &str) {
-        let own = self.pending.take(file);
+        self.pending.drop_rows(file);
         let Some(checkpoint) = self.checkpoint.filter(|checkpoint| checkpoint.file == file) else { return };
-        self.pending.flush.begins.extend(own.flush.begins);
-        self.pending.flush.marks.push(Mark {
+        self.pending.flush_mut().marks.push(Mark {
             file,
             rows: checkpoint.rows,
             quarantined: checkpoint.quarantined,
@@ -353,10 +244,10 @@ impl Gatherer<'_> {
     ) -> Result<Outcome, Trouble> {
         report.rows = rows + rejected.len() as u64;
         for row in rejected {
-            self.quarantine(file, row, report);
+            self.pending.quarantine(file, row, self.quarantined_before(), report);
         }
         self.mark(file, report, ImportState::Done);
-        self.flush()?;
+        self.pending.send()?;
         Ok(Outcome::Imported)
     }
 
@@ -376,28 +267,27 @@ impl Gatherer<'_> {
         done: u64,
         report: &mut Report,
     ) -> Result<Outcome, Trouble> {
-        let mut sorting = Sorting {
-            file,
-            grain: reader.grain(),
-            inspector: Inspector::new(self.context.venues, reader.grain()),
-            places: Places::default(),
-        };
+        let before = self.quarantined_before();
+        let mut sorting = Sorting::new(file, reader.grain(), self.context.venues, before);
         report.resumed_at = done;
         let bytes_before = self.context.progress.bytes.load(Ordering::Relaxed);
         while let Some(batch) = reader.next()? {
-            let behind = last_line_behind(&batch, done.saturating_sub(report.rows));
+            if let Some(message) = self.failures.of(file) {
+                return Err(Trouble::File(message));
+            }
+            let done = done.saturating_sub(report.rows);
             report.rows += (batch.rows.len() + batch.rejected.len()) as u64;
-            self.sort(&mut sorting, reader.symbols(), batch, behind, report)?;
+            sorting.sort(&mut self.pending, reader.symbols(), batch, done, report)?;
             self.context.progress.rows.store(report.rows, Ordering::Relaxed);
             self.context.progress.bytes.store(bytes_before + reader.position().consumed, Ordering::Relaxed);
             if self.context.stop.load(Ordering::Relaxed) {
                 self.mark(file, report, ImportState::Interrupted);
-                self.flush()?;
+                self.pending.send()?;
                 return Ok(Outcome::Interrupted);
             }
-            if self.pending.rows >= self.flush_rows {
+            if self.pending.rows() >= self.flush_rows {
                 self.mark(file, report, ImportState::Running);
-                self.flush()?;
+                self.pending.send()?;
             }
         }
         report.symbols = reader.symbols().len() as u64;
@@ -415,82 +305,9 @@ impl Gatherer<'_> {
         Ok(Outcome::Imported)
     }
 
-    /// Checks the rows of a batch and puts each into the buffer of its series, or into the quarantine.
-    fn sort(
-        &mut self,
-        sorting: &mut Sorting<'_>,
-        symbols: &[Symbol],
-        batch: CandleBatch,
-        behind: Option<u64>,
-        report: &mut Report,
-    ) -> Result<(), Trouble> {
-        let file = sorting.file;
-        let mut rejected = batch.rejected.into_iter().filter(|row| Some(row.line) > behind).peekable();
-        for row in &batch.rows {
-            while let Some(earlier) = rejected.next_if(|rejected| rejected.line < row.line) {
-                self.quarantine(file, earlier, report);
-            }
-            let Some(symbol) = symbols.get(row.symbol as usize) else { continue };
-            let inspected = sorting.inspector.candle(row, symbol);
-            // Rows of an earlier run are looked at for their stamps alone: what repeats one is still a duplicate.
-            if Some(row.line) <= behind {
-                continue;
-            }
-            match inspected {
-                Ok(candle) => {
-                    let lane = lane_of(candle.session);
-                    let at = match sorting.places.get(row.symbol, lane, self.flushes) {
-                        Some(at) => at,
-                        None => {
-                            let at = self.buffer(file, symbol, sorting.grain, lane)?;
-                            sorting.places.set(row.symbol, lane, self.flushes, at);
-                            at
-                        }
-                    };
-                    if let Some((_, part)) = self.pending.buffers.get_mut(at) {
-                        part.candles.push(candle);
-                        self.pending.rows += 1;
-                    }
-                }
-                Err(flaw) => {
-                    let text = spell(row, symbol, self.context.venues);
-                    let (symbol, reason) = (Some(symbol.to_string()), flaw.to_string());
-                    self.quarantine(file, Rejected { line: row.line, symbol, text, reason }, report);
-                }
-            }
-        }
-        rejected.for_each(|row| self.quarantine(file, row, report));
-        Ok(())
-    }
-
-    /// The buffer of a series in this flush.
-    fn buffer(&mut self, file: FileNo, symbol: &Symbol, grain: Grain, lane: Lane) -> Result<usize, Trouble> {
-        let series = Series { symbol: symbol.clone(), grain, lane };
-        if let Some(at) = self.pending.by_series.get(&series).copied() {
-            if self.pending.buffers.get(at).is_some_and(|(of, _)| *of == file) {
-                return Ok(at);
-            }
-            // A series that another file of this flush has touched waits for its own flush: later files win, and
-            // each count belongs to one file. This file's rows stay behind, because they are at no checkpoint yet.
-            let own = self.pending.take(file);
-            self.flush()?;
-            self.pending = own;
-        }
-        let at = self.pending.buffers.len();
-        self.pending.buffers.push((file, Part { series: series.clone(), candles: Candles::default() }));
-        self.pending.by_series.insert(series, at);
-        Ok(at)
-    }
-
-    fn quarantine(&mut self, file: FileNo, row: Rejected, report: &mut Report) {
-        report.quarantined += 1;
-        if report.problems.len() < PROBLEMS_SHOWN {
-            report.problems.push((row.line, row.reason.clone()));
-        }
-        let before = self.checkpoint.map_or(0, |checkpoint| checkpoint.quarantined_before);
-        if before + report.quarantined <= QUARANTINE_MAX {
-            self.pending.flush.rejected.push((file, row));
-        }
+    /// Rows that earlier runs of the file being read have put into the quarantine.
+    fn quarantined_before(&self) -> u64 {
+        self.checkpoint.map_or(0, |checkpoint| checkpoint.quarantined_before)
     }
 
     fn mark(&mut self, file: FileNo, report: &Report, state: ImportState) {
@@ -499,15 +316,7 @@ impl Gatherer<'_> {
         checkpoint.rows = checkpoint.rows.max(report.rows);
         checkpoint.quarantined = checkpoint.quarantined_before + report.quarantined;
         let Checkpoint { rows, quarantined, .. } = *checkpoint;
-        self.pending.flush.marks.push(Mark { file, rows, quarantined, state, message: None });
-    }
-
-    fn flush(&mut self) -> Result<(), Gone> {
-        let Pending { mut buffers, mut flush, .. } = std::mem::take(&mut self.pending);
-        self.flushes += 1;
-        buffers.retain(|(_, part)| !part.candles.is_empty());
-        flush.parts = buffers;
-        self.sender.send(flush).map_err(|_| Gone)
+        self.pending.flush_mut().marks.push(Mark { file, rows, quarantined, state, message: None });
     }
 
     /// `--strict` reads the whole file before anything of it is written.
@@ -526,7 +335,7 @@ impl Gatherer<'_> {
             flaws.extend(batch.rejected.into_iter().map(|row| (row.line, row.reason)));
             for row in &batch.rows {
                 let Some(symbol) = reader.symbols().get(row.symbol as usize) else { continue };
-                if let Err(flaw) = inspector.candle(row, symbol) {
+                if let Err(flaw) = inspector.inspect(row, symbol) {
                     count += 1;
                     flaws.push((row.line, flaw.to_string()));
                 }
@@ -549,23 +358,6 @@ enum Strictness {
     Satisfied,
     /// Stopped from outside before the end of the file.
     Unfinished,
-}
-
-/// What sorting a file's rows into buffers remembers from batch to batch.
-struct Sorting<'a> {
-    file: FileNo,
-    grain: Grain,
-    inspector: Inspector<'a>,
-    places: Places,
-}
-
-/// The line of the last row of a batch that an earlier run has done, given how many rows of the batch those are.
-fn last_line_behind(batch: &CandleBatch, rows: u64) -> Option<u64> {
-    let last = usize::try_from(rows.checked_sub(1)?).unwrap_or(usize::MAX);
-    let mut lines: Vec<u64> = batch.rows.iter().map(|row| row.line).collect();
-    lines.extend(batch.rejected.iter().map(|row| row.line));
-    lines.sort_unstable();
-    lines.get(last).or(lines.last()).copied()
 }
 
 impl Report {
@@ -623,14 +415,6 @@ fn reject_repeated(table: &mut Records<ActionRow>) {
         new
     });
     table.rejected.sort_by_key(|row| row.line);
-}
-
-/// A row that was read but broke a rule, in the words of the quarantine.
-fn spell(row: &CandleRow, symbol: &Symbol, venues: &Venues) -> String {
-    let time = venues.of(symbol.market()).zone().rfc3339(row.time);
-    let [open, high, low, close] =
-        [row.open, row.high, row.low, row.close].map(|price| price.text(6).to_string());
-    format!("{symbol},{time},{open},{high},{low},{close},{},{}", row.volume, row.turnover.text())
 }
 
 /// The file's BLAKE3 digest and size: what makes it the same file tomorrow, under another name too.

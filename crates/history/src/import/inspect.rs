@@ -20,20 +20,11 @@ impl<'a> Inspector<'a> {
         Inspector { venues, grain, slots: [None; 3], seen: Seen::default() }
     }
 
-    pub(crate) fn candle(&mut self, row: &CandleRow, symbol: &Symbol) -> Result<Candle, Flaw> {
-        let mut candle = Candle {
-            time: row.time,
-            open: row.open,
-            high: row.high,
-            low: row.low,
-            close: row.close,
-            volume: row.volume,
-            turnover: row.turnover,
-            session: Session::Intraday,
-        };
-        candle.check()?;
+    /// The session of a row, if nothing is wrong with it.
+    #[inline]
+    pub(crate) fn inspect(&mut self, row: &CandleRow, symbol: &Symbol) -> Result<Session, Flaw> {
+        candle(row, Session::Intraday).check()?;
         let session = self.session(symbol.market(), row.time)?;
-        candle.session = session;
         // The time decides the session; a column that says otherwise means one of the two is wrong.
         if row.session.is_some_and(|given| given != session) {
             return Err(Flaw::Session);
@@ -41,7 +32,7 @@ impl<'a> Inspector<'a> {
         if !self.seen.insert(row.symbol, row.time, self.grain) {
             return Err(Flaw::Duplicate);
         }
-        Ok(candle)
+        Ok(session)
     }
 
     fn session(&mut self, market: Market, at: Timestamp) -> Result<Session, Flaw> {
@@ -66,6 +57,20 @@ impl<'a> Inspector<'a> {
                 Ok(slot.segment.session)
             }
         }
+    }
+}
+
+#[inline]
+pub(crate) fn candle(row: &CandleRow, session: Session) -> Candle {
+    Candle {
+        time: row.time,
+        open: row.open,
+        high: row.high,
+        low: row.low,
+        close: row.close,
+        volume: row.volume,
+        turnover: row.turnover,
+        session,
     }
 }
 

@@ -37,13 +37,29 @@ pub(crate) struct SeriesWrite {
     pub(crate) added: Vec<NewBlock>,
 }
 
+/// Why a part could not be laid.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LayError {
+    /// The fault of the file, or of what it met in the store: each candle is good, but their sum is none.
+    #[error("rolling up {series}: {source}")]
+    Overflow { series: Series, source: fold::Overflow },
+    #[error(transparent)]
+    Import(#[from] ImportError),
+}
+
+impl From<store::StoreError> for LayError {
+    fn from(error: store::StoreError) -> LayError {
+        LayError::Import(error.into())
+    }
+}
+
 pub(crate) fn lay(
     snapshot: &Snapshot<'_>,
     venue: &Venue,
     part: Part,
     block_rows: usize,
     on_damage: OnDamage,
-) -> Result<Laid, ImportError> {
+) -> Result<Laid, LayError> {
     let rows = part.candles.len();
     let new = sort(part.candles);
     let overruled = (rows - new.len()) as u64;
@@ -73,7 +89,7 @@ pub(crate) fn lay(
         let mut rolled = touched_minutes(snapshot, venue, &part.series, first..=last, minutes)?;
         for grain in Grain::ROLLED_UP {
             rolled = fold::fold(venue, grain.period(), &rolled)
-                .map_err(|source| ImportError::Overflow { series: part.series.clone(), source })?;
+                .map_err(|source| LayError::Overflow { series: part.series.clone(), source })?;
             let series = Series { grain, ..part.series.clone() };
             if let Some(overlay) = self::overlay(snapshot, &series, rolled.clone(), block_rows, on_damage)? {
                 laid.writes.push(overlay.write);

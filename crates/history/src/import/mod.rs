@@ -1,15 +1,18 @@
-//! Files in: read and checked on one thread, merged and encoded on as many as there are cores, committed by the one
-//! writer together with the ledger that says how far the file got.
+//! Files in: read and checked on one thread, merged and encoded on the cores that leaves, committed by the one writer
+//! together with the ledger that says how far the file got.
 //!
 //! A flush is the unit of everything: so many rows are gathered, laid into their series and committed in one
 //! transaction with the checkpoint. A crash or Ctrl-C therefore leaves whole blocks, and the same command goes on
-//! behind the last checkpoint. Start with `gather.rs` (files to flushes), then `commit.rs` (flushes to the store).
+//! behind the last checkpoint. Start with `gather.rs` (files to flushes), which sorts rows into series (`sorting.rs`)
+//! of the next flush (`flush.rs`); then `commit.rs` (flushes to the store).
 
 mod commit;
+mod flush;
 mod gather;
 mod inspect;
 mod lay;
 mod merge;
+mod sorting;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -19,6 +22,8 @@ use market::{Timestamp, Venues};
 use store::{Series, Store};
 
 pub use commit::Outcome;
+
+use crate::adjustment;
 
 /// Rows gathered before a flush. Two flushes are in memory at once, about 80 bytes a row.
 const FLUSH_ROWS: usize = 400_000;
@@ -86,8 +91,6 @@ pub enum ImportError {
     Store(#[from] store::StoreError),
     #[error("stored block of {series} at {at}: {source}")]
     Damaged { series: Series, at: Timestamp, source: block::BlockError },
-    #[error("rolling up {series}: {source}")]
-    Overflow { series: Series, source: market::fold::Overflow },
     #[error("a worker of the import stopped unexpectedly")]
     Worker,
 }
@@ -120,16 +123,21 @@ pub fn import_sized(
     sizes: Sizes,
 ) -> Result<Vec<Report>, ImportError> {
     let mut writer = context.store.writer()?;
+    let failures = &flush::Failures::default();
     std::thread::scope(|scope| {
         // No queue: the next flush is gathered while this one is committed, and no third is in memory.
         let (sender, receiver) = mpsc::sync_channel(0);
-        let gatherer = scope.spawn(move || gather::gather(context, paths, sizes.flush_rows, &sender));
-        let committed = commit::commit(context, &mut writer, sizes.block_rows, &receiver);
+        let gatherer =
+            scope.spawn(move || gather::gather(context, paths, sizes.flush_rows, failures, &sender));
+        let committed = commit::commit(context, &mut writer, sizes.block_rows, failures, &receiver);
         // Dropping the receiver lets a gatherer that still runs stop at its next flush.
         drop(receiver);
         let reports = gatherer.join().map_err(|_| ImportError::Worker)?;
         let counts = committed?;
         let reports = reports?;
-        Ok(commit::join(reports, counts))
+        let mut batch = writer.begin()?;
+        adjustment::keep_all(&mut batch, context.venues)?;
+        batch.commit()?;
+        Ok(commit::join(reports, &counts, failures.all()))
     })
 }

@@ -252,22 +252,51 @@ fn turnover_is_zero_unless_it_is_estimated() {
 }
 
 #[test]
-fn a_sum_that_does_not_fit_names_its_series() {
+fn a_sum_that_does_not_fit_fails_its_file_alone_and_names_symbol_and_time() {
     let shop = Shop::new();
     let huge = i64::MAX;
     let row = |time: &str| format!("700.HK,2026-03-18 {time},10,10,10,10,{huge},1,\n");
-    let file = shop.file("huge.csv", HEADER.to_owned() + &row("09:30") + &row("09:31"));
-    let (options, stop, progress) =
-        (Options::default(), AtomicBool::new(false), history::import::Progress::default());
-    let context = history::import::Context {
-        store: &shop.store,
-        venues: crate::common::venues(),
-        options: &options,
-        now: &|| market::Timestamp(0),
-        stop: &stop,
-        progress: &progress,
-    };
-    let error = history::import::import(&context, &[file]).unwrap_err().to_string();
-    assert!(error.starts_with("rolling up 700.HK/1m: the volume of the candle at"), "{error}");
-    assert!(shop.content().is_empty());
+    // What the file has of other symbols, and what it has to quarantine, is not imported either.
+    let other = "5.HK,2026-03-18 09:30,10,10,10,10,1,1,\n5.HK,2026-03-18 09:31,10,9,10,10,1,1,\n";
+    let content = HEADER.to_owned() + other + &row("09:30") + &row("09:31");
+    let before = shop.file("before.csv", minutes(&[("10:30", "10")]));
+    let after = shop.file("after.csv", minutes(&[("10:31", "11")]));
+    let files = [before, shop.file("huge.csv", content), after];
+    for _ in 0..2 {
+        let reports = shop.import(&files);
+        let Outcome::Failed(message) = &reports[1].outcome else { panic!("{:?}", reports[1]) };
+        let expected =
+            "rolling up 700.HK/1m: the volume of the candle at 2026-03-18T01:30:00Z does not fit 64 bits";
+        assert_eq!(message, expected);
+        assert!(reports[0].outcome != reports[1].outcome && reports[2].outcome != reports[1].outcome);
+        // Trying again fails again, in the same entry.
+        assert_eq!(
+            shop.ledger(),
+            ["done read 1 = +1 ~0 =0 !0", "failed read 0 = +0 ~0 =0 !0", "done read 1 = +1 ~0 =0 !0"]
+        );
+        assert_eq!(shop.imports()[1].message.as_deref(), Some(expected));
+    }
+    assert_eq!(closes(&shop, "700.HK/1m"), "10:30 10.00, 10:31 11.00");
+    assert!(shop.stored("5.HK/1m").is_empty() && shop.quarantine().is_empty());
+}
+
+#[test]
+fn a_sum_that_does_not_fit_leaves_the_flushes_before_it_and_nothing_behind_it() {
+    let shop = Shop::new();
+    let many = many_minutes(60_000);
+    let (head, tail) = many.split_at(many.match_indices('\n').nth(40_000).unwrap().0 + 1);
+    let huge = i64::MAX;
+    let huge: String = (30..32).map(|m| format!("5.HK,2026-03-18 09:{m},10,10,10,10,{huge}\n")).collect();
+    let file = shop.file("huge.csv", format!("{head}{huge}{tail}"));
+    let after = shop.file("after.csv", minutes(&[("09:31", "11")]));
+    let sizes = Sizes { flush_rows: 10_000, ..Sizes::default() };
+    let reports = shop.import_with(&[file, after], &Options::default(), sizes, &AtomicBool::new(false));
+    assert!(matches!(&reports[0].outcome, Outcome::Failed(message) if message.contains("5.HK")));
+    assert_eq!(reports[1].outcome, Outcome::Imported);
+    let record = shop.imports().into_iter().find(|record| record.file.ends_with("huge.csv")).unwrap();
+    assert_eq!(record.state, ImportState::Failed);
+    assert!((10_000..=40_000).contains(&record.rows_done) && record.added == record.rows_done, "{record:?}");
+    assert_eq!(reports[0].added, record.added);
+    assert_eq!(shop.stored("700.HK/1m").len() as u64, record.added + 1);
+    assert!(shop.stored("5.HK/1m").is_empty());
 }

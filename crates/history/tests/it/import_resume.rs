@@ -4,12 +4,12 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use history::import::{Context, Options, Outcome, Progress, Report, Sizes, import_sized};
-use market::{Market, Timestamp};
-use store::{ImportProgress, ImportState, NewImport};
+use market::{Grain, Market, Timestamp};
+use store::{ImportProgress, ImportState, Lane, NewBlock, NewImport, Series};
 
-use crate::common::{Shop, minutes, venues};
+use crate::common::{Shop, minutes, symbol, venues};
 
-/// Five batches of the reader: a stop asked for during the second commit comes before the last of them.
+/// Many batches of the reader: a stop asked for during the second commit comes before the last of them.
 const ROWS: u64 = 110_001;
 const SMALL: Sizes = Sizes { flush_rows: 5_000, block_rows: 500 };
 
@@ -179,10 +179,20 @@ fn a_checkpoint_in_the_middle_of_a_batch_is_honoured() {
 fn a_failing_store_ends_the_import_without_hanging() {
     let shop = Shop::new();
     let mut text = "symbol,time,open,high,low,close,volume\n".to_owned();
-    for time in minutes(Market::Hk, "2023-01-03", "2023-06-30").time.iter().take(30_000) {
-        text += &format!("5.HK,{time},10,12,9,10,{}\n", i64::MAX);
+    let times = minutes(Market::Hk, "2023-01-03", "2023-06-30").time;
+    for time in times.iter().take(30_000) {
+        text += &format!("5.HK,{time},10,12,9,10,1\n");
     }
     let file = shop.file("a.csv", text);
+    let (first, last) = (Timestamp(times[0]), Timestamp(times[99]));
+    let damaged = NewBlock { first, last, rows: 100, bytes: b"no block".to_vec() };
+    let series = Series { symbol: symbol("5.HK"), grain: Grain::Minute, lane: Lane::Regular };
+    let mut writer = shop.store.writer().unwrap();
+    let mut batch = writer.begin().unwrap();
+    batch.ensure_security(&series.symbol).unwrap();
+    batch.replace_blocks(&series, &[], &[damaged]).unwrap();
+    batch.commit().unwrap();
+    drop(writer);
     let (stop, options, progress) = (AtomicBool::new(false), Options::default(), Progress::default());
     let now = || Timestamp(0);
     let context = Context {
@@ -195,6 +205,6 @@ fn a_failing_store_ends_the_import_without_hanging() {
     };
     // The committer fails on the first flush while the gatherer waits to hand over the next.
     let error = import_sized(&context, &[file.clone(), file], SMALL).unwrap_err();
-    assert!(error.to_string().starts_with("rolling up 5.HK/1m"), "{error}");
-    assert!(shop.content().is_empty());
+    assert!(error.to_string().starts_with("stored block of 5.HK/1m at"), "{error}");
+    assert!(shop.imports().is_empty());
 }

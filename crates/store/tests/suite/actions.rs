@@ -1,6 +1,6 @@
-use market::Action;
 use market::adjust::Amount;
-use store::ActionChanges;
+use market::{Action, Grain, Timestamp};
+use store::{ActionChanges, Batch, Lane, NewBlock, Series};
 
 use crate::fixture::{fresh, symbol};
 
@@ -94,4 +94,33 @@ fn the_longest_amounts_are_read_back() {
         batch.replace_actions(&symbol("700.HK"), std::slice::from_ref(&action)).unwrap();
         assert_eq!(batch.actions(&symbol("700.HK")).unwrap(), [action]);
     }
+}
+
+#[test]
+fn factors_last_until_an_action_or_a_daily_candle_changes() {
+    let fresh = fresh();
+    let tencent = symbol("700.HK");
+    let mut writer = fresh.store.writer().unwrap();
+    let mut batch = writer.begin().unwrap();
+    batch.replace_actions(&tencent, &[cash("2024-05-17", "3.4")]).unwrap();
+    batch.replace_actions(&symbol("5.HK"), &[cash("2024-05-17", "1")]).unwrap();
+    assert_eq!(batch.without_factors().unwrap(), [symbol("5.HK"), tencent.clone()]);
+
+    let keep = |batch: &mut Batch<'_>| {
+        batch.put_factors(&tencent, b"older").unwrap();
+        batch.put_factors(&tencent, b"kept").unwrap();
+        assert_eq!(batch.factors(&tencent).unwrap().as_deref(), Some(b"kept".as_slice()));
+        assert_eq!(batch.without_factors().unwrap(), [symbol("5.HK")]);
+    };
+    let block = |at: i64| NewBlock { first: Timestamp(at), last: Timestamp(at), rows: 1, bytes: vec![7] };
+    let series = |grain: Grain| Series { symbol: tencent.clone(), grain, lane: Lane::Regular };
+    keep(&mut batch);
+    batch.replace_blocks(&series(Grain::Minute), &[], &[block(1)]).unwrap();
+    batch.replace_actions(&symbol("5.HK"), &[cash("2025-05-17", "1")]).unwrap();
+    assert!(batch.factors(&tencent).unwrap().is_some());
+    batch.replace_blocks(&series(Grain::Day), &[], &[block(1)]).unwrap();
+    assert_eq!(batch.factors(&tencent).unwrap(), None);
+    keep(&mut batch);
+    batch.replace_actions(&tencent, &[cash("2025-05-17", "1")]).unwrap();
+    assert_eq!(batch.factors(&tencent).unwrap(), None);
 }

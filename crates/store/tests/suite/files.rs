@@ -126,7 +126,7 @@ fn a_store_of_a_newer_version_is_refused() {
     conn.execute_batch("insert into migration values (900, 'later', x'00', 0)").unwrap();
     for access in [Access::Read, WRITE] {
         let error = Store::open(fresh.dir.path(), access).unwrap_err();
-        assert!(matches!(error, StoreError::Newer { found: 900, known: 1, .. }), "{error:?}");
+        assert!(matches!(error, StoreError::Newer { found: 900, known, .. } if known < 900), "{error:?}");
     }
     let error = fresh.store.writer().unwrap_err();
     assert!(matches!(error, StoreError::Newer { .. }), "{error:?}");

@@ -1,0 +1,181 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use market::{Date, Symbol, Timestamp};
+use store::{Spend, Used};
+
+use crate::{Access, AccessError, Account, Caller, Level, Month, RateRule, Right};
+
+/// What a request wants.
+#[derive(Debug)]
+pub enum Demand<'a> {
+    /// The history of a security: counted by rate (the ticket) and by quota.
+    History { ticket: Ticket, symbol: &'a Symbol },
+    /// Other quotes of one market.
+    Quotes { caller: &'a Caller, market: Right },
+    /// What every account that stands may have: its profile, calendars.
+    Open { caller: &'a Caller },
+}
+
+/// A history request that was not too fast. It is good for this one request.
+#[derive(Debug)]
+#[must_use = "a ticket has been counted; hand it to `admit`"]
+pub struct Ticket {
+    version: i64,
+    account: Arc<Account>,
+}
+
+/// Proof that a request may be answered. Whoever has answered it gives it back with [`Access::spend`] before the answer
+/// leaves.
+#[derive(Debug)]
+#[must_use = "a permit that is not spent leaves the quota uncharged"]
+pub struct Permit {
+    account: Arc<Account>,
+    charge: Option<Charge>,
+}
+
+/// What the answer will cost.
+#[derive(Debug)]
+struct Charge {
+    version: i64,
+    month: Month,
+    symbol: Symbol,
+    now: Timestamp,
+}
+
+impl Permit {
+    /// The account that was admitted, as it stood then.
+    pub fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// Whether spending it costs nothing, and so takes no time.
+    pub fn is_free(&self) -> bool {
+        self.charge.is_none()
+    }
+
+    /// Whether overnight candles may be shown. A connection must also have asked for them; otherwise they are left out,
+    /// which is no refusal.
+    pub fn overnight(&self) -> bool {
+        self.account.terms.overnight
+    }
+}
+
+/// Why a request is not answered. The messages are for the caller.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    #[error("more than {requests} history requests in {seconds} s: try again in {}", seconds_up(*retry_after))]
+    TooFast { requests: u32, seconds: u32, retry_after: Duration },
+    #[error("this account may not see quotes of {0}: ask the operator to grant them")]
+    NoAccess(Right),
+    #[error(
+        "this account has used {used} of {limit} securities this month{}: those stay available, others from {resets} \
+         (Hong Kong time)", level.map(|level| format!(" (level {level})")).unwrap_or_default()
+    )]
+    QuotaSpent {
+        used: u32,
+        limit: u32,
+        /// `None` where the account has a number of its own.
+        level: Option<Level>,
+        resets: Date,
+    },
+    #[error("this account has been revoked")]
+    Revoked,
+    #[error("the service failed to check what this account may do: try again")]
+    Failed(#[source] AccessError),
+}
+
+impl<E: Into<AccessError>> From<E> for Refusal {
+    fn from(error: E) -> Refusal {
+        Refusal::Failed(error.into())
+    }
+}
+
+impl Access {
+    /// The first step of a history request, before its parameters are looked at. The window counts requests that get
+    /// this ticket, whatever becomes of them later; a request that is refused here is not counted, so a client that
+    /// keeps asking is not kept waiting for it.
+    pub fn admit_rate(&self, caller: &Caller, uptime: Duration) -> Result<Ticket, Refusal> {
+        let (version, account) = self.standing(caller)?.ok_or(Refusal::Revoked)?;
+        if let RateRule::Window { requests, seconds } = account.terms.rate_rule() {
+            let pass = self.rates.pass(account.id, requests, seconds, uptime);
+            pass.map_err(|retry_after| Refusal::TooFast { requests, seconds, retry_after })?;
+        }
+        Ok(Ticket { version, account })
+    }
+
+    /// The one door: access first, then whether the month has room. `now` is the market's.
+    pub fn admit(&self, demand: Demand<'_>, now: Timestamp) -> Result<Permit, Refusal> {
+        match demand {
+            Demand::History { ticket, symbol } => {
+                let Ticket { version, account } = ticket;
+                allow(&account, symbol.market().into())?;
+                let charge = self.charge(version, &account, symbol, now)?;
+                Ok(Permit { account, charge })
+            }
+            Demand::Quotes { caller, market } => {
+                let (_, account) = self.standing(caller)?.ok_or(Refusal::Revoked)?;
+                allow(&account, market)?;
+                Ok(Permit { account, charge: None })
+            }
+            Demand::Open { caller } => {
+                let (_, account) = self.standing(caller)?.ok_or(Refusal::Revoked)?;
+                Ok(Permit { account, charge: None })
+            }
+        }
+    }
+
+    /// Pays for an answer that has been made. The first answer for a security in a month is on the disk before this
+    /// returns; the others cost nothing. Of two who race for the last free place one is refused here.
+    pub fn spend(&self, permit: Permit) -> Result<(), Refusal> {
+        let Permit { account, charge: Some(Charge { version, month, symbol, now }) } = permit else {
+            return Ok(());
+        };
+        let limit = account.terms.quota_limit();
+        match self.accounts.spend(account.id, &month.to_string(), &symbol, limit, now)? {
+            Spend::Free | Spend::Charged { .. } => {
+                self.months.paid(version, account.id, month, symbol);
+                Ok(())
+            }
+            Spend::Refused { used } => Err(spent(&account, month, used)),
+        }
+    }
+
+    /// What an answer would cost now, or that there is no room for it.
+    fn charge(
+        &self,
+        version: i64,
+        account: &Account,
+        symbol: &Symbol,
+        now: Timestamp,
+    ) -> Result<Option<Charge>, Refusal> {
+        let month = self.months.month(now);
+        if self.months.is_paid(version, account.id, month, symbol) {
+            return Ok(None);
+        }
+        let Used { counted, total } = self.accounts.used(account.id, &month.to_string(), symbol)?;
+        if counted {
+            self.months.paid(version, account.id, month, symbol.clone());
+            return Ok(None);
+        }
+        if total >= account.terms.quota_limit() {
+            return Err(spent(account, month, total));
+        }
+        Ok(Some(Charge { version, month, symbol: symbol.clone(), now }))
+    }
+}
+
+fn allow(account: &Account, right: Right) -> Result<(), Refusal> {
+    if account.terms.rights.contains(right) { Ok(()) } else { Err(Refusal::NoAccess(right)) }
+}
+
+fn spent(account: &Account, month: Month, used: u32) -> Refusal {
+    let level = account.terms.quota.is_none().then_some(account.terms.level);
+    Refusal::QuotaSpent { used, limit: account.terms.quota_limit(), level, resets: month.next() }
+}
+
+/// Rounded up, so that who waits for it is not too early again.
+fn seconds_up(wait: Duration) -> String {
+    let tenths = wait.as_nanos().div_ceil(100_000_000);
+    format!("{}.{} s", tenths / 10, tenths % 10)
+}

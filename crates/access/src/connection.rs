@@ -1,0 +1,185 @@
+//! How many connections an account has open, counted honestly: signed on and not yet gone.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use store::AccountId;
+
+use crate::session::Lineage;
+
+/// Names a connection for as long as the process runs; the server keeps its own map from it to a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnectionId(u64);
+
+/// Connections of an account: open now, and allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seats {
+    pub online: u32,
+    pub limit: u32,
+}
+
+/// A connection that is counted until this is dropped, or until another takes its place.
+#[derive(Debug)]
+pub struct Connection {
+    id: ConnectionId,
+    account: AccountId,
+    registry: Arc<Registry>,
+}
+
+impl Connection {
+    pub fn id(&self) -> ConnectionId {
+        self.id
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.registry.leave(self.account, self.id);
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Registry {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    last: u64,
+    live: HashMap<AccountId, Vec<(ConnectionId, Lineage)>>,
+}
+
+pub(crate) struct Seated {
+    pub(crate) connection: Connection,
+    pub(crate) online: u32,
+    /// Older connections of the same lineage. They are no longer counted; whoever has their sockets closes them.
+    pub(crate) superseded: Vec<ConnectionId>,
+}
+
+impl Registry {
+    /// Takes a seat, or answers how many are taken. The connection that signs on anew (`present`) and older ones of the
+    /// same lineage make room first: a client must not be locked out by its own past.
+    pub(crate) fn sit(
+        self: &Arc<Registry>,
+        account: AccountId,
+        lineage: Lineage,
+        present: Option<&Connection>,
+        limit: u32,
+    ) -> Result<Seated, Seats> {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let present = present.map(|connection| (connection.account, connection.id));
+        let live = inner.live.get(&account).map(Vec::as_slice).unwrap_or_default();
+        let is_present = |id: ConnectionId| present == Some((account, id));
+        let (stay, go): (Vec<_>, Vec<_>) =
+            live.iter().partition(|(id, line)| !is_present(*id) && *line != lineage);
+        let others = count(&stay);
+        if others >= limit {
+            return Err(Seats { online: count(live), limit });
+        }
+        let superseded = go.into_iter().map(|(id, _)| id).filter(|id| !is_present(*id)).collect();
+        inner.last += 1;
+        let id = ConnectionId(inner.last);
+        let mut stay = stay;
+        stay.push((id, lineage));
+        inner.live.insert(account, stay);
+        // Signed on before as somebody else: that seat is free now.
+        if let Some((before, id)) = present.filter(|(before, _)| *before != account) {
+            inner.leave(before, id);
+        }
+        let connection = Connection { id, account, registry: Arc::clone(self) };
+        Ok(Seated { connection, online: others + 1, superseded })
+    }
+
+    pub(crate) fn online(&self, account: AccountId) -> u32 {
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.live.get(&account).map_or(0, |live| count(live))
+    }
+
+    fn leave(&self, account: AccountId, id: ConnectionId) {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).leave(account, id);
+    }
+}
+
+impl Inner {
+    fn leave(&mut self, account: AccountId, id: ConnectionId) {
+        if let Some(live) = self.live.get_mut(&account) {
+            live.retain(|(known, _)| *known != id);
+            if live.is_empty() {
+                self.live.remove(&account);
+            }
+        }
+    }
+}
+
+fn count(live: &[(ConnectionId, Lineage)]) -> u32 {
+    u32::try_from(live.len()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALICE: AccountId = AccountId(1);
+    const BOB: AccountId = AccountId(2);
+
+    fn sit(registry: &Arc<Registry>, account: AccountId, lineage: Lineage) -> Seated {
+        registry.sit(account, lineage, None, 2).unwrap_or_else(|seats| panic!("{seats:?}"))
+    }
+
+    #[test]
+    fn a_connection_counts_until_it_is_dropped() {
+        let registry = Arc::new(Registry::default());
+        let line = || Lineage::new().unwrap();
+        let first = sit(&registry, ALICE, line());
+        let second = sit(&registry, ALICE, line());
+        assert_eq!((first.online, second.online), (1, 2));
+        let full = registry.sit(ALICE, line(), None, 2).map(drop);
+        assert_eq!(full, Err(Seats { online: 2, limit: 2 }));
+        assert_eq!(sit(&registry, BOB, line()).online, 1);
+        drop(first);
+        assert_eq!(registry.online(ALICE), 1);
+        sit(&registry, ALICE, line());
+        drop(second);
+        assert_eq!((registry.online(ALICE), registry.online(BOB)), (0, 0));
+        assert!(registry.inner.lock().unwrap().live.is_empty(), "nothing is left behind");
+    }
+
+    #[test]
+    fn the_same_lineage_takes_its_own_seat_even_when_all_are_taken() {
+        let registry = Arc::new(Registry::default());
+        let line = Lineage::new().unwrap();
+        let old = sit(&registry, ALICE, line);
+        let _other = sit(&registry, ALICE, Lineage::new().unwrap());
+        let new = sit(&registry, ALICE, line);
+        assert_eq!(new.superseded, [old.connection.id()]);
+        assert_eq!(new.online, 2);
+        // The old socket closes later, which must not free the new one's seat.
+        drop(old);
+        assert_eq!(registry.online(ALICE), 2);
+    }
+
+    #[test]
+    fn a_second_sign_on_on_one_connection_is_still_one_connection() {
+        let registry = Arc::new(Registry::default());
+        let first = sit(&registry, ALICE, Lineage::new().unwrap());
+        let _other = sit(&registry, ALICE, Lineage::new().unwrap());
+        let again = registry.sit(ALICE, Lineage::new().unwrap(), Some(&first.connection), 2);
+        let again = again.unwrap_or_else(|seats| panic!("{seats:?}"));
+        assert_eq!((again.online, again.superseded.len()), (2, 0));
+        drop(first);
+        assert_eq!(registry.online(ALICE), 2);
+        let as_bob = registry.sit(BOB, Lineage::new().unwrap(), Some(&again.connection), 2);
+        assert_eq!(as_bob.map(|seated| seated.online), Ok(1));
+        assert_eq!(registry.online(ALICE), 1);
+    }
+
+    #[test]
+    fn a_refused_connection_changes_nothing() {
+        let registry = Arc::new(Registry::default());
+        let first = sit(&registry, ALICE, Lineage::new().unwrap());
+        let _full = sit(&registry, BOB, Lineage::new().unwrap());
+        let refused = registry.sit(BOB, Lineage::new().unwrap(), Some(&first.connection), 1).map(drop);
+        assert_eq!(refused, Err(Seats { online: 1, limit: 1 }));
+        assert_eq!((registry.online(ALICE), registry.online(BOB)), (1, 1));
+    }
+}

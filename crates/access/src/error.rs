@@ -1,0 +1,69 @@
+use std::io;
+use std::path::PathBuf;
+
+use store::{AccountId, StoreError};
+
+use crate::Seats;
+
+/// What can go wrong with accounts and their keys. For people who run the service, never for its callers.
+#[derive(Debug, thiserror::Error)]
+pub enum AccessError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("cannot {what} {}", path.display())]
+    KeyFile { what: &'static str, path: PathBuf, source: io::Error },
+    #[error("{} is not a key file: it has another length than {expected} bytes: restore a copy", path.display())]
+    KeyLength { path: PathBuf, expected: usize },
+    #[error("{} may be read by everybody on this machine: run `chmod 600` on it", path.display())]
+    KeyExposed { path: PathBuf },
+    #[error(
+        "{} is missing, and without it no request can be checked: restore a copy, or remove accounts.db beside it to \
+         start with no accounts", path.display()
+    )]
+    KeyMissing { path: PathBuf },
+    #[error(
+        "cannot open the app secret of account {}: the key file is not the one it was sealed with: restore a copy",
+        account.0
+    )]
+    Sealed { account: AccountId },
+    #[error("cannot get random bytes from the system")]
+    Random(#[source] getrandom::Error),
+    #[error("account {} holds {text:?} where a {field} belongs", account.0)]
+    Value { account: AccountId, field: &'static str, text: String },
+    #[error("{name:?} cannot name an account: {reason}")]
+    Name { name: String, reason: &'static str },
+    #[error("cannot give these terms: {0}")]
+    Terms(String),
+}
+
+/// Why a caller is not who they say. One variant for each answer a client can tell apart; the numbers are the
+/// business of whoever speaks to it. The messages may be sent as they are.
+#[derive(Debug, thiserror::Error)]
+pub enum Denial {
+    /// 401003
+    #[error("{0}")]
+    TokenExpired(&'static str),
+    /// 401004
+    #[error("{0}")]
+    TokenInvalid(&'static str),
+    /// 403201
+    #[error("{0}")]
+    SignatureInvalid(&'static str),
+    /// 403203
+    #[error("the app key is unknown: check x-api-key")]
+    KeyUnknown,
+    /// A valid password or session, but all connections of the account are taken. Nothing is used up by this.
+    #[error(
+        "{} of {} connections of this account are open: close one and try again",
+        .0.online, .0.limit
+    )]
+    ConnectionsTaken(Seats),
+    #[error("the service failed to check the credentials: try again")]
+    Failed(#[source] AccessError),
+}
+
+impl<E: Into<AccessError>> From<E> for Denial {
+    fn from(error: E) -> Denial {
+        Denial::Failed(error.into())
+    }
+}

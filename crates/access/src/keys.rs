@@ -1,0 +1,269 @@
+//! The key file, and what is made with it: sealed app secrets and the marks on session ids.
+//!
+//! `secret.key` holds 32 random bytes. A copy of the database alone thus gives nobody's secret away, and a copy of the
+//! key file alone says nothing. Every use has a key of its own, derived with a label, so that no use can be played
+//! against another.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use chacha20poly1305::aead::{Aead, Payload};
+use chacha20poly1305::{KeyInit, XChaCha20Poly1305, XNonce};
+use hmac::{Hmac, Mac};
+use sha2::Sha256;
+use store::AccountId;
+use zeroize::Zeroizing;
+
+use crate::random::{hex, random};
+use crate::{AccessError, Secret};
+
+const FILE: &str = "secret.key";
+const KEY_BYTES: usize = 32;
+const SEAL_LABEL: &[u8] = b"chandler app secret 1";
+const SESSION_LABEL: &[u8] = b"chandler session 1";
+/// First byte of what is sealed, so that another cipher can follow one day.
+const SEAL_VERSION: u8 = 1;
+/// Long enough to be drawn by chance for every secret there will ever be.
+const NONCE_BYTES: usize = 24;
+pub(crate) const MARK_BYTES: usize = 16;
+
+type Key = Zeroizing<[u8; KEY_BYTES]>;
+
+pub(crate) struct Keys {
+    seal: Key,
+    session: Key,
+}
+
+impl std::fmt::Debug for Keys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Keys(..)")
+    }
+}
+
+impl Keys {
+    /// `None` when there is no key file.
+    pub(crate) fn load(dir: &Path) -> Result<Option<Keys>, AccessError> {
+        let path = dir.join(FILE);
+        let fail = |source| AccessError::KeyFile { what: "read", path: dir.join(FILE), source };
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(fail(source)),
+        };
+        check_mode(&file, &path)?;
+        let mut bytes = Zeroizing::new(Vec::with_capacity(KEY_BYTES + 1));
+        file.take(KEY_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(fail)?;
+        match <[u8; KEY_BYTES]>::try_from(bytes.as_slice()) {
+            Ok(key) => Ok(Some(Keys::of(&Zeroizing::new(key)))),
+            Err(_) => Err(AccessError::KeyLength { path, expected: KEY_BYTES }),
+        }
+    }
+
+    /// Creates the key file, unless another process was quicker; then that one's holds.
+    pub(crate) fn create(dir: &Path) -> Result<Keys, AccessError> {
+        let key: Key = Zeroizing::new(random()?);
+        let path = dir.join(FILE);
+        let draft = dir.join(format!("{FILE}.{}", hex(&random::<8>()?)));
+        let placed = place(&key, &draft, &path);
+        // Whatever happened, the draft has done its work; one left behind is a key of nothing.
+        fs::remove_file(&draft).ok();
+        placed.map_err(|source| AccessError::KeyFile { what: "create", path: path.clone(), source })?;
+        Keys::load(dir)?.ok_or(AccessError::KeyMissing { path })
+    }
+
+    pub(crate) fn path(dir: &Path) -> PathBuf {
+        dir.join(FILE)
+    }
+
+    fn of(key: &Key) -> Keys {
+        let derive =
+            |label: &[u8]| -> Key { Zeroizing::new(mac(key, &[label]).finalize().into_bytes().into()) };
+        Keys { seal: derive(SEAL_LABEL), session: derive(SESSION_LABEL) }
+    }
+
+    /// Seals an app secret for one account and app key; in any other row it will not open.
+    pub(crate) fn seal(
+        &self,
+        secret: &Secret,
+        account: AccountId,
+        app_key: &str,
+    ) -> Result<Vec<u8>, AccessError> {
+        let nonce: [u8; NONCE_BYTES] = random()?;
+        let bound = bound_to(account, app_key);
+        let payload = Payload { msg: secret.expose().as_bytes(), aad: &bound };
+        let sealed = self
+            .cipher()
+            .encrypt(&XNonce::from(nonce), payload)
+            .map_err(|_| AccessError::Sealed { account })?;
+        Ok([&[SEAL_VERSION], nonce.as_slice(), &sealed].concat())
+    }
+
+    pub(crate) fn unseal(
+        &self,
+        sealed: &[u8],
+        account: AccountId,
+        app_key: &str,
+    ) -> Result<Secret, AccessError> {
+        let wrong = || AccessError::Sealed { account };
+        let (version, rest) = sealed.split_first().ok_or_else(wrong)?;
+        let (nonce, text) = rest.split_first_chunk::<NONCE_BYTES>().ok_or_else(wrong)?;
+        if *version != SEAL_VERSION {
+            return Err(wrong());
+        }
+        let payload = Payload { msg: text, aad: &bound_to(account, app_key) };
+        let plain = self.cipher().decrypt(&XNonce::from(*nonce), payload).map_err(|_| wrong())?;
+        String::from_utf8(plain).map(Secret::new).map_err(|_| wrong())
+    }
+
+    fn cipher(&self) -> XChaCha20Poly1305 {
+        XChaCha20Poly1305::new((&*self.seal).into())
+    }
+
+    /// The mark that makes bytes ours.
+    pub(crate) fn mark(&self, bytes: &[u8]) -> [u8; MARK_BYTES] {
+        let whole: [u8; 32] = mac(&self.session, &[bytes]).finalize().into_bytes().into();
+        whole.first_chunk().copied().unwrap_or_default()
+    }
+
+    /// Whether a mark is ours, in a time that does not depend on how wrong it is.
+    pub(crate) fn is_marked(&self, bytes: &[u8], mark: &[u8; MARK_BYTES]) -> bool {
+        mac(&self.session, &[bytes]).verify_truncated_left(mark).is_ok()
+    }
+}
+
+fn mac(key: &Key, parts: &[&[u8]]) -> Hmac<Sha256> {
+    hmac(key.as_slice(), parts)
+}
+
+/// HMAC-SHA256 over parts that follow each other.
+pub(crate) fn hmac(key: &[u8], parts: &[&[u8]]) -> Hmac<Sha256> {
+    #[expect(
+        clippy::expect_used,
+        reason = "HMAC takes keys of every length; the error is there for other codes"
+    )]
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("a key of any length");
+    parts.iter().for_each(|part| mac.update(part));
+    mac
+}
+
+fn bound_to(account: AccountId, app_key: &str) -> Vec<u8> {
+    [account.0.to_be_bytes().as_slice(), app_key.as_bytes()].concat()
+}
+
+/// Writes the draft, then gives it its name in one step that fails if the name is taken: nobody ever sees half a key.
+fn place(key: &Key, draft: &Path, path: &Path) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(draft)?;
+    file.write_all(key.as_slice())?;
+    file.sync_all()?;
+    match fs::hard_link(draft, path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    // The name must last as long as the accounts that depend on it.
+    #[cfg(unix)]
+    if let Some(dir) = path.parent() {
+        File::open(dir)?.sync_all()?;
+    }
+    Ok(())
+}
+
+/// A group may read it (volumes of container systems are shared that way); everybody may not.
+#[cfg(unix)]
+fn check_mode(file: &File, path: &Path) -> Result<(), AccessError> {
+    use std::os::unix::fs::PermissionsExt;
+    let fail = |source| AccessError::KeyFile { what: "read", path: path.to_owned(), source };
+    let mode = file.metadata().map_err(fail)?.permissions().mode();
+    if mode & 0o007 != 0 { Err(AccessError::KeyExposed { path: path.to_owned() }) } else { Ok(()) }
+}
+
+#[cfg(not(unix))]
+fn check_mode(_: &File, _: &Path) -> Result<(), AccessError> {
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secret() -> Secret {
+        Secret::new("correct horse".to_owned())
+    }
+
+    #[test]
+    fn a_sealed_secret_opens_for_its_account_and_key_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let keys = Keys::create(dir.path()).unwrap();
+        let sealed = keys.seal(&secret(), AccountId(7), "key").unwrap();
+        assert_eq!(keys.unseal(&sealed, AccountId(7), "key").unwrap().expose(), "correct horse");
+        assert!(matches!(keys.unseal(&sealed, AccountId(8), "key"), Err(AccessError::Sealed { .. })));
+        assert!(matches!(keys.unseal(&sealed, AccountId(7), "kez"), Err(AccessError::Sealed { .. })));
+        assert_ne!(sealed, keys.seal(&secret(), AccountId(7), "key").unwrap(), "each time another nonce");
+        for at in 0..sealed.len() {
+            let mut bent = sealed.clone();
+            bent[at] ^= 1;
+            keys.unseal(&bent, AccountId(7), "key").unwrap_err();
+            keys.unseal(&sealed[..at], AccountId(7), "key").unwrap_err();
+        }
+    }
+
+    #[test]
+    fn the_key_file_is_made_once_and_opens_what_it_sealed_later() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(Keys::load(dir.path()).unwrap().is_none());
+        let first = Keys::create(dir.path()).unwrap();
+        let sealed = first.seal(&secret(), AccountId(1), "key").unwrap();
+        let again = Keys::create(dir.path()).unwrap();
+        assert_eq!(again.unseal(&sealed, AccountId(1), "key").unwrap().expose(), "correct horse");
+        let names: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(names, [FILE], "no draft is left");
+    }
+
+    #[test]
+    fn of_many_who_create_the_key_file_all_get_the_same() {
+        let dir = tempfile::tempdir().unwrap();
+        let marks: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| Keys::create(dir.path()).unwrap())).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap().mark(b"x")).collect()
+        });
+        assert!(marks.iter().all(|mark| *mark == marks[0]));
+    }
+
+    #[test]
+    fn another_key_file_opens_nothing() {
+        let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (one, two) = (Keys::create(one.path()).unwrap(), Keys::create(two.path()).unwrap());
+        let sealed = one.seal(&secret(), AccountId(1), "key").unwrap();
+        two.unseal(&sealed, AccountId(1), "key").unwrap_err();
+        assert!(!two.is_marked(b"x", &one.mark(b"x")));
+        assert!(one.is_marked(b"x", &one.mark(b"x")));
+    }
+
+    #[test]
+    fn a_key_file_of_another_length_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        Keys::create(dir.path()).unwrap();
+        for length in [0, 31, 33, 10_000] {
+            let file = OpenOptions::new().write(true).open(dir.path().join(FILE)).unwrap();
+            file.set_len(length).unwrap();
+            let error = Keys::load(dir.path()).unwrap_err();
+            assert!(matches!(error, AccessError::KeyLength { .. }), "{length}: {error:?}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_key_file_is_private_and_must_stay_so() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        Keys::create(dir.path()).unwrap();
+        let path = dir.path().join(FILE);
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o604)).unwrap();
+        assert!(matches!(Keys::load(dir.path()), Err(AccessError::KeyExposed { .. })));
+    }
+}

@@ -1,0 +1,176 @@
+//! One-time passwords: how a connection inherits who its HTTP sibling has proved to be.
+//!
+//! They live in memory: a minute is short, and the door that issues them and the one that takes them are one process.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
+
+use crate::random::random;
+use crate::{AccessError, Caller, Denial, Secret};
+
+/// How long a one-time password is good for.
+pub const OTP_LIFE: Duration = Duration::from_secs(60);
+/// For this long an expired one is told from an unknown one.
+const REMEMBERED: Duration = Duration::from_secs(600);
+const ALL_MAX: usize = 10_000;
+/// One account cannot push out the passwords of the others.
+const OF_ACCOUNT_MAX: usize = 100;
+const TEXT_MAX: usize = 128;
+
+#[derive(Debug, Default)]
+pub(crate) struct Otps {
+    /// In the order of issue, which is that of expiry. Few at any time, so looking through them is quick enough.
+    issued: Mutex<VecDeque<Issued>>,
+}
+
+#[derive(Debug)]
+struct Issued {
+    hash: [u8; 32],
+    caller: Caller,
+    at: Duration,
+}
+
+impl Otps {
+    pub(crate) fn issue(&self, caller: Caller, uptime: Duration) -> Result<Secret, AccessError> {
+        let bytes = Zeroizing::new(random::<24>()?);
+        let otp = Secret::new(format!("o_{}", URL_SAFE_NO_PAD.encode(bytes.as_slice())));
+        let mut issued = self.issued.lock().unwrap_or_else(PoisonError::into_inner);
+        while issued.front().is_some_and(|first| first.at + REMEMBERED <= uptime) {
+            issued.pop_front();
+        }
+        let of_account = |issued: &Issued| issued.caller.account() == caller.account();
+        if issued.iter().filter(|one| of_account(one)).count() >= OF_ACCOUNT_MAX
+            && let Some(oldest) = issued.iter().position(of_account)
+        {
+            issued.remove(oldest);
+        }
+        if issued.len() >= ALL_MAX {
+            issued.pop_front();
+        }
+        issued.push_back(Issued { hash: hash(otp.expose()), caller, at: uptime });
+        Ok(otp)
+    }
+
+    /// Gives the caller of a password to `accept`, and uses the password up if that succeeds: a refused one stays good.
+    /// Two who come with the same password follow each other, so one of them finds it gone.
+    pub(crate) fn redeem<T>(
+        &self,
+        otp: &str,
+        uptime: Duration,
+        accept: impl FnOnce(Caller) -> Result<T, Denial>,
+    ) -> Result<T, Denial> {
+        let unknown = Denial::TokenInvalid("the one-time password is unknown or was used: ask for a new one");
+        if otp.len() > TEXT_MAX {
+            return Err(unknown);
+        }
+        let hash = hash(otp);
+        let mut issued = self.issued.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some((at, found)) = issued.iter().enumerate().find(|(_, one)| one.hash == hash) else {
+            return Err(unknown);
+        };
+        if found.at + OTP_LIFE <= uptime {
+            return Err(Denial::TokenExpired("the one-time password has expired: ask for a new one"));
+        }
+        let accepted = accept(found.caller)?;
+        issued.remove(at);
+        Ok(accepted)
+    }
+}
+
+fn hash(otp: &str) -> [u8; 32] {
+    Sha256::digest(otp.as_bytes()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use store::AccountId;
+
+    use super::*;
+
+    const START: Duration = Duration::from_secs(1_000);
+
+    fn caller(id: i64) -> Caller {
+        Caller::new(AccountId(id), 0)
+    }
+
+    fn redeem(otps: &Otps, otp: &str, at: Duration) -> Result<Caller, Denial> {
+        otps.redeem(otp, at, Ok)
+    }
+
+    #[test]
+    fn a_password_is_good_once_for_a_minute() {
+        let otps = Otps::default();
+        let (first, second) = (otps.issue(caller(1), START).unwrap(), otps.issue(caller(2), START).unwrap());
+        let last = START + OTP_LIFE - Duration::from_nanos(1);
+        assert_eq!(redeem(&otps, second.expose(), last).unwrap(), caller(2));
+        assert_eq!(redeem(&otps, first.expose(), last).unwrap(), caller(1));
+        let used = redeem(&otps, first.expose(), last);
+        assert!(matches!(used, Err(Denial::TokenInvalid(_))), "{used:?}");
+    }
+
+    #[test]
+    fn an_expired_password_is_told_from_an_unknown_one() {
+        let otps = Otps::default();
+        let otp = otps.issue(caller(1), START).unwrap();
+        let late = redeem(&otps, otp.expose(), START + OTP_LIFE);
+        assert!(matches!(late, Err(Denial::TokenExpired(_))), "{late:?}");
+        for unknown in ["", "o_", &"o".repeat(10_000)] {
+            let unknown = redeem(&otps, unknown, START);
+            assert!(matches!(unknown, Err(Denial::TokenInvalid(_))), "{unknown:?}");
+        }
+    }
+
+    #[test]
+    fn a_refused_sign_on_does_not_use_the_password_up() {
+        let otps = Otps::default();
+        let otp = otps.issue(caller(1), START).unwrap();
+        let refused: Result<(), _> = otps.redeem(otp.expose(), START, |_| Err(Denial::KeyUnknown));
+        assert!(matches!(refused, Err(Denial::KeyUnknown)));
+        redeem(&otps, otp.expose(), START).unwrap();
+    }
+
+    #[test]
+    fn of_many_who_come_with_one_password_one_gets_in() {
+        let otps = Otps::default();
+        let otp = otps.issue(caller(1), START).unwrap();
+        let entered: usize = std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..8).map(|_| scope.spawn(|| redeem(&otps, otp.expose(), START).is_ok())).collect();
+            threads.into_iter().map(|thread| usize::from(thread.join().unwrap())).sum()
+        });
+        assert_eq!(entered, 1);
+    }
+
+    #[test]
+    fn one_account_cannot_push_out_the_password_of_another() {
+        let otps = Otps::default();
+        let mine = otps.issue(caller(1), START).unwrap();
+        let first = otps.issue(caller(2), START).unwrap();
+        let rest: Vec<_> = (0..OF_ACCOUNT_MAX).map(|_| otps.issue(caller(2), START).unwrap()).collect();
+        redeem(&otps, mine.expose(), START).unwrap();
+        redeem(&otps, first.expose(), START).unwrap_err();
+        assert!(rest.iter().all(|otp| redeem(&otps, otp.expose(), START).is_ok()));
+    }
+
+    #[test]
+    fn memory_is_bounded_and_old_passwords_leave() {
+        let otps = Otps::default();
+        let length = || otps.issued.lock().unwrap().len();
+        for id in 0..ALL_MAX as i64 + 10 {
+            // Straight into the queue: the search for the account's own would make this test slow.
+            let mut issued = otps.issued.lock().unwrap();
+            issued.push_back(Issued { hash: [0; 32], caller: caller(id), at: START });
+            issued.truncate(ALL_MAX);
+        }
+        otps.issue(caller(1), START).unwrap();
+        assert_eq!(length(), ALL_MAX);
+        otps.issue(caller(1), START + REMEMBERED).unwrap();
+        assert_eq!(length(), 1);
+    }
+}

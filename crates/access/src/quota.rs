@@ -1,0 +1,173 @@
+//! How much: so many securities a month, by level.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+use market::{Date, DateSpan, Market, Symbol, Timestamp, Zone};
+use store::AccountId;
+
+/// More than there are securities in all markets served.
+pub const QUOTA_MAX: u32 = 100_000;
+/// Accounts whose months are remembered before all are forgotten and learnt again.
+const MONTHS_MAX: usize = 4_096;
+
+/// The step of the quota ladder an account stands on. For now it is what the operator says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Level(u8);
+
+impl Level {
+    pub const FIRST: Level = Level(1);
+    /// Securities a month, from the first level up.
+    const QUOTAS: [u32; 6] = [100, 400, 600, 1_000, 2_000, 3_000];
+
+    pub fn new(number: u32) -> Option<Level> {
+        let number = u8::try_from(number).ok()?;
+        (1..=Level::QUOTAS.len()).contains(&usize::from(number)).then_some(Level(number))
+    }
+
+    pub fn number(self) -> u32 {
+        self.0.into()
+    }
+
+    pub fn quota(self) -> u32 {
+        Level::QUOTAS.get(usize::from(self.0) - 1).copied().unwrap_or(0)
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// A calendar month in Hong Kong; `2026-08` as text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Month {
+    first: Date,
+}
+
+impl Month {
+    /// The day on which the next month begins, in Hong Kong.
+    pub fn next(self) -> Date {
+        self.first.checked_add(DateSpan::new().months(1)).unwrap_or(Date::MAX)
+    }
+}
+
+impl fmt::Display for Month {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{:04}-{:02}", self.first.year(), self.first.month()))
+    }
+}
+
+/// How far an account is through its month.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usage {
+    pub month: Month,
+    pub used: u32,
+    pub limit: u32,
+    pub resets: Date,
+}
+
+/// Which securities are known to be paid for, so that asking again does not touch the database. A set here is always a
+/// part of the one on disk: a miss means *look*, never *not counted*.
+#[derive(Debug)]
+pub(crate) struct Months {
+    zone: Zone,
+    paid: Mutex<Paid>,
+}
+
+#[derive(Debug, Default)]
+struct Paid {
+    version: i64,
+    months: HashMap<AccountId, (Option<Month>, HashSet<Symbol>)>,
+}
+
+impl Default for Months {
+    fn default() -> Months {
+        Months { zone: Zone::of(Market::Hk), paid: Mutex::default() }
+    }
+}
+
+impl Months {
+    pub(crate) fn month(&self, now: Timestamp) -> Month {
+        Month { first: self.zone.date(now).first_of_month() }
+    }
+
+    pub(crate) fn is_paid(&self, version: i64, account: AccountId, month: Month, symbol: &Symbol) -> bool {
+        let mut paid = self.paid.lock().unwrap_or_else(PoisonError::into_inner);
+        // What an operator changes may be the usage itself.
+        if paid.version != version {
+            *paid = Paid { version, ..Paid::default() };
+        }
+        paid.months
+            .get(&account)
+            .is_some_and(|(known, symbols)| *known == Some(month) && symbols.contains(symbol))
+    }
+
+    pub(crate) fn paid(&self, version: i64, account: AccountId, month: Month, symbol: Symbol) {
+        let mut paid = self.paid.lock().unwrap_or_else(PoisonError::into_inner);
+        // What was learnt before a change says nothing about the time after it.
+        if paid.version != version {
+            return;
+        }
+        if paid.months.len() >= MONTHS_MAX && !paid.months.contains_key(&account) {
+            paid.months.clear();
+        }
+        let (known, symbols) = paid.months.entry(account).or_default();
+        if *known != Some(month) {
+            *known = Some(month);
+            symbols.clear();
+        }
+        symbols.insert(symbol);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_have_the_published_quotas() {
+        let quotas: Vec<u32> = (1..=6).map(|number| Level::new(number).unwrap().quota()).collect();
+        assert_eq!(quotas, [100, 400, 600, 1_000, 2_000, 3_000]);
+        assert_eq!([0, 7, 257].map(Level::new), [None; 3]);
+    }
+
+    #[test]
+    fn a_month_begins_at_midnight_in_hong_kong() {
+        let months = Months::default();
+        // 2026-09-01T00:00:00+08:00 and the second before it.
+        let midnight = 1_788_192_000;
+        assert_eq!(Timestamp(midnight).to_string(), "2026-08-31T16:00:00Z");
+        let (before, after) = (months.month(Timestamp(midnight - 1)), months.month(Timestamp(midnight)));
+        assert_eq!((before.to_string().as_str(), after.to_string().as_str()), ("2026-08", "2026-09"));
+        assert_eq!(before.next().to_string(), "2026-09-01");
+        assert_eq!(after.next().to_string(), "2026-10-01");
+        let december = months.month(Timestamp(midnight + 100 * 86_400));
+        assert_eq!(
+            (december.to_string().as_str(), december.next().to_string().as_str()),
+            ("2026-12", "2027-01-01")
+        );
+    }
+
+    #[test]
+    fn what_is_paid_is_known_for_its_account_month_and_version_alone() {
+        let months = Months::default();
+        let (august, september) =
+            (months.month(Timestamp(1_786_000_000)), months.month(Timestamp(1_789_000_000)));
+        assert_ne!(august, september);
+        let symbol: Symbol = "700.HK".parse().unwrap();
+        let knows = |version, account, month| months.is_paid(version, AccountId(account), month, &symbol);
+        assert!(!knows(1, 1, august));
+        months.paid(1, AccountId(1), august, symbol.clone());
+        assert!(knows(1, 1, august));
+        assert!(!knows(1, 2, august));
+        assert!(!knows(1, 1, september));
+        months.paid(1, AccountId(1), september, symbol.clone());
+        assert!(knows(1, 1, september));
+        assert!(!knows(2, 1, september));
+        months.paid(1, AccountId(1), september, symbol.clone());
+        assert!(!knows(2, 1, september), "what was learnt late is not taken over");
+    }
+}

@@ -1,0 +1,140 @@
+//! Session ids that carry their own proof: a reconnecting client needs no row anywhere, and a restart forgets nothing.
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 1 | version, 1 |
+//! | 8 | account |
+//! | 4 | epoch of the account |
+//! | 8 | expiry, Unix milliseconds |
+//! | 16 | lineage, random: the same in every id that descends from one sign-on |
+//! | 8 | random, so that no two ids are the same |
+//! | 16 | mark: HMAC-SHA256 over all before it, cut |
+//!
+//! Numbers are big-endian; the whole is base64url without padding.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use market::Timestamp;
+use store::AccountId;
+
+use crate::keys::{Keys, MARK_BYTES};
+use crate::random::random;
+use crate::{AccessError, Caller, Denial, Secret};
+
+/// A day. An id stays good until then however often it is used.
+pub const SESSION_LIFE_S: i64 = 86_400;
+const VERSION: u8 = 1;
+const BODY_BYTES: usize = 1 + 8 + 4 + 8 + 16 + 8;
+const TEXT_MAX: usize = 128;
+
+/// What a connection takes away to come back with.
+#[derive(Clone, Debug)]
+pub struct Session {
+    pub id: Secret,
+    pub expires_at_ms: i64,
+}
+
+/// Ties the connections together that one client has opened one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Lineage([u8; 16]);
+
+impl Lineage {
+    pub(crate) fn new() -> Result<Lineage, AccessError> {
+        random().map(Lineage)
+    }
+}
+
+pub(crate) fn issue(
+    keys: &Keys,
+    caller: Caller,
+    lineage: Lineage,
+    now: Timestamp,
+) -> Result<Session, AccessError> {
+    let expires_at_ms = now.0.saturating_add(SESSION_LIFE_S).saturating_mul(1_000);
+    let mut bytes = Vec::with_capacity(BODY_BYTES + MARK_BYTES);
+    bytes.push(VERSION);
+    bytes.extend(caller.account().0.to_be_bytes());
+    bytes.extend(caller.epoch().to_be_bytes());
+    bytes.extend(expires_at_ms.to_be_bytes());
+    bytes.extend(lineage.0);
+    bytes.extend(random::<8>()?);
+    let mark = keys.mark(&bytes);
+    bytes.extend(mark);
+    Ok(Session { id: Secret::new(URL_SAFE_NO_PAD.encode(&bytes)), expires_at_ms })
+}
+
+/// Who a session id was issued to. Whether that account still stands is not in it.
+pub(crate) fn read(keys: &Keys, id: &str, now: Timestamp) -> Result<(Caller, Lineage), Denial> {
+    let invalid = || Denial::TokenInvalid("the session is not one of this service: authenticate again");
+    if id.len() > TEXT_MAX {
+        return Err(invalid());
+    }
+    let bytes = URL_SAFE_NO_PAD.decode(id).map_err(|_| invalid())?;
+    let (body, mark) = bytes.split_last_chunk::<MARK_BYTES>().ok_or_else(invalid)?;
+    if !keys.is_marked(body, mark) {
+        return Err(invalid());
+    }
+    let (caller, expires_at_ms, lineage) = parse(body).ok_or_else(invalid)?;
+    if now.0.saturating_mul(1_000) >= expires_at_ms {
+        return Err(Denial::TokenExpired("the session has expired: authenticate again"));
+    }
+    Ok((caller, lineage))
+}
+
+fn parse(body: &[u8]) -> Option<(Caller, i64, Lineage)> {
+    let (&version, rest) = body.split_first()?;
+    let (account, rest) = rest.split_first_chunk::<8>()?;
+    let (epoch, rest) = rest.split_first_chunk::<4>()?;
+    let (expires, rest) = rest.split_first_chunk::<8>()?;
+    let (lineage, rest) = rest.split_first_chunk::<16>()?;
+    let caller = Caller::new(AccountId(i64::from_be_bytes(*account)), u32::from_be_bytes(*epoch));
+    (version == VERSION && rest.len() == 8).then(|| (caller, i64::from_be_bytes(*expires), Lineage(*lineage)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp(1_700_000_000);
+
+    fn keys() -> Keys {
+        Keys::create(tempfile::tempdir().unwrap().path()).unwrap()
+    }
+
+    #[test]
+    fn a_session_is_good_for_a_day_and_more_than_once() {
+        let keys = keys();
+        let (caller, lineage) = (Caller::new(AccountId(7), 3), Lineage::new().unwrap());
+        let session = issue(&keys, caller, lineage, NOW).unwrap();
+        assert_eq!(session.expires_at_ms, (NOW.0 + SESSION_LIFE_S) * 1_000);
+        let last = Timestamp(NOW.0 + SESSION_LIFE_S - 1);
+        for now in [NOW, last, last] {
+            assert_eq!(read(&keys, session.id.expose(), now).unwrap(), (caller, lineage));
+        }
+        let late = read(&keys, session.id.expose(), Timestamp(NOW.0 + SESSION_LIFE_S));
+        assert!(matches!(late, Err(Denial::TokenExpired(_))), "{late:?}");
+        let again = issue(&keys, caller, lineage, NOW).unwrap();
+        assert_ne!(again.id.expose(), session.id.expose());
+    }
+
+    #[test]
+    fn a_session_that_was_touched_or_made_with_another_key_is_refused() {
+        let keys = keys();
+        let session = issue(&keys, Caller::new(AccountId(7), 3), Lineage::new().unwrap(), NOW).unwrap();
+        let bytes = URL_SAFE_NO_PAD.decode(session.id.expose()).unwrap();
+        let refuse = |id: &str| {
+            let refused = read(&keys, id, NOW);
+            assert!(matches!(refused, Err(Denial::TokenInvalid(_))), "{refused:?}");
+        };
+        for at in 0..bytes.len() {
+            let mut bent = bytes.clone();
+            bent[at] ^= 0x40;
+            refuse(&URL_SAFE_NO_PAD.encode(&bent));
+            refuse(&URL_SAFE_NO_PAD.encode(&bytes[..at]));
+        }
+        refuse("");
+        refuse("not base64!");
+        refuse(&"A".repeat(100_000));
+        assert!(read(&self::keys(), session.id.expose(), NOW).is_err());
+    }
+}

@@ -1,0 +1,85 @@
+use std::time::Duration;
+
+use market::Timestamp;
+
+use crate::session::{self, Lineage};
+use crate::{Access, AccessError, Caller, Connection, ConnectionId, Denial, Seats, Secret, Session};
+
+/// One moment on two clocks: what day it is, and how long the process has run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    pub now: Timestamp,
+    pub uptime: Duration,
+}
+
+/// A connection that knows who it belongs to.
+#[derive(Debug)]
+pub struct SignedOn {
+    pub caller: Caller,
+    /// Keep it as long as the connection lives: dropping it gives the seat up.
+    pub connection: Connection,
+    /// Always a fresh one; those issued before stay good until they expire.
+    pub session: Session,
+    /// Connections of the account, this one counted.
+    pub seats: Seats,
+    /// Older connections of the same client, to be closed. They are not counted any more.
+    pub superseded: Vec<ConnectionId>,
+}
+
+impl Access {
+    /// A password with which a connection can sign on as this caller, once, within [`OTP_LIFE`](crate::OTP_LIFE).
+    pub fn issue_otp(&self, caller: &Caller, uptime: Duration) -> Result<Secret, AccessError> {
+        self.otps.issue(*caller, uptime)
+    }
+
+    /// Connections of the caller's account, open and allowed.
+    pub fn seats(&self, caller: &Caller) -> Result<Seats, Denial> {
+        let (_, account) = self.standing(caller)?.ok_or(REVOKED)?;
+        Ok(Seats { online: self.registry.online(account.id), limit: account.terms.connections })
+    }
+
+    /// Signs a connection on with a one-time password. A refusal, for instance because all seats are taken, leaves the
+    /// password good. `present` is what the same connection signed on with before, if it did.
+    pub fn sign_on(
+        &self,
+        otp: &str,
+        present: Option<&Connection>,
+        moment: Moment,
+    ) -> Result<SignedOn, Denial> {
+        self.otps.redeem(otp, moment.uptime, |caller| self.seat(caller, Lineage::new()?, present, moment.now))
+    }
+
+    /// Signs a connection on with the session of an earlier one, which gives its seat up if it is still there.
+    pub fn resume(
+        &self,
+        session: &str,
+        present: Option<&Connection>,
+        now: Timestamp,
+    ) -> Result<SignedOn, Denial> {
+        let (caller, lineage) = session::read(&self.keys, session, now)?;
+        self.seat(caller, lineage, present, now)
+    }
+
+    fn seat(
+        &self,
+        caller: Caller,
+        lineage: Lineage,
+        present: Option<&Connection>,
+        now: Timestamp,
+    ) -> Result<SignedOn, Denial> {
+        let (_, account) = self.standing(&caller)?.ok_or(REVOKED)?;
+        let session = session::issue(&self.keys, caller, lineage, now)?;
+        let limit = account.terms.connections;
+        let seated =
+            self.registry.sit(account.id, lineage, present, limit).map_err(Denial::ConnectionsTaken)?;
+        Ok(SignedOn {
+            caller,
+            connection: seated.connection,
+            session,
+            seats: Seats { online: seated.online, limit },
+            superseded: seated.superseded,
+        })
+    }
+}
+
+const REVOKED: Denial = Denial::TokenInvalid("the account has been revoked");

@@ -1,0 +1,79 @@
+use access::{AccessError, Level, NewAccount, RateRule, Right, Rights, TOKEN_LIFE_DEFAULT_S, Terms};
+use market::Timestamp;
+use store::StoreError;
+
+use crate::fixture::{NOW, fresh, symbol};
+
+#[test]
+fn a_new_account_has_credentials_of_the_promised_form() {
+    let fresh = fresh();
+    let created = fresh.create("alice", Terms::default());
+    let is_hex = |text: &str| text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    assert!(created.app_key.len() == 32 && is_hex(&created.app_key));
+    assert!(created.app_secret.expose().len() == 64 && is_hex(created.app_secret.expose()));
+    let token = created.access_token.expose().strip_prefix("ap_").unwrap();
+    assert_eq!(token.len(), 43);
+    assert!(token.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')));
+    assert_eq!(created.token_expires_at, Timestamp(NOW.0 + TOKEN_LIFE_DEFAULT_S));
+    let other = fresh.create("bob", Terms::default());
+    assert_ne!(created.app_key, other.app_key);
+    assert_ne!(created.app_secret.expose(), other.app_secret.expose());
+    assert_ne!(created.access_token.expose(), other.access_token.expose());
+}
+
+#[test]
+fn an_account_is_listed_and_shown_as_it_was_made() {
+    let fresh = fresh();
+    let terms = Terms {
+        rights: Rights::NONE.with(Right::Us),
+        overnight: true,
+        level: Level::new(3).unwrap(),
+        quota: Some(5),
+        rate: Some(RateRule::Unlimited),
+        connections: 2,
+    };
+    let created = fresh.create("alice", terms.clone());
+    fresh.create("bob", Terms::default());
+    let names: Vec<String> = fresh.access.list().unwrap().into_iter().map(|account| account.name).collect();
+    assert_eq!(names, ["alice", "bob"]);
+    let shown = fresh.access.account(created.account_id).unwrap().unwrap();
+    assert_eq!(shown.terms, terms);
+    assert_eq!((shown.region.as_str(), shown.created_at, shown.revoked_at), ("ap", NOW, None));
+    assert_eq!(fresh.access.account_named("alice").unwrap().as_ref(), Some(&*shown));
+    assert_eq!(fresh.access.account_named("carol").unwrap(), None);
+    let keys = fresh.access.app_keys(created.account_id).unwrap();
+    assert_eq!(keys, [(created.app_key, created.token_expires_at)]);
+    let usage = fresh.access.usage(created.account_id, NOW).unwrap().unwrap();
+    assert_eq!((usage.used, usage.limit, usage.month.to_string().as_str()), (0, 5, "2026-08"));
+    assert_eq!(usage.resets.to_string(), "2026-09-01");
+    assert_eq!(fresh.access.charged(created.account_id, NOW).unwrap(), [(symbol("700.HK"), NOW); 0]);
+}
+
+#[test]
+fn a_name_that_is_taken_or_unfit_is_refused() {
+    let fresh = fresh();
+    fresh.create("alice", Terms::default());
+    let create = |name: &str| {
+        let new = NewAccount { name: name.to_owned(), terms: Terms::default(), token_expires_at: None };
+        fresh.access.create(&new, NOW).unwrap_err()
+    };
+    assert!(matches!(create("alice"), AccessError::Store(StoreError::Taken { .. })));
+    assert!(matches!(create(""), AccessError::Name { .. }));
+    assert!(matches!(create("a\tb"), AccessError::Name { .. }));
+    assert_eq!(fresh.access.list().unwrap().len(), 1);
+}
+
+#[test]
+fn a_lost_key_file_is_not_replaced_while_accounts_depend_on_it() {
+    let fresh = fresh();
+    let key = fresh.dir.path().join("secret.key");
+    let bytes = std::fs::read(&key).unwrap();
+    std::fs::remove_file(&key).unwrap();
+    drop(fresh.other());
+    assert_ne!(std::fs::read(&key).unwrap(), bytes, "nothing depended on it yet");
+    fresh.create("alice", Terms::default());
+    std::fs::remove_file(&key).unwrap();
+    let error = access::Access::open(fresh.dir.path(), NOW).unwrap_err();
+    assert!(matches!(error, AccessError::KeyMissing { .. }), "{error:?}");
+    assert!(!key.exists());
+}

@@ -1,0 +1,237 @@
+use std::sync::Barrier;
+use std::time::Duration;
+
+use access::{Access, Caller, Demand, Level, Permit, RateRule, Refusal, Right, Rights, Terms};
+use market::Timestamp;
+
+use crate::fixture::{NOW, START, create, fresh, symbol};
+
+fn quota(number: u32) -> Terms {
+    Terms { quota: Some(number), rate: Some(RateRule::Unlimited), ..Terms::default() }
+}
+
+fn admit(access: &Access, caller: &Caller, text: &str, now: Timestamp) -> Result<Permit, Refusal> {
+    let ticket = access.admit_rate(caller, START)?;
+    access.admit(Demand::History { ticket, symbol: &symbol(text) }, now)
+}
+
+/// A whole request that succeeds, answer and all.
+fn ask_at(access: &Access, caller: &Caller, text: &str, now: Timestamp) -> Result<(), Refusal> {
+    access.spend(admit(access, caller, text, now)?)
+}
+
+fn ask(access: &Access, caller: &Caller, text: &str) -> Result<(), Refusal> {
+    ask_at(access, caller, text, NOW)
+}
+
+fn used(access: &Access, caller: &Caller) -> u32 {
+    access.usage(caller.account(), NOW).unwrap().unwrap().used
+}
+
+#[test]
+fn sixty_requests_in_thirty_seconds_over_every_door() {
+    let fresh = fresh();
+    let caller = fresh.caller("alice", Terms::default());
+    for at in 0..60 {
+        drop(fresh.access.admit_rate(&caller, START + Duration::from_millis(at)).unwrap());
+    }
+    let refusal = fresh.access.admit_rate(&caller, START + Duration::from_millis(600)).unwrap_err();
+    assert!(
+        matches!(refusal, Refusal::TooFast { requests: 60, seconds: 30, retry_after }
+            if retry_after == Duration::from_millis(29_400)),
+        "{refusal:?}"
+    );
+    assert_eq!(refusal.to_string(), "more than 60 history requests in 30 s: try again in 29.4 s");
+    // A moment counts as one: who waits for what they are told is not too early.
+    let refusal = fresh.access.admit_rate(&caller, START + Duration::from_millis(29_999)).unwrap_err();
+    assert!(refusal.to_string().ends_with("try again in 0.1 s"), "{refusal}");
+    drop(fresh.access.admit_rate(&caller, START + Duration::from_secs(30)).unwrap());
+}
+
+#[test]
+fn an_account_has_its_own_rule_or_none() {
+    let fresh = fresh();
+    let terms = |text: &str| Terms { rate: Some(text.parse().unwrap()), ..Terms::default() };
+    let (slow, free) = (fresh.caller("slow", terms("1/10")), fresh.caller("free", terms("unlimited")));
+    drop(fresh.access.admit_rate(&slow, START).unwrap());
+    fresh.access.admit_rate(&slow, START).unwrap_err();
+    assert!((0..500).all(|_| fresh.access.admit_rate(&free, START).is_ok()));
+}
+
+#[test]
+fn only_granted_markets_are_open() {
+    let fresh = fresh();
+    let rights = Rights::NONE.with(Right::Hk).with(Right::Cn);
+    let caller = fresh.caller("alice", Terms { rights, ..quota(10) });
+    let access = &fresh.access;
+    ask(access, &caller, "700.HK").unwrap();
+    ask(access, &caller, "600519.SH").unwrap();
+    ask(access, &caller, "000001.SZ").unwrap();
+    let refusal = ask(access, &caller, "AAPL.US").unwrap_err();
+    assert!(matches!(refusal, Refusal::NoAccess(Right::Us)), "{refusal:?}");
+    assert_eq!(refusal.to_string(), "this account may not see quotes of US: ask the operator to grant them");
+    let quotes = |market| access.admit(Demand::Quotes { caller: &caller, market }, NOW);
+    assert!(quotes(Right::Hk).is_ok());
+    assert!(matches!(quotes(Right::Sg), Err(Refusal::NoAccess(Right::Sg))));
+    assert!(access.admit(Demand::Open { caller: &caller }, NOW).is_ok());
+    assert_eq!(used(access, &caller), 3, "what was refused is not charged");
+}
+
+#[test]
+fn no_access_is_said_before_a_spent_quota() {
+    let fresh = fresh();
+    let caller = fresh.caller("alice", Terms { rights: Rights::NONE.with(Right::Hk), ..quota(0) });
+    assert!(matches!(ask(&fresh.access, &caller, "AAPL.US"), Err(Refusal::NoAccess(_))));
+    assert!(matches!(ask(&fresh.access, &caller, "700.HK"), Err(Refusal::QuotaSpent { .. })));
+}
+
+#[test]
+fn a_permit_tells_what_the_account_may_see() {
+    let fresh = fresh();
+    for overnight in [false, true] {
+        let name = format!("overnight {overnight}");
+        let caller = fresh.caller(&name, Terms { overnight, ..Terms::default() });
+        let permit = fresh.access.admit(Demand::Open { caller: &caller }, NOW).unwrap();
+        assert_eq!((permit.overnight(), permit.account().name.as_str()), (overnight, name.as_str()));
+        fresh.access.spend(permit).unwrap();
+    }
+}
+
+#[test]
+fn the_first_answer_for_a_security_is_charged_and_a_failed_one_is_not() {
+    let fresh = fresh();
+    let access = &fresh.access;
+    let caller = fresh.caller("alice", quota(2));
+    // Admitted, then failed on the way: the permit is dropped unspent.
+    drop(admit(access, &caller, "700.HK", NOW).unwrap());
+    assert_eq!(used(access, &caller), 0);
+    for text in ["700.HK", "700.HK", "00700.hk", "AAPL.US"] {
+        ask(access, &caller, text).unwrap();
+    }
+    assert_eq!(used(access, &caller), 2);
+    let refusal = ask(access, &caller, "5.HK").unwrap_err();
+    assert_eq!(
+        refusal.to_string(),
+        "this account has used 2 of 2 securities this month: those stay available, others from 2026-09-01 \
+         (Hong Kong time)"
+    );
+    ask(access, &caller, "700.HK").unwrap();
+    assert_eq!(used(access, &caller), 2);
+    // A process started later knows the same.
+    let other = fresh.other();
+    ask(&other, &caller, "AAPL.US").unwrap();
+    assert!(matches!(ask(&other, &caller, "5.HK"), Err(Refusal::QuotaSpent { used: 2, .. })));
+}
+
+#[test]
+fn the_level_sets_the_quota_where_nothing_else_does() {
+    let fresh = fresh();
+    let level = Level::new(2).unwrap();
+    let terms = Terms { level, rate: Some(RateRule::Unlimited), ..Terms::default() };
+    assert_eq!(terms.quota_limit(), 400);
+    let caller = fresh.caller("alice", Terms { quota: Some(1), ..terms.clone() });
+    ask(&fresh.access, &caller, "1.HK").unwrap();
+    let own = ask(&fresh.access, &caller, "2.HK").unwrap_err();
+    assert!(matches!(own, Refusal::QuotaSpent { used: 1, limit: 1, level: None, .. }), "{own:?}");
+    fresh.other().change_terms(caller.account(), &terms).unwrap();
+    ask(&fresh.access, &caller, "2.HK").unwrap();
+    let limit = fresh.access.usage(caller.account(), NOW).unwrap().unwrap().limit;
+    assert_eq!(limit, 400);
+}
+
+#[test]
+fn the_month_turns_at_midnight_in_hong_kong() {
+    let fresh = fresh();
+    let access = &fresh.access;
+    let caller = fresh.caller("alice", quota(1));
+    // 2026-09-01T00:00:00+08:00, in the middle of the last day of August in New York.
+    let midnight = Timestamp(1_788_192_000);
+    let last = Timestamp(midnight.0 - 1);
+    ask_at(access, &caller, "AAPL.US", last).unwrap();
+    let refusal = ask_at(access, &caller, "MSFT.US", last).unwrap_err();
+    assert!(
+        matches!(refusal, Refusal::QuotaSpent { resets, .. } if resets.to_string() == "2026-09-01"),
+        "{refusal:?}"
+    );
+    ask_at(access, &caller, "MSFT.US", midnight).unwrap();
+    // Nothing carries over, neither room nor what was paid for.
+    ask_at(access, &caller, "AAPL.US", midnight).unwrap_err();
+}
+
+#[test]
+fn changes_by_another_process_hold_for_the_next_request() {
+    let fresh = fresh();
+    let access = &fresh.access;
+    let other = fresh.other();
+    let caller = fresh.caller("alice", quota(10));
+    ask(access, &caller, "700.HK").unwrap();
+    let id = caller.account();
+    other.change_terms(id, &Terms { rights: Rights::NONE.with(Right::Us), ..quota(10) }).unwrap();
+    assert!(matches!(ask(access, &caller, "700.HK"), Err(Refusal::NoAccess(Right::Hk))));
+    other.change_terms(id, &quota(1)).unwrap();
+    ask(access, &caller, "700.HK").unwrap();
+    assert!(matches!(ask(access, &caller, "5.HK"), Err(Refusal::QuotaSpent { limit: 1, .. })));
+    other.revoke(id, NOW).unwrap();
+    assert!(matches!(ask(access, &caller, "700.HK"), Err(Refusal::Revoked)));
+    let open = access.admit(Demand::Open { caller: &caller }, NOW);
+    assert!(matches!(open, Err(Refusal::Revoked)));
+    let quotes = access.admit(Demand::Quotes { caller: &caller, market: Right::Hk }, NOW);
+    assert!(matches!(quotes, Err(Refusal::Revoked)));
+}
+
+#[test]
+fn of_two_who_race_for_the_last_place_one_gets_it() {
+    let fresh = fresh();
+    let access = &fresh.access;
+    let caller = fresh.caller("alice", quota(1));
+    let [first, second] = ["1.HK", "2.HK"].map(|text| admit(access, &caller, text, NOW).unwrap());
+    let same = admit(access, &caller, "1.HK", NOW).unwrap();
+    access.spend(first).unwrap();
+    let refusal = access.spend(second).unwrap_err();
+    assert!(matches!(refusal, Refusal::QuotaSpent { used: 1, limit: 1, .. }), "{refusal:?}");
+    // Two requests for one security are one security.
+    access.spend(same).unwrap();
+    assert_eq!(used(access, &caller), 1);
+}
+
+#[test]
+fn many_threads_in_two_processes_get_exactly_the_quota() {
+    const LIMIT: u32 = 25;
+    let fresh = fresh();
+    let other = fresh.other();
+    let caller = fresh.caller("alice", quota(LIMIT));
+    let start = Barrier::new(6);
+    let granted: usize = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..6)
+            .map(|thread| {
+                let (start, caller) = (&start, &caller);
+                let access = if thread % 2 == 0 { &fresh.access } else { &other };
+                scope.spawn(move || {
+                    start.wait();
+                    let texts = (0..10).map(|at| format!("{}.HK", 1 + thread * 10 + at));
+                    texts.filter(|text| ask(access, caller, text).is_ok()).count()
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    assert_eq!(granted, LIMIT as usize);
+    assert_eq!(used(&other, &caller), LIMIT);
+}
+
+#[test]
+fn a_security_that_is_paid_for_never_asks_the_database_again() {
+    let fresh = fresh();
+    let access = &fresh.access;
+    let caller = fresh.caller("alice", quota(1));
+    ask(access, &caller, "700.HK").unwrap();
+    // Take the usage away behind everybody's back: only memory still knows.
+    let conn = rusqlite::Connection::open(fresh.dir.path().join("accounts.db")).unwrap();
+    conn.execute_batch("delete from usage").unwrap();
+    ask(access, &caller, "700.HK").unwrap();
+    assert_eq!(used(access, &caller), 0);
+    // A change to any account makes it look again.
+    create(access, "bob", Terms::default());
+    ask(access, &caller, "700.HK").unwrap();
+    assert_eq!(used(access, &caller), 1);
+}

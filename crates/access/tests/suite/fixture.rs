@@ -1,0 +1,74 @@
+use std::time::Duration;
+
+use access::{Access, Caller, Created, Moment, NewAccount, SignedRequest, Terms};
+use hmac::{Hmac, KeyInit, Mac};
+use market::{Symbol, Timestamp};
+use sha1::{Digest, Sha1};
+use sha2::Sha256;
+
+/// 2026-08-14 in Hong Kong.
+pub(crate) const NOW: Timestamp = Timestamp(1_786_680_000);
+pub(crate) const START: Duration = Duration::from_secs(5);
+pub(crate) const MOMENT: Moment = Moment { now: NOW, uptime: START };
+
+/// A store directory that goes away with the test, and its accounts.
+pub(crate) struct Fresh {
+    pub(crate) dir: tempfile::TempDir,
+    pub(crate) access: Access,
+}
+
+pub(crate) fn fresh() -> Fresh {
+    let dir = tempfile::tempdir().unwrap();
+    let access = Access::open(dir.path(), NOW).unwrap();
+    Fresh { dir, access }
+}
+
+impl Fresh {
+    /// What another process would have: the same files, nothing else in common.
+    pub(crate) fn other(&self) -> Access {
+        Access::open(self.dir.path(), NOW).unwrap()
+    }
+
+    pub(crate) fn create(&self, name: &str, terms: Terms) -> Created {
+        create(&self.access, name, terms)
+    }
+
+    /// A new account and somebody who has proved to be it.
+    pub(crate) fn caller(&self, name: &str, terms: Terms) -> Caller {
+        bearer(&self.access, self.create(name, terms).access_token.expose()).unwrap()
+    }
+}
+
+pub(crate) fn create(access: &Access, name: &str, terms: Terms) -> Created {
+    access.create(&NewAccount { name: name.to_owned(), terms, token_expires_at: None }, NOW).unwrap()
+}
+
+pub(crate) fn symbol(text: &str) -> Symbol {
+    text.parse().unwrap()
+}
+
+/// `GET /v1/socket/token` with these headers.
+pub(crate) fn identify(
+    access: &Access,
+    headers: &[(&str, &str)],
+    now: Timestamp,
+) -> Result<Caller, access::Denial> {
+    let header = |name: &str| headers.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+    let (method, path) = ("GET", "/v1/socket/token");
+    access.identify(&SignedRequest { method, path, raw_query: "", header: &header, body: b"" }, now)
+}
+
+pub(crate) fn bearer(access: &Access, token: &str) -> Result<Caller, access::Denial> {
+    identify(access, &[("authorization", &format!("Bearer {token}"))], NOW)
+}
+
+/// Signs that request as a client would; written apart from the code that checks it.
+pub(crate) fn sign(token: &str, key: &str, secret: &str, timestamp: &str) -> String {
+    let list = "authorization;x-api-key;x-timestamp";
+    let lines = format!("authorization:{token}\nx-api-key:{key}\nx-timestamp:{timestamp}\n");
+    let canonical = Sha1::digest(format!("GET|/v1/socket/token||{lines}|{list}|"));
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
+    mac.update(format!("HMAC-SHA256|{}", hex(&canonical)).as_bytes());
+    format!("HMAC-SHA256 SignedHeaders={list}, Signature={}", hex(&mac.finalize().into_bytes()))
+}

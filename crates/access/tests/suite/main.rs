@@ -1,0 +1,10 @@
+//! What the one door promises, through the public interface and a real database.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may stop where it fails")]
+
+mod accounts;
+mod admit;
+mod fixture;
+mod identify;
+mod secrets;
+mod sign_on;

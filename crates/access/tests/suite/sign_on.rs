@@ -1,0 +1,103 @@
+use access::{Denial, Moment, OTP_LIFE, Right, Rights, SESSION_LIFE_S, Seats, Terms};
+use market::Timestamp;
+
+use crate::fixture::{MOMENT, NOW, START, fresh};
+
+fn terms(connections: u32) -> Terms {
+    Terms { connections, ..Terms::default() }
+}
+
+#[test]
+fn a_password_signs_on_once_and_the_session_brings_back() {
+    let fresh = fresh();
+    let access = &fresh.access;
+    let caller = fresh.caller("alice", terms(3));
+    let otp = access.issue_otp(&caller, START).unwrap();
+    assert_eq!(access.seats(&caller).unwrap(), Seats { online: 0, limit: 3 });
+    let first = access.sign_on(otp.expose(), None, MOMENT).unwrap();
+    assert_eq!(first.caller, caller);
+    assert_eq!(first.seats, Seats { online: 1, limit: 3 });
+    assert_eq!(first.session.expires_at_ms, (NOW.0 + SESSION_LIFE_S) * 1_000);
+    assert!(matches!(access.sign_on(otp.expose(), None, MOMENT), Err(Denial::TokenInvalid(_))));
+
+    let later = Timestamp(NOW.0 + 3_600);
+    let second = access.resume(first.session.id.expose(), None, later).unwrap();
+    assert_eq!(second.caller, caller);
+    assert_eq!(second.superseded, [first.connection.id()]);
+    assert_eq!(second.seats.online, 1);
+    assert_ne!(second.session.id.expose(), first.session.id.expose());
+    // Either id brings back the one client, and takes the place of its last connection.
+    let third = access.resume(first.session.id.expose(), None, later).unwrap();
+    assert_eq!(third.superseded, [second.connection.id()]);
+    drop((first, second));
+    assert_eq!(access.seats(&caller).unwrap().online, 1);
+    drop(third);
+    assert_eq!(access.seats(&caller).unwrap().online, 0);
+}
+
+#[test]
+fn a_session_outlives_the_process_and_ends_after_a_day() {
+    let fresh = fresh();
+    let caller = fresh.caller("alice", Terms::default());
+    let otp = fresh.access.issue_otp(&caller, START).unwrap();
+    let session = fresh.access.sign_on(otp.expose(), None, MOMENT).unwrap().session;
+    let restarted = fresh.other();
+    let last = Timestamp(NOW.0 + SESSION_LIFE_S - 1);
+    assert_eq!(restarted.resume(session.id.expose(), None, last).unwrap().caller, caller);
+    let late = restarted.resume(session.id.expose(), None, Timestamp(last.0 + 1));
+    assert!(matches!(late, Err(Denial::TokenExpired(_))), "{late:?}");
+    assert!(matches!(restarted.resume("mine", None, NOW), Err(Denial::TokenInvalid(_))));
+}
+
+#[test]
+fn when_all_seats_are_taken_the_password_stays_good() {
+    let fresh = fresh();
+    let access = &fresh.access;
+    let caller = fresh.caller("alice", terms(1));
+    let otp = |_| access.issue_otp(&caller, START).unwrap();
+    let [first, second] = [0, 1].map(otp);
+    let open = access.sign_on(first.expose(), None, MOMENT).unwrap();
+    let taken = access.sign_on(second.expose(), None, MOMENT).unwrap_err();
+    assert!(matches!(taken, Denial::ConnectionsTaken(Seats { online: 1, limit: 1 })), "{taken:?}");
+    assert_eq!(taken.to_string(), "1 of 1 connections of this account are open: close one and try again");
+    // On the connection that is open already it needs no second seat.
+    let again = access.sign_on(second.expose(), Some(&open.connection), MOMENT).unwrap();
+    assert_eq!(again.seats.online, 1);
+    drop(open);
+    assert_eq!(access.seats(&caller).unwrap().online, 1);
+}
+
+#[test]
+fn a_late_password_has_expired() {
+    let fresh = fresh();
+    let caller = fresh.caller("alice", Terms::default());
+    let otp = fresh.access.issue_otp(&caller, START).unwrap();
+    let late = Moment { uptime: START + OTP_LIFE, ..MOMENT };
+    assert!(matches!(fresh.access.sign_on(otp.expose(), None, late), Err(Denial::TokenExpired(_))));
+}
+
+#[test]
+fn revocation_ends_passwords_and_sessions_whoever_revokes() {
+    let fresh = fresh();
+    let access = &fresh.access;
+    let caller = fresh.caller("alice", Terms::default());
+    let otps = [0, 1].map(|_| access.issue_otp(&caller, START).unwrap());
+    let open = access.sign_on(otps[0].expose(), None, MOMENT).unwrap();
+    fresh.other().revoke(caller.account(), NOW).unwrap();
+    assert!(matches!(access.sign_on(otps[1].expose(), None, MOMENT), Err(Denial::TokenInvalid(_))));
+    assert!(matches!(access.resume(open.session.id.expose(), None, NOW), Err(Denial::TokenInvalid(_))));
+    assert!(matches!(access.seats(&caller), Err(Denial::TokenInvalid(_))));
+}
+
+#[test]
+fn a_change_of_terms_keeps_sessions() {
+    let fresh = fresh();
+    let access = &fresh.access;
+    let caller = fresh.caller("alice", terms(5));
+    let otp = access.issue_otp(&caller, START).unwrap();
+    let session = access.sign_on(otp.expose(), None, MOMENT).unwrap().session;
+    let fewer = Terms { rights: Rights::NONE.with(Right::Hk), ..terms(2) };
+    assert!(fresh.other().change_terms(caller.account(), &fewer).unwrap());
+    let back = access.resume(session.id.expose(), None, NOW).unwrap();
+    assert_eq!(back.seats, Seats { online: 1, limit: 2 });
+}

@@ -1,0 +1,117 @@
+//! What a symbol's corporate actions come to: the factor of each ex-date, from the daily close before it. The store keeps
+//! them, because an adjusted answer would otherwise decode the closes of all years since.
+
+use block::Block;
+use market::adjust::{Factor, factors as factors_of};
+use market::{Action, Date, Grain, IgnoredAction, Price, Symbol, Venue, Venues};
+use store::{Batch, Lane, Series, StoreError, View};
+
+use crate::HistoryError;
+
+/// The kept factors, or else what they come to now. Bytes that cannot be read are as good as none.
+pub(crate) fn factors(view: &View, venue: &Venue, symbol: &Symbol) -> Result<Vec<Factor>, HistoryError> {
+    if let Some(kept) = view.factors(symbol)?.and_then(|bytes| read(&bytes)) {
+        return Ok(kept);
+    }
+    Ok(reckon(view, venue, symbol)?.0)
+}
+
+/// The factors as the actions and the daily candles have them, and the actions that take no part.
+pub(crate) fn reckon(
+    view: &View,
+    venue: &Venue,
+    symbol: &Symbol,
+) -> Result<(Vec<Factor>, Vec<IgnoredAction>), HistoryError> {
+    let actions = view.actions(symbol)?;
+    let closes = Closes::load(view, venue, symbol, &actions)?;
+    Ok(factors_of(&actions, |date| closes.before(venue, date)))
+}
+
+/// Reckons and keeps the factors of every symbol whose actions or daily candles have changed.
+pub(crate) fn keep_all(batch: &mut Batch<'_>, venues: &Venues) -> Result<(), StoreError> {
+    for symbol in batch.without_factors()? {
+        match reckon(batch, venues.of(symbol.market()), &symbol) {
+            Ok((factors, _)) => batch.put_factors(&symbol, &write(&factors))?,
+            Err(HistoryError::Store(error)) => return Err(error),
+            // Whoever asks for the damaged candles is told; nobody else is held up.
+            Err(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Whether what is kept of a symbol, if anything, is what its actions and candles come to.
+pub(crate) fn is_sound(view: &View, venue: &Venue, symbol: &Symbol) -> Result<bool, HistoryError> {
+    match view.factors(symbol)? {
+        Some(kept) => Ok(read(&kept) == Some(reckon(view, venue, symbol)?.0)),
+        None => Ok(true),
+    }
+}
+
+/// The first byte says how the rest is written; another one is for a later version to read.
+const VERSION: u8 = 1;
+
+/// Version, checksum of what follows, then the factors.
+fn write(factors: &[Factor]) -> Vec<u8> {
+    let mut body = Vec::new();
+    factors.iter().for_each(|factor| factor.write(&mut body));
+    let mut bytes = vec![VERSION];
+    bytes.extend_from_slice(&crc32fast::hash(&body).to_le_bytes());
+    bytes.extend_from_slice(&body);
+    bytes
+}
+
+fn read(bytes: &[u8]) -> Option<Vec<Factor>> {
+    let (&VERSION, rest) = bytes.split_first()? else { return None };
+    let (checksum, mut rest) = rest.split_first_chunk()?;
+    if crc32fast::hash(rest) != u32::from_le_bytes(*checksum) {
+        return None;
+    }
+    let mut factors = Vec::new();
+    while !rest.is_empty() {
+        factors.push(Factor::read(&mut rest)?);
+    }
+    Some(factors)
+}
+
+/// The served daily closes around a set of ex-dates.
+struct Closes {
+    /// Ascending.
+    times: Vec<i64>,
+    closes: Vec<i64>,
+}
+
+impl Closes {
+    fn load(view: &View, venue: &Venue, symbol: &Symbol, actions: &[Action]) -> Result<Closes, HistoryError> {
+        let mut all = Closes { times: Vec::new(), closes: Vec::new() };
+        let (Some(first), Some(last)) =
+            (actions.iter().map(|a| a.ex_date).min(), actions.iter().map(|a| a.ex_date).max())
+        else {
+            return Ok(all);
+        };
+        let series = Series { symbol: symbol.clone(), grain: Grain::Day, lane: Lane::Regular };
+        let floor = venue.zone().midnight(venue.floors().day);
+        let (first, last) = (venue.zone().midnight(first), venue.zone().midnight(last));
+        // The blocks between the ex-dates, and back to the last candle before the first of them.
+        let mut entries = view.blocks_back(&series, first, 1)?;
+        let inside = view.blocks(&series, Some(first), Some(last))?;
+        entries.extend(inside.into_iter().filter(|entry| entry.first >= first));
+        let mut bytes = Vec::new();
+        for entry in entries {
+            let damaged = |source| HistoryError::Damaged { series: series.clone(), at: entry.first, source };
+            view.block(entry.id, &mut bytes)?;
+            let block = Block::parse(&bytes).map_err(damaged)?;
+            // The page that holds the first ex-date may begin with it: start one page earlier.
+            let from = block.page_spans().map(|(span, _)| span.start).filter(|at| *at < first.0).last();
+            let window = from.unwrap_or(i64::MIN).max(floor.0)..last.0;
+            block.closes(window, &mut all.times, &mut all.closes).map_err(damaged)?;
+        }
+        Ok(all)
+    }
+
+    fn before(&self, venue: &Venue, date: Date) -> Option<Price> {
+        let midnight = venue.zone().midnight(date).0;
+        let at = self.times.partition_point(|time| *time < midnight);
+        at.checked_sub(1).and_then(|at| self.closes.get(at)).map(|close| Price(*close))
+    }
+}

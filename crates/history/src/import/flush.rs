@@ -1,0 +1,188 @@
+//! What is gathered between two commits, and the hand-over to the committer.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::mpsc::SyncSender;
+use std::sync::{Mutex, PoisonError};
+
+use files::{Rejected, SecurityRow};
+use market::{Candles, Symbol};
+use store::{ImportRecord, ImportState, Series};
+
+use super::lay::Part;
+use super::{PROBLEMS_SHOWN, QUARANTINE_MAX, Report};
+
+/// A number of the command's files, in their order.
+pub(crate) type FileNo = usize;
+
+/// Rows that will be committed together, with everything the ledger has to say about them.
+#[derive(Debug, Default)]
+pub(crate) struct Flush {
+    pub(crate) begins: Vec<Begin>,
+    /// Each symbol belongs to one file in a flush, so that counts belong to one file too.
+    pub(crate) parts: Vec<(FileNo, Part)>,
+    pub(crate) securities: Vec<(FileNo, SecurityRow)>,
+    pub(crate) actions: Vec<(FileNo, Symbol, Vec<market::Action>)>,
+    pub(crate) rejected: Vec<(FileNo, Rejected)>,
+    pub(crate) marks: Vec<Mark>,
+}
+
+impl Flush {
+    /// Drops the candles of a file and what the ledger was to say of them; that the import began stays said.
+    pub(crate) fn forget(&mut self, file: FileNo) {
+        self.parts.retain(|(of, _)| *of != file);
+        self.rejected.retain(|(of, _)| *of != file);
+        self.marks.retain(|mark| mark.file != file);
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Begin {
+    pub(crate) file: FileNo,
+    pub(crate) path: String,
+    pub(crate) digest: [u8; 32],
+    pub(crate) bytes: u64,
+    pub(crate) kind: &'static str,
+    pub(crate) options: String,
+    /// The ledger's entry of an earlier run that did not come to the end: this one goes on with it.
+    pub(crate) resumed: Option<ImportRecord>,
+}
+
+/// How far a file is once this flush is committed.
+#[derive(Debug)]
+pub(crate) struct Mark {
+    pub(crate) file: FileNo,
+    pub(crate) rows: u64,
+    pub(crate) quarantined: u64,
+    pub(crate) state: ImportState,
+    pub(crate) message: Option<String>,
+}
+
+/// The committer has gone; its error says why.
+#[derive(Debug)]
+pub(crate) struct Gone;
+
+/// Files that failed when their rows were laid, while the gatherer had gone ahead: neither side wants more of them.
+#[derive(Debug, Default)]
+pub(crate) struct Failures(Mutex<BTreeMap<FileNo, String>>);
+
+impl Failures {
+    pub(crate) fn add(&self, file: FileNo, message: String) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(file, message);
+    }
+
+    pub(crate) fn of(&self, file: FileNo) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&file).cloned()
+    }
+
+    pub(crate) fn all(&self) -> BTreeMap<FileNo, String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// The flush being gathered.
+#[derive(Debug)]
+pub(crate) struct Pending<'a> {
+    sender: &'a SyncSender<Flush>,
+    gathered: Gathered,
+    /// Grows with every flush: places of buffers found before it are stale.
+    pub(crate) number: u64,
+}
+
+#[derive(Debug, Default)]
+struct Gathered {
+    buffers: Vec<(FileNo, Part)>,
+    by_series: HashMap<Series, usize>,
+    rows: usize,
+    flush: Flush,
+}
+
+impl<'a> Pending<'a> {
+    pub(crate) fn new(sender: &'a SyncSender<Flush>) -> Pending<'a> {
+        Pending { sender, gathered: Gathered::default(), number: 0 }
+    }
+
+    /// Everything of the flush but candles.
+    pub(crate) fn flush_mut(&mut self) -> &mut Flush {
+        &mut self.gathered.flush
+    }
+
+    pub(crate) fn rows(&self) -> usize {
+        self.gathered.rows
+    }
+
+    /// Hands the flush over, and begins another.
+    pub(crate) fn send(&mut self) -> Result<(), Gone> {
+        let Gathered { mut buffers, mut flush, .. } = std::mem::take(&mut self.gathered);
+        self.number += 1;
+        buffers.retain(|(_, part)| !part.candles.is_empty());
+        flush.parts = buffers;
+        self.sender.send(flush).map_err(|_| Gone)
+    }
+
+    /// The place of a series' buffer in this flush.
+    pub(crate) fn buffer(&mut self, file: FileNo, series: Series) -> Result<usize, Gone> {
+        if let Some(at) = self.gathered.by_series.get(&series).copied() {
+            if self.gathered.buffers.get(at).is_some_and(|(of, _)| *of == file) {
+                return Ok(at);
+            }
+            // A series that another file of this flush has touched waits for its own flush: later files win, and
+            // each count belongs to one file. This file's rows stay behind, because they are at no checkpoint yet.
+            let own = self.gathered.take(file);
+            self.send()?;
+            self.gathered = own;
+        }
+        let at = self.gathered.buffers.len();
+        self.gathered.buffers.push((file, Part { series: series.clone(), candles: Candles::default() }));
+        self.gathered.by_series.insert(series, at);
+        Ok(at)
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, at: usize, candle: market::Candle) {
+        if let Some((_, part)) = self.gathered.buffers.get_mut(at) {
+            part.candles.push(candle);
+            self.gathered.rows += 1;
+        }
+    }
+
+    /// Drops what has been gathered of a file since the last flush; that its import began stays said.
+    pub(crate) fn drop_rows(&mut self, file: FileNo) {
+        let own = self.gathered.take(file);
+        self.gathered.flush.begins.extend(own.flush.begins);
+        // Buffers have moved.
+        self.number += 1;
+    }
+
+    /// Keeps a row that cannot be used, unless the file has too many of them; `before` are those of earlier runs.
+    pub(crate) fn quarantine(&mut self, file: FileNo, row: Rejected, before: u64, report: &mut Report) {
+        report.quarantined += 1;
+        if report.problems.len() < PROBLEMS_SHOWN {
+            report.problems.push((row.line, row.reason.clone()));
+        }
+        if before + report.quarantined <= QUARANTINE_MAX {
+            self.gathered.flush.rejected.push((file, row));
+        }
+    }
+}
+
+impl Gathered {
+    /// Takes out what belongs to one file. Buffers move, so places in them are stale on both sides.
+    fn take(&mut self, file: FileNo) -> Gathered {
+        let mut own = Gathered {
+            buffers: self.buffers.extract_if(.., |(of, _)| *of == file).collect(),
+            ..Gathered::default()
+        };
+        own.flush.begins = self.flush.begins.extract_if(.., |begin| begin.file == file).collect();
+        own.flush.rejected = self.flush.rejected.extract_if(.., |(of, _)| *of == file).collect();
+        own.flush.marks = self.flush.marks.extract_if(.., |mark| mark.file == file).collect();
+        own.index();
+        self.index();
+        own
+    }
+
+    fn index(&mut self) {
+        let places = self.buffers.iter().enumerate().map(|(at, (_, part))| (part.series.clone(), at));
+        self.by_series = places.collect();
+        self.rows = self.buffers.iter().map(|(_, part)| part.candles.len()).sum();
+    }
+}

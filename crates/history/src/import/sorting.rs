@@ -1,0 +1,152 @@
+//! Rows to series: each row of a file is checked, and goes into the buffer of its series or into the quarantine.
+
+use std::collections::HashMap;
+
+use files::{CandleBatch, CandleRow, Rejected};
+use market::{Grain, Session, Symbol, Venues};
+use store::{Lane, Series};
+
+use super::Report;
+use super::flush::{FileNo, Gone, Pending};
+use super::inspect::{Inspector, candle};
+use crate::lane_of;
+
+/// What sorting a file's rows remembers from batch to batch.
+pub(crate) struct Sorting<'a> {
+    file: FileNo,
+    grain: Grain,
+    venues: &'a Venues,
+    inspector: Inspector<'a>,
+    places: Places,
+    /// Rows that earlier runs of the file have put into the quarantine.
+    quarantined_before: u64,
+}
+
+impl<'a> Sorting<'a> {
+    pub(crate) fn new(
+        file: FileNo,
+        grain: Grain,
+        venues: &'a Venues,
+        quarantined_before: u64,
+    ) -> Sorting<'a> {
+        let (inspector, places) = (Inspector::new(venues, grain), Places::default());
+        Sorting { file, grain, venues, inspector, places, quarantined_before }
+    }
+
+    /// Sorts a batch. The first `done` rows of it are those of an earlier run.
+    pub(crate) fn sort(
+        &mut self,
+        pending: &mut Pending<'_>,
+        symbols: &[Symbol],
+        batch: CandleBatch,
+        done: u64,
+        report: &mut Report,
+    ) -> Result<(), Gone> {
+        let behind = last_line_behind(&batch, done);
+        let mut rejected = batch.rejected.into_iter().filter(|row| Some(row.line) > behind).peekable();
+        // Kept beside the iterator, because looking into it for each row costs more than the rest of this loop.
+        let mut next_rejected = rejected.peek().map_or(u64::MAX, |row| row.line);
+        for row in &batch.rows {
+            while next_rejected < row.line {
+                let earlier = rejected.next();
+                earlier.into_iter().for_each(|row| self.quarantine(pending, row, report));
+                next_rejected = rejected.peek().map_or(u64::MAX, |row| row.line);
+            }
+            let Some(symbol) = symbols.get(row.symbol as usize) else { continue };
+            let inspected = self.inspector.inspect(row, symbol);
+            // Rows of an earlier run are looked at for their stamps alone: what repeats one is still a duplicate.
+            if Some(row.line) <= behind {
+                continue;
+            }
+            match inspected {
+                Ok(session) => self.put(pending, row, symbol, session)?,
+                Err(flaw) => {
+                    let text = spell(row, symbol, self.venues);
+                    let (symbol, reason) = (Some(symbol.to_string()), flaw.to_string());
+                    let row = Rejected { line: row.line, symbol, text, reason };
+                    self.quarantine(pending, row, report);
+                }
+            }
+        }
+        rejected.for_each(|row| self.quarantine(pending, row, report));
+        Ok(())
+    }
+
+    fn quarantine(&self, pending: &mut Pending<'_>, row: Rejected, report: &mut Report) {
+        pending.quarantine(self.file, row, self.quarantined_before, report);
+    }
+
+    #[inline]
+    fn put(
+        &mut self,
+        pending: &mut Pending<'_>,
+        row: &CandleRow,
+        symbol: &Symbol,
+        session: Session,
+    ) -> Result<(), Gone> {
+        let lane = lane_of(session);
+        let at = match self.places.get(row.symbol, lane, pending.number) {
+            Some(at) => at,
+            None => {
+                let series = Series { symbol: symbol.clone(), grain: self.grain, lane };
+                let at = pending.buffer(self.file, series)?;
+                self.places.set(row.symbol, lane, pending.number, at);
+                at
+            }
+        };
+        pending.push(at, candle(row, session));
+        Ok(())
+    }
+}
+
+/// Where a file's symbols have their buffers: a row finds its buffer by number, not by name.
+#[derive(Debug, Default)]
+struct Places {
+    flush: u64,
+    of: HashMap<(u32, Lane), usize>,
+    last: Option<((u32, Lane), usize)>,
+}
+
+impl Places {
+    #[inline]
+    fn get(&mut self, symbol: u32, lane: Lane, flush: u64) -> Option<usize> {
+        if self.flush != flush {
+            *self = Places { flush, ..Places::default() };
+        }
+        let key = (symbol, lane);
+        match self.last {
+            Some((last, at)) if last == key => Some(at),
+            _ => {
+                let at = self.of.get(&key).copied()?;
+                self.last = Some((key, at));
+                Some(at)
+            }
+        }
+    }
+
+    fn set(&mut self, symbol: u32, lane: Lane, flush: u64, at: usize) {
+        // Finding a buffer may have flushed, and then every other place is stale.
+        if self.flush != flush {
+            *self = Places { flush, ..Places::default() };
+        }
+        self.of.insert((symbol, lane), at);
+        self.last = Some(((symbol, lane), at));
+    }
+}
+
+/// The line of the last row of a batch that an earlier run has done, given how many rows of the batch those are.
+fn last_line_behind(batch: &CandleBatch, rows: u64) -> Option<u64> {
+    let last = usize::try_from(rows.checked_sub(1)?).unwrap_or(usize::MAX);
+    let mut lines: Vec<u64> = batch.rows.iter().map(|row| row.line).collect();
+    lines.extend(batch.rejected.iter().map(|row| row.line));
+    lines.sort_unstable();
+    lines.get(last).or(lines.last()).copied()
+}
+
+/// A row that was read but broke a rule, in the words of the quarantine.
+fn spell(row: &CandleRow, symbol: &Symbol, venues: &Venues) -> String {
+    let time = venues.of(symbol.market()).zone().rfc3339(row.time);
+    let [open, high, low, close] =
+        [row.open, row.high, row.low, row.close].map(|price| price.text(6).to_string());
+    format!("{symbol},{time},{open},{high},{low},{close},{},{}", row.volume, row.turnover.text())
+}

@@ -1,0 +1,100 @@
+//! Every statement about accounts, in the same dialect as `sql.rs`.
+
+use crate::db::Sql;
+
+macro_rules! statements {
+    ($($name:ident: $what:literal, $text:expr;)*) => {
+        $(pub(crate) const $name: Sql = Sql { what: $what, text: $text };)*
+        #[cfg(test)]
+        const ALL: &[Sql] = &[$($name),*];
+    };
+}
+
+macro_rules! select_account {
+    () => {
+        "select id, name, region, created_at, revoked_at, epoch, markets, overnight, level, quota, rate, connections \
+         from account "
+    };
+}
+macro_rules! select_credential {
+    () => {
+        "select app_key, account_id, app_secret, token_hash, token_expires_at, created_at from credential "
+    };
+}
+
+statements! {
+    ACCOUNTS: "list the accounts", concat!(select_account!(), "order by id");
+    ACCOUNT: "read an account", concat!(select_account!(), "where id = $1");
+    ACCOUNT_NAMED: "read an account", concat!(select_account!(), "where name = $1");
+    ANY_ACCOUNT: "look for accounts", "select exists (select 1 from account)";
+    ADD_ACCOUNT: "add an account",
+        "insert into account \
+         (id, name, region, created_at, epoch, markets, overnight, level, quota, rate, connections) \
+         values ($1, $2, $3, $4, 0, $5, $6, $7, $8, $9, $10) on conflict (name) do nothing";
+    CHANGE_TERMS: "change an account",
+        "update account set markets = $1, overnight = $2, level = $3, quota = $4, rate = $5, connections = $6 \
+         where id = $7";
+    REVOKE: "revoke an account",
+        "update account set revoked_at = $1, epoch = epoch + 1 where id = $2 and revoked_at is null";
+
+    ADD_CREDENTIAL: "add a credential",
+        "insert into credential (app_key, account_id, app_secret, token_hash, token_expires_at, created_at) \
+         values ($1, $2, $3, $4, $5, $6)";
+    CREDENTIAL_BY_KEY: "read a credential", concat!(select_credential!(), "where app_key = $1");
+    CREDENTIAL_BY_TOKEN: "read a credential", concat!(select_credential!(), "where token_hash = $1");
+    CREDENTIALS_OF: "list the credentials of an account",
+        concat!(select_credential!(), "where account_id = $1 order by created_at, app_key");
+
+    USED: "look for a security in the quota",
+        "select exists (select 1 from usage where account_id = $1 and month = $2 and symbol = $3), \
+         (select count(*) from usage where account_id = $1 and month = $2)";
+    SPEND: "spend the quota",
+        "insert into usage (account_id, month, symbol, first_at) values ($1, $2, $3, $4)";
+    USAGE: "list what an account has used",
+        "select symbol, first_at from usage where account_id = $1 and month = $2 order by first_at, symbol";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// See the test of the same name in `sql.rs`.
+    #[test]
+    fn placeholders_first_appear_in_ascending_order() {
+        for sql in ALL {
+            let mut highest = 0;
+            for part in sql.text.split('$').skip(1) {
+                let digits: String = part.chars().take_while(char::is_ascii_digit).collect();
+                let number: usize = digits.parse().unwrap();
+                assert!(number <= highest + 1, "${number} comes too early in {}", sql.text);
+                highest = highest.max(number);
+            }
+        }
+    }
+
+    #[test]
+    fn every_statement_fits_the_schema() {
+        let conn = schema();
+        for sql in ALL {
+            conn.prepare(sql.text).unwrap_or_else(|error| panic!("{error}: {}", sql.text));
+        }
+    }
+
+    #[test]
+    fn what_a_request_asks_follows_the_keys() {
+        let conn = schema();
+        for sql in [crate::sql::VERSION, ACCOUNT, CREDENTIAL_BY_KEY, CREDENTIAL_BY_TOKEN, USED] {
+            let mut statement = conn.prepare(&format!("explain query plan {}", sql.text)).unwrap();
+            let plan: Vec<String> =
+                statement.raw_query().mapped(|row| row.get(3)).collect::<Result<_, _>>().unwrap();
+            let scans = plan.iter().any(|step| step.starts_with("SCAN") && step != "SCAN CONSTANT ROW");
+            assert!(!scans, "{plan:#?}\n{}", sql.text);
+        }
+    }
+
+    fn schema() -> rusqlite::Connection {
+        let conn = rusqlite::Connection::open_in_memory().unwrap();
+        crate::migrate::ACCOUNTS.iter().for_each(|migration| conn.execute_batch(migration.text).unwrap());
+        conn
+    }
+}

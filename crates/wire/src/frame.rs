@@ -1,0 +1,376 @@
+//! WebSocket frames (RFC 6455) as a server sees them: masked ones come in, plain ones go out. No extensions, so the
+//! reserved bits are zero.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use sha1::{Digest, Sha1};
+use thiserror::Error;
+
+use crate::feed::{append, take};
+
+/// What RFC 6455 section 1.3 puts behind a client's key.
+const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+
+const FIN: u8 = 0x80;
+const RESERVED: u8 = 0x70;
+const OPCODE: u8 = 0x0f;
+const MASKED: u8 = 0x80;
+const LENGTH: u8 = 0x7f;
+/// Lengths up to 125 stand in the second byte; these two say that the length follows in two or eight bytes.
+const LENGTH_16: u8 = 126;
+const LENGTH_64: u8 = 127;
+
+/// The longest payload of a close, ping or pong.
+pub const CONTROL_MAX: usize = 125;
+/// Two bytes, a length of eight, a mask of four.
+const HEADER_MAX: usize = 14;
+/// The longest header of a frame we send.
+pub const FRAME_HEADER_MAX: usize = 10;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Opcode {
+    Continuation = 0,
+    Text = 1,
+    Binary = 2,
+    Close = 8,
+    Ping = 9,
+    Pong = 10,
+}
+
+/// A whole message, unmasked, fragments put together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message {
+    Binary(Vec<u8>),
+    /// Not looked at: the protocol knows no text, so it need not even be UTF-8.
+    Text(Vec<u8>),
+    Ping(Vec<u8>),
+    Pong(Vec<u8>),
+    Close {
+        code: Option<u16>,
+        reason: String,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum FrameError {
+    #[error("client frame is not masked")]
+    Unmasked,
+    #[error("frame sets reserved bits")]
+    Reserved,
+    #[error("frame has unknown opcode {0}")]
+    Opcode(u8),
+    #[error("frame length is not in its shortest form")]
+    Length,
+    #[error("message is longer than {limit} bytes")]
+    TooLong { limit: usize },
+    #[error("control frame is fragmented or longer than 125 bytes")]
+    Control,
+    #[error("continuation frame without a message to continue")]
+    Continuation,
+    #[error("new message within a fragmented one")]
+    Interrupted,
+    #[error("close frame has half a code or one that may not be sent")]
+    CloseCode,
+    #[error("close reason is not utf-8")]
+    CloseReason,
+}
+
+impl FrameError {
+    /// The code of the close frame that tells the client.
+    pub fn close_code(self) -> u16 {
+        match self {
+            Self::TooLong { .. } => 1009,
+            Self::CloseReason => 1007,
+            Self::Unmasked
+            | Self::Reserved
+            | Self::Opcode(_)
+            | Self::Length
+            | Self::Control
+            | Self::Continuation
+            | Self::Interrupted
+            | Self::CloseCode => 1002,
+        }
+    }
+}
+
+/// Messages out of a client's bytes, cut anywhere. Payload is copied once, out of the input into its message, and is
+/// unmasked there. Between messages no memory is held beyond the struct itself.
+#[derive(Debug)]
+pub struct FrameDecoder {
+    message_max: usize,
+    state: State,
+    header: [u8; HEADER_MAX],
+    header_length: u8,
+    /// The data message so far, and its opcode if more fragments follow.
+    message: Vec<u8>,
+    fragmented: Option<Opcode>,
+    /// The control frame so far; these may come between fragments.
+    control: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    Header,
+    Payload(Frame),
+    /// After a close frame or an error.
+    Ended,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    opcode: Opcode,
+    last: bool,
+    /// The mask, turned so that its first byte is for the next byte of payload.
+    mask: [u8; 4],
+    left: usize,
+}
+
+impl FrameDecoder {
+    /// Messages longer than `message_max` are refused, in one frame or many.
+    pub fn new(message_max: usize) -> Self {
+        Self {
+            message_max,
+            state: State::Header,
+            header: [0; HEADER_MAX],
+            header_length: 0,
+            message: Vec::new(),
+            fragmented: None,
+            control: Vec::new(),
+        }
+    }
+
+    /// Takes bytes from the front of the input up to the end of a message, or all of them if there is no end yet. After
+    /// a close frame or an error it takes all and gives nothing.
+    pub fn decode(&mut self, input: &mut &[u8]) -> Result<Option<Message>, FrameError> {
+        let result = self.advance(input);
+        if let Err(_) | Ok(Some(Message::Close { .. })) = result {
+            self.state = State::Ended;
+            self.message = Vec::new();
+            self.control = Vec::new();
+        }
+        result
+    }
+
+    /// Bytes of memory held for a message that is not whole yet.
+    pub fn buffered(&self) -> usize {
+        self.message.capacity() + self.control.capacity()
+    }
+
+    fn advance(&mut self, input: &mut &[u8]) -> Result<Option<Message>, FrameError> {
+        loop {
+            match self.state {
+                State::Header => match self.read_header(input)? {
+                    Some(frame) => self.state = State::Payload(frame),
+                    None => return Ok(None),
+                },
+                State::Payload(frame) => {
+                    let frame = self.read_payload(frame, input);
+                    if frame.left > 0 {
+                        self.state = State::Payload(frame);
+                        return Ok(None);
+                    }
+                    self.state = State::Header;
+                    if let Some(message) = self.finish(frame)? {
+                        return Ok(Some(message));
+                    }
+                }
+                State::Ended => {
+                    *input = &[];
+                    return Ok(None);
+                }
+            }
+        }
+    }
+
+    fn read_header(&mut self, input: &mut &[u8]) -> Result<Option<Frame>, FrameError> {
+        let Some(&[first, second]) = self.fill_header(input, 2).and_then(|header| header.first_chunk())
+        else {
+            return Ok(None);
+        };
+        // Refused before the rest is waited for.
+        if first & RESERVED != 0 {
+            return Err(FrameError::Reserved);
+        }
+        if second & MASKED == 0 {
+            return Err(FrameError::Unmasked);
+        }
+        let wanted = match second & LENGTH {
+            LENGTH_16 => 8,
+            LENGTH_64 => HEADER_MAX,
+            _ => 6,
+        };
+        let Some(header) = self.fill_header(input, wanted) else { return Ok(None) };
+        let (length, mask) = match *header {
+            [_, short, a, b, c, d] => (u64::from(short & LENGTH), [a, b, c, d]),
+            [_, _, x, y, a, b, c, d] => (u64::from(u16::from_be_bytes([x, y])), [a, b, c, d]),
+            [_, _, s, t, u, v, w, x, y, z, a, b, c, d] => {
+                (u64::from_be_bytes([s, t, u, v, w, x, y, z]), [a, b, c, d])
+            }
+            _ => return Ok(None),
+        };
+        self.header_length = 0;
+        if shortest(length) != wanted {
+            return Err(FrameError::Length);
+        }
+        let opcode = Opcode::try_from(first & OPCODE)?;
+        let last = first & FIN != 0;
+        let left = usize::try_from(length).unwrap_or(usize::MAX);
+        self.check(opcode, last, left)?;
+        Ok(Some(Frame { opcode, last, mask, left }))
+    }
+
+    /// May this frame come now?
+    fn check(&self, opcode: Opcode, last: bool, length: usize) -> Result<(), FrameError> {
+        if opcode.is_control() {
+            return if last && length <= CONTROL_MAX { Ok(()) } else { Err(FrameError::Control) };
+        }
+        match (opcode, self.fragmented) {
+            (Opcode::Continuation, None) => return Err(FrameError::Continuation),
+            (Opcode::Text | Opcode::Binary, Some(_)) => return Err(FrameError::Interrupted),
+            _ => {}
+        }
+        if length > self.message_max.saturating_sub(self.message.len()) {
+            return Err(FrameError::TooLong { limit: self.message_max });
+        }
+        Ok(())
+    }
+
+    fn read_payload(&mut self, mut frame: Frame, input: &mut &[u8]) -> Frame {
+        let buffer = if frame.opcode.is_control() { &mut self.control } else { &mut self.message };
+        let piece = take(input, frame.left);
+        let start = buffer.len();
+        append(buffer, piece, start + frame.left);
+        unmask(buffer.get_mut(start..).unwrap_or_default(), frame.mask);
+        frame.mask.rotate_left(piece.len() % 4);
+        frame.left -= piece.len();
+        frame
+    }
+
+    /// The message that ends with this frame, if one does.
+    fn finish(&mut self, frame: Frame) -> Result<Option<Message>, FrameError> {
+        let opcode = match frame.opcode {
+            Opcode::Ping => return Ok(Some(Message::Ping(std::mem::take(&mut self.control)))),
+            Opcode::Pong => return Ok(Some(Message::Pong(std::mem::take(&mut self.control)))),
+            Opcode::Close => return read_close(&self.control).map(Some),
+            Opcode::Continuation => self.fragmented.take().ok_or(FrameError::Continuation)?,
+            Opcode::Text | Opcode::Binary => frame.opcode,
+        };
+        if !frame.last {
+            self.fragmented = Some(opcode);
+            return Ok(None);
+        }
+        let payload = std::mem::take(&mut self.message);
+        Ok(Some(if opcode == Opcode::Text { Message::Text(payload) } else { Message::Binary(payload) }))
+    }
+
+    /// The first bytes of the header, once so many are there.
+    fn fill_header(&mut self, input: &mut &[u8], wanted: usize) -> Option<&[u8]> {
+        let start = usize::from(self.header_length);
+        let piece = take(input, wanted.saturating_sub(start));
+        let end = start + piece.len();
+        self.header.get_mut(start..end)?.copy_from_slice(piece);
+        self.header_length = u8::try_from(end).ok()?;
+        self.header.get(..end).filter(|filled| filled.len() >= wanted)
+    }
+}
+
+impl Opcode {
+    fn is_control(self) -> bool {
+        matches!(self, Self::Close | Self::Ping | Self::Pong)
+    }
+}
+
+impl TryFrom<u8> for Opcode {
+    type Error = FrameError;
+
+    fn try_from(nibble: u8) -> Result<Self, FrameError> {
+        Ok(match nibble {
+            0 => Self::Continuation,
+            1 => Self::Text,
+            2 => Self::Binary,
+            8 => Self::Close,
+            9 => Self::Ping,
+            10 => Self::Pong,
+            _ => return Err(FrameError::Opcode(nibble)),
+        })
+    }
+}
+
+/// Bytes of a masked header whose length field is in its shortest form; nothing for lengths beyond 63 bits.
+fn shortest(length: u64) -> usize {
+    match length {
+        0..=125 => 6,
+        126..=0xffff => 8,
+        0x1_0000..=0x7fff_ffff_ffff_ffff => HEADER_MAX,
+        _ => 0,
+    }
+}
+
+/// A word at a time; the compiler makes vectors of it.
+fn unmask(payload: &mut [u8], mask: [u8; 4]) {
+    let [a, b, c, d] = mask;
+    let wide = u64::from_le_bytes([a, b, c, d, a, b, c, d]);
+    let (words, rest) = payload.as_chunks_mut::<8>();
+    for word in words {
+        *word = (u64::from_le_bytes(*word) ^ wide).to_le_bytes();
+    }
+    for (byte, mask) in rest.iter_mut().zip(mask.iter().cycle()) {
+        *byte ^= mask;
+    }
+}
+
+fn read_close(payload: &[u8]) -> Result<Message, FrameError> {
+    let Some((code, reason)) = payload.split_first_chunk() else {
+        return if payload.is_empty() {
+            Ok(Message::Close { code: None, reason: String::new() })
+        } else {
+            Err(FrameError::CloseCode)
+        };
+    };
+    let code = u16::from_be_bytes(*code);
+    // RFC 6455 section 7.4: the others name what was never sent, or are nobody's.
+    if !matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999) {
+        return Err(FrameError::CloseCode);
+    }
+    let reason = std::str::from_utf8(reason).map_err(|_| FrameError::CloseReason)?;
+    Ok(Message::Close { code: Some(code), reason: reason.to_owned() })
+}
+
+/// Writes the header of a whole message in one frame and says how long it is.
+pub fn write_frame_header(opcode: Opcode, payload_length: usize, out: &mut [u8; FRAME_HEADER_MAX]) -> usize {
+    let first = FIN | opcode as u8;
+    if let Ok(length) = u16::try_from(payload_length) {
+        let [x, y] = length.to_be_bytes();
+        if payload_length <= CONTROL_MAX {
+            [out[0], out[1]] = [first, y];
+            return 2;
+        }
+        [out[0], out[1], out[2], out[3]] = [first, LENGTH_16, x, y];
+        return 4;
+    }
+    let [s, t, u, v, w, x, y, z] = (payload_length as u64).to_be_bytes();
+    *out = [first, LENGTH_64, s, t, u, v, w, x, y, z];
+    FRAME_HEADER_MAX
+}
+
+/// Appends a whole message in one frame.
+pub fn append_frame(opcode: Opcode, payload: &[u8], out: &mut Vec<u8>) {
+    let mut header = [0; FRAME_HEADER_MAX];
+    let length = write_frame_header(opcode, payload.len(), &mut header);
+    out.extend_from_slice(header.get(..length).unwrap_or_default());
+    out.extend_from_slice(payload);
+}
+
+/// The payload of a close frame. A reason that does not fit is cut between characters.
+pub fn close_payload(code: u16, reason: &str) -> Vec<u8> {
+    let mut payload = code.to_be_bytes().to_vec();
+    let end = reason.floor_char_boundary(CONTROL_MAX - payload.len());
+    payload.extend_from_slice(reason.get(..end).unwrap_or_default().as_bytes());
+    payload
+}
+
+/// `Sec-WebSocket-Accept` for a client's `Sec-WebSocket-Key`.
+pub fn accept_key(client_key: &str) -> String {
+    STANDARD.encode(Sha1::new().chain_update(client_key).chain_update(GUID).finalize())
+}

@@ -1,0 +1,115 @@
+//! The TCP transport: two bytes of handshake, then packets back to back.
+
+use crate::feed::{append, take};
+use crate::packet::{HEADER_MAX, Header, Limits, Packet, PacketError, header_length};
+
+/// What a client sends first: version 1 and codec 1 in one byte, platform 9 in the next.
+pub const HANDSHAKE: [u8; 2] = [0x11, 0x09];
+/// The upper half of the second byte is reserved and may say anything.
+const PLATFORM: u8 = 0x0f;
+
+/// Packets out of a stream of bytes, cut anywhere. Holds no memory between packets, and within one no more than came.
+#[derive(Debug)]
+pub struct Decoder {
+    limits: Limits,
+    state: State,
+    /// The handshake or header so far.
+    header: [u8; HEADER_MAX],
+    header_length: usize,
+    body: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    Handshake,
+    Header,
+    Body(Header),
+    Signature(Header, usize),
+    /// After an error: nobody knows where the next packet begins.
+    Ended,
+}
+
+impl Decoder {
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, state: State::Handshake, header: [0; HEADER_MAX], header_length: 0, body: Vec::new() }
+    }
+
+    /// Takes bytes from the front of the input up to the end of a packet, or all of them if there is no end yet. After
+    /// an error it takes all and gives nothing.
+    pub fn decode(&mut self, input: &mut &[u8]) -> Result<Option<Packet<'static>>, PacketError> {
+        let result = self.advance(input);
+        if result.is_err() {
+            self.state = State::Ended;
+            self.body = Vec::new();
+        }
+        result
+    }
+
+    /// Bytes of memory held for a packet that is not whole yet.
+    pub fn buffered(&self) -> usize {
+        self.body.capacity()
+    }
+
+    fn advance(&mut self, input: &mut &[u8]) -> Result<Option<Packet<'static>>, PacketError> {
+        loop {
+            match self.state {
+                State::Handshake => {
+                    let Some(handshake) = self.fill_header(input, HANDSHAKE.len()) else { return Ok(None) };
+                    check_handshake(handshake)?;
+                    self.header_length = 0;
+                    self.state = State::Header;
+                }
+                State::Header => {
+                    let Some(&[first]) = self.fill_header(input, 1).and_then(|header| header.first_chunk())
+                    else {
+                        return Ok(None);
+                    };
+                    let limits = self.limits;
+                    let Some(header) = self.fill_header(input, header_length(first)?) else {
+                        return Ok(None);
+                    };
+                    self.state = State::Body(Header::parse(header, limits)?);
+                    self.header_length = 0;
+                }
+                State::Body(header) => {
+                    let piece = take(input, header.length - self.body.len());
+                    append(&mut self.body, piece, header.length);
+                    if self.body.len() < header.length {
+                        return Ok(None);
+                    }
+                    self.state = State::Signature(header, header.signature_length());
+                }
+                State::Signature(header, left) => {
+                    let left = left - take(input, left).len();
+                    if left > 0 {
+                        self.state = State::Signature(header, left);
+                        return Ok(None);
+                    }
+                    self.state = State::Header;
+                    return header.packet(std::mem::take(&mut self.body).into(), self.limits).map(Some);
+                }
+                State::Ended => {
+                    *input = &[];
+                    return Ok(None);
+                }
+            }
+        }
+    }
+
+    /// The first bytes of handshake or header, once so many are there.
+    fn fill_header(&mut self, input: &mut &[u8], wanted: usize) -> Option<&[u8]> {
+        let piece = take(input, wanted.saturating_sub(self.header_length));
+        let end = self.header_length + piece.len();
+        self.header.get_mut(self.header_length..end)?.copy_from_slice(piece);
+        self.header_length = end;
+        self.header.get(..end).filter(|filled| filled.len() >= wanted)
+    }
+}
+
+fn check_handshake(bytes: &[u8]) -> Result<(), PacketError> {
+    match *bytes {
+        [first, second] if [first, second & PLATFORM] == HANDSHAKE => Ok(()),
+        [first, second] => Err(PacketError::Handshake([first, second])),
+        _ => Err(PacketError::Truncated),
+    }
+}
