@@ -17,6 +17,9 @@ fn the_committed_messages_are_those_of_the_proto_files() {
         .btree_map(["."])
         // These hold secrets; `src/secret.rs` shows them without.
         .skip_debug(["AuthRequest", "AuthResponse", "ReconnectRequest", "ReconnectResponse"])
+        // The HTTP form is the same messages under the same names; what is not there has its default.
+        .message_attribute(".quote", "#[derive(::serde::Serialize, ::serde::Deserialize)] #[serde(default)]")
+        .message_attribute(".trade", "#[derive(::serde::Serialize, ::serde::Deserialize)] #[serde(default)]")
         .generate(requests.collect())
         .unwrap();
     assert_eq!(generated.len(), names.len());

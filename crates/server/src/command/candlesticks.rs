@@ -1,0 +1,247 @@
+//! Commands 19 and 27: candles, the latest or of any past day.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use history::{
+    Adjust, Anchor, Answer, COUNT_MAX, Direction, Encoded, HistoryError, Query, Select, Sessions, Slice,
+};
+use market::{Candles, Period, Price, Venues};
+use serde_json::{Value, json};
+use wire::quote;
+
+use super::symbol;
+use crate::refusal::Refusal;
+use crate::route::Caller;
+use crate::services::Services;
+
+/// What the session selector of a request means.
+const INTRADAY: i32 = 0;
+const ALL: i32 = 100;
+
+/// A page of candles as the elements of a response, and where each of them ends.
+#[derive(Debug)]
+pub(crate) struct EncodedPage {
+    bytes: Bytes,
+    ends: Box<[u32]>,
+}
+
+impl Encoded for EncodedPage {
+    fn encode(candles: &Candles, range: Range<usize>, decimals: u32) -> EncodedPage {
+        let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(range.len()));
+        wire::encode_page(decimals, rows(candles).skip(range.start).take(range.len()), &mut bytes, &mut ends);
+        bytes.shrink_to_fit();
+        EncodedPage { bytes: bytes.into(), ends: ends.into() }
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes.len() + size_of_val(&*self.ends)
+    }
+}
+
+impl EncodedPage {
+    fn slice(&self, rows: Range<usize>) -> Bytes {
+        let end = |row: usize| {
+            row.checked_sub(1).and_then(|before| self.ends.get(before)).map_or(0, |end| *end as usize)
+        };
+        self.bytes.slice(end(rows.start)..end(rows.end))
+    }
+}
+
+/// Candles to be sent: columns, or pages that are bytes already.
+#[derive(Debug)]
+pub(crate) enum CandleReply {
+    Columns(Answer),
+    Pages { symbol: market::Symbol, slices: Vec<Slice<EncodedPage>> },
+}
+
+impl CandleReply {
+    pub(crate) fn encode(&self) -> Vec<Bytes> {
+        let mut head = Vec::new();
+        match self {
+            CandleReply::Columns(answer) => {
+                wire::encode_candles(
+                    answer.symbol.as_str(),
+                    answer.decimals,
+                    rows(&answer.candles),
+                    &mut head,
+                );
+                vec![head.into()]
+            }
+            CandleReply::Pages { symbol, slices } => {
+                wire::encode_symbol(symbol.as_str(), &mut head);
+                let pieces = slices.iter().map(|slice| slice.page.encoded.slice(slice.rows.clone()));
+                std::iter::once(head.into()).chain(pieces).collect()
+            }
+        }
+    }
+
+    /// Only ever asked of columns: whoever wants JSON asks for them.
+    pub(crate) fn json(&self) -> Value {
+        let CandleReply::Columns(answer) = self else { return Value::Null };
+        let price = |price: Price| price.text(answer.decimals).to_string();
+        let candles: Vec<Value> = answer
+            .candles
+            .iter()
+            .map(|candle| {
+                json!({
+                    "close": price(candle.close),
+                    "open": price(candle.open),
+                    "low": price(candle.low),
+                    "high": price(candle.high),
+                    "volume": candle.volume,
+                    "turnover": candle.turnover.text().to_string(),
+                    "timestamp": candle.time.0,
+                    "trade_session": candle.session.code(),
+                })
+            })
+            .collect();
+        json!({"symbol": answer.symbol.as_str(), "candlesticks": candles})
+    }
+}
+
+/// The columns side by side, as the encoder takes them.
+fn rows(candles: &Candles) -> impl Iterator<Item = wire::Row> + '_ {
+    let prices = candles.open.iter().zip(&candles.high).zip(&candles.low).zip(&candles.close);
+    let amounts = candles.volume.iter().zip(&candles.turnover).zip(&candles.session);
+    candles.time.iter().zip(prices).zip(amounts).map(
+        |((time, (((open, high), low), close)), ((volume, turnover), session))| wire::Row {
+            time: *time,
+            open: *open,
+            high: *high,
+            low: *low,
+            close: *close,
+            volume: *volume,
+            turnover: *turnover,
+            session: session.code(),
+        },
+    )
+}
+
+/// Command 27.
+pub(super) fn history(
+    request: &quote::SecurityHistoryCandlestickRequest,
+    caller: &Caller,
+    venues: &Venues,
+) -> Result<Query, Refusal> {
+    let symbol = symbol(&request.symbol)?;
+    let period = period(request.period)?;
+    let select = match (request.query_type, &request.offset_request, &request.date_request) {
+        (1, Some(offset), _) => {
+            Select::offset(period, offset.direction.into(), &offset.date, &offset.minute, offset.count.into())
+        }
+        (2, _, Some(dates)) => {
+            Select::dates(period, venues.of(symbol.market()), &dates.start_date, &dates.end_date)
+        }
+        (1, None, _) => return Err(bad("query_type 1 needs offset_request")),
+        (2, _, None) => return Err(bad("query_type 2 needs date_request")),
+        (other, ..) => {
+            return Err(bad(&format!("query_type {other} is neither 1 (by offset) nor 2 (by date)")));
+        }
+    };
+    let select = select.map_err(|error| Refusal::BadQuery(error.to_string()))?;
+    let sessions = sessions(request.trade_session, caller)?;
+    Ok(Query { symbol, period, adjust: adjust(request.adjust_type)?, sessions, select })
+}
+
+/// Command 19: the latest candles, the one that is forming included.
+pub(super) fn latest(request: &quote::SecurityCandlestickRequest, caller: &Caller) -> Result<Query, Refusal> {
+    let symbol = symbol(&request.symbol)?;
+    let period = period(request.period)?;
+    let count = match usize::try_from(request.count) {
+        Ok(count @ 1..=COUNT_MAX) => count,
+        Ok(0) | Err(_) => return Err(bad(&format!("count {} is outside 1 to {COUNT_MAX}", request.count))),
+        Ok(count) => {
+            return Err(Refusal::TooMany(format!(
+                "{count} candlesticks in one request: {COUNT_MAX} are the most"
+            )));
+        }
+    };
+    let select = Select::Offset { direction: Direction::Past, anchor: Anchor::Latest, count };
+    let sessions = sessions(request.trade_session, caller)?;
+    Ok(Query { symbol, period, adjust: adjust(request.adjust_type)?, sessions, select })
+}
+
+/// The trading hours that a selector names; overnight ones only for whoever asked for them when signing in and may.
+pub(super) fn sessions(selector: i32, caller: &Caller) -> Result<Sessions, Refusal> {
+    match selector {
+        INTRADAY => Ok(Sessions::Intraday),
+        ALL if caller.overnight => Ok(Sessions::All),
+        ALL => Ok(Sessions::Extended),
+        other => Err(bad(&format!("trade_session {other} is neither 0 (intraday) nor 100 (all)"))),
+    }
+}
+
+/// A period by its number on the wire.
+pub(crate) fn period(number: i32) -> Result<Period, Refusal> {
+    let of_number = |period: &Period| period_number(*period) == number;
+    Period::all().find(of_number).ok_or_else(|| bad(&format!("period {number} is unknown")))
+}
+
+/// Minutes are their own number; the rest has numbers by convention.
+fn period_number(period: Period) -> i32 {
+    match period {
+        Period::Clock(minutes) => i32::from(minutes.get()),
+        Period::Calendar(market::Span::Day) => 1000,
+        Period::Calendar(market::Span::Week) => 2000,
+        Period::Calendar(market::Span::Month) => 3000,
+        Period::Calendar(market::Span::Quarter) => 3500,
+        Period::Calendar(market::Span::Year) => 4000,
+    }
+}
+
+fn adjust(number: i32) -> Result<Adjust, Refusal> {
+    match number {
+        0 => Ok(Adjust::None),
+        1 => Ok(Adjust::Forward),
+        other => Err(bad(&format!("adjust_type {other} is neither 0 (none) nor 1 (forward)"))),
+    }
+}
+
+fn bad(text: &str) -> Refusal {
+    Refusal::BadQuery(text.to_owned())
+}
+
+/// Candles for the wire: pages where the question is a plain one, columns else.
+pub(super) fn answer(query: &Query, services: &Services) -> Result<CandleReply, Refusal> {
+    let now = services.market_now();
+    let found = services.with_reader(|reader| {
+        match services.shelf.slices(&services.history, reader, query, now)? {
+            Some(slices) => Ok(CandleReply::Pages { symbol: query.symbol.clone(), slices }),
+            None => services.history.candles(reader, query, now).map(CandleReply::Columns),
+        }
+    });
+    found.map_err(|error| refusal(&error))
+}
+
+pub(super) fn from_memory(query: &Query, services: &Services) -> Option<CandleReply> {
+    let now = services.market_now();
+    let slices = services.with_reader(|reader| {
+        Ok::<_, HistoryError>(services.shelf.slices_in_memory(&services.history, reader, query, now)?)
+    });
+    let slices = slices.ok()??;
+    Some(CandleReply::Pages { symbol: query.symbol.clone(), slices })
+}
+
+/// Candles as columns, for whoever does not speak protobuf.
+pub(crate) fn columns(query: &Query, services: &Services) -> Result<Answer, Refusal> {
+    let now = services.market_now();
+    services
+        .with_reader(|reader| services.history.candles(reader, query, now))
+        .map_err(|error: HistoryError| refusal(&error))
+}
+
+/// What a client is told of an answer that could not be read.
+pub(crate) fn refusal(error: &HistoryError) -> Refusal {
+    match error {
+        HistoryError::UnknownSecurity(symbol) => Refusal::BadQuery(format!("{symbol} is not known here")),
+        HistoryError::Option(symbol) => {
+            Refusal::NoQuotes(format!("{symbol} is an option: history for options is unavailable"))
+        }
+        HistoryError::NoCandles(symbol) => Refusal::NoQuotes(format!("{symbol} has no candles here")),
+        HistoryError::Damaged { .. } | HistoryError::Overflow { .. } | HistoryError::Store(_) => {
+            tracing::error!(%error, "cannot answer");
+            Refusal::Internal
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Command 9: the trading days of a market.
+
+use market::{Date, DateSpan, DayKind, Market, Timestamp, Venues, parse_date};
+use wire::quote::{TradingDaysRequest, TradingDaysResponse};
+
+use crate::refusal::Refusal;
+use crate::services::Services;
+
+/// Clients ask for 30 days, and published examples for 31.
+const DAYS_MAX: i32 = 31;
+/// How far back the service knows trading days.
+const PAST_DAYS_MAX: i64 = 366;
+
+/// Trading days of a market from one date through another. Singapore is a market of the protocol, but not of ours.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Days {
+    market: Option<Market>,
+    from: Date,
+    through: Date,
+}
+
+impl Days {
+    pub(super) fn parse(
+        request: &TradingDaysRequest,
+        venues: &Venues,
+        now: Timestamp,
+    ) -> Result<Days, Refusal> {
+        let bad = |text: String| Refusal::BadQuery(text);
+        let market = match request.market.as_str() {
+            "SG" => None,
+            text => {
+                Some(Market::parse(text).ok_or_else(|| bad(format!("{text:?} is none of US, HK, CN, SG")))?)
+            }
+        };
+        let date = |text: &str| parse_date(text).map_err(|error| bad(error.to_string()));
+        let (from, through) = (date(&request.beg_day)?, date(&request.end_day)?);
+        if from > through {
+            return Err(bad(format!("beg_day {from} is after end_day {through}")));
+        }
+        let days = from.until(through).map_or(i32::MAX, |span| span.get_days());
+        if days > DAYS_MAX {
+            return Err(bad(format!("{days} days at once: {DAYS_MAX} are the most")));
+        }
+        let today = venues.of(market.unwrap_or(Market::Hk)).zone().date(now);
+        let earliest = today.checked_sub(DateSpan::new().days(PAST_DAYS_MAX)).unwrap_or(Date::MIN);
+        if from < earliest {
+            return Err(bad(format!("beg_day {from} is before {earliest}: the past year is known")));
+        }
+        Ok(Days { market, from, through })
+    }
+
+    pub(super) fn answer(&self, services: &Services) -> TradingDaysResponse {
+        let mut response = TradingDaysResponse::default();
+        let Some(market) = self.market else { return response };
+        for (date, kind) in services.history.venues().of(market).calendar().days(self.from, self.through) {
+            let days = match kind {
+                DayKind::Full => &mut response.trade_day,
+                DayKind::Half => &mut response.half_trade_day,
+            };
+            days.push(date.strftime("%Y%m%d").to_string());
+        }
+        response
+    }
+}

@@ -1,0 +1,132 @@
+//! Command 18: the line of the day, minute by minute, with the average price so far.
+
+use history::{Adjust, Answer, HistoryError, Keep, Plan, Query, Select, Sessions};
+use market::{Date, Period, Price, Symbol, Timestamp, Turnover};
+use store::Reader;
+use wire::quote::{IntradayLine, IntradayResponse};
+
+use super::candlesticks::refusal;
+use crate::refusal::Refusal;
+use crate::services::Services;
+
+/// Average prices have so many decimals.
+const AVERAGE_DECIMALS: u32 = 6;
+/// More minutes than any trading day has, overnight included.
+const MINUTES_MAX: usize = 2000;
+
+pub(super) fn answer(
+    symbol: &Symbol,
+    sessions: Sessions,
+    services: &Services,
+) -> Result<IntradayResponse, Refusal> {
+    let now = services.market_now();
+    let found = services.with_reader(|reader| match last_day(symbol, services, reader, now)? {
+        Some(day) => day_minutes(symbol, day, sessions, services, reader, now).map(Some),
+        None => Ok(None),
+    });
+    let found = found.map_err(|error: HistoryError| refusal(&error))?;
+    Ok(IntradayResponse {
+        symbol: symbol.as_str().to_owned(),
+        lines: found.map(|answer| lines(&answer)).unwrap_or_default(),
+    })
+}
+
+fn lines(answer: &Answer) -> Vec<IntradayLine> {
+    let (mut volume, mut turnover) = (0i128, 0i128);
+    let line = |candle: market::Candle| {
+        volume += i128::from(candle.volume);
+        turnover += candle.turnover.0;
+        let average = average(turnover, volume).unwrap_or(candle.close);
+        IntradayLine {
+            price: candle.close.text(answer.decimals).to_string(),
+            timestamp: candle.time.0,
+            volume: candle.volume,
+            turnover: candle.turnover.text().to_string(),
+            avg_price: average.text(AVERAGE_DECIMALS).to_string(),
+        }
+    };
+    answer.candles.iter().map(line).collect()
+}
+
+/// Turnover over volume, rounded; none where a source has no turnover, or nothing was traded.
+fn average(turnover: i128, volume: i128) -> Option<Price> {
+    if turnover <= 0 || volume <= 0 {
+        return None;
+    }
+    i64::try_from((turnover + volume / 2) / volume).ok().map(Price)
+}
+
+/// The trading day of the newest minute.
+pub(super) fn last_day(
+    symbol: &Symbol,
+    services: &Services,
+    reader: &mut Reader,
+    now: Timestamp,
+) -> Result<Option<Date>, HistoryError> {
+    let query = minutes(symbol, Sessions::Intraday);
+    let venue = services.history.venue(symbol);
+    let plan = Plan::over(&query, venue, now, Timestamp(i64::MIN)..Timestamp(i64::MAX), Keep::Last(1));
+    let answer = services.history.answer(reader, &query, &plan, now)?;
+    Ok(answer.candles.time.last().and_then(|time| venue.trading_day(Timestamp(*time))))
+}
+
+/// The minutes of one trading day, which may begin on its eve.
+pub(super) fn day_minutes(
+    symbol: &Symbol,
+    day: Date,
+    sessions: Sessions,
+    services: &Services,
+    reader: &mut Reader,
+    now: Timestamp,
+) -> Result<Answer, HistoryError> {
+    let query = minutes(symbol, sessions);
+    let venue = services.history.venue(symbol);
+    let stamps: Vec<Timestamp> =
+        venue.day(day).map(|day| day.minutes().map(|(at, _)| at).collect()).unwrap_or_default();
+    let window = match (stamps.first(), stamps.last()) {
+        (Some(first), Some(last)) => *first..Timestamp(last.0 + 1),
+        _ => now..now,
+    };
+    let plan = Plan::over(&query, venue, now, window, Keep::Last(MINUTES_MAX));
+    services.history.answer(reader, &query, &plan, now)
+}
+
+fn minutes(symbol: &Symbol, sessions: Sessions) -> Query {
+    let select = Select::Dates { start: None, end: None };
+    Query { symbol: symbol.clone(), period: Period::MINUTE, adjust: Adjust::None, sessions, select }
+}
+
+/// A day's candle out of its minutes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sum {
+    pub(super) open: Price,
+    pub(super) high: Price,
+    pub(super) low: Price,
+    pub(super) close: Price,
+    pub(super) volume: i64,
+    pub(super) turnover: Turnover,
+    pub(super) last: Timestamp,
+}
+
+/// The candles of one session added up; none if there are none.
+pub(super) fn sum(answer: &Answer, session: market::Session) -> Option<Sum> {
+    let mut sum: Option<Sum> = None;
+    for candle in answer.candles.iter().filter(|candle| candle.session == session) {
+        let next = sum.get_or_insert(Sum {
+            open: candle.open,
+            high: candle.high,
+            low: candle.low,
+            close: candle.close,
+            volume: 0,
+            turnover: Turnover(0),
+            last: candle.time,
+        });
+        next.high = next.high.max(candle.high);
+        next.low = next.low.min(candle.low);
+        next.close = candle.close;
+        next.volume = next.volume.saturating_add(candle.volume);
+        next.turnover = Turnover(next.turnover.0.saturating_add(candle.turnover.0));
+        next.last = candle.time;
+    }
+    sum
+}

@@ -1,0 +1,127 @@
+//! Command 11: quotes, from the newest candles.
+
+use access::Permit;
+use history::{Adjust, Anchor, Direction, HistoryError, Query, Select, Sessions};
+use market::{Candle, Market, Period, Price, Session, Symbol, Timestamp};
+use store::Reader;
+use wire::quote::{PrePost, Quote, QuoteResponse};
+
+use super::candlesticks::refusal;
+use super::intraday::{Sum, day_minutes, last_day, sum};
+use crate::refusal::Refusal;
+use crate::route::Caller;
+use crate::services::Services;
+
+/// Securities that are not known, have no candles or may not be seen are left out.
+pub(super) fn answer(
+    symbols: &[Symbol],
+    caller: &Caller,
+    permit: &Permit,
+    services: &Services,
+) -> Result<QuoteResponse, Refusal> {
+    let now = services.market_now();
+    let rights = &permit.account().terms.rights;
+    let found = services.with_reader(|reader| {
+        let mut quotes = Vec::with_capacity(symbols.len());
+        for symbol in symbols.iter().filter(|symbol| rights.contains(symbol.market().into())) {
+            match quote(symbol, caller, services, reader, now) {
+                Ok(quote) => quotes.extend(quote),
+                Err(
+                    HistoryError::UnknownSecurity(_) | HistoryError::NoCandles(_) | HistoryError::Option(_),
+                ) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(quotes)
+    });
+    Ok(QuoteResponse { secu_quote: found.map_err(|error| refusal(&error))? })
+}
+
+fn quote(
+    symbol: &Symbol,
+    caller: &Caller,
+    services: &Services,
+    reader: &mut Reader,
+    now: Timestamp,
+) -> Result<Option<Quote>, HistoryError> {
+    let venue = services.history.venue(symbol);
+    let days = last_days(symbol, services, reader, now)?;
+    let minutes = match last_day(symbol, services, reader, now)? {
+        Some(day) => {
+            let sessions = if caller.overnight { Sessions::All } else { Sessions::Extended };
+            Some((day, day_minutes(symbol, day, sessions, services, reader, now)?))
+        }
+        None => None,
+    };
+    let dated = |candle: &Candle| venue.zone().date(candle.time);
+    let traded = minutes.as_ref().and_then(|(day, answer)| Some((*day, sum(answer, Session::Intraday)?)));
+    // Daily candles are data of their own and win; minutes stand in for a day that has none yet.
+    let (today, previous) = match (days.candles.last(), traded) {
+        (Some(day), Some((date, sum))) if dated(&day) < date => (sum, Some(day.close)),
+        (Some(day), traded) => {
+            let last = traded.filter(|(date, _)| *date == dated(&day)).map_or(day.time, |(_, sum)| sum.last);
+            (of_day(&day, last), days.candles.get(0).filter(|_| days.candles.len() > 1).map(|day| day.close))
+        }
+        (None, Some((_, sum))) => (sum, None),
+        (None, None) => return Ok(None),
+    };
+    let price = |price: Price| price.text(days.decimals).to_string();
+    let beside = |session: Session, reference: Price| {
+        let (_, answer) = minutes.as_ref().filter(|_| symbol.market() == Market::Us)?;
+        let sum = sum(answer, session)?;
+        Some(PrePost {
+            last_done: price(sum.close),
+            timestamp: sum.last.0,
+            volume: sum.volume,
+            turnover: sum.turnover.text().to_string(),
+            high: price(sum.high),
+            low: price(sum.low),
+            prev_close: price(reference),
+        })
+    };
+    let previous = previous.unwrap_or(today.open);
+    Ok(Some(Quote {
+        symbol: symbol.as_str().to_owned(),
+        last_done: price(today.close),
+        prev_close: price(previous),
+        open: price(today.open),
+        high: price(today.high),
+        low: price(today.low),
+        timestamp: today.last.0,
+        volume: today.volume,
+        turnover: today.turnover.text().to_string(),
+        trade_status: 0,
+        pre_market_quote: beside(Session::Pre, previous),
+        post_market_quote: beside(Session::Post, today.close),
+        over_night_quote: beside(Session::Overnight, previous),
+    }))
+}
+
+fn last_days(
+    symbol: &Symbol,
+    services: &Services,
+    reader: &mut Reader,
+    now: Timestamp,
+) -> Result<history::Answer, HistoryError> {
+    let select = Select::Offset { direction: Direction::Past, anchor: Anchor::Latest, count: 2 };
+    let query = Query {
+        symbol: symbol.clone(),
+        period: Period::DAY,
+        adjust: Adjust::None,
+        sessions: Sessions::Intraday,
+        select,
+    };
+    services.history.candles(reader, &query, now)
+}
+
+fn of_day(day: &Candle, last: Timestamp) -> Sum {
+    Sum {
+        open: day.open,
+        high: day.high,
+        low: day.low,
+        close: day.close,
+        volume: day.volume,
+        turnover: day.turnover,
+        last,
+    }
+}

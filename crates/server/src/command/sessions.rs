@@ -1,0 +1,61 @@
+//! Command 8: the trading hours of the day, in every market.
+
+use market::{Market, Session};
+use wire::quote::{MarketSessions, SessionHours, TradingSessionsResponse};
+
+use crate::route::Caller;
+use crate::services::Services;
+
+/// The order of the published example.
+const MARKETS: [Market; 3] = [Market::Us, Market::Hk, Market::Cn];
+/// There is no calendar of Singapore here, and the clients want all four markets: the published hours.
+const SINGAPORE: [(i32, i32); 2] = [(900, 1200), (1300, 1700)];
+/// Mainland hours are published without the closing auction, which our candles have.
+const MAINLAND_CLOSE: (i32, i32) = (1500, 1457);
+const MINUTES_A_DAY: i32 = 1440;
+
+pub(super) fn answer(caller: &Caller, services: &Services) -> TradingSessionsResponse {
+    let mut all: Vec<MarketSessions> =
+        MARKETS.iter().map(|market| hours(*market, caller, services)).collect();
+    all.push(MarketSessions {
+        market: "SG".to_owned(),
+        trade_session: SINGAPORE.iter().map(|(start, end)| span(*start, *end, Session::Intraday)).collect(),
+    });
+    TradingSessionsResponse { market_trade_session: all }
+}
+
+fn hours(market: Market, caller: &Caller, services: &Services) -> MarketSessions {
+    let venue = services.history.venues().of(market);
+    let today = venue.zone().date(services.market_now());
+    let wanted = |session: Session| session != Session::Overnight || caller.overnight;
+    let mut segments: Vec<_> = venue.hours(today).iter().filter(|segment| wanted(segment.session)).collect();
+    // Regular hours first, as clients show them.
+    segments.sort_by_key(|segment| segment.session.code());
+    let trade_session = segments
+        .into_iter()
+        .map(|segment| {
+            let mut end = clock(segment.end);
+            if market == Market::Cn && end == MAINLAND_CLOSE.0 {
+                end = MAINLAND_CLOSE.1;
+            }
+            span(clock(segment.start), end, segment.session)
+        })
+        .collect();
+    MarketSessions { market: market.as_str().to_owned(), trade_session }
+}
+
+fn span(beg_time: i32, end_time: i32, session: Session) -> SessionHours {
+    SessionHours { beg_time, end_time, trade_session: session.code().into() }
+}
+
+/// Minutes after midnight as hhmm. An evening on the eve has negative minutes; midnight at the end of a day is 2359,
+/// because clients reject 2400.
+fn clock(minutes: i32) -> i32 {
+    match minutes {
+        0 | MINUTES_A_DAY if minutes == MINUTES_A_DAY => 2359,
+        _ => {
+            let minutes = minutes.rem_euclid(MINUTES_A_DAY);
+            minutes / 60 * 100 + minutes % 60
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Command 10: what a security is.
+
+use market::{Region, Symbol};
+use store::{Security, StoreError};
+use wire::quote::{StaticInfo, StaticInfoResponse};
+
+use crate::refusal::Refusal;
+use crate::services::Services;
+
+/// Securities that are not known are left out; the rest comes in the order asked.
+pub(super) fn answer(symbols: &[Symbol], services: &Services) -> Result<StaticInfoResponse, Refusal> {
+    let found = services.with_reader(|reader| -> Result<Vec<Security>, StoreError> {
+        let snapshot = reader.snapshot()?;
+        let mut found = Vec::with_capacity(symbols.len());
+        for symbol in symbols {
+            found.extend(snapshot.security(symbol)?);
+        }
+        Ok(found)
+    });
+    let found = found.map_err(|error| {
+        tracing::error!(%error, "cannot read securities");
+        Refusal::Internal
+    })?;
+    Ok(StaticInfoResponse { secu_static_info: found.into_iter().map(info).collect() })
+}
+
+fn info(security: Security) -> StaticInfo {
+    let region = security.symbol.region();
+    StaticInfo {
+        symbol: security.symbol.as_str().to_owned(),
+        name_cn: security.name_cn.unwrap_or_default(),
+        name_en: security.name_en.unwrap_or_default(),
+        name_hk: security.name_hk.unwrap_or_default(),
+        listing_date: security
+            .listing_date
+            .map(|date| date.strftime("%Y%m%d").to_string())
+            .unwrap_or_default(),
+        exchange: security.exchange.unwrap_or_default(),
+        currency: security.currency.unwrap_or_else(|| region.market().currency().to_owned()),
+        lot_size: security.lot_size.and_then(|size| i32::try_from(size).ok()).unwrap_or(1),
+        total_shares: security.total_shares.unwrap_or_default(),
+        circulating_shares: security.circulating_shares.unwrap_or_default(),
+        hk_shares: security.hk_shares.unwrap_or_default(),
+        eps: security.eps.unwrap_or_default(),
+        eps_ttm: security.eps_ttm.unwrap_or_default(),
+        bps: security.bps.unwrap_or_default(),
+        dividend_yield: security.dividend_yield.unwrap_or_default(),
+        stock_derivatives: Vec::new(),
+        board: security.board.unwrap_or_else(|| board(region).to_owned()),
+    }
+}
+
+/// The main board of a region: a client that is told no board asks again and again.
+fn board(region: Region) -> &'static str {
+    match region {
+        Region::Hk => "HKEquity",
+        Region::Us => "USMain",
+        Region::Sh => "SHMainConnect",
+        Region::Sz => "SZMainConnect",
+    }
+}

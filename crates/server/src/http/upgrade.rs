@@ -1,0 +1,75 @@
+//! From HTTP to a WebSocket. Any path will do; the query says which dialect the client speaks.
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::header::{
+    CONNECTION, HeaderName, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION,
+    UPGRADE,
+};
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+
+use super::Answer;
+use super::envelope::Problem;
+use crate::link::{self, Opening, Transport};
+use crate::listen::Entrance;
+
+/// The framing, codec and platform that there are; a client that does not say means these.
+const DIALECT: [(&str, &str); 3] = [("version", "1"), ("codec", "1"), ("platform", "9")];
+
+pub(super) fn is_wanted(request: &Request<Incoming>) -> bool {
+    has_token(request, UPGRADE, "websocket")
+}
+
+fn has_token(request: &Request<Incoming>, name: HeaderName, token: &str) -> bool {
+    let values = request.headers().get_all(name).into_iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|part| part.trim().eq_ignore_ascii_case(token))
+}
+
+pub(super) fn answer(mut request: Request<Incoming>, entrance: Entrance) -> Answer {
+    let header = |name: HeaderName| request.headers().get(name).and_then(|value| value.to_str().ok());
+    let Some(key) = header(SEC_WEBSOCKET_KEY).filter(|key| key.len() == 24) else {
+        return Problem::bad_request("a WebSocket begins with a key of 24 characters").answer();
+    };
+    if header(SEC_WEBSOCKET_VERSION) != Some("13") || !has_token(&request, CONNECTION, "upgrade") {
+        return Problem::bad_request("a WebSocket of version 13 is spoken here").answer();
+    }
+    let accept = wire::accept_key(key);
+    let opening = dialect(request.uri().query().unwrap_or_default());
+    let upgrading = hyper::upgrade::on(&mut request);
+    let Entrance { services, shutdown, tasks, place } = entrance;
+    tasks.spawn(async move {
+        // A client that leaves between the two is nobody's trouble.
+        let Ok(upgraded) = upgrading.await else { return };
+        if let Ok(parts) = upgraded.downcast::<TokioIo<TcpStream>>() {
+            let opening = match opening {
+                Opening::Early(_) => Opening::Early(parts.read_buf),
+                other => other,
+            };
+            link::serve(parts.io.into_inner(), Transport::websocket(), opening, services, shutdown).await;
+        }
+        drop(place);
+    });
+    let mut response = Response::new(Full::new(Bytes::new()));
+    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    let headers = response.headers_mut();
+    headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
+    headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+    if let Ok(accept) = HeaderValue::from_str(&accept) {
+        headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
+    }
+    response
+}
+
+/// What the query asks for; another dialect is told so on the connection, where clients expect it.
+fn dialect(query: &str) -> Opening {
+    let pairs = || query.split('&').filter_map(|pair| pair.split_once('='));
+    let wrong =
+        DIALECT.iter().find(|(name, only)| pairs().any(|(key, value)| key == *name && value != *only));
+    match wrong {
+        Some((name, only)) => Opening::Refused(format!("{name} is not {only}")),
+        None => Opening::Early(Bytes::new()),
+    }
+}

@@ -1,0 +1,41 @@
+//! The service at its edges: listeners, long connections, HTTP. Alone in knowing sockets, JSON and HTTP statuses.
+//!
+//! Every request takes one route, whatever door it came in by ([`route`](crate::route)): bytes become a request, the
+//! request is admitted, a command answers it, the answer becomes bytes. Start with `route.rs`, then `command/`, a file a
+//! command; `link/` is one long connection, `http/` the other door, `listen.rs` where connections come from.
+
+mod command;
+mod http;
+mod link;
+mod listen;
+mod refusal;
+mod route;
+mod services;
+
+pub use listen::{Addresses, Server, ServerError};
+pub use services::Clock;
+
+/// What the operator may set. The defaults are those of `chandler serve`.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where HTTP and WebSocket are served.
+    pub listen: std::net::SocketAddr,
+    /// Where raw TCP is served.
+    pub tcp: std::net::SocketAddr,
+    /// Connections of all kinds that may be open at once.
+    pub connections_max: usize,
+    /// Memory for encoded candles; 0 keeps none.
+    pub cache_bytes: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        let loopback = |port| std::net::SocketAddr::from(([127, 0, 0, 1], port));
+        Settings {
+            listen: loopback(8080),
+            tcp: loopback(2020),
+            connections_max: 16_384,
+            cache_bytes: 256 << 20,
+        }
+    }
+}

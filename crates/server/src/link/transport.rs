@@ -1,0 +1,162 @@
+//! The two ways a packet travels: a binary WebSocket message, or back to back on TCP.
+
+use bytes::Bytes;
+use wire::{
+    Decoder, FRAME_HEADER_MAX, FrameDecoder, Limits, Message, Opcode, Packet, Packing, Status, append_frame,
+    close_payload, push_header, response_header, write_frame_header,
+};
+
+use super::outbox::Outbox;
+
+/// Longest WebSocket message a client may send: the largest request and its header.
+const MESSAGE_MAX: usize = Limits::REQUEST.body + 64;
+
+/// What came in.
+#[derive(Debug)]
+pub(crate) enum Incoming {
+    Packet(Packet<'static>),
+    Ping(Vec<u8>),
+    Pong,
+    /// The client said goodbye.
+    Close,
+    /// Bytes that are not the protocol's, and why.
+    Broken(String),
+}
+
+#[derive(Debug)]
+pub(crate) enum Transport {
+    WebSocket(FrameDecoder),
+    Tcp(Decoder),
+}
+
+/// Why a connection is closed, in numbers of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CloseCode {
+    HeartbeatTimeout = 0,
+    ServerError = 1,
+    Shutdown = 2,
+    Unpack = 3,
+    Auth = 4,
+    SessionExpired = 5,
+    Duplicate = 6,
+}
+
+impl CloseCode {
+    /// The WebSocket close code that goes with it. Clients do not read it; debuggers do.
+    fn websocket(self) -> u16 {
+        match self {
+            CloseCode::Shutdown => 1000,
+            CloseCode::HeartbeatTimeout => 1001,
+            CloseCode::Unpack => 1002,
+            CloseCode::Auth | CloseCode::SessionExpired | CloseCode::Duplicate => 1008,
+            CloseCode::ServerError => 1011,
+        }
+    }
+}
+
+impl Transport {
+    pub(crate) fn websocket() -> Transport {
+        Transport::WebSocket(FrameDecoder::new(MESSAGE_MAX))
+    }
+
+    pub(crate) fn tcp() -> Transport {
+        Transport::Tcp(Decoder::new(Limits::REQUEST))
+    }
+
+    /// Takes bytes off the front of `input`, up to the end of something.
+    pub(crate) fn decode(&mut self, input: &mut &[u8]) -> Option<Incoming> {
+        match self {
+            Transport::Tcp(decoder) => match decoder.decode(input) {
+                Ok(packet) => packet.map(Incoming::Packet),
+                Err(error) => Some(Incoming::Broken(error.to_string())),
+            },
+            Transport::WebSocket(decoder) => match decoder.decode(input) {
+                Ok(None) => None,
+                Ok(Some(Message::Binary(message))) => Some(match Packet::decode(&message, Limits::REQUEST) {
+                    Ok(packet) => Incoming::Packet(packet.into_owned()),
+                    Err(error) => Incoming::Broken(error.to_string()),
+                }),
+                Ok(Some(Message::Ping(payload))) => Some(Incoming::Ping(payload)),
+                Ok(Some(Message::Pong(_))) => Some(Incoming::Pong),
+                Ok(Some(Message::Close { .. })) => Some(Incoming::Close),
+                Ok(Some(Message::Text(_))) => {
+                    Some(Incoming::Broken("text frames are not spoken here".to_owned()))
+                }
+                Err(error) => Some(Incoming::Broken(error.to_string())),
+            },
+        }
+    }
+
+    /// Queues an answer. A body too long for a packet cannot be sent; the caller makes none.
+    pub(crate) fn response(
+        &self,
+        command: u8,
+        id: u32,
+        status: Status,
+        body: Vec<Bytes>,
+        outbox: &mut Outbox,
+    ) {
+        let length: usize = body.iter().map(Bytes::len).sum();
+        let Ok(header) = response_header(command, id, status, Packing::Plain, length) else { return };
+        self.packet(&header, length, body, outbox);
+    }
+
+    pub(crate) fn push(&self, command: u8, body: Vec<u8>, outbox: &mut Outbox) {
+        let Ok(header) = push_header(command, Packing::Plain, body.len()) else { return };
+        self.packet(&header, body.len(), vec![Bytes::from(body)], outbox);
+    }
+
+    fn packet(&self, header: &[u8], length: usize, body: Vec<Bytes>, outbox: &mut Outbox) {
+        let mut head = Vec::with_capacity(FRAME_HEADER_MAX + header.len());
+        if let Transport::WebSocket(_) = self {
+            let mut frame = [0; FRAME_HEADER_MAX];
+            let written = write_frame_header(Opcode::Binary, header.len() + length, &mut frame);
+            head.extend_from_slice(frame.get(..written).unwrap_or_default());
+        }
+        head.extend_from_slice(header);
+        outbox.push(Bytes::from(head));
+        body.into_iter().for_each(|piece| outbox.push(piece));
+    }
+
+    /// A request of ours; on TCP the heartbeat is one.
+    pub(crate) fn ping(&self, number: u32, outbox: &mut Outbox) {
+        let mut bytes = Vec::new();
+        match self {
+            Transport::WebSocket(_) => append_frame(Opcode::Ping, &number.to_be_bytes(), &mut bytes),
+            Transport::Tcp(_) => {
+                let body = Vec::new().into();
+                let heartbeat = Packet::Request { command: HEARTBEAT, id: number, timeout_ms: 0, body };
+                // An empty body is never too long.
+                heartbeat.encode(&mut bytes).ok();
+            }
+        }
+        outbox.push(Bytes::from(bytes));
+    }
+
+    pub(crate) fn pong(&self, payload: &[u8], outbox: &mut Outbox) {
+        let mut bytes = Vec::new();
+        append_frame(Opcode::Pong, payload, &mut bytes);
+        outbox.push(Bytes::from(bytes));
+    }
+
+    /// The push that says why, and the WebSocket's own goodbye.
+    pub(crate) fn close(&self, code: CloseCode, reason: &str, outbox: &mut Outbox) {
+        let close = wire::control::Close { code: code as i32, reason: reason.to_owned() };
+        self.push(CLOSE, prost::Message::encode_to_vec(&close), outbox);
+        self.goodbye(code.websocket(), reason, outbox);
+    }
+
+    /// The WebSocket's goodbye alone.
+    pub(crate) fn goodbye(&self, code: u16, reason: &str, outbox: &mut Outbox) {
+        if let Transport::WebSocket(_) = self {
+            let mut bytes = Vec::new();
+            append_frame(Opcode::Close, &close_payload(code, reason), &mut bytes);
+            outbox.push(Bytes::from(bytes));
+        }
+    }
+}
+
+pub(crate) const CLOSE: u8 = 0;
+pub(crate) const HEARTBEAT: u8 = 1;
+pub(crate) const AUTH: u8 = 2;
+pub(crate) const RECONNECT: u8 = 3;

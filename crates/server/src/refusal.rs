@@ -1,0 +1,107 @@
+//! The one closed list of what a client can be told instead of an answer, and the two tables that turn it into numbers.
+
+use std::time::Duration;
+
+use wire::{Status, code};
+
+/// Why a request gets no answer. The text that goes with it is a constant of ours or made of the caller's own words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// The body is not the message that the command has.
+    Malformed(String),
+    UnknownCommand(u8),
+    /// Nobody has signed in on this connection.
+    Unauthenticated,
+    /// The operator has taken the account away.
+    Revoked,
+    /// More requests in a window of time than the account may make.
+    TooFast {
+        text: String,
+        retry_after: Duration,
+    },
+    /// More requests at once on one connection than it may have.
+    Busy,
+    BadQuery(String),
+    NoQuotes(String),
+    NoAccess(String),
+    /// The month's securities are used up.
+    QuotaSpent(String),
+    /// More symbols or candles in one request than a command takes.
+    TooMany(String),
+    /// A command of the protocol that is not offered here.
+    NotOffered(&'static str),
+    /// The client's own deadline has passed.
+    TimedOut,
+    /// Our fault; the log has the cause.
+    Internal,
+}
+
+impl Refusal {
+    /// Status and code on a long connection.
+    pub(crate) fn on_wire(&self) -> (Status, u64) {
+        match self {
+            Refusal::Malformed(_) | Refusal::UnknownCommand(_) => (Status::BadRequest, code::INVALID),
+            Refusal::TooFast { .. } | Refusal::Busy => (Status::BadRequest, code::RATE),
+            Refusal::Unauthenticated | Refusal::Revoked => (Status::Unauthenticated, code::UNAUTHENTICATED),
+            // The protocol's choice: a body that was understood but asks for nonsense is a server's error.
+            Refusal::BadQuery(_) => (Status::ServerError, code::INVALID),
+            Refusal::NoQuotes(_) => (Status::ServerError, code::NO_QUOTES),
+            Refusal::NoAccess(_) => (Status::ServerError, code::NO_ACCESS),
+            Refusal::QuotaSpent(_) | Refusal::TooMany(_) => (Status::ServerError, code::TOO_MANY),
+            Refusal::NotOffered(_) | Refusal::Internal => (Status::ServerError, code::SERVER),
+            Refusal::TimedOut => (Status::ServerTimeout, code::SERVER),
+        }
+    }
+
+    /// Status line over HTTP; the envelope carries the code of [`Refusal::on_wire`].
+    pub(crate) fn on_http(&self) -> u16 {
+        match self {
+            Refusal::Malformed(_) | Refusal::UnknownCommand(_) | Refusal::BadQuery(_) => 400,
+            Refusal::Unauthenticated | Refusal::Revoked => 401,
+            Refusal::NoAccess(_) | Refusal::QuotaSpent(_) | Refusal::TooMany(_) => 403,
+            Refusal::NoQuotes(_) => 404,
+            Refusal::TooFast { .. } | Refusal::Busy => 429,
+            Refusal::NotOffered(_) => 501,
+            Refusal::TimedOut => 504,
+            Refusal::Internal => 500,
+        }
+    }
+
+    /// What the client reads.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Refusal::Malformed(text)
+            | Refusal::BadQuery(text)
+            | Refusal::NoQuotes(text)
+            | Refusal::NoAccess(text)
+            | Refusal::QuotaSpent(text)
+            | Refusal::TooMany(text) => text.clone(),
+            Refusal::UnknownCommand(command) => format!("command {command} is unknown"),
+            Refusal::Revoked => "this account has been revoked".to_owned(),
+            Refusal::Unauthenticated => {
+                "sign in first: send the auth command with a one-time password".to_owned()
+            }
+            Refusal::TooFast { text, .. } => text.clone(),
+            Refusal::Busy => "too many requests at once on this connection: wait for answers".to_owned(),
+            Refusal::NotOffered(what) => format!("{what} are not offered here"),
+            Refusal::TimedOut => "the answer was not ready within the request's timeout".to_owned(),
+            Refusal::Internal => "server error: the operator's log has the cause".to_owned(),
+        }
+    }
+}
+
+impl From<access::Refusal> for Refusal {
+    fn from(refusal: access::Refusal) -> Refusal {
+        let text = refusal.to_string();
+        match refusal {
+            access::Refusal::TooFast { retry_after, .. } => Refusal::TooFast { text, retry_after },
+            access::Refusal::NoAccess(_) => Refusal::NoAccess(text),
+            access::Refusal::QuotaSpent { .. } => Refusal::QuotaSpent(text),
+            access::Refusal::Revoked => Refusal::Revoked,
+            access::Refusal::Failed(error) => {
+                tracing::error!(%error, "cannot check an account");
+                Refusal::Internal
+            }
+        }
+    }
+}

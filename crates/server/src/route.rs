@@ -1,0 +1,106 @@
+//! The one route of every request, whatever door it came in by: decode, admit, answer, spend.
+
+use access::{Demand, Permit};
+
+pub(crate) use crate::command::Reply;
+use crate::command::{Command, Request};
+use crate::refusal::Refusal;
+use crate::services::Services;
+
+/// Who asks, and in which manner.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Caller {
+    pub(crate) who: access::Caller,
+    pub(crate) language: Language,
+    /// The client wants overnight hours; whether it gets them is the account's matter.
+    pub(crate) overnight: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Language {
+    #[default]
+    En,
+    ZhCn,
+    ZhHk,
+}
+
+impl Language {
+    /// The first tag of a list, as browsers and SDKs send it.
+    pub(crate) fn parse(text: &str) -> Language {
+        let tag = text.split([',', ';']).next().unwrap_or_default().trim().to_ascii_lowercase();
+        if tag == "zh-hk" || tag == "zh-tw" || tag.starts_with("zh-hant") {
+            Language::ZhHk
+        } else if tag.starts_with("zh") {
+            Language::ZhCn
+        } else {
+            Language::En
+        }
+    }
+}
+
+/// A request that has been let in.
+#[derive(Debug)]
+pub(crate) struct Work {
+    caller: Caller,
+    command: Command,
+    permit: Permit,
+}
+
+/// Decodes a request of a long connection and asks whether it may be answered.
+pub(crate) fn admit(services: &Services, caller: &Caller, command: u8, body: &[u8]) -> Result<Work, Refusal> {
+    admit_request(services, caller, Request::decode(command, body)?)
+}
+
+/// The order of refusals is the specification's: cannot be decoded, too fast, bad parameters or unknown symbol, nothing
+/// there, no access, quota.
+pub(crate) fn admit_request(services: &Services, caller: &Caller, request: Request) -> Result<Work, Refusal> {
+    let ticket = match &request {
+        Request::History(_) => Some(services.access.admit_rate(&caller.who, services.uptime())?),
+        _ => None,
+    };
+    let mut command = Command::parse(request, caller, services)?;
+    if let Some(symbol) = command.security() {
+        services.known(symbol)?;
+    }
+    let demand = match (&command, ticket) {
+        (Command::History(query), Some(ticket)) => Demand::History { ticket, symbol: &query.symbol },
+        (command, _) => match command.security() {
+            Some(symbol) => Demand::Quotes { caller: &caller.who, market: symbol.market().into() },
+            None => Demand::Open { caller: &caller.who },
+        },
+    };
+    let permit = services.access.admit(demand, services.market_now())?;
+    // Without the right, overnight candles are left out; that is no refusal.
+    let caller = Caller { overnight: caller.overnight && permit.overnight(), ..*caller };
+    if !caller.overnight {
+        command.leave_overnight_out();
+    }
+    Ok(Work { caller, command, permit })
+}
+
+impl Work {
+    /// The answer if memory has it and it costs nothing; else the work, to be done where it may wait.
+    pub(crate) fn from_memory(self, services: &Services) -> Result<Result<Reply, Refusal>, Work> {
+        if !self.permit.is_free() {
+            return Err(self);
+        }
+        match self.command.answer_from_memory(services) {
+            Some(reply) => Ok(Ok(reply)),
+            None => Err(self),
+        }
+    }
+
+    /// Answers. A security that is new this month is charged once the answer is made and before it leaves.
+    pub(crate) fn run(self, services: &Services) -> Result<Reply, Refusal> {
+        let reply = self.command.answer(&self.caller, &self.permit, services)?;
+        services.access.spend(self.permit)?;
+        Ok(reply)
+    }
+
+    /// The same as columns of candles, for whoever does not want protobuf.
+    pub(crate) fn run_columns(self, services: &Services) -> Result<history::Answer, Refusal> {
+        let answer = self.command.columns(services)?;
+        services.access.spend(self.permit)?;
+        Ok(answer)
+    }
+}

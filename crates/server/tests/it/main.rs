@@ -1,0 +1,5 @@
+//! The whole server in process: bytes in, bytes out, on loopback.
+
+mod http;
+mod link;
+mod support;

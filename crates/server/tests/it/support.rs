@@ -1,0 +1,411 @@
+//! A server with a small market in it, and clients that speak raw bytes to it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use access::{Access, Created, NewAccount, Terms};
+use history::History;
+use history::import::{Context, Options, Progress, import};
+use market::{Timestamp, Venues};
+use server::{Addresses, Server, Settings};
+use store::Store;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use wire::{Limits, Packet};
+
+/// Sunday; the last trading day is the 13th.
+pub(crate) const NOW: Timestamp = Timestamp(1_794_708_000);
+/// Longer than anything here should take, so that a fault ends a test instead of hanging it.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A running server. Dropping it stops it without ceremony; [`Running::stop`] with.
+pub(crate) struct Running {
+    pub(crate) dir: tempfile::TempDir,
+    pub(crate) addresses: Addresses,
+    pub(crate) access: Access,
+    pub(crate) market_now: Arc<AtomicI64>,
+    stop: Option<oneshot::Sender<()>>,
+    task: JoinHandle<()>,
+}
+
+impl Running {
+    pub(crate) async fn start() -> Running {
+        Running::start_with(Settings::default()).await
+    }
+
+    /// Ports are always chosen by the system.
+    pub(crate) async fn start_with(settings: Settings) -> Running {
+        let dir = tempfile::tempdir().unwrap();
+        fill(dir.path());
+        Running::start_in(dir, settings).await
+    }
+
+    /// A server over a folder that is there already: as after a restart.
+    pub(crate) async fn start_in(dir: tempfile::TempDir, settings: Settings) -> Running {
+        let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
+        let settings = Settings { listen: any, tcp: any, ..settings };
+        let store = Store::open(dir.path(), store::Access::Read).unwrap();
+        let history = History::new(Venues::built_in().unwrap());
+        let market_now = Arc::new(AtomicI64::new(NOW.0));
+        let market = {
+            let now = market_now.clone();
+            Arc::new(move || Timestamp(now.load(Ordering::Relaxed)))
+        };
+        let service = Access::open(dir.path(), machine_now()).unwrap();
+        let server =
+            Server::bind(&settings, store, history, service, market, Arc::new(machine_now)).await.unwrap();
+        let addresses = server.addresses().unwrap();
+        let (stop, stopped) = oneshot::channel();
+        let task = tokio::spawn(server.run(async {
+            stopped.await.ok();
+        }));
+        // Account commands run beside the server, through a connection of their own.
+        let access = Access::open(dir.path(), machine_now()).unwrap();
+        Running { dir, addresses, access, market_now, stop: Some(stop), task }
+    }
+
+    /// Asks the server to stop, waits until it has, and gives the folder back.
+    pub(crate) async fn stop(mut self) -> tempfile::TempDir {
+        self.stop.take().unwrap().send(()).unwrap();
+        timeout(PATIENCE, &mut self.task).await.unwrap().unwrap();
+        self.dir
+    }
+
+    pub(crate) fn account(&self, name: &str, terms: Terms) -> Created {
+        let new = NewAccount { name: name.to_owned(), terms, token_expires_at: None };
+        self.access.create(&new, machine_now()).unwrap()
+    }
+
+    /// `GET path` with a bearer token; status, head and body.
+    pub(crate) async fn get(&self, path: &str, account: &Created) -> Response {
+        let head = format!("authorization: Bearer {}\r\n", account.access_token.expose());
+        self.http("GET", path, &head, b"").await
+    }
+
+    /// `POST path` with a bearer token and a JSON body.
+    pub(crate) async fn post(&self, path: &str, account: &Created, body: &str) -> Response {
+        let head = format!("authorization: Bearer {}\r\n", account.access_token.expose());
+        self.http("POST", path, &head, body.as_bytes()).await
+    }
+
+    /// One request on a connection of its own. `head` is further header lines, each with its end.
+    pub(crate) async fn http(&self, method: &str, path: &str, head: &str, body: &[u8]) -> Response {
+        let mut stream = TcpStream::connect(self.addresses.http).await.unwrap();
+        let length = body.len();
+        let mut request =
+            format!("{method} {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\ncontent-length: {length}\r\n{head}\r\n")
+                .into_bytes();
+        request.extend_from_slice(body);
+        stream.write_all(&request).await.unwrap();
+        let mut bytes = Vec::new();
+        timeout(PATIENCE, stream.read_to_end(&mut bytes)).await.unwrap().unwrap();
+        Response::parse(&bytes)
+    }
+
+    pub(crate) async fn one_time_password(&self, account: &Created) -> String {
+        let answer = self.get("/v1/socket/token", account).await.json();
+        answer["data"]["otp"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
+    }
+
+    pub(crate) async fn websocket(&self) -> Client {
+        self.websocket_at("/v2?version=1&codec=1&platform=9").await
+    }
+
+    pub(crate) async fn websocket_at(&self, path: &str) -> Client {
+        let mut stream = TcpStream::connect(self.addresses.http).await.unwrap();
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nhost: test\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\
+             sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+        );
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(timeout(PATIENCE, stream.read_u8()).await.unwrap().unwrap());
+        }
+        let head = String::from_utf8(head).unwrap();
+        assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
+        assert!(head.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), "{head}");
+        Client { stream, websocket: true, next_id: 1 }
+    }
+
+    pub(crate) async fn tcp(&self) -> Client {
+        let mut stream = TcpStream::connect(self.addresses.tcp).await.unwrap();
+        stream.write_all(&wire::HANDSHAKE).await.unwrap();
+        Client { stream, websocket: false, next_id: 1 }
+    }
+
+    /// A WebSocket that has signed in as a quote client does.
+    pub(crate) async fn signed_in(&self, account: &Created) -> Client {
+        let otp = self.one_time_password(account).await;
+        let mut client = self.websocket().await;
+        client.sign_in(&otp, &[("accept-language", "en")]).await;
+        client
+    }
+}
+
+/// An HTTP answer taken apart.
+#[derive(Debug)]
+pub(crate) struct Response {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Response {
+    fn parse(bytes: &[u8]) -> Response {
+        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").expect("a whole head");
+        let head = String::from_utf8(bytes[..end].to_vec()).unwrap().to_ascii_lowercase();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        let body = &bytes[end + 4..];
+        let body = if head.contains("transfer-encoding: chunked") { unchunked(body) } else { body.to_vec() };
+        Response { status, head, body }
+    }
+
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).unwrap()
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let lines = self.head.lines().filter_map(|line| line.split_once(':'));
+        lines.filter(|(key, _)| *key == name).map(|(_, value)| value.trim()).next()
+    }
+}
+
+fn unchunked(mut rest: &[u8]) -> Vec<u8> {
+    let mut body = Vec::new();
+    loop {
+        let end = rest.windows(2).position(|two| two == b"\r\n").unwrap();
+        let length = usize::from_str_radix(std::str::from_utf8(&rest[..end]).unwrap(), 16).unwrap();
+        if length == 0 {
+            return body;
+        }
+        body.extend_from_slice(&rest[end + 2..][..length]);
+        rest = &rest[end + 2 + length + 2..];
+    }
+}
+
+/// A client of the long connection that sends exactly what it is told to.
+pub(crate) struct Client {
+    pub(crate) stream: TcpStream,
+    websocket: bool,
+    pub(crate) next_id: u32,
+}
+
+/// What a client reads.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Read {
+    Packet(Packet<'static>),
+    Ping(Vec<u8>),
+    Pong(Vec<u8>),
+    Close(Option<u16>),
+    /// The server has closed the connection.
+    End,
+}
+
+impl Client {
+    /// A frame with a mask, as clients must send them.
+    pub(crate) async fn frame(&mut self, first: u8, payload: &[u8]) {
+        let mut bytes = vec![first];
+        match payload.len() {
+            length @ ..126 => bytes.push(0x80 | length as u8),
+            length @ ..65_536 => {
+                bytes.push(0x80 | 126);
+                bytes.extend_from_slice(&(length as u16).to_be_bytes());
+            }
+            length => {
+                bytes.push(0x80 | 127);
+                bytes.extend_from_slice(&(length as u64).to_be_bytes());
+            }
+        }
+        let mask = [0x12, 0x34, 0x56, 0x78];
+        bytes.extend_from_slice(&mask);
+        bytes.extend(payload.iter().zip(mask.iter().cycle()).map(|(byte, mask)| byte ^ mask));
+        self.raw(&bytes).await;
+    }
+
+    pub(crate) async fn raw(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).await.unwrap();
+    }
+
+    /// A packet, framed as the transport wants it.
+    pub(crate) async fn send(&mut self, packet: &[u8]) {
+        if self.websocket { self.frame(0x82, packet).await } else { self.raw(packet).await }
+    }
+
+    /// Sends a request without waiting for its answer; its id.
+    pub(crate) async fn request(&mut self, command: u8, body: &impl prost::Message) -> u32 {
+        let id = self.next_id;
+        self.next_id += 1;
+        let body = body.encode_to_vec().into();
+        let mut bytes = Vec::new();
+        Packet::Request { command, id, timeout_ms: 30_000, body }.encode(&mut bytes).unwrap();
+        self.send(&bytes).await;
+        id
+    }
+
+    /// Asks, and decodes the answer, or gives status, code and text of the refusal.
+    pub(crate) async fn ask<R: prost::Message + Default>(
+        &mut self,
+        command: u8,
+        body: &impl prost::Message,
+    ) -> Result<R, (u8, u64, String)> {
+        let id = self.request(command, body).await;
+        let Packet::Response { command: of, id: to, status, body } = self.packet().await else { panic!() };
+        assert_eq!((of, to), (command, id));
+        if status == wire::Status::Success {
+            return Ok(R::decode(&*body).unwrap());
+        }
+        let error = <wire::control::Error as prost::Message>::decode(&*body).unwrap();
+        Err((status as u8, error.code, error.msg))
+    }
+
+    pub(crate) async fn sign_in(
+        &mut self,
+        otp: &str,
+        metadata: &[(&str, &str)],
+    ) -> wire::control::AuthResponse {
+        self.try_sign_in(otp, metadata).await.unwrap_or_else(|error| panic!("{error:?}"))
+    }
+
+    pub(crate) async fn try_sign_in(
+        &mut self,
+        otp: &str,
+        metadata: &[(&str, &str)],
+    ) -> Result<wire::control::AuthResponse, (u8, u64, String)> {
+        let metadata = metadata.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        self.ask(2, &wire::control::AuthRequest { token: otp.to_owned(), metadata }).await
+    }
+
+    /// The next packet; pings on the way are passed over.
+    pub(crate) async fn packet(&mut self) -> Packet<'static> {
+        loop {
+            match self.read().await {
+                Read::Packet(packet) => return packet,
+                Read::Ping(_) => {}
+                other => panic!("{other:?} instead of a packet"),
+            }
+        }
+    }
+
+    /// Whatever comes next.
+    pub(crate) async fn read(&mut self) -> Read {
+        timeout(PATIENCE, self.read_now()).await.expect("something within the time allowed")
+    }
+
+    async fn read_now(&mut self) -> Read {
+        if !self.websocket {
+            return self.read_tcp().await;
+        }
+        let Ok(first) = self.stream.read_u8().await else { return Read::End };
+        let length = match self.stream.read_u8().await.unwrap() {
+            126 => u64::from(self.stream.read_u16().await.unwrap()),
+            127 => self.stream.read_u64().await.unwrap(),
+            length => u64::from(length),
+        };
+        let mut payload = vec![0; length as usize];
+        self.stream.read_exact(&mut payload).await.unwrap();
+        match first {
+            0x82 => Read::Packet(Packet::decode(&payload, Limits::HIGHEST).unwrap().into_owned()),
+            0x88 => Read::Close(payload.first_chunk().map(|code| u16::from_be_bytes(*code))),
+            0x89 => Read::Ping(payload),
+            0x8a => Read::Pong(payload),
+            other => panic!("a frame that begins with {other:#04x}"),
+        }
+    }
+
+    async fn read_tcp(&mut self) -> Read {
+        let Ok(first) = self.stream.read_u8().await else { return Read::End };
+        let header = match first & 0x0f {
+            1 => 11,
+            2 => 10,
+            _ => 5,
+        };
+        let mut bytes = vec![0; header];
+        bytes[0] = first;
+        self.stream.read_exact(&mut bytes[1..]).await.unwrap();
+        let length = u32::from_be_bytes([0, bytes[header - 3], bytes[header - 2], bytes[header - 1]]);
+        let mut body = vec![0; length as usize];
+        self.stream.read_exact(&mut body).await.unwrap();
+        bytes.extend_from_slice(&body);
+        Read::Packet(Packet::decode(&bytes, Limits::HIGHEST).unwrap().into_owned())
+    }
+
+    /// Reads a close push and everything up to the end; code and reason.
+    pub(crate) async fn closed(&mut self) -> (i32, String) {
+        let Packet::Push { command: 0, body } = self.packet().await else { panic!("no close push") };
+        let close = <wire::control::Close as prost::Message>::decode(&*body).unwrap();
+        if self.websocket {
+            assert!(matches!(self.read().await, Read::Close(Some(_))));
+        }
+        assert_eq!(self.read().await, Read::End);
+        (close.code, close.reason)
+    }
+}
+
+pub(crate) fn machine_now() -> Timestamp {
+    Timestamp(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() as i64)
+}
+
+/// A few weeks of three securities: 700.HK with minutes and days, AAPL.US with minutes of every session and days, and
+/// 600519.SH with days alone. 5.HK is known and has no candles.
+fn fill(dir: &std::path::Path) {
+    let mut minutes = "symbol,time,open,high,low,close,volume,turnover\n".to_owned();
+    let mut days = minutes.clone();
+    let venues = Venues::built_in().unwrap();
+    let first: market::Date = "2026-10-12".parse().unwrap();
+    let last: market::Date = "2026-11-13".parse().unwrap();
+    for (symbol, with_minutes) in [("700.HK", true), ("AAPL.US", true), ("600519.SH", false)] {
+        let symbol: market::Symbol = symbol.parse().unwrap();
+        let venue = venues.of(symbol.market());
+        for (number, (date, _)) in venue.calendar().days(first, last).enumerate() {
+            let price = 100 + number;
+            days +=
+                &format!("{symbol},{date},{price},{},{},{price}.5,1000,{price}000\n", price + 2, price - 1);
+            if !with_minutes {
+                continue;
+            }
+            for (minute, (at, _)) in venue.day(date).unwrap().minutes().enumerate() {
+                let price = format!("{price}.{:02}", minute % 100);
+                minutes +=
+                    &format!("{symbol},{},{price},{price},{price},{price},{},1000\n", at.0, 1 + minute);
+            }
+        }
+    }
+    let file = |name: &str, text: &str| {
+        let path = dir.join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let securities = "symbol,name_en,name_cn,name_hk,exchange,currency,lot_size,board\n\
+                      700.HK,Tencent,腾讯控股,騰訊控股,SEHK,HKD,100,HKEquity\n5.HK,HSBC,汇丰,滙豐,SEHK,HKD,400,HKEquity\n";
+    let actions = "symbol,ex_date,cash,split,bonus,rights,rights_price\n700.HK,2026-11-02,3.4,1,0,0,0\n";
+    let paths = [
+        file("securities.csv", securities),
+        file("days.csv", &days),
+        file("minutes.csv", &minutes),
+        file("actions.csv", actions),
+    ];
+    let store = Store::open(dir, store::Access::Write { now: NOW }).unwrap();
+    let (stop, options, progress) = (AtomicBool::new(false), Options::default(), Progress::default());
+    let context = Context {
+        store: &store,
+        venues: &venues,
+        options: &options,
+        now: &|| NOW,
+        stop: &stop,
+        progress: &progress,
+    };
+    for report in import(&context, &paths).unwrap() {
+        assert_eq!(report.outcome, history::import::Outcome::Imported, "{report:?}");
+        assert_eq!(report.quarantined, 0, "{report:?}");
+    }
+}
