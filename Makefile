@@ -4,15 +4,15 @@
 CARGO ?= cargo
 STORE ?= sqlite:target/demo
 
-.PHONY: demo test setup lint unit fuzz bench
+.PHONY: demo test setup lint unit e2e e2e-rust fuzz bench
 
 demo: setup
 	$(CARGO) build --release --locked -p chandler
-	target/release/chandler --store $(STORE) demo
+	target/release/chandler --store $(STORE) demo --serve
 
-test: setup lint unit fuzz
+test: setup lint unit e2e fuzz
 
-# A C compiler (C++ for the fuzzer) and the two Rust components that some toolchain installs leave out.
+# A C compiler (C++ for the fuzzer), the two Rust components that some toolchain installs leave out, Python's venv.
 setup:
 	@./setup.sh
 
@@ -22,6 +22,15 @@ lint:
 
 unit:
 	$(CARGO) test --workspace --locked
+
+# The public Python SDKs against real servers on loopback.
+e2e:
+	@CARGO="$(CARGO)" ./e2e/run.sh
+
+# The same scenarios with the Rust SDK, which takes minutes to build.
+e2e-rust: setup
+	$(CARGO) build --locked --manifest-path e2e/rust/Cargo.toml --target-dir target
+	@CARGO="$(CARGO)" ./e2e/run.sh --with target/debug/e2e
 
 # A minute of fuzzing; `make fuzz SECONDS=3600` for longer.
 SECONDS ?= 20

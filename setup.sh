@@ -4,15 +4,23 @@ set -eu
 
 need() { ! command -v "$1" >/dev/null 2>&1; }
 
-if need cc || need c++; then
+# install "what is missing" "what to do by hand" PACKAGE…
+install() {
     if need apt-get; then
-        echo "setup: no C and C++ compiler found; install gcc and g++ or clang and run this again" >&2
+        echo "setup: no $1 found; install $2 and run this again" >&2
         exit 1
     fi
+    shift 2
     run() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
     run apt-get update -q
-    run apt-get install -qy --no-install-recommends gcc g++ libc6-dev
+    run apt-get install -qy --no-install-recommends "$@"
+}
+
+if need cc || need c++; then
+    install "C and C++ compiler" "gcc and g++ or clang" gcc g++ libc6-dev
 fi
+
+python3 -c 'import ensurepip, venv' >/dev/null 2>&1 || install "Python with venv" "Python 3.11 or newer" python3 python3-venv
 
 if need cargo; then
     echo "setup: no Rust toolchain found; install Rust $(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml) or newer" >&2

@@ -1,11 +1,15 @@
 //! Timed questions: the store in process, and the same candles as plain rows in SQLite.
 //!
 //! `bench query STORE` asks a store what the bench's table reports (or only the named lines of it); `bench rows DATABASE ROWS` loads the raw integers that
-//! `prepare.py` wrote into a row table and asks it the same. Both print tab-separated lines for `measure.py`.
+//! `prepare.py` wrote into a row table and asks it the same; `bench serve CHANDLER STORE` asks a server over WebSockets. All
+//! print what `measure.py` puts into its tables.
 
+mod floor;
+mod load;
 mod query;
 mod rows;
 mod sample;
+mod serve;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -19,9 +23,14 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match arguments.as_slice() {
         ["query", store, only @ ..] => query::run(Path::new(store), only),
+        ["floor", "own"] => floor::run(floor::Kind::Own),
+        ["floor", "fastwebsockets"] => floor::run(floor::Kind::Fastwebsockets),
+        ["serve", chandler, store] => serve::run(chandler, store),
         ["rows", database, source] => rows::run(Path::new(database), Path::new(source)),
         _ => {
-            eprintln!("usage: bench query STORE [PERIOD…] | bench rows DATABASE ROWS");
+            eprintln!(
+                "usage: bench query STORE [PERIOD…] | bench rows DATABASE ROWS | bench serve CHANDLER STORE"
+            );
             return ExitCode::from(2);
         }
     };

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 /// Runs of each question; the best p50 is reported, because the machine may be shared.
-pub(crate) const RUNS: usize = 3;
+pub(crate) const RUNS: usize = 9;
 /// Questions in a run.
 pub(crate) const QUESTIONS: usize = 400;
 

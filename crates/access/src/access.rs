@@ -43,6 +43,22 @@ pub struct Access {
 struct Book {
     version: i64,
     accounts: HashMap<AccountId, Arc<Account>>,
+    filled: bool,
+}
+
+/// How sure to be that nothing has changed meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// What the database says now.
+    Fresh,
+    /// What it said when it was last asked. For whoever has asked a moment ago, and answers thousands a second.
+    Recent,
+}
+
+impl Book {
+    fn seen(&self) -> Option<i64> {
+        self.filled.then_some(self.version)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,7 +131,7 @@ impl Access {
     }
 
     pub fn account(&self, id: AccountId) -> Result<Option<Arc<Account>>, AccessError> {
-        Ok(self.look(id)?.map(|(_, account)| account))
+        Ok(self.look(id, Look::Fresh)?.map(|(_, account)| account))
     }
 
     pub fn account_named(&self, name: &str) -> Result<Option<Account>, AccessError> {
@@ -130,7 +146,7 @@ impl Access {
 
     /// How far an account is through the month of `now`, the market's; `None` if there is no such account.
     pub fn usage(&self, id: AccountId, now: Timestamp) -> Result<Option<Usage>, AccessError> {
-        let Some((_, account)) = self.look(id)? else { return Ok(None) };
+        let Some((_, account)) = self.look(id, Look::Fresh)? else { return Ok(None) };
         let month = self.months.month(now);
         let used = u32::try_from(self.charged(id, now)?.len()).unwrap_or(u32::MAX);
         Ok(Some(Usage { month, used, limit: account.terms.quota_limit(), resets: month.next() }))
@@ -153,12 +169,19 @@ impl Access {
     }
 
     /// An account as it stands now, whoever has changed it, with the version of the database at which that is so.
-    pub(crate) fn look(&self, id: AccountId) -> Result<Option<(i64, Arc<Account>)>, AccessError> {
-        let version = self.accounts.version()?;
+    pub(crate) fn look(&self, id: AccountId, look: Look) -> Result<Option<(i64, Arc<Account>)>, AccessError> {
+        let recent = match look {
+            Look::Fresh => None,
+            Look::Recent => self.book.lock().unwrap_or_else(PoisonError::into_inner).seen(),
+        };
+        let version = match recent {
+            Some(version) => version,
+            None => self.accounts.version()?,
+        };
         // Held while the row is read: otherwise one read before a change could be filed under the version after it.
         let mut book = self.book.lock().unwrap_or_else(PoisonError::into_inner);
         if book.version != version || book.accounts.len() >= BOOK_MAX {
-            *book = Book { version, accounts: HashMap::new() };
+            *book = Book { version, accounts: HashMap::new(), filled: true };
         }
         if let Some(account) = book.accounts.get(&id) {
             return Ok(Some((version, Arc::clone(account))));
@@ -171,7 +194,15 @@ impl Access {
 
     /// The account of a caller, if it still is what it was when they proved to be it.
     pub(crate) fn standing(&self, caller: &Caller) -> Result<Option<(i64, Arc<Account>)>, AccessError> {
+        self.standing_at(caller, Look::Fresh)
+    }
+
+    pub(crate) fn standing_at(
+        &self,
+        caller: &Caller,
+        look: Look,
+    ) -> Result<Option<(i64, Arc<Account>)>, AccessError> {
         let stands = |account: &Account| account.revoked_at.is_none() && account.epoch == caller.epoch();
-        Ok(self.look(caller.account())?.filter(|(_, account)| stands(account)))
+        Ok(self.look(caller.account(), look)?.filter(|(_, account)| stands(account)))
     }
 }

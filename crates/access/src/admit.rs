@@ -4,7 +4,7 @@ use std::time::Duration;
 use market::{Date, Symbol, Timestamp};
 use store::{Spend, Used};
 
-use crate::{Access, AccessError, Account, Caller, Level, Month, RateRule, Right};
+use crate::{Access, AccessError, Account, Caller, Level, Look, Month, RateRule, Right};
 
 /// What a request wants.
 #[derive(Debug)]
@@ -23,6 +23,17 @@ pub enum Demand<'a> {
 pub struct Ticket {
     version: i64,
     account: Arc<Account>,
+}
+
+/// What the rate rule of an account leaves it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allowance {
+    /// Requests in any so many `seconds`.
+    pub limit: u32,
+    pub seconds: u32,
+    pub remaining: u32,
+    /// Until the oldest request leaves the window; zero when none is in it.
+    pub more_in: Duration,
 }
 
 /// Proof that a request may be answered. Whoever has answered it gives it back with [`Access::spend`] before the answer
@@ -96,12 +107,32 @@ impl Access {
     /// this ticket, whatever becomes of them later; a request that is refused here is not counted, so a client that
     /// keeps asking is not kept waiting for it.
     pub fn admit_rate(&self, caller: &Caller, uptime: Duration) -> Result<Ticket, Refusal> {
-        let (version, account) = self.standing(caller)?.ok_or(Refusal::Revoked)?;
+        self.admit_rate_of(caller, 1, Look::Fresh, uptime)
+    }
+
+    /// The same for a request that does the work of several: all of them are counted, or none. More `calls` than
+    /// [`Allowance::limit`] are refused whenever they come.
+    pub fn admit_rate_of(
+        &self,
+        caller: &Caller,
+        calls: u32,
+        look: Look,
+        uptime: Duration,
+    ) -> Result<Ticket, Refusal> {
+        let (version, account) = self.standing_at(caller, look)?.ok_or(Refusal::Revoked)?;
         if let RateRule::Window { requests, seconds } = account.terms.rate_rule() {
-            let pass = self.rates.pass(account.id, requests, seconds, uptime);
+            let pass = self.rates.pass(account.id, requests, seconds, calls, uptime);
             pass.map_err(|retry_after| Refusal::TooFast { requests, seconds, retry_after })?;
         }
         Ok(Ticket { version, account })
+    }
+
+    /// How many history requests a caller may make now; `None` without a rule, or without an account.
+    pub fn allowance(&self, caller: &Caller, uptime: Duration) -> Result<Option<Allowance>, AccessError> {
+        let Some((_, account)) = self.standing(caller)? else { return Ok(None) };
+        let RateRule::Window { requests, seconds } = account.terms.rate_rule() else { return Ok(None) };
+        let (remaining, more_in) = self.rates.remaining(account.id, requests, seconds, uptime);
+        Ok(Some(Allowance { limit: requests, seconds, remaining, more_in }))
     }
 
     /// The one door: access first, then whether the month has room. `now` is the market's.

@@ -2,7 +2,7 @@ use market::Timestamp;
 use sha2::{Digest, Sha256};
 use store::{AccountId, Credential};
 
-use crate::{Access, Denial, SignedRequest, verify_signature};
+use crate::{Access, Denial, Look, SignedRequest, verify_signature};
 
 /// Far more than any credential has.
 const HEADER_BYTES_MAX: usize = 4_096;
@@ -67,7 +67,7 @@ impl Access {
         if credential.token_expires_at <= now {
             return Err(Denial::TokenExpired("the access token has expired: ask the operator for a new one"));
         }
-        match self.look(credential.account)? {
+        match self.look(credential.account, Look::Fresh)? {
             Some((_, account)) if account.revoked_at.is_none() => Ok(Caller::new(account.id, account.epoch)),
             _ => Err(Denial::TokenInvalid("the account of this access token has been revoked")),
         }

@@ -28,9 +28,9 @@ mod session;
 mod sign_on;
 mod signature;
 
-pub use access::{Access, Created, NewAccount, TOKEN_LIFE_DEFAULT_S};
+pub use access::{Access, Created, Look, NewAccount, TOKEN_LIFE_DEFAULT_S};
 pub use account::{Account, CONNECTIONS_MAX, NAME_CHARS_MAX, ParseRightsError, Right, Rights, Terms};
-pub use admit::{Demand, Permit, Refusal, Ticket};
+pub use admit::{Allowance, Demand, Permit, Refusal, Ticket};
 pub use connection::{Connection, ConnectionId, Seats};
 pub use error::{AccessError, Denial};
 pub use identify::Caller;

@@ -3,9 +3,12 @@
 mod chart;
 mod clock;
 mod command;
+mod config;
 mod demo;
 mod failure;
+mod log;
 mod output;
+mod sdk;
 mod surroundings;
 mod terminal;
 
@@ -50,6 +53,10 @@ enum Command {
     Imports(command::imports::Arguments),
     /// List the rows that imports refused, with file, line and reason
     Quarantine(command::quarantine::Arguments),
+    /// Serve the store to clients: HTTP, WebSocket and TCP
+    Serve(command::serve::Arguments),
+    /// Create, list, show and revoke the accounts that clients sign in with
+    Account(command::account::Arguments),
     /// Make the demo market and show it
     Demo(command::demo::Arguments),
     /// Show the trading calendars in use, or write them out for editing
@@ -87,6 +94,8 @@ fn run(command: Command, surroundings: Surroundings) -> Result<(), Failure> {
         Command::Inspect(arguments) => command::inspect::run(&arguments, surroundings),
         Command::Imports(arguments) => command::imports::run(&arguments, surroundings),
         Command::Quarantine(arguments) => command::quarantine::run(&arguments, surroundings),
+        Command::Serve(arguments) => command::serve::run(&arguments, surroundings),
+        Command::Account(arguments) => command::account::run(&arguments, surroundings),
         Command::Demo(arguments) => command::demo::run(&arguments, surroundings),
         Command::Calendar(arguments) => command::calendar::run(&arguments, surroundings),
     }

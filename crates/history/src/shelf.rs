@@ -11,14 +11,13 @@ use std::ops::Range;
 use std::sync::{Arc, RwLock};
 
 use block::{Block, PAGE_ROWS};
-use market::{Candles, Timestamp};
+use market::Candles;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use store::{BlockEntry, Reader, Series, Snapshot};
 
+use crate::HistoryError;
 use crate::plan::{Keep, Plan};
-use crate::query::{Adjust, Query};
-use crate::{History, HistoryError};
 
 /// What a page is kept as. It must say how much memory it takes.
 pub trait Encoded: Send + Sync + 'static {
@@ -32,6 +31,7 @@ pub struct Shelf<E> {
     /// The pages of each block: when each begins, and how many rows it has.
     spans: Cache<i64, Arc<[(i64, usize)]>, Weight>,
     directories: RwLock<HashMap<Series, Arc<Directory>>>,
+    is_off: bool,
 }
 
 /// A block's number, the page in it, and the decimals its prices are written with.
@@ -95,19 +95,14 @@ impl<E: Encoded> Shelf<E> {
             pages: Cache::with_weighter(pages, bytes as u64, Weight),
             spans: Cache::with_weighter(pages, spans as u64, Weight),
             directories: RwLock::new(HashMap::new()),
+            is_off: bytes == 0,
         }
     }
 
-    /// The answer to a question as slices of encoded pages, or `None` if the question is not a plain one. What is missing
-    /// is read, decoded and encoded, all under one snapshot of the store.
-    pub fn slices(
-        &self,
-        history: &History,
-        reader: &mut Reader,
-        query: &Query,
-        now: Timestamp,
-    ) -> Result<Option<Vec<Slice<E>>>, HistoryError> {
-        let Some(plan) = plain(history, query, now) else { return Ok(None) };
+    /// The answer to a plan as slices of encoded pages, or `None` if the plan is not a plain one. What is missing is read,
+    /// decoded and encoded, all under one snapshot of the store. The question must not be an adjusted one: the plan does
+    /// not show it.
+    pub fn slices(&self, reader: &mut Reader, plan: &Plan) -> Result<Option<Vec<Slice<E>>>, HistoryError> {
         let Some(series) = plan.plain() else { return Ok(None) };
         let snapshot = reader.snapshot()?;
         let directory = match self.known(series, snapshot.version()?) {
@@ -117,21 +112,20 @@ impl<E: Encoded> Shelf<E> {
                 None => return Ok(None),
             },
         };
-        Walk::new(self, series, &directory, &plan, Some(&snapshot)).slices(plan.keep)
+        Walk::new(self, series, &directory, plan, Some(&snapshot)).slices(plan.keep)
     }
 
-    /// As [`Shelf::slices`], but `None` as well if anything would have to be read. Takes microseconds.
-    pub fn slices_in_memory(
-        &self,
-        history: &History,
-        reader: &mut Reader,
-        query: &Query,
-        now: Timestamp,
-    ) -> Result<Option<Vec<Slice<E>>>, HistoryError> {
-        let Some(plan) = plain(history, query, now) else { return Ok(None) };
+    /// Whether it keeps nothing.
+    pub fn is_off(&self) -> bool {
+        self.is_off
+    }
+
+    /// As [`Shelf::slices`], but `None` as well if anything would have to be read, or the shelf knows another version of the
+    /// store than this. Takes microseconds.
+    pub fn slices_in_memory(&self, version: i64, plan: &Plan) -> Result<Option<Vec<Slice<E>>>, HistoryError> {
         let Some(series) = plan.plain() else { return Ok(None) };
-        let Some(directory) = self.known(series, reader.version()?) else { return Ok(None) };
-        Walk::new(self, series, &directory, &plan, None).slices(plan.keep)
+        let Some(directory) = self.known(series, version) else { return Ok(None) };
+        Walk::new(self, series, &directory, plan, None).slices(plan.keep)
     }
 
     fn known(&self, series: &Series, version: i64) -> Option<Arc<Directory>> {
@@ -156,14 +150,6 @@ impl<E: Encoded> Shelf<E> {
         }
         Ok(Some(directory))
     }
-}
-
-/// The plan of a question that may be a plain one.
-fn plain(history: &History, query: &Query, now: Timestamp) -> Option<Plan> {
-    if query.adjust != Adjust::None || query.symbol.is_us_option() {
-        return None;
-    }
-    Some(Plan::of(query, history.venue(&query.symbol), now))
 }
 
 /// One question's way through the pages of a series.

@@ -3,7 +3,7 @@
 use access::{Demand, Permit};
 
 pub(crate) use crate::command::Reply;
-use crate::command::{Command, Request};
+use crate::command::{Command, Paged, Paging, Request};
 use crate::refusal::Refusal;
 use crate::services::Services;
 
@@ -44,6 +44,8 @@ pub(crate) struct Work {
     caller: Caller,
     command: Command,
     permit: Permit,
+    /// Of the store, when the request was let in.
+    version: i64,
 }
 
 /// Decodes a request of a long connection and asks whether it may be answered.
@@ -54,13 +56,26 @@ pub(crate) fn admit(services: &Services, caller: &Caller, command: u8, body: &[u
 /// The order of refusals is the specification's: cannot be decoded, too fast, bad parameters or unknown symbol, nothing
 /// there, no access, quota.
 pub(crate) fn admit_request(services: &Services, caller: &Caller, request: Request) -> Result<Work, Refusal> {
+    admit_calls(services, caller, request, 1)
+}
+
+/// The same for a request whose answer is as long as several: it is counted as so many `calls`, or not let in.
+pub(crate) fn admit_calls(
+    services: &Services,
+    caller: &Caller,
+    request: Request,
+    calls: u32,
+) -> Result<Work, Refusal> {
+    let (look, version) = services.glance()?;
     let ticket = match &request {
-        Request::History(_) => Some(services.access.admit_rate(&caller.who, services.uptime())?),
+        Request::History(_) => {
+            Some(services.access.admit_rate_of(&caller.who, calls, look, services.uptime())?)
+        }
         _ => None,
     };
     let mut command = Command::parse(request, caller, services)?;
     if let Some(symbol) = command.security() {
-        services.known(symbol)?;
+        services.known(symbol, version)?;
     }
     let demand = match (&command, ticket) {
         (Command::History(query), Some(ticket)) => Demand::History { ticket, symbol: &query.symbol },
@@ -75,24 +90,31 @@ pub(crate) fn admit_request(services: &Services, caller: &Caller, request: Reque
     if !caller.overnight {
         command.leave_overnight_out();
     }
-    Ok(Work { caller, command, permit })
+    Ok(Work { caller, command, permit, version })
 }
 
 impl Work {
-    /// The answer if memory has it and it costs nothing; else the work, to be done where it may wait.
-    pub(crate) fn from_memory(self, services: &Services) -> Result<Result<Reply, Refusal>, Work> {
-        if !self.permit.is_free() {
-            return Err(self);
-        }
-        match self.command.answer_from_memory(services) {
-            Some(reply) => Ok(Ok(reply)),
-            None => Err(self),
-        }
+    /// The answer if it takes no longer than handing the work to another thread would: out of memory, or one short read;
+    /// else the work is to be done where it may wait. Never for what has to be paid.
+    pub(crate) fn answer_at_once(&self, services: &Services) -> Option<Result<Reply, Refusal>> {
+        if self.permit.is_free() { self.command.answer_at_once(services, self.version) } else { None }
     }
 
     /// Answers. A security that is new this month is charged once the answer is made and before it leaves.
     pub(crate) fn run(self, services: &Services) -> Result<Reply, Refusal> {
+        self.run_if(services, || true)
+    }
+
+    /// Answers if, once the answer is made, somebody still wants it; else nothing is charged.
+    pub(crate) fn run_if(
+        self,
+        services: &Services,
+        is_wanted: impl FnOnce() -> bool,
+    ) -> Result<Reply, Refusal> {
         let reply = self.command.answer(&self.caller, &self.permit, services)?;
+        if !is_wanted() {
+            return Err(Refusal::TimedOut);
+        }
         services.access.spend(self.permit)?;
         Ok(reply)
     }
@@ -102,5 +124,12 @@ impl Work {
         let answer = self.command.columns(services)?;
         services.access.spend(self.permit)?;
         Ok(answer)
+    }
+
+    /// Columns again, beyond the thousand of one answer, and where to go on.
+    pub(crate) fn run_pages(self, paging: Paging, services: &Services) -> Result<Paged, Refusal> {
+        let paged = self.command.pages(paging, services)?;
+        services.access.spend(self.permit)?;
+        Ok(paged)
     }
 }

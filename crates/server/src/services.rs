@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
 
-use access::Access;
+use access::{Access, Look};
 use history::{History, HistoryError, Shelf};
 use market::{Symbol, Timestamp};
 use store::{Reader, Store, StoreError};
@@ -19,6 +20,8 @@ pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// Readers that are kept open between requests; more are opened when more are needed at once.
 const READERS_KEPT: usize = 64;
+/// How long a look at the databases counts as the present.
+const FRESH_FOR: Duration = Duration::from_micros(500);
 /// Symbols remembered at most; a whole market has fewer.
 const CATALOG_MAX: usize = 100_000;
 
@@ -29,6 +32,9 @@ pub(crate) struct Services {
     pub(crate) shelf: Shelf<EncodedPage>,
     pub(crate) links: Links,
     readers: Mutex<Vec<Reader>>,
+    /// When the databases were last looked at, and the version of the store then. By the machine's own clock: a look is
+    /// about what other processes do.
+    seen: Mutex<Option<(std::time::Instant, i64)>>,
     /// Symbols that have candles at a version of the store.
     catalog: RwLock<(i64, HashSet<Symbol>)>,
     /// The market's time, which may stand still or lie in the past; quota months follow it too.
@@ -61,6 +67,7 @@ impl Services {
             shelf: Shelf::new(shelf_bytes),
             links: Links::default(),
             readers: Mutex::new(Vec::new()),
+            seen: Mutex::new(None),
             catalog: RwLock::new((0, HashSet::new())),
             market,
             machine,
@@ -76,17 +83,42 @@ impl Services {
         (self.machine)()
     }
 
-    pub(crate) fn uptime(&self) -> std::time::Duration {
+    pub(crate) fn uptime(&self) -> Duration {
         self.started.elapsed()
     }
 
+    /// Connections of an account, open and allowed. When all are taken, those that do not answer are given up first.
+    pub(crate) fn seats(&self, caller: &access::Caller) -> Result<access::Seats, access::Denial> {
+        let seats = self.access.seats(caller)?;
+        if seats.online < seats.limit || !self.links.give_up_overdue(self.uptime()) {
+            return Ok(seats);
+        }
+        self.access.seats(caller)
+    }
+
+    /// Looks whether the databases have changed, unless somebody has done so a moment ago: the looks cost more than the
+    /// rest of an answer out of memory. Says how far the accounts may be trusted, and the version of the store.
+    pub(crate) fn glance(&self) -> Result<(Look, i64), Refusal> {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((at, version)) = *seen
+            && at.elapsed() < FRESH_FOR
+        {
+            return Ok((Look::Recent, version));
+        }
+        let version = self.with_reader(Reader::version).map_err(|error| {
+            tracing::error!(%error, "cannot look at the store");
+            Refusal::Internal
+        })?;
+        *seen = Some((std::time::Instant::now(), version));
+        Ok((Look::Fresh, version))
+    }
+
     /// Whether there are candles of a symbol, which is a different refusal from not knowing it.
-    pub(crate) fn known(&self, symbol: &Symbol) -> Result<(), Refusal> {
+    pub(crate) fn known(&self, symbol: &Symbol, version: i64) -> Result<(), Refusal> {
+        if self.catalog.read().is_ok_and(|known| known.0 == version && known.1.contains(symbol)) {
+            return Ok(());
+        }
         let checked = self.with_reader(|reader| {
-            let version = reader.version()?;
-            if self.catalog.read().is_ok_and(|known| known.0 == version && known.1.contains(symbol)) {
-                return Ok(());
-            }
             self.history.has_candles(reader, symbol)?;
             if let Ok(mut known) = self.catalog.write() {
                 if known.0 != version || known.1.len() >= CATALOG_MAX {

@@ -1,7 +1,9 @@
 use std::sync::Barrier;
 use std::time::Duration;
 
-use access::{Access, Caller, Demand, Level, Permit, RateRule, Refusal, Right, Rights, Terms};
+use access::{
+    Access, Allowance, Caller, Demand, Level, Look, Permit, RateRule, Refusal, Right, Rights, Terms,
+};
 use market::Timestamp;
 
 use crate::fixture::{NOW, START, create, fresh, symbol};
@@ -46,6 +48,25 @@ fn sixty_requests_in_thirty_seconds_over_every_door() {
     let refusal = fresh.access.admit_rate(&caller, START + Duration::from_millis(29_999)).unwrap_err();
     assert!(refusal.to_string().ends_with("try again in 0.1 s"), "{refusal}");
     drop(fresh.access.admit_rate(&caller, START + Duration::from_secs(30)).unwrap());
+}
+
+#[test]
+fn what_an_account_may_still_ask_is_told_by_its_own_rule() {
+    let fresh = fresh();
+    let terms = |text: &str| Terms { rate: Some(text.parse().unwrap()), ..Terms::default() };
+    let (slow, free) = (fresh.caller("slow", terms("3/10")), fresh.caller("free", terms("unlimited")));
+    let allowance = |caller, at| fresh.access.allowance(caller, START + Duration::from_secs(at)).unwrap();
+    let told = |remaining, more_in| {
+        Some(Allowance { limit: 3, seconds: 10, remaining, more_in: Duration::from_secs(more_in) })
+    };
+    assert_eq!(allowance(&slow, 0), told(3, 0));
+    drop(fresh.access.admit_rate_of(&slow, 2, Look::Fresh, START).unwrap());
+    assert_eq!(allowance(&slow, 4), told(1, 6));
+    fresh.access.admit_rate_of(&slow, 2, Look::Fresh, START + Duration::from_secs(4)).unwrap_err();
+    assert_eq!(allowance(&slow, 4), told(1, 6));
+    assert_eq!(allowance(&free, 0), None);
+    assert!(fresh.access.revoke(slow.account(), NOW).unwrap());
+    assert_eq!(allowance(&slow, 4), None);
 }
 
 #[test]

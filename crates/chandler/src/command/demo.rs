@@ -12,6 +12,7 @@ use history::{Adjust, Anchor, COUNT_MAX, Direction, Query, Select, Sessions};
 use market::{Candles, Minutes, Period, Symbol, Timestamp};
 use store::{Access, Reader};
 
+use super::demo_serve;
 use crate::chart;
 use crate::demo::{self, DemoSecurity};
 use crate::failure::Failure;
@@ -27,6 +28,9 @@ pub(crate) struct Arguments {
     /// Make the data and say so, but draw nothing
     #[arg(long)]
     quiet: bool,
+    /// Then serve it to clients until Ctrl-C, with an account that is made for it
+    #[arg(long)]
+    serve: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
@@ -39,6 +43,10 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     }
     if !arguments.quiet {
         show(surroundings, &mut reader)?;
+    }
+    if arguments.serve {
+        drop((reader, store));
+        return demo_serve::run(surroundings);
     }
     Ok(())
 }

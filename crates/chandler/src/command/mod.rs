@@ -1,13 +1,16 @@
 //! A file a command: its arguments, and what it does.
 
+pub(crate) mod account;
 pub(crate) mod calendar;
 pub(crate) mod check;
 pub(crate) mod coverage;
 pub(crate) mod demo;
+pub(crate) mod demo_serve;
 pub(crate) mod export;
 pub(crate) mod import;
 pub(crate) mod imports;
 pub(crate) mod inspect;
 pub(crate) mod kline;
 pub(crate) mod quarantine;
+pub(crate) mod serve;
 pub(crate) mod time;

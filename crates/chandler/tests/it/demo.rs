@@ -15,4 +15,49 @@ fn the_demo_draws_a_market_and_is_made_once() {
     assert_eq!(second.stdout, first.stdout);
     assert!(world.ok(&["check"]).contains("all whole"));
     assert_eq!(world.ok(&["quarantine"]), "nothing is quarantined\n");
+    a_served_demo_keeps_its_account(&world);
+}
+
+/// Part of the test above, because making the market is most of it.
+fn a_served_demo_keeps_its_account(world: &World) {
+    let first = served(world);
+    assert!(first.iter().any(|line| line.starts_with("from longbridge.openapi import")), "{first:?}");
+    let credentials = |lines: &[String]| -> Vec<String> {
+        lines.iter().filter(|line| line.contains("_KEY=") || line.contains("_TOKEN=")).cloned().collect()
+    };
+    assert_eq!(credentials(&first).len(), 4, "{first:?}");
+    let file = world.path("store/demo-account.json");
+    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&file).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    let second = served(world);
+    assert_eq!(credentials(&second), credentials(&first));
+    let accounts = world.json(&["account", "list"]);
+    assert_eq!(accounts.as_array().unwrap().len(), 1);
+    assert_eq!((&accounts[0]["name"], &accounts[0]["terms"]["rate"]), (&"demo".into(), &"unlimited".into()));
+    // Whoever loses the file gets another account.
+    std::fs::write(&file, "{}").unwrap();
+    let third = served(world);
+    assert_ne!(credentials(&third), credentials(&first));
+    assert_eq!(world.json(&["account", "list"])[1]["name"], "demo-2");
+}
+
+/// What a served demo prints until it is ready.
+fn served(world: &World) -> Vec<String> {
+    use std::io::BufRead;
+    let mut command = world.command(&["demo", "--quiet", "--serve"]);
+    let mut child =
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let lines = std::io::BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut seen = Vec::new();
+    for line in lines.map_while(Result::ok) {
+        let last = line.starts_with("print(");
+        seen.push(line);
+        if last {
+            break;
+        }
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(seen.iter().any(|line| line.starts_with("Serving at http://127.0.0.1:")), "{seen:?}");
+    seen
 }

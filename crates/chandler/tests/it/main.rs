@@ -1,9 +1,11 @@
 //! The executable as its users meet it: arguments in, text and exit codes out, a real store in a temporary folder.
 
+mod account;
 mod bad_input;
 mod demo;
 mod house;
 mod import;
 mod kline;
 mod reports;
+mod serve;
 mod world;

@@ -4,10 +4,12 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use history::{
-    Adjust, Anchor, Answer, COUNT_MAX, Direction, Encoded, HistoryError, Query, Select, Sessions, Slice,
+    Adjust, Anchor, Answer, COUNT_MAX, Direction, Encoded, History, HistoryError, Keep, Plan, Query, Select,
+    Sessions, Slice,
 };
-use market::{Candles, Period, Price, Venues};
+use market::{Candles, Period, Price, Timestamp, Venues};
 use serde_json::{Value, json};
+use store::Reader;
 use wire::quote;
 
 use super::symbol;
@@ -179,7 +181,7 @@ pub(crate) fn period(number: i32) -> Result<Period, Refusal> {
 }
 
 /// Minutes are their own number; the rest has numbers by convention.
-fn period_number(period: Period) -> i32 {
+pub(crate) fn period_number(period: Period) -> i32 {
     match period {
         Period::Clock(minutes) => i32::from(minutes.get()),
         Period::Calendar(market::Span::Day) => 1000,
@@ -205,22 +207,44 @@ fn bad(text: &str) -> Refusal {
 /// Candles for the wire: pages where the question is a plain one, columns else.
 pub(super) fn answer(query: &Query, services: &Services) -> Result<CandleReply, Refusal> {
     let now = services.market_now();
-    let found = services.with_reader(|reader| {
-        match services.shelf.slices(&services.history, reader, query, now)? {
-            Some(slices) => Ok(CandleReply::Pages { symbol: query.symbol.clone(), slices }),
-            None => services.history.candles(reader, query, now).map(CandleReply::Columns),
-        }
-    });
-    found.map_err(|error| refusal(&error))
+    let plan = Plan::of(query, services.history.venue(&query.symbol), now);
+    answer_plan(query, &plan, services, now)
 }
 
-pub(super) fn from_memory(query: &Query, services: &Services) -> Option<CandleReply> {
+/// The answer out of memory, or by the one short read that a plain question takes.
+pub(super) fn at_once(
+    query: &Query,
+    services: &Services,
+    version: i64,
+) -> Option<Result<CandleReply, Refusal>> {
+    if query.adjust != Adjust::None {
+        return None;
+    }
     let now = services.market_now();
-    let slices = services.with_reader(|reader| {
-        Ok::<_, HistoryError>(services.shelf.slices_in_memory(&services.history, reader, query, now)?)
+    let plan = Plan::of(query, services.history.venue(&query.symbol), now);
+    plan.plain()?;
+    // What goes wrong here goes wrong again below, where it is told.
+    if let Ok(Some(slices)) = services.shelf.slices_in_memory(version, &plan) {
+        return Some(Ok(CandleReply::Pages { symbol: query.symbol.clone(), slices }));
+    }
+    Some(answer_plan(query, &plan, services, now))
+}
+
+fn answer_plan(
+    query: &Query,
+    plan: &Plan,
+    services: &Services,
+    now: Timestamp,
+) -> Result<CandleReply, Refusal> {
+    // Pages that nobody keeps are not worth making.
+    let is_paged = query.adjust == Adjust::None && !query.symbol.is_us_option() && !services.shelf.is_off();
+    let found = services.with_reader(|reader| {
+        if is_paged && let Some(slices) = services.shelf.slices(reader, plan)? {
+            return Ok(CandleReply::Pages { symbol: query.symbol.clone(), slices });
+        }
+        services.history.answer(reader, query, plan, now).map(CandleReply::Columns)
     });
-    let slices = slices.ok()??;
-    Some(CandleReply::Pages { symbol: query.symbol.clone(), slices })
+    found.map_err(|error| refusal(&error))
 }
 
 /// Candles as columns, for whoever does not speak protobuf.
@@ -229,6 +253,77 @@ pub(crate) fn columns(query: &Query, services: &Services) -> Result<Answer, Refu
     services
         .with_reader(|reader| services.history.candles(reader, query, now))
         .map_err(|error: HistoryError| refusal(&error))
+}
+
+/// How much of a question to answer, for whoever may have more than a thousand candles at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Paging {
+    pub(crate) limit: usize,
+    /// Where the answer before this one said to go on.
+    pub(crate) from: Option<Timestamp>,
+}
+
+/// Candles, oldest first, and where to go on if there are more.
+#[derive(Debug)]
+pub(crate) struct Paged {
+    pub(crate) answer: Answer,
+    pub(crate) next: Option<Timestamp>,
+}
+
+/// Pages of a question, one after the other in its direction, until there are as many candles as wanted.
+pub(crate) fn pages(query: &Query, paging: Paging, services: &Services) -> Result<Paged, Refusal> {
+    let now = services.market_now();
+    services
+        .with_reader(|reader| read_pages(query, paging, &services.history, reader, now))
+        .map_err(|error: HistoryError| refusal(&error))
+}
+
+fn read_pages(
+    query: &Query,
+    paging: Paging,
+    history: &History,
+    reader: &mut Reader,
+    now: Timestamp,
+) -> Result<Paged, HistoryError> {
+    let venue = history.venue(&query.symbol);
+    let whole = Plan::of(query, venue, now);
+    let forward = matches!(whole.keep, Keep::First(_));
+    let plan = |stamps: Range<Timestamp>, count: usize| {
+        let keep = if forward { Keep::First(count) } else { Keep::Last(count) };
+        Plan::over(query, venue, now, stamps, keep)
+    };
+    let stamps = match paging.from {
+        None => whole.stamps,
+        Some(at) if forward => at.max(whole.stamps.start)..whole.stamps.end,
+        Some(at) => whole.stamps.start..at.min(whole.stamps.end),
+    };
+    let mut step = plan(stamps, paging.limit.min(COUNT_MAX));
+    let mut first = history.answer(reader, query, &step, now)?;
+    let mut pages = vec![std::mem::take(&mut first.candles)];
+    let mut rows = pages.iter().map(Candles::len).sum::<usize>();
+    let next = loop {
+        let edges = pages.last().and_then(|page| page.time.first().zip(page.time.last()));
+        let rest = edges.and_then(|(first, last)| step.next(Timestamp(*first), Timestamp(*last)));
+        let Some(rest) = rest else { break None };
+        // Once there are enough, one more says whether it is worth asking again.
+        let left = paging.limit.saturating_sub(rows);
+        step = plan(rest.clone(), left.clamp(1, COUNT_MAX));
+        let page = history.answer(reader, query, &step, now)?.candles;
+        match (page.is_empty(), left) {
+            (true, _) => break None,
+            (false, 0) => break Some(if forward { rest.start } else { rest.end }),
+            (false, _) => {
+                rows += page.len();
+                pages.push(page);
+            }
+        }
+    };
+    if !forward {
+        pages.reverse();
+    }
+    let mut candles = Candles::with_capacity(rows);
+    pages.iter().for_each(|page| candles.append(page));
+    Ok(Paged { answer: Answer { candles, ..first }, next })
 }
 
 /// What a client is told of an answer that could not be read.

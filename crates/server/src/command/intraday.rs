@@ -20,7 +20,7 @@ pub(super) fn answer(
     services: &Services,
 ) -> Result<IntradayResponse, Refusal> {
     let now = services.market_now();
-    let found = services.with_reader(|reader| match last_day(symbol, services, reader, now)? {
+    let found = services.with_reader(|reader| match last_day(symbol, sessions, services, reader, now)? {
         Some(day) => day_minutes(symbol, day, sessions, services, reader, now).map(Some),
         None => Ok(None),
     });
@@ -56,14 +56,16 @@ fn average(turnover: i128, volume: i128) -> Option<Price> {
     i64::try_from((turnover + volume / 2) / volume).ok().map(Price)
 }
 
-/// The trading day of the newest minute.
+/// The trading day of the newest minute in these sessions: before the regular hours begin it may be a day further with
+/// others than without.
 pub(super) fn last_day(
     symbol: &Symbol,
+    sessions: Sessions,
     services: &Services,
     reader: &mut Reader,
     now: Timestamp,
 ) -> Result<Option<Date>, HistoryError> {
-    let query = minutes(symbol, Sessions::Intraday);
+    let query = minutes(symbol, sessions);
     let venue = services.history.venue(symbol);
     let plan = Plan::over(&query, venue, now, Timestamp(i64::MIN)..Timestamp(i64::MAX), Keep::Last(1));
     let answer = services.history.answer(reader, &query, &plan, now)?;

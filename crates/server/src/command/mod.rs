@@ -19,11 +19,11 @@ use prost::Message;
 use serde_json::Value;
 use wire::quote;
 
-pub(crate) use candlesticks::{CandleReply, EncodedPage, refusal};
+pub(crate) use candlesticks::{CandleReply, EncodedPage, Paged, Paging, period_number, refusal};
 pub(crate) use days::Days;
 
 use crate::refusal::Refusal;
-use crate::route::Caller;
+use crate::route::{Caller, Language};
 use crate::services::Services;
 
 /// Symbols that one request may name.
@@ -57,7 +57,7 @@ pub(crate) enum Request {
 /// What is asked for, in values that have been checked.
 #[derive(Clone, Debug)]
 pub(crate) enum Command {
-    Profile,
+    Profile { language: Language },
     TradingSessions,
     TradingDays(Days),
     StaticInfo(Vec<Symbol>),
@@ -133,7 +133,12 @@ impl Command {
     pub(crate) fn parse(request: Request, caller: &Caller, services: &Services) -> Result<Command, Refusal> {
         let venues = services.history.venues();
         Ok(match request {
-            Request::Profile(_) => Command::Profile,
+            // A client that named no language when it signed in may do so here.
+            Request::Profile(request) => Command::Profile {
+                language: Some(request.language.as_str())
+                    .filter(|text| !text.is_empty())
+                    .map_or(caller.language, Language::parse),
+            },
             Request::TradingSessions => Command::TradingSessions,
             Request::TradingDays(request) => {
                 Command::TradingDays(Days::parse(&request, venues, services.market_now())?)
@@ -154,7 +159,7 @@ impl Command {
         match self {
             Command::Intraday { symbol, .. } => Some(symbol),
             Command::Candlesticks(query) | Command::History(query) => Some(&query.symbol),
-            Command::Profile
+            Command::Profile { .. }
             | Command::TradingSessions
             | Command::TradingDays(_)
             | Command::StaticInfo(_)
@@ -181,7 +186,7 @@ impl Command {
         services: &Services,
     ) -> Result<Reply, Refusal> {
         Ok(match self {
-            Command::Profile => Reply::Profile(profile::answer(caller, permit, services)?),
+            Command::Profile { language } => Reply::Profile(profile::answer(*language, permit, services)?),
             Command::TradingSessions => Reply::TradingSessions(sessions::answer(caller, services)),
             Command::TradingDays(days) => Reply::TradingDays(days.answer(services)),
             Command::StaticInfo(symbols) => Reply::StaticInfo(static_info::answer(symbols, services)?),
@@ -203,11 +208,21 @@ impl Command {
         }
     }
 
-    /// The answer, if memory has it.
-    pub(crate) fn answer_from_memory(&self, services: &Services) -> Option<Reply> {
+    /// The same, as many pages of it as are wanted.
+    pub(crate) fn pages(&self, paging: Paging, services: &Services) -> Result<Paged, Refusal> {
         match self {
             Command::Candlesticks(query) | Command::History(query) => {
-                candlesticks::from_memory(query, services).map(Reply::Candles)
+                candlesticks::pages(query, paging, services)
+            }
+            _ => Err(Refusal::Internal),
+        }
+    }
+
+    /// The answer, if it takes no time to speak of.
+    pub(crate) fn answer_at_once(&self, services: &Services, version: i64) -> Option<Result<Reply, Refusal>> {
+        match self {
+            Command::Candlesticks(query) | Command::History(query) => {
+                candlesticks::at_once(query, services, version).map(|answer| answer.map(Reply::Candles))
             }
             _ => None,
         }

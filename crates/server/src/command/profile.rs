@@ -7,7 +7,7 @@ use wire::quote::{MarketPackageDetail, PackageDetail, QuoteLevelDetail, QuotePro
 
 use super::number;
 use crate::refusal::Refusal;
-use crate::route::{Caller, Language};
+use crate::route::Language;
 use crate::services::Services;
 
 /// Commands that clients pace at ten a second. A limit of zero would stop them for ever.
@@ -27,7 +27,7 @@ const MARKETS: [(&str, Option<Right>); 4] =
 const WITHOUT_END: i64 = 4_102_444_800;
 
 pub(super) fn answer(
-    caller: &Caller,
+    language: Language,
     permit: &Permit,
     services: &Services,
 ) -> Result<QuoteProfileResponse, Refusal> {
@@ -41,7 +41,7 @@ pub(super) fn answer(
         subscribe_limit: 0,
         history_candlestick_limit: i32::try_from(account.terms.quota_limit()).unwrap_or(i32::MAX),
         rate_limit: pace(account.terms.rate_rule()),
-        quote_level_detail: Some(packages(account, quota, caller.language)),
+        quote_level_detail: Some(packages(account, quota, language)),
     })
 }
 

@@ -46,13 +46,13 @@ fn quote(
 ) -> Result<Option<Quote>, HistoryError> {
     let venue = services.history.venue(symbol);
     let days = last_days(symbol, services, reader, now)?;
-    let minutes = match last_day(symbol, services, reader, now)? {
-        Some(day) => {
-            let sessions = if caller.overnight { Sessions::All } else { Sessions::Extended };
-            Some((day, day_minutes(symbol, day, sessions, services, reader, now)?))
-        }
-        None => None,
+    let sessions = if caller.overnight { Sessions::All } else { Sessions::Extended };
+    let mut minutes_of = |last: Sessions| match last_day(symbol, last, services, reader, now)? {
+        Some(day) => Ok(Some((day, day_minutes(symbol, day, sessions, services, reader, now)?))),
+        None => Ok::<_, HistoryError>(None),
     };
+    let minutes = minutes_of(Sessions::Intraday)?;
+    let newest = if symbol.market() == Market::Us { minutes_of(sessions)? } else { None };
     let dated = |candle: &Candle| venue.zone().date(candle.time);
     let traded = minutes.as_ref().and_then(|(day, answer)| Some((*day, sum(answer, Session::Intraday)?)));
     // Daily candles are data of their own and win; minutes stand in for a day that has none yet.
@@ -66,20 +66,25 @@ fn quote(
         (None, None) => return Ok(None),
     };
     let price = |price: Price| price.text(days.decimals).to_string();
-    let beside = |session: Session, reference: Price| {
-        let (_, answer) = minutes.as_ref().filter(|_| symbol.market() == Market::Us)?;
-        let sum = sum(answer, session)?;
-        Some(PrePost {
-            last_done: price(sum.close),
-            timestamp: sum.last.0,
-            volume: sum.volume,
-            turnover: sum.turnover.text().to_string(),
-            high: price(sum.high),
-            low: price(sum.low),
-            prev_close: price(reference),
-        })
-    };
     let previous = previous.unwrap_or(today.open);
+    let beside = |sum: Sum, reference: Price| PrePost {
+        last_done: price(sum.close),
+        timestamp: sum.last.0,
+        volume: sum.volume,
+        turnover: sum.turnover.text().to_string(),
+        high: price(sum.high),
+        low: price(sum.low),
+        prev_close: price(reference),
+    };
+    // The night and the morning of a day whose regular hours have not begun follow the close of the one before.
+    let day = days.candles.last().map(|day| dated(&day)).max(minutes.as_ref().map(|(day, _)| *day));
+    let ahead = newest.as_ref().filter(|(newest, _)| day.is_none_or(|day| *newest > day));
+    let of_day = minutes.as_ref().filter(|_| symbol.market() == Market::Us);
+    let before = |session: Session| {
+        let ahead = ahead.and_then(|(_, answer)| Some(beside(sum(answer, session)?, today.close)));
+        ahead.or_else(|| of_day.and_then(|(_, answer)| Some(beside(sum(answer, session)?, previous))))
+    };
+    let after = of_day.and_then(|(_, answer)| Some(beside(sum(answer, Session::Post)?, today.close)));
     Ok(Some(Quote {
         symbol: symbol.as_str().to_owned(),
         last_done: price(today.close),
@@ -91,9 +96,9 @@ fn quote(
         volume: today.volume,
         turnover: today.turnover.text().to_string(),
         trade_status: 0,
-        pre_market_quote: beside(Session::Pre, previous),
-        post_market_quote: beside(Session::Post, today.close),
-        over_night_quote: beside(Session::Overnight, previous),
+        pre_market_quote: before(Session::Pre),
+        post_market_quote: after,
+        over_night_quote: before(Session::Overnight),
     }))
 }
 

@@ -34,7 +34,7 @@ fn hours(market: Market, caller: &Caller, services: &Services) -> MarketSessions
     let trade_session = segments
         .into_iter()
         .map(|segment| {
-            let mut end = clock(segment.end);
+            let mut end = closing_clock(segment.end);
             if market == Market::Cn && end == MAINLAND_CLOSE.0 {
                 end = MAINLAND_CLOSE.1;
             }
@@ -48,14 +48,16 @@ fn span(beg_time: i32, end_time: i32, session: Session) -> SessionHours {
     SessionHours { beg_time, end_time, trade_session: session.code().into() }
 }
 
-/// Minutes after midnight as hhmm. An evening on the eve has negative minutes; midnight at the end of a day is 2359,
-/// because clients reject 2400.
+/// Minutes after midnight as hhmm. An evening on the eve has negative minutes.
 fn clock(minutes: i32) -> i32 {
-    match minutes {
-        0 | MINUTES_A_DAY if minutes == MINUTES_A_DAY => 2359,
-        _ => {
-            let minutes = minutes.rem_euclid(MINUTES_A_DAY);
-            minutes / 60 * 100 + minutes % 60
-        }
+    let minutes = minutes.rem_euclid(MINUTES_A_DAY);
+    minutes / 60 * 100 + minutes % 60
+}
+
+/// The same for an end: what ends at midnight ends at 2359, because clients reject 2400, and 0 would be before its start.
+fn closing_clock(minutes: i32) -> i32 {
+    match clock(minutes) {
+        0 => 2359,
+        hhmm => hhmm,
     }
 }

@@ -1,15 +1,19 @@
 //! The shape of every answer over HTTP: code, message, data; and a trace id in the header.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use access::{AccessError, Denial};
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use hyper::header::{
+    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+};
 use hyper::{Response, StatusCode};
 use serde_json::{Value, json};
 
-use super::Answer;
+use super::{Answer, allowance};
 use crate::refusal::Refusal;
 
 const TRACE_ID: HeaderName = HeaderName::from_static("x-trace-id");
@@ -31,28 +35,43 @@ pub(crate) struct Problem {
     status: u16,
     code: u64,
     text: String,
-    retry_after_s: Option<u64>,
+    header: Option<(HeaderName, HeaderValue)>,
 }
 
 impl Problem {
     fn new(status: u16, code: u64, text: impl Into<String>) -> Problem {
-        Problem { status, code, text: text.into(), retry_after_s: None }
+        Problem { status, code, text: text.into(), header: None }
+    }
+
+    fn with(self, name: HeaderName, value: HeaderValue) -> Problem {
+        Problem { header: Some((name, value)), ..self }
     }
 
     pub(super) fn not_found() -> Problem {
         Problem::new(404, 404, "not found")
     }
 
+    pub(super) fn wrong_method(allow: HeaderValue) -> Problem {
+        Problem::new(405, 405, "this path has another method: see the allow header").with(ALLOW, allow)
+    }
+
     pub(super) fn bad_request(text: &str) -> Problem {
         Problem::new(400, 400, text)
     }
 
-    pub(super) fn too_large() -> Problem {
-        Problem::new(413, 413, "the body is too large, or ended early")
+    pub(super) fn not_acceptable(text: &str) -> Problem {
+        Problem::new(406, 406, text)
+    }
+
+    /// What is left of the body is not read, so nothing else can come over this connection.
+    pub(super) fn too_large(max: usize) -> Problem {
+        Problem::new(413, 413, format!("the body is larger than {max} bytes"))
+            .with(CONNECTION, HeaderValue::from_static("close"))
     }
 
     pub(super) fn too_slow() -> Problem {
         Problem::new(408, 408, "the body did not arrive in time")
+            .with(CONNECTION, HeaderValue::from_static("close"))
     }
 
     pub(super) fn internal() -> Problem {
@@ -66,9 +85,12 @@ impl Problem {
 
     pub(super) fn answer(self) -> Answer {
         let body = json!({"code": self.code, "message": self.text, "data": null});
-        let mut answer = respond(self.status, JSON, body.to_string().into());
-        if let Some(seconds) = self.retry_after_s {
-            answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+        let mut answer = json(self.status, body.to_string().into());
+        if let Some((name, value)) = self.header {
+            answer.headers_mut().insert(name, value);
+        }
+        if self.status == 401 {
+            answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         answer
     }
@@ -92,19 +114,23 @@ impl From<Denial> for Problem {
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Problem {
         let (_, code) = refusal.on_wire();
-        let retry_after_s = match &refusal {
+        let problem = Problem::new(refusal.on_http(), code, refusal.text());
+        match &refusal {
             Refusal::TooFast { retry_after, .. } => {
-                Some(u64::try_from(retry_after.as_millis().div_ceil(1000)).unwrap_or(u64::MAX).max(1))
+                problem.with(RETRY_AFTER, HeaderValue::from(allowance::seconds_up(*retry_after).max(1)))
             }
-            _ => None,
-        };
-        Problem { retry_after_s, ..Problem::new(refusal.on_http(), code, refusal.text()) }
+            _ => problem,
+        }
     }
 }
 
 pub(super) fn success(data: Value) -> Answer {
     let body = json!({"code": 0, "message": "success", "data": data});
-    respond(200, JSON, body.to_string().into())
+    json(200, body.to_string().into())
+}
+
+pub(super) fn json(status: u16, body: Bytes) -> Answer {
+    respond(status, JSON, body)
 }
 
 pub(super) fn plain(text: &'static str) -> Answer {
@@ -115,12 +141,22 @@ pub(super) fn respond(status: u16, content_type: HeaderValue, body: Bytes) -> An
     let mut answer = Response::new(Full::new(body));
     *answer.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     answer.headers_mut().insert(CONTENT_TYPE, content_type);
-    answer.headers_mut().insert(TRACE_ID, trace_id());
+    // Answers hold passwords and what one account may see; nobody on the way is to keep them.
+    answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     answer
 }
 
-/// Unique within the process; the log has it beside what happened.
-fn trace_id() -> HeaderValue {
+/// A name for one answer, in its header and beside whatever is logged about it: where this process started by chance,
+/// then a count, so that two runs do not share any.
+pub(super) fn trace_id() -> String {
+    // Every state of this kind has keys of its own, from the system's random bytes.
+    static RUN: LazyLock<u64> = LazyLock::new(|| RandomState::new().build_hasher().finish());
     static NEXT: AtomicU64 = AtomicU64::new(1);
-    HeaderValue::from(NEXT.fetch_add(1, Ordering::Relaxed))
+    format!("{:016x}{:08x}", *RUN, NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+pub(super) fn mark(answer: &mut Answer, trace: &str) {
+    if let Ok(trace) = HeaderValue::from_str(trace) {
+        answer.headers_mut().insert(TRACE_ID, trace);
+    }
 }

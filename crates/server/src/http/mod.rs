@@ -1,18 +1,24 @@
-//! The HTTP door: one-time passwords, the mirrors of the pull commands, and the way to a WebSocket.
+//! The HTTP door: one-time passwords, candles for people without an SDK, the mirrors of the pull commands, and the way to
+//! a WebSocket. `routes.rs` lists what there is, `openapi.json` describes it to clients, and a test holds the two together.
 
+mod allowance;
+mod candles;
 mod envelope;
-mod quote;
+mod format;
+mod mirror;
+mod parameters;
+mod routes;
 mod upgrade;
 
 use std::convert::Infallible;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::Incoming;
-use hyper::header::HeaderMap;
+use bytes::{Bytes, BytesMut};
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Body, Incoming};
+use hyper::header::{ALLOW, EXPECT, HeaderMap};
 use hyper::service::service_fn;
-use hyper::{Method, Request, Response};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::json;
 use tokio::net::TcpStream;
@@ -22,13 +28,20 @@ use crate::listen::Entrance;
 use crate::route::{Caller, Language};
 use crate::services::Services;
 use envelope::Problem;
+use routes::{Endpoint, Found};
 
 /// A request's head must be there by then; a connection kept alive may be silent as long.
 const HEAD_WITHIN: Duration = Duration::from_secs(30);
 const BODY_WITHIN: Duration = Duration::from_secs(10);
 const BODY_MAX: usize = 256 << 10;
+/// What is read and dropped of a body that is too large: a client that is still writing when the connection closes may
+/// never see why.
+const DROPPED_MAX: usize = 4 << 20;
 const HEAD_MAX: usize = 32 << 10;
 const HEADERS_MAX: usize = 100;
+/// Headers that prove who asks. Given twice, either could be meant.
+const PROOFS: [&str; 4] = ["authorization", "x-api-key", "x-timestamp", "x-api-signature"];
+const OPENAPI: &str = include_str!("openapi.json");
 
 pub(crate) type Answer = Response<Full<Bytes>>;
 
@@ -59,17 +72,50 @@ pub(crate) async fn serve(stream: TcpStream, entrance: Entrance) {
     }
 }
 
+/// Every answer bears a trace id, and so does whatever is logged while it is made.
 async fn answer(request: Request<Incoming>, entrance: Entrance) -> Answer {
-    if upgrade::is_wanted(&request) {
-        return upgrade::answer(request, entrance);
-    }
-    let (parts, body) = request.into_parts();
-    let body = match timeout(BODY_WITHIN, Limited::new(body, BODY_MAX).collect()).await {
-        Ok(Ok(body)) => body.to_bytes(),
-        Ok(Err(_)) => return Problem::too_large().answer(),
-        Err(_) => return Problem::too_slow().answer(),
+    let trace = envelope::trace_id();
+    let mut answer = if upgrade::is_wanted(&request) {
+        upgrade::answer(request, entrance)
+    } else {
+        match read(request).await {
+            Ok((parts, body)) => respond(parts, body, &trace, entrance).await,
+            Err(problem) => problem.answer(),
+        }
     };
+    envelope::mark(&mut answer, &trace);
+    answer
+}
+
+/// The whole request, if it is not too large and does not take too long.
+async fn read(request: Request<Incoming>) -> Result<(hyper::http::request::Parts, Bytes), Problem> {
+    let (parts, mut body) = request.into_parts();
+    let declared = body.size_hint().lower();
+    // Who asks before sending is answered before it sends.
+    if declared > BODY_MAX as u64 && (declared > DROPPED_MAX as u64 || parts.headers.contains_key(EXPECT)) {
+        return Err(Problem::too_large(BODY_MAX));
+    }
+    let gather = async {
+        let (mut bytes, mut seen) = (BytesMut::new(), 0_usize);
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|_| Problem::bad_request("the body ended early"))?;
+            let Some(data) = frame.data_ref() else { continue };
+            seen = seen.saturating_add(data.len());
+            if seen <= BODY_MAX {
+                bytes.extend_from_slice(data);
+            } else if seen > DROPPED_MAX {
+                break;
+            }
+        }
+        if seen <= BODY_MAX { Ok(bytes.freeze()) } else { Err(Problem::too_large(BODY_MAX)) }
+    };
+    let bytes = timeout(BODY_WITHIN, gather).await.unwrap_or_else(|_| Err(Problem::too_slow()))?;
+    Ok((parts, bytes))
+}
+
+async fn respond(parts: hyper::http::request::Parts, body: Bytes, trace: &str, entrance: Entrance) -> Answer {
     let services = entrance.services.clone();
+    let span = tracing::info_span!("http", trace, method = %parts.method, path = parts.uri.path());
     // Admission and answers may wait for the disk, which is no business of the threads that serve connections.
     let answer = tokio::task::spawn_blocking(move || {
         let asked = Asked {
@@ -79,12 +125,12 @@ async fn answer(request: Request<Incoming>, entrance: Entrance) -> Answer {
             headers: &parts.headers,
             body: &body,
         };
-        asked.answer(&services)
+        span.in_scope(|| asked.answer(&services).unwrap_or_else(Problem::answer))
     });
     match answer.await {
         Ok(answer) => answer,
         Err(error) => {
-            tracing::error!(%error, "a request ended unexpectedly");
+            tracing::error!(%error, trace, "a request ended unexpectedly");
             Problem::internal().answer()
         }
     }
@@ -101,32 +147,76 @@ pub(crate) struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    fn answer(&self, services: &Services) -> Answer {
-        self.route(services).unwrap_or_else(Problem::answer)
+    fn answer(&self, services: &Services) -> Result<Answer, Problem> {
+        match routes::find(self.method.as_str(), self.path) {
+            Found::Endpoint(endpoint) => self.serve(endpoint, services),
+            Found::Options(allow) => {
+                let mut answer = Response::new(Full::default());
+                *answer.status_mut() = StatusCode::NO_CONTENT;
+                answer.headers_mut().insert(ALLOW, allow);
+                Ok(answer)
+            }
+            Found::OtherMethod(allow) => Err(Problem::wrong_method(allow)),
+            Found::Nothing => Err(Problem::not_found()),
+        }
     }
 
-    fn route(&self, services: &Services) -> Result<Answer, Problem> {
-        // A base address that ends in a slash gives two at the front; the signature is still that of the path as sent.
-        let path =
-            if self.path.starts_with("//") { self.path.get(1..).unwrap_or_default() } else { self.path };
-        match (self.method.as_str(), path) {
-            ("GET", "/health") => Ok(envelope::plain("success")),
-            ("GET", "/v1/socket/token" | "/v2/socket/token") => self.one_time_password(services),
-            ("GET", "/v1/quote/cmd") => self.caller(services).map(|_| envelope::success(json!({}))),
-            ("POST", path) if path.starts_with("/quote/") => quote::mirror(self, path, services),
-            _ => Err(Problem::not_found()),
+    fn serve(&self, endpoint: Endpoint, services: &Services) -> Result<Answer, Problem> {
+        match endpoint {
+            Endpoint::Health => Ok(envelope::plain("success")),
+            Endpoint::OpenApi => Ok(envelope::json(200, Bytes::from_static(OPENAPI.as_bytes()))),
+            Endpoint::SocketToken => self.one_time_password(services),
+            // Clients announce commands here; there is nothing to remember.
+            Endpoint::Announce => self.caller(services).map(|_| envelope::success(json!({}))),
+            Endpoint::Packages => self.packages(services),
+            Endpoint::Candles => candles::answer(self, services),
+            Endpoint::Mirror(command) => mirror::answer(self, command, services),
         }
     }
 
     fn one_time_password(&self, services: &Services) -> Result<Answer, Problem> {
         let caller = self.caller(services)?;
-        let seats = services.access.seats(&caller.who)?;
+        let seats = services.seats(&caller.who)?;
         let otp = services.access.issue_otp(&caller.who, services.uptime()).map_err(Problem::from_access)?;
         Ok(envelope::success(json!({"otp": otp.expose(), "limit": seats.limit, "online": seats.online})))
     }
 
+    /// The markets of an account, in the words of a client that prints them as packages.
+    fn packages(&self, services: &Services) -> Result<Answer, Problem> {
+        let caller = self.caller(services)?;
+        let demand = access::Demand::Open { caller: &caller.who };
+        let permit = services
+            .access
+            .admit(demand, services.market_now())
+            .map_err(|refusal| Problem::from(crate::refusal::Refusal::from(refusal)))?;
+        let mut pairs = form_urlencoded::parse(self.query.as_bytes());
+        let wanted = pairs.find(|(name, _)| name == "market").map_or("ALL".into(), |(_, market)| market);
+        let (mut held, mut others) = (Vec::new(), Vec::new());
+        for right in access::Right::ALL {
+            let market = right.as_str();
+            if wanted != "ALL" && wanted != market {
+                continue;
+            }
+            let package = json!({
+                "package_key": format!("chandler_{}", market.to_ascii_lowercase()),
+                "name": format!("{market} candles"),
+                "description": "",
+                "market": market,
+                "tags": [],
+                "expired_msg": "",
+                "end_time": "0",
+            });
+            let list = if permit.account().terms.rights.contains(right) { &mut held } else { &mut others };
+            list.push(package);
+        }
+        Ok(envelope::success(json!({"activated_lists": held, "unactivated_lists": others})))
+    }
+
     /// Who asks, proven by signature or bearer token.
     pub(crate) fn caller(&self, services: &Services) -> Result<Caller, Problem> {
+        if let Some(name) = PROOFS.iter().find(|name| self.headers.get_all(**name).iter().count() > 1) {
+            return Err(Problem::bad_request(&format!("the header {name} is there more than once")));
+        }
         let header = |name: &str| self.header(name);
         let request = access::SignedRequest {
             method: self.method.as_str(),
@@ -137,7 +227,7 @@ impl Asked<'_> {
         };
         let who = services.access.identify(&request, services.machine_now())?;
         let language = Language::parse(self.header("accept-language").unwrap_or_default());
-        // Over HTTP there is no way to opt in, and a client that has not is spared the overnight hours.
+        // The mirrors have no way to opt in, and a client that has not is spared the overnight hours.
         Ok(Caller { who, language, overnight: false })
     }
 

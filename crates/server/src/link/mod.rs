@@ -4,33 +4,38 @@
 //! reading stops, and when that lasts too long the connection ends. A question that memory can answer is answered on the
 //! spot; everything else goes to a thread that may wait for the disk.
 
+#[cfg(test)]
+mod house;
 mod outbox;
+mod pending;
 mod session;
+#[cfg(test)]
+mod tests;
 mod transport;
 
-use std::collections::VecDeque;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::io;
+use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::sync::watch;
-use tokio::task::JoinSet;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
-use wire::Packet;
+use wire::{Packet, Status};
 
 use crate::refusal::Refusal;
-use crate::route::{self, Reply};
+use crate::route;
 use crate::services::Services;
 use outbox::Outbox;
+use pending::{Answered, Asked, Pending};
 pub(crate) use session::Links;
-use session::{Kick, Session};
+use session::Session;
 pub(crate) use transport::Transport;
-use transport::{AUTH, CLOSE, CloseCode, HEARTBEAT, Incoming, RECONNECT};
+use transport::{AUTH, CloseCode, HEARTBEAT, Incoming, RECONNECT};
 
 /// A client drops a connection on which it has seen no ping for 120 s.
 const PING_EVERY: Duration = Duration::from_secs(30);
@@ -44,35 +49,26 @@ const GRACE: Duration = Duration::from_secs(2);
 const STALL_MAX: Duration = Duration::from_secs(30);
 /// How long goodbyes may take.
 const CLOSING_MAX: Duration = Duration::from_secs(1);
-/// Requests of one connection that run at once.
-const RUNNING_MAX: usize = 5;
-/// Requests that wait for those.
-const WAITING_MAX: usize = 64;
-/// Answers that wait to be written before no more requests are read.
-const UNSENT_MAX: usize = 1 << 20;
+/// Answers that wait to be written before no more requests are read: a few large ones.
+const UNSENT_MAX: usize = 256 << 10;
 const READ_SIZE: usize = 8192;
+/// A heartbeat is sent back as it came, and a packed one could be made to come back a thousand times as long.
+const HEARTBEAT_MAX: usize = 1024;
 const _: () = assert!(PING_EVERY.as_secs() * 3 <= SILENCE_MAX.as_secs());
 
-/// A request that has been taken off the connection.
-struct Asked {
-    command: u8,
-    id: u32,
-    timeout: Option<Duration>,
-    body: Vec<u8>,
-}
-
-type Answered = (u8, u32, Result<Reply, Refusal>);
-
 /// Why the loop ended.
+#[derive(Debug)]
 enum End {
     /// The client is gone; there is nobody to say goodbye to.
     Gone,
     /// The client said goodbye.
     Left,
     Close(CloseCode, String),
+    /// What came was not the protocol's; a WebSocket is told with this code of its own.
+    Broken(u16, String),
 }
 
-/// When an unsigned connection ends, and how.
+/// When a connection on which nobody has signed in ends, and how.
 #[derive(Clone, Copy, Debug)]
 struct SignInBy {
     at: Instant,
@@ -86,9 +82,10 @@ pub(crate) struct Link<S> {
     services: Arc<Services>,
     outbox: Outbox,
     session: Option<Session>,
-    running: JoinSet<Answered>,
-    waiting: VecDeque<Asked>,
-    arrived: VecDeque<Incoming>,
+    /// Most connections have none most of the time.
+    pending: Option<Box<Pending>>,
+    /// Bytes that were read and not looked at, because answers piled up.
+    held: Vec<u8>,
     heard: Instant,
     pinged: Instant,
     pings: u32,
@@ -110,54 +107,62 @@ pub(crate) enum Opening {
     Refused(String),
 }
 
-/// Serves one connection until it ends.
-pub(crate) async fn serve<S>(
+/// Serves one connection until it ends. The connection is put together before the future is, so that the future holds
+/// it once: there are thousands of them.
+pub(crate) fn serve<S>(
     stream: S,
     transport: Transport,
     opening: Opening,
     services: Arc<Services>,
     shutdown: watch::Receiver<bool>,
-) where
+) -> impl Future<Output = ()>
+where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let now = Instant::now();
-    let mut link = Link {
-        stream,
-        transport,
-        services,
-        outbox: Outbox::default(),
-        session: None,
-        running: JoinSet::new(),
-        waiting: VecDeque::new(),
-        arrived: VecDeque::new(),
-        heard: now,
-        pinged: now,
-        pings: 0,
-        taken: now,
-        sign_in_by: Some(SignInBy {
-            at: now + AUTH_WITHIN,
-            close: CloseCode::Auth,
-            reason: "no sign-in in time",
-        }),
-        draining: false,
+    let (held, refused) = match opening {
+        Opening::Tcp => (Vec::new(), None),
+        Opening::Early(bytes) => (bytes.to_vec(), None),
+        Opening::Refused(reason) => (Vec::new(), Some(End::Close(CloseCode::Unpack, reason))),
     };
-    match opening {
-        Opening::Tcp => {}
-        Opening::Early(bytes) => decode_all(&mut link.transport, &mut &*bytes, &mut link.arrived),
-        Opening::Refused(reason) => link.arrived.push_back(Incoming::Broken(reason)),
-    }
-    link.run(shutdown).await;
+    Link::new(stream, transport, services, held).run(refused, shutdown)
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
-    async fn run(mut self, mut shutdown: watch::Receiver<bool>) {
-        let mut wake = Box::pin(sleep_until(self.next_deadline()));
-        let end = loop {
-            if let Err(end) = self.step(&mut shutdown, wake.as_mut()).await {
-                break end;
-            }
+    fn new(stream: S, transport: Transport, services: Arc<Services>, held: Vec<u8>) -> Link<S> {
+        let now = Instant::now();
+        let by = SignInBy { at: now + AUTH_WITHIN, close: CloseCode::Auth, reason: "no sign-in in time" };
+        Link {
+            stream,
+            transport,
+            services,
+            outbox: Outbox::default(),
+            session: None,
+            pending: None,
+            held,
+            heard: now,
+            pinged: now,
+            pings: 0,
+            taken: now,
+            sign_in_by: Some(by),
+            draining: false,
+        }
+    }
+
+    async fn run(mut self, refused: Option<End>, mut shutdown: watch::Receiver<bool>) {
+        let end = match refused {
+            Some(end) => end,
+            None => self.work(&mut shutdown).await,
         };
         self.finish(end).await;
+    }
+
+    async fn work(&mut self, shutdown: &mut watch::Receiver<bool>) -> End {
+        let mut wake = Box::pin(sleep_until(self.next_deadline()));
+        loop {
+            if let Err(end) = self.step(shutdown, wake.as_mut()).await {
+                return end;
+            }
+        }
     }
 
     /// Waits for one thing to happen, and deals with it.
@@ -166,40 +171,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         shutdown: &mut watch::Receiver<bool>,
         mut wake: Pin<&mut Sleep>,
     ) -> Result<(), End> {
-        while let Some(incoming) = self.arrived.pop_front() {
-            self.take(incoming)?;
+        if self.pending.as_ref().is_some_and(|pending| pending.is_idle()) {
+            self.pending = None;
         }
-        if self.draining && self.running.is_empty() && self.waiting.is_empty() && self.outbox.is_empty() {
+        let awaited = self.pending.as_ref().is_some_and(|pending| pending.is_awaited());
+        if self.draining && !awaited && self.outbox.is_empty() {
             return Err(End::Close(CloseCode::Shutdown, "the server is shutting down".to_owned()));
         }
         let deadline = self.next_deadline();
         if wake.deadline() > deadline || wake.is_elapsed() {
             wake.as_mut().reset(deadline);
         }
-        let kick = self.session.as_ref().map(Session::kick);
-        let (busy, draining) = (!self.running.is_empty(), self.draining);
-        let Link { stream, transport, outbox, running, arrived, heard, taken, waiting, .. } = self;
-        // Reading stops while answers pile up: the client's own sends stop then, and nothing grows here.
-        let reads = outbox.bytes() < UNSENT_MAX && waiting.len() < WAITING_MAX && !draining;
+        let draining = self.draining;
         tokio::select! {
             biased;
-            result = exchange(stream, transport, outbox, arrived, reads, (heard, taken)) => match result {
-                Ok(()) => Ok(()),
-                Err(_) => Err(End::Gone),
-            },
-            Some(answered) = running.join_next(), if busy => {
-                match answered {
-                    Ok(answered) => self.answer(answered),
-                    // A panic costs its request only; the client's timeout tells it.
-                    Err(error) => tracing::error!(%error, "a request ended unexpectedly"),
-                }
-                self.start_waiting();
-                Ok(())
-            }
-            kick = Kick::wait(kick) => {
-                let (code, reason) = kick.close();
-                Err(End::Close(code, reason.to_owned()))
-            }
+            result = poll_fn(|cx| self.poll_wire(cx)) => result,
             _ = shutdown.changed(), if !draining => {
                 self.draining = true;
                 Ok(())
@@ -208,15 +194,94 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         }
     }
 
-    fn next_deadline(&self) -> Instant {
-        let mut next = (self.pinged + PING_EVERY).min(self.heard + SILENCE_MAX);
-        if let Some(by) = self.sign_in_by {
-            next = next.min(by.at);
+    /// Writes what waits, takes what is answered and reads what came, whichever there is.
+    fn poll_wire(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
+        if let Some(session) = &mut self.session
+            && let Poll::Ready((code, reason)) = session.poll_kicked(cx)
+        {
+            return Poll::Ready(Err(End::Close(code, reason.to_owned())));
         }
+        let mut moved = self.poll_pending(cx);
+        let reads = self.outbox.bytes() < UNSENT_MAX && !self.draining;
         if !self.outbox.is_empty() {
-            next = next.min(self.taken + STALL_MAX);
+            let before = self.outbox.bytes();
+            if let Poll::Ready(Err(_)) = self.outbox.poll_write(&mut self.stream, cx) {
+                return Poll::Ready(Err(End::Gone));
+            }
+            if self.outbox.bytes() < before {
+                self.taken = Instant::now();
+                moved = true;
+                // We do not listen to it at the moment, so that it takes something has to do as a sign of life.
+                if !reads {
+                    self.heard = self.taken;
+                }
+            }
         }
-        next
+        // Reading stops while answers pile up: the client's own sends stop then, and nothing grows here.
+        if reads && let Poll::Ready(result) = self.poll_read(cx) {
+            return Poll::Ready(result);
+        }
+        if moved { Poll::Ready(Ok(())) } else { Poll::Pending }
+    }
+
+    /// Answers what has ended, and starts what waited for that; whether there was any.
+    fn poll_pending(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut moved = false;
+        while let Some(pending) = &mut self.pending
+            && let Poll::Ready(ended) = pending.poll_ended(cx)
+        {
+            moved = true;
+            if let Some(answered) = ended {
+                self.answer(answered);
+            }
+            while let Some(asked) = self.pending.as_mut().and_then(|pending| pending.next()) {
+                self.start(asked);
+            }
+        }
+        moved
+    }
+
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
+        if !self.held.is_empty() {
+            let held = std::mem::take(&mut self.held);
+            return Poll::Ready(self.read(&held));
+        }
+        // On the stack, so that a connection that is silent holds nothing.
+        let mut room = [MaybeUninit::uninit(); READ_SIZE];
+        let mut buffer = ReadBuf::uninit(&mut room);
+        match ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer)) {
+            Ok(()) if !buffer.filled().is_empty() => {
+                self.heard = Instant::now();
+                if let Some(session) = &self.session {
+                    session.heard();
+                }
+                Poll::Ready(self.read(buffer.filled()))
+            }
+            Ok(()) | Err(_) => Poll::Ready(Err(End::Gone)),
+        }
+    }
+
+    /// Takes what came apart, and deals with it one by one, until answers pile up.
+    fn read(&mut self, mut input: &[u8]) -> Result<(), End> {
+        while !input.is_empty() {
+            if self.outbox.bytes() >= UNSENT_MAX {
+                self.held = input.to_vec();
+                return Ok(());
+            }
+            match self.transport.decode(&mut input) {
+                Some(incoming) => self.take(incoming)?,
+                None => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    fn next_deadline(&self) -> Instant {
+        let stalls = (!self.outbox.is_empty()).then(|| self.taken + STALL_MAX);
+        let signs_in = self.sign_in_by.map(|by| by.at);
+        let answers = self.pending.as_ref().and_then(|pending| pending.next_deadline());
+        let always = (self.pinged + PING_EVERY).min(self.heard + SILENCE_MAX);
+        [stalls, signs_in, answers].into_iter().flatten().fold(always, Instant::min)
     }
 
     fn look_at_the_clock(&mut self) -> Result<(), End> {
@@ -231,11 +296,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             tracing::info!(unsent.bytes = self.outbox.bytes(), "a client does not take its answers");
             return Err(End::Gone);
         }
+        let overdue = self.pending.as_mut().map(|pending| pending.overdue(now)).unwrap_or_default();
+        for (command, id) in overdue {
+            self.answer((command, id, Err(Refusal::TimedOut)));
+        }
         if now >= self.pinged + PING_EVERY {
             self.pinged = now;
             self.pings = self.pings.wrapping_add(1);
             self.note_work();
             self.transport.ping(self.pings, &mut self.outbox);
+            if let Some(session) = &self.session {
+                session.pinged(self.services.uptime());
+            }
         }
         Ok(())
     }
@@ -243,8 +315,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     fn take(&mut self, incoming: Incoming) -> Result<(), End> {
         match incoming {
             Incoming::Packet(Packet::Request { command, id, timeout_ms, body }) => {
-                let timeout = (timeout_ms > 0).then(|| Duration::from_millis(timeout_ms.into()));
-                self.request(Asked { command, id, timeout, body: body.into_owned() })
+                let limit = (timeout_ms > 0).then(|| Duration::from_millis(timeout_ms.into()));
+                let by = limit.map(|limit| Instant::now() + limit);
+                self.request(Asked { command, id, by, body: body.into_owned() });
+                Ok(())
             }
             // Answers to our heartbeats, and pushes nobody asked for.
             Incoming::Packet(_) | Incoming::Pong => Ok(()),
@@ -254,114 +328,93 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                 Ok(())
             }
             Incoming::Close => Err(End::Left),
-            Incoming::Broken(reason) => Err(End::Close(CloseCode::Unpack, reason)),
+            Incoming::Broken { websocket, reason } => Err(End::Broken(websocket, reason)),
         }
     }
 
-    fn request(&mut self, asked: Asked) -> Result<(), End> {
+    fn request(&mut self, asked: Asked) {
         match asked.command {
-            CLOSE => Err(End::Left),
+            HEARTBEAT if asked.body.len() > HEARTBEAT_MAX => {
+                let text = format!("a heartbeat is at most {HEARTBEAT_MAX} bytes");
+                self.answer((HEARTBEAT, asked.id, Err(Refusal::Malformed(text))));
+            }
             HEARTBEAT => {
                 self.note_work();
                 let body = vec![asked.body.into()];
-                self.transport.response(HEARTBEAT, asked.id, wire::Status::Success, body, &mut self.outbox);
-                Ok(())
+                self.transport.response(HEARTBEAT, asked.id, Status::Success, body, &mut self.outbox);
             }
-            AUTH | RECONNECT => {
-                self.sign_in(&asked);
-                Ok(())
-            }
-            _ => {
-                self.business(asked);
-                Ok(())
-            }
+            AUTH | RECONNECT => self.sign_in(&asked),
+            _ => self.business(asked),
         }
     }
 
     fn business(&mut self, asked: Asked) {
-        let Some(session) = &self.session else {
+        let Some(session) = &mut self.session else {
             return self.answer((asked.command, asked.id, Err(Refusal::Unauthenticated)));
         };
+        session.note(asked.command);
         if session.is_trade(asked.command) {
             let answer = session::trade(asked.command, &asked.body);
             return self.answer((asked.command, asked.id, answer));
         }
-        if self.running.len() >= RUNNING_MAX {
-            if self.waiting.len() >= WAITING_MAX {
-                return self.answer((asked.command, asked.id, Err(Refusal::Busy)));
-            }
-            return self.waiting.push_back(asked);
-        }
-        self.start(asked);
-    }
-
-    fn start_waiting(&mut self) {
-        while self.running.len() < RUNNING_MAX
-            && let Some(asked) = self.waiting.pop_front()
-        {
-            self.start(asked);
+        let waits = match &mut self.pending {
+            Some(pending) if !pending.may_start() => pending.wait(asked),
+            _ => return self.start(asked),
+        };
+        if let Err(asked) = waits {
+            self.answer((asked.command, asked.id, Err(Refusal::Busy)));
         }
     }
 
     fn start(&mut self, asked: Asked) {
-        let Some(session) = &mut self.session else { return };
         let (command, id) = (asked.command, asked.id);
-        session.note(command);
+        let Some(session) = &self.session else {
+            return self.answer((command, id, Err(Refusal::Unauthenticated)));
+        };
         let work = match route::admit(&self.services, session.caller(), command, &asked.body) {
             Ok(work) => work,
             Err(refusal) => return self.answer((command, id, Err(refusal))),
         };
-        // What memory can answer costs less than handing it to another thread.
-        let work = match work.from_memory(&self.services) {
-            Ok(answer) => return self.answer((command, id, answer)),
-            Err(work) => work,
-        };
-        let services = self.services.clone();
-        self.running.spawn(async move {
-            let answer = tokio::task::spawn_blocking(move || work.run(&services));
-            let answer = match asked.timeout {
-                Some(limit) => timeout(limit, answer).await,
-                None => Ok(answer.await),
-            };
-            match answer {
-                Ok(Ok(answer)) => (command, id, answer),
-                Ok(Err(error)) => {
-                    tracing::error!(%error, command, "a request ended unexpectedly");
-                    (command, id, Err(Refusal::Internal))
-                }
-                Err(_) => (command, id, Err(Refusal::TimedOut)),
+        // A short read costs less than handing it to another thread.
+        match work.answer_at_once(&self.services) {
+            Some(answer) => self.answer((command, id, answer)),
+            None => {
+                let services = self.services.clone();
+                self.pending.get_or_insert_default().start(&asked, work, services);
             }
-        });
+        }
     }
 
     fn answer(&mut self, (command, id, answer): Answered) {
-        self.note_work();
         if let Err(Refusal::Revoked) = answer {
             // Said once, and then the door is shut.
             self.session = None;
-            self.sign_in_by = Some(SignInBy {
-                at: Instant::now() + GRACE,
-                close: CloseCode::Auth,
-                reason: "this account has been revoked",
-            });
+            self.shut(CloseCode::Auth, "this account has been revoked");
         }
         match answer {
             Ok(reply) => {
-                self.transport.response(command, id, wire::Status::Success, reply.encode(), &mut self.outbox);
+                self.note_work();
+                self.transport.response(command, id, Status::Success, reply.encode(), &mut self.outbox);
             }
-            Err(refusal) => self.refuse(command, id, &refusal),
+            Err(refusal) => {
+                let (status, code) = refusal.on_wire();
+                self.respond_error(command, id, status, code, &refusal.text());
+            }
         }
     }
 
-    fn refuse(&mut self, command: u8, id: u32, refusal: &Refusal) {
-        let (status, code) = refusal.on_wire();
-        self.respond_error(command, id, status, code, &refusal.text());
-    }
-
-    fn respond_error(&mut self, command: u8, id: u32, status: wire::Status, code: u64, text: &str) {
+    fn respond_error(&mut self, command: u8, id: u32, status: Status, code: u64, text: &str) {
         self.note_work();
         let body = vec![wire::refusal_body(code, text).into()];
         self.transport.response(command, id, status, body, &mut self.outbox);
+    }
+
+    /// Closes a connection on which nobody is signed in, after a moment in which the client may do so itself. Who
+    /// comes with one wrong password after the other gains no time by it.
+    fn shut(&mut self, close: CloseCode, reason: &'static str) {
+        let soon = Instant::now() + GRACE;
+        let at = self.sign_in_by.map_or(soon, |by| by.at.min(soon));
+        self.sign_in_by = Some(SignInBy { at, close, reason });
     }
 
     /// The clock of a slow client starts when the first answer begins to wait.
@@ -371,80 +424,40 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         }
     }
 
-    async fn finish(mut self, end: End) {
-        self.running.abort_all();
+    async fn finish(&mut self, end: End) {
+        // Whatever runs ends for nobody, and the connection does not count any more, whether or not the client listens
+        // to the rest.
+        self.pending = None;
+        self.session = None;
         match end {
             End::Gone => return,
             End::Left => self.transport.goodbye(1000, "", &mut self.outbox),
             End::Close(code, reason) => {
                 tracing::debug!(code = code as i32, reason, "closing");
-                self.transport.close(code, &reason, &mut self.outbox);
+                self.transport.close(code, code.websocket(), &reason, &mut self.outbox);
+            }
+            End::Broken(websocket, reason) => {
+                tracing::debug!(reason, "closing a connection that does not speak the protocol");
+                self.transport.close(CloseCode::Unpack, websocket, &reason, &mut self.outbox);
             }
         }
-        // The connection does not count any more, whether or not the client listens to the rest.
-        self.session = None;
-        let Link { mut stream, mut outbox, .. } = self;
-        let goodbye = async {
-            poll_fn(|cx| outbox.poll_write(&mut stream, cx)).await?;
-            stream.shutdown().await?;
-            // Bytes left unread would turn the close into a reset, which can overtake what we said.
-            let mut rest = [0; 512];
-            while tokio::io::AsyncReadExt::read(&mut stream, &mut rest).await? > 0 {}
-            io::Result::Ok(())
-        };
-        timeout(CLOSING_MAX, goodbye).await.ok();
+        timeout(CLOSING_MAX, self.say_goodbye()).await.ok();
     }
-}
 
-/// Writes what waits and reads what came, whichever the connection is ready for.
-async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(
-    stream: &mut S,
-    transport: &mut Transport,
-    outbox: &mut Outbox,
-    arrived: &mut VecDeque<Incoming>,
-    reads: bool,
-    (heard, taken): (&mut Instant, &mut Instant),
-) -> io::Result<()> {
-    poll_fn(|cx| {
-        let mut moved = false;
-        if !outbox.is_empty() {
-            let before = outbox.bytes();
-            match outbox.poll_write(stream, cx) {
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                Poll::Ready(Ok(())) => moved = true,
-                Poll::Pending => {}
-            }
-            if outbox.bytes() < before {
-                *taken = Instant::now();
-                moved = true;
-            }
-        }
-        if reads {
-            let mut room = [0; READ_SIZE];
-            let mut buffer = ReadBuf::new(&mut room);
-            match Pin::new(&mut *stream).poll_read(cx, &mut buffer) {
-                Poll::Ready(Ok(())) if buffer.filled().is_empty() => {
-                    return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
+    async fn say_goodbye(&mut self) -> io::Result<()> {
+        poll_fn(|cx| self.outbox.poll_write(&mut self.stream, cx)).await?;
+        self.stream.shutdown().await?;
+        // Bytes left unread would turn the close into a reset, which can overtake what we said.
+        poll_fn(|cx| {
+            loop {
+                let mut room = [MaybeUninit::uninit(); READ_SIZE];
+                let mut rest = ReadBuf::uninit(&mut room);
+                ready!(Pin::new(&mut self.stream).poll_read(cx, &mut rest))?;
+                if rest.filled().is_empty() {
+                    return Poll::Ready(Ok(()));
                 }
-                Poll::Ready(Ok(())) => {
-                    *heard = Instant::now();
-                    decode_all(transport, &mut buffer.filled(), arrived);
-                    moved = true;
-                }
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                Poll::Pending => {}
             }
-        }
-        if moved { Poll::Ready(Ok(())) } else { Poll::Pending }
-    })
-    .await
-}
-
-fn decode_all(transport: &mut Transport, input: &mut &[u8], arrived: &mut VecDeque<Incoming>) {
-    while !input.is_empty() {
-        match transport.decode(input) {
-            Some(incoming) => arrived.push_back(incoming),
-            None => return,
-        }
+        })
+        .await
     }
 }

@@ -2,101 +2,147 @@
 //! close it.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
 
-use access::{Connection, ConnectionId, Denial, Moment, SignedOn};
+use access::{Connection, ConnectionId, Denial, Moment, Seats, SignedOn};
 use prost::Message;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::Notify;
-use tokio::time::Instant;
+use tokio::sync::oneshot;
 use wire::{Status, code, control, trade};
 
 use super::transport::{AUTH, CloseCode};
-use super::{Asked, GRACE, Link, SignInBy};
+use super::{Asked, Link};
 use crate::command::{Reply, number};
 use crate::refusal::Refusal;
 use crate::route::{Caller, Language};
+use crate::services::Services;
 
 /// The trade gateway's own commands. They mean something else on the quote gateway.
 const SUBSCRIBE: u8 = 16;
 const UNSUBSCRIBE: u8 = 17;
 
+/// A connection that has not answered a ping for so long gives its seat up when another one needs it. That is sooner
+/// than it counts as dead: a client that lost its network must not be locked out by its own past.
+const PONG_WITHIN: Duration = Duration::from_secs(10);
 /// Topics that one request may name.
 const TOPICS_MAX: usize = 16;
 
-/// What a signed-in connection knows of itself.
+/// What a signed-in connection knows of itself. Dropping it gives its seat up.
 #[derive(Debug)]
 pub(super) struct Session {
     caller: Caller,
-    connection: Connection,
-    kick: Kick,
     gateway: Gateway,
-    _seat: Seat,
+    id: ConnectionId,
+    kicked: oneshot::Receiver<Kick>,
+    pulse: Arc<Pulse>,
+    links: Links,
 }
 
 /// Both gateways may share an address; what a client sends tells which one it takes us for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Gateway {
-    /// A quote client names its language when it signs in, or asks for its profile next.
+    /// A quote client names its language or its wish for overnight quotes when it signs in, or asks for its profile.
     Quote,
-    /// Neither has happened yet.
+    /// Nothing of that has happened yet.
     Undecided,
 }
 
 /// Someone else's wish to close a connection.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Kick(Arc<Notify>);
+#[derive(Clone, Copy, Debug)]
+enum Kick {
+    /// The client has come back on another connection.
+    Superseded,
+    /// Another connection needs the seat, and this one has not answered its ping.
+    Silent,
+}
 
-impl Kick {
-    /// Waits until the connection is to be closed, for ever if there is nobody who could wish it.
-    pub(super) async fn wait(kick: Option<Kick>) -> Kick {
-        match kick {
-            Some(kick) => {
-                kick.0.notified().await;
-                kick
-            }
-            None => std::future::pending().await,
+/// When the ping was sent to which nothing has come back yet, in milliseconds of uptime from 1 on; 0 if there is none.
+#[derive(Debug, Default)]
+struct Pulse(AtomicU64);
+
+impl Pulse {
+    fn is_overdue(&self, uptime: Duration) -> bool {
+        match self.0.load(Ordering::Relaxed) {
+            0 => false,
+            since => milliseconds(uptime).saturating_sub(since) >= milliseconds(PONG_WITHIN),
         }
-    }
-
-    pub(super) fn close(&self) -> (CloseCode, &'static str) {
-        (CloseCode::Duplicate, "the session goes on elsewhere")
     }
 }
 
-/// The signed-in connections of this server.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Links(Arc<Mutex<HashMap<ConnectionId, Kick>>>);
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
 
-/// A place among them, given up with the connection.
+/// The signed-in connections of this server, and their seats.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Links(Arc<Mutex<HashMap<ConnectionId, Seated>>>);
+
 #[derive(Debug)]
-struct Seat {
-    links: Links,
-    id: ConnectionId,
+struct Seated {
+    /// Counts as long as it is here.
+    connection: Connection,
+    kick: oneshot::Sender<Kick>,
+    pulse: Arc<Pulse>,
 }
 
 impl Links {
-    fn sit(&self, id: ConnectionId, kick: Kick) -> Seat {
-        if let Ok(mut all) = self.0.lock() {
-            all.insert(id, kick);
+    /// Signs a connection in and gives it a seat. One at a time, so that a client which comes back twice at once is
+    /// left with one connection. If all seats are taken, those whose client does not answer are given up first.
+    fn sign_in(
+        &self,
+        present: Option<ConnectionId>,
+        uptime: Duration,
+        sign_in: impl Fn(Option<&Connection>) -> Result<SignedOn, Denial>,
+    ) -> Result<(SignedIn, oneshot::Receiver<Kick>, Arc<Pulse>), Denial> {
+        let mut all = self.lock();
+        let present = |all: &HashMap<ConnectionId, Seated>| {
+            sign_in(present.and_then(|id| all.get(&id)).map(|seated| &seated.connection))
+        };
+        let signed = match present(&all) {
+            Err(Denial::ConnectionsTaken(_)) if give_up_overdue(&mut all, uptime) => present(&all)?,
+            other => other?,
+        };
+        let SignedOn { caller, connection, session, seats, superseded } = signed;
+        for seated in superseded.iter().filter_map(|id| all.remove(id)) {
+            // A connection that is not there any more needs not be told.
+            seated.kick.send(Kick::Superseded).ok();
         }
-        Seat { links: self.clone(), id }
+        let id = connection.id();
+        let (kick, kicked) = oneshot::channel();
+        let pulse = Arc::<Pulse>::default();
+        all.insert(id, Seated { connection, kick, pulse: pulse.clone() });
+        Ok((SignedIn { who: caller, id, session, seats }, kicked, pulse))
     }
 
-    /// Closes those that a client has left behind.
-    fn kick(&self, ids: &[ConnectionId]) {
-        let Ok(all) = self.0.lock() else { return };
-        // A permit is stored, so it does not matter whether the connection is waiting at this moment.
-        ids.iter().filter_map(|id| all.get(id)).for_each(|kick| kick.0.notify_one());
+    /// Gives up the seats whose client has not answered its ping; whether there were any.
+    pub(crate) fn give_up_overdue(&self, uptime: Duration) -> bool {
+        give_up_overdue(&mut self.lock(), uptime)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<ConnectionId, Seated>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Seat {
-    fn drop(&mut self) {
-        if let Ok(mut all) = self.links.0.lock() {
-            all.remove(&self.id);
-        }
-    }
+fn give_up_overdue(all: &mut HashMap<ConnectionId, Seated>, uptime: Duration) -> bool {
+    let before = all.len();
+    all.extract_if(|_, seated| seated.pulse.is_overdue(uptime)).for_each(|(_, seated)| {
+        seated.kick.send(Kick::Silent).ok();
+    });
+    all.len() < before
+}
+
+/// What became of a sign-in; the seat stays with [`Links`].
+struct SignedIn {
+    who: access::Caller,
+    id: ConnectionId,
+    session: access::Session,
+    seats: Seats,
 }
 
 impl Session {
@@ -104,8 +150,25 @@ impl Session {
         &self.caller
     }
 
-    pub(super) fn kick(&self) -> Kick {
-        self.kick.clone()
+    /// Waits until somebody else wants this connection closed.
+    pub(super) fn poll_kicked(&mut self, cx: &mut Context<'_>) -> Poll<(CloseCode, &'static str)> {
+        Pin::new(&mut self.kicked).poll(cx).map(|kick| match kick {
+            Ok(Kick::Superseded) => (CloseCode::Duplicate, "the session goes on elsewhere"),
+            Ok(Kick::Silent) => (CloseCode::HeartbeatTimeout, "heartbeat timeout"),
+            // The other end lives as long as this session; without it the connection would not be counted.
+            Err(_) => (CloseCode::ServerError, "the connection has lost its seat"),
+        })
+    }
+
+    /// A ping has been sent.
+    pub(super) fn pinged(&self, uptime: Duration) {
+        let now = milliseconds(uptime).max(1);
+        self.pulse.0.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed).ok();
+    }
+
+    /// Something has come, whatever it is.
+    pub(super) fn heard(&self) {
+        self.pulse.0.store(0, Ordering::Relaxed);
     }
 
     /// Whether a command is meant for the trade gateway.
@@ -118,6 +181,14 @@ impl Session {
         if command == number::PROFILE {
             self.gateway = Gateway::Quote;
         }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let seated = self.links.lock().remove(&self.id);
+        // Not while all the others wait.
+        drop(seated);
     }
 }
 
@@ -149,32 +220,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             Ok(decoded) => decoded,
             Err(refusal) => return self.answer((asked.command, asked.id, Err(refusal))),
         };
-        let present = self.session.as_ref().map(|session| &session.connection);
-        let access = &self.services.access;
-        let now = self.services.machine_now();
-        let signed = match &proof {
-            Proof::Otp(otp) => access.sign_on(otp, present, Moment { now, uptime: self.services.uptime() }),
-            Proof::Session(session) => access.resume(session, present, now),
+        let Services { access, links, .. } = &*self.services;
+        let moment = Moment { now: self.services.machine_now(), uptime: self.services.uptime() };
+        let present = self.session.as_ref().map(|session| session.id);
+        let signed = links.sign_in(present, moment.uptime, |present| match &proof {
+            Proof::Otp(otp) => access.sign_on(otp, present, moment),
+            Proof::Session(session) => access.resume(session, present, moment.now),
+        });
+        let (signed, kicked, pulse) = match signed {
+            Ok(signed) => signed,
+            Err(denial) => return self.denied(asked, denial),
         };
-        match signed {
-            Ok(signed) => self.signed_in(asked, signed, &metadata),
-            Err(denial) => self.denied(asked, &denial),
-        }
-    }
-
-    fn signed_in(&mut self, asked: &Asked, signed: SignedOn, metadata: &BTreeMap<String, String>) {
-        let SignedOn { caller: who, connection, session, seats, superseded } = signed;
-        let language = metadata.get("accept-language");
-        let caller = Caller {
-            who,
-            language: language.map(|text| Language::parse(text)).unwrap_or_default(),
-            overnight: metadata.get("need_over_night_quote").is_some_and(|text| text == "true"),
-        };
-        let gateway = if language.is_some() { Gateway::Quote } else { Gateway::Undecided };
-        self.services.links.kick(&superseded);
-        let kick = Kick::default();
-        let seat = self.services.links.sit(connection.id(), kick.clone());
-        self.session = Some(Session { caller, connection, kick, gateway, _seat: seat });
+        let SignedIn { who, id, session, seats } = signed;
+        let (caller, gateway) = manner(who, &metadata);
+        self.session = Some(Session { caller, gateway, id, kicked, pulse, links: links.clone() });
         self.sign_in_by = None;
         // The answers to both commands have the same fields.
         let response = control::AuthResponse {
@@ -189,26 +248,40 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     }
 
     /// The client is told at once and closes by itself; we do only if it does not.
-    fn denied(&mut self, asked: &Asked, denial: &Denial) {
-        let (number, close) = match denial {
-            Denial::TokenExpired(_) => (code::EXPIRED, CloseCode::Auth),
-            Denial::ConnectionsTaken(_) => (code::UNAUTHENTICATED, CloseCode::Duplicate),
+    fn denied(&mut self, asked: &Asked, denial: Denial) {
+        let refused = if asked.command == AUTH { CloseCode::Auth } else { CloseCode::SessionExpired };
+        let text = denial.to_string();
+        let (status, number, close) = match denial {
+            Denial::TokenExpired(_) => (Status::Unauthenticated, code::EXPIRED, refused),
+            Denial::ConnectionsTaken(_) => {
+                (Status::Unauthenticated, code::UNAUTHENTICATED, CloseCode::Duplicate)
+            }
             Denial::TokenInvalid(_) | Denial::SignatureInvalid(_) | Denial::KeyUnknown => {
-                (code::UNAUTHENTICATED, CloseCode::Auth)
+                (Status::Unauthenticated, code::UNAUTHENTICATED, refused)
             }
             Denial::Failed(error) => {
                 tracing::error!(%error, "cannot check a sign-in");
-                (code::SERVER, CloseCode::ServerError)
+                (Status::ServerError, code::SERVER, CloseCode::ServerError)
             }
         };
-        let close =
-            if close == CloseCode::Auth && asked.command != AUTH { CloseCode::SessionExpired } else { close };
-        self.respond_error(asked.command, asked.id, Status::Unauthenticated, number, &denial.to_string());
+        self.respond_error(asked.command, asked.id, status, number, &text);
         if self.session.is_none() {
-            self.sign_in_by =
-                Some(SignInBy { at: Instant::now() + GRACE, close, reason: "sign-in was refused" });
+            self.shut(close, "sign-in was refused");
         }
     }
+}
+
+/// What the metadata of a sign-in say of the client.
+fn manner(who: access::Caller, metadata: &BTreeMap<String, String>) -> (Caller, Gateway) {
+    let language = metadata.get("accept-language");
+    let overnight = metadata.get("need_over_night_quote");
+    let caller = Caller {
+        who,
+        language: language.map(|text| Language::parse(text)).unwrap_or_default(),
+        overnight: overnight.is_some_and(|text| text == "true"),
+    };
+    let is_quote = language.is_some() || overnight.is_some();
+    (caller, if is_quote { Gateway::Quote } else { Gateway::Undecided })
 }
 
 fn decode(asked: &Asked) -> Result<(Proof, BTreeMap<String, String>), Refusal> {

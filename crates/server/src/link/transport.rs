@@ -19,8 +19,17 @@ pub(crate) enum Incoming {
     Pong,
     /// The client said goodbye.
     Close,
-    /// Bytes that are not the protocol's, and why.
-    Broken(String),
+    /// Bytes that are not the protocol's, why, and the code with which a WebSocket is closed for that.
+    Broken {
+        websocket: u16,
+        reason: String,
+    },
+}
+
+impl Incoming {
+    fn broken(reason: impl ToString) -> Incoming {
+        Incoming::Broken { websocket: CloseCode::Unpack.websocket(), reason: reason.to_string() }
+    }
 }
 
 #[derive(Debug)]
@@ -43,7 +52,7 @@ pub(crate) enum CloseCode {
 
 impl CloseCode {
     /// The WebSocket close code that goes with it. Clients do not read it; debuggers do.
-    fn websocket(self) -> u16 {
+    pub(super) fn websocket(self) -> u16 {
         match self {
             CloseCode::Shutdown => 1000,
             CloseCode::HeartbeatTimeout => 1001,
@@ -68,26 +77,27 @@ impl Transport {
         match self {
             Transport::Tcp(decoder) => match decoder.decode(input) {
                 Ok(packet) => packet.map(Incoming::Packet),
-                Err(error) => Some(Incoming::Broken(error.to_string())),
+                Err(error) => Some(Incoming::broken(error)),
             },
             Transport::WebSocket(decoder) => match decoder.decode(input) {
                 Ok(None) => None,
                 Ok(Some(Message::Binary(message))) => Some(match Packet::decode(&message, Limits::REQUEST) {
                     Ok(packet) => Incoming::Packet(packet.into_owned()),
-                    Err(error) => Incoming::Broken(error.to_string()),
+                    Err(error) => Incoming::broken(error),
                 }),
                 Ok(Some(Message::Ping(payload))) => Some(Incoming::Ping(payload)),
                 Ok(Some(Message::Pong(_))) => Some(Incoming::Pong),
                 Ok(Some(Message::Close { .. })) => Some(Incoming::Close),
-                Ok(Some(Message::Text(_))) => {
-                    Some(Incoming::Broken("text frames are not spoken here".to_owned()))
+                Ok(Some(Message::Text(_))) => Some(Incoming::broken("text frames are not spoken here")),
+                Err(error) => {
+                    Some(Incoming::Broken { websocket: error.close_code(), reason: error.to_string() })
                 }
-                Err(error) => Some(Incoming::Broken(error.to_string())),
             },
         }
     }
 
-    /// Queues an answer. A body too long for a packet cannot be sent; the caller makes none.
+    /// Queues an answer. No answer of ours is too long for a packet; if one were, the client would be told so, because
+    /// it waits half a minute for an answer that does not come.
     pub(crate) fn response(
         &self,
         command: u8,
@@ -97,7 +107,11 @@ impl Transport {
         outbox: &mut Outbox,
     ) {
         let length: usize = body.iter().map(Bytes::len).sum();
-        let Ok(header) = response_header(command, id, status, Packing::Plain, length) else { return };
+        let Ok(header) = response_header(command, id, status, Packing::Plain, length) else {
+            tracing::error!(command, body.bytes = length, "an answer is too long to be sent");
+            let body = wire::refusal_body(wire::code::SERVER, "the answer is too long to be sent");
+            return self.response(command, id, Status::ServerError, vec![body.into()], outbox);
+        };
         self.packet(&header, length, body, outbox);
     }
 
@@ -140,10 +154,10 @@ impl Transport {
     }
 
     /// The push that says why, and the WebSocket's own goodbye.
-    pub(crate) fn close(&self, code: CloseCode, reason: &str, outbox: &mut Outbox) {
+    pub(crate) fn close(&self, code: CloseCode, websocket: u16, reason: &str, outbox: &mut Outbox) {
         let close = wire::control::Close { code: code as i32, reason: reason.to_owned() };
         self.push(CLOSE, prost::Message::encode_to_vec(&close), outbox);
-        self.goodbye(code.websocket(), reason, outbox);
+        self.goodbye(websocket, reason, outbox);
     }
 
     /// The WebSocket's goodbye alone.

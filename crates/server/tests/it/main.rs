@@ -1,5 +1,6 @@
 //! The whole server in process: bytes in, bytes out, on loopback.
 
+mod commands;
 mod http;
 mod link;
 mod support;

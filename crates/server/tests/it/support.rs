@@ -1,8 +1,10 @@
 //! A server with a small market in it, and clients that speak raw bytes to it.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use access::{Access, Created, NewAccount, Terms};
@@ -40,9 +42,7 @@ impl Running {
 
     /// Ports are always chosen by the system.
     pub(crate) async fn start_with(settings: Settings) -> Running {
-        let dir = tempfile::tempdir().unwrap();
-        fill(dir.path());
-        Running::start_in(dir, settings).await
+        Running::start_in(filled(), settings).await
     }
 
     /// A server over a folder that is there already: as after a restart.
@@ -134,9 +134,54 @@ impl Running {
     }
 
     pub(crate) async fn tcp(&self) -> Client {
+        self.tcp_with(&wire::HANDSHAKE).await
+    }
+
+    /// A TCP connection that begins with bytes of its own.
+    pub(crate) async fn tcp_with(&self, handshake: &[u8]) -> Client {
         let mut stream = TcpStream::connect(self.addresses.tcp).await.unwrap();
-        stream.write_all(&wire::HANDSHAKE).await.unwrap();
+        stream.write_all(handshake).await.unwrap();
         Client { stream, websocket: false, next_id: 1 }
+    }
+
+    pub(crate) async fn connect(&self, door: Door) -> Client {
+        match door {
+            Door::WebSocket => self.websocket().await,
+            Door::Tcp => self.tcp().await,
+        }
+    }
+
+    /// A connection that has signed in with metadata of its own.
+    pub(crate) async fn enter(&self, door: Door, account: &Created, metadata: &[(&str, &str)]) -> Client {
+        let otp = self.one_time_password(account).await;
+        let mut client = self.connect(door).await;
+        client.sign_in(&otp, metadata).await;
+        client
+    }
+
+    /// Gives an account other terms, and waits until the server must have noticed: a look at the databases counts as
+    /// the present for half a millisecond.
+    pub(crate) async fn change_terms(&self, account: &Created, terms: &Terms) {
+        assert!(self.access.change_terms(account.account_id, terms).unwrap());
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+
+    /// Sets the market's clock, in Unix seconds.
+    pub(crate) fn set_now(&self, now: i64) {
+        self.market_now.store(now, Ordering::Relaxed);
+    }
+
+    /// Connections that count, and those allowed, as clients are told before they connect.
+    pub(crate) async fn seats(&self, account: &Created) -> (u64, u64) {
+        let answer = self.get("/v1/socket/token", account).await.json();
+        let number = |name: &str| answer["data"][name].as_u64().unwrap_or_else(|| panic!("{answer}"));
+        (number("online"), number("limit"))
+    }
+
+    /// Asks until so many connections count: a server notices a little later that a client has gone.
+    pub(crate) async fn until_online(&self, account: &Created, online: u64) {
+        let until = async { while self.seats(account).await.0 != online {} };
+        timeout(PATIENCE, until).await.expect("the number of connections within the time allowed");
     }
 
     /// A WebSocket that has signed in as a quote client does.
@@ -147,6 +192,15 @@ impl Running {
         client
     }
 }
+
+/// The two ways to a long connection.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Door {
+    WebSocket,
+    Tcp,
+}
+
+pub(crate) const DOORS: [Door; 2] = [Door::WebSocket, Door::Tcp];
 
 /// An HTTP answer taken apart.
 #[derive(Debug)]
@@ -245,11 +299,25 @@ impl Client {
     pub(crate) async fn request(&mut self, command: u8, body: &impl prost::Message) -> u32 {
         let id = self.next_id;
         self.next_id += 1;
-        let body = body.encode_to_vec().into();
-        let mut bytes = Vec::new();
-        Packet::Request { command, id, timeout_ms: 30_000, body }.encode(&mut bytes).unwrap();
-        self.send(&bytes).await;
+        self.send(&request(command, id, 30_000, &body.encode_to_vec())).await;
         id
+    }
+
+    /// The next packet, which is a response: id, and status, code and text if it is a refusal.
+    pub(crate) async fn response(&mut self) -> (u32, Result<Vec<u8>, (u8, u64, String)>) {
+        let packet = self.packet().await;
+        let Packet::Response { id, status, body, .. } = packet else { panic!("{packet:?}") };
+        if status == wire::Status::Success {
+            return (id, Ok(body.into_owned()));
+        }
+        let error = <wire::control::Error as prost::Message>::decode(&*body).unwrap();
+        (id, Err((status as u8, error.code, error.msg)))
+    }
+
+    /// Whether the connection still answers.
+    pub(crate) async fn is_alive(&mut self) -> bool {
+        self.send(&request(1, 4711, 0, b"alive?")).await;
+        self.response().await == (4711, Ok(b"alive?".to_vec()))
     }
 
     /// Asks, and decodes the answer, or gives status, code and text of the refusal.
@@ -351,13 +419,37 @@ impl Client {
     }
 }
 
+/// The bytes of a request.
+pub(crate) fn request(command: u8, id: u32, timeout_ms: u16, body: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    Packet::Request { command, id, timeout_ms, body: body.into() }.encode(&mut bytes).unwrap();
+    bytes
+}
+
 pub(crate) fn machine_now() -> Timestamp {
     Timestamp(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() as i64)
 }
 
+/// A folder of its own with the market in it, which is made once and copied.
+fn filled() -> tempfile::TempDir {
+    static MARKET: OnceLock<Vec<(OsString, Vec<u8>)>> = OnceLock::new();
+    let files = MARKET.get_or_init(|| {
+        let dir = tempfile::tempdir().unwrap();
+        fill(dir.path());
+        let entries = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap());
+        let files = entries.filter(|entry| entry.path().is_file());
+        files.map(|entry| (entry.file_name(), std::fs::read(entry.path()).unwrap())).collect()
+    });
+    let dir = tempfile::tempdir().unwrap();
+    for (name, bytes) in files {
+        std::fs::write(dir.path().join(name), bytes).unwrap();
+    }
+    dir
+}
+
 /// A few weeks of three securities: 700.HK with minutes and days, AAPL.US with minutes of every session and days, and
 /// 600519.SH with days alone. 5.HK is known and has no candles.
-fn fill(dir: &std::path::Path) {
+fn fill(dir: &Path) {
     let mut minutes = "symbol,time,open,high,low,close,volume,turnover\n".to_owned();
     let mut days = minutes.clone();
     let venues = Venues::built_in().unwrap();
@@ -394,6 +486,12 @@ fn fill(dir: &std::path::Path) {
         file("minutes.csv", &minutes),
         file("actions.csv", actions),
     ];
+    import_files(dir, &paths);
+}
+
+/// Imports files of whatever kind into a folder, beside a server that may be running.
+pub(crate) fn import_files(dir: &Path, paths: &[PathBuf]) {
+    let venues = Venues::built_in().unwrap();
     let store = Store::open(dir, store::Access::Write { now: NOW }).unwrap();
     let (stop, options, progress) = (AtomicBool::new(false), Options::default(), Progress::default());
     let context = Context {
@@ -404,7 +502,7 @@ fn fill(dir: &std::path::Path) {
         stop: &stop,
         progress: &progress,
     };
-    for report in import(&context, &paths).unwrap() {
+    for report in import(&context, paths).unwrap() {
         assert_eq!(report.outcome, history::import::Outcome::Imported, "{report:?}");
         assert_eq!(report.quarantined, 0, "{report:?}");
     }

@@ -1,0 +1,127 @@
+//! `chandler demo --serve`: the demo market with a server in front of it and an account to sign in with.
+
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Read, Write};
+use std::net::SocketAddr;
+use std::path::Path;
+
+use access::{Access, QUOTA_MAX, RateRule, Rights, Terms};
+use anyhow::{Context, anyhow};
+use server::Settings;
+
+use super::account;
+use super::serve::{Failed, Serving, open_accounts};
+use crate::config::LogConfig;
+use crate::failure::Failure;
+use crate::sdk::{self, Credentials, Url};
+use crate::surroundings::Surroundings;
+use crate::{log, output};
+
+/// The demo account's credentials, for its owner alone. Other accounts have none on the disk.
+const FILE: &str = "demo-account.json";
+const FILE_MAX: u64 = 4 << 10;
+/// Names tried for the account: the first is taken for good once its credentials are lost.
+const NAMES_MAX: u32 = 100;
+
+pub(crate) fn run(surroundings: &Surroundings) -> Result<(), Failure> {
+    log::start(&LogConfig { filter: "warn".to_owned(), ..LogConfig::default() })?;
+    let credentials = demo_account(&open_accounts(surroundings)?, surroundings.directory())?;
+    let serving = start(surroundings)?;
+    let url = Url::of(serving.addresses.http);
+    let mut out = output::stdout();
+    writeln!(out, "\nServing at {} (raw TCP at {}). Ctrl-C ends it.\n", url.as_str(), serving.addresses.tcp)?;
+    writeln!(out, "In another shell:\n\n{}", sdk::exports(&url, &credentials))?;
+    writeln!(out, "and in Python, after `pip install longbridge`:\n\n{}", EXAMPLE)?;
+    out.flush()?;
+    serving.run()
+}
+
+const EXAMPLE: &str = "\
+from longbridge.openapi import AdjustType, Config, Period, QuoteContext
+quotes = QuoteContext(Config.from_apikey_env())
+print(*quotes.history_candlesticks_by_offset(\"CNDL.US\", Period.Day, AdjustType.ForwardAdjust, False, 5), sep=\"\\n\")
+";
+
+/// The usual ports, or others where those are taken.
+fn start(surroundings: &Surroundings) -> Result<Serving, Failure> {
+    let mut settings = Settings::default();
+    loop {
+        let taken = match Serving::start(&settings, surroundings) {
+            Ok(serving) => return Ok(serving),
+            Err(Failed::Taken(address)) if address.port() != 0 => address,
+            Err(failed) => return Err(failed.told()),
+        };
+        eprintln!("{taken} is in use: taking another port");
+        let free = SocketAddr::new(taken.ip(), 0);
+        let wanted = if settings.listen == taken { &mut settings.listen } else { &mut settings.tcp };
+        *wanted = free;
+    }
+}
+
+/// The account of the last run, or a new one.
+fn demo_account(access: &Access, directory: &Path) -> Result<Credentials, Failure> {
+    let path = directory.join(FILE);
+    if let Some(credentials) = read(&path)?
+        && is_good(access, &credentials)?
+    {
+        return Ok(credentials);
+    }
+    let terms = Terms {
+        rights: Rights::ALL,
+        overnight: true,
+        quota: Some(QUOTA_MAX),
+        rate: Some(RateRule::Unlimited),
+        ..Terms::default()
+    };
+    for number in 1..=NAMES_MAX {
+        let name = if number == 1 { "demo".to_owned() } else { format!("demo-{number}") };
+        if access.account_named(&name)?.is_none() {
+            let (_, credentials) = account::create(access, &name, terms)?;
+            write(&path, &credentials)?;
+            return Ok(credentials);
+        }
+    }
+    Err(anyhow!("there are {NAMES_MAX} demo accounts: name another store").into())
+}
+
+/// Whether an account has these credentials and stands.
+fn is_good(access: &Access, credentials: &Credentials) -> Result<bool, Failure> {
+    for account in access.list()?.iter().filter(|account| account.revoked_at.is_none()) {
+        if access.app_keys(account.id)?.iter().any(|(key, _)| *key == credentials.app_key) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// What is there and can be read; a file that is none of ours is made anew.
+fn read(path: &Path) -> Result<Option<Credentials>, Failure> {
+    let file = match std::fs::File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display()))?,
+    };
+    let mut text = String::new();
+    match file.take(FILE_MAX).read_to_string(&mut text) {
+        Ok(_) => Ok(serde_json::from_str(&text).ok()),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display()))?,
+    }
+}
+
+fn write(path: &Path, credentials: &Credentials) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(credentials)?;
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let written = || -> std::io::Result<()> {
+        // Made anew, because the mode is that of creation.
+        match std::fs::remove_file(path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        options.open(path)?.write_all(text.as_bytes())
+    };
+    written().with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(())
+}

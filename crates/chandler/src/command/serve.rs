@@ -1,0 +1,252 @@
+//! `chandler serve`: the store, answered over HTTP, WebSocket and TCP until a signal says stop.
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use access::Access;
+use anyhow::{Context, anyhow};
+use clap::Args;
+use history::History;
+use serde::Serialize;
+use server::{Addresses, Server, ServerError, Settings};
+use store::StoreError;
+use tokio::runtime::Runtime;
+
+use crate::clock::Clock;
+use crate::config::{Config, LogFormat};
+use crate::failure::{Failure, usage};
+use crate::surroundings::Surroundings;
+use crate::{log, output};
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Where HTTP and WebSocket are served [default: 127.0.0.1:8080]
+    #[arg(long, env = "CHANDLER_LISTEN", value_name = "ADDRESS:PORT")]
+    listen: Option<String>,
+    /// Where raw TCP is served [default: 127.0.0.1:2020]
+    #[arg(long, env = "CHANDLER_TCP", value_name = "ADDRESS:PORT")]
+    tcp: Option<String>,
+    /// Connections of all kinds that may be open at once [default: 16384]
+    #[arg(long, env = "CHANDLER_CONNECTIONS_MAX", value_name = "N")]
+    connections_max: Option<u32>,
+    /// Memory for encoded candles in MiB; 0 keeps none [default: 256]
+    #[arg(long, env = "CHANDLER_CACHE_MB", value_name = "N")]
+    cache_mb: Option<u32>,
+    /// A configuration file; docs/chandler.toml lists its keys
+    #[arg(long, env = "CHANDLER_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// What is logged to standard error: error, warn, info, debug, trace, or by part [default: info]
+    #[arg(long, env = "CHANDLER_LOG", value_name = "FILTER")]
+    log: Option<String>,
+    /// How it is logged [default: text]
+    #[arg(long, env = "CHANDLER_LOG_FORMAT", value_enum)]
+    log_format: Option<LogFormat>,
+}
+
+/// What is said on stdout, in one line, once clients may come.
+#[derive(Debug, Serialize)]
+struct Ready {
+    event: &'static str,
+    http: SocketAddr,
+    tcp: SocketAddr,
+}
+
+pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+    let config = arguments.config()?;
+    log::start(&config.log)?;
+    let serving = Serving::start(&config.server.settings(), surroundings).map_err(Failed::told)?;
+    let Addresses { http, tcp } = serving.addresses;
+    let mut out = output::stdout();
+    serde_json::to_writer(&mut out, &Ready { event: "listening", http, tcp })?;
+    writeln!(out)?;
+    out.flush()?;
+    serving.run()
+}
+
+impl Arguments {
+    /// Flags over environment over file over defaults; the first two have been put together already.
+    fn config(&self) -> Result<Config, Failure> {
+        let mut config = self.config.as_deref().map(Config::read).transpose()?.unwrap_or_default();
+        if let Some(text) = &self.listen {
+            config.server.listen = address(text, "--listen")?;
+        }
+        if let Some(text) = &self.tcp {
+            config.server.tcp = address(text, "--tcp")?;
+        }
+        config.server.connections_max = self.connections_max.unwrap_or(config.server.connections_max);
+        config.server.cache_mb = self.cache_mb.unwrap_or(config.server.cache_mb);
+        config.server.check().map_err(usage)?;
+        if let Some(filter) = &self.log {
+            config.log.filter.clone_from(filter);
+        }
+        config.log.format = self.log_format.unwrap_or(config.log.format);
+        Ok(config)
+    }
+}
+
+fn address(text: &str, flag: &str) -> Result<SocketAddr, Failure> {
+    text.parse()
+        .map_err(|_| usage(format!("{flag} {text:?} is not an address and a port: write 127.0.0.1:8080")))
+}
+
+/// A server that has its ports, and the runtime it will run on.
+#[derive(Debug)]
+pub(crate) struct Serving {
+    runtime: Runtime,
+    server: Server,
+    pub(crate) addresses: Addresses,
+}
+
+/// Why a server did not come up. A port that is taken is apart, for whoever can take another.
+#[derive(Debug)]
+pub(crate) enum Failed {
+    Taken(SocketAddr),
+    Other(Failure),
+}
+
+impl Failed {
+    pub(crate) fn told(self) -> Failure {
+        match self {
+            Failed::Taken(address) => {
+                anyhow!("cannot listen on {address}: it is in use: stop what uses it, or choose another port")
+                    .into()
+            }
+            Failed::Other(failure) => failure,
+        }
+    }
+}
+
+impl<E: Into<Failure>> From<E> for Failed {
+    fn from(error: E) -> Failed {
+        Failed::Other(error.into())
+    }
+}
+
+impl Serving {
+    pub(crate) fn start(settings: &Settings, surroundings: &Surroundings) -> Result<Serving, Failed> {
+        let store = open_store(surroundings)?;
+        let access = open_accounts(surroundings)?;
+        let history = History::new(surroundings.history.venues().clone());
+        let clock = surroundings.clock;
+        let (market, machine): (server::Clock, server::Clock) =
+            (Arc::new(move || clock.now()), Arc::new(|| Clock::Machine.now()));
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()
+            .context("cannot start threads")
+            .map_err(Failure::from)?;
+        let bound = runtime.block_on(Server::bind(settings, store, history, access, market, machine));
+        let server = bound.map_err(|error| match error {
+            ServerError::Listen { address, source } if source.kind() == io::ErrorKind::AddrInUse => {
+                Failed::Taken(address)
+            }
+            ServerError::Listen { address, source } => {
+                Failed::Other(anyhow!("cannot listen on {address}: {source}").into())
+            }
+            error => Failed::Other(error.into()),
+        })?;
+        let addresses = server.addresses().map_err(Failure::from)?;
+        Ok(Serving { runtime, server, addresses })
+    }
+
+    /// Serves until SIGINT or SIGTERM, then lets what runs come to its end. Ctrl-C from then on does not wait for that;
+    /// another SIGTERM changes nothing, because those who supervise processes may send it twice.
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        let Serving { runtime, server, addresses } = self;
+        let ended = runtime.block_on(async {
+            let mut signals = Signals::listen()?;
+            tracing::info!(http = %addresses.http, tcp = %addresses.tcp, "listening");
+            let (stop, stopped) = tokio::sync::oneshot::channel();
+            let running = server.run(async {
+                // The sender is kept until it has sent.
+                stopped.await.ok();
+            });
+            tokio::pin!(running);
+            tokio::select! {
+                () = &mut running => return Ok(()),
+                name = signals.next() => tracing::info!(signal = name, "stopping"),
+            }
+            // Nobody to tell means that nothing runs any more.
+            stop.send(()).ok();
+            tokio::select! {
+                () = &mut running => tracing::info!("stopped"),
+                () = signals.interrupt() => {
+                    return Err(Failure::Interrupted("stopped at once, by a second signal".to_owned()));
+                }
+            }
+            Ok(())
+        });
+        // Work that still waits for a disk keeps nobody from leaving.
+        runtime.shutdown_background();
+        ended
+    }
+}
+
+/// The store for reading. One that is not there is not made: it would have nothing to serve.
+fn open_store(surroundings: &Surroundings) -> Result<store::Store, Failure> {
+    surroundings.open(store::Access::Read).map_err(|failure| match failure {
+        Failure::Data(error) if matches!(error.downcast_ref(), Some(StoreError::Absent { .. })) => anyhow!(
+            "there is no store at {}: import a file first (chandler import), or try `chandler demo --serve`",
+            surroundings.directory().display()
+        )
+        .into(),
+        failure => failure,
+    })
+}
+
+/// The accounts of a store, beside its candles. Their times are the machine's, whatever time the market has.
+pub(crate) fn open_accounts(surroundings: &Surroundings) -> Result<Access, Failure> {
+    Ok(Access::open(surroundings.directory(), Clock::Machine.now())?)
+}
+
+#[cfg(unix)]
+#[derive(Debug)]
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn listen() -> Result<Signals, Failure> {
+        use tokio::signal::unix::{SignalKind, signal};
+        let (interrupt, terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        Ok(Signals { interrupt, terminate })
+    }
+
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.interrupt.recv() => "SIGINT",
+            _ = self.terminate.recv() => "SIGTERM",
+        }
+    }
+
+    async fn interrupt(&mut self) {
+        self.interrupt.recv().await;
+    }
+}
+
+#[cfg(not(unix))]
+#[derive(Debug)]
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn listen() -> Result<Signals, Failure> {
+        Ok(Signals)
+    }
+
+    async fn next(&mut self) -> &'static str {
+        self.interrupt().await;
+        "Ctrl-C"
+    }
+
+    async fn interrupt(&mut self) {
+        // Where the console cannot be listened to, the process can only be ended from outside.
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}

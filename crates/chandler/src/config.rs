@@ -1,0 +1,175 @@
+//! The configuration file: TOML, a struct per concern, every key optional, no key unknown. `docs/chandler.toml` lists
+//! them all with their defaults, and a test holds it to that.
+
+use std::fs::File;
+use std::io::Read;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use anyhow::anyhow;
+use clap::ValueEnum;
+use serde::Deserialize;
+use server::Settings;
+
+use crate::failure::{Failure, usage};
+
+/// A configuration is a page or two.
+const FILE_MAX: u64 = 1 << 20;
+/// More descriptors than any system gives out.
+pub(crate) const CONNECTIONS_MAX: u32 = 1_000_000;
+/// A terabyte.
+pub(crate) const CACHE_MB_MAX: u32 = 1 << 20;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Config {
+    pub(crate) server: ServerConfig,
+    pub(crate) log: LogConfig,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ServerConfig {
+    pub(crate) listen: SocketAddr,
+    pub(crate) tcp: SocketAddr,
+    pub(crate) connections_max: u32,
+    pub(crate) cache_mb: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct LogConfig {
+    pub(crate) filter: String,
+    pub(crate) format: LogFormat,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LogFormat {
+    #[default]
+    Text,
+    Json,
+}
+
+impl Default for ServerConfig {
+    fn default() -> ServerConfig {
+        let Settings { listen, tcp, connections_max, cache_bytes } = Settings::default();
+        ServerConfig {
+            listen,
+            tcp,
+            connections_max: u32::try_from(connections_max).unwrap_or(CONNECTIONS_MAX),
+            cache_mb: u32::try_from(cache_bytes >> 20).unwrap_or(CACHE_MB_MAX),
+        }
+    }
+}
+
+impl Default for LogConfig {
+    fn default() -> LogConfig {
+        LogConfig { filter: "info".to_owned(), format: LogFormat::Text }
+    }
+}
+
+impl Config {
+    pub(crate) fn read(path: &Path) -> Result<Config, Failure> {
+        let shown = path.display();
+        let file = File::open(path).map_err(|error| usage(format!("cannot read {shown}: {error}")))?;
+        let mut text = String::new();
+        file.take(FILE_MAX + 1)
+            .read_to_string(&mut text)
+            .map_err(|error| usage(format!("cannot read {shown}: {error}")))?;
+        if text.len() as u64 > FILE_MAX {
+            return Err(usage(format!("{shown} is too large for a configuration file")));
+        }
+        Config::parse(&text).map_err(|error| anyhow!("{shown}: {error}").into())
+    }
+
+    fn parse(text: &str) -> Result<Config, String> {
+        let config: Config = toml::from_str(text).map_err(|error| {
+            let line = error.span().and_then(|span| text.get(..span.start)).map(|before| {
+                let number = before.matches('\n').count() + 1;
+                format!("line {number}: ")
+            });
+            // The parser's own text has the line and a drawing of it below; one line is what is wanted here.
+            let message = error.message().replace('\n', ", ");
+            format!("{}{message}", line.unwrap_or_default())
+        })?;
+        config.server.check()?;
+        Ok(config)
+    }
+}
+
+impl ServerConfig {
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if !(1..=CONNECTIONS_MAX).contains(&self.connections_max) {
+            return Err(format!("connections_max is a number from 1 to {CONNECTIONS_MAX}"));
+        }
+        if self.cache_mb > CACHE_MB_MAX {
+            return Err(format!("cache_mb is at most {CACHE_MB_MAX}"));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn settings(&self) -> Settings {
+        let number = |value: u32| usize::try_from(value).unwrap_or(usize::MAX);
+        Settings {
+            listen: self.listen,
+            tcp: self.tcp,
+            connections_max: number(self.connections_max),
+            cache_bytes: number(self.cache_mb).saturating_mul(1 << 20),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ANNOTATED: &str = include_str!("../../../docs/chandler.toml");
+
+    #[test]
+    fn the_annotated_file_holds_exactly_the_defaults() {
+        assert_eq!(Config::parse(ANNOTATED), Ok(Config::default()));
+        assert_eq!(Config::parse(""), Ok(Config::default()));
+        let (settings, defaults) = (Config::default().server.settings(), Settings::default());
+        assert_eq!(format!("{settings:?}"), format!("{defaults:?}"));
+    }
+
+    #[test]
+    fn the_annotated_file_lists_every_key() {
+        // Of each line that sets a key, another value of the same type must be noticed.
+        let mut keys = 0;
+        for line in ANNOTATED.lines().filter(|line| !line.starts_with('#') && line.contains(" = ")) {
+            let (key, value) = line.split_once(" = ").unwrap();
+            let other = match (key, value) {
+                ("filter", _) => "\"debug\"",
+                ("format", _) => "\"json\"",
+                (_, text) if text.starts_with('"') => "\"127.0.0.1:9\"",
+                _ => "9",
+            };
+            let changed = ANNOTATED.replacen(line, &format!("{key} = {other}"), 1);
+            assert_ne!(Config::parse(&changed).unwrap(), Config::default(), "{line}");
+            keys += 1;
+        }
+        // A field more in the structs is a key more in the file.
+        let ServerConfig { listen: _, tcp: _, connections_max: _, cache_mb: _ } = ServerConfig::default();
+        let LogConfig { filter: _, format: _ } = LogConfig::default();
+        assert_eq!(keys, 4 + 2);
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_line() {
+        for (text, says) in [
+            ("[server]\nlisten = \"here\"", &["line 2", "socket address"][..]),
+            ("[server]\n\nlisten_on = \"127.0.0.1:1\"", &["line 3", "listen_on"]),
+            ("[sever]\n", &["line 1", "sever"]),
+            ("[server]\nconnections_max = 0", &["connections_max", "1 to"]),
+            ("[server]\ncache_mb = -1", &["line 2"]),
+            ("[log]\nformat = \"xml\"", &["line 2", "xml"]),
+            ("[server", &["line 1"]),
+        ] {
+            let error = Config::parse(text).unwrap_err();
+            assert_eq!(error.lines().count(), 1, "{error}");
+            says.iter().for_each(|word| assert!(error.contains(word), "{word:?} is not in {error:?}"));
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! How clients are told where the server is and who they are: the environment variables that the public SDKs read.
+
+use access::Secret;
+use serde::{Deserialize, Serialize};
+
+use crate::failure::{Failure, usage};
+
+/// What a client signs in with. Printed once, when an account is created.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Credentials {
+    pub(crate) app_key: String,
+    #[serde(with = "exposed")]
+    pub(crate) app_secret: Secret,
+    #[serde(with = "exposed")]
+    pub(crate) access_token: Secret,
+}
+
+/// Where a server is, as its clients see it: `http://host:port`, without a slash at the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Url(String);
+
+impl Url {
+    pub(crate) fn parse(text: &str) -> Result<Url, Failure> {
+        let wrong = || usage(format!("{text:?} is not the address of a server: write http://127.0.0.1:8080"));
+        let address = text.trim_end_matches('/');
+        let rest = address.strip_prefix("http://").or_else(|| address.strip_prefix("https://"));
+        let fits = |rest: &str| {
+            let plain = |c: char| c.is_ascii_graphic() && !matches!(c, '\'' | '"' | '?' | '#' | '\\');
+            !rest.is_empty() && !rest.starts_with([':', '/']) && rest.chars().all(plain)
+        };
+        rest.filter(|rest| fits(rest)).ok_or_else(wrong)?;
+        Ok(Url(address.to_owned()))
+    }
+
+    pub(crate) fn of(address: std::net::SocketAddr) -> Url {
+        Url(format!("http://{address}"))
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// `http` becomes `ws`, `https` becomes `wss`; any path is a socket, and this is the one the SDKs know.
+    fn socket(&self) -> String {
+        format!("{}/v2", self.0.replacen("http", "ws", 1))
+    }
+
+    fn host(&self) -> &str {
+        let authority =
+            self.0.split("://").nth(1).and_then(|rest| rest.split('/').next()).unwrap_or_default();
+        match authority.strip_prefix('[').and_then(|rest| rest.split(']').next()) {
+            Some(host) => host,
+            None => authority.split(':').next().unwrap_or_default(),
+        }
+    }
+}
+
+/// The variables of all SDKs, in the order they are best read. The older packages know the second prefix alone; the Go
+/// one has names of its own for the sockets.
+pub(crate) fn environment(url: &Url, credentials: &Credentials) -> Vec<(String, String)> {
+    let Credentials { app_key, app_secret, access_token } = credentials;
+    let socket = url.socket();
+    let values = [
+        ("APP_KEY", app_key.as_str()),
+        ("APP_SECRET", app_secret.expose()),
+        ("ACCESS_TOKEN", access_token.expose()),
+        ("HTTP_URL", url.as_str()),
+        ("QUOTE_WS_URL", &socket),
+        ("TRADE_WS_URL", &socket),
+        ("QUOTE_URL", &socket),
+        ("TRADE_URL", &socket),
+    ];
+    let mut lines = Vec::new();
+    for prefix in ["LONGBRIDGE", "LONGPORT"] {
+        lines.extend(values.map(|(name, value)| (format!("{prefix}_{name}"), value.to_owned())));
+    }
+    // The HTTP half of the SDKs follows proxy settings, which no server at home is behind.
+    lines.push(("NO_PROXY".to_owned(), url.host().to_owned()));
+    lines
+}
+
+/// Lines for a shell; the SDKs read the same from a file named `.env`.
+pub(crate) fn exports(url: &Url, credentials: &Credentials) -> String {
+    environment(url, credentials).iter().map(|(name, value)| format!("export {name}='{value}'\n")).collect()
+}
+
+mod exposed {
+    use access::Secret;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(secret: &Secret, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(secret.expose())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Secret, D::Error> {
+        String::deserialize(from).map(Secret::new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variable(url: &str, name: &str) -> String {
+        let credentials = Credentials {
+            app_key: "key".to_owned(),
+            app_secret: Secret::new("secret".to_owned()),
+            access_token: Secret::new("token".to_owned()),
+        };
+        let all = environment(&Url::parse(url).unwrap(), &credentials);
+        all.into_iter().find(|(known, _)| known == name).unwrap_or_else(|| panic!("no {name}")).1
+    }
+
+    #[test]
+    fn every_sdk_finds_its_three_addresses() {
+        let url = "http://127.0.0.1:8080";
+        for prefix in ["LONGBRIDGE", "LONGPORT"] {
+            assert_eq!(variable(url, &format!("{prefix}_HTTP_URL")), url);
+            for name in ["QUOTE_WS_URL", "TRADE_WS_URL", "QUOTE_URL", "TRADE_URL"] {
+                assert_eq!(variable(url, &format!("{prefix}_{name}")), "ws://127.0.0.1:8080/v2");
+            }
+        }
+        assert_eq!(variable(url, "LONGPORT_ACCESS_TOKEN"), "token");
+    }
+
+    #[test]
+    fn an_address_behind_a_proxy_keeps_its_scheme_and_path() {
+        let url = "https://quotes.example.org/chandler/";
+        assert_eq!(variable(url, "LONGBRIDGE_HTTP_URL"), "https://quotes.example.org/chandler");
+        assert_eq!(variable(url, "LONGBRIDGE_QUOTE_WS_URL"), "wss://quotes.example.org/chandler/v2");
+        assert_eq!(variable(url, "NO_PROXY"), "quotes.example.org");
+        assert_eq!(variable("http://[::1]:80", "NO_PROXY"), "::1");
+    }
+
+    #[test]
+    fn an_address_is_one() {
+        for text in
+            ["", "127.0.0.1:8080", "ws://x", "http://", "http:///x", "http://a b", "http://a'b", "http://:1"]
+        {
+            assert!(Url::parse(text).is_err(), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! `chandler account`: create, list, show, revoke.
+
+use std::os::unix::fs::PermissionsExt;
+
+use crate::world::{World, days};
+
+fn world() -> World {
+    World::with(&[("days.csv", &days("700.HK"))])
+}
+
+/// The value of a line `export NAME='value'`.
+fn exported<'a>(text: &'a str, name: &str) -> &'a str {
+    let prefix = format!("export {name}='");
+    let line = text.lines().find_map(|line| line.strip_prefix(&prefix));
+    line.unwrap_or_else(|| panic!("no {name} in {text}")).trim_end_matches('\'')
+}
+
+#[test]
+fn a_new_account_prints_the_environment_of_every_sdk() {
+    let text = world().ok(&["account", "create", "alice", "--url", "http://10.0.0.5:9000/"]);
+    for prefix in ["LONGBRIDGE", "LONGPORT"] {
+        assert_eq!(exported(&text, &format!("{prefix}_HTTP_URL")), "http://10.0.0.5:9000");
+        for name in ["QUOTE_WS_URL", "TRADE_WS_URL", "QUOTE_URL", "TRADE_URL"] {
+            assert_eq!(exported(&text, &format!("{prefix}_{name}")), "ws://10.0.0.5:9000/v2");
+        }
+        assert_eq!(exported(&text, &format!("{prefix}_APP_KEY")).len(), 32);
+        assert!(exported(&text, &format!("{prefix}_ACCESS_TOKEN")).starts_with("ap_"));
+    }
+    assert_eq!(exported(&text, "NO_PROXY"), "10.0.0.5");
+    // The block can be read by a shell as it is.
+    let other = |line: &&str| !line.starts_with('#') && !line.starts_with("export ");
+    assert_eq!(text.lines().find(other), None);
+}
+
+#[test]
+fn secrets_are_shown_once() {
+    let world = world();
+    let created = world.json(&["account", "create", "alice"]);
+    assert_eq!(created["account_id"], 1);
+    let secrets = ["app_secret", "access_token"].map(|field| created[field].as_str().unwrap().to_owned());
+    let key = created["app_key"].as_str().unwrap();
+    assert_eq!(created["environment"]["LONGBRIDGE_APP_KEY"], key);
+    let shown = [
+        world.ok(&["account", "list"]),
+        world.ok(&["account", "show", "alice"]),
+        world.ok(&["account", "list", "--format", "json"]),
+        world.ok(&["account", "show", "alice", "--format", "json"]),
+    ];
+    assert!(shown[1].contains(key), "{}", shown[1]);
+    for text in &shown {
+        assert!(secrets.iter().all(|secret| !text.contains(secret)), "{text}");
+    }
+    for entry in std::fs::read_dir(world.path("store")).unwrap() {
+        let entry = entry.unwrap();
+        let bytes = std::fs::read(entry.path()).unwrap();
+        let holds = |secret: &String| bytes.windows(secret.len()).any(|part| part == secret.as_bytes());
+        assert!(!secrets.iter().any(holds), "{:?}", entry.path());
+    }
+}
+
+#[test]
+fn terms_are_kept_as_they_were_given() {
+    let world = world();
+    world.ok(&["account", "create", "plain"]);
+    let options = "--markets hk,cn --overnight --level 3 --quota 7 --rate 5/10 --connections 2";
+    let arguments: Vec<&str> =
+        ["account", "create", "special"].into_iter().chain(options.split(' ')).collect();
+    world.ok(&arguments);
+    let accounts = world.json(&["account", "list"]);
+    let terms = |index: usize| accounts[index]["terms"].to_string();
+    assert_eq!(
+        terms(0),
+        r#"{"connections":10,"level":1,"markets":["HK","US","CN","SG"],"overnight":false,"quota":100,"rate":"60/30"}"#
+    );
+    assert_eq!(
+        terms(1),
+        r#"{"connections":2,"level":3,"markets":["HK","CN"],"overnight":true,"quota":7,"rate":"5/10"}"#
+    );
+    let table = world.ok(&["account", "list"]);
+    assert!(table.contains("special") && table.contains("HK,CN") && table.contains("5/10"), "{table}");
+    let shown = world.ok(&["account", "show", "special"]);
+    assert!(shown.contains("0 of 7 securities in 2026-11; begins anew on 2026-12-01"), "{shown}");
+}
+
+#[test]
+fn a_revoked_account_stays_in_the_list() {
+    let world = world();
+    world.ok(&["account", "create", "alice"]);
+    assert_eq!(world.ok(&["account", "revoke", "alice"]), "account \"alice\" is revoked\n");
+    assert!(world.ok(&["account", "revoke", "alice"]).contains("had been revoked before"));
+    let accounts = world.json(&["account", "list"]);
+    assert!(accounts[0]["revoked_at"].is_string(), "{accounts}");
+    assert!(world.ok(&["account", "show", "alice"]).contains("revoked 20"));
+    let (code, stderr) = world.fails(&["account", "create", "alice"]);
+    assert!(code == 1 && stderr.contains("another name"), "{stderr}");
+}
+
+#[test]
+fn accounts_are_for_their_owner_alone() {
+    let world = world();
+    world.ok(&["account", "create", "alice"]);
+    for name in ["accounts.db", "secret.key"] {
+        let mode = std::fs::metadata(world.path("store").join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{name} has mode {mode:o}");
+    }
+}
+
+#[test]
+fn mistakes_are_told_in_a_line() {
+    let world = world();
+    for (arguments, code, says) in [
+        (&["account", "show", "bob"][..], 1, "account list"),
+        (&["account", "revoke", "bob"], 1, "bob"),
+        (&["account", "create", "bob", "--markets", "JP"], 2, "HK, US, CN"),
+        (&["account", "create", "bob", "--rate", "often"], 2, "60/30"),
+        (&["account", "create", "bob", "--quota", "100001"], 2, "100000"),
+        (&["account", "create", "bob", "--connections", "0"], 2, "connections"),
+        (&["account", "create", "bob", "--url", "ftp://x"], 2, "http://127.0.0.1:8080"),
+        (&["account", "create", ""], 2, "empty"),
+        (&["account", "create", "bob", "--store", "sqlite:elsewhere"], 1, "no store at"),
+    ] {
+        let (found, stderr) = world.fails(arguments);
+        assert_eq!((found, stderr.lines().count()), (code, 1), "{arguments:?}: {stderr}");
+        assert!(stderr.contains(says), "{arguments:?}: {stderr}");
+    }
+    assert!(!world.path("elsewhere").exists());
+    assert_eq!(world.run(&["account", "create", "bob", "--level", "7"]).code, Some(2));
+    assert!(world.ok(&["account", "list"]).contains("there are no accounts"));
+}

@@ -1,0 +1,191 @@
+//! `chandler serve` as a process: its one line, its end, and what it says when it cannot begin.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::world::{World, days};
+
+/// Longer than anything here takes, so that a fault ends a test instead of hanging it.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A server process that does not outlive its test.
+struct Process {
+    child: Child,
+    stdout: BufReader<std::process::ChildStdout>,
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+impl Process {
+    fn start(world: &World, arguments: &[&str]) -> Process {
+        let ports = ["--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0"];
+        Process::of(&mut world.command(&[&["serve"], &ports[..], arguments].concat()))
+    }
+
+    fn of(command: &mut Command) -> Process {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        Process { child, stdout }
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).unwrap();
+        line
+    }
+
+    fn ready(&mut self) -> (SocketAddr, SocketAddr) {
+        let line = self.line();
+        let ready: serde_json::Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line:?}"));
+        let address = |name: &str| ready[name].as_str().unwrap().parse().unwrap();
+        let (http, tcp): (SocketAddr, SocketAddr) = (address("http"), address("tcp"));
+        assert_eq!(line, format!("{{\"event\":\"listening\",\"http\":\"{http}\",\"tcp\":\"{tcp}\"}}\n"));
+        (http, tcp)
+    }
+
+    /// Sends a signal and waits for the end: exit code, the rest of stdout, and stderr.
+    fn stop(mut self, signal: &str) -> (Option<i32>, String, String) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-s", signal, &pid]).status().unwrap().success());
+        let code = self.child.wait().unwrap().code();
+        let (mut out, mut err) = (String::new(), String::new());
+        self.stdout.read_to_string(&mut out).unwrap();
+        self.child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+        (code, out, err)
+    }
+}
+
+fn world() -> World {
+    World::with(&[("days.csv", &days("700.HK"))])
+}
+
+fn http(address: SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+fn ask(address: SocketAddr, account: &serde_json::Value) -> serde_json::Value {
+    let body = r#"{"symbol":"700.HK","period":1000,"query_type":1,"offset_request":{"count":2}}"#;
+    let (token, length) = (account["access_token"].as_str().unwrap(), body.len());
+    let answer = http(
+        address,
+        &format!(
+            "POST /quote/history-candlesticks HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\
+             authorization: Bearer {token}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+        ),
+    );
+    let (_, json) = answer.split_once("\r\n\r\n").unwrap();
+    serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {answer}"))
+}
+
+#[test]
+fn a_server_says_one_line_and_stops_when_asked() {
+    let world = world();
+    for signal in ["TERM", "INT"] {
+        let mut process = Process::start(&world, &[]);
+        let (http_at, tcp_at) = process.ready();
+        assert!(http(http_at, "GET /health HTTP/1.0\r\n\r\n").starts_with("HTTP/1.0 200 "));
+        TcpStream::connect(tcp_at).unwrap();
+        let (code, out, err) = process.stop(signal);
+        assert_eq!((code, out.as_str()), (Some(0), ""), "{err}");
+        assert!(err.contains("listening") && err.contains(&format!("SIG{signal}")), "{err}");
+        assert!(TcpStream::connect(http_at).is_err());
+    }
+}
+
+#[test]
+fn accounts_come_and_go_while_a_server_runs() {
+    let world = world();
+    let mut process = Process::start(&world, &[]);
+    let (at, _) = process.ready();
+    let account = world.json(&["account", "create", "alice"]);
+    let answer = ask(at, &account);
+    assert_eq!((&answer["code"], &answer["data"]["symbol"]), (&0.into(), &"700.HK".into()), "{answer}");
+    // The quota's month is that of the market's clock.
+    let shown = world.json(&["account", "show", "alice"]);
+    assert_eq!(
+        (&shown["usage"]["month"], &shown["usage"]["used"]),
+        (&"2026-11".into(), &1.into()),
+        "{shown}"
+    );
+    assert_eq!(shown["usage"]["securities"][0]["symbol"], "700.HK");
+    world.ok(&["account", "revoke", "alice"]);
+    let answer = ask(at, &account);
+    assert_ne!(answer["code"], 0, "{answer}");
+    assert_eq!(process.stop("TERM").0, Some(0));
+}
+
+#[test]
+fn logs_can_be_json_and_filtered() {
+    let world = world();
+    let mut process = Process::start(&world, &["--log-format", "json"]);
+    process.ready();
+    let (_, _, err) = process.stop("TERM");
+    let first: serde_json::Value = serde_json::from_str(err.lines().next().unwrap()).unwrap();
+    assert_eq!((&first["level"], &first["message"]), (&"INFO".into(), &"listening".into()), "{err}");
+    let mut process = Process::start(&world, &["--log", "warn"]);
+    process.ready();
+    assert_eq!(process.stop("TERM").2, "");
+}
+
+#[test]
+fn flags_win_over_the_environment_and_that_over_the_file() {
+    let world = world();
+    // Addresses of this machine that can be told apart.
+    world.write(
+        "chandler.toml",
+        "[server]\nlisten = \"127.0.0.2:0\"\ntcp = \"127.0.0.2:0\"\n[log]\nfilter = \"off\"\n",
+    );
+    let mut command = world.command(&["serve", "--config", "chandler.toml", "--tcp", "127.0.0.4:0"]);
+    command.env("CHANDLER_LISTEN", "127.0.0.3:0").env("CHANDLER_TCP", "127.0.0.3:0");
+    let mut process = Process::of(&mut command);
+    let (http_at, tcp_at) = process.ready();
+    assert_eq!((http_at.ip().to_string(), tcp_at.ip().to_string()), ("127.0.0.3".into(), "127.0.0.4".into()));
+    assert_eq!(process.stop("TERM").2, "");
+    let mut process = Process::of(&mut world.command(&["serve", "--config", "chandler.toml"]));
+    assert_eq!(process.ready().0.ip().to_string(), "127.0.0.2");
+}
+
+#[test]
+fn what_keeps_a_server_from_starting_is_told_in_a_line() {
+    let world = world();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    world.write("unknown.toml", "[server]\nport = 1\n");
+    world.write("wrong.toml", "[server]\nlisten = 8080\n");
+    world.write("binary.toml", [0xff, 0xfe, 0]);
+    let free = "127.0.0.1:0";
+    for (arguments, code, says) in [
+        (&["serve", "--listen", &address, "--tcp", free][..], 1, &[address.as_str(), "in use"][..]),
+        (&["serve", "--listen", free, "--tcp", &address], 1, &[&address, "in use"]),
+        (&["serve", "--listen", "192.0.2.1:80", "--tcp", free], 1, &["192.0.2.1:80"]),
+        (&["serve", "--listen", "localhost"], 2, &["--listen", "localhost", "127.0.0.1:8080"]),
+        (&["serve", "--tcp", "127.0.0.1:70000"], 2, &["--tcp", "70000"]),
+        (&["serve", "--connections-max", "0"], 2, &["connections_max"]),
+        (&["serve", "--log", "server=loud"], 2, &["server=loud", "log filter"]),
+        (&["serve", "--config", "absent.toml"], 2, &["absent.toml"]),
+        (&["serve", "--config", "."], 2, &["cannot read"]),
+        (&["serve", "--config", "unknown.toml"], 1, &["unknown.toml", "line 2", "port"]),
+        (&["serve", "--config", "wrong.toml"], 1, &["wrong.toml", "line 2"]),
+        (&["serve", "--config", "binary.toml"], 2, &["binary.toml"]),
+        (&["serve", "--store", "sqlite:elsewhere"], 1, &["elsewhere", "import", "chandler demo"]),
+    ] {
+        let (found, stderr) = world.fails(arguments);
+        assert_eq!((found, stderr.lines().count()), (code, 1), "{arguments:?}: {stderr}");
+        for word in says {
+            assert!(stderr.contains(word), "{arguments:?}: {word:?} is not in {stderr:?}");
+        }
+    }
+    assert!(!world.path("elsewhere").exists());
+}

@@ -1,0 +1,248 @@
+//! What the tests of a connection need: services over an empty folder, and a client's end of a pipe.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use access::{Access, Created, NewAccount, Terms};
+use history::{History, import};
+use market::{Timestamp, Venues};
+use prost::Message;
+use store::Store;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::sync::watch;
+use tokio::time::timeout;
+use wire::{Limits, Packet, Status, control};
+
+use super::{Opening, Transport, serve};
+use crate::services::Services;
+
+pub(super) const NOW: Timestamp = Timestamp(1_794_708_000);
+
+pub(super) struct House {
+    _dir: tempfile::TempDir,
+    pub(super) services: Arc<Services>,
+    shutdown: watch::Sender<bool>,
+}
+
+impl House {
+    pub(super) fn new() -> House {
+        House::with("")
+    }
+
+    /// With candles of one security: a day of a thousand is about sixty kilobytes to be sent.
+    pub(super) fn with_days() -> House {
+        let venues = Venues::built_in().unwrap();
+        let (first, last) = ("2020-01-01".parse().unwrap(), "2026-11-13".parse().unwrap());
+        let days = venues.of(market::Market::Hk).calendar().days(first, last);
+        let rows = days.map(|(date, _)| format!("700.HK,{date},123.4,125,122.2,123.5,1000000,123456789\n"));
+        House::with(&rows.collect::<String>())
+    }
+
+    pub(super) fn with(rows: &str) -> House {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path(), store::Access::Write { now: NOW }).unwrap();
+        if !rows.is_empty() {
+            let path = dir.path().join("days.csv");
+            std::fs::write(&path, format!("symbol,time,open,high,low,close,volume,turnover\n{rows}"))
+                .unwrap();
+            let context = import::Context {
+                store: &store,
+                venues: &Venues::built_in().unwrap(),
+                options: &import::Options::default(),
+                now: &|| NOW,
+                stop: &false.into(),
+                progress: &import::Progress::default(),
+            };
+            import::import(&context, &[path]).unwrap();
+        }
+        drop(store);
+        let services = services(dir.path());
+        House { _dir: dir, services: Arc::new(services), shutdown: watch::channel(false).0 }
+    }
+
+    pub(super) fn account(&self, name: &str, connections: u32) -> Created {
+        let terms = Terms { connections, ..Terms::default() };
+        let new = NewAccount { name: name.to_owned(), terms, token_expires_at: None };
+        self.services.access.create(&new, NOW).unwrap()
+    }
+
+    pub(super) fn otp(&self, account: &Created) -> String {
+        let bearer = format!("Bearer {}", account.access_token.expose());
+        let header = |name: &str| (name == "authorization").then_some(bearer.as_str());
+        let request = access::SignedRequest {
+            method: "GET",
+            path: "/v1/socket/token",
+            raw_query: "",
+            header: &header,
+            body: b"",
+        };
+        let caller = self.services.access.identify(&request, NOW).unwrap();
+        self.services.access.issue_otp(&caller, self.services.uptime()).unwrap().expose().to_owned()
+    }
+
+    pub(super) fn connect(&self, kind: Kind) -> Far {
+        self.connect_narrow(kind, 1 << 20)
+    }
+
+    /// A connection that holds so many bytes on its way.
+    pub(super) fn connect_narrow(&self, kind: Kind, bytes: usize) -> Far {
+        let (near, far) = tokio::io::duplex(bytes);
+        let (transport, opening) = match kind {
+            Kind::WebSocket => (Transport::websocket(), Opening::Early(bytes::Bytes::new())),
+            Kind::Tcp => (Transport::tcp(), Opening::Early(wire::HANDSHAKE.to_vec().into())),
+        };
+        tokio::spawn(serve(near, transport, opening, self.services.clone(), self.shutdown.subscribe()));
+        Far { stream: far, kind }
+    }
+
+    pub(super) async fn signed_in(&self, kind: Kind, account: &Created) -> (Far, control::AuthResponse) {
+        let mut far = self.connect(kind);
+        let answer = far.auth(&self.otp(account)).await.unwrap();
+        (far, answer)
+    }
+}
+
+fn services(dir: &Path) -> Services {
+    let store = Store::open(dir, store::Access::Read).unwrap();
+    let access = Access::open(dir, NOW).unwrap();
+    let history = History::new(Venues::built_in().unwrap());
+    Services::new(store, history, access, 16 << 20, Arc::new(|| NOW), Arc::new(|| NOW))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Kind {
+    WebSocket,
+    Tcp,
+}
+
+pub(super) const BOTH: [Kind; 2] = [Kind::WebSocket, Kind::Tcp];
+
+/// The client's end.
+pub(super) struct Far {
+    pub(super) stream: DuplexStream,
+    kind: Kind,
+}
+
+#[derive(Debug, PartialEq)]
+pub(super) enum Seen {
+    Packet(Packet<'static>),
+    Ping(Vec<u8>),
+    Pong(Vec<u8>),
+    Close(u16),
+    End,
+}
+
+pub(super) type Refused = (Status, u64);
+
+impl Far {
+    pub(super) async fn frame(&mut self, first: u8, payload: &[u8]) {
+        let mut bytes = vec![first];
+        match payload.len() {
+            length @ ..126 => bytes.push(0x80 | length as u8),
+            length => {
+                bytes.push(0x80 | 126);
+                bytes.extend_from_slice(&u16::try_from(length).unwrap().to_be_bytes());
+            }
+        }
+        bytes.extend_from_slice(&[0; 4]);
+        bytes.extend_from_slice(payload);
+        self.stream.write_all(&bytes).await.unwrap();
+    }
+
+    pub(super) async fn send(&mut self, packet: Packet<'_>) {
+        let mut bytes = Vec::new();
+        packet.encode(&mut bytes).unwrap();
+        match self.kind {
+            Kind::WebSocket => self.frame(0x82, &bytes).await,
+            Kind::Tcp => self.stream.write_all(&bytes).await.unwrap(),
+        }
+    }
+
+    pub(super) async fn request(&mut self, command: u8, id: u32, body: Vec<u8>) {
+        self.send(Packet::Request { command, id, timeout_ms: 0, body: body.into() }).await;
+    }
+
+    pub(super) async fn ask<R: Message + Default>(
+        &mut self,
+        command: u8,
+        body: &impl Message,
+    ) -> Result<R, Refused> {
+        self.request(command, 7, body.encode_to_vec()).await;
+        match self.see().await {
+            Seen::Packet(Packet::Response { id: 7, status: Status::Success, body, .. }) => {
+                Ok(R::decode(&*body).unwrap())
+            }
+            Seen::Packet(Packet::Response { id: 7, status, body, .. }) => {
+                let error = control::Error::decode(&*body).unwrap();
+                assert!(!error.msg.is_empty());
+                Err((status, error.code))
+            }
+            other => panic!("{other:?} instead of an answer"),
+        }
+    }
+
+    pub(super) async fn auth(&mut self, otp: &str) -> Result<control::AuthResponse, Refused> {
+        let metadata = [("accept-language".to_owned(), "en".to_owned())].into();
+        self.ask(2, &control::AuthRequest { token: otp.to_owned(), metadata }).await
+    }
+
+    pub(super) async fn reconnect(&mut self, session_id: &str) -> Result<control::AuthResponse, Refused> {
+        let request =
+            control::ReconnectRequest { session_id: session_id.to_owned(), metadata: Default::default() };
+        self.ask(3, &request).await
+    }
+
+    pub(super) async fn see(&mut self) -> Seen {
+        timeout(Duration::from_secs(1000), self.see_now()).await.expect("something within a thousand seconds")
+    }
+
+    pub(super) async fn see_now(&mut self) -> Seen {
+        let Ok(first) = self.stream.read_u8().await else { return Seen::End };
+        if self.kind == Kind::Tcp {
+            let header = [0, 11, 10, 5][usize::from(first & 3)];
+            let mut bytes = vec![first; header];
+            self.stream.read_exact(&mut bytes[1..]).await.unwrap();
+            let length = u32::from_be_bytes([0, bytes[header - 3], bytes[header - 2], bytes[header - 1]]);
+            bytes.resize(header + length as usize, 0);
+            self.stream.read_exact(&mut bytes[header..]).await.unwrap();
+            return Seen::Packet(Packet::decode(&bytes, Limits::HIGHEST).unwrap().into_owned());
+        }
+        let length = match self.stream.read_u8().await.unwrap() {
+            126 => usize::from(self.stream.read_u16().await.unwrap()),
+            127 => usize::try_from(self.stream.read_u64().await.unwrap()).unwrap(),
+            length => usize::from(length),
+        };
+        let mut payload = vec![0; length];
+        self.stream.read_exact(&mut payload).await.unwrap();
+        match first {
+            0x82 => Seen::Packet(Packet::decode(&payload, Limits::HIGHEST).unwrap().into_owned()),
+            0x88 => Seen::Close(u16::from_be_bytes([payload[0], payload[1]])),
+            0x89 => Seen::Ping(payload),
+            0x8a => Seen::Pong(payload),
+            other => panic!("a frame that begins with {other:#04x}"),
+        }
+    }
+
+    /// The close push with everything behind it, pings before it passed over: code, and code of the WebSocket.
+    pub(super) async fn closed(&mut self) -> (i32, Option<u16>) {
+        let push = loop {
+            match self.see().await {
+                Seen::Ping(_) | Seen::Packet(Packet::Request { command: 1, .. }) => {}
+                Seen::Packet(Packet::Push { command: 0, body }) => break body,
+                other => panic!("{other:?} instead of a close push"),
+            }
+        };
+        let websocket = match self.kind {
+            Kind::WebSocket => match self.see().await {
+                Seen::Close(code) => Some(code),
+                other => panic!("{other:?} instead of a close frame"),
+            },
+            Kind::Tcp => None,
+        };
+        assert_eq!(self.see().await, Seen::End);
+        let close = control::Close::decode(&*push).unwrap();
+        assert!(!close.reason.is_empty());
+        (close.code, websocket)
+    }
+}

@@ -1,0 +1,155 @@
+//! The requests of one connection that have no answer yet: a few run, some wait for those, and each may have a deadline.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+
+use tokio::task::{self, JoinSet};
+use tokio::time::Instant;
+
+use crate::refusal::Refusal;
+use crate::route::{Reply, Work};
+use crate::services::Services;
+
+/// Requests of one connection that run at once.
+pub(super) const RUNNING_MAX: usize = 5;
+/// Requests that wait for those, and the bytes that they may hold together.
+pub(super) const WAITING_MAX: usize = 64;
+const WAITING_BYTES_MAX: usize = 1 << 20;
+
+/// A request that has been taken off the connection.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) command: u8,
+    pub(super) id: u32,
+    /// The client does not want to wait any longer than this, the time in the queue included.
+    pub(super) by: Option<Instant>,
+    pub(super) body: Vec<u8>,
+}
+
+pub(super) type Answered = (u8, u32, Result<Reply, Refusal>);
+
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    running: JoinSet<Result<Reply, Refusal>>,
+    started: Vec<Started>,
+    waiting: VecDeque<Asked>,
+    waiting_bytes: usize,
+}
+
+/// A request that runs. It keeps its place until it has ended, even if its client was told that it took too long:
+/// otherwise impatient requests would pile up where they run.
+#[derive(Debug)]
+struct Started {
+    task: task::Id,
+    command: u8,
+    id: u32,
+    by: Option<Instant>,
+    settled: Settled,
+    /// The client has been told that time is over.
+    given_up: bool,
+}
+
+/// Whether it is decided what the client is told: the answer, which is then paid for, or that time is over, in which
+/// case nothing is. Both sides try; the first one wins.
+#[derive(Clone, Debug, Default)]
+struct Settled(Arc<AtomicBool>);
+
+impl Settled {
+    fn settle(&self) -> bool {
+        !self.0.swap(true, Ordering::AcqRel)
+    }
+}
+
+impl Pending {
+    /// Whether nothing runs and nothing waits, so that there is nothing to keep.
+    pub(super) fn is_idle(&self) -> bool {
+        self.running.is_empty() && self.waiting.is_empty()
+    }
+
+    /// Whether some client waits for some answer.
+    pub(super) fn is_awaited(&self) -> bool {
+        !self.waiting.is_empty() || self.started.iter().any(|started| !started.given_up)
+    }
+
+    pub(super) fn may_start(&self) -> bool {
+        self.running.len() < RUNNING_MAX
+    }
+
+    /// Puts a request behind the others, or gives it back if there are too many.
+    pub(super) fn wait(&mut self, asked: Asked) -> Result<(), Asked> {
+        let bytes = self.waiting_bytes + asked.body.len();
+        if self.waiting.len() >= WAITING_MAX || bytes > WAITING_BYTES_MAX {
+            return Err(asked);
+        }
+        self.waiting_bytes = bytes;
+        self.waiting.push_back(asked);
+        Ok(())
+    }
+
+    /// The next request that waits and may start now.
+    pub(super) fn next(&mut self) -> Option<Asked> {
+        if !self.may_start() {
+            return None;
+        }
+        let asked = self.waiting.pop_front()?;
+        self.waiting_bytes -= asked.body.len();
+        Some(asked)
+    }
+
+    /// Runs admitted work on a thread that may wait for the disk.
+    pub(super) fn start(&mut self, asked: &Asked, work: Work, services: Arc<Services>) {
+        let settled = Settled::default();
+        let settle = settled.clone();
+        let task = self.running.spawn_blocking(move || work.run_if(&services, || settle.settle())).id();
+        let Asked { command, id, by, .. } = *asked;
+        self.started.push(Started { task, command, id, by, settled, given_up: false });
+    }
+
+    /// Waits until something that runs has ended. There is no answer if the client has been given one already.
+    pub(super) fn poll_ended(&mut self, cx: &mut Context<'_>) -> Poll<Option<Answered>> {
+        let (task, answer) = match self.running.poll_join_next_with_id(cx) {
+            Poll::Ready(Some(Ok((task, answer)))) => (task, answer),
+            Poll::Ready(Some(Err(error))) => {
+                // A panic costs its request only.
+                tracing::error!(%error, "a request ended unexpectedly");
+                (error.id(), Err(Refusal::Internal))
+            }
+            Poll::Ready(None) | Poll::Pending => return Poll::Pending,
+        };
+        let Some(at) = self.started.iter().position(|started| started.task == task) else {
+            return Poll::Ready(None);
+        };
+        let Started { command, id, given_up, .. } = self.started.swap_remove(at);
+        Poll::Ready((!given_up).then_some((command, id, answer)))
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        let started = self.started.iter().filter_map(|started| started.by);
+        started.chain(self.waiting.iter().filter_map(|asked| asked.by)).min()
+    }
+
+    /// Requests whose time is over: command and id.
+    pub(super) fn overdue(&mut self, now: Instant) -> Vec<(u8, u32)> {
+        let is_over = |by: Option<Instant>| by.is_some_and(|by| by <= now);
+        let mut overdue = Vec::new();
+        for started in self.started.iter_mut().filter(|started| is_over(started.by)) {
+            started.by = None;
+            // An answer that is being paid for is as good as there.
+            if started.settled.settle() {
+                started.given_up = true;
+                overdue.push((started.command, started.id));
+            }
+        }
+        self.waiting.retain(|asked| {
+            let over = is_over(asked.by);
+            if over {
+                overdue.push((asked.command, asked.id));
+                self.waiting_bytes -= asked.body.len();
+            }
+            !over
+        });
+        overdue
+    }
+}

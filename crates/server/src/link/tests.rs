@@ -1,0 +1,361 @@
+//! What a connection does as time passes, with a clock that stands still until everybody waits.
+
+use std::time::Duration;
+
+use prost::Message;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::{Instant, advance, timeout};
+use wire::{Limits, Packet, Status, control};
+
+use super::house::{BOTH, House, Kind, NOW, Seen};
+use super::{Link, Transport, UNSENT_MAX};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn websocket(kind: Kind, code: u16) -> Option<u16> {
+    (kind == Kind::WebSocket).then_some(code)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_on_which_nobody_signs_in_ends_after_forty_seconds() {
+    let house = House::new();
+    for kind in BOTH {
+        let begun = Instant::now();
+        let mut far = house.connect(kind);
+        // Showing signs of life does not help.
+        advance(20 * SECOND).await;
+        far.request(1, 1, Vec::new()).await;
+        let Seen::Packet(Packet::Response { command: 1, .. }) = far.see().await else { panic!() };
+        assert_eq!(far.closed().await, (4, websocket(kind, 1008)));
+        assert_eq!(begun.elapsed().as_secs(), 40, "{kind:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_is_pinged_every_thirty_seconds_and_given_up_after_ninety_of_silence() {
+    let house = House::new();
+    let account = house.account("ann", 10);
+    for kind in BOTH {
+        let (mut far, _) = house.signed_in(kind, &account).await;
+        let begun = Instant::now();
+        for number in 1..=2_u32 {
+            match far.see().await {
+                Seen::Ping(payload) => assert_eq!(payload, number.to_be_bytes()),
+                Seen::Packet(Packet::Request { command: 1, id, .. }) => assert_eq!(id, number),
+                other => panic!("{other:?}"),
+            }
+            assert_eq!(begun.elapsed().as_secs(), u64::from(number) * 30);
+        }
+        assert_eq!(far.closed().await, (0, websocket(kind, 1001)));
+        assert_eq!(begun.elapsed().as_secs(), 90, "{kind:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_answers_pings_stays_for_ever() {
+    let house = House::new();
+    let account = house.account("ann", 10);
+    for kind in BOTH {
+        let (mut far, _) = house.signed_in(kind, &account).await;
+        let begun = Instant::now();
+        for _ in 0..100 {
+            match far.see().await {
+                Seen::Ping(payload) => far.frame(0x8a, &payload).await,
+                Seen::Packet(Packet::Request { command, id, .. }) => {
+                    let answer =
+                        Packet::Response { command, id, status: Status::Success, body: Vec::new().into() };
+                    far.send(answer).await;
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(begun.elapsed().as_secs(), 3000, "{kind:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_sign_in_is_answered_at_once_and_the_connection_closed_after_a_moment() {
+    let house = House::new();
+    let account = house.account("ann", 1);
+    let (_taken, session) = house.signed_in(Kind::WebSocket, &account).await;
+    let invalid = Err((Status::Unauthenticated, 401_004));
+    for kind in BOTH {
+        let otp = house.otp(&account);
+        for (case, close) in [("otp", 4), ("session", 5), ("seat", 6)] {
+            let mut far = house.connect(kind);
+            let begun = Instant::now();
+            let answer = match case {
+                "otp" => far.auth("o_nothing").await,
+                "session" => far.reconnect(&session.session_id[1..]).await,
+                _ => far.auth(&otp).await,
+            };
+            assert_eq!(answer.map(drop), invalid, "{case}");
+            assert_eq!(begun.elapsed(), Duration::ZERO);
+            assert_eq!(far.closed().await, (close, websocket(kind, 1008)), "{case}");
+            assert_eq!(begun.elapsed().as_secs(), 2, "{case}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_client_may_try_again_within_the_moment_but_gains_no_time_by_it() {
+    let house = House::new();
+    let account = house.account("ann", 1);
+    let mut far = house.connect(Kind::WebSocket);
+    far.auth("o_nothing").await.unwrap_err();
+    advance(SECOND).await;
+    far.auth(&house.otp(&account)).await.unwrap();
+    advance(5 * SECOND).await;
+    far.request(1, 9, b"here".to_vec()).await;
+    let Seen::Packet(Packet::Response { id: 9, .. }) = far.see().await else { panic!("it is gone") };
+    drop(far);
+
+    let mut far = house.connect(Kind::WebSocket);
+    let begun = Instant::now();
+    for _ in 0..3 {
+        far.auth("o_nothing").await.unwrap_err();
+        advance(SECOND / 2).await;
+    }
+    assert_eq!(far.closed().await.0, 4);
+    assert_eq!(begun.elapsed().as_secs(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_one_time_password_is_good_for_a_minute_and_once() {
+    let house = House::new();
+    let account = house.account("ann", 10);
+    let (late, in_time) = (house.otp(&account), house.otp(&account));
+    advance(59 * SECOND).await;
+    house.connect(Kind::WebSocket).auth(&in_time).await.unwrap();
+    let again = house.connect(Kind::Tcp).auth(&in_time).await;
+    assert_eq!(again.map(drop), Err((Status::Unauthenticated, 401_004)));
+    advance(SECOND).await;
+    let late = house.connect(Kind::Tcp).auth(&late).await;
+    assert_eq!(late.map(drop), Err((Status::Unauthenticated, 401_003)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_seat_whose_client_does_not_answer_is_given_to_the_next_who_needs_one() {
+    let house = House::new();
+    let account = house.account("ann", 1);
+    let (mut dead, _) = house.signed_in(Kind::WebSocket, &account).await;
+    let otp = house.otp(&account);
+    let refused = Err((Status::Unauthenticated, 401_004));
+    // The ping goes out after thirty seconds; a moment later it is too early to judge.
+    advance(39 * SECOND).await;
+    assert!(matches!(dead.see().await, Seen::Ping(_)));
+    assert_eq!(house.connect(Kind::WebSocket).auth(&otp).await.map(drop), refused);
+    advance(10 * SECOND).await;
+    let answer = house.connect(Kind::WebSocket).auth(&otp).await.unwrap();
+    assert_eq!((answer.online, answer.limit), (1, 1));
+    assert_eq!(dead.closed().await, (0, Some(1001)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_seat_whose_client_answers_is_not_given_away() {
+    let house = House::new();
+    let account = house.account("ann", 1);
+    let (mut alive, _) = house.signed_in(Kind::WebSocket, &account).await;
+    let Seen::Ping(payload) = alive.see().await else { panic!() };
+    alive.frame(0x8a, &payload).await;
+    advance(20 * SECOND).await;
+    let taken = house.connect(Kind::WebSocket).auth(&house.otp(&account)).await;
+    assert_eq!(taken.map(drop), Err((Status::Unauthenticated, 401_004)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_takes_nothing_is_not_read_any_more_and_closed_after_thirty_seconds() {
+    let house = House::new();
+    let account = house.account("ann", 10);
+    let narrow = 16 << 10;
+    for kind in BOTH {
+        let mut far = house.connect_narrow(kind, narrow);
+        far.auth(&house.otp(&account)).await.unwrap();
+        let begun = Instant::now();
+        let mut heartbeat = Vec::new();
+        let body = vec![1; 1000].into();
+        Packet::Request { command: 1, id: 1, timeout_ms: 0, body }.encode(&mut heartbeat).unwrap();
+        if kind == Kind::WebSocket {
+            let mut frame = vec![0x82, 0x80 | 126];
+            frame.extend_from_slice(&u16::try_from(heartbeat.len()).unwrap().to_be_bytes());
+            frame.extend_from_slice(&[0; 4]);
+            frame.append(&mut heartbeat);
+            heartbeat = frame;
+        }
+        let mut sent = 0;
+        // Writing goes on until the other side stops reading, and fails once it is closed.
+        while far.stream.write_all(&heartbeat).await.is_ok() {
+            sent += heartbeat.len();
+        }
+        let bound = UNSENT_MAX + 2 * narrow + 8192 + 2048;
+        assert!(sent > UNSENT_MAX && sent < bound, "{sent} bytes were taken, at most {bound} expected");
+        assert_eq!(begun.elapsed().as_secs(), 30, "{kind:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_client_that_takes_a_little_now_and_then_gets_everything() {
+    let house = House::new();
+    let account = house.account("ann", 10);
+    let mut far = house.connect_narrow(Kind::Tcp, 16 << 10);
+    far.auth(&house.otp(&account)).await.unwrap();
+    let (mut reads, mut writes) = tokio::io::split(far.stream);
+    let count = 600;
+    let sending = tokio::spawn(async move {
+        for id in 0..count {
+            let mut bytes = Vec::new();
+            let body = vec![1; 1000].into();
+            Packet::Request { command: 1, id, timeout_ms: 0, body }.encode(&mut bytes).unwrap();
+            writes.write_all(&bytes).await.unwrap();
+        }
+        // A sign of life, as the answer to a ping would be.
+        while writes.write_all(&[3, 9, 0, 0, 0]).await.is_ok() {
+            tokio::time::sleep(30 * SECOND).await;
+        }
+    });
+    let mut decoder = wire::Decoder::new(Limits::HIGHEST);
+    assert_eq!(decoder.decode(&mut &wire::HANDSHAKE[..]), Ok(None));
+    let (mut answers, mut room) = (0, [0; 20_200]);
+    // A little every twenty seconds: it takes minutes, and yet the client is neither dead nor stalled.
+    while answers < count {
+        let read = timeout(SECOND, reads.read(&mut room)).await.expect("it is not stuck").unwrap();
+        assert!(read > 0, "closed after {answers} answers");
+        let mut input = &room[..read];
+        while let Some(packet) = decoder.decode(&mut input).unwrap() {
+            // What the server asks of its own is no answer.
+            if let Packet::Response { id, .. } = packet {
+                assert_eq!(id, answers);
+                answers += 1;
+            }
+        }
+        tokio::time::sleep(20 * SECOND).await;
+    }
+    assert!(!sending.is_finished());
+}
+
+/// Requests for a thousand candles, as many as wanted, framed for a WebSocket.
+fn thousands(count: u32) -> Vec<u8> {
+    let latest = wire::quote::SecurityCandlestickRequest {
+        symbol: "700.HK".to_owned(),
+        period: 1000,
+        count: 1000,
+        ..Default::default()
+    };
+    let mut bytes = Vec::new();
+    for id in 0..count {
+        let mut packet = Vec::new();
+        let body = latest.encode_to_vec().into();
+        Packet::Request { command: 19, id, timeout_ms: 0, body }.encode(&mut packet).unwrap();
+        bytes.extend_from_slice(&[0x82, 0x80 | u8::try_from(packet.len()).unwrap(), 0, 0, 0, 0]);
+        bytes.append(&mut packet);
+    }
+    bytes
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_that_came_together_are_not_all_answered_at_once() {
+    let house = House::with_days();
+    let account = house.account("ann", 10);
+    let (mut far, _) = house.signed_in(Kind::WebSocket, &account).await;
+    far.stream.write_all(&thousands(1)).await.unwrap();
+    let Seen::Packet(Packet::Response { status: Status::Success, body, .. }) = far.see().await else {
+        panic!()
+    };
+    assert!(body.len() > 50_000, "{} bytes", body.len());
+    // From here on everything is in memory and would be answered on the spot.
+    let (near, _far) = tokio::io::duplex(64);
+    let mut link = Link::new(near, Transport::websocket(), house.services.clone(), Vec::new());
+    let auth = control::AuthRequest { token: house.otp(&account), metadata: Default::default() };
+    let mut packet = Vec::new();
+    let body = auth.encode_to_vec().into();
+    Packet::Request { command: 2, id: 1, timeout_ms: 0, body }.encode(&mut packet).unwrap();
+    let head = [0x82, 0x80 | u8::try_from(packet.len()).unwrap(), 0, 0, 0, 0];
+    link.read(&[&head[..], &packet].concat()).unwrap();
+    assert!(link.session.is_some());
+    let flood = thousands(100);
+    link.read(&flood).unwrap();
+    let unsent = link.outbox.bytes();
+    assert!(unsent >= UNSENT_MAX && unsent < UNSENT_MAX + body_max(), "{unsent} bytes wait");
+    assert!(link.pending.is_none());
+    assert!(flood.ends_with(&link.held) && link.held.len() > flood.len() / 2);
+}
+
+/// More than a thousand candles take.
+fn body_max() -> usize {
+    100_000
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_is_not_listened_to_lives_as_long_as_it_takes_something() {
+    let house = House::with_days();
+    let account = house.account("ann", 10);
+    let mut far = house.connect_narrow(Kind::WebSocket, 1024);
+    far.auth(&house.otp(&account)).await.unwrap();
+    let (mut reads, mut writes) = tokio::io::split(far.stream);
+    let sending = tokio::spawn(async move { writes.write_all(&thousands(100)).await });
+    let mut room = [0; 1024];
+    // It says nothing, and nobody would hear it; the answers that wait are more than are taken here.
+    for number in 0..20 {
+        let read = reads.read(&mut room).await.unwrap();
+        assert!(read > 0, "closed after {number} kilobytes");
+        tokio::time::sleep(20 * SECOND).await;
+    }
+    assert!(!sending.is_finished());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_revoked_account_is_told_with_its_next_request_and_closed() {
+    let house = House::new();
+    for kind in BOTH {
+        let account = house.account(if kind == Kind::Tcp { "ann" } else { "bob" }, 10);
+        let (mut far, session) = house.signed_in(kind, &account).await;
+        house.services.access.revoke(account.account_id, NOW).unwrap();
+        // A look at the databases counts as the present for half a millisecond, by the machine's own clock.
+        std::thread::sleep(Duration::from_millis(1));
+        let begun = Instant::now();
+        let refused = far.ask::<control::Error>(4, &control::Error::default()).await;
+        assert_eq!(refused.map(drop), Err((Status::Unauthenticated, 401_004)));
+        // From then on nobody is signed in.
+        let refused = far.ask::<control::Error>(8, &control::Error::default()).await;
+        assert_eq!(refused.map(drop), Err((Status::Unauthenticated, 401_004)));
+        assert_eq!(far.closed().await, (4, websocket(kind, 1008)));
+        assert_eq!(begun.elapsed().as_secs(), 2);
+        let back = house.connect(kind).reconnect(&session.session_id).await;
+        assert_eq!(back.map(drop), Err((Status::Unauthenticated, 401_004)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn heartbeats_come_back_as_they_were_and_pings_as_pongs() {
+    let house = House::new();
+    for kind in BOTH {
+        let mut far = house.connect(kind);
+        for body in [Vec::new(), b"\x08\x80\xd0\x95\xff\xbc\x31\x10\x07".to_vec(), vec![9; 1024]] {
+            far.request(1, u32::MAX, body.clone()).await;
+            let expected =
+                Packet::Response { command: 1, id: u32::MAX, status: Status::Success, body: body.into() };
+            assert_eq!(far.see().await, Seen::Packet(expected));
+        }
+        far.request(1, 0, vec![9; 1025]).await;
+        let Seen::Packet(Packet::Response { id: 0, status, .. }) = far.see().await else { panic!() };
+        assert_eq!(status, Status::BadRequest);
+    }
+    let mut far = house.connect(Kind::WebSocket);
+    far.frame(0x89, b"are you there?").await;
+    assert_eq!(far.see().await, Seen::Pong(b"are you there?".to_vec()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_goodbye_is_answered_and_takes_a_second_at_most() {
+    let house = House::new();
+    let mut far = house.connect(Kind::WebSocket);
+    far.frame(0x88, &1000_u16.to_be_bytes()).await;
+    assert_eq!(far.see().await, Seen::Close(1000));
+    assert_eq!(far.see().await, Seen::End);
+    // A client that neither reads nor closes is not waited for.
+    let mut far = house.connect_narrow(Kind::WebSocket, 1);
+    let begun = Instant::now();
+    far.frame(0x81, b"text").await;
+    while far.stream.write_all(&[0; 64]).await.is_ok() {}
+    assert_eq!(begun.elapsed().as_secs(), 1);
+}

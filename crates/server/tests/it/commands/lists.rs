@@ -1,0 +1,221 @@
+//! Commands 10, 11 and 18: what securities are, their quotes, and the line of the day.
+
+use access::{Rights, Terms};
+use wire::quote::{
+    IntradayRequest, IntradayResponse, PrePost, QuoteResponse, StaticInfoResponse, SymbolsRequest,
+};
+
+use crate::support::{DOORS, Door, Running, import_files};
+
+fn symbols(symbols: &[&str]) -> SymbolsRequest {
+    SymbolsRequest { symbol: symbols.iter().map(|symbol| (*symbol).to_owned()).collect() }
+}
+
+#[tokio::test]
+async fn securities_come_in_the_order_asked_each_once_and_unknown_ones_not_at_all() {
+    let server = Running::start().await;
+    // What a security is, everybody may know.
+    let account = server.account("ann", Terms { rights: Rights::NONE, ..Terms::default() });
+    for door in DOORS {
+        let mut client = server.enter(door, &account, &[]).await;
+        let asked = symbols(&[
+            "AAPL.US",
+            "9999.HK",
+            "00005.HK",
+            "700.hk",
+            "nonsense",
+            "",
+            "00700.HK",
+            "5.HK",
+            "600519.SH",
+        ]);
+        let answer: StaticInfoResponse = client.ask(10, &asked).await.unwrap();
+        let shown: Vec<[&str; 6]> = answer
+            .secu_static_info
+            .iter()
+            .map(|one| {
+                [&one.symbol, &one.name_en, &one.name_cn, &one.name_hk, &one.currency, &one.board]
+                    .map(String::as_str)
+            })
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                ["AAPL.US", "", "", "", "USD", "USMain"],
+                ["5.HK", "HSBC", "汇丰", "滙豐", "HKD", "HKEquity"],
+                ["700.HK", "Tencent", "腾讯控股", "騰訊控股", "HKD", "HKEquity"],
+                ["600519.SH", "", "", "", "CNY", "SHMainConnect"],
+            ]
+        );
+        let lots: Vec<i32> = answer.secu_static_info.iter().map(|one| one.lot_size).collect();
+        assert_eq!(lots, [1, 400, 100, 1]);
+        assert_eq!(answer.secu_static_info[1].exchange, "SEHK");
+        let none: StaticInfoResponse = client.ask(10, &symbols(&["9999.HK"])).await.unwrap();
+        assert!(none.secu_static_info.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_list_names_one_to_five_hundred_symbols() {
+    let server = Running::start().await;
+    let account = server.account("ann", Terms::default());
+    let mut client = server.signed_in(&account).await;
+    for command in [10, 11] {
+        let (status, code, _) = client.ask::<()>(command, &symbols(&[])).await.unwrap_err();
+        assert_eq!((status, code), (7, 301_600));
+        let (status, code, text) = client.ask::<()>(command, &symbols(&["700.HK"; 501])).await.unwrap_err();
+        assert_eq!((status, code), (7, 301_607));
+        assert!(text.contains("501 symbols"), "{text}");
+        client.ask::<()>(command, &symbols(&["700.HK"; 500])).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn quotes_are_those_of_the_last_trading_day() {
+    let server = Running::start().await;
+    let account = server.account("ann", Terms::default());
+    let mut client = server.signed_in(&account).await;
+    let asked = symbols(&["600519.SH", "9999.HK", "5.HK", "00700.HK", "AAPL261120C200000.US", "700.HK", "x"]);
+    let answer: QuoteResponse = client.ask(11, &asked).await.unwrap();
+    let [moutai, tencent] = answer.secu_quote.as_slice() else { panic!("{answer:?}") };
+    assert_eq!((moutai.symbol.as_str(), moutai.last_done.as_str()), ("600519.SH", "124.500"));
+    let shown = [
+        &tencent.symbol,
+        &tencent.last_done,
+        &tencent.prev_close,
+        &tencent.open,
+        &tencent.high,
+        &tencent.low,
+        &tencent.turnover,
+    ];
+    assert_eq!(shown, ["700.HK", "123.500", "122.500", "123.000", "125.000", "122.000", "123000.000"]);
+    assert_eq!((tencent.volume, tencent.trade_status), (1000, 0));
+    // The closing minute, 16:00 in Hong Kong.
+    assert_eq!(tencent.timestamp, 1_794_556_800);
+    assert_eq!((&tencent.pre_market_quote, &tencent.over_night_quote), (&None, &None));
+}
+
+#[tokio::test]
+async fn american_quotes_have_what_happened_before_and_after_the_regular_hours() {
+    let server = Running::start().await;
+    let account = server.account("ann", Terms { overnight: true, ..Terms::default() });
+    let beside = |last_done: &str, timestamp, first: i64, count: i64, prev_close: &str| {
+        Some(PrePost {
+            last_done: last_done.to_owned(),
+            timestamp,
+            // Minute n of the day has a volume of n + 1.
+            volume: (first + 1..=first + count).sum(),
+            turnover: format!("{count}000.000"),
+            high: "124.990".to_owned(),
+            low: "124.000".to_owned(),
+            prev_close: prev_close.to_owned(),
+        })
+    };
+    // 480 minutes overnight, 330 before, 390 regular, 240 after.
+    let (overnight, pre, post) = (
+        beside("124.790", 1_794_560_340, 0, 480, "123.500"),
+        beside("124.090", 1_794_580_140, 480, 330, "123.500"),
+        beside("124.390", 1_794_617_940, 1200, 240, "124.500"),
+    );
+    for (metadata, overnight) in [(&[][..], None), (&[("need_over_night_quote", "true")], overnight)] {
+        let mut client = server.enter(Door::Tcp, &account, metadata).await;
+        let answer: QuoteResponse = client.ask(11, &symbols(&["AAPL.US"])).await.unwrap();
+        let quote = &answer.secu_quote[0];
+        assert_eq!((quote.last_done.as_str(), quote.prev_close.as_str()), ("124.500", "123.500"));
+        assert_eq!(quote.pre_market_quote, pre);
+        assert_eq!(quote.post_market_quote, post);
+        assert_eq!(quote.over_night_quote, overnight);
+    }
+    // Without the right, wanting them changes nothing.
+    let account = server.account("bob", Terms::default());
+    let mut client = server.enter(Door::Tcp, &account, &[("need_over_night_quote", "true")]).await;
+    let answer: QuoteResponse = client.ask(11, &symbols(&["AAPL.US"])).await.unwrap();
+    assert_eq!(answer.secu_quote[0].over_night_quote, None);
+}
+
+#[tokio::test]
+async fn quotes_that_may_not_be_seen_are_left_out() {
+    let server = Running::start().await;
+    let account = server.account("ann", Terms { rights: "CN".parse().unwrap(), ..Terms::default() });
+    let mut client = server.signed_in(&account).await;
+    let asked = symbols(&["700.HK", "AAPL.US", "600519.SH"]);
+    let answer: QuoteResponse = client.ask(11, &asked).await.unwrap();
+    let shown: Vec<&str> = answer.secu_quote.iter().map(|quote| quote.symbol.as_str()).collect();
+    assert_eq!(shown, ["600519.SH"]);
+}
+
+#[tokio::test]
+async fn the_line_of_the_day_has_the_average_price_so_far() {
+    let server = Running::start().await;
+    let account = server.account("ann", Terms { overnight: true, ..Terms::default() });
+    let mut client = server.enter(Door::WebSocket, &account, &[("need_over_night_quote", "true")]).await;
+    let mut ask = async |symbol: &str, trade_session| {
+        client
+            .ask::<IntradayResponse>(18, &IntradayRequest { symbol: symbol.to_owned(), trade_session })
+            .await
+            .unwrap()
+    };
+    let answer = ask("00700.hk", 0).await;
+    assert_eq!(answer.symbol, "700.HK");
+    // 150 minutes in the morning, 180 in the afternoon, and the close.
+    assert_eq!(answer.lines.len(), 331);
+    // Each minute has a turnover of 1000, and volumes are 1, 2, 3: 1000 / 1, 2000 / 3, 3000 / 6.
+    let shown: Vec<[&str; 3]> = answer
+        .lines
+        .iter()
+        .take(3)
+        .map(|line| [&line.price, &line.turnover, &line.avg_price].map(String::as_str))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            ["123.000", "1000.000", "1000.000000"],
+            ["123.010", "1000.000", "666.666667"],
+            ["123.020", "1000.000", "500.000000"],
+        ]
+    );
+    assert_eq!(answer.lines[0].timestamp, 1_794_533_400);
+    assert!(answer.lines.is_sorted_by_key(|line| line.timestamp));
+    let counts = [ask("AAPL.US", 0).await, ask("AAPL.US", 100).await].map(|answer| answer.lines.len());
+    assert_eq!(counts, [390, 1440]);
+    // Days alone have no line.
+    assert!(ask("600519.SH", 0).await.lines.is_empty());
+    let mut plain = server.signed_in(&account).await;
+    let request = IntradayRequest { symbol: "AAPL.US".to_owned(), trade_session: 100 };
+    let without: IntradayResponse = plain.ask(18, &request).await.unwrap();
+    assert_eq!(without.lines.len(), 960);
+}
+
+#[tokio::test]
+async fn before_the_regular_hours_the_night_and_the_morning_follow_the_last_close() {
+    let server = Running::start().await;
+    let account = server.account("ann", Terms { overnight: true, ..Terms::default() });
+    // Monday, 08:00 in New York: overnight hours and four hours of the morning.
+    let now = 1_794_834_000;
+    server.set_now(now);
+    let venues = market::Venues::built_in().unwrap();
+    let day = venues.of(market::Market::Us).day("2026-11-16".parse().unwrap()).unwrap();
+    let mut text = "symbol,time,open,high,low,close,volume,turnover\n".to_owned();
+    for (at, _) in day.minutes().filter(|(at, _)| at.0 <= now) {
+        text += &format!("AAPL.US,{},130,130,130,130,2,260\n", at.0);
+    }
+    let path = server.dir.path().join("monday.csv");
+    std::fs::write(&path, text).unwrap();
+    import_files(server.dir.path(), &[path]);
+    let mut client = server.enter(Door::Tcp, &account, &[("need_over_night_quote", "true")]).await;
+    let answer: QuoteResponse = client.ask(11, &symbols(&["AAPL.US"])).await.unwrap();
+    let quote = &answer.secu_quote[0];
+    // Regular hours and what came after them are Friday's.
+    assert_eq!((quote.last_done.as_str(), quote.prev_close.as_str()), ("124.500", "123.500"));
+    assert_eq!(quote.post_market_quote.as_ref().unwrap().last_done, "124.390");
+    for (beside, minutes) in [(&quote.over_night_quote, 480), (&quote.pre_market_quote, 241)] {
+        let beside = beside.as_ref().unwrap();
+        assert_eq!((beside.last_done.as_str(), beside.prev_close.as_str()), ("130.000", "124.500"));
+        assert_eq!(beside.volume, 2 * minutes);
+    }
+    for (trade_session, lines) in [(0, 390), (100, 721)] {
+        let request = IntradayRequest { symbol: "AAPL.US".to_owned(), trade_session };
+        let answer: IntradayResponse = client.ask(18, &request).await.unwrap();
+        assert_eq!(answer.lines.len(), lines);
+    }
+}

@@ -1,0 +1,6 @@
+//! The commands over a long connection, answered from the small market of `support`.
+
+mod candles;
+mod limits;
+mod lists;
+mod profile;

@@ -1,0 +1,198 @@
+//! Commands 4, 8 and 9: what an account may do, and when the markets trade.
+
+use access::{Created, RateRule, Rights, Terms};
+use wire::quote::{
+    QuoteProfileRequest, QuoteProfileResponse, TradingDaysRequest, TradingDaysResponse,
+    TradingSessionsResponse,
+};
+
+use crate::support::{Client, DOORS, Door, Running};
+
+async fn profile(client: &mut Client, language: &str) -> QuoteProfileResponse {
+    client.ask(4, &QuoteProfileRequest { language: language.to_owned() }).await.unwrap()
+}
+
+fn rights(text: &str) -> Rights {
+    text.parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_profile_names_the_account_its_quota_and_a_pace_within_its_rate() {
+    let server = Running::start().await;
+    let account = server.account("ann", Terms { rights: rights("HK,US"), ..Terms::default() });
+    for door in DOORS {
+        let mut client = server.enter(door, &account, &[]).await;
+        let answer = profile(&mut client, "en").await;
+        assert_eq!(answer.member_id, account.account_id.0);
+        assert_eq!(answer.quote_level, "HK:LV1,US:LV1");
+        assert_eq!(answer.history_candlestick_limit, 100);
+        let paced: Vec<(i32, i32, i32)> =
+            answer.rate_limit.iter().map(|one| (one.command, one.limit, one.burst)).collect();
+        let ten = |command| (command, 10, 10);
+        assert_eq!(paced, [ten(8), ten(9), ten(10), ten(11), ten(18), ten(19), (27, 1, 30)]);
+    }
+}
+
+#[tokio::test]
+async fn no_rate_rule_makes_a_client_wait_for_ever() {
+    let server = Running::start().await;
+    for rate in ["1/1", "1/3600", "10000/1", "10000/3600", "60/30", "7/11"] {
+        let rule: RateRule = rate.parse().unwrap();
+        let account = server.account(&rate.replace('/', "-"), Terms { rate: Some(rule), ..Terms::default() });
+        let answer = profile(&mut server.signed_in(&account).await, "").await;
+        assert_eq!(answer.rate_limit.len(), 7);
+        // A limit of 0 stops an SDK for good, a burst of 0 lets it hang.
+        assert!(answer.rate_limit.iter().all(|one| one.limit > 0 && one.burst > 0), "{rate}: {answer:?}");
+    }
+    let account = server.account("unlimited", Terms { rate: Some(RateRule::Unlimited), ..Terms::default() });
+    let answer = profile(&mut server.signed_in(&account).await, "").await;
+    assert!(answer.rate_limit.iter().all(|one| one.command != 27), "{answer:?}");
+}
+
+#[tokio::test]
+async fn packages_and_warnings_come_in_the_language_of_the_request_or_of_the_sign_in() {
+    let server = Running::start().await;
+    let account = server.account("ann", Terms { rights: rights("US"), overnight: true, ..Terms::default() });
+    let cases = [
+        ("en", "US candles incl. overnight (0/100)", "no access: ask the operator"),
+        ("zh-CN", "US K 线（含夜盘） (0/100)", "无权限：请联系管理员"),
+        ("zh-HK", "US K 線（含夜盤） (0/100)", "無權限：請聯絡管理員"),
+    ];
+    let mut silent = server.enter(Door::Tcp, &account, &[]).await;
+    for (language, name, warning) in cases {
+        let mut client = server.enter(Door::WebSocket, &account, &[("accept-language", language)]).await;
+        // One says it when it signs in, one with the request, and one does both.
+        for answer in [profile(&mut client, "").await, profile(&mut silent, language).await] {
+            let detail = answer.quote_level_detail.unwrap();
+            let markets: Vec<&str> = detail.by_market_code.keys().map(String::as_str).collect();
+            assert_eq!(markets, ["CN", "HK", "US", "USOption"]);
+            let us = &detail.by_market_code["US"];
+            assert_eq!((us.packages[0].name.as_str(), us.warning_msg.as_str()), (name, ""));
+            assert_eq!(detail.by_package_key[&us.packages[0].key], us.packages[0]);
+            assert!(us.packages[0].start > 0 && us.packages[0].end <= 253_402_300_799);
+            for market in ["CN", "HK", "USOption"] {
+                let none = &detail.by_market_code[market];
+                assert_eq!((none.packages.len(), none.warning_msg.as_str()), (0, warning));
+            }
+        }
+    }
+    let mut client = server.enter(Door::WebSocket, &account, &[("accept-language", "zh-CN")]).await;
+    let detail = profile(&mut client, "en").await.quote_level_detail.unwrap();
+    assert_eq!(detail.by_market_code["HK"].warning_msg, cases[0].2);
+}
+
+type Hours = Vec<(String, Vec<(i32, i32, i32)>)>;
+
+async fn hours(server: &Running, account: &Created, metadata: &[(&str, &str)]) -> Hours {
+    let mut client = server.enter(Door::WebSocket, account, metadata).await;
+    let answer: TradingSessionsResponse = client.ask(8, &()).await.unwrap();
+    let spans = |market: wire::quote::MarketSessions| {
+        let hours = market.trade_session.iter();
+        (market.market.clone(), hours.map(|one| (one.beg_time, one.end_time, one.trade_session)).collect())
+    };
+    answer.market_trade_session.into_iter().map(spans).collect()
+}
+
+#[tokio::test]
+async fn trading_hours_are_those_of_the_published_example() {
+    let server = Running::start().await;
+    let account = server.account("ann", Terms::default());
+    let expected: Hours = vec![
+        ("US".to_owned(), vec![(930, 1600, 0), (400, 930, 1), (1600, 2000, 2)]),
+        ("HK".to_owned(), vec![(930, 1200, 0), (1300, 1600, 0)]),
+        ("CN".to_owned(), vec![(930, 1130, 0), (1300, 1457, 0)]),
+        ("SG".to_owned(), vec![(900, 1200, 0), (1300, 1700, 0)]),
+    ];
+    assert_eq!(hours(&server, &account, &[("accept-language", "en")]).await, expected);
+    // Wanting overnight hours is not enough.
+    assert_eq!(hours(&server, &account, &[("need_over_night_quote", "true")]).await, expected);
+}
+
+#[tokio::test]
+async fn overnight_hours_are_shown_to_those_who_may_and_want_them() {
+    let server = Running::start().await;
+    let account = server.account("ann", Terms { overnight: true, ..Terms::default() });
+    let shown = hours(&server, &account, &[("need_over_night_quote", "true")]).await;
+    assert_eq!(
+        shown[0].1,
+        [(930, 1600, 0), (400, 930, 1), (1600, 2000, 2), (2000, 2359, 3), (0, 400, 3)],
+        "an SDK rejects 2400, and what ends at 0 would end before it begins"
+    );
+    for unwilling in [&[][..], &[("need_over_night_quote", "false")]] {
+        let shown = hours(&server, &account, unwilling).await;
+        assert_eq!(shown[0].1.len(), 3);
+    }
+}
+
+#[tokio::test]
+async fn a_half_day_has_its_own_hours() {
+    let server = Running::start().await;
+    let account = server.account("ann", Terms::default());
+    // 2026-11-27 18:00 in New York is a half day there; 2026-12-31 10:00 in Hong Kong one here.
+    server.set_now(1_795_820_400);
+    let shown = hours(&server, &account, &[]).await;
+    assert_eq!(shown[0].1, [(930, 1300, 0), (400, 930, 1), (1300, 1700, 2)]);
+    assert_eq!(shown[1].1.len(), 2);
+    server.set_now(1_798_682_400);
+    let shown = hours(&server, &account, &[]).await;
+    assert_eq!(shown[1].1, [(930, 1200, 0)]);
+}
+
+fn days(market: &str, beg_day: &str, end_day: &str) -> TradingDaysRequest {
+    TradingDaysRequest { market: market.to_owned(), beg_day: beg_day.to_owned(), end_day: end_day.to_owned() }
+}
+
+#[tokio::test]
+async fn trading_days_are_inclusive_and_half_days_stand_apart() {
+    let server = Running::start().await;
+    let account = server.account("ann", Terms { rights: Rights::NONE, ..Terms::default() });
+    let mut client = server.enter(Door::Tcp, &account, &[]).await;
+    let answer: TradingDaysResponse = client.ask(9, &days("US", "20261123", "20261130")).await.unwrap();
+    assert_eq!(answer.trade_day, ["20261123", "20261124", "20261125", "20261130"]);
+    assert_eq!(answer.half_trade_day, ["20261127"]);
+    for (market, count) in [("HK", 21), ("CN", 21), ("US", 20), ("SG", 0)] {
+        let answer: TradingDaysResponse = client.ask(9, &days(market, "20261101", "20261130")).await.unwrap();
+        assert_eq!(answer.trade_day.len() + answer.half_trade_day.len(), count, "{market}");
+    }
+    let one: TradingDaysResponse = client.ask(9, &days("HK", "20261113", "20261113")).await.unwrap();
+    assert_eq!(one.trade_day, ["20261113"]);
+    let none: TradingDaysResponse = client.ask(9, &days("HK", "20261114", "20261115")).await.unwrap();
+    assert_eq!(none, TradingDaysResponse::default());
+}
+
+#[tokio::test]
+async fn trading_days_are_given_for_a_month_within_a_year() {
+    let server = Running::start().await;
+    let account = server.account("ann", Terms::default());
+    let mut client = server.signed_in(&account).await;
+    let good = [
+        days("HK", "20261001", "20261101"),
+        days("SG", "20261110", "20261210"),
+        // Today in Hong Kong is 2026-11-15.
+        days("HK", "20251114", "20251201"),
+        days("US", "20251113", "20251201"),
+    ];
+    for request in good {
+        client
+            .ask::<TradingDaysResponse>(9, &request)
+            .await
+            .unwrap_or_else(|error| panic!("{request:?} {error:?}"));
+    }
+    let bad = [
+        (days("HK", "20261001", "20261102"), "31"),
+        (days("SG", "20261001", "20261102"), "31"),
+        (days("HK", "20251113", "20251201"), "past year"),
+        (days("US", "20251112", "20251201"), "past year"),
+        (days("HK", "20261102", "20261101"), "after"),
+        (days("JP", "20261001", "20261002"), "JP"),
+        (days("", "20261001", "20261002"), "none of"),
+        (days("HK", "20260230", "20260301"), "20260230"),
+        (days("HK", "", ""), "date"),
+        (days("HK", "20261001", "soon"), "soon"),
+    ];
+    for (request, word) in bad {
+        let (status, code, text) = client.ask::<TradingDaysResponse>(9, &request).await.unwrap_err();
+        assert_eq!((status, code), (7, 301_600), "{request:?}");
+        assert!(text.contains(word), "{text:?} does not say {word:?}");
+    }
+}

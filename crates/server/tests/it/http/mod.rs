@@ -1,0 +1,4 @@
+mod candles;
+mod mirrors;
+mod plumbing;
+mod signed;

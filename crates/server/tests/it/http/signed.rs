@@ -1,0 +1,203 @@
+//! Requests of API-key mode, signed as the SDKs sign them.
+
+use access::{Created, NewAccount, Terms};
+use hmac::{Hmac, KeyInit, Mac};
+use market::Timestamp;
+use sha1::{Digest, Sha1};
+use sha2::Sha256;
+
+use crate::support::{Response, Running, machine_now};
+
+const NAMES: &str = "authorization;x-api-key;x-timestamp";
+
+/// A request in API-key mode. What is signed and what is sent can be told apart.
+#[derive(Clone)]
+struct Signed {
+    method: &'static str,
+    path: String,
+    query: String,
+    token: String,
+    key: String,
+    secret: String,
+    timestamp: String,
+    body: String,
+}
+
+impl Signed {
+    fn get(account: &Created, path: &str) -> Signed {
+        let (path, query) = path.split_once('?').unwrap_or((path, ""));
+        Signed {
+            method: "GET",
+            path: path.to_owned(),
+            query: query.to_owned(),
+            token: account.access_token.expose().to_owned(),
+            key: account.app_key.clone(),
+            secret: account.app_secret.expose().to_owned(),
+            timestamp: machine_now().0.to_string(),
+            body: String::new(),
+        }
+    }
+
+    fn signature(&self) -> String {
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let Signed { method, path, query, token, key, timestamp, body, .. } = self;
+        let body = if body.is_empty() { String::new() } else { hex(&Sha1::digest(body)) };
+        let canonical = format!(
+            "{method}|{path}|{query}|authorization:{token}\nx-api-key:{key}\nx-timestamp:{timestamp}\n|{NAMES}|{body}"
+        );
+        let mut mac = Hmac::<Sha256>::new_from_slice(self.secret.as_bytes()).unwrap();
+        mac.update(format!("HMAC-SHA256|{}", hex(&Sha1::digest(canonical))).as_bytes());
+        hex(&mac.finalize().into_bytes())
+    }
+
+    /// Sends what this is, with the signature of something.
+    async fn send_as(&self, server: &Running, signature: &str) -> Response {
+        let Signed { method, path, query, token, key, timestamp, body, .. } = self;
+        let head = format!(
+            "authorization: {token}\r\nx-api-key: {key}\r\nx-timestamp: {timestamp}\r\n\
+             x-api-signature: HMAC-SHA256 SignedHeaders={NAMES}, Signature={signature}\r\n\
+             content-type: application/json; charset=utf-8\r\nuser-agent: openapi-sdk\r\nx-papertrading: true\r\n"
+        );
+        // The question mark is always there, as SDKs write it.
+        server.http(method, &format!("{path}?{query}"), &head, body.as_bytes()).await
+    }
+
+    async fn send(&self, server: &Running) -> Response {
+        self.send_as(server, &self.signature()).await
+    }
+}
+
+#[track_caller]
+fn refused(answer: &Response) -> (u16, i64) {
+    (answer.status, answer.json()["code"].as_i64().unwrap())
+}
+
+#[test]
+fn the_signature_made_here_is_that_of_the_worked_example() {
+    let example = Signed {
+        method: "GET",
+        path: "/v1/socket/token".to_owned(),
+        query: String::new(),
+        token: "tok_demo_0001".to_owned(),
+        key: "key_demo_0001".to_owned(),
+        secret: "secret_demo_0001".to_owned(),
+        timestamp: "1700000000".to_owned(),
+        body: String::new(),
+    };
+    assert_eq!(example.signature(), "c42668a9e5b8f8655209e5a11d7c9b7910366acdec94755395a1a204add90c54");
+}
+
+#[tokio::test]
+async fn a_signed_request_is_let_in() {
+    let server = Running::start().await;
+    let account = server.account("ann", Terms::default());
+    for path in ["/v1/socket/token", "/v2/socket/token", "//v1/socket/token"] {
+        let answer = Signed::get(&account, path).send(&server).await;
+        assert_eq!(answer.status, 200, "{path}: {answer:?}");
+        let data = &answer.json()["data"];
+        assert!(data["otp"].is_string() && data["limit"] == 10 && data["online"] == 0, "{data}");
+        assert_eq!(answer.header("cache-control"), Some("no-store"));
+    }
+    let query = "/v1/quote/history-candlesticks?symbol=700.HK&before=2026-11-13+09%3A30&period=1m&limit=2";
+    assert_eq!(Signed::get(&account, query).send(&server).await.status, 200);
+    let body = r#"{"symbol":"700.HK","period":1000,"query_type":1,"offset_request":{"count":1}}"#;
+    let post = Signed {
+        method: "POST",
+        body: body.to_owned(),
+        ..Signed::get(&account, "/quote/history-candlesticks")
+    };
+    assert_eq!(post.send(&server).await.status, 200);
+}
+
+#[tokio::test]
+async fn time_may_be_off_by_five_minutes_and_counted_in_milliseconds() {
+    let server = Running::start().await;
+    let account = server.account("ann", Terms::default());
+    let at = |timestamp: String| Signed { timestamp, ..Signed::get(&account, "/v1/socket/token") };
+    let now = machine_now().0;
+    // The clock of the machine goes on during the test, so the edges are left some seconds wide.
+    for timestamp in [
+        (now - 290).to_string(),
+        (now + 300).to_string(),
+        (now * 1000).to_string(),
+        ((now + 290) * 1000).to_string(),
+        format!("{now}.25"),
+    ] {
+        assert_eq!(at(timestamp.clone()).send(&server).await.status, 200, "{timestamp}");
+    }
+    for timestamp in [
+        (now - 301).to_string(),
+        (now + 330).to_string(),
+        ((now - 301) * 1000).to_string(),
+        "0".to_owned(),
+        "-1".to_owned(),
+        "now".to_owned(),
+    ] {
+        assert_eq!(refused(&at(timestamp.clone()).send(&server).await), (403, 403_201), "{timestamp}");
+    }
+}
+
+#[tokio::test]
+async fn whatever_is_changed_on_the_way_is_noticed() {
+    let server = Running::start().await;
+    let account = server.account("ann", Terms::default());
+    let sent = Signed {
+        method: "POST",
+        body: r#"{"symbol":["700.HK"]}"#.to_owned(),
+        ..Signed::get(&account, "/quote/quotes?a=1&b=2")
+    };
+    assert_eq!(sent.send(&server).await.status, 200);
+    let signature = sent.signature();
+    let changes = [
+        Signed { body: r#"{"symbol":["AAPL.US"]}"#.to_owned(), ..sent.clone() },
+        Signed { body: String::new(), ..sent.clone() },
+        Signed { query: "b=2&a=1".to_owned(), ..sent.clone() },
+        Signed { query: "a=%31&b=2".to_owned(), ..sent.clone() },
+        Signed { path: "//quote/quotes".to_owned(), ..sent.clone() },
+        Signed { path: "/quote/static-info".to_owned(), ..sent.clone() },
+        Signed { timestamp: (machine_now().0 + 7).to_string(), ..sent.clone() },
+    ];
+    for change in changes {
+        assert_eq!(refused(&change.send_as(&server, &signature).await), (403, 403_201));
+    }
+    let wrong =
+        [signature.replace(char::is_numeric, "0"), "0".repeat(64), String::new(), signature[1..].to_owned()];
+    for wrong in wrong {
+        assert_eq!(refused(&sent.send_as(&server, &wrong).await), (403, 403_201), "{wrong}");
+    }
+    let secret = Signed { secret: "guess".to_owned(), ..sent.clone() };
+    assert_eq!(refused(&secret.send(&server).await), (403, 403_201));
+}
+
+#[tokio::test]
+async fn keys_and_tokens_are_refused_each_with_a_code_of_its_own() {
+    let server = Running::start().await;
+    let (account, other) = (server.account("ann", Terms::default()), server.account("bob", Terms::default()));
+    let sent = Signed::get(&account, "/v1/socket/token");
+    let key = Signed { key: "nobody".to_owned(), ..sent.clone() };
+    assert_eq!(refused(&key.send(&server).await), (403, 403_203));
+    // Well signed, but the token is nobody's, or another's.
+    for token in ["ap_unknown", other.access_token.expose()] {
+        let sent = Signed { token: token.to_owned(), ..sent.clone() };
+        assert_eq!(refused(&sent.send(&server).await), (401, 401_004));
+    }
+    let bearer = server.http("GET", "/v1/socket/token", "authorization: Bearer ap_unknown\r\n", b"").await;
+    assert_eq!(refused(&bearer), (401, 401_004));
+    // A token that has lost its signature on the way does not stand for itself.
+    let head = format!("authorization: {}\r\n", account.access_token.expose());
+    assert_eq!(refused(&server.http("GET", "/v1/socket/token", &head, b"").await), (403, 403_201));
+
+    let late = NewAccount {
+        name: "late".to_owned(),
+        terms: Terms::default(),
+        token_expires_at: Some(Timestamp(machine_now().0 - 1)),
+    };
+    let late = server.access.create(&late, machine_now()).unwrap();
+    let expired = Signed::get(&late, "/v1/socket/token").send(&server).await;
+    assert_eq!(refused(&expired), (401, 401_003));
+    assert_eq!(refused(&server.get("/v1/socket/token", &late).await), (401, 401_003));
+    assert_eq!(expired.header("www-authenticate"), Some("bearer"));
+
+    assert!(server.access.revoke(account.account_id, machine_now()).unwrap());
+    assert_eq!(refused(&sent.send(&server).await), (401, 401_004));
+}

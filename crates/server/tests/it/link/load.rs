@@ -1,0 +1,256 @@
+//! Too much at once, too slow, and the end of the server. The runtime of these tests has one thread for whatever may wait
+//! for the disk, and the tests can keep it busy: so they decide when a request ends.
+
+use std::future::Future;
+use std::sync::mpsc;
+
+use access::{RateRule, Terms};
+use wire::quote;
+
+use crate::support::{Client, DOORS, Door, NOW, Read, Running, request};
+
+/// Keeps the one thread busy until it is pulled.
+struct Plug(mpsc::Sender<()>);
+
+impl Plug {
+    fn new() -> Plug {
+        let (pull, pulled) = mpsc::channel();
+        tokio::task::spawn_blocking(move || pulled.recv().ok());
+        Plug(pull)
+    }
+
+    fn pull(self) {
+        drop(self.0);
+    }
+}
+
+fn run<F: Future<Output = ()>>(test: F) {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(1)
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(test);
+}
+
+fn history() -> Vec<u8> {
+    prost::Message::encode_to_vec(&quote::SecurityHistoryCandlestickRequest {
+        symbol: "700.HK".to_owned(),
+        period: 1,
+        query_type: 1,
+        offset_request: Some(quote::OffsetRequest { count: 1000, ..Default::default() }),
+        ..Default::default()
+    })
+}
+
+fn unlimited() -> Terms {
+    Terms { rate: Some(RateRule::Unlimited), ..Terms::default() }
+}
+
+async fn refused(client: &mut Client) -> (u32, u8, u64) {
+    let (id, answer) = client.response().await;
+    let (status, code, _) = answer.expect_err("a refusal");
+    (id, status, code)
+}
+
+#[test]
+fn a_request_that_is_not_done_in_its_time_is_told_so_and_not_charged() {
+    run(async {
+        let server = Running::start().await;
+        let account = server.account("ann", Terms::default());
+        for door in DOORS {
+            let mut client = server.enter(door, &account, &[]).await;
+            let plug = Plug::new();
+            client.send(&request(27, 1, 20, &history())).await;
+            assert_eq!(refused(&mut client).await, (1, 1, 301_602));
+            plug.pull();
+            // The thread does one thing after the other, so the first request has ended by the time of this answer.
+            client.ask::<quote::QuoteProfileResponse>(4, &()).await.unwrap();
+            assert_eq!(server.access.usage(account.account_id, NOW).unwrap().unwrap().used, 0);
+        }
+        let mut client = server.signed_in(&account).await;
+        client.send(&request(27, 2, 60_000, &history())).await;
+        client.response().await.1.unwrap();
+        assert_eq!(server.access.usage(account.account_id, NOW).unwrap().unwrap().used, 1);
+    });
+}
+
+#[test]
+fn five_requests_run_sixty_four_wait_and_the_next_is_refused() {
+    run(async {
+        let server = Running::start().await;
+        let account = server.account("ann", unlimited());
+        for door in DOORS {
+            let mut client = server.enter(door, &account, &[]).await;
+            let mut other = server.enter(door, &account, &[]).await;
+            let plug = Plug::new();
+            for id in 1..=72 {
+                client.send(&request(9, id, 0, &days())).await;
+            }
+            for id in 70..=72 {
+                assert_eq!(refused(&mut client).await, (id, 3, 301_606));
+            }
+            // What one connection has too much of is no matter of the other's.
+            assert!(other.is_alive().await);
+            plug.pull();
+            let mut answered = Vec::new();
+            for _ in 1..=69 {
+                let (id, answer) = client.response().await;
+                answer.unwrap();
+                answered.push(id);
+            }
+            answered.sort_unstable();
+            assert_eq!(answered, (1..=69).collect::<Vec<u32>>());
+            client.ask::<quote::TradingSessionsResponse>(8, &()).await.unwrap();
+        }
+    });
+}
+
+fn days() -> Vec<u8> {
+    prost::Message::encode_to_vec(&quote::TradingDaysRequest {
+        market: "HK".to_owned(),
+        beg_day: "20261101".to_owned(),
+        end_day: "20261110".to_owned(),
+    })
+}
+
+#[test]
+fn time_in_the_queue_counts_and_impatience_frees_no_place() {
+    run(async {
+        let server = Running::start().await;
+        let account = server.account("ann", unlimited());
+        let mut client = server.signed_in(&account).await;
+        let plug = Plug::new();
+        for id in 1..=5 {
+            client.send(&request(9, id, 1, &days())).await;
+            assert_eq!(refused(&mut client).await, (id, 1, 301_602));
+        }
+        // All five are still on their way, so this one waits, and not for ever.
+        client.send(&request(9, 6, 20, &days())).await;
+        assert_eq!(refused(&mut client).await, (6, 1, 301_602));
+        for id in 7..=71 {
+            client.send(&request(9, id, 0, &days())).await;
+        }
+        assert_eq!(refused(&mut client).await, (71, 3, 301_606));
+        plug.pull();
+        for _ in 7..=70 {
+            client.response().await.1.unwrap();
+        }
+    });
+}
+
+#[test]
+fn large_requests_that_wait_are_bounded_in_bytes() {
+    run(async {
+        let server = Running::start().await;
+        let account = server.account("ann", unlimited());
+        let mut client = server.signed_in(&account).await;
+        let plug = Plug::new();
+        // An unknown field of 60,000 bytes: five run, seventeen wait within a megabyte.
+        let mut body = days();
+        body.extend_from_slice(&[0x7a, 0xe0, 0xd4, 0x03]);
+        body.resize(body.len() + 60_000, 0);
+        for id in 1..=23 {
+            client.send(&request(9, id, 0, &body)).await;
+        }
+        assert_eq!(refused(&mut client).await, (23, 3, 301_606));
+        plug.pull();
+        for _ in 1..=22 {
+            client.response().await.1.unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_server_that_stops_finishes_what_runs_and_says_goodbye() {
+    run(async {
+        let server = Running::start().await;
+        let account = server.account("ann", Terms::default());
+        for door in DOORS {
+            let server = Running::start_in(copy_of(&server), Default::default()).await;
+            let mut idle = server.enter(door, &account, &[]).await;
+            let mut busy = server.enter(door, &account, &[]).await;
+            let mut waiting = server.connect(door).await;
+            let plug = Plug::new();
+            for id in 1..=7 {
+                busy.send(&request(27, id, 0, &history())).await;
+            }
+            assert!(busy.is_alive().await, "what was sent has been read");
+            let stopping = tokio::spawn(server.stop());
+            assert_eq!(idle.closed().await.0, 2);
+            assert_eq!(waiting.closed().await.0, 2);
+            assert!(!stopping.is_finished());
+            plug.pull();
+            let mut bytes = 0;
+            for _ in 1..=7 {
+                bytes += busy.response().await.1.unwrap().len();
+            }
+            assert!(bytes > 7 * 40_000, "{bytes}");
+            let wire::Packet::Push { command: 0, .. } = busy.packet().await else { panic!("no close push") };
+            if door == Door::WebSocket {
+                assert_eq!(busy.read().await, Read::Close(Some(1000)));
+            }
+            assert_eq!(busy.read().await, Read::End);
+            stopping.await.unwrap();
+        }
+    });
+}
+
+/// The folder of a server, for another one.
+fn copy_of(server: &Running) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for entry in std::fs::read_dir(server.dir.path()).unwrap() {
+        let from = entry.unwrap().path();
+        std::fs::copy(&from, dir.path().join(from.file_name().unwrap())).unwrap();
+    }
+    dir
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_in_the_middle_of_its_answers_takes_nobody_with_it() {
+    let server = Running::start().await;
+    let account = server.account("ann", unlimited());
+    let mut stays = server.signed_in(&account).await;
+    for door in DOORS {
+        for read in [0, 1, 30_000] {
+            let mut client = server.enter(door, &account, &[]).await;
+            for id in 0..40 {
+                client.send(&request(27, id, 0, &history())).await;
+            }
+            let mut some = vec![0; read];
+            tokio::io::AsyncReadExt::read_exact(&mut client.stream, &mut some).await.unwrap();
+            drop(client);
+        }
+    }
+    stays.send(&request(27, 1, 0, &history())).await;
+    assert!(stays.response().await.1.unwrap().len() > 40_000);
+    server.until_online(&account, 1).await;
+}
+
+#[tokio::test]
+async fn answers_to_a_flood_come_complete_and_each_once() {
+    let server = Running::start().await;
+    let account = server.account("ann", unlimited());
+    for door in DOORS {
+        let mut client = server.enter(door, &account, &[]).await;
+        // Into memory, so that all the others are answered on the spot: twelve megabytes, many times what may wait.
+        client.send(&request(27, 0, 0, &history())).await;
+        let first = client.response().await.1.unwrap();
+        let count = 200;
+        let many: Vec<Vec<u8>> = (1..=count).map(|id| request(27, id, 0, &history())).collect();
+        let mut writes = Vec::new();
+        for packet in &many {
+            if door == Door::WebSocket {
+                writes.extend_from_slice(&[0x82, 0x80 | u8::try_from(packet.len()).unwrap(), 0, 0, 0, 0]);
+            }
+            writes.extend_from_slice(packet);
+        }
+        client.raw(&writes).await;
+        for id in 1..=count {
+            let (answered, answer) = client.response().await;
+            assert_eq!(answered, id);
+            assert!(answer.unwrap() == first);
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! Long connections from outside: signing in, what is not the protocol, and too much at once. What happens as time
+//! passes is tested beside the code, where the clock can stand still.
+
+mod broken;
+mod load;
+mod session;

@@ -1,0 +1,258 @@
+use access::Terms;
+use wire::{control, quote};
+
+use crate::support::{DOORS, Door, Running, machine_now, request};
+
+async fn reconnect(
+    client: &mut crate::support::Client,
+    session_id: &str,
+) -> Result<control::AuthResponse, (u8, u64, String)> {
+    let request =
+        control::ReconnectRequest { session_id: session_id.to_owned(), metadata: Default::default() };
+    client.ask(3, &request).await
+}
+
+fn one_connection() -> Terms {
+    Terms { connections: 1, ..Terms::default() }
+}
+
+#[tokio::test]
+async fn signing_in_gives_a_session_that_ends_a_day_later() {
+    let server = Running::start().await;
+    let account = server.account("ann", Terms::default());
+    for door in DOORS {
+        let otp = server.one_time_password(&account).await;
+        let mut client = server.connect(door).await;
+        let answer = client.sign_in(&otp, &[("accept-language", "en"), ("something", "else")]).await;
+        assert!(!answer.session_id.is_empty());
+        let left_s = answer.expires / 1000 - machine_now().0;
+        assert!((86_390..=86_400).contains(&left_s), "{left_s} s");
+        assert_eq!(answer.limit, 10);
+    }
+}
+
+#[tokio::test]
+async fn a_password_opens_one_connection() {
+    let server = Running::start().await;
+    let account = server.account("ann", Terms::default());
+    for door in DOORS {
+        let otp = server.one_time_password(&account).await;
+        let mut first = server.connect(door).await;
+        first.sign_in(&otp, &[]).await;
+        let (status, code, text) = server.connect(door).await.try_sign_in(&otp, &[]).await.unwrap_err();
+        assert_eq!((status, code), (5, 401_004));
+        assert!(text.contains("used"), "{text}");
+        assert!(first.is_alive().await);
+    }
+}
+
+#[tokio::test]
+async fn a_sign_in_that_finds_no_seat_leaves_the_password_good() {
+    let server = Running::start().await;
+    let account = server.account("ann", one_connection());
+    let first = server.signed_in(&account).await;
+    let otp = server.one_time_password(&account).await;
+    assert_eq!(server.seats(&account).await, (1, 1));
+    let (status, code, text) = server.websocket().await.try_sign_in(&otp, &[]).await.unwrap_err();
+    assert_eq!((status, code), (5, 401_004));
+    assert!(text.contains("1 of 1 connections"), "{text}");
+    drop(first);
+    server.until_online(&account, 0).await;
+    let answer = server.tcp().await.sign_in(&otp, &[]).await;
+    assert_eq!((answer.online, answer.limit), (1, 1));
+}
+
+#[tokio::test]
+async fn before_signing_in_every_request_is_refused_and_the_connection_stays() {
+    let server = Running::start().await;
+    let account = server.account("ann", Terms::default());
+    for door in DOORS {
+        let mut client = server.connect(door).await;
+        for command in [4, 8, 16, 27, 99, 255] {
+            let refused = client.ask::<control::Error>(command, &control::Error::default()).await;
+            let (status, code, text) = refused.unwrap_err();
+            assert_eq!((status, code), (5, 401_004), "command {command}");
+            assert!(text.contains("sign in"), "{text}");
+        }
+        // A socket on which nobody has signed in does not count.
+        assert_eq!(server.seats(&account).await.0, 0);
+        let otp = server.one_time_password(&account).await;
+        client.sign_in(&otp, &[]).await;
+        client.ask::<quote::TradingSessionsResponse>(8, &()).await.unwrap();
+        drop(client);
+        server.until_online(&account, 0).await;
+    }
+}
+
+#[tokio::test]
+async fn a_second_sign_in_on_one_connection_is_one_connection() {
+    let server = Running::start().await;
+    let (ann, bob) = (server.account("ann", one_connection()), server.account("bob", one_connection()));
+    for door in DOORS {
+        let mut client = server.connect(door).await;
+        let first = client.sign_in(&server.one_time_password(&ann).await, &[]).await;
+        let second = client.sign_in(&server.one_time_password(&ann).await, &[]).await;
+        assert_ne!(first.session_id, second.session_id);
+        assert_eq!((first.online, second.online), (1, 1));
+        // By its own session as well, and that is no other connection which would have to go.
+        let third = reconnect(&mut client, &second.session_id).await.unwrap();
+        assert_eq!(third.online, 1);
+        // A refused one changes nothing.
+        client.try_sign_in("o_nothing", &[]).await.unwrap_err();
+        client.ask::<quote::TradingSessionsResponse>(8, &()).await.unwrap();
+        // As somebody else.
+        client.sign_in(&server.one_time_password(&bob).await, &[]).await;
+        assert_eq!((server.seats(&ann).await.0, server.seats(&bob).await.0), (0, 1));
+        let profile: quote::QuoteProfileResponse = client.ask(4, &()).await.unwrap();
+        assert_eq!(profile.member_id, bob.account_id.0);
+        drop(client);
+        server.until_online(&bob, 0).await;
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_comes_back_takes_its_seat_over_and_the_old_connection_ends() {
+    let server = Running::start().await;
+    let account = server.account("ann", one_connection());
+    for door in DOORS {
+        let otp = server.one_time_password(&account).await;
+        let mut old = server.connect(door).await;
+        let session = old.sign_in(&otp, &[]).await;
+        let mut new = server.connect(door).await;
+        let answer = reconnect(&mut new, &session.session_id).await.unwrap();
+        assert_ne!(answer.session_id, session.session_id);
+        assert!(answer.expires > machine_now().0 * 1000);
+        assert_eq!((answer.online, answer.limit), (1, 1));
+        assert_eq!(old.closed().await.0, 6);
+        new.ask::<quote::TradingSessionsResponse>(8, &()).await.unwrap();
+        // The first id stays good, and so does the second.
+        let mut newer = server.connect(door).await;
+        reconnect(&mut newer, &session.session_id).await.unwrap();
+        assert_eq!(new.closed().await.0, 6);
+        let mut newest = server.connect(door).await;
+        reconnect(&mut newest, &answer.session_id).await.unwrap();
+        assert_eq!(newer.closed().await.0, 6);
+        assert_eq!(server.seats(&account).await, (1, 1));
+        drop(newest);
+        server.until_online(&account, 0).await;
+    }
+}
+
+#[tokio::test]
+async fn of_many_who_come_back_at_once_with_one_session_one_stays() {
+    let server = Running::start().await;
+    let account = server.account("ann", one_connection());
+    let session = {
+        let otp = server.one_time_password(&account).await;
+        server.websocket().await.sign_in(&otp, &[]).await
+    };
+    let mut clients = Vec::new();
+    for number in 0..8 {
+        clients.push(server.connect(DOORS[number % 2]).await);
+    }
+    let request_body = prost::Message::encode_to_vec(&control::ReconnectRequest {
+        session_id: session.session_id,
+        metadata: Default::default(),
+    });
+    for client in &mut clients {
+        client.send(&request(3, 1, 0, &request_body)).await;
+    }
+    for client in &mut clients {
+        client.response().await.1.unwrap();
+    }
+    let mut ending = tokio::task::JoinSet::new();
+    for mut client in clients {
+        ending.spawn(async move { client.closed().await.0 });
+    }
+    // All but one are told to go.
+    for _ in 0..7 {
+        assert_eq!(ending.join_next().await.unwrap().unwrap(), 6);
+    }
+    assert_eq!(server.seats(&account).await, (1, 1));
+}
+
+#[tokio::test]
+async fn a_session_outlives_the_server() {
+    let server = Running::start().await;
+    let account = server.account("ann", Terms::default());
+    let otp = server.one_time_password(&account).await;
+    let mut client = server.websocket().await;
+    let session = client.sign_in(&otp, &[("accept-language", "en")]).await;
+    let unused = server.one_time_password(&account).await;
+    let dir = server.stop().await;
+    assert_eq!(client.closed().await.0, 2);
+    let server = Running::start_in(dir, Default::default()).await;
+    for door in DOORS {
+        let mut client = server.connect(door).await;
+        reconnect(&mut client, &session.session_id).await.unwrap();
+        client.ask::<quote::QuoteProfileResponse>(4, &()).await.unwrap();
+    }
+    // One-time passwords do not: a client asks for another one.
+    let refused = server.websocket().await.try_sign_in(&unused, &[]).await.unwrap_err();
+    assert_eq!((refused.0, refused.1), (5, 401_004));
+}
+
+#[tokio::test]
+async fn a_session_that_is_none_or_of_a_revoked_account_is_refused() {
+    let server = Running::start().await;
+    let account = server.account("ann", Terms::default());
+    let otp = server.one_time_password(&account).await;
+    let session = server.websocket().await.sign_in(&otp, &[]).await.session_id;
+    let mut touched = session.clone();
+    touched.replace_range(10..11, if &session[10..11] == "A" { "B" } else { "A" });
+    for wrong in ["", "sess-0001", touched.as_str(), &"A".repeat(10_000)] {
+        let refused = reconnect(&mut server.tcp().await, wrong).await.unwrap_err();
+        assert_eq!((refused.0, refused.1), (5, 401_004), "{wrong:.20}");
+    }
+    server.access.revoke(account.account_id, machine_now()).unwrap();
+    for door in DOORS {
+        let refused = reconnect(&mut server.connect(door).await, &session).await.unwrap_err();
+        assert_eq!((refused.0, refused.1), (5, 401_004));
+    }
+}
+
+#[tokio::test]
+async fn connections_are_counted_and_those_that_died_are_not() {
+    let server = Running::start().await;
+    let account = server.account("ann", Terms { connections: 4, ..Terms::default() });
+    let mut clients = Vec::new();
+    for number in 1..=4 {
+        let otp = server.one_time_password(&account).await;
+        let mut client = server.connect(DOORS[number as usize % 2]).await;
+        let answer = client.sign_in(&otp, &[]).await;
+        assert_eq!((answer.online, answer.limit), (number, 4));
+        clients.push(client);
+    }
+    assert_eq!(server.seats(&account).await, (4, 4));
+    // One is cut off without a word, one says goodbye.
+    drop(clients.pop());
+    server.until_online(&account, 3).await;
+    let mut websocket = clients.remove(1);
+    websocket.frame(0x88, &[]).await;
+    server.until_online(&account, 2).await;
+}
+
+#[tokio::test]
+async fn a_trade_client_that_subscribes_to_its_topics_is_content() {
+    let server = Running::start().await;
+    let account = server.account("ann", Terms::default());
+    for door in DOORS {
+        let mut client = server.enter(door, &account, &[]).await;
+        let topics = vec!["private".to_owned()];
+        let answer: wire::trade::SubscribeResponse =
+            client.ask(16, &wire::trade::SubscribeRequest { topics: topics.clone() }).await.unwrap();
+        assert_eq!((answer.success, answer.fail.len(), answer.current), (topics.clone(), 0, topics));
+        let none: wire::trade::SubscribeResponse =
+            client.ask(16, &wire::trade::SubscribeRequest::default()).await.unwrap();
+        assert_eq!(none, Default::default());
+        client.ask::<wire::trade::UnsubscribeResponse>(17, &()).await.unwrap();
+        // For a quote client the same numbers mean something else.
+        for metadata in [("accept-language", "en"), ("need_over_night_quote", "true")] {
+            let mut client = server.enter(Door::WebSocket, &account, &[metadata]).await;
+            assert_eq!(client.ask::<()>(16, &()).await.unwrap_err().1, 301_602);
+        }
+        let mut client = server.enter(door, &account, &[]).await;
+        client.ask::<quote::QuoteProfileResponse>(4, &()).await.unwrap();
+        assert_eq!(client.ask::<()>(16, &()).await.unwrap_err().1, 301_602);
+    }
+}

@@ -1,0 +1,38 @@
+"""A client in a process of its own that asks one question without pause, until nobody listens to it any more.
+
+The SDK's calls keep the interpreter's lock while they wait, so a thread beside them could not restart a server.
+Reads credentials and question from standard input; writes a line for each call: a digest of the answer, or the error.
+"""
+
+import hashlib
+import json
+import sys
+
+
+def digest(rows):
+    return hashlib.sha256(repr(rows).encode()).hexdigest()
+
+
+if __name__ == "__main__":
+    import harness
+    import questions
+    from longbridge.openapi import Config, QuoteContext
+
+    asked = json.load(sys.stdin)
+    account, url, socket_url = asked["account"], asked["url"], asked["socket_url"]
+    config = Config.from_apikey(
+        account["app_key"], account["app_secret"], account["access_token"],
+        http_url=url, quote_ws_url=socket_url, trade_ws_url=socket_url, enable_print_quote_packages=False,
+    )
+    quotes = QuoteContext(config)
+    deadline = harness.time.monotonic() + harness.SERVER_LIFE_S
+    while harness.time.monotonic() < deadline:
+        try:
+            line = digest(questions.ask(quotes, asked["question"]))
+        except Exception as error:
+            line = repr(error)
+        try:
+            print(line, flush=True)
+        except BrokenPipeError:
+            # The interpreter would complain about it once more when it ends.
+            harness.os._exit(0)

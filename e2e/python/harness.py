@@ -1,0 +1,183 @@
+"""Real server processes on loopback, accounts for them, and SDK contexts pointed at them."""
+
+import atexit
+import hashlib
+import http.client
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+# Before the SDK is loaded: it prints a table at every connection, and reads proxies and time zone from here.
+for name in [name for name in os.environ if name.startswith(("LONGBRIDGE_", "LONGPORT_", "CHANDLER_"))]:
+    if name not in ("CHANDLER_E2E_BINARY", "CHANDLER_E2E_WORK"):
+        del os.environ[name]
+QUIET = {"LONGBRIDGE_PRINT_QUOTE_PACKAGES": "false", "LONGPORT_PRINT_QUOTE_PACKAGES": "false"}
+os.environ.update(QUIET, NO_PROXY="127.0.0.1", TZ="UTC")
+time.tzset()
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BINARY = pathlib.Path(os.environ.get("CHANDLER_E2E_BINARY", ROOT / "target/debug/chandler"))
+WORK = pathlib.Path(os.environ.get("CHANDLER_E2E_WORK", ROOT / "target/e2e"))
+SCENARIOS = ROOT / "e2e/scenarios"
+# A Sunday; the last trading day is the 13th. The market's clock stands still, the machine's does not.
+NOW = "2026-11-15T02:00:00Z"
+# Longer than anything here takes, so that a fault ends a test instead of hanging it.
+PATIENCE_S = 30
+# A server ends by then whatever becomes of this process.
+SERVER_LIFE_S = 300
+# Known, and without candles.
+NAMES = (
+    "symbol,name_en,name_cn,name_hk,exchange,currency,lot_size,board\n"
+    "9099.HK,Unlit Holdings,未燃控股,未燃控股,SEHK,HKD,100,HKEquity\n"
+)
+
+
+def chandler(store, *arguments):
+    """Standard output of a command that must succeed."""
+    command = [str(BINARY), "--store", f"sqlite:{store}", "--clock", NOW, *map(str, arguments)]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    if ran.returncode != 0:
+        raise AssertionError(f"{command}: {ran.returncode}: {ran.stderr}")
+    return ran.stdout
+
+
+def market():
+    """The folder of a store with the demo market, made once for each build and never served itself."""
+    with BINARY.open("rb") as file:
+        mark = hashlib.file_digest(file, "sha256").hexdigest()[:16]
+    made = WORK / f"market-{mark}"
+    if not made.is_dir():
+        for old in WORK.glob("market-*"):
+            shutil.rmtree(old)
+        making = pathlib.Path(tempfile.mkdtemp(prefix="making-", dir=WORK))
+        chandler(making, "demo", "--quiet")
+        names = making / "names.csv"
+        names.write_text(NAMES)
+        chandler(making, "import", names)
+        shutil.rmtree(making / "demo")
+        making.rename(made)
+    return made
+
+
+def fresh_store():
+    """A store of its own, with the demo market and no accounts."""
+    store = pathlib.Path(tempfile.mkdtemp(prefix="store-", dir=WORK))
+    atexit.register(shutil.rmtree, store, ignore_errors=True)
+    shutil.copy(market() / "candles.db", store)
+    return store
+
+
+def wait_for(condition, what, patience_s=PATIENCE_S):
+    """The first true value of a condition."""
+    deadline = time.monotonic() + patience_s
+    while time.monotonic() < deadline:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.01)
+    raise AssertionError(f"waited {patience_s} s in vain for {what() if callable(what) else what}")
+
+
+class Server:
+    """A server process. It ends with the test, or by itself."""
+
+    def __init__(self, store=None, listen="127.0.0.1:0"):
+        self.store = store or fresh_store()
+        self.listen = listen
+        self.start()
+        atexit.register(self.kill)
+
+    def start(self):
+        command = ["timeout", str(SERVER_LIFE_S), str(BINARY), "--store", f"sqlite:{self.store}", "--clock", NOW]
+        command += ["serve", "--listen", self.listen, "--tcp", "127.0.0.1:0", "--log", "warn"]
+        self.log = open(self.store / "server.log", "a")
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, text=True)
+        line = []
+        reader = threading.Thread(target=lambda: line.append(self.process.stdout.readline()), daemon=True)
+        reader.start()
+        reader.join(PATIENCE_S)
+        if not line or not line[0]:
+            raise AssertionError(f"no server: {(self.store / 'server.log').read_text()}")
+        ready = json.loads(line[0])
+        assert ready["event"] == "listening", ready
+        self.address, self.tcp = ready["http"], ready["tcp"]
+        # From now on it comes back where it was.
+        self.listen = self.address
+        self.url, self.socket_url = f"http://{self.address}", f"ws://{self.address}/v2"
+
+    def stop(self):
+        """Asks it to end and waits until it has; its exit code."""
+        self.process.terminate()
+        code = self.process.wait(PATIENCE_S)
+        self.process.stdout.close()
+        self.log.close()
+        return code
+
+    def kill(self):
+        """Ends it at once, as a crash would. `timeout` cannot pass on what it cannot catch, so its child is."""
+        if self.process.poll() is None:
+            pid = self.process.pid
+            for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+                os.kill(int(child), signal.SIGKILL)
+            self.process.wait(PATIENCE_S)
+        self.process.stdout.close()
+        self.log.close()
+
+    def account(self, name, *options):
+        """Credentials of a new account, made while the server runs."""
+        created = chandler(self.store, "account", "create", name, "--url", self.url, "--format", "json", *options)
+        return json.loads(created)
+
+    def generous(self, name="generous"):
+        """An account that nothing is refused to."""
+        return self.account(name, "--overnight", "--rate", "unlimited", "--quota", "1000", "--connections", "100")
+
+    def request(self, method, path, account, body=None):
+        """One plain HTTP request with the token as bearer: status and envelope."""
+        connection = http.client.HTTPConnection(self.address, timeout=PATIENCE_S)
+        headers = {"authorization": f"Bearer {account['access_token']}", "content-type": "application/json"}
+        connection.request(method, path, body=None if body is None else json.dumps(body), headers=headers)
+        answer = connection.getresponse()
+        text = answer.read()
+        connection.close()
+        return answer.status, json.loads(text)
+
+    def online(self, account):
+        """How many long connections of an account the server counts."""
+        status, envelope = self.request("GET", "/v1/socket/token", account)
+        assert status == 200, envelope
+        return envelope["data"]["online"]
+
+    def config(self, account, transport="ws", **options):
+        from longbridge.openapi import Config, QuoteTransport
+
+        transports = {"ws": QuoteTransport.WebSocket, "http": QuoteTransport.Http}
+        return Config.from_apikey(
+            account["app_key"], account["app_secret"], account["access_token"],
+            http_url=self.url, quote_ws_url=self.socket_url, trade_ws_url=self.socket_url,
+            enable_print_quote_packages=False, quote_transport=transports[transport], **options,
+        )
+
+    def quotes(self, account, transport="ws", **options):
+        from longbridge.openapi import QuoteContext
+
+        return QuoteContext(self.config(account, transport, **options))
+
+
+_shared = None
+
+
+def shared():
+    """One server for all tests that do not stop it, with an account that nothing is refused to."""
+    global _shared
+    if _shared is None:
+        server = Server()
+        _shared = (server, server.generous())
+    return _shared

@@ -1,0 +1,75 @@
+"""What surrounds candles: calendars, sessions, names, quotes; the same over both transports."""
+
+import datetime
+import unittest
+
+import harness
+from longbridge.openapi import AdjustType, Market, Period, TradeSession
+
+
+class Reference(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        server, account = harness.shared()
+        cls.doors = {transport: server.quotes(account, transport) for transport in ("ws", "http")}
+
+    def each(self):
+        for transport, quotes in self.doors.items():
+            with self.subTest(transport=transport):
+                yield quotes
+
+    def test_trading_days_leave_weekends_and_holidays_out(self):
+        for quotes in self.each():
+            days = quotes.trading_days(Market.HK, datetime.date(2026, 11, 1), datetime.date(2026, 11, 13))
+            self.assertEqual([day.day for day in days.trading_days], [2, 3, 4, 5, 6, 9, 10, 11, 12, 13])
+            days = quotes.trading_days(Market.US, datetime.date(2026, 11, 23), datetime.date(2026, 11, 30))
+            self.assertEqual([day.day for day in days.trading_days], [23, 24, 25, 30])
+            self.assertEqual([day.day for day in days.half_trading_days], [27])
+            days = quotes.trading_days(Market.CN, datetime.date(2026, 10, 1), datetime.date(2026, 10, 9))
+            self.assertEqual([day.day for day in days.trading_days], [8, 9])
+
+    def test_trading_sessions_are_those_of_the_exchanges(self):
+        for quotes in self.each():
+            markets = quotes.trading_session()
+            hours = lambda market, session: [
+                (str(one.begin_time), str(one.end_time))
+                for found in markets if found.market == market
+                for one in found.trade_sessions if one.trade_session == session
+            ]
+            halves = [("09:30:00", "12:00:00"), ("13:00:00", "16:00:00")]
+            self.assertEqual(hours(Market.HK, TradeSession.Intraday), halves)
+            self.assertEqual(hours(Market.US, TradeSession.Intraday), [("09:30:00", "16:00:00")])
+            self.assertEqual(hours(Market.US, TradeSession.Pre), [("04:00:00", "09:30:00")])
+            self.assertEqual(hours(Market.US, TradeSession.Post), [("16:00:00", "20:00:00")])
+
+    def test_static_information_leaves_strangers_out(self):
+        for quotes in self.each():
+            found = {one.symbol: one for one in quotes.static_info(["9001.HK", "CNDL.US", "1.HK", "9099.HK"])}
+            self.assertEqual(set(found), {"9001.HK", "CNDL.US", "9099.HK"})
+            harbour = found["9001.HK"]
+            self.assertEqual(harbour.name_en, "Lamplight Harbour Holdings")
+            self.assertEqual((harbour.currency, harbour.lot_size), ("HKD", 500))
+            self.assertEqual(found["9099.HK"].name_cn, "未燃控股")
+
+    def test_quotes_are_the_last_day(self):
+        for quotes in self.each():
+            found = {one.symbol: one for one in quotes.quote(["9001.HK", "CNDL.US", "1.HK"])}
+            self.assertEqual(set(found), {"9001.HK", "CNDL.US"})
+            for symbol, quote in found.items():
+                before, last = quotes.history_candlesticks_by_offset(symbol, Period.Day, AdjustType.NoAdjust, False, 2)
+                found_prices = (quote.open, quote.high, quote.low, quote.last_done, quote.volume)
+                self.assertEqual(found_prices, (last.open, last.high, last.low, last.close, last.volume))
+                self.assertEqual(quote.prev_close, before.close)
+            self.assertIsNotNone(found["CNDL.US"].pre_market_quote)
+
+    def test_both_doors_give_the_same(self):
+        both = [
+            [repr(quotes.quote(["9001.HK", "CNDL.US", "609001.SH"])), repr(quotes.static_info(["9001.HK", ".CHDL.US"])),
+             repr(quotes.intraday("CNDL.US"))]
+            for quotes in self.doors.values()
+        ]
+        self.assertEqual(both[0], both[1])
+
+
+if __name__ == "__main__":
+    unittest.main()

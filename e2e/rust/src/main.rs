@@ -1,0 +1,99 @@
+//! The shared scenarios with the Rust SDK, over both of its transports, against `chandler kline`. Run by `make e2e-rust`,
+//! which starts the server and says in the environment where it is.
+
+mod question;
+
+use std::sync::Arc;
+
+use longbridge::quote::TradeSessions;
+use longbridge::{Config, QuoteContext, QuoteTransport};
+
+use question::Question;
+
+#[tokio::main]
+async fn main() {
+    let mut failures = 0;
+    let mut asked = 0;
+    let generous = Account::of("");
+    for (name, transport) in [("ws", QuoteTransport::WebSocket), ("http", QuoteTransport::Http)] {
+        let quotes = generous.quotes(transport, Overnight::Unwanted);
+        for question in Question::load("questions.json") {
+            let found = question.ask(&quotes).await.map_err(|error| error.to_string());
+            let wanted = question.kline("extended");
+            asked += 1;
+            if found.as_ref() != Ok(&wanted) {
+                failures += 1;
+                eprintln!("{name}: {question:?}\n  {found:?}\n  instead of {wanted:?}");
+            }
+        }
+        let part = Account::of("HK_").quotes(transport, Overnight::Unwanted);
+        for question in Question::load("refusals.json") {
+            let quotes = if question.is_for_part() { &part } else { &quotes };
+            let code = question.ask(quotes).await.err().and_then(|error| error.openapi_error_code());
+            asked += 1;
+            if code != question.code() {
+                failures += 1;
+                eprintln!("{name}: {question:?}\n  {code:?}");
+            }
+        }
+    }
+    let quotes = generous.quotes(QuoteTransport::WebSocket, Overnight::Wanted);
+    for question in Question::load("questions.json").filter(|one| one.sessions() == TradeSessions::All) {
+        asked += 1;
+        let found = question.ask(&quotes).await.map_err(|error| error.to_string());
+        if found.as_ref() != Ok(&question.kline("all")) {
+            failures += 1;
+            eprintln!("overnight: {question:?}");
+        }
+    }
+    failures += three_securities_a_month().await;
+    println!("{asked} questions, {failures} failures");
+    std::process::exit(i32::from(failures > 0));
+}
+
+/// A quota of three, used up.
+async fn three_securities_a_month() -> u32 {
+    let quotes = Account::of("THREE_").quotes(QuoteTransport::WebSocket, Overnight::Unwanted);
+    let mut codes = Vec::new();
+    for symbol in ["9001.HK", "CNDL.US", "609001.SH", "9002.HK", "CNDL.US"] {
+        let answer = Question::last_day(symbol).ask(&quotes).await;
+        codes.push(answer.err().and_then(|error| error.openapi_error_code()));
+    }
+    let as_wanted = codes == [None, None, None, Some(301607), None];
+    if !as_wanted {
+        eprintln!("quota: {codes:?}");
+    }
+    u32::from(!as_wanted)
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Overnight {
+    Wanted,
+    Unwanted,
+}
+
+struct Account {
+    app_key: String,
+    app_secret: String,
+    access_token: String,
+}
+
+impl Account {
+    fn of(prefix: &str) -> Account {
+        let value = |name: &str| question::environment(&format!("E2E_{prefix}{name}"));
+        Account {
+            app_key: value("APP_KEY"),
+            app_secret: value("APP_SECRET"),
+            access_token: value("ACCESS_TOKEN"),
+        }
+    }
+
+    /// The addresses are read by the SDK itself, from the variables that `chandler account create` prints.
+    fn quotes(&self, transport: QuoteTransport, overnight: Overnight) -> QuoteContext {
+        let config = Config::from_apikey(&self.app_key, &self.app_secret, &self.access_token)
+            .dont_print_quote_packages()
+            .quote_transport(transport);
+        let config = if overnight == Overnight::Wanted { config.enable_overnight() } else { config };
+        QuoteContext::new(Arc::new(config)).0
+    }
+}
