@@ -36,10 +36,8 @@ class Questions(unittest.TestCase):
     def test_http_answers_are_those_of_the_long_connection(self):
         self.check(self.server.quotes(self.account, "http"), overnight=False)
 
-    @unittest.expectedFailure
     def test_http_gives_overnight_hours_to_clients_that_want_them(self):
-        # SDK 5.3 expects them over HTTP always, and leaves them out itself where they are not wanted; the server leaves
-        # them out for everybody.
+        # SDK 5.3 expects them over HTTP always, and leaves them out itself where they are not wanted.
         found = questions.ask(self.server.quotes(self.account, "http", enable_overnight=True), ALL_DAY)
         self.assertEqual(found, questions.expected(self.server.store, ALL_DAY, overnight=True))
 

@@ -24,7 +24,7 @@ pub enum StoreError {
     )]
     Newer { path: PathBuf, found: i64, known: i64 },
     #[error(
-        "{} has an older schema ({found}, this program needs {known}): run `chandler migrate`, or any import",
+        "{} has an older schema ({found}, this program needs {known}): the next `chandler import` brings it forward",
         path.display()
     )]
     Outdated { path: PathBuf, found: i64, known: i64 },

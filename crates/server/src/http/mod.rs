@@ -227,8 +227,9 @@ impl Asked<'_> {
         };
         let who = services.access.identify(&request, services.machine_now())?;
         let language = Language::parse(self.header("accept-language").unwrap_or_default());
-        // The mirrors have no way to opt in, and a client that has not is spared the overnight hours.
-        Ok(Caller { who, language, overnight: false })
+        // The mirrors have no way to opt in: whoever has the right gets overnight hours, and the SDKs leave them out
+        // themselves where the user does not want them. Leaving them out here would lose them for those who do.
+        Ok(Caller { who, language, overnight: true })
     }
 
     /// A header's text; of one that stands there twice, none: what was signed would be anyone's guess.
