@@ -147,8 +147,12 @@ impl Question {
             }
         } else {
             let [start, end] = ["start", "end"].map(|name| self.0["dates"][name].as_str());
-            start.iter().for_each(|date| drop(command.args(["--start", *date])));
-            end.iter().for_each(|date| drop(command.args(["--end", *date])));
+            if let Some(date) = start {
+                command.args(["--start", date]);
+            }
+            if let Some(date) = end {
+                command.args(["--end", date]);
+            }
             if start.or(end).is_none() {
                 command.arg("-n").arg(PAGE.to_string());
             }
