@@ -1,14 +1,6 @@
 //! Every statement about accounts, in the same dialect as `sql.rs`.
 
-use crate::db::Sql;
-
-macro_rules! statements {
-    ($($name:ident: $what:literal, $text:expr;)*) => {
-        $(pub(crate) const $name: Sql = Sql { what: $what, text: $text };)*
-        #[cfg(test)]
-        const ALL: &[Sql] = &[$($name),*];
-    };
-}
+use crate::db::{Sql, statements};
 
 macro_rules! select_account {
     () => {
@@ -61,15 +53,7 @@ mod tests {
     /// See the test of the same name in `sql.rs`.
     #[test]
     fn placeholders_first_appear_in_ascending_order() {
-        for sql in ALL {
-            let mut highest = 0;
-            for part in sql.text.split('$').skip(1) {
-                let digits: String = part.chars().take_while(char::is_ascii_digit).collect();
-                let number: usize = digits.parse().unwrap();
-                assert!(number <= highest + 1, "${number} comes too early in {}", sql.text);
-                highest = highest.max(number);
-            }
-        }
+        crate::db::placeholders_ascend(ALL);
     }
 
     #[test]

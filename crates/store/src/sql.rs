@@ -1,15 +1,7 @@
 //! Every statement, in the dialect SQLite and PostgreSQL share: `$1` placeholders in ascending first use, our own ids
 //! and times, `on conflict`, `returning`. What only one engine understands stays out of this file.
 
-use crate::db::Sql;
-
-macro_rules! statements {
-    ($($name:ident: $what:literal, $text:expr;)*) => {
-        $(pub(crate) const $name: Sql = Sql { what: $what, text: $text };)*
-        #[cfg(test)]
-        const ALL: &[Sql] = &[$($name),*];
-    };
-}
+use crate::db::{Sql, statements};
 
 macro_rules! security_columns {
     () => {
@@ -198,15 +190,7 @@ mod tests {
     /// SQLite numbers `$7` by its first appearance and PostgreSQL by its name; only in this order do they agree.
     #[test]
     fn placeholders_first_appear_in_ascending_order() {
-        for sql in ALL {
-            let mut highest = 0;
-            for part in sql.text.split('$').skip(1) {
-                let digits: String = part.chars().take_while(char::is_ascii_digit).collect();
-                let number: usize = digits.parse().unwrap();
-                assert!(number <= highest + 1, "${number} comes too early in {}", sql.text);
-                highest = highest.max(number);
-            }
-        }
+        crate::db::placeholders_ascend(ALL);
     }
 
     #[test]
