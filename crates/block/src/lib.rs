@@ -15,10 +15,10 @@ mod read;
 mod residual;
 mod unit;
 
-pub use encode::encode;
+pub use encode::{Effort, encode, encode_with};
 #[doc(hidden)]
 pub use encode::{Tuning, encode_tuned};
-pub use read::Block;
+pub use read::{Block, Columns};
 
 /// The most candles in one block. Two bytes hold any row number, and a decoded block stays below a megabyte.
 pub const ROWS_MAX: usize = 8192;

@@ -6,7 +6,7 @@ use pco::wrapped::FileDecompressor;
 use crate::BlockError;
 use crate::column::{Column, Narrow};
 use crate::layout::{Check, Layout};
-use crate::residual::{CLOSES, COLUMNS, Page};
+use crate::residual::{CLOSES, COLUMNS, Page, TIMES};
 
 /// A block of bytes whose checksum and structure have been checked. Nothing is decoded before it is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -57,17 +57,25 @@ impl<'a> Block<'a> {
         if rows.start > rows.end || rows.end > self.rows() {
             return Err(BlockError::OutOfRange { start: rows.start, end: rows.end, rows: self.rows() });
         }
-        let page_rows = self.layout.header.page_rows;
-        let pages = rows.start / page_rows..rows.end.div_ceil(page_rows);
-        let cut = |page: &Page, start: usize| {
-            rows.start.saturating_sub(start).min(page.rows)..rows.end.saturating_sub(start).min(page.rows)
-        };
-        self.candles(pages, cut, out)
+        self.columns()?.read_rows(rows, out)
+    }
+
+    /// The columns, for whoever decodes more than once: their tables are read only once.
+    pub fn columns(&self) -> Result<Columns<'a>, BlockError> {
+        let (codec, _) = FileDecompressor::new(self.layout.header.codec_version.as_slice())?;
+        let page = Page::new(self.layout.header.page_rows.min(self.rows()));
+        Ok(Columns {
+            block: *self,
+            codec,
+            rest: self.layout.body,
+            decoders: Vec::with_capacity(COLUMNS),
+            page,
+        })
     }
 
     /// Appends the candles whose time lies in the window `times`. Only the pages it touches are decoded.
     pub fn read(&self, times: Range<i64>, out: &mut Candles) -> Result<(), BlockError> {
-        self.candles(self.pages_of(&times), |page, _| page.rows_within(&times), out)
+        self.columns()?.candles(self.pages_of(&times), |page, _| page.rows_within(&times), out)
     }
 
     /// Appends times and closes alone of the window `times`, at a third of the cost of [`Block::read`].
@@ -79,7 +87,7 @@ impl<'a> Block<'a> {
     ) -> Result<(), BlockError> {
         let (times_before, closes_before) = (time.len(), close.len());
         let unit = self.layout.header.units.price;
-        let read = self.pages(self.pages_of(&times), CLOSES, |page, _| {
+        let read = self.columns()?.pages(self.pages_of(&times), CLOSES, |page, _| {
             let rows = page.rows_within(&times);
             let [page_time, _, page_close, ..] = &page.columns;
             time.extend_from_slice(page_time.get(rows.clone()).unwrap_or_default());
@@ -103,20 +111,75 @@ impl<'a> Block<'a> {
         let begun_by_end = self.layout.entries().take_while(|entry| entry.first_time < times.end).count();
         begun_by_start.saturating_sub(1)..begun_by_end
     }
+}
+
+/// The columns of a block. The tables of each are read when it is first needed.
+#[derive(Debug)]
+pub struct Columns<'a> {
+    block: Block<'a>,
+    codec: FileDecompressor,
+    /// What comes behind the tables that have been read.
+    rest: &'a [u8],
+    decoders: Vec<Column>,
+    page: Page,
+}
+
+impl Columns<'_> {
+    /// How many rows lie before a time. At most the times of one page are decoded.
+    pub fn rows_before(&mut self, time: i64) -> Result<usize, BlockError> {
+        let block = self.block;
+        if block.last_time() < time {
+            return Ok(block.rows());
+        }
+        let begun = block.layout.entries().take_while(|entry| entry.first_time < time).count();
+        let Some(page) = begun.checked_sub(1) else { return Ok(0) };
+        let mut before = 0;
+        self.pages(page..begun, TIMES, |page, start| {
+            before = start + page.times().partition_point(|&other| other < time);
+        })?;
+        Ok(before)
+    }
+
+    /// Appends the candles of `rows`.
+    pub fn read_rows(&mut self, rows: Range<usize>, out: &mut Candles) -> Result<(), BlockError> {
+        let (all, page_rows) = (self.block.rows(), self.block.layout.header.page_rows);
+        if rows.start > rows.end || rows.end > all {
+            return Err(BlockError::OutOfRange { start: rows.start, end: rows.end, rows: all });
+        }
+        let pages = rows.start / page_rows..rows.end.div_ceil(page_rows);
+        let cut = |page: &Page, start: usize| {
+            rows.start.saturating_sub(start).min(page.rows)..rows.end.saturating_sub(start).min(page.rows)
+        };
+        self.candles(pages, cut, out)
+    }
+
+    /// Reads the tables of the first `columns` columns, if that has not been done.
+    fn open(&mut self, columns: usize) -> Result<(), BlockError> {
+        let layout = &self.block.layout;
+        let wanted = layout.header.kinds.into_iter().zip(layout.header.constants).take(columns);
+        for (kind, constant) in wanted.skip(self.decoders.len()) {
+            self.decoders.push(Column::open(kind, constant, &self.codec, &mut self.rest)?);
+        }
+        if columns == COLUMNS && layout.pages().is_none_or(|pages| pages.len() != self.rest.len()) {
+            return Err(BlockError::Malformed("the pages do not begin where the tables end"));
+        }
+        Ok(())
+    }
 
     /// Decodes `pages` and appends of each the rows that `cut` names, given the page and the number of its first row.
     fn candles(
-        &self,
+        &mut self,
         pages: Range<usize>,
         cut: impl Fn(&Page, usize) -> Range<usize>,
         out: &mut Candles,
     ) -> Result<(), BlockError> {
         let before = out.len();
-        let header = &self.layout.header;
+        let layout = self.block.layout;
+        let header = &layout.header;
         let read = self.pages(pages, COLUMNS, |page, start| {
             let rows = cut(page, start);
             page.append(rows.clone(), &header.units, header.guess, out);
-            self.layout.sessions(start + rows.start..start + rows.end, &mut out.session);
+            layout.sessions(start + rows.start..start + rows.end, &mut out.session);
         });
         if read.is_err() {
             out.truncate(before);
@@ -126,7 +189,7 @@ impl<'a> Block<'a> {
 
     /// Decodes the first `columns` columns of `pages`, and hands each page on with the number of its first row.
     fn pages(
-        &self,
+        &mut self,
         pages: Range<usize>,
         columns: usize,
         mut each: impl FnMut(&mut Page, usize),
@@ -134,36 +197,30 @@ impl<'a> Block<'a> {
         if pages.is_empty() {
             return Ok(());
         }
-        let header = &self.layout.header;
-        let (codec, _) = FileDecompressor::new(header.codec_version.as_slice())?;
-        let mut rest = self.layout.body;
-        let mut decoders = Vec::with_capacity(columns);
-        for (kind, constant) in header.kinds.into_iter().zip(header.constants).take(columns) {
-            decoders.push(Column::open(kind, constant, &codec, &mut rest)?);
-        }
-        let body = self.layout.pages().ok_or(BEYOND)?;
-        if columns == COLUMNS && rest.len() != body.len() {
-            return Err(BlockError::Malformed("the pages do not begin where the tables end"));
-        }
+        self.open(columns)?;
+        let Columns { block: Block { layout }, decoders, page, .. } = self;
+        let (header, body) = (&layout.header, layout.pages().ok_or(BEYOND)?);
+        let decoders = decoders.get_mut(..columns).unwrap_or_default();
         let (mut narrow, mut padded) = (Narrow::default(), Vec::new());
-        let mut page = Page::new(header.page_rows.min(header.rows));
         let mut begin = 0;
-        for (number, entry) in self.layout.entries().enumerate().take(pages.end) {
+        for (number, entry) in layout.entries().enumerate().take(pages.end) {
             if number >= pages.start {
                 let rows = header.page(number);
                 page.rows = rows.len();
                 let (bytes, length) = (body.get(begin..).ok_or(BEYOND)?, entry.end - begin);
                 let bytes = with_room(bytes, length, &mut padded).ok_or(BEYOND)?;
-                let used = decode(&mut page, &mut decoders, bytes, &mut narrow)?;
+                let used = decode(page, decoders, bytes, &mut narrow)?;
                 if used > length || (columns == COLUMNS && used != length) {
                     return Err(BEYOND);
                 }
                 page.undo_times(entry.first_time, header.units.time);
-                page.undo_closes(entry.previous_close);
+                if columns >= CLOSES {
+                    page.undo_closes(entry.previous_close);
+                }
                 if rows.end == header.rows && page.last_time() != Some(header.last_time) {
                     return Err(BlockError::Malformed("the last row has another time than the header says"));
                 }
-                each(&mut page, rows.start);
+                each(page, rows.start);
             }
             begin = entry.end;
         }

@@ -10,6 +10,8 @@ use crate::unit::{Divisor, common_divisor, common_unit, gcd};
 /// The columns of a page, in the order in which they are stored: time, open, close, high, low, volume, turnover and
 /// the upper half of wide turnovers.
 pub(crate) const COLUMNS: usize = 8;
+/// Times are the first column.
+pub(crate) const TIMES: usize = 1;
 /// The columns that closes need are the first three.
 pub(crate) const CLOSES: usize = 3;
 

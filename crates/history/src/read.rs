@@ -1,8 +1,8 @@
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
-use block::{Block, BlockError};
+use block::{Block, BlockError, Columns};
 use market::{Adjuster, Candles, Date, Grain, Period, Symbol, Timestamp, Venue, Venues, fold};
-use store::{BlockEntry, Reader, Series, Snapshot, StoreError, View};
+use store::{BlockEntry, Body, Reader, Series, Snapshot, StoreError, View};
 
 use crate::adjustment;
 use crate::plan::{Keep, Plan, Rows};
@@ -181,11 +181,85 @@ fn read_back(view: &View, plan: &Plan) -> Result<Option<(u32, Candles)>, History
     if plan.sources.start >= plan.sources.end || plan.forming_from < plan.sources.end {
         return Ok(None);
     }
-    let Some(bodies) = view.bodies_back(series, &plan.sources, rows)? else { return Ok(None) };
-    let parsed = parse(series, &bodies.blocks)?;
-    let window = narrow(plan.sources.clone(), plan.rows, parsed.iter());
-    let candles = decode(series, &parsed, &window)?;
-    Ok((!candles.is_empty()).then_some((bodies.decimals, candles)))
+    let mut back = Back { series, window: plan.sources.clone(), missing: rows, later: Vec::new() };
+    let mut read = Ok(None);
+    view.bodies_back(series, plan.sources.end, |body| match back.take(&body) {
+        Ok(Some(candles)) => {
+            read = Ok(Some((body.decimals, candles)));
+            ControlFlow::Break(())
+        }
+        Ok(None) => {
+            read = Ok(Some((body.decimals, Candles::default())));
+            ControlFlow::Continue(())
+        }
+        Err(error) => {
+            read = Err(error);
+            ControlFlow::Break(())
+        }
+    })?;
+    let Some((decimals, mut candles)) = read? else { return Ok(None) };
+    if candles.is_empty() {
+        candles = back.finish(None)?;
+    }
+    Ok((!candles.is_empty()).then_some((decimals, candles)))
+}
+
+/// The way back through a series, newest block first. Candles are wanted oldest first, so blocks are copied and put by
+/// until the one with the oldest wanted row comes; that one, in most cases the only one, is decoded where it lies.
+struct Back<'a> {
+    series: &'a Series,
+    window: Range<Timestamp>,
+    missing: usize,
+    later: Vec<(BlockEntry, Vec<u8>, Range<usize>)>,
+}
+
+impl Back<'_> {
+    /// The candles, once they are all there.
+    fn take(&mut self, body: &Body<'_>) -> Result<Option<Candles>, HistoryError> {
+        let entry = &body.entry;
+        if entry.last < self.window.start {
+            return self.finish(None).map(Some);
+        }
+        let mut columns = self.columns(entry, body.bytes)?;
+        let mut before =
+            |time: Timestamp| columns.rows_before(time.0).map_err(|source| self.damaged(entry, source));
+        let rows = before(self.window.end)?;
+        let outside = if entry.first < self.window.start { before(self.window.start)? } else { 0 };
+        let taken = rows.saturating_sub(outside).min(self.missing);
+        self.missing -= taken;
+        let rows = rows - taken..rows;
+        if self.missing == 0 || outside > 0 {
+            return self.finish(Some((entry, columns, rows))).map(Some);
+        }
+        self.later.push((*entry, body.bytes.to_vec(), rows));
+        Ok(None)
+    }
+
+    fn finish(
+        &self,
+        oldest: Option<(&BlockEntry, Columns<'_>, Range<usize>)>,
+    ) -> Result<Candles, HistoryError> {
+        let later = self.later.iter().map(|(.., rows)| rows.len()).sum::<usize>();
+        let oldest_rows = oldest.as_ref().map_or(0, |(.., rows)| rows.len());
+        let mut candles = Candles::with_capacity(later + oldest_rows);
+        if let Some((entry, mut columns, rows)) = oldest {
+            columns.read_rows(rows, &mut candles).map_err(|source| self.damaged(entry, source))?;
+        }
+        for (entry, bytes, rows) in self.later.iter().rev() {
+            let read = self.columns(entry, bytes)?.read_rows(rows.clone(), &mut candles);
+            read.map_err(|source| self.damaged(entry, source))?;
+        }
+        Ok(candles)
+    }
+
+    fn columns<'b>(&self, entry: &BlockEntry, bytes: &'b [u8]) -> Result<Columns<'b>, HistoryError> {
+        let columns = Block::parse(bytes).and_then(|block| block.columns());
+        columns.map_err(|source| self.damaged(entry, source))
+    }
+
+    fn damaged(&self, entry: &BlockEntry, source: BlockError) -> HistoryError {
+        HistoryError::Damaged { series: self.series.clone(), at: entry.first, source }
+    }
 }
 
 /// Reads the source candles a plan names: directory, bodies, then only the pages that count.

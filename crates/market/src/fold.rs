@@ -1,6 +1,8 @@
 //! Source candles to longer ones: open of the first, close of the last, extremes between, sums of volume and turnover.
 
-use crate::{Candle, Candles, Minutes, Period, Price, Span, Timestamp, Turnover, Venue};
+use std::ops::Range;
+
+use crate::{Candles, Minutes, Period, Price, Span, Timestamp, Venue};
 
 /// A sum that does not fit is a failure, never a wrapped number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -41,40 +43,53 @@ pub fn is_identity(period: Period) -> bool {
     period == period.source().period() || period == Period::Clock(Minutes::ONE)
 }
 
-/// `bucket` is asked once per bucket, not once per candle: it says where the bucket of a stamp starts and ends.
+/// `bucket` is asked once per bucket, not once per candle: it says where the bucket of a stamp starts and ends. Sources that
+/// have no bucket are left out.
 fn fold_by(
     sources: &Candles,
     expected: usize,
     mut bucket: impl FnMut(Timestamp) -> Option<(Timestamp, Timestamp)>,
 ) -> Result<Candles, Overflow> {
     let mut folded = Candles::with_capacity(expected.min(sources.len()));
-    let mut current: Option<Candle> = None;
-    let mut limit = Timestamp(i64::MIN);
-    for source in sources.iter() {
-        match &mut current {
-            Some(candle) if source.time < limit => {
-                candle.high = candle.high.max(source.high);
-                candle.low = candle.low.min(source.low);
-                candle.close = source.close;
-                candle.volume =
-                    candle.volume.checked_add(source.volume).ok_or(Overflow { at: candle.time })?;
-                candle.turnover = Turnover(
-                    candle.turnover.0.checked_add(source.turnover.0).ok_or(Overflow { at: candle.time })?,
-                );
-            }
-            _ => {
-                let Some((stamp, end)) = bucket(source.time) else { continue };
-                if let Some(done) = current.replace(Candle { time: stamp, ..source }) {
-                    folded.push(done);
-                }
-                limit = end;
-            }
-        }
-    }
-    if let Some(done) = current {
-        folded.push(done);
+    let mut start = 0;
+    while let Some(first) = sources.time.get(start) {
+        let Some((stamp, limit)) = bucket(Timestamp(*first)) else {
+            start += 1;
+            continue;
+        };
+        let later = sources.time.get(start + 1..).unwrap_or_default();
+        let end = start + 1 + later.iter().take_while(|time| **time < limit.0).count();
+        push_fold(&mut folded, stamp, sources, start..end)?;
+        start = end;
     }
     Ok(folded)
+}
+
+/// Adds the candle that `rows` make, of which there is at least one. Column after column: each is a short run of numbers.
+fn push_fold(
+    folded: &mut Candles,
+    stamp: Timestamp,
+    sources: &Candles,
+    rows: Range<usize>,
+) -> Result<(), Overflow> {
+    let overflow = || Overflow { at: stamp };
+    let volume: i128 = cut(&sources.volume, &rows).iter().map(|volume| i128::from(*volume)).sum();
+    let volume = i64::try_from(volume).map_err(|_| overflow())?;
+    let turnovers = sources.turnover.get(rows.clone()).unwrap_or_default();
+    let turnover = turnovers.iter().try_fold(0i128, |sum, turnover| sum.checked_add(*turnover));
+    folded.time.push(stamp.0);
+    folded.open.extend(cut(&sources.open, &rows).first());
+    folded.high.extend(cut(&sources.high, &rows).iter().max());
+    folded.low.extend(cut(&sources.low, &rows).iter().min());
+    folded.close.extend(cut(&sources.close, &rows).last());
+    folded.volume.push(volume);
+    folded.turnover.push(turnover.ok_or_else(overflow)?);
+    folded.session.extend(sources.session.get(rows.start));
+    Ok(())
+}
+
+fn cut<'a>(column: &'a [i64], rows: &Range<usize>) -> &'a [i64] {
+    column.get(rows.clone()).unwrap_or_default()
 }
 
 /// The highest high and the lowest low, for whoever draws candles.

@@ -38,4 +38,4 @@ pub use ledger::{
 pub use security::Security;
 pub use series::{BlockEntry, Lane, ParseSeriesError, Series, SeriesInfo};
 pub use store::{Access, Reader, Snapshot, Store, Writer};
-pub use view::{Bodies, View};
+pub use view::{Body, View};

@@ -1,4 +1,4 @@
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 
 use market::{Symbol, Timestamp};
 
@@ -95,32 +95,20 @@ impl View {
         Ok(gathered.entries)
     }
 
-    /// As [`View::blocks_back`] down to the block that holds `from`, with the bodies and the security's decimals, all in
-    /// one statement: half of what a small question costs is in the number of its statements. `None` if there is no
-    /// block.
+    /// Hands on the blocks that start before `until`, newest first, each with its bytes where they lie and the decimals of
+    /// the security, until `each` breaks off. One statement for all of it: half of what a small question costs is in the
+    /// number of its statements.
     pub fn bodies_back(
         &self,
         series: &Series,
-        window: &Range<Timestamp>,
-        rows_wanted: usize,
-    ) -> Result<Option<Bodies>, StoreError> {
-        let mut gathered = Gathered::new(rows_wanted);
-        let (mut bodies, mut decimals) = (Vec::new(), 0);
+        until: Timestamp,
+        mut each: impl FnMut(Body<'_>) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
         let (symbol, grain, lane) = key(series);
-        self.db.each(sql::BODIES_BACK, (symbol, grain, lane, window.end.0), |row| {
-            let entry = BlockEntry::read(row)?;
-            if entry.last < window.start && !gathered.entries.is_empty() {
-                return Ok(ControlFlow::Break(()));
-            }
-            let taken = gathered.take(entry, entry.last < window.end);
-            if gathered.entries.len() > bodies.len() {
-                decimals = small(row, 5)?;
-                bodies.push(row.get_ref(6)?.as_blob()?.to_vec());
-            }
-            Ok(taken)
-        })?;
-        let blocks: Vec<(BlockEntry, Vec<u8>)> = gathered.entries.into_iter().zip(bodies).rev().collect();
-        Ok((!blocks.is_empty()).then_some(Bodies { decimals, blocks }))
+        self.db.each(sql::BODIES_BACK, (symbol, grain, lane, until.0), |row| {
+            let (entry, decimals) = (BlockEntry::read(row)?, small(row, 5)?);
+            Ok(each(Body { entry, decimals, bytes: row.get_ref(6)?.as_blob()? }))
+        })
     }
 
     /// The mirror image: the block that reaches across `from`, and from there on as many as hold `rows_wanted` rows.
@@ -156,11 +144,12 @@ impl View {
     }
 }
 
-/// Blocks of a series with their bytes, ascending, and the decimals of its prices.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bodies {
+/// A block of a series with its bytes, and the decimals of its prices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Body<'a> {
+    pub entry: BlockEntry,
     pub decimals: u32,
-    pub blocks: Vec<(BlockEntry, Vec<u8>)>,
+    pub bytes: &'a [u8],
 }
 
 /// Blocks on the way from a point in time. Only those wholly beyond the point count towards the wanted rows: how many

@@ -94,10 +94,8 @@ fn encode_rows<const DECIMALS: u32>(
         let start = at;
         // Tag and length come first and are written last.
         at += 2;
-        at = pen::price::<DECIMALS>(&mut sheet, at, CLOSE, row.close);
-        at = pen::price::<DECIMALS>(&mut sheet, at, OPEN, row.open);
-        at = pen::price::<DECIMALS>(&mut sheet, at, LOW, row.low);
-        at = pen::price::<DECIMALS>(&mut sheet, at, HIGH, row.high);
+        let prices = [row.close, row.open, row.low, row.high];
+        at = pen::prices::<DECIMALS>(&mut sheet, at, [CLOSE, OPEN, LOW, HIGH], prices);
         at = pen::number(&mut sheet, at, VOLUME, row.volume);
         at = pen::turnover(&mut sheet, at, TURNOVER, row.turnover);
         at = pen::time(&mut sheet, at, TIMESTAMP, row.time);

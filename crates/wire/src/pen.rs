@@ -28,8 +28,9 @@ pub(crate) const fn sheet() -> Sheet {
 const TURNOVER_DECIMALS: u32 = 3;
 const MILLIONTHS: u32 = 6;
 const FOUR_DIGITS: u64 = 10_000;
+const EIGHT_DIGITS: u64 = 100_000_000;
 const TWELVE_DIGITS: u64 = 1_000_000_000_000;
-const ZEROS: u128 = 0x3030_3030_3030_3030_3030_3030;
+const ZEROS: u64 = 0x3030_3030_3030_3030;
 
 /// Ends the message that began with a tag at `start` and has its fields from `start + 2` to `at`. Few are as long as
 /// 128 bytes; those are moved to make room for a second byte of length.
@@ -102,44 +103,102 @@ fn long_varint(sheet: &mut Sheet, mut at: usize, mut value: u64) -> usize {
     at + 1
 }
 
-/// A price's field: a string with exactly so many decimals.
+/// The fields of four prices, each a string with exactly so many decimals.
 #[inline(always)]
-pub(crate) fn price<const DECIMALS: u32>(sheet: &mut Sheet, at: usize, tag: u8, millionths: i64) -> usize {
-    // Nearly every price is below ten thousand with at most three decimals: a word of text. Negative ones are huge as
-    // unsigned numbers.
+pub(crate) fn prices<const DECIMALS: u32>(
+    sheet: &mut Sheet,
+    mut at: usize,
+    tags: [u8; 4],
+    prices: [i64; 4],
+) -> usize {
+    // Nearly every price is below some thousands and has no more decimals than are written: then it is a number of steps,
+    // and its text a word. What is no multiple of the step, or negative, gives a number that is far too large.
+    let steps = prices.map(|price| multiple(price as u64, const { MILLIONTHS - DECIMALS }));
+    let [first, second, third, fourth] = steps;
+    if DECIMALS <= 3 && (first | second | third | fourth) >> const { short_bits(DECIMALS) } == 0 {
+        for (tag, steps) in tags.into_iter().zip(steps) {
+            at = short_price::<DECIMALS>(sheet, at, tag, steps as u32);
+        }
+    } else {
+        for (tag, price) in tags.into_iter().zip(prices) {
+            at = rounded_price::<DECIMALS>(sheet, at, tag, price);
+        }
+    }
+    at
+}
+
+/// A price's field that may have to be rounded. Negative prices are huge as unsigned numbers.
+#[inline(never)]
+fn rounded_price<const DECIMALS: u32>(sheet: &mut Sheet, at: usize, tag: u8, millionths: i64) -> usize {
     if DECIMALS <= 3 && (millionths as u64) < (FOUR_DIGITS - 1) * 1_000_000 {
         let step = const { 10u64.pow(MILLIONTHS - DECIMALS) };
-        let rounded = (millionths as u64 + step / 2) / step;
-        let unit = const { 10u64.pow(DECIMALS) };
-        let (text, bits) = trimmed(rounded / unit);
-        let tail = if DECIMALS == 0 { 0 } else { 1 + DECIMALS as usize };
-        let length = bits as usize / 8 + tail;
-        pair(sheet, at, tag, length as u64);
-        word(sheet, at + 2, text | fraction::<DECIMALS>(rounded % unit) << bits);
-        return at + 2 + length;
+        return short_price::<DECIMALS>(sheet, at, tag, ((millionths as u64 + step / 2) / step) as u32);
     }
     decimal::<DECIMALS>(sheet, at, tag, millionths.into())
 }
 
+/// How many bits numbers have that are surely below ten thousand with so many decimals behind.
+const fn short_bits(decimals: u32) -> u32 {
+    match FOUR_DIGITS.checked_mul(10u64.pow(decimals)) {
+        Some(limit) => limit.ilog2(),
+        None => 0,
+    }
+}
+
+/// A number divided by a power of ten, if it is a multiple of it; else something above `u64::MAX` divided by that power: five's
+/// powers have inverses modulo 2^64, and what two's powers leave is rotated to the top.
+#[inline(always)]
+fn multiple(value: u64, power: u32) -> u64 {
+    // The inverse of five, modulo 2^64.
+    const FIFTH: u64 = 0xcccc_cccc_cccc_cccd;
+    value.wrapping_mul(FIFTH.wrapping_pow(power)).rotate_right(power)
+}
+
+/// The price field of a number of steps, a word of text.
+#[inline(always)]
+fn short_price<const DECIMALS: u32>(sheet: &mut Sheet, at: usize, tag: u8, steps: u32) -> usize {
+    let unit = const { 10u32.pow(if DECIMALS <= 3 { DECIMALS } else { 0 }) };
+    let whole = steps / unit;
+    let (text, digits) = trimmed(whole);
+    let tail = const { if DECIMALS == 0 { 0 } else { 1 + DECIMALS } };
+    let text = text | fraction::<DECIMALS>(steps - whole * unit) << (8 * digits);
+    field(sheet, at, tag, digits + tail as usize, text);
+    at + 2 + tail as usize + digits
+}
+
 #[inline(always)]
 pub(crate) fn turnover(sheet: &mut Sheet, at: usize, tag: u8, millionths: i128) -> usize {
-    const LARGEST: u128 = (TWELVE_DIGITS as u128 - 1) * 1_000_000;
-    // Twelve digits before the point, whatever there are of them: their number changes from candle to candle, and
-    // branching on it costs more than writing all.
-    if millionths as u128 <= LARGEST {
-        let rounded = (millionths as u64 + 500) / 1000;
-        let whole = rounded / 1000;
-        let (high, low) = (whole / FOUR_DIGITS, whole % FOUR_DIGITS);
-        let text = padded(high / FOUR_DIGITS) | padded(high % FOUR_DIGITS) << 32;
-        let text = u128::from(text) | u128::from(padded(low)) << 64;
-        let skipped = ((text ^ ZEROS) | 1 << 88).trailing_zeros() & !7;
-        let length = 12 - skipped as usize / 8;
-        pair(sheet, at, tag, (length + 4) as u64);
-        wide(sheet, at + 2, text >> skipped);
-        word(sheet, at + 2 + length, fraction::<TURNOVER_DECIMALS>(rounded % 1000));
-        return at + 6 + length;
+    // Nearly every turnover has no more than three decimals.
+    let (high, low) = ((millionths >> 64) as i64, millionths as u64);
+    let mut thousandths = multiple(low, 3);
+    if high != 0 || thousandths >= TWELVE_DIGITS * 1000 {
+        if high != 0 || low > (TWELVE_DIGITS - 1) * 1_000_000 {
+            return decimal::<TURNOVER_DECIMALS>(sheet, at, tag, millionths);
+        }
+        thousandths = (low + 500) / 1000;
     }
-    decimal::<TURNOVER_DECIMALS>(sheet, at, tag, millionths)
+    // Eight or twelve digits before the point, whatever there are of them: their number changes from candle to candle, and
+    // branching on it costs more than writing all.
+    let whole = thousandths / 1000;
+    let fraction = fraction::<TURNOVER_DECIMALS>((thousandths - whole * 1000) as u32);
+    let length = if whole < EIGHT_DIGITS {
+        let text = eight_digits(whole as u32);
+        let skipped = ((text ^ ZEROS) | 1 << 56).trailing_zeros() & !7;
+        let length = 8 - skipped as usize / 8;
+        field(sheet, at, tag, length + 4, text >> skipped);
+        length
+    } else {
+        let (high, low) = ((whole / FOUR_DIGITS) as u32, (whole % FOUR_DIGITS) as u32);
+        let text = eight_digits(high);
+        // There are more than eight digits, so at most three zeros come first.
+        let skipped = (text ^ ZEROS).trailing_zeros() & 0x18;
+        let length = 12 - skipped as usize / 8;
+        field(sheet, at, tag, length + 4, text >> skipped);
+        word(sheet, at + length - 2, padded(low));
+        length
+    };
+    word(sheet, at + 2 + length, fraction);
+    at + 6 + length
 }
 
 /// A decimal's field of any size, rounded half away from zero; what rounds to zero has no sign. Rare enough to be written
@@ -180,11 +239,13 @@ fn decimal<const DECIMALS: u32>(sheet: &mut Sheet, at: usize, tag: u8, millionth
     at + 2 + text.len()
 }
 
+/// Tag and length, and the first eight characters of a text behind them.
 #[inline(always)]
-fn wide(sheet: &mut Sheet, at: usize, word: u128) {
+fn field(sheet: &mut Sheet, at: usize, tag: u8, length: usize, text: u64) {
     let at = at & MASK;
-    if let Some(place) = sheet.get_mut(at..at + 16) {
-        place.copy_from_slice(&word.to_le_bytes());
+    pair(sheet, at, tag, length as u64);
+    if let Some(place) = sheet.get_mut(at + 2..at + 10) {
+        place.copy_from_slice(&text.to_le_bytes());
     }
 }
 
@@ -233,37 +294,80 @@ static FOUR: [u32; PLACES] = {
     table
 };
 
-/// The same without leading zeros, and in the upper half how many bits of text that is.
+/// The same without leading zeros.
 #[expect(clippy::indexing_slicing, reason = "reckoned when compiled")]
-static TRIMMED: [u64; PLACES] = {
+static TRIMMED: [u32; PLACES] = {
     let mut table = [0; PLACES];
     let mut value = 0;
     while value < FOUR_DIGITS as usize {
-        let digits = if value == 0 { 1 } else { value.ilog10() + 1 };
-        table[value] = (FOUR[value] >> (32 - 8 * digits)) as u64 | (8 * digits as u64) << 32;
+        table[value] = FOUR[value] >> (32 - 8 * digits_of(value));
         value += 1;
     }
     table
 };
 
+/// How many digits that is.
+#[expect(clippy::indexing_slicing, reason = "reckoned when compiled")]
+static DIGITS: [u8; PLACES] = {
+    let mut table = [0; PLACES];
+    let mut value = 0;
+    while value < FOUR_DIGITS as usize {
+        table[value] = digits_of(value) as u8;
+        value += 1;
+    }
+    table
+};
+
+const fn digits_of(value: usize) -> u32 {
+    if value == 0 { 1 } else { value.ilog10() + 1 }
+}
+
+/// A number below a hundred million as eight digits.
+#[inline(always)]
+fn eight_digits(value: u32) -> u64 {
+    let high = value / FOUR_DIGITS as u32;
+    padded(high) | padded(value - high * FOUR_DIGITS as u32) << 32
+}
+
 /// A number below ten thousand as four digits.
 #[inline(always)]
-fn padded(value: u64) -> u64 {
+fn padded(value: u32) -> u64 {
     FOUR.get(value as usize & (PLACES - 1)).copied().unwrap_or_default().into()
 }
 
-/// A number below ten thousand without leading zeros, and how many bits of text that is.
+/// A number below ten thousand without leading zeros, and how many digits that is.
 #[inline(always)]
-fn trimmed(value: u64) -> (u64, u32) {
-    let entry = TRIMMED.get(value as usize & (PLACES - 1)).copied().unwrap_or_default();
-    (entry & 0xffff_ffff, (entry >> 32) as u32)
+fn trimmed(value: u32) -> (u64, usize) {
+    let place = value as usize & (PLACES - 1);
+    let text = TRIMMED.get(place).copied().unwrap_or_default();
+    (text.into(), DIGITS.get(place).copied().unwrap_or_default().into())
 }
 
-/// A point and the decimals behind it.
+/// A point and the decimals behind it; nothing when there are none.
 #[inline(always)]
-fn fraction<const DECIMALS: u32>(value: u64) -> u64 {
-    const POINT: u64 = b'.' as u64;
-    padded(value) >> (8 * (4 - DECIMALS)) << 8 | POINT
+fn fraction<const DECIMALS: u32>(value: u32) -> u64 {
+    Fractions::<DECIMALS>::TABLE.get(value as usize & (FRACTIONS - 1)).copied().unwrap_or_default().into()
+}
+
+const FRACTIONS: usize = 1024;
+
+struct Fractions<const DECIMALS: u32>;
+
+impl<const DECIMALS: u32> Fractions<DECIMALS> {
+    const TABLE: &'static [u32; FRACTIONS] = &{
+        let mut table = [0; FRACTIONS];
+        let mut value = 0;
+        while DECIMALS > 0 && DECIMALS <= 3 && value < 10usize.pow(DECIMALS) {
+            #[expect(clippy::indexing_slicing, reason = "reckoned when compiled")]
+            let digits = FOUR[value];
+            #[expect(clippy::indexing_slicing, reason = "reckoned when compiled")]
+            {
+                table[value] = digits >> (8 * (4 - DECIMALS)) << 8 | b'.' as u32;
+            }
+            value += 1;
+        }
+        table
+    };
 }
 
 pub(crate) fn write_varint(mut value: u64, out: &mut Vec<u8>) {
@@ -280,14 +384,35 @@ mod tests {
 
     #[test]
     fn the_tables_hold_the_digits_of_every_number_below_ten_thousand() {
-        for value in 0..FOUR_DIGITS {
+        for value in 0..FOUR_DIGITS as u32 {
             assert_eq!(padded(value).to_le_bytes()[..4], *format!("{value:04}").as_bytes());
-            let (text, bits) = trimmed(value);
-            let plain = value.to_string();
-            assert_eq!(
-                (bits as usize, &text.to_le_bytes()[..plain.len()]),
-                (8 * plain.len(), plain.as_bytes())
-            );
+            let ((text, digits), plain) = (trimmed(value), value.to_string());
+            assert_eq!((digits, &text.to_le_bytes()[..plain.len()]), (plain.len(), plain.as_bytes()));
         }
+        for value in (0..100_000).chain(99_900_000..100_000_000).chain((0..100_000_000).step_by(997)) {
+            assert_eq!(eight_digits(value).to_le_bytes(), *format!("{value:08}").as_bytes());
+        }
+        for value in 0..1000 {
+            assert_eq!(fraction::<3>(value).to_le_bytes()[..4], *format!(".{value:03}").as_bytes());
+        }
+        for value in 0..10 {
+            assert_eq!(fraction::<1>(value).to_le_bytes()[..2], *format!(".{value}").as_bytes());
+        }
+        assert_eq!(fraction::<0>(0), 0);
+    }
+
+    #[test]
+    fn multiples_are_divided_and_what_is_none_becomes_large() {
+        for power in 0..=6 {
+            let step = 10u64.pow(power);
+            let largest = u64::MAX / step;
+            for quotient in (0..2000).chain(largest - 2000..=largest) {
+                assert_eq!(multiple(quotient * step, power), quotient);
+            }
+            for value in (0..20_000).chain(u64::MAX - 20_000..=u64::MAX).filter(|value| value % step != 0) {
+                assert!(multiple(value, power) > largest, "{value} and 10^{power}");
+            }
+        }
+        assert_eq!([0, 1, 2, 3].map(short_bits), [13, 16, 19, 23]);
     }
 }

@@ -3,7 +3,7 @@
 
 use std::ops::RangeInclusive;
 
-use block::Block;
+use block::{Block, Effort};
 use market::{Candles, Grain, Period, Timestamp, Venue, fold};
 use store::{BlockEntry, NewBlock, Series, Snapshot};
 
@@ -12,7 +12,7 @@ use super::merge::{cut, merge, sort};
 
 /// Candles in a block. Larger blocks compress better, and a question decodes only the pages it needs.
 pub(crate) const BLOCK_ROWS: usize = 4096;
-const _: () = assert!(BLOCK_ROWS <= block::ROWS_MAX);
+const _: () = assert!(2 * BLOCK_ROWS <= block::ROWS_MAX);
 
 /// New candles of one symbol and lane, as they came from a file.
 #[derive(Debug)]
@@ -116,6 +116,8 @@ fn overlay(
     on_damage: OnDamage,
 ) -> Result<Option<Overlay>, ImportError> {
     let (Some(first), Some(last)) = (new.time.first(), new.time.last()) else { return Ok(None) };
+    // A security has few days: with twice the rows, most have all of them in one block, and years are read at once.
+    let block_rows = if series.grain == Grain::Day { 2 * block_rows } else { block_rows };
     let touched = touched_blocks(snapshot, series, Timestamp(*first)..=Timestamp(*last), block_rows)?;
     let stored = load(snapshot, series, &touched, on_damage)?;
     let merged = merge(stored, new);
@@ -190,7 +192,8 @@ fn encode(series: &Series, candles: &Candles, rows: std::ops::Range<usize>) -> R
     let stamp = |row: usize| Timestamp(candles.time.get(row).copied().unwrap_or_default());
     let (first, last) = (stamp(rows.start), stamp(rows.end.saturating_sub(1)));
     let count = rows.len() as u32;
-    let bytes = block::encode(candles, rows).map_err(|source| ImportError::Damaged {
+    let effort = if series.grain == Grain::Day { Effort::Quick } else { Effort::Small };
+    let bytes = block::encode_with(candles, rows, effort).map_err(|source| ImportError::Damaged {
         series: series.clone(),
         at: first,
         source,
