@@ -4,7 +4,7 @@
 CARGO ?= cargo
 STORE ?= sqlite:target/demo
 
-.PHONY: demo test setup lint unit e2e e2e-rust fuzz bench
+.PHONY: demo test setup setup-e2e lint unit e2e e2e-rust fuzz bench
 
 demo: setup
 	$(CARGO) build --release --locked -p chandler
@@ -23,8 +23,12 @@ lint:
 unit:
 	$(CARGO) test --workspace --locked
 
-# The public Python SDKs against real servers on loopback.
-e2e:
+# A browser, which only the end-to-end tests need.
+setup-e2e:
+	@./setup.sh --e2e
+
+# The public Python SDKs, and the pages in a browser, against real servers on loopback.
+e2e: setup-e2e
 	@CARGO="$(CARGO)" ./e2e/run.sh
 
 # The same scenarios with the Rust SDK, which takes minutes to build.

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs what the build needs and the machine lacks. Safe to run any number of times.
+# Installs what the build needs and the machine lacks; `setup.sh --e2e` also what only the end-to-end tests need.
+# Safe to run any number of times.
 set -eu
 
 need() { ! command -v "$1" >/dev/null 2>&1; }
@@ -29,3 +30,14 @@ fi
 
 cargo fmt --version >/dev/null 2>&1 || rustup component add rustfmt
 cargo clippy --version >/dev/null 2>&1 || rustup component add clippy
+
+if [ "${1-}" = --e2e ]; then
+    if need node || need npm; then
+        echo "setup: no Node found; install Node 20.10 or newer with npm" >&2
+        exit 1
+    fi
+    # The browser in which the pages are tested; CHANDLER_E2E_CHROMIUM names another one.
+    if [ -z "${CHANDLER_E2E_CHROMIUM-}" ] && [ ! -x /usr/bin/chromium ]; then
+        install "Chromium" "Chromium, and say where it is in CHANDLER_E2E_CHROMIUM," chromium
+    fi
+fi

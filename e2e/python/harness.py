@@ -39,10 +39,10 @@ NAMES = (
 )
 
 
-def chandler(store, *arguments):
+def chandler(store, *arguments, input=None, clock=NOW):
     """Standard output of a command that must succeed."""
-    command = [str(BINARY), "--store", f"sqlite:{store}", "--clock", NOW, *map(str, arguments)]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    command = [str(BINARY), "--store", f"sqlite:{store}", "--clock", clock, *map(str, arguments)]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, input=input)
     if ran.returncode != 0:
         raise AssertionError(f"{command}: {ran.returncode}: {ran.stderr}")
     return ran.stdout
@@ -88,15 +88,15 @@ def wait_for(condition, what, patience_s=PATIENCE_S):
 class Server:
     """A server process. It ends with the test, or by itself."""
 
-    def __init__(self, store=None, listen="127.0.0.1:0"):
+    def __init__(self, store=None, listen="127.0.0.1:0", clock=NOW, log="warn", options=()):
         self.store = store or fresh_store()
-        self.listen = listen
+        self.listen, self.clock, self.log_filter, self.options = listen, clock, log, options
         self.start()
         atexit.register(self.kill)
 
     def start(self):
-        command = ["timeout", str(SERVER_LIFE_S), str(BINARY), "--store", f"sqlite:{self.store}", "--clock", NOW]
-        command += ["serve", "--listen", self.listen, "--tcp", "127.0.0.1:0", "--log", "warn"]
+        command = ["timeout", str(SERVER_LIFE_S), str(BINARY), "--store", f"sqlite:{self.store}", "--clock", self.clock]
+        command += ["serve", "--listen", self.listen, "--tcp", "127.0.0.1:0", "--log", self.log_filter, *self.options]
         self.log = open(self.store / "server.log", "a")
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, text=True)
         line = []
@@ -105,7 +105,7 @@ class Server:
         reader.join(PATIENCE_S)
         if not line or not line[0]:
             raise AssertionError(f"no server: {(self.store / 'server.log').read_text()}")
-        ready = json.loads(line[0])
+        ready = self.ready = json.loads(line[0])
         assert ready["event"] == "listening", ready
         self.address, self.tcp = ready["http"], ready["tcp"]
         # From now on it comes back where it was.
@@ -139,9 +139,9 @@ class Server:
         """An account that nothing is refused to."""
         return self.account(name, "--overnight", "--rate", "unlimited", "--quota", "1000", "--connections", "100")
 
-    def request(self, method, path, account, body=None):
+    def request(self, method, path, account, body=None, address=None):
         """One plain HTTP request with the token as bearer: status and envelope."""
-        connection = http.client.HTTPConnection(self.address, timeout=PATIENCE_S)
+        connection = http.client.HTTPConnection(address or self.address, timeout=PATIENCE_S)
         headers = {"authorization": f"Bearer {account['access_token']}", "content-type": "application/json"}
         connection.request(method, path, body=None if body is None else json.dumps(body), headers=headers)
         answer = connection.getresponse()
@@ -155,13 +155,16 @@ class Server:
         assert status == 200, envelope
         return envelope["data"]["online"]
 
-    def config(self, account, transport="ws", **options):
+    def config(self, account, transport="ws", address=None, **options):
+        """A configuration of the SDK for this server, or for another of its listeners."""
         from longbridge.openapi import Config, QuoteTransport
 
         transports = {"ws": QuoteTransport.WebSocket, "http": QuoteTransport.Http}
+        address = address or self.address
+        url, socket_url = f"http://{address}", f"ws://{address}/v2"
         return Config.from_apikey(
             account["app_key"], account["app_secret"], account["access_token"],
-            http_url=self.url, quote_ws_url=self.socket_url, trade_ws_url=self.socket_url,
+            http_url=url, quote_ws_url=socket_url, trade_ws_url=socket_url,
             enable_print_quote_packages=False, quote_transport=transports[transport], **options,
         )
 
@@ -169,6 +172,17 @@ class Server:
         from longbridge.openapi import QuoteContext
 
         return QuoteContext(self.config(account, transport, **options))
+
+
+def run_python(script, environment, *words, codes=(0,)):
+    """Standard output of a process of its own: the SDK reads its environment once."""
+    # Whatever an SDK should want from elsewhere, it does not get it.
+    nowhere = {"HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1"}
+    environment = {"PATH": os.environ["PATH"], "TZ": "UTC", **nowhere, **QUIET, **environment}
+    command = [sys.executable, "-c", script, *words]
+    ran = subprocess.run(command, env=environment, cwd=WORK, capture_output=True, text=True, timeout=PATIENCE_S)
+    assert ran.returncode in codes, f"{ran.returncode}: {ran.stderr}"
+    return ran.stdout
 
 
 _shared = None

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import harness
+import person
 
 server = harness.Server()
 accounts = {
@@ -20,6 +21,10 @@ environment.update({
 for prefix, account in accounts.items():
     for name in ("app_key", "app_secret", "access_token"):
         environment[f"E2E_{prefix}{name.upper()}"] = account[name]
+# And somebody who has signed in: a home with a token file in it.
+terms = ("--rate", "unlimited", "--quota", "1000")
+_, login, environment["E2E_CLIENT_ID"] = person.signed_in(server, "by token file", *terms)
+environment["HOME"] = str(login.home)
 code = subprocess.run(sys.argv[1:], env=environment, cwd=harness.ROOT, timeout=harness.SERVER_LIFE_S).returncode
 stopped = server.stop()
 sys.exit(code or stopped)

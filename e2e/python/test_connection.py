@@ -24,7 +24,7 @@ class First(unittest.TestCase):
         )
         for transport in ("ws", "http"):
             environment = {**account["environment"], "LONGBRIDGE_QUOTE_TRANSPORT": transport}
-            self.assertEqual(run_python(script, environment), "7\n")
+            self.assertEqual(harness.run_python(script, environment), "7\n")
 
     def test_overnight_is_a_matter_of_the_environment_too(self):
         server, account = harness.shared()
@@ -37,7 +37,7 @@ class First(unittest.TestCase):
         )
         for wanted, seen in (("true", "True\n"), ("false", "False\n")):
             environment = {**account["environment"], "LONGBRIDGE_ENABLE_OVERNIGHT": wanted}
-            self.assertEqual(run_python(script, environment), seen)
+            self.assertEqual(harness.run_python(script, environment), seen)
 
     def test_the_older_package_connects_in_its_constructor(self):
         server, account = harness.shared()
@@ -49,7 +49,7 @@ class First(unittest.TestCase):
             "print([str(one.close) for one in candles])\n"
         )
         wanted = questions.kline(server.store, ("CNDL.US", "--adjust", "forward", "-n", "20"))
-        self.assertEqual(run_python(script, account["environment"]), f"{[row[4] for row in wanted]}\n")
+        self.assertEqual(harness.run_python(script, account["environment"]), f"{[row[4] for row in wanted]}\n")
 
     def test_the_profile_is_the_accounts(self):
         server, account = harness.shared()
@@ -58,7 +58,7 @@ class First(unittest.TestCase):
         for market in ("HK", "US", "CN"):
             self.assertIn(market, quotes.quote_level())
         packages = {package.key: package for package in quotes.quote_package_details()}
-        self.assertEqual(set(packages), {"chandler_hk", "chandler_us", "chandler_cn"})
+        self.assertEqual(set(packages), {"chandler_hk", "chandler_us", "chandler_us_overnight", "chandler_cn"})
         restricted = server.quotes(server.account("one market", "--markets", "US"))
         self.assertNotIn("HK", restricted.quote_level())
         self.assertEqual([package.key for package in restricted.quote_package_details()], ["chandler_us"])
@@ -86,6 +86,47 @@ class First(unittest.TestCase):
             self.assertEqual(len(questions.ask(quotes, QUESTION)), 1000)
             del quotes
             harness.wait_for(lambda: server.online(account) == 0, "the seat")
+
+
+class Owner(unittest.TestCase):
+    def connections(self, server, account):
+        status, envelope = server.request("GET", "/v1/connections", account)
+        self.assertEqual(status, 200, envelope)
+        return {one["id"]: one for one in envelope["data"]["connections"]}
+
+    def test_a_connection_that_is_closed_by_its_owner_makes_room_and_the_sdk_comes_back(self):
+        server, _ = harness.shared()
+        account = server.account("tidy", "--connections", "2")
+        quotes = server.quotes(account)
+        self.assertEqual(len(questions.ask(quotes, QUESTION)), 1000)
+        ((number, connection),) = self.connections(server, account).items()
+        self.assertEqual((connection["account"], connection["door"]), ("tidy", "websocket"))
+        self.assertEqual(server.request("DELETE", f"/v1/connections/{number}", account)[0], 200)
+        # It is another connection that it comes back with.
+        come_back = lambda: self.connections(server, account).keys() - {number}
+        self.assertEqual(len(harness.wait_for(come_back, "the client")), 1)
+        self.assertNotIn(number, self.connections(server, account))
+        self.assertEqual(len(questions.ask(quotes, QUESTION)), 1000)
+
+    def test_nobody_closes_what_is_not_theirs(self):
+        server, _ = harness.shared()
+        account, stranger = server.account("minded"), server.account("stranger")
+        quotes = server.quotes(account)
+        self.assertEqual(len(questions.ask(quotes, QUESTION)), 1000)
+        (number,) = self.connections(server, account)
+        unknown = server.request("DELETE", "/v1/connections/999999", stranger)
+        self.assertEqual(unknown[0], 404)
+        self.assertEqual(server.request("DELETE", f"/v1/connections/{number}", stranger), unknown)
+        self.assertEqual(list(self.connections(server, account)), [number])
+
+    def test_a_token_that_is_renewed_takes_the_place_of_the_one_before(self):
+        server, _ = harness.shared()
+        account = server.account("renewing", "--rate", "unlimited")
+        token = server.config(account).refresh_access_token()
+        self.assertNotEqual(token, account["access_token"])
+        renewed = {**account, "access_token": token}
+        for transport in ("ws", "http"):
+            self.assertEqual(len(questions.ask(server.quotes(renewed, transport), QUESTION)), 1000)
 
 
 class Comeback(unittest.TestCase):
@@ -181,16 +222,6 @@ class Caller:
         self.thread.join(harness.PATIENCE_S)
         self.process.stdout.close()
         return self.problems
-
-
-def run_python(script, environment):
-    """Standard output of a process of its own: the SDK reads its environment once."""
-    environment = {"PATH": harness.os.environ["PATH"], "TZ": "UTC", **harness.QUIET, **environment}
-    command = [harness.sys.executable, "-c", script]
-    ran = harness.subprocess.run(
-        command, env=environment, cwd=harness.WORK, capture_output=True, text=True, timeout=harness.PATIENCE_S)
-    assert ran.returncode == 0, ran.stderr
-    return ran.stdout
 
 
 if __name__ == "__main__":

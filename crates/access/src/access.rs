@@ -4,25 +4,30 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use market::{Symbol, Timestamp};
-use store::{AccountId, Accounts, Credential, NewAccountRow};
+use market::{Calendar, Market, Symbol, Timestamp, Venue};
+use store::{AccountId, Accounts, AuditFilter, AuditNote, AuditRow, Credential, NewAccountRow};
 use zeroize::Zeroizing;
 
 use crate::account::check_name;
+use crate::browser::People;
 use crate::connection::Registry;
 use crate::identify::hash_token;
 use crate::keys::Keys;
+use crate::oauth::{self, Family};
 use crate::otp::Otps;
 use crate::quota::Months;
 use crate::random::{hex, random};
 use crate::rate::Rates;
-use crate::{AccessError, Account, Caller, Secret, Terms, Usage};
+use crate::rights;
+use crate::standing::Standings;
+use crate::{
+    AccessError, Account, Actor, Caller, ConnectionId, Present, Region, Right, Rights, Role, Secret, Terms,
+    Usage, Validity,
+};
 
 /// Ten years. A token of API-key mode is kept in a configuration file beside the secret it comes with, so that a short
 /// life would cost its owner more than it would cost a thief; revoking the account ends it at once.
 pub const TOKEN_LIFE_DEFAULT_S: i64 = 10 * 365 * 86_400;
-/// The one region there is.
-const REGION: &str = "ap";
 /// Accounts kept in memory before all are forgotten and read again.
 const BOOK_MAX: usize = 4_096;
 
@@ -33,8 +38,11 @@ pub struct Access {
     pub(crate) keys: Keys,
     pub(crate) rates: Rates,
     pub(crate) months: Months,
+    pub(crate) standings: Standings,
     pub(crate) otps: Otps,
     pub(crate) registry: Arc<Registry>,
+    pub(crate) people: People,
+    pub(crate) oauth: oauth::Memory,
     book: Mutex<Book>,
 }
 
@@ -43,6 +51,8 @@ pub struct Access {
 struct Book {
     version: i64,
     accounts: HashMap<AccountId, Arc<Account>>,
+    /// Families of tokens, and whether they stand.
+    families: HashMap<Family, bool>,
     filled: bool,
 }
 
@@ -64,9 +74,20 @@ impl Book {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewAccount {
     pub name: String,
+    pub region: Region,
+    pub role: Role,
+    pub rights: Rights,
     pub terms: Terms,
     /// When its access token ends; [`TOKEN_LIFE_DEFAULT_S`] from now if this is not given.
     pub token_expires_at: Option<Timestamp>,
+}
+
+impl NewAccount {
+    /// An ordinary account of the first region, with the usual rights.
+    pub fn named(name: impl Into<String>, terms: Terms) -> NewAccount {
+        let (region, role, rights) = (Region::default(), Role::default(), Rights::default());
+        NewAccount { name: name.into(), region, role, rights, terms, token_expires_at: None }
+    }
 }
 
 /// The credentials of a new account. They are shown this once: of the token there is a hash from now on, and no command
@@ -96,21 +117,32 @@ impl Access {
             keys,
             rates: Rates::default(),
             months: Months::default(),
+            standings: Standings::new(
+                Calendar::parse(Venue::built_in_calendar(Market::Hk)).map_err(AccessError::Calendar)?,
+            ),
             otps: Otps::default(),
             registry: Arc::default(),
+            people: People::default(),
+            oauth: oauth::Memory::default(),
             book: Mutex::default(),
         })
     }
 
-    pub fn create(&self, new: &NewAccount, now: Timestamp) -> Result<Created, AccessError> {
+    /// Levels change on the trading days of this calendar, which is Hong Kong's, instead of those of the built-in one.
+    #[must_use]
+    pub fn with_calendar(mut self, calendar: Calendar) -> Access {
+        self.standings = Standings::new(calendar);
+        self
+    }
+
+    pub fn create(&self, new: &NewAccount, by: &Actor, now: Timestamp) -> Result<Created, AccessError> {
         check_name(&new.name)?;
         let terms = new.terms.row()?;
         let token_expires_at =
             new.token_expires_at.unwrap_or(Timestamp(now.0.saturating_add(TOKEN_LIFE_DEFAULT_S)));
         let app_key = hex(&random::<16>()?);
         let app_secret = Secret::new(hex(Zeroizing::new(random::<32>()?).as_slice()));
-        let token = Zeroizing::new(random::<32>()?);
-        let access_token = Secret::new(format!("{REGION}_{}", URL_SAFE_NO_PAD.encode(token.as_slice())));
+        let access_token = new_token(new.region)?;
         let account_id = self.accounts.take_id()?;
         let credential = Credential {
             app_secret: self.keys.seal(&app_secret, account_id, &app_key)?,
@@ -120,8 +152,25 @@ impl Access {
             token_expires_at,
             created_at: now,
         };
-        let row = NewAccountRow { name: new.name.clone(), region: REGION.to_owned(), created_at: now, terms };
-        self.accounts.add(account_id, &row, &credential)?;
+        let row = NewAccountRow {
+            name: new.name.clone(),
+            region: new.region.as_str().to_owned(),
+            role: new.role.as_str().to_owned(),
+            created_at: now,
+            terms,
+            rights: new.rights.rows(),
+        };
+        let reason = format!(
+            "{:?}, region {}, role {}, rights {}, {}",
+            new.name,
+            new.region,
+            new.role.as_str(),
+            new.rights,
+            new.terms
+        );
+        let actor = by.to_string();
+        let note = AuditNote { at: now, actor: &actor, reason: &reason };
+        self.accounts.add(account_id, &row, &credential, &note)?;
         Ok(Created { account_id, app_key, app_secret, access_token, token_expires_at })
     }
 
@@ -146,10 +195,22 @@ impl Access {
 
     /// How far an account is through the month of `now`, the market's; `None` if there is no such account.
     pub fn usage(&self, id: AccountId, now: Timestamp) -> Result<Option<Usage>, AccessError> {
-        let Some((_, account)) = self.look(id, Look::Fresh)? else { return Ok(None) };
+        let Some((version, account)) = self.look(id, Look::Fresh)? else { return Ok(None) };
+        self.usage_of(version, &account, now).map(Some)
+    }
+
+    pub(crate) fn usage_of(
+        &self,
+        version: i64,
+        account: &Account,
+        now: Timestamp,
+    ) -> Result<Usage, AccessError> {
         let month = self.months.month(now);
-        let used = u32::try_from(self.charged(id, now)?.len()).unwrap_or(u32::MAX);
-        Ok(Some(Usage { month, used, limit: account.terms.quota_limit(), resets: month.next() }))
+        let used = self.accounts.used_total(account.id, &month.to_string())?;
+        let (standing, _) = self.standing_of(version, account, now)?;
+        let resets = month.next();
+        let resets_at = self.standings.days.midnight(resets);
+        Ok(Usage { month, used, limit: standing.limit, resets, resets_at, standing })
     }
 
     /// The securities an account has been charged for in the month of `now`, the market's, and when.
@@ -159,13 +220,77 @@ impl Access {
 
     /// Ends an account: its token, its sessions and, with their next request, its open connections, in every process
     /// that serves this store. Whether this changed anything.
-    pub fn revoke(&self, id: AccountId, now: Timestamp) -> Result<bool, AccessError> {
-        Ok(self.accounts.revoke(id, now)?)
+    pub fn revoke(
+        &self,
+        id: AccountId,
+        by: &Actor,
+        reason: &str,
+        now: Timestamp,
+    ) -> Result<bool, AccessError> {
+        let actor = by.to_string();
+        Ok(self.accounts.revoke(id, &AuditNote { at: now, actor: &actor, reason })?)
     }
 
     /// Whether there is such an account. The terms hold from the next request on, in every process.
-    pub fn change_terms(&self, id: AccountId, terms: &Terms) -> Result<bool, AccessError> {
-        Ok(self.accounts.change_terms(id, &terms.row()?)?)
+    pub fn change_terms(
+        &self,
+        id: AccountId,
+        terms: &Terms,
+        by: &Actor,
+        present: Present,
+    ) -> Result<bool, AccessError> {
+        let (actor, reason) = (by.to_string(), terms.to_string());
+        let note = AuditNote { at: present.machine, actor: &actor, reason: &reason };
+        let changed = self.accounts.change_terms(id, &terms.row()?, &note)?;
+        self.settle(id, by, present)?;
+        Ok(changed)
+    }
+
+    /// Lets an account see something, or changes from when until when it may. Holds from the next request on, in every
+    /// process. Whether there is such an account.
+    pub fn grant(
+        &self,
+        id: AccountId,
+        right: Right,
+        validity: Validity,
+        by: &Actor,
+        now: Timestamp,
+    ) -> Result<bool, AccessError> {
+        validity.check()?;
+        let (actor, reason) = (by.to_string(), format!("{right} {validity}"));
+        let note = AuditNote { at: now, actor: &actor, reason: &reason };
+        Ok(self.accounts.grant(id, &rights::row(right, validity), &note)?)
+    }
+
+    /// Takes a right away, from the next request on. Whether the account had it.
+    pub fn withdraw(
+        &self,
+        id: AccountId,
+        right: Right,
+        by: &Actor,
+        now: Timestamp,
+    ) -> Result<bool, AccessError> {
+        let actor = by.to_string();
+        let note = AuditNote { at: now, actor: &actor, reason: right.as_str() };
+        Ok(self.accounts.withdraw(id, right.as_str(), &note)?)
+    }
+
+    /// Writes down that a connection of an account has been closed by somebody, which changes nothing that is stored.
+    pub fn note_closed(
+        &self,
+        connection: ConnectionId,
+        of: AccountId,
+        by: &Actor,
+        now: Timestamp,
+    ) -> Result<(), AccessError> {
+        let (actor, reason) = (by.to_string(), format!("connection {connection}"));
+        let note = AuditNote { at: now, actor: &actor, reason: &reason };
+        Ok(self.accounts.note(Some(of), "connection.closed", &note)?)
+    }
+
+    /// Rows of the audit, latest first.
+    pub fn audit(&self, filter: &AuditFilter<'_>) -> Result<Vec<AuditRow>, AccessError> {
+        Ok(self.accounts.audit(filter)?)
     }
 
     /// An account as it stands now, whoever has changed it, with the version of the database at which that is so.
@@ -181,7 +306,7 @@ impl Access {
         // Held while the row is read: otherwise one read before a change could be filed under the version after it.
         let mut book = self.book.lock().unwrap_or_else(PoisonError::into_inner);
         if book.version != version || book.accounts.len() >= BOOK_MAX {
-            *book = Book { version, accounts: HashMap::new(), filled: true };
+            *book = Book { version, filled: true, ..Book::default() };
         }
         if let Some(account) = book.accounts.get(&id) {
             return Ok(Some((version, Arc::clone(account))));
@@ -203,6 +328,36 @@ impl Access {
         look: Look,
     ) -> Result<Option<(i64, Arc<Account>)>, AccessError> {
         let stands = |account: &Account| account.revoked_at.is_none() && account.epoch == caller.epoch();
-        Ok(self.look(caller.account(), look)?.filter(|(_, account)| stands(account)))
+        let Some((version, account)) =
+            self.look(caller.account(), look)?.filter(|(_, account)| stands(account))
+        else {
+            return Ok(None);
+        };
+        match caller.family() {
+            Some(family) if !self.family_stands(family, version)? => Ok(None),
+            _ => Ok(Some((version, account))),
+        }
     }
+
+    /// Whether a family had not been ended at a version of the database.
+    fn family_stands(&self, family: Family, version: i64) -> Result<bool, AccessError> {
+        // Held while the row is read, for the same reason as in `look`.
+        let mut book = self.book.lock().unwrap_or_else(PoisonError::into_inner);
+        if book.version == version
+            && let Some(stands) = book.families.get(&family)
+        {
+            return Ok(*stands);
+        }
+        let stands = self.accounts.family_stands(&family.text())?;
+        if book.version == version && book.families.len() < BOOK_MAX {
+            book.families.insert(family, stands);
+        }
+        Ok(stands)
+    }
+}
+
+/// An access token: opaque, and named after the region it is good for.
+pub(crate) fn new_token(region: Region) -> Result<Secret, AccessError> {
+    let bytes = Zeroizing::new(random::<32>()?);
+    Ok(Secret::new(format!("{region}_{}", URL_SAFE_NO_PAD.encode(bytes.as_slice()))))
 }

@@ -1,118 +1,20 @@
 use std::fmt;
-use std::str::FromStr;
 
-use market::{Market, Timestamp};
+use market::Timestamp;
 use store::{AccountId, AccountRow, AccountTerms};
 
-use crate::{AccessError, Level, QUOTA_MAX, RateRule};
+use crate::{AccessError, Level, QUOTA_MAX, RateRule, Region, Rights, Role};
 
 pub const NAME_CHARS_MAX: usize = 64;
 const _: () = assert!(NAME_CHARS_MAX == 64, "the message of `check_name` says so");
 pub const CONNECTIONS_MAX: u32 = 1_000;
 const CONNECTIONS_DEFAULT: u32 = 10;
 
-/// The quotes of one market. Singapore can be granted although no history of it is kept yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Right {
-    Hk,
-    Us,
-    Cn,
-    Sg,
-}
-
-impl Right {
-    pub const ALL: [Right; 4] = [Right::Hk, Right::Us, Right::Cn, Right::Sg];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Right::Hk => "HK",
-            Right::Us => "US",
-            Right::Cn => "CN",
-            Right::Sg => "SG",
-        }
-    }
-}
-
-impl From<Market> for Right {
-    fn from(market: Market) -> Right {
-        match market {
-            Market::Hk => Right::Hk,
-            Market::Us => Right::Us,
-            Market::Cn => Right::Cn,
-        }
-    }
-}
-
-impl fmt::Display for Right {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-/// Which markets an account may see: `HK,US`, `all` or `none`; `SH` and `SZ` mean `CN`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rights([bool; Right::ALL.len()]);
-
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a list of markets: name some of HK, US, CN, SG, or all, or none")]
-pub struct ParseRightsError(String);
-
-impl Rights {
-    pub const ALL: Rights = Rights([true; Right::ALL.len()]);
-    pub const NONE: Rights = Rights([false; Right::ALL.len()]);
-
-    pub fn contains(&self, right: Right) -> bool {
-        self.iter().any(|held| held == right)
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = Right> {
-        Right::ALL.into_iter().zip(self.0).filter_map(|(right, held)| held.then_some(right))
-    }
-
-    #[must_use]
-    pub fn with(mut self, right: Right) -> Rights {
-        for (known, held) in Right::ALL.into_iter().zip(&mut self.0) {
-            *held |= known == right;
-        }
-        self
-    }
-}
-
-impl FromStr for Rights {
-    type Err = ParseRightsError;
-
-    fn from_str(text: &str) -> Result<Rights, ParseRightsError> {
-        let wrong = || ParseRightsError(text.chars().take(40).collect());
-        match text.trim().to_ascii_lowercase().as_str() {
-            "all" => return Ok(Rights::ALL),
-            "none" => return Ok(Rights::NONE),
-            _ => {}
-        }
-        let mut words = text.split([',', ' ']).filter(|word| !word.is_empty()).peekable();
-        words.peek().ok_or_else(wrong)?;
-        words.try_fold(Rights::NONE, |rights, word| {
-            let upper = word.to_ascii_uppercase();
-            let name = if matches!(upper.as_str(), "SH" | "SZ") { "CN" } else { upper.as_str() };
-            let right = Right::ALL.into_iter().find(|right| right.as_str() == name).ok_or_else(wrong)?;
-            Ok(rights.with(right))
-        })
-    }
-}
-
-impl fmt::Display for Rights {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<&str> = self.iter().map(Right::as_str).collect();
-        f.pad(&if names.is_empty() { "none".to_owned() } else { names.join(",") })
-    }
-}
-
 /// What an account may do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Terms {
-    pub rights: Rights,
-    /// Whether it may see candles of the US overnight session, on connections that ask for them.
-    pub overnight: bool,
-    pub level: Level,
+    /// What the operator has set; otherwise the level is earned, by assets and orders.
+    pub level: Option<Level>,
     /// Securities a month, where the level is not to decide.
     pub quota: Option<u32>,
     /// Where the rule of the service is not to hold.
@@ -122,23 +24,11 @@ pub struct Terms {
 
 impl Default for Terms {
     fn default() -> Terms {
-        Terms {
-            rights: Rights::ALL,
-            overnight: false,
-            level: Level::FIRST,
-            quota: None,
-            rate: None,
-            connections: CONNECTIONS_DEFAULT,
-        }
+        Terms { level: None, quota: None, rate: None, connections: CONNECTIONS_DEFAULT }
     }
 }
 
 impl Terms {
-    /// Securities a month.
-    pub fn quota_limit(&self) -> u32 {
-        self.quota.unwrap_or(self.level.quota())
-    }
-
     pub fn rate_rule(&self) -> RateRule {
         self.rate.unwrap_or(RateRule::SERVICE)
     }
@@ -151,13 +41,25 @@ impl Terms {
             return Err(AccessError::Terms(format!("an account has 1 to {CONNECTIONS_MAX} connections")));
         }
         Ok(AccountTerms {
-            markets: self.rights.to_string(),
-            overnight: self.overnight,
-            level: self.level.number(),
+            level: self.level.map_or(0, Level::number),
             quota: self.quota,
             rate: self.rate.map(|rate| rate.to_string()),
             connections: self.connections,
         })
+    }
+}
+
+/// In words, as the audit has them.
+impl fmt::Display for Terms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.level {
+            Some(level) => write!(f, "level {level}")?,
+            None => f.write_str("level earned")?,
+        }
+        if let Some(quota) = self.quota {
+            write!(f, ", quota {quota}")?;
+        }
+        write!(f, ", rate {}, connections {}", self.rate_rule(), self.connections)
     }
 }
 
@@ -166,10 +68,12 @@ impl Terms {
 pub struct Account {
     pub id: AccountId,
     pub name: String,
-    /// Prefix of its access tokens; `ap` until regions are served apart.
-    pub region: String,
+    pub region: Region,
+    pub role: Role,
     pub created_at: Timestamp,
     pub revoked_at: Option<Timestamp>,
+    /// What it may see. Whether a right holds is a matter of time: see [`Rights::hold`].
+    pub rights: Rights,
     pub terms: Terms,
     /// Sessions of another epoch are void.
     pub(crate) epoch: u32,
@@ -177,25 +81,23 @@ pub struct Account {
 
 impl Account {
     pub(crate) fn of(row: AccountRow) -> Result<Account, AccessError> {
-        let AccountRow { id, name, region, created_at, revoked_at, epoch, terms } = row;
+        let AccountRow { id, name, region, created_at, revoked_at, epoch, role, terms, rights } = row;
         let wrong = |field, text: &str| AccessError::Value {
             account: id,
             field,
             text: text.chars().take(40).collect(),
         };
-        let rights = terms.markets.parse().map_err(|_| wrong("list of markets", &terms.markets))?;
-        let level = Level::new(terms.level).ok_or_else(|| wrong("level", &terms.level.to_string()))?;
+        let region = region.parse().map_err(|_| wrong("region", &region))?;
+        let role = Role::of(&role).ok_or_else(|| wrong("role", &role))?;
+        let level = match terms.level {
+            0 => None,
+            set => Some(Level::new(set).ok_or_else(|| wrong("level", &set.to_string()))?),
+        };
         let rate =
             terms.rate.as_deref().map(|text| text.parse().map_err(|_| wrong("rate", text))).transpose()?;
-        let terms = Terms {
-            rights,
-            overnight: terms.overnight,
-            level,
-            quota: terms.quota,
-            rate,
-            connections: terms.connections,
-        };
-        Ok(Account { id, name, region, created_at, revoked_at, terms, epoch })
+        let terms = Terms { level, quota: terms.quota, rate, connections: terms.connections };
+        let rights = Rights::of(&rights);
+        Ok(Account { id, name, region, role, created_at, revoked_at, rights, terms, epoch })
     }
 }
 
@@ -215,35 +117,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rights_are_written_as_they_are_read() {
-        for text in ["HK", "HK,US", "US,CN,SG", "none"] {
-            assert_eq!(text.parse::<Rights>().unwrap().to_string(), text);
-        }
-        assert_eq!("all".parse(), Ok(Rights::ALL));
-        assert_eq!(Rights::ALL.to_string(), "HK,US,CN,SG");
-        assert_eq!("us, sz sh".parse::<Rights>().unwrap().to_string(), "US,CN");
-        for text in ["", " , ", "HK,JP", "HKUS", "all,HK"] {
-            assert!(text.parse::<Rights>().is_err(), "{text:?}");
-        }
-    }
-
-    #[test]
-    fn rights_hold_what_was_granted_and_no_more() {
-        let rights = Rights::NONE.with(Right::Us).with(Right::from(Market::Cn));
-        assert_eq!(rights.iter().collect::<Vec<_>>(), [Right::Us, Right::Cn]);
-        assert!(rights.contains(Right::Us) && !rights.contains(Right::Hk));
-    }
-
-    #[test]
     fn terms_survive_the_database_and_wrong_rows_are_named() {
-        let terms = Terms {
-            rights: "US".parse().unwrap(),
-            overnight: true,
-            level: Level::new(4).unwrap(),
-            quota: Some(7),
-            rate: Some(RateRule::Unlimited),
-            connections: 3,
-        };
+        let terms =
+            Terms { level: Level::new(4), quota: Some(7), rate: Some(RateRule::Unlimited), connections: 3 };
         let row = |terms: AccountTerms| AccountRow {
             id: AccountId(1),
             name: "alice".to_owned(),
@@ -251,15 +127,19 @@ mod tests {
             created_at: Timestamp(1),
             revoked_at: None,
             epoch: 0,
+            role: "user".to_owned(),
             terms,
+            rights: Vec::new(),
         };
-        for terms in [terms.clone(), Terms::default(), Terms { rights: Rights::NONE, ..terms.clone() }] {
+        for terms in [terms.clone(), Terms::default()] {
             assert_eq!(Account::of(row(terms.row().unwrap())).unwrap().terms, terms);
         }
+        let rights = Rights::default();
+        let with_rights = AccountRow { rights: rights.rows(), ..row(terms.row().unwrap()) };
+        assert_eq!(Account::of(with_rights).unwrap().rights, rights);
         let plain = terms.row().unwrap();
         for (wrong, field) in [
             (AccountTerms { level: 9, ..plain.clone() }, "level"),
-            (AccountTerms { markets: "XX".to_owned(), ..plain.clone() }, "list of markets"),
             (AccountTerms { rate: Some("often".to_owned()), ..plain.clone() }, "rate"),
         ] {
             let error = Account::of(row(wrong)).unwrap_err().to_string();

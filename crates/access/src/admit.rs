@@ -4,7 +4,10 @@ use std::time::Duration;
 use market::{Date, Symbol, Timestamp};
 use store::{Spend, Used};
 
-use crate::{Access, AccessError, Account, Caller, Level, Look, Month, RateRule, Right};
+use crate::standing::Unseen;
+use crate::{
+    Access, AccessError, Account, Actor, Caller, Hold, Level, Look, Month, RateRule, Right, Standing,
+};
 
 /// What a request wants.
 #[derive(Debug)]
@@ -42,7 +45,12 @@ pub struct Allowance {
 #[must_use = "a permit that is not spent leaves the quota uncharged"]
 pub struct Permit {
     account: Arc<Account>,
+    standing: Arc<Standing>,
+    /// The level is another than the one last seen, which is to be written down.
+    unseen: Option<Unseen>,
     charge: Option<Charge>,
+    /// The market's time.
+    now: Timestamp,
 }
 
 /// What the answer will cost.
@@ -51,7 +59,6 @@ struct Charge {
     version: i64,
     month: Month,
     symbol: Symbol,
-    now: Timestamp,
 }
 
 impl Permit {
@@ -62,13 +69,27 @@ impl Permit {
 
     /// Whether spending it costs nothing, and so takes no time.
     pub fn is_free(&self) -> bool {
-        self.charge.is_none()
+        self.charge.is_none() && self.unseen.is_none()
+    }
+
+    /// The level in force when it was admitted.
+    pub fn standing(&self) -> &Standing {
+        &self.standing
+    }
+
+    /// How it stood with a right then.
+    pub fn hold(&self, right: Right) -> Hold {
+        self.account.rights.hold(right, self.now)
+    }
+
+    pub fn holds(&self, right: Right) -> bool {
+        self.hold(right) == Hold::Held
     }
 
     /// Whether overnight candles may be shown. A connection must also have asked for them; otherwise they are left out,
     /// which is no refusal.
     pub fn overnight(&self) -> bool {
-        self.account.terms.overnight
+        self.holds(Right::UsOvernight)
     }
 }
 
@@ -77,17 +98,20 @@ impl Permit {
 pub enum Refusal {
     #[error("more than {requests} history requests in {seconds} s: try again in {}", seconds_up(*retry_after))]
     TooFast { requests: u32, seconds: u32, retry_after: Duration },
-    #[error("this account may not see quotes of {0}: ask the operator to grant them")]
-    NoAccess(Right),
+    #[error("{}", no_access(*right, *hold))]
+    NoAccess { right: Right, hold: Hold },
     #[error(
-        "this account has used {used} of {limit} securities this month{}: those stay available, others from {resets} \
-         (Hong Kong time)", level.map(|level| format!(" (level {level})")).unwrap_or_default()
+        "this account has used {used} of {limit} securities in {month} ({}): those stay available, others from {resets} \
+         (Hong Kong time)",
+        if *own_quota { format!("level {level}, with a number of its own") } else { format!("level {level}") }
     )]
     QuotaSpent {
         used: u32,
         limit: u32,
-        /// `None` where the account has a number of its own.
-        level: Option<Level>,
+        month: Month,
+        level: Level,
+        /// The limit is the account's own, not that of its level.
+        own_quota: bool,
         resets: Date,
     },
     #[error("this account has been revoked")]
@@ -140,47 +164,50 @@ impl Access {
         match demand {
             Demand::History { ticket, symbol } => {
                 let Ticket { version, account } = ticket;
-                allow(&account, symbol.market().into())?;
-                let charge = self.charge(version, &account, symbol, now)?;
-                Ok(Permit { account, charge })
+                allow(&account, symbol.market().into(), now)?;
+                let permit = self.permit(version, account, now)?;
+                let charge = self.charge(version, &permit, symbol)?;
+                Ok(Permit { charge, ..permit })
             }
             Demand::Quotes { caller, market } => {
-                let (_, account) = self.standing(caller)?.ok_or(Refusal::Revoked)?;
-                allow(&account, market)?;
-                Ok(Permit { account, charge: None })
+                let (version, account) = self.standing(caller)?.ok_or(Refusal::Revoked)?;
+                allow(&account, market, now)?;
+                self.permit(version, account, now)
             }
             Demand::Open { caller } => {
-                let (_, account) = self.standing(caller)?.ok_or(Refusal::Revoked)?;
-                Ok(Permit { account, charge: None })
+                let (version, account) = self.standing(caller)?.ok_or(Refusal::Revoked)?;
+                self.permit(version, account, now)
             }
         }
     }
 
+    fn permit(&self, version: i64, account: Arc<Account>, now: Timestamp) -> Result<Permit, Refusal> {
+        let (standing, unseen) = self.standing_of(version, &account, now)?;
+        Ok(Permit { account, standing, unseen, charge: None, now })
+    }
+
     /// Pays for an answer that has been made. The first answer for a security in a month is on the disk before this
-    /// returns; the others cost nothing. Of two who race for the last free place one is refused here.
-    pub fn spend(&self, permit: Permit) -> Result<(), Refusal> {
-        let Permit { account, charge: Some(Charge { version, month, symbol, now }) } = permit else {
-            return Ok(());
-        };
-        let limit = account.terms.quota_limit();
-        match self.accounts.spend(account.id, &month.to_string(), &symbol, limit, now)? {
+    /// returns; the others cost nothing. Of two who race for the last free place one is refused here. `now` is the
+    /// machine's, for the audit.
+    pub fn spend(&self, permit: Permit, now: Timestamp) -> Result<(), Refusal> {
+        let Permit { account, standing, unseen, charge, now: at } = permit;
+        if let Some(unseen) = unseen {
+            self.see(&[(account.id, Arc::clone(&standing), unseen)], &Actor::Service, now)?;
+        }
+        let Some(Charge { version, month, symbol }) = charge else { return Ok(()) };
+        match self.accounts.spend(account.id, &month.to_string(), &symbol, standing.limit, (at, now))? {
             Spend::Free | Spend::Charged { .. } => {
                 self.months.paid(version, account.id, month, symbol);
                 Ok(())
             }
-            Spend::Refused { used } => Err(spent(&account, month, used)),
+            Spend::Refused { used } => Err(spent(&standing, month, used)),
         }
     }
 
     /// What an answer would cost now, or that there is no room for it.
-    fn charge(
-        &self,
-        version: i64,
-        account: &Account,
-        symbol: &Symbol,
-        now: Timestamp,
-    ) -> Result<Option<Charge>, Refusal> {
-        let month = self.months.month(now);
+    fn charge(&self, version: i64, permit: &Permit, symbol: &Symbol) -> Result<Option<Charge>, Refusal> {
+        let Permit { account, standing, .. } = permit;
+        let month = self.months.month(permit.now);
         if self.months.is_paid(version, account.id, month, symbol) {
             return Ok(None);
         }
@@ -189,20 +216,37 @@ impl Access {
             self.months.paid(version, account.id, month, symbol.clone());
             return Ok(None);
         }
-        if total >= account.terms.quota_limit() {
-            return Err(spent(account, month, total));
+        if total >= standing.limit {
+            return Err(spent(standing, month, total));
         }
-        Ok(Some(Charge { version, month, symbol: symbol.clone(), now }))
+        Ok(Some(Charge { version, month, symbol: symbol.clone() }))
     }
 }
 
-fn allow(account: &Account, right: Right) -> Result<(), Refusal> {
-    if account.terms.rights.contains(right) { Ok(()) } else { Err(Refusal::NoAccess(right)) }
+fn allow(account: &Account, right: Right, now: Timestamp) -> Result<(), Refusal> {
+    match account.rights.hold(right, now) {
+        Hold::Held => Ok(()),
+        hold => Err(Refusal::NoAccess { right, hold }),
+    }
 }
 
-fn spent(account: &Account, month: Month, used: u32) -> Refusal {
-    let level = account.terms.quota.is_none().then_some(account.terms.level);
-    Refusal::QuotaSpent { used, limit: account.terms.quota_limit(), level, resets: month.next() }
+fn spent(standing: &Standing, month: Month, used: u32) -> Refusal {
+    let Standing { level, limit, own_quota, .. } = *standing;
+    Refusal::QuotaSpent { used, limit, month, level, own_quota, resets: month.next() }
+}
+
+fn no_access(right: Right, hold: Hold) -> String {
+    match hold {
+        Hold::Never | Hold::Held => {
+            format!("this account lacks the right {right}: ask the operator to grant it")
+        }
+        Hold::Begins(at) => {
+            format!("the right {right} of this account begins {at}: wait, or ask the operator")
+        }
+        Hold::Ended(at) => {
+            format!("the right {right} of this account ended {at}: ask the operator to renew it")
+        }
+    }
 }
 
 /// Rounded up, so that who waits for it is not too early again.

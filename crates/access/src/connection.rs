@@ -1,6 +1,9 @@
 //! How many connections an account has open, counted honestly: signed on and not yet gone.
 
 use std::collections::HashMap;
+use std::fmt;
+use std::num::ParseIntError;
+use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use store::AccountId;
@@ -10,6 +13,20 @@ use crate::session::Lineage;
 /// Names a connection for as long as the process runs; the server keeps its own map from it to a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId(u64);
+
+impl fmt::Display for ConnectionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl FromStr for ConnectionId {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<ConnectionId, ParseIntError> {
+        text.parse().map(ConnectionId)
+    }
+}
 
 /// Connections of an account: open now, and allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

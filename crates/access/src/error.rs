@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use store::{AccountId, StoreError};
 
-use crate::Seats;
+use crate::{ReportError, Seats};
 
 /// What can go wrong with accounts and their keys. For people who run the service, never for its callers.
 #[derive(Debug, thiserror::Error)]
@@ -32,8 +32,14 @@ pub enum AccessError {
     Value { account: AccountId, field: &'static str, text: String },
     #[error("{name:?} cannot name an account: {reason}")]
     Name { name: String, reason: &'static str },
+    #[error("this cannot be a password: {0}")]
+    Password(&'static str),
     #[error("cannot give these terms: {0}")]
     Terms(String),
+    #[error(transparent)]
+    Report(#[from] ReportError),
+    #[error("cannot read the built-in calendar")]
+    Calendar(#[source] market::CalendarError),
 }
 
 /// Why a caller is not who they say. One variant for each answer a client can tell apart; the numbers are the
@@ -52,6 +58,9 @@ pub enum Denial {
     /// 403203
     #[error("the app key is unknown: check x-api-key")]
     KeyUnknown,
+    /// 403008
+    #[error("the access token was issued without the scope openapi: sign in again and ask for it")]
+    ScopeMissing,
     /// A valid password or session, but all connections of the account are taken. Nothing is used up by this.
     #[error(
         "{} of {} connections of this account are open: close one and try again",

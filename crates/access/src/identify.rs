@@ -1,7 +1,9 @@
 use market::Timestamp;
 use sha2::{Digest, Sha256};
 use store::{AccountId, Credential};
+use subtle::ConstantTimeEq;
 
+use crate::oauth::Family;
 use crate::{Access, Denial, Look, SignedRequest, verify_signature};
 
 /// Far more than any credential has.
@@ -13,19 +15,34 @@ const HEADER_BYTES_MAX: usize = 4_096;
 pub struct Caller {
     account: AccountId,
     epoch: u32,
+    /// What an OAuth token belongs to, which may end before the account does.
+    family: Option<Family>,
 }
 
 impl Caller {
     pub(crate) fn new(account: AccountId, epoch: u32) -> Caller {
-        Caller { account, epoch }
+        Caller { account, epoch, family: None }
+    }
+
+    pub(crate) fn of_family(account: AccountId, epoch: u32, family: Family) -> Caller {
+        Caller { account, epoch, family: Some(family) }
     }
 
     pub fn account(&self) -> AccountId {
         self.account
     }
 
+    /// Whether it was a token of OAuth that proved it.
+    pub fn is_oauth(&self) -> bool {
+        self.family.is_some()
+    }
+
     pub(crate) fn epoch(&self) -> u32 {
         self.epoch
+    }
+
+    pub(crate) fn family(&self) -> Option<Family> {
+        self.family
     }
 }
 
@@ -35,32 +52,42 @@ impl Access {
     /// * **signed**: app key, time and access token in their headers and a signature over them with the app secret.
     ///   This is what clients in API-key mode send. A request signed without an access token proves only who holds the
     ///   secret, and would outlive the token; it is refused.
-    /// * **bearer**: `Authorization: Bearer <access token>` alone, for people without a client library, and the form
-    ///   that OAuth tokens will have. The scheme word is the choice: it says that the token was meant to stand for
-    ///   itself. The same token sent bare, as API-key mode sends it, but without a signature is a request whose
-    ///   signature was lost or taken off, and is refused.
+    /// * **bearer**: `Authorization: Bearer <access token>`, the form of OAuth tokens, and for people without a client
+    ///   library. The scheme word is the choice: it says that the token was meant to stand for itself. The same token
+    ///   sent bare, as API-key mode sends it, but without a signature is a request whose signature was lost or taken
+    ///   off, and is refused.
     ///
-    /// In bearer mode the app key is not looked at: it is a client id there, or empty.
+    /// In bearer mode neither the app key nor a signature is looked at: the one is a client id there, or empty, and the
+    /// other is a leftover. A token of OAuth is good as bearer only.
     pub fn identify(&self, request: &SignedRequest<'_>, now: Timestamp) -> Result<Caller, Denial> {
         let header = |name| (request.header)(name).filter(|value| value.len() <= HEADER_BYTES_MAX);
         let missing = Denial::TokenInvalid("the access token is missing: send it as authorization");
         let authorization = header("authorization").map(str::trim).filter(|value| !value.is_empty());
         let bearer = authorization.and_then(bearer);
-        let credential = if header("x-api-signature").is_some() {
-            let credential = self.signed(request, header("x-api-key").unwrap_or_default(), now)?;
-            let token = bearer.or(authorization).ok_or(missing)?;
-            if hash_token(token) != credential.token_hash {
+        let credential = if let Some(token) = bearer {
+            let hash = hash_token(token);
+            let found = match self.accounts.credential_by_token(&hash)? {
+                Some(credential) => Some(credential),
+                None => self.accounts.credential_by_replaced(&hash, now)?,
+            };
+            match found {
+                Some(credential) => credential,
+                None => return self.oauth_caller(token, now)?.ok_or(UNKNOWN),
+            }
+        } else if header("x-api-signature").is_some() {
+            let credential = match self.signed(request, header("x-api-key").unwrap_or_default(), now) {
+                Err(Denial::KeyUnknown) => return Err(self.bare(authorization, Denial::KeyUnknown)?),
+                signed => signed?,
+            };
+            let token = authorization.ok_or(missing)?;
+            let is_its = bool::from(hash_token(token).ct_eq(&credential.token_hash));
+            if !is_its && !self.is_former(token, &credential, now)? {
                 return Err(Denial::TokenInvalid("the access token does not belong to the app key"));
             }
             credential
-        } else if let Some(token) = bearer {
-            self.accounts.credential_by_token(&hash_token(token))?.ok_or(Denial::TokenInvalid(
-                "the access token is unknown: check it, or ask the operator for one",
-            ))?
         } else if authorization.is_some() {
-            return Err(Denial::SignatureInvalid(
-                "the request is not signed: sign it, or send the access token as Bearer",
-            ));
+            let unsigned = "the request is not signed: sign it, or send the access token as Bearer";
+            return Err(self.bare(authorization, Denial::SignatureInvalid(unsigned))?);
         } else {
             return Err(missing);
         };
@@ -73,8 +100,24 @@ impl Access {
         }
     }
 
+    /// What to say about a token without a scheme: that it needs one, if it is one of OAuth's.
+    fn bare(&self, token: Option<&str>, otherwise: Denial) -> Result<Denial, Denial> {
+        Ok(match token {
+            Some(token) if self.is_oauth_token(token)? => {
+                Denial::TokenInvalid("an access token of OAuth is sent as Bearer")
+            }
+            _ => otherwise,
+        })
+    }
+
+    /// Whether a token was the one of a credential until a moment ago.
+    fn is_former(&self, token: &str, credential: &Credential, now: Timestamp) -> Result<bool, Denial> {
+        let former = self.accounts.credential_by_replaced(&hash_token(token), now)?;
+        Ok(former.is_some_and(|former| former.app_key == credential.app_key))
+    }
+
     /// The credential whose secret has signed a request.
-    fn signed(
+    pub(crate) fn signed(
         &self,
         request: &SignedRequest<'_>,
         app_key: &str,
@@ -86,6 +129,10 @@ impl Access {
         Ok(credential)
     }
 }
+
+const UNKNOWN: Denial = Denial::TokenInvalid(
+    "the access token is unknown or was revoked: check it, sign in again or ask the operator for one",
+);
 
 /// A token has 256 random bits, so one round of a plain hash keeps it as well as a slow one would, and looking a hash up
 /// tells nothing about the token by the time it takes.

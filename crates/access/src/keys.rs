@@ -22,6 +22,8 @@ const FILE: &str = "secret.key";
 const KEY_BYTES: usize = 32;
 const SEAL_LABEL: &[u8] = b"chandler app secret 1";
 const SESSION_LABEL: &[u8] = b"chandler session 1";
+const FORM_LABEL: &[u8] = b"chandler form 1";
+const USER_CODE_LABEL: &[u8] = b"chandler user code 1";
 /// First byte of what is sealed, so that another cipher can follow one day.
 const SEAL_VERSION: u8 = 1;
 /// Long enough to be drawn by chance for every secret there will ever be.
@@ -33,6 +35,8 @@ type Key = Zeroizing<[u8; KEY_BYTES]>;
 pub(crate) struct Keys {
     seal: Key,
     session: Key,
+    form: Key,
+    user_code: Key,
 }
 
 impl std::fmt::Debug for Keys {
@@ -79,7 +83,12 @@ impl Keys {
     fn of(key: &Key) -> Keys {
         let derive =
             |label: &[u8]| -> Key { Zeroizing::new(mac(key, &[label]).finalize().into_bytes().into()) };
-        Keys { seal: derive(SEAL_LABEL), session: derive(SESSION_LABEL) }
+        Keys {
+            seal: derive(SEAL_LABEL),
+            session: derive(SESSION_LABEL),
+            form: derive(FORM_LABEL),
+            user_code: derive(USER_CODE_LABEL),
+        }
     }
 
     /// Seals an app secret for one account and app key; in any other row it will not open.
@@ -129,6 +138,21 @@ impl Keys {
     /// Whether a mark is ours, in a time that does not depend on how wrong it is.
     pub(crate) fn is_marked(&self, bytes: &[u8], mark: &[u8; MARK_BYTES]) -> bool {
         mac(&self.session, &[bytes]).verify_truncated_left(mark).is_ok()
+    }
+
+    /// What a user code is kept as. It is short enough to be guessed from a plain hash.
+    pub(crate) fn hash_user_code(&self, code: &[u8]) -> [u8; 32] {
+        mac(&self.user_code, &[code]).finalize().into_bytes().into()
+    }
+
+    /// The mark of what a browser keeps or sends back for us. Whoever marks begins with what the mark is for.
+    pub(crate) fn mark_form(&self, parts: &[&[u8]]) -> [u8; MARK_BYTES] {
+        let whole: [u8; 32] = mac(&self.form, parts).finalize().into_bytes().into();
+        whole.first_chunk().copied().unwrap_or_default()
+    }
+
+    pub(crate) fn is_marked_form(&self, parts: &[&[u8]], mark: &[u8; MARK_BYTES]) -> bool {
+        mac(&self.form, parts).verify_truncated_left(mark).is_ok()
     }
 }
 

@@ -3,42 +3,71 @@
 //! The crate refuses to know that there is a network: no HTTP, no packets, no codes. It reads no clock either; three
 //! kinds of time come in as arguments and are never mixed. *Now* ([`Timestamp`](market::Timestamp)) is the wall clock
 //! that signatures and sessions are held against; the *market's now*, of the same type, decides which month a quota
-//! belongs to; *uptime* is a clock that only runs forward, for the rate window and for one-time passwords.
+//! belongs to, which level is in force and whether a right holds; *uptime* is a clock that only runs forward, for the rate window and for one-time passwords.
 //!
 //! Start with [`Access`]. [`Access::identify`] turns a signed request into a [`Caller`]; [`Access::sign_on`] and
 //! [`Access::resume`] do the same for a connection. Then there is one door: [`Access::admit`] turns a [`Demand`] into a
-//! [`Permit`], or says why not with a [`Refusal`]; nothing else makes a permit. What is kept is kept by `store`.
+//! [`Permit`], or says why not with a [`Refusal`]; nothing else makes a permit. [`Access::quota`] tells an account where it
+//! stands, and `level.rs` is how that is judged. What is kept is kept by `store`.
 //!
 //! Only history requests have a rate. The general throttle of all quote commands that clients are told of is a
 //! courtesy between them and the service, and is not enforced here.
 
 mod access;
 mod account;
+mod actor;
 mod admit;
+mod browser;
 mod connection;
 mod error;
 mod identify;
+mod inputs;
 mod keys;
+mod level;
+mod oauth;
 mod otp;
+mod password;
 mod quota;
 mod random;
 mod rate;
+mod region;
+mod renew;
+mod report;
+mod rights;
 mod secret;
 mod session;
 mod sign_on;
 mod signature;
+mod standing;
+mod throttle;
 
 pub use access::{Access, Created, Look, NewAccount, TOKEN_LIFE_DEFAULT_S};
-pub use account::{Account, CONNECTIONS_MAX, NAME_CHARS_MAX, ParseRightsError, Right, Rights, Terms};
+pub use account::{Account, CONNECTIONS_MAX, NAME_CHARS_MAX, Terms};
+pub use actor::Actor;
 pub use admit::{Allowance, Demand, Permit, Refusal, Ticket};
+pub use browser::{BROWSER_LIFE_S, Browser, CodeRefused, Login, LoginRefused, SignedIn};
 pub use connection::{Connection, ConnectionId, Seats};
 pub use error::{AccessError, Denial};
 pub use identify::Caller;
+pub use inputs::{REPORT_BYTES_MAX, REPORT_ROWS_MAX, ReportError, Table};
+pub use level::{Grounds, Hkd, Ladder, Level, MonthOrders, Reason, Step, Worth};
+pub use oauth::{
+    ACCESS_TOKEN_LIFE_S, AUTH_METHODS, AUTHORIZATION_CODE_LIFE_S, AuthorizationError, AuthorizationRequest,
+    ClientInfo, ClientProof, DEVICE_CODE_LIFE_S, DeviceRequest, DeviceStart, Grant, NewClient, OAuthError,
+    POLL_INTERVAL_S, REFRESH_GRACE_S, REFRESH_TOKEN_LIFE_S, Registered, Registration, SCOPE, SignIn, Tokens,
+    grant_type,
+};
 pub use otp::OTP_LIFE;
-pub use quota::{Level, Month, QUOTA_MAX, Usage};
+pub use password::{PASSWORD_BYTES_MAX, PASSWORD_BYTES_MIN};
+pub use quota::{Month, QUOTA_MAX, Usage};
 pub use rate::{ParseRateRuleError, RateRule};
+pub use region::{ParseRegionError, Region, Role};
+pub use renew::{FORMER_LIFE_S, RENEWED_LIFE_DEFAULT_S, RENEWED_LIFE_MAX_S, RENEWED_LIFE_MIN_S, RenewError};
+pub use report::{AssetEntry, RateEntry, Reported};
+pub use rights::{Hold, ParseRightError, ParseRightsError, Right, Rights, TIME_MAX, Validity};
 pub use secret::Secret;
 pub use session::{SESSION_LIFE_S, Session};
 pub use sign_on::{Moment, SignedOn};
 pub use signature::{SignedRequest, TIMESTAMP_TOLERANCE_S, verify_signature};
-pub use store::AccountId;
+pub use standing::{Outlook, Present, Preview, Quota, Standing};
+pub use store::{AccountId, AuditFilter, AuditId, AuditRow};

@@ -2,44 +2,17 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use market::{Date, DateSpan, Market, Symbol, Timestamp, Zone};
 use store::AccountId;
+
+use crate::Standing;
 
 /// More than there are securities in all markets served.
 pub const QUOTA_MAX: u32 = 100_000;
 /// Accounts whose months are remembered before all are forgotten and learnt again.
 const MONTHS_MAX: usize = 4_096;
-
-/// The step of the quota ladder an account stands on. For now it is what the operator says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Level(u8);
-
-impl Level {
-    pub const FIRST: Level = Level(1);
-    /// Securities a month, from the first level up.
-    const QUOTAS: [u32; 6] = [100, 400, 600, 1_000, 2_000, 3_000];
-
-    pub fn new(number: u32) -> Option<Level> {
-        let number = u8::try_from(number).ok()?;
-        (1..=Level::QUOTAS.len()).contains(&usize::from(number)).then_some(Level(number))
-    }
-
-    pub fn number(self) -> u32 {
-        self.0.into()
-    }
-
-    pub fn quota(self) -> u32 {
-        Level::QUOTAS.get(usize::from(self.0) - 1).copied().unwrap_or(0)
-    }
-}
-
-impl fmt::Display for Level {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)
-    }
-}
 
 /// A calendar month in Hong Kong; `2026-08` as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,6 +21,18 @@ pub struct Month {
 }
 
 impl Month {
+    pub fn of(date: Date) -> Month {
+        Month { first: date.first_of_month() }
+    }
+
+    pub fn first(self) -> Date {
+        self.first
+    }
+
+    pub fn previous(self) -> Month {
+        Month::of(self.first.yesterday().unwrap_or(Date::MIN))
+    }
+
     /// The day on which the next month begins, in Hong Kong.
     pub fn next(self) -> Date {
         self.first.checked_add(DateSpan::new().months(1)).unwrap_or(Date::MAX)
@@ -61,12 +46,22 @@ impl fmt::Display for Month {
 }
 
 /// How far an account is through its month.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Usage {
     pub month: Month,
     pub used: u32,
     pub limit: u32,
+    /// The day on which the quota is full again, in Hong Kong.
     pub resets: Date,
+    pub resets_at: Timestamp,
+    /// The level in force, and why.
+    pub standing: Arc<Standing>,
+}
+
+impl Usage {
+    pub fn remaining(&self) -> u32 {
+        self.limit.saturating_sub(self.used)
+    }
 }
 
 /// Which securities are known to be paid for, so that asking again does not touch the database. A set here is always a
@@ -91,7 +86,7 @@ impl Default for Months {
 
 impl Months {
     pub(crate) fn month(&self, now: Timestamp) -> Month {
-        Month { first: self.zone.date(now).first_of_month() }
+        Month::of(self.zone.date(now))
     }
 
     pub(crate) fn is_paid(&self, version: i64, account: AccountId, month: Month, symbol: &Symbol) -> bool {
@@ -126,13 +121,6 @@ impl Months {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn levels_have_the_published_quotas() {
-        let quotas: Vec<u32> = (1..=6).map(|number| Level::new(number).unwrap().quota()).collect();
-        assert_eq!(quotas, [100, 400, 600, 1_000, 2_000, 3_000]);
-        assert_eq!([0, 7, 257].map(Level::new), [None; 3]);
-    }
 
     #[test]
     fn a_month_begins_at_midnight_in_hong_kong() {

@@ -2,11 +2,12 @@
 //!
 //! | bytes | what |
 //! |---|---|
-//! | 1 | version, 1 |
+//! | 1 | version: 1, or 2 for whoever came with a token of OAuth |
 //! | 8 | account |
 //! | 4 | epoch of the account |
 //! | 8 | expiry, Unix milliseconds |
 //! | 16 | lineage, random: the same in every id that descends from one sign-on |
+//! | 16 | version 2 alone: the family of the token |
 //! | 8 | random, so that no two ids are the same |
 //! | 16 | mark: HMAC-SHA256 over all before it, cut |
 //!
@@ -18,13 +19,15 @@ use market::Timestamp;
 use store::AccountId;
 
 use crate::keys::{Keys, MARK_BYTES};
+use crate::oauth::Family;
 use crate::random::random;
 use crate::{AccessError, Caller, Denial, Secret};
 
 /// A day. An id stays good until then however often it is used.
 pub const SESSION_LIFE_S: i64 = 86_400;
 const VERSION: u8 = 1;
-const BODY_BYTES: usize = 1 + 8 + 4 + 8 + 16 + 8;
+const VERSION_OAUTH: u8 = 2;
+const BODY_BYTES_MAX: usize = 1 + 8 + 4 + 8 + 16 + 16 + 8;
 const TEXT_MAX: usize = 128;
 
 /// What a connection takes away to come back with.
@@ -51,12 +54,14 @@ pub(crate) fn issue(
     now: Timestamp,
 ) -> Result<Session, AccessError> {
     let expires_at_ms = now.0.saturating_add(SESSION_LIFE_S).saturating_mul(1_000);
-    let mut bytes = Vec::with_capacity(BODY_BYTES + MARK_BYTES);
-    bytes.push(VERSION);
+    let mut bytes = Vec::with_capacity(BODY_BYTES_MAX + MARK_BYTES);
+    let family = caller.family();
+    bytes.push(if family.is_some() { VERSION_OAUTH } else { VERSION });
     bytes.extend(caller.account().0.to_be_bytes());
     bytes.extend(caller.epoch().to_be_bytes());
     bytes.extend(expires_at_ms.to_be_bytes());
     bytes.extend(lineage.0);
+    bytes.extend(family.into_iter().flat_map(|family| family.0));
     bytes.extend(random::<8>()?);
     let mark = keys.mark(&bytes);
     bytes.extend(mark);
@@ -87,8 +92,16 @@ fn parse(body: &[u8]) -> Option<(Caller, i64, Lineage)> {
     let (epoch, rest) = rest.split_first_chunk::<4>()?;
     let (expires, rest) = rest.split_first_chunk::<8>()?;
     let (lineage, rest) = rest.split_first_chunk::<16>()?;
-    let caller = Caller::new(AccountId(i64::from_be_bytes(*account)), u32::from_be_bytes(*epoch));
-    (version == VERSION && rest.len() == 8).then(|| (caller, i64::from_be_bytes(*expires), Lineage(*lineage)))
+    let (account, epoch) = (AccountId(i64::from_be_bytes(*account)), u32::from_be_bytes(*epoch));
+    let (caller, rest) = match version {
+        VERSION => (Caller::new(account, epoch), rest),
+        VERSION_OAUTH => {
+            let (family, rest) = rest.split_first_chunk::<16>()?;
+            (Caller::of_family(account, epoch, Family(*family)), rest)
+        }
+        _ => return None,
+    };
+    (rest.len() == 8).then(|| (caller, i64::from_be_bytes(*expires), Lineage(*lineage)))
 }
 
 #[cfg(test)]

@@ -5,16 +5,20 @@ use std::fs::File;
 use std::io::Read;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::str::FromStr;
 
+use access::Region;
 use anyhow::anyhow;
 use clap::ValueEnum;
 use serde::Deserialize;
-use server::Settings;
+use server::{PublicUrl, Settings};
 
 use crate::failure::{Failure, usage};
 
 /// A configuration is a page or two.
 const FILE_MAX: u64 = 1 << 20;
+/// Listeners of single regions.
+const REGIONAL_MAX: usize = 16;
 /// More descriptors than any system gives out.
 pub(crate) const CONNECTIONS_MAX: u32 = 1_000_000;
 /// A terabyte.
@@ -34,6 +38,42 @@ pub(crate) struct ServerConfig {
     pub(crate) tcp: SocketAddr,
     pub(crate) connections_max: u32,
     pub(crate) cache_mb: u32,
+    pub(crate) regional: Vec<RegionalConfig>,
+    #[serde(deserialize_with = "public_url")]
+    pub(crate) public_url: Option<PublicUrl>,
+}
+
+/// A listener for the accounts of one region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RegionalConfig {
+    #[serde(deserialize_with = "region")]
+    pub(crate) region: Region,
+    pub(crate) listen: SocketAddr,
+}
+
+fn region<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Region, D::Error> {
+    String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
+}
+
+/// An empty text is none: the file lists every key with its default.
+fn public_url<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<PublicUrl>, D::Error> {
+    let text = String::deserialize(from)?;
+    if text.is_empty() { Ok(None) } else { text.parse().map(Some).map_err(serde::de::Error::custom) }
+}
+
+impl FromStr for RegionalConfig {
+    type Err = String;
+
+    /// `us=127.0.0.1:8081`
+    fn from_str(text: &str) -> Result<RegionalConfig, String> {
+        let wrong = || format!("{text:?} is not a region with its address: write us=127.0.0.1:8081");
+        let (region, listen) = text.split_once('=').ok_or_else(wrong)?;
+        Ok(RegionalConfig {
+            region: region.parse().map_err(|_| wrong())?,
+            listen: listen.trim().parse().map_err(|_| wrong())?,
+        })
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -53,10 +93,16 @@ pub(crate) enum LogFormat {
 
 impl Default for ServerConfig {
     fn default() -> ServerConfig {
-        let Settings { listen, tcp, connections_max, cache_bytes } = Settings::default();
+        let Settings { listen, tcp, regional, public_url, connections_max, cache_bytes } =
+            Settings::default();
         ServerConfig {
             listen,
             tcp,
+            regional: regional
+                .into_iter()
+                .map(|(region, listen)| RegionalConfig { region, listen })
+                .collect(),
+            public_url,
             connections_max: u32::try_from(connections_max).unwrap_or(CONNECTIONS_MAX),
             cache_mb: u32::try_from(cache_bytes >> 20).unwrap_or(CACHE_MB_MAX),
         }
@@ -106,6 +152,9 @@ impl ServerConfig {
         if self.cache_mb > CACHE_MB_MAX {
             return Err(format!("cache_mb is at most {CACHE_MB_MAX}"));
         }
+        if self.regional.len() > REGIONAL_MAX {
+            return Err(format!("there are at most {REGIONAL_MAX} regional listeners"));
+        }
         Ok(())
     }
 
@@ -114,6 +163,8 @@ impl ServerConfig {
         Settings {
             listen: self.listen,
             tcp: self.tcp,
+            regional: self.regional.iter().map(|one| (one.region, one.listen)).collect(),
+            public_url: self.public_url.clone(),
             connections_max: number(self.connections_max),
             cache_bytes: number(self.cache_mb).saturating_mul(1 << 20),
         }
@@ -143,6 +194,8 @@ mod tests {
             let other = match (key, value) {
                 ("filter", _) => "\"debug\"",
                 ("format", _) => "\"json\"",
+                ("public_url", _) => "\"https://candles.example.com\"",
+                ("regional", _) => "[{ region = \"us\", listen = \"127.0.0.1:9\" }]",
                 (_, text) if text.starts_with('"') => "\"127.0.0.1:9\"",
                 _ => "9",
             };
@@ -151,9 +204,25 @@ mod tests {
             keys += 1;
         }
         // A field more in the structs is a key more in the file.
-        let ServerConfig { listen: _, tcp: _, connections_max: _, cache_mb: _ } = ServerConfig::default();
+        let ServerConfig { listen: _, tcp: _, connections_max: _, cache_mb: _, regional: _, public_url: _ } =
+            ServerConfig::default();
         let LogConfig { filter: _, format: _ } = LogConfig::default();
-        assert_eq!(keys, 4 + 2);
+        assert_eq!(keys, 6 + 2);
+    }
+
+    #[test]
+    fn a_regional_listener_is_a_line_or_a_table() {
+        let expected = [RegionalConfig { region: Region::Us, listen: "127.0.0.1:8081".parse().unwrap() }];
+        for text in [
+            "[server]\nregional = [{ region = \"us\", listen = \"127.0.0.1:8081\" }]",
+            "[[server.regional]]\nregion = \"US\"\nlisten = \"127.0.0.1:8081\"",
+        ] {
+            assert_eq!(Config::parse(text).unwrap().server.regional, expected);
+        }
+        assert_eq!("us=127.0.0.1:8081".parse(), Ok(expected[0]));
+        for wrong in ["", "us", "eu=127.0.0.1:8081", "us=8081", "=127.0.0.1:1"] {
+            assert!(wrong.parse::<RegionalConfig>().is_err(), "{wrong}");
+        }
     }
 
     #[test]
@@ -164,6 +233,9 @@ mod tests {
             ("[sever]\n", &["line 1", "sever"]),
             ("[server]\nconnections_max = 0", &["connections_max", "1 to"]),
             ("[server]\ncache_mb = -1", &["line 2"]),
+            ("[[server.regional]]\nregion = \"eu\"\nlisten = \"127.0.0.1:1\"", &["line 2", "eu", "ap or us"]),
+            ("[[server.regional]]\nregion = \"us\"", &["line 1", "listen"]),
+            ("[server]\npublic_url = \"example.com\"", &["line 2", "https://"]),
             ("[log]\nformat = \"xml\"", &["line 2", "xml"]),
             ("[server", &["line 1"]),
         ] {

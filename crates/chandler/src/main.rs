@@ -8,6 +8,7 @@ mod demo;
 mod failure;
 mod log;
 mod output;
+mod remote;
 mod sdk;
 mod surroundings;
 mod terminal;
@@ -55,8 +56,20 @@ enum Command {
     Quarantine(command::quarantine::Arguments),
     /// Serve the store to clients: HTTP, WebSocket and TCP
     Serve(command::serve::Arguments),
-    /// Create, list, show and revoke the accounts that clients sign in with
+    /// Make, change and end the accounts that clients sign in with; tell what their levels rest upon
     Account(command::account::Arguments),
+    /// Show what accounts have used this month, at which level, and why
+    Quota(command::quota::Arguments),
+    /// List or close long connections at a server
+    Connections(command::connections::Arguments),
+    /// Show who did what to which account, and why
+    Audit(command::audit::Arguments),
+    /// Sign in to a server in a browser, and file the token where SDKs find it
+    Login(command::login::Arguments),
+    /// End the login and remove its files
+    Logout(command::logout::Arguments),
+    /// Show who is signed in
+    Auth(command::auth::Arguments),
     /// Make the demo market and show it
     Demo(command::demo::Arguments),
     /// Show the trading calendars in use, or write them out for editing
@@ -96,6 +109,12 @@ fn run(command: Command, surroundings: Surroundings) -> Result<(), Failure> {
         Command::Quarantine(arguments) => command::quarantine::run(&arguments, surroundings),
         Command::Serve(arguments) => command::serve::run(&arguments, surroundings),
         Command::Account(arguments) => command::account::run(&arguments, surroundings),
+        Command::Quota(arguments) => command::quota::run(&arguments, surroundings),
+        Command::Connections(arguments) => command::connections::run(&arguments),
+        Command::Audit(arguments) => command::audit::run(&arguments, surroundings),
+        Command::Login(arguments) => command::login::run(&arguments),
+        Command::Logout(arguments) => command::logout::run(&arguments),
+        Command::Auth(arguments) => command::auth::run(&arguments),
         Command::Demo(arguments) => command::demo::run(&arguments, surroundings),
         Command::Calendar(arguments) => command::calendar::run(&arguments, surroundings),
     }

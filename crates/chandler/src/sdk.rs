@@ -46,9 +46,13 @@ impl Url {
         format!("{}/v2", self.0.replacen("http", "ws", 1))
     }
 
-    fn host(&self) -> &str {
-        let authority =
-            self.0.split("://").nth(1).and_then(|rest| rest.split('/').next()).unwrap_or_default();
+    /// Host and port, and whatever else stands before the path.
+    pub(crate) fn authority(&self) -> &str {
+        self.0.split("://").nth(1).and_then(|rest| rest.split('/').next()).unwrap_or_default()
+    }
+
+    pub(crate) fn host(&self) -> &str {
+        let authority = self.authority();
         match authority.strip_prefix('[').and_then(|rest| rest.split(']').next()) {
             Some(host) => host,
             None => authority.split(':').next().unwrap_or_default(),
@@ -60,11 +64,22 @@ impl Url {
 /// one has names of its own for the sockets.
 pub(crate) fn environment(url: &Url, credentials: &Credentials) -> Vec<(String, String)> {
     let Credentials { app_key, app_secret, access_token } = credentials;
-    let socket = url.socket();
     let values = [
         ("APP_KEY", app_key.as_str()),
         ("APP_SECRET", app_secret.expose()),
         ("ACCESS_TOKEN", access_token.expose()),
+    ];
+    variables(url, &values)
+}
+
+/// The same without credentials, for programs that have a token file.
+pub(crate) fn addresses(url: &Url) -> Vec<(String, String)> {
+    variables(url, &[])
+}
+
+fn variables(url: &Url, credentials: &[(&str, &str)]) -> Vec<(String, String)> {
+    let socket = url.socket();
+    let addresses = [
         ("HTTP_URL", url.as_str()),
         ("QUOTE_WS_URL", &socket),
         ("TRADE_WS_URL", &socket),
@@ -73,7 +88,8 @@ pub(crate) fn environment(url: &Url, credentials: &Credentials) -> Vec<(String, 
     ];
     let mut lines = Vec::new();
     for prefix in ["LONGBRIDGE", "LONGPORT"] {
-        lines.extend(values.map(|(name, value)| (format!("{prefix}_{name}"), value.to_owned())));
+        let values = credentials.iter().chain(&addresses);
+        lines.extend(values.map(|(name, value)| (format!("{prefix}_{name}"), (*value).to_owned())));
     }
     // The HTTP half of the SDKs follows proxy settings, which no server at home is behind.
     lines.push(("NO_PROXY".to_owned(), url.host().to_owned()));
@@ -85,15 +101,15 @@ pub(crate) fn exports(url: &Url, credentials: &Credentials) -> String {
     environment(url, credentials).iter().map(|(name, value)| format!("export {name}='{value}'\n")).collect()
 }
 
-mod exposed {
+pub(crate) mod exposed {
     use access::Secret;
     use serde::{Deserialize, Deserializer, Serializer};
 
-    pub(super) fn serialize<S: Serializer>(secret: &Secret, to: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(secret: &Secret, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(secret.expose())
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Secret, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Secret, D::Error> {
         String::deserialize(from).map(Secret::new)
     }
 }

@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use access::{Access, NewAccount, Terms};
+use access::{Access, Actor, NewAccount, Terms};
 use history::History;
 use market::{Timestamp, Venues};
 use prost::Message;
@@ -48,8 +48,8 @@ fn serve(accounts: u32) {
     let mut tokens = Vec::new();
     for number in 0..accounts {
         let terms = Terms { connections: PER_ACCOUNT, ..Terms::default() };
-        let new = NewAccount { name: format!("account {number}"), terms, token_expires_at: None };
-        tokens.push(access.create(&new, now()).unwrap().access_token.expose().to_owned());
+        let new = NewAccount::named(format!("account {number}"), terms);
+        tokens.push(access.create(&new, &Actor::Operator, now()).unwrap().access_token.expose().to_owned());
     }
     let any = ([127, 0, 0, 1], 0).into();
     let settings = Settings { listen: any, tcp: any, ..Settings::default() };

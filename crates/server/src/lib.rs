@@ -2,17 +2,21 @@
 //!
 //! Every request takes one route, whatever door it came in by ([`route`](crate::route)): bytes become a request, the
 //! request is admitted, a command answers it, the answer becomes bytes. Start with `route.rs`, then `command/`, a file a
-//! command; `link/` is one long connection, `http/` the other door, `listen.rs` where connections come from.
+//! command; `link/` is one long connection, `http/` the other door, `pages/` what a person
+//! sees there, `listen.rs` where connections come from.
 
 mod command;
 mod http;
 mod link;
 mod listen;
+mod pages;
+mod public_url;
 mod refusal;
 mod route;
 mod services;
 
 pub use listen::{Addresses, Server, ServerError};
+pub use public_url::{ParsePublicUrlError, PublicUrl};
 pub use services::Clock;
 
 /// What the operator may set. The defaults are those of `chandler serve`.
@@ -22,6 +26,10 @@ pub struct Settings {
     pub listen: std::net::SocketAddr,
     /// Where raw TCP is served.
     pub tcp: std::net::SocketAddr,
+    /// Where HTTP and WebSocket are served to the accounts of one region alone.
+    pub regional: Vec<(access::Region, std::net::SocketAddr)>,
+    /// How the service is called from outside; none if clients reach it under the name that they ask for.
+    pub public_url: Option<PublicUrl>,
     /// Connections of all kinds that may be open at once.
     pub connections_max: usize,
     /// Memory for encoded candles; 0 keeps none.
@@ -34,6 +42,8 @@ impl Default for Settings {
         Settings {
             listen: loopback(8080),
             tcp: loopback(2020),
+            regional: Vec::new(),
+            public_url: None,
             connections_max: 16_384,
             cache_bytes: 256 << 20,
         }

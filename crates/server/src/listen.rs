@@ -1,4 +1,4 @@
-//! Where connections come from: two listeners, a bound on how many may be open, and an orderly end.
+//! Where connections come from: the listeners, a bound on how many may be open, and an orderly end.
 
 use std::future::Future;
 use std::io;
@@ -6,11 +6,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::{Access, AccessError};
+use access::{Access, AccessError, Region};
 use history::History;
 use store::{Store, StoreError};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
@@ -45,7 +46,17 @@ pub struct Addresses {
 pub struct Server {
     http: TcpListener,
     tcp: TcpListener,
+    regional: Vec<(Region, TcpListener)>,
     services: Arc<Services>,
+    places: Arc<Semaphore>,
+}
+
+/// What every listener shares.
+#[derive(Clone, Debug)]
+struct Hall {
+    services: Arc<Services>,
+    shutdown: watch::Receiver<bool>,
+    tasks: TaskTracker,
     places: Arc<Semaphore>,
 }
 
@@ -57,6 +68,10 @@ pub(crate) struct Entrance {
     /// Long connections outlive the HTTP request they began with, and are waited for all the same.
     pub(crate) tasks: TaskTracker,
     pub(crate) place: Arc<OwnedSemaphorePermit>,
+    /// The other end of the connection, which may be a proxy's.
+    pub(crate) peer: SocketAddr,
+    /// The region whose accounts the listener is for; none if it is for all.
+    pub(crate) region: Option<Region>,
 }
 
 impl Server {
@@ -73,48 +88,44 @@ impl Server {
             TcpListener::bind(address).await.map_err(|source| ServerError::Listen { address, source })
         };
         let (http, tcp) = (bind(settings.listen).await?, bind(settings.tcp).await?);
-        let services = Services::new(store, history, access, settings.cache_bytes, market, machine);
+        let mut regional = Vec::with_capacity(settings.regional.len());
+        for (region, address) in &settings.regional {
+            regional.push((*region, bind(*address).await?));
+        }
+        let mut services = Services::new(store, history, access, settings.cache_bytes, market, machine);
+        services.serves_all_at = http.local_addr().unwrap_or(settings.listen);
+        services.public_url.clone_from(&settings.public_url);
         let places = Arc::new(Semaphore::new(settings.connections_max));
-        Ok(Server { http, tcp, services: Arc::new(services), places })
+        Ok(Server { http, tcp, regional, services: Arc::new(services), places })
     }
 
     pub fn addresses(&self) -> io::Result<Addresses> {
         Ok(Addresses { http: self.http.local_addr()?, tcp: self.tcp.local_addr()? })
     }
 
+    /// Where the listeners of single regions are, in the order of the settings.
+    pub fn regional_addresses(&self) -> io::Result<Vec<(Region, SocketAddr)>> {
+        self.regional.iter().map(|(region, listener)| Ok((*region, listener.local_addr()?))).collect()
+    }
+
     /// Serves until `stop` is done, then lets what runs come to its end, at most ten seconds.
     pub async fn run(self, stop: impl Future<Output = ()>) {
-        let Server { http, tcp, services, places } = self;
+        let Server { http, tcp, regional, services, places } = self;
         let (end, shutdown) = watch::channel(false);
         let tasks = TaskTracker::new();
-        let enter = |place: OwnedSemaphorePermit| Entrance {
-            services: services.clone(),
-            shutdown: shutdown.clone(),
-            tasks: tasks.clone(),
-            place: Arc::new(place),
-        };
-        let accept_http = async {
-            loop {
-                let (stream, place) = accept(&http, &places).await;
-                tasks.spawn(http::serve(stream, enter(place)));
-            }
-        };
-        let accept_tcp = async {
-            loop {
-                let (stream, place) = accept(&tcp, &places).await;
-                let Entrance { services, shutdown, place, .. } = enter(place);
-                tasks.spawn(async move {
-                    link::serve(stream, Transport::tcp(), link::Opening::Tcp, services, shutdown).await;
-                    drop(place);
-                });
-            }
-        };
+        let hall = Hall { services, shutdown, tasks: tasks.clone(), places };
+        let mut doors = JoinSet::new();
+        doors.spawn(hall.clone().accept_http(http, None));
+        for (region, listener) in regional {
+            doors.spawn(hall.clone().accept_http(listener, Some(region)));
+        }
+        doors.spawn(hall.accept_tcp(tcp));
         tokio::select! {
-            () = accept_http => {}
-            () = accept_tcp => {}
+            // A door ends with a panic or not at all.
+            _ = doors.join_next() => tracing::error!("a listener has ended"),
             () = stop => {}
         }
-        drop((http, tcp));
+        doors.shutdown().await;
         // Nobody listening means that nobody has to be told.
         end.send(true).ok();
         tasks.close();
@@ -124,15 +135,51 @@ impl Server {
     }
 }
 
+impl Hall {
+    async fn accept_http(self, listener: TcpListener, region: Option<Region>) {
+        loop {
+            let (stream, peer, place) = accept(&listener, &self.places).await;
+            self.tasks.spawn(http::serve(stream, self.enter(peer, place, region)));
+        }
+    }
+
+    async fn accept_tcp(self, listener: TcpListener) {
+        loop {
+            let (stream, peer, place) = accept(&listener, &self.places).await;
+            let Entrance { services, shutdown, place, region, .. } = self.enter(peer, place, None);
+            self.tasks.spawn(async move {
+                let from = link::Arrival { address: peer, region };
+                let (transport, opening) = (Transport::tcp(), link::Opening::Tcp);
+                link::serve(stream, transport, from, opening, services, shutdown).await;
+                drop(place);
+            });
+        }
+    }
+
+    fn enter(&self, peer: SocketAddr, place: OwnedSemaphorePermit, region: Option<Region>) -> Entrance {
+        Entrance {
+            services: self.services.clone(),
+            shutdown: self.shutdown.clone(),
+            tasks: self.tasks.clone(),
+            place: Arc::new(place),
+            peer,
+            region,
+        }
+    }
+}
+
 /// The next connection, once there is a place for it: the rest waits in the system's queue.
-async fn accept(listener: &TcpListener, places: &Arc<Semaphore>) -> (TcpStream, OwnedSemaphorePermit) {
+async fn accept(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+) -> (TcpStream, SocketAddr, OwnedSemaphorePermit) {
     loop {
         let Ok(place) = places.clone().acquire_owned().await else { return std::future::pending().await };
         match listener.accept().await {
-            Ok((stream, _)) => {
+            Ok((stream, peer)) => {
                 // An answer is one write; waiting for more to say would only delay it.
                 stream.set_nodelay(true).ok();
-                return (stream, place);
+                return (stream, peer, place);
             }
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a connection");

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use wire::{Status, code};
 
+use crate::services::Foreign;
+
 /// Why a request gets no answer. The text that goes with it is a constant of ours or made of the caller's own words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
@@ -95,10 +97,22 @@ impl From<access::Refusal> for Refusal {
         let text = refusal.to_string();
         match refusal {
             access::Refusal::TooFast { retry_after, .. } => Refusal::TooFast { text, retry_after },
-            access::Refusal::NoAccess(_) => Refusal::NoAccess(text),
+            access::Refusal::NoAccess { .. } => Refusal::NoAccess(text),
             access::Refusal::QuotaSpent { .. } => Refusal::QuotaSpent(text),
             access::Refusal::Revoked => Refusal::Revoked,
             access::Refusal::Failed(error) => {
+                tracing::error!(%error, "cannot check an account");
+                Refusal::Internal
+            }
+        }
+    }
+}
+
+impl From<Foreign> for Refusal {
+    fn from(foreign: Foreign) -> Refusal {
+        match foreign {
+            Foreign::Elsewhere { .. } => Refusal::NoAccess(foreign.to_string()),
+            Foreign::Unknown(error) => {
                 tracing::error!(%error, "cannot check an account");
                 Refusal::Internal
             }

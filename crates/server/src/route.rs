@@ -14,6 +14,9 @@ pub(crate) struct Caller {
     pub(crate) language: Language,
     /// The client wants overnight hours; whether it gets them is the account's matter.
     pub(crate) overnight: bool,
+    /// The region whose accounts the listener is for that the request came through; none if that is for all. Which
+    /// listener a one-time password was fetched from does not matter.
+    pub(crate) entrance: Option<access::Region>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -84,6 +87,9 @@ pub(crate) fn admit_calls(
             None => Demand::Open { caller: &caller.who },
         },
     };
+    if command.is_market_data() {
+        services.at_home(caller)?;
+    }
     let permit = services.access.admit(demand, services.market_now())?;
     // Without the right, overnight candles are left out; that is no refusal.
     let caller = Caller { overnight: caller.overnight && permit.overnight(), ..*caller };
@@ -115,21 +121,21 @@ impl Work {
         if !is_wanted() {
             return Err(Refusal::TimedOut);
         }
-        services.access.spend(self.permit)?;
+        services.access.spend(self.permit, services.machine_now())?;
         Ok(reply)
     }
 
     /// The same as columns of candles, for whoever does not want protobuf.
     pub(crate) fn run_columns(self, services: &Services) -> Result<history::Answer, Refusal> {
         let answer = self.command.columns(services)?;
-        services.access.spend(self.permit)?;
+        services.access.spend(self.permit, services.machine_now())?;
         Ok(answer)
     }
 
     /// Columns again, beyond the thousand of one answer, and where to go on.
     pub(crate) fn run_pages(self, paging: Paging, services: &Services) -> Result<Paged, Refusal> {
         let paged = self.command.pages(paging, services)?;
-        services.access.spend(self.permit)?;
+        services.access.spend(self.permit, services.machine_now())?;
         Ok(paged)
     }
 }

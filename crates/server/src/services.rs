@@ -2,18 +2,20 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use access::{Access, Look};
+use access::{Access, Look, Region};
 use history::{History, HistoryError, Shelf};
-use market::{Symbol, Timestamp};
+use market::{Market, Symbol, Timestamp};
 use store::{Reader, Store, StoreError};
 use tokio::time::Instant;
 
 use crate::command::{self, EncodedPage};
 use crate::link::Links;
 use crate::refusal::Refusal;
+use crate::route::Caller;
 
 /// A clock that can be asked for the time.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -37,12 +39,28 @@ pub(crate) struct Services {
     seen: Mutex<Option<(std::time::Instant, i64)>>,
     /// Symbols that have candles at a version of the store.
     catalog: RwLock<(i64, HashSet<Symbol>)>,
+    /// The listener that is for accounts of every region.
+    pub(crate) serves_all_at: SocketAddr,
+    /// How the service is called from outside, if that is set.
+    pub(crate) public_url: Option<crate::PublicUrl>,
     /// The market's time, which may stand still or lie in the past; quota months follow it too.
     market: Clock,
     /// The machine's time, for whatever proves identity.
     machine: Clock,
     /// Where uptime counts from: rate windows and one-time passwords must not jump with the machine's clock.
     started: Instant,
+}
+
+/// Somebody is at a listener that is not for them.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Foreign {
+    #[error(
+        "this account is of region {region} and this address is for region {entrance} alone: use the one for all, \
+         {serves_all_at}"
+    )]
+    Elsewhere { region: Region, entrance: Region, serves_all_at: String },
+    #[error("cannot look the account up")]
+    Unknown(#[source] access::AccessError),
 }
 
 impl fmt::Debug for Services {
@@ -62,13 +80,16 @@ impl Services {
     ) -> Services {
         Services {
             store,
+            // Levels follow the calendar that everything else follows.
+            access: access.with_calendar(history.venues().of(Market::Hk).calendar().clone()),
             history,
-            access,
             shelf: Shelf::new(shelf_bytes),
             links: Links::default(),
             readers: Mutex::new(Vec::new()),
             seen: Mutex::new(None),
             catalog: RwLock::new((0, HashSet::new())),
+            serves_all_at: crate::Settings::default().listen,
+            public_url: None,
             market,
             machine,
             started: Instant::now(),
@@ -94,6 +115,21 @@ impl Services {
             return Ok(seats);
         }
         self.access.seats(caller)
+    }
+
+    /// Whether an account of this entrance's region asks; the others have to go to the listener that is for all.
+    pub(crate) fn at_home(&self, caller: &Caller) -> Result<(), Foreign> {
+        let Some(entrance) = caller.entrance else { return Ok(()) };
+        let account = self.access.account(caller.who.account()).map_err(Foreign::Unknown)?;
+        match account.map(|account| account.region) {
+            Some(region) if region != entrance => {
+                let public = self.public_url.as_ref().map(|url| url.as_str().to_owned());
+                let serves_all_at = public.unwrap_or_else(|| self.serves_all_at.to_string());
+                Err(Foreign::Elsewhere { region, entrance, serves_all_at })
+            }
+            // An account that is gone is refused for that.
+            _ => Ok(()),
+        }
     }
 
     /// Looks whether the databases have changed, unless somebody has done so a moment ago: the looks cost more than the

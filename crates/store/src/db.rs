@@ -42,6 +42,14 @@ pub(crate) fn placeholders_ascend(all: &[Sql]) {
     }
 }
 
+/// A database with nothing in it but the tables.
+#[cfg(test)]
+pub(crate) fn schema_of(migrations: &[crate::migrate::Migration]) -> rusqlite::Connection {
+    let conn = rusqlite::Connection::open_in_memory().unwrap();
+    migrations.iter().for_each(|migration| conn.execute_batch(migration.text).unwrap());
+    conn
+}
+
 /// Trouble inside a statement, before it knows which one it was.
 #[derive(Debug)]
 pub(crate) enum Fault {
@@ -70,7 +78,7 @@ pub(crate) struct Db {
 /// another process recovers or checkpoints the log.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// More than there are statements, so that none is ever prepared twice.
-const STATEMENTS_MAX: usize = 64;
+const STATEMENTS_MAX: usize = 192;
 /// What SQLite may hold at most of a row: a damaged length must not become a huge allocation.
 const LENGTH_MAX: i32 = BLOCK_BYTES_MAX as i32 + 65_536;
 

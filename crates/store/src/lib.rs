@@ -11,7 +11,6 @@
 //! statements are in `sql.rs`, in a dialect that PostgreSQL shares; the schema is in `migrations/`.
 
 mod accounts;
-mod accounts_sql;
 mod action;
 mod batch;
 mod check;
@@ -26,7 +25,13 @@ mod sql;
 mod store;
 mod view;
 
-pub use accounts::{AccountId, AccountRow, AccountTerms, Accounts, Credential, NewAccountRow, Spend, Used};
+pub use accounts::{
+    AccountId, AccountRow, AccountTerms, Accounts, AssetRow, AuditFilter, AuditId, AuditNote, AuditRow,
+    BrowserRow, CLIENTS_MAX, ClientRow, CodeRow, Credential, DEVICES_MAX, DEVICES_OF_CLIENT_MAX, DeviceRow,
+    DeviceState, Entered, FAMILIES_MAX, FamilyRow, Hash, Holding, LevelChange, LevelRow, LevelSeen,
+    NewAccountRow, NewDevice, NewTokens, OrderRow, Person, RateRow, Redeemed, Renewal, Renewed, RightRow,
+    Spend, TokenKind, TokenRow, Told, Used, Waiting,
+};
 pub use action::ActionChanges;
 pub use batch::{BLOCK_BYTES_MAX, Batch, Change, NewBlock};
 pub use check::{Depth, FINDINGS_MAX, Finding};

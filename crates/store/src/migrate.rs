@@ -24,11 +24,18 @@ pub(crate) const ALL: &[Migration] = &[
 ];
 
 /// The steps of `accounts.db`. Each database has its own count; the digests keep either from passing for the other.
-pub(crate) const ACCOUNTS: &[Migration] = &[Migration {
-    version: 1,
-    name: "accounts",
-    text: include_str!("../migrations/sqlite-accounts/0001_accounts.sql"),
-}];
+pub(crate) const ACCOUNTS: &[Migration] = &[
+    Migration {
+        version: 1,
+        name: "accounts",
+        text: include_str!("../migrations/sqlite-accounts/0001_accounts.sql"),
+    },
+    Migration {
+        version: 2,
+        name: "access",
+        text: include_str!("../migrations/sqlite-accounts/0002_access.sql"),
+    },
+];
 
 /// Marks the file as ours in its header (`CHND`), so that another program's database is never touched.
 const APPLICATION_ID: i64 = 0x4348_4e44;

@@ -1,10 +1,12 @@
-//! The shared scenarios with the Rust SDK, over both of its transports, against `chandler kline`. Run by `make e2e-rust`,
-//! which starts the server and says in the environment where it is.
+//! The shared scenarios with the Rust SDK, over both of its transports, against `chandler kline`; signed in by key and by
+//! the token file of `chandler login`. Run by `make e2e-rust`, which starts the server and says in the environment where
+//! it is.
 
 mod question;
 
 use std::sync::Arc;
 
+use longbridge::oauth::OAuthBuilder;
 use longbridge::quote::TradeSessions;
 use longbridge::{Config, QuoteContext, QuoteTransport};
 
@@ -46,9 +48,30 @@ async fn main() {
             eprintln!("overnight: {question:?}");
         }
     }
+    failures += by_token_file(&mut asked).await;
     failures += three_securities_a_month().await;
     println!("{asked} questions, {failures} failures");
     std::process::exit(i32::from(failures > 0));
+}
+
+/// Some of the questions in OAuth mode. The handle comes from the token file in the home that the environment names.
+async fn by_token_file(asked: &mut u32) -> u32 {
+    let builder = OAuthBuilder::new(question::environment("E2E_CLIENT_ID"));
+    let oauth = builder.build(|_| panic!("the SDK wants a browser: there is no token file")).await.unwrap();
+    let mut failures = 0;
+    for transport in [QuoteTransport::WebSocket, QuoteTransport::Http] {
+        let config = Config::from_oauth(oauth.clone()).dont_print_quote_packages().quote_transport(transport);
+        let quotes = QuoteContext::new(Arc::new(config)).0;
+        for question in Question::load("questions.json").step_by(7) {
+            let found = question.ask(&quotes).await.map_err(|error| error.to_string());
+            *asked += 1;
+            if found.as_ref() != Ok(&question.kline("extended")) {
+                failures += 1;
+                eprintln!("by token file: {question:?}\n  {found:?}");
+            }
+        }
+    }
+    failures
 }
 
 /// A quota of three, used up.

@@ -1,4 +1,4 @@
-use access::{AccessError, Level, NewAccount, RateRule, Right, Rights, TOKEN_LIFE_DEFAULT_S, Terms};
+use access::{AccessError, Actor, Level, NewAccount, RateRule, Right, Rights, TOKEN_LIFE_DEFAULT_S, Terms};
 use market::Timestamp;
 use store::StoreError;
 
@@ -24,20 +24,16 @@ fn a_new_account_has_credentials_of_the_promised_form() {
 #[test]
 fn an_account_is_listed_and_shown_as_it_was_made() {
     let fresh = fresh();
-    let terms = Terms {
-        rights: Rights::NONE.with(Right::Us),
-        overnight: true,
-        level: Level::new(3).unwrap(),
-        quota: Some(5),
-        rate: Some(RateRule::Unlimited),
-        connections: 2,
-    };
-    let created = fresh.create("alice", terms.clone());
+    let terms =
+        Terms { level: Level::new(3), quota: Some(5), rate: Some(RateRule::Unlimited), connections: 2 };
+    let rights = Rights::NONE.with(Right::Us).with(Right::UsOvernight);
+    let new = NewAccount { rights, ..NewAccount::named("alice", terms.clone()) };
+    let created = fresh.access.create(&new, &Actor::Operator, NOW).unwrap();
     fresh.create("bob", Terms::default());
     let names: Vec<String> = fresh.access.list().unwrap().into_iter().map(|account| account.name).collect();
     assert_eq!(names, ["alice", "bob"]);
     let shown = fresh.access.account(created.account_id).unwrap().unwrap();
-    assert_eq!(shown.terms, terms);
+    assert_eq!((&shown.terms, shown.rights), (&terms, rights));
     assert_eq!((shown.region.as_str(), shown.created_at, shown.revoked_at), ("ap", NOW, None));
     assert_eq!(fresh.access.account_named("alice").unwrap().as_ref(), Some(&*shown));
     assert_eq!(fresh.access.account_named("carol").unwrap(), None);
@@ -54,8 +50,8 @@ fn a_name_that_is_taken_or_unfit_is_refused() {
     let fresh = fresh();
     fresh.create("alice", Terms::default());
     let create = |name: &str| {
-        let new = NewAccount { name: name.to_owned(), terms: Terms::default(), token_expires_at: None };
-        fresh.access.create(&new, NOW).unwrap_err()
+        let new = NewAccount::named(name, Terms::default());
+        fresh.access.create(&new, &Actor::Operator, NOW).unwrap_err()
     };
     assert!(matches!(create("alice"), AccessError::Store(StoreError::Taken { .. })));
     assert!(matches!(create(""), AccessError::Name { .. }));

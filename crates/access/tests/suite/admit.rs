@@ -2,11 +2,12 @@ use std::sync::Barrier;
 use std::time::Duration;
 
 use access::{
-    Access, Allowance, Caller, Demand, Level, Look, Permit, RateRule, Refusal, Right, Rights, Terms,
+    Access, Actor, Allowance, Caller, Demand, Hold, Level, Look, Permit, RateRule, Refusal, Right, Rights,
+    Terms, Validity,
 };
 use market::Timestamp;
 
-use crate::fixture::{NOW, START, create, fresh, symbol};
+use crate::fixture::{NOW, PRESENT, START, caller_with, create, fresh, symbol};
 
 fn quota(number: u32) -> Terms {
     Terms { quota: Some(number), rate: Some(RateRule::Unlimited), ..Terms::default() }
@@ -19,7 +20,7 @@ fn admit(access: &Access, caller: &Caller, text: &str, now: Timestamp) -> Result
 
 /// A whole request that succeeds, answer and all.
 fn ask_at(access: &Access, caller: &Caller, text: &str, now: Timestamp) -> Result<(), Refusal> {
-    access.spend(admit(access, caller, text, now)?)
+    access.spend(admit(access, caller, text, now)?, NOW)
 }
 
 fn ask(access: &Access, caller: &Caller, text: &str) -> Result<(), Refusal> {
@@ -65,7 +66,7 @@ fn what_an_account_may_still_ask_is_told_by_its_own_rule() {
     fresh.access.admit_rate_of(&slow, 2, Look::Fresh, START + Duration::from_secs(4)).unwrap_err();
     assert_eq!(allowance(&slow, 4), told(1, 6));
     assert_eq!(allowance(&free, 0), None);
-    assert!(fresh.access.revoke(slow.account(), NOW).unwrap());
+    assert!(fresh.access.revoke(slow.account(), &Actor::Operator, "", NOW).unwrap());
     assert_eq!(allowance(&slow, 4), None);
 }
 
@@ -83,17 +84,17 @@ fn an_account_has_its_own_rule_or_none() {
 fn only_granted_markets_are_open() {
     let fresh = fresh();
     let rights = Rights::NONE.with(Right::Hk).with(Right::Cn);
-    let caller = fresh.caller("alice", Terms { rights, ..quota(10) });
     let access = &fresh.access;
+    let caller = caller_with(access, "alice", rights, quota(10));
     ask(access, &caller, "700.HK").unwrap();
     ask(access, &caller, "600519.SH").unwrap();
     ask(access, &caller, "000001.SZ").unwrap();
     let refusal = ask(access, &caller, "AAPL.US").unwrap_err();
-    assert!(matches!(refusal, Refusal::NoAccess(Right::Us)), "{refusal:?}");
-    assert_eq!(refusal.to_string(), "this account may not see quotes of US: ask the operator to grant them");
+    assert!(matches!(refusal, Refusal::NoAccess { right: Right::Us, hold: Hold::Never }), "{refusal:?}");
+    assert_eq!(refusal.to_string(), "this account lacks the right US: ask the operator to grant it");
     let quotes = |market| access.admit(Demand::Quotes { caller: &caller, market }, NOW);
     assert!(quotes(Right::Hk).is_ok());
-    assert!(matches!(quotes(Right::Sg), Err(Refusal::NoAccess(Right::Sg))));
+    assert!(matches!(quotes(Right::Sg), Err(Refusal::NoAccess { right: Right::Sg, .. })));
     assert!(access.admit(Demand::Open { caller: &caller }, NOW).is_ok());
     assert_eq!(used(access, &caller), 3, "what was refused is not charged");
 }
@@ -101,8 +102,8 @@ fn only_granted_markets_are_open() {
 #[test]
 fn no_access_is_said_before_a_spent_quota() {
     let fresh = fresh();
-    let caller = fresh.caller("alice", Terms { rights: Rights::NONE.with(Right::Hk), ..quota(0) });
-    assert!(matches!(ask(&fresh.access, &caller, "AAPL.US"), Err(Refusal::NoAccess(_))));
+    let caller = caller_with(&fresh.access, "alice", Rights::NONE.with(Right::Hk), quota(0));
+    assert!(matches!(ask(&fresh.access, &caller, "AAPL.US"), Err(Refusal::NoAccess { .. })));
     assert!(matches!(ask(&fresh.access, &caller, "700.HK"), Err(Refusal::QuotaSpent { .. })));
 }
 
@@ -111,10 +112,11 @@ fn a_permit_tells_what_the_account_may_see() {
     let fresh = fresh();
     for overnight in [false, true] {
         let name = format!("overnight {overnight}");
-        let caller = fresh.caller(&name, Terms { overnight, ..Terms::default() });
+        let rights = if overnight { Rights::default().with(Right::UsOvernight) } else { Rights::default() };
+        let caller = caller_with(&fresh.access, &name, rights, Terms::default());
         let permit = fresh.access.admit(Demand::Open { caller: &caller }, NOW).unwrap();
         assert_eq!((permit.overnight(), permit.account().name.as_str()), (overnight, name.as_str()));
-        fresh.access.spend(permit).unwrap();
+        fresh.access.spend(permit, NOW).unwrap();
     }
 }
 
@@ -133,8 +135,8 @@ fn the_first_answer_for_a_security_is_charged_and_a_failed_one_is_not() {
     let refusal = ask(access, &caller, "5.HK").unwrap_err();
     assert_eq!(
         refusal.to_string(),
-        "this account has used 2 of 2 securities this month: those stay available, others from 2026-09-01 \
-         (Hong Kong time)"
+        "this account has used 2 of 2 securities in 2026-08 (level 1, with a number of its own): those stay available, \
+         others from 2026-09-01 (Hong Kong time)"
     );
     ask(access, &caller, "700.HK").unwrap();
     assert_eq!(used(access, &caller), 2);
@@ -147,14 +149,13 @@ fn the_first_answer_for_a_security_is_charged_and_a_failed_one_is_not() {
 #[test]
 fn the_level_sets_the_quota_where_nothing_else_does() {
     let fresh = fresh();
-    let level = Level::new(2).unwrap();
+    let level = Level::new(2);
     let terms = Terms { level, rate: Some(RateRule::Unlimited), ..Terms::default() };
-    assert_eq!(terms.quota_limit(), 400);
     let caller = fresh.caller("alice", Terms { quota: Some(1), ..terms.clone() });
     ask(&fresh.access, &caller, "1.HK").unwrap();
     let own = ask(&fresh.access, &caller, "2.HK").unwrap_err();
-    assert!(matches!(own, Refusal::QuotaSpent { used: 1, limit: 1, level: None, .. }), "{own:?}");
-    fresh.other().change_terms(caller.account(), &terms).unwrap();
+    assert!(matches!(own, Refusal::QuotaSpent { used: 1, limit: 1, own_quota: true, .. }), "{own:?}");
+    fresh.other().change_terms(caller.account(), &terms, &Actor::Operator, PRESENT).unwrap();
     ask(&fresh.access, &caller, "2.HK").unwrap();
     let limit = fresh.access.usage(caller.account(), NOW).unwrap().unwrap().limit;
     assert_eq!(limit, 400);
@@ -187,12 +188,16 @@ fn changes_by_another_process_hold_for_the_next_request() {
     let caller = fresh.caller("alice", quota(10));
     ask(access, &caller, "700.HK").unwrap();
     let id = caller.account();
-    other.change_terms(id, &Terms { rights: Rights::NONE.with(Right::Us), ..quota(10) }).unwrap();
-    assert!(matches!(ask(access, &caller, "700.HK"), Err(Refusal::NoAccess(Right::Hk))));
-    other.change_terms(id, &quota(1)).unwrap();
+    assert!(other.withdraw(id, Right::Hk, &Actor::Operator, NOW).unwrap());
+    assert!(matches!(
+        ask(access, &caller, "700.HK"),
+        Err(Refusal::NoAccess { right: Right::Hk, hold: Hold::Never })
+    ));
+    assert!(other.grant(id, Right::Hk, Validity::ALWAYS, &Actor::Operator, NOW).unwrap());
+    other.change_terms(id, &quota(1), &Actor::Operator, PRESENT).unwrap();
     ask(access, &caller, "700.HK").unwrap();
     assert!(matches!(ask(access, &caller, "5.HK"), Err(Refusal::QuotaSpent { limit: 1, .. })));
-    other.revoke(id, NOW).unwrap();
+    other.revoke(id, &Actor::Operator, "", NOW).unwrap();
     assert!(matches!(ask(access, &caller, "700.HK"), Err(Refusal::Revoked)));
     let open = access.admit(Demand::Open { caller: &caller }, NOW);
     assert!(matches!(open, Err(Refusal::Revoked)));
@@ -207,11 +212,11 @@ fn of_two_who_race_for_the_last_place_one_gets_it() {
     let caller = fresh.caller("alice", quota(1));
     let [first, second] = ["1.HK", "2.HK"].map(|text| admit(access, &caller, text, NOW).unwrap());
     let same = admit(access, &caller, "1.HK", NOW).unwrap();
-    access.spend(first).unwrap();
-    let refusal = access.spend(second).unwrap_err();
+    access.spend(first, NOW).unwrap();
+    let refusal = access.spend(second, NOW).unwrap_err();
     assert!(matches!(refusal, Refusal::QuotaSpent { used: 1, limit: 1, .. }), "{refusal:?}");
     // Two requests for one security are one security.
-    access.spend(same).unwrap();
+    access.spend(same, NOW).unwrap();
     assert_eq!(used(access, &caller), 1);
 }
 

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use access::{Access, Caller, Created, Moment, NewAccount, SignedRequest, Terms};
+use access::{Access, Actor, Caller, Created, Moment, NewAccount, Present, Rights, SignedRequest, Terms};
 use hmac::{Hmac, KeyInit, Mac};
 use market::{Symbol, Timestamp};
 use sha1::{Digest, Sha1};
@@ -9,6 +9,7 @@ use sha2::Sha256;
 /// 2026-08-14 in Hong Kong.
 pub(crate) const NOW: Timestamp = Timestamp(1_786_680_000);
 pub(crate) const START: Duration = Duration::from_secs(5);
+pub(crate) const PRESENT: Present = Present { market: NOW, machine: NOW };
 pub(crate) const MOMENT: Moment = Moment { now: NOW, uptime: START };
 
 /// A store directory that goes away with the test, and its accounts.
@@ -39,8 +40,15 @@ impl Fresh {
     }
 }
 
+/// The same for an account with rights of its own.
+pub(crate) fn caller_with(access: &Access, name: &str, rights: Rights, terms: Terms) -> Caller {
+    let new = NewAccount { rights, ..NewAccount::named(name, terms) };
+    let created = access.create(&new, &Actor::Operator, NOW).unwrap();
+    bearer(access, created.access_token.expose()).unwrap()
+}
+
 pub(crate) fn create(access: &Access, name: &str, terms: Terms) -> Created {
-    access.create(&NewAccount { name: name.to_owned(), terms, token_expires_at: None }, NOW).unwrap()
+    access.create(&NewAccount::named(name, terms), &Actor::Operator, NOW).unwrap()
 }
 
 pub(crate) fn symbol(text: &str) -> Symbol {

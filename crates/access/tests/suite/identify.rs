@@ -1,4 +1,4 @@
-use access::{Denial, NewAccount, Terms};
+use access::{Actor, Denial, NewAccount, Terms};
 use market::Timestamp;
 
 use crate::fixture::{NOW, bearer, fresh, identify, sign};
@@ -75,8 +75,8 @@ fn a_token_stands_alone_only_as_bearer() {
 fn a_token_ends_at_its_time() {
     let fresh = fresh();
     let ends = Timestamp(NOW.0 + 100);
-    let new = NewAccount { name: "alice".to_owned(), terms: Terms::default(), token_expires_at: Some(ends) };
-    let created = fresh.access.create(&new, NOW).unwrap();
+    let new = NewAccount { token_expires_at: Some(ends), ..NewAccount::named("alice", Terms::default()) };
+    let created = fresh.access.create(&new, &Actor::Operator, NOW).unwrap();
     let header = format!("Bearer {}", created.access_token.expose());
     let ask = |now| identify(&fresh.access, &[("authorization", &header)], Timestamp(now));
     ask(ends.0 - 1).unwrap();
@@ -89,9 +89,9 @@ fn a_revoked_account_is_nobody_in_every_process() {
     let created = fresh.create("alice", Terms::default());
     let token = created.access_token.expose();
     bearer(&fresh.access, token).unwrap();
-    assert!(fresh.other().revoke(created.account_id, NOW).unwrap());
+    assert!(fresh.other().revoke(created.account_id, &Actor::Operator, "", NOW).unwrap());
     assert!(matches!(bearer(&fresh.access, token), Err(Denial::TokenInvalid(_))));
-    assert!(!fresh.access.revoke(created.account_id, NOW).unwrap());
+    assert!(!fresh.access.revoke(created.account_id, &Actor::Operator, "", NOW).unwrap());
 }
 
 #[test]

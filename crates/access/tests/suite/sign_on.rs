@@ -1,7 +1,7 @@
-use access::{Denial, Moment, OTP_LIFE, Right, Rights, SESSION_LIFE_S, Seats, Terms};
+use access::{Actor, Denial, Moment, OTP_LIFE, Right, SESSION_LIFE_S, Seats, Terms};
 use market::Timestamp;
 
-use crate::fixture::{MOMENT, NOW, START, fresh};
+use crate::fixture::{MOMENT, NOW, PRESENT, START, fresh};
 
 fn terms(connections: u32) -> Terms {
     Terms { connections, ..Terms::default() }
@@ -83,7 +83,7 @@ fn revocation_ends_passwords_and_sessions_whoever_revokes() {
     let caller = fresh.caller("alice", Terms::default());
     let otps = [0, 1].map(|_| access.issue_otp(&caller, START).unwrap());
     let open = access.sign_on(otps[0].expose(), None, MOMENT).unwrap();
-    fresh.other().revoke(caller.account(), NOW).unwrap();
+    fresh.other().revoke(caller.account(), &Actor::Operator, "", NOW).unwrap();
     assert!(matches!(access.sign_on(otps[1].expose(), None, MOMENT), Err(Denial::TokenInvalid(_))));
     assert!(matches!(access.resume(open.session.id.expose(), None, NOW), Err(Denial::TokenInvalid(_))));
     assert!(matches!(access.seats(&caller), Err(Denial::TokenInvalid(_))));
@@ -96,8 +96,8 @@ fn a_change_of_terms_keeps_sessions() {
     let caller = fresh.caller("alice", terms(5));
     let otp = access.issue_otp(&caller, START).unwrap();
     let session = access.sign_on(otp.expose(), None, MOMENT).unwrap().session;
-    let fewer = Terms { rights: Rights::NONE.with(Right::Hk), ..terms(2) };
-    assert!(fresh.other().change_terms(caller.account(), &fewer).unwrap());
+    assert!(fresh.other().change_terms(caller.account(), &terms(2), &Actor::Operator, PRESENT).unwrap());
+    assert!(fresh.other().withdraw(caller.account(), Right::Us, &Actor::Operator, NOW).unwrap());
     let back = access.resume(session.id.expose(), None, NOW).unwrap();
     assert_eq!(back.seats, Seats { online: 1, limit: 2 });
 }

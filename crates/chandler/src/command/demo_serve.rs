@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
 use std::path::Path;
 
-use access::{Access, QUOTA_MAX, RateRule, Rights, Terms};
+use access::{Access, NewAccount, QUOTA_MAX, RateRule, Right, Rights, Terms};
 use anyhow::{Context, anyhow};
 use server::Settings;
 
@@ -66,17 +66,13 @@ fn demo_account(access: &Access, directory: &Path) -> Result<Credentials, Failur
     {
         return Ok(credentials);
     }
-    let terms = Terms {
-        rights: Rights::ALL,
-        overnight: true,
-        quota: Some(QUOTA_MAX),
-        rate: Some(RateRule::Unlimited),
-        ..Terms::default()
-    };
+    let terms = Terms { quota: Some(QUOTA_MAX), rate: Some(RateRule::Unlimited), ..Terms::default() };
     for number in 1..=NAMES_MAX {
         let name = if number == 1 { "demo".to_owned() } else { format!("demo-{number}") };
         if access.account_named(&name)?.is_none() {
-            let (_, credentials) = account::create(access, &name, terms)?;
+            let rights = Rights::default().with(Right::UsOvernight);
+            let new = NewAccount { rights, ..NewAccount::named(name, terms) };
+            let (_, credentials) = account::create(access, &new)?;
             write(&path, &credentials)?;
             return Ok(credentials);
         }

@@ -1,8 +1,11 @@
 //! A file a command: its arguments, and what it does.
 
 pub(crate) mod account;
+pub(crate) mod audit;
+pub(crate) mod auth;
 pub(crate) mod calendar;
 pub(crate) mod check;
+pub(crate) mod connections;
 pub(crate) mod coverage;
 pub(crate) mod demo;
 pub(crate) mod demo_serve;
@@ -11,6 +14,9 @@ pub(crate) mod import;
 pub(crate) mod imports;
 pub(crate) mod inspect;
 pub(crate) mod kline;
+pub(crate) mod login;
+pub(crate) mod logout;
 pub(crate) mod quarantine;
+pub(crate) mod quota;
 pub(crate) mod serve;
 pub(crate) mod time;

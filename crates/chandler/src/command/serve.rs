@@ -5,12 +5,13 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use access::Access;
+use access::{Access, Region};
 use anyhow::{Context, anyhow};
 use clap::Args;
 use history::History;
+use market::Market;
 use serde::Serialize;
-use server::{Addresses, Server, ServerError, Settings};
+use server::{Addresses, PublicUrl, Server, ServerError, Settings};
 use store::StoreError;
 use tokio::runtime::Runtime;
 
@@ -28,6 +29,12 @@ pub(crate) struct Arguments {
     /// Where raw TCP is served [default: 127.0.0.1:2020]
     #[arg(long, env = "CHANDLER_TCP", value_name = "ADDRESS:PORT")]
     tcp: Option<String>,
+    /// A listener for the accounts of one region, as us=127.0.0.1:8081; may be repeated
+    #[arg(long, env = "CHANDLER_REGIONAL", value_name = "REGION=ADDRESS:PORT", value_delimiter = ',')]
+    regional: Vec<String>,
+    /// How the service is called from outside, as https://candles.example.com
+    #[arg(long, env = "CHANDLER_PUBLIC_URL", value_name = "URL")]
+    public_url: Option<PublicUrl>,
     /// Connections of all kinds that may be open at once [default: 16384]
     #[arg(long, env = "CHANDLER_CONNECTIONS_MAX", value_name = "N")]
     connections_max: Option<u32>,
@@ -51,6 +58,14 @@ struct Ready {
     event: &'static str,
     http: SocketAddr,
     tcp: SocketAddr,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    regional: Vec<ReadyRegion>,
+}
+
+#[derive(Debug, Serialize)]
+struct ReadyRegion {
+    region: &'static str,
+    http: SocketAddr,
 }
 
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
@@ -59,7 +74,10 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     let serving = Serving::start(&config.server.settings(), surroundings).map_err(Failed::told)?;
     let Addresses { http, tcp } = serving.addresses;
     let mut out = output::stdout();
-    serde_json::to_writer(&mut out, &Ready { event: "listening", http, tcp })?;
+    let regional = serving.regional.iter();
+    let regional =
+        regional.map(|(region, http)| ReadyRegion { region: region.as_str(), http: *http }).collect();
+    serde_json::to_writer(&mut out, &Ready { event: "listening", http, tcp, regional })?;
     writeln!(out)?;
     out.flush()?;
     serving.run()
@@ -74,6 +92,14 @@ impl Arguments {
         }
         if let Some(text) = &self.tcp {
             config.server.tcp = address(text, "--tcp")?;
+        }
+        if !self.regional.is_empty() {
+            let regional = self.regional.iter().map(|text| text.parse());
+            let regional = regional.collect::<Result<_, String>>();
+            config.server.regional = regional.map_err(|error| usage(format!("--regional {error}")))?;
+        }
+        if self.public_url.is_some() {
+            config.server.public_url.clone_from(&self.public_url);
         }
         config.server.connections_max = self.connections_max.unwrap_or(config.server.connections_max);
         config.server.cache_mb = self.cache_mb.unwrap_or(config.server.cache_mb);
@@ -97,6 +123,7 @@ pub(crate) struct Serving {
     runtime: Runtime,
     server: Server,
     pub(crate) addresses: Addresses,
+    regional: Vec<(Region, SocketAddr)>,
 }
 
 /// Why a server did not come up. A port that is taken is apart, for whoever can take another.
@@ -148,16 +175,20 @@ impl Serving {
             error => Failed::Other(error.into()),
         })?;
         let addresses = server.addresses().map_err(Failure::from)?;
-        Ok(Serving { runtime, server, addresses })
+        let regional = server.regional_addresses().map_err(Failure::from)?;
+        Ok(Serving { runtime, server, addresses, regional })
     }
 
     /// Serves until SIGINT or SIGTERM, then lets what runs come to its end. Ctrl-C from then on does not wait for that;
     /// another SIGTERM changes nothing, because those who supervise processes may send it twice.
     pub(crate) fn run(self) -> Result<(), Failure> {
-        let Serving { runtime, server, addresses } = self;
+        let Serving { runtime, server, addresses, regional } = self;
         let ended = runtime.block_on(async {
             let mut signals = Signals::listen()?;
             tracing::info!(http = %addresses.http, tcp = %addresses.tcp, "listening");
+            for (region, address) in &regional {
+                tracing::info!(%region, http = %address, "listening for one region");
+            }
             let (stop, stopped) = tokio::sync::oneshot::channel();
             let running = server.run(async {
                 // The sender is kept until it has sent.
@@ -198,7 +229,8 @@ fn open_store(surroundings: &Surroundings) -> Result<store::Store, Failure> {
 
 /// The accounts of a store, beside its candles. Their times are the machine's, whatever time the market has.
 pub(crate) fn open_accounts(surroundings: &Surroundings) -> Result<Access, Failure> {
-    Ok(Access::open(surroundings.directory(), Clock::Machine.now())?)
+    let calendar = surroundings.history.venues().of(Market::Hk).calendar().clone();
+    Ok(Access::open(surroundings.directory(), Clock::Machine.now())?.with_calendar(calendar))
 }
 
 #[cfg(unix)]

@@ -70,14 +70,17 @@ fn terms_are_kept_as_they_were_given() {
     let terms = |index: usize| accounts[index]["terms"].to_string();
     assert_eq!(
         terms(0),
-        r#"{"connections":10,"level":1,"markets":["HK","US","CN","SG"],"overnight":false,"quota":100,"rate":"60/30"}"#
+        r#"{"connections":10,"level":1,"markets":["HK","US","CN","SG"],"overnight":false,"own_level":null,"own_quota":null,"quota":100,"rate":"60/30"}"#
     );
     assert_eq!(
         terms(1),
-        r#"{"connections":2,"level":3,"markets":["HK","CN"],"overnight":true,"quota":7,"rate":"5/10"}"#
+        r#"{"connections":2,"level":3,"markets":["HK","CN"],"overnight":true,"own_level":3,"own_quota":7,"quota":7,"rate":"5/10"}"#
     );
     let table = world.ok(&["account", "list"]);
-    assert!(table.contains("special") && table.contains("HK,CN") && table.contains("5/10"), "{table}");
+    assert!(
+        table.contains("special") && table.contains("HK,US_OVERNIGHT,CN") && table.contains("5/10"),
+        "{table}"
+    );
     let shown = world.ok(&["account", "show", "special"]);
     assert!(shown.contains("0 of 7 securities in 2026-11; begins anew on 2026-12-01"), "{shown}");
 }

@@ -1,11 +1,15 @@
 //! The executable as its users meet it: arguments in, text and exit codes out, a real store in a temporary folder.
 
 mod account;
+mod audit;
 mod bad_input;
 mod demo;
 mod house;
 mod import;
 mod kline;
+mod levels;
+mod login;
+mod people;
 mod reports;
 mod serve;
 mod world;

@@ -158,6 +158,23 @@ fn flags_win_over_the_environment_and_that_over_the_file() {
 }
 
 #[test]
+fn a_listener_of_one_region_is_told_and_serves_its_own() {
+    let world = world();
+    let mut process = Process::start(&world, &["--regional", "us=127.0.0.1:0"]);
+    let line: serde_json::Value = serde_json::from_str(&process.line()).unwrap();
+    assert_eq!(line["regional"][0]["region"], "us", "{line}");
+    let address = |value: &serde_json::Value| value.as_str().unwrap().parse().unwrap();
+    let (all, us) = (address(&line["http"]), address(&line["regional"][0]["http"]));
+    for (region, code) in [("us", 0), ("ap", 301_604)] {
+        let account = world.json(&["account", "create", region, "--region", region]);
+        assert!(account["access_token"].as_str().unwrap().starts_with(region), "{account}");
+        assert_eq!(ask(all, &account)["code"], 0);
+        assert_eq!(ask(us, &account)["code"], code);
+    }
+    assert_eq!(process.stop("TERM").0, Some(0));
+}
+
+#[test]
 fn what_keeps_a_server_from_starting_is_told_in_a_line() {
     let world = world();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -172,6 +189,12 @@ fn what_keeps_a_server_from_starting_is_told_in_a_line() {
         (&["serve", "--listen", "192.0.2.1:80", "--tcp", free], 1, &["192.0.2.1:80"]),
         (&["serve", "--listen", "localhost"], 2, &["--listen", "localhost", "127.0.0.1:8080"]),
         (&["serve", "--tcp", "127.0.0.1:70000"], 2, &["--tcp", "70000"]),
+        (&["serve", "--regional", "eu=127.0.0.1:1"], 2, &["--regional", "eu=", "us=127.0.0.1:8081"]),
+        (
+            &["serve", "--listen", free, "--tcp", free, "--regional", &format!("us={address}")],
+            1,
+            &[&address, "in use"],
+        ),
         (&["serve", "--connections-max", "0"], 2, &["connections_max"]),
         (&["serve", "--log", "server=loud"], 2, &["server=loud", "log filter"]),
         (&["serve", "--config", "absent.toml"], 2, &["absent.toml"]),

@@ -167,6 +167,19 @@ impl Command {
         }
     }
 
+    /// Whether prices are asked for; the rest is told to accounts of every region at every listener.
+    pub(crate) fn is_market_data(&self) -> bool {
+        match self {
+            Command::Quote(_) | Command::Intraday { .. } | Command::Candlesticks(_) | Command::History(_) => {
+                true
+            }
+            Command::Profile { .. }
+            | Command::TradingSessions
+            | Command::TradingDays(_)
+            | Command::StaticInfo(_) => false,
+        }
+    }
+
     pub(crate) fn leave_overnight_out(&mut self) {
         let sessions = match self {
             Command::Intraday { sessions, .. } => sessions,

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use access::{Account, Permit, RateRule, Right};
+use access::{Hold, Permit, RateRule, Right, TIME_MAX};
+use market::Timestamp;
 use wire::quote::{MarketPackageDetail, PackageDetail, QuoteLevelDetail, QuoteProfileResponse, RateLimit};
 
 use super::number;
@@ -20,11 +21,24 @@ const PACED: [u8; 6] = [
     number::CANDLESTICKS,
 ];
 const PACE: i32 = 10;
-/// The markets of the table that clients print, in the names it has.
-const MARKETS: [(&str, Option<Right>); 4] =
-    [("US", Some(Right::Us)), ("HK", Some(Right::Hk)), ("CN", Some(Right::Cn)), ("USOption", None)];
-/// Rights have no end so far; clients want one before the year 10000.
-const WITHOUT_END: i64 = 4_102_444_800;
+/// The markets of the table that clients print, in the names it has: the package without which there is a warning, and
+/// those that may come on top.
+const MARKETS: [(&str, Right, &[Right]); 4] = [
+    ("US", Right::Us, &[Right::UsOvernight]),
+    ("HK", Right::Hk, &[]),
+    ("CN", Right::Cn, &[]),
+    ("USOption", Right::UsOptions, &[]),
+];
+/// For rights without an end: clients want one before the year 10000.
+const WITHOUT_END: Timestamp = Timestamp(4_102_444_800);
+const _: () = assert!(WITHOUT_END.0 <= TIME_MAX.0);
+
+/// What the month has, as it stands in every package's name.
+struct Month {
+    used: u32,
+    limit: u32,
+    level: u32,
+}
 
 pub(super) fn answer(
     language: Language,
@@ -32,23 +46,27 @@ pub(super) fn answer(
     services: &Services,
 ) -> Result<QuoteProfileResponse, Refusal> {
     let account = permit.account();
+    let standing = permit.standing();
     let usage = services.access.usage(account.id, services.market_now()).map_err(access::Refusal::from)?;
-    let quota = usage.map(|usage| (usage.used, usage.limit)).unwrap_or((0, account.terms.quota_limit()));
+    let month = Month {
+        used: usage.map_or(0, |usage| usage.used),
+        limit: standing.limit,
+        level: standing.level.number(),
+    };
     Ok(QuoteProfileResponse {
         member_id: account.id.0,
-        quote_level: level(account),
+        quote_level: markets(permit),
         // Nothing can be subscribed to.
         subscribe_limit: 0,
-        history_candlestick_limit: i32::try_from(account.terms.quota_limit()).unwrap_or(i32::MAX),
+        history_candlestick_limit: i32::try_from(standing.limit).unwrap_or(i32::MAX),
         rate_limit: pace(account.terms.rate_rule()),
-        quote_level_detail: Some(packages(account, quota, language)),
+        quote_level_detail: Some(packages(permit, &month, language)),
     })
 }
 
-fn level(account: &Account) -> String {
-    let rights: Vec<String> =
-        account.terms.rights.iter().map(|right| format!("{}:LV1", right.as_str())).collect();
-    rights.join(",")
+fn markets(permit: &Permit) -> String {
+    let held = Right::MARKETS.into_iter().filter(|right| permit.holds(*right));
+    held.map(|right| format!("{right}:LV1")).collect::<Vec<String>>().join(",")
 }
 
 /// The pace that keeps a client inside its window: half of it at once, the rest spread over the window's seconds.
@@ -67,50 +85,75 @@ fn pace(rule: RateRule) -> Vec<RateLimit> {
     paced.chain(history).collect()
 }
 
-fn packages(account: &Account, (used, limit): (u32, u32), language: Language) -> QuoteLevelDetail {
+fn packages(permit: &Permit, month: &Month, language: Language) -> QuoteLevelDetail {
     let (mut by_package_key, mut by_market_code) = (BTreeMap::new(), BTreeMap::new());
-    for (market, right) in MARKETS {
-        let granted = right.is_some_and(|right| account.terms.rights.contains(right));
+    for (market, first, others) in MARKETS {
         let mut detail = MarketPackageDetail::default();
-        if granted {
-            let package = package(account, market, (used, limit), language);
-            by_package_key.insert(package.key.clone(), package.clone());
-            detail.packages.push(package);
-        } else {
-            detail.warning_msg = match language {
-                Language::En => "no access: ask the operator".to_owned(),
-                Language::ZhCn => "无权限：请联系管理员".to_owned(),
-                Language::ZhHk => "無權限：請聯絡管理員".to_owned(),
-            };
+        match permit.hold(first) {
+            Hold::Held => {
+                let held = others.iter().copied().filter(|right| permit.holds(*right));
+                for right in std::iter::once(first).chain(held) {
+                    let package = package(permit, right, month, language);
+                    by_package_key.insert(package.key.clone(), package.clone());
+                    detail.packages.push(package);
+                }
+            }
+            lacking => detail.warning_msg = warning(first, lacking, language),
         }
         by_market_code.insert(market.to_owned(), detail);
     }
     QuoteLevelDetail { by_package_key, by_market_code }
 }
 
-fn package(account: &Account, market: &str, (used, limit): (u32, u32), language: Language) -> PackageDetail {
-    let overnight = market == "US" && account.terms.overnight;
-    let (name, description) = match language {
-        Language::En => (
-            format!("{market} candles{}", if overnight { " incl. overnight" } else { "" }),
-            format!("history of {used} of {limit} securities used this month"),
-        ),
-        Language::ZhCn => (
-            format!("{market} K 线{}", if overnight { "（含夜盘）" } else { "" }),
-            format!("本月历史 K 线已用 {used}/{limit} 只"),
-        ),
-        Language::ZhHk => (
-            format!("{market} K 線{}", if overnight { "（含夜盤）" } else { "" }),
-            format!("本月歷史 K 線已用 {used}/{limit} 隻"),
-        ),
+/// The table that clients print has names and no descriptions, so the name says what is left of the month.
+fn package(permit: &Permit, right: Right, month: &Month, language: Language) -> PackageDetail {
+    let Month { used, limit, level } = month;
+    let (level, description) = match language {
+        Language::En => {
+            (format!(", level {level}"), format!("history of {used} of {limit} securities used this month"))
+        }
+        Language::ZhCn => (format!("，{level} 级"), format!("本月历史 K 线已用 {used}/{limit} 只")),
+        Language::ZhHk => (format!("，{level} 級"), format!("本月歷史 K 線已用 {used}/{limit} 隻")),
     };
-    // The table that clients print has names and no descriptions.
-    let name = format!("{name} ({used}/{limit})");
+    let name = match right {
+        // Neither has a history of its own that could be counted.
+        Right::UsOvernight | Right::UsOptions => title(right, language),
+        _ => format!("{} ({used}/{limit}{})", title(right, language), level),
+    };
+    let validity = permit.account().rights.validity(right).unwrap_or_default();
     PackageDetail {
-        key: format!("chandler_{}", market.to_ascii_lowercase()),
+        key: format!("chandler_{}", right.as_str().to_ascii_lowercase()),
         name,
         description,
-        start: account.created_at.0,
-        end: WITHOUT_END,
+        start: validity.starts_at.unwrap_or(permit.account().created_at).0,
+        end: validity.ends_at.unwrap_or(WITHOUT_END).0,
+    }
+}
+
+fn title(right: Right, language: Language) -> String {
+    match (right, language) {
+        (Right::UsOvernight, Language::En) => "US overnight".to_owned(),
+        (Right::UsOvernight, Language::ZhCn) => "US 夜盘".to_owned(),
+        (Right::UsOvernight, Language::ZhHk) => "US 夜盤".to_owned(),
+        (Right::UsOptions, Language::En) => "US options".to_owned(),
+        (Right::UsOptions, Language::ZhCn) => "US 期权".to_owned(),
+        (Right::UsOptions, Language::ZhHk) => "US 期權".to_owned(),
+        (market, Language::En) => format!("{market} candles"),
+        (market, Language::ZhCn) => format!("{market} K 线"),
+        (market, Language::ZhHk) => format!("{market} K 線"),
+    }
+}
+
+fn warning(right: Right, hold: Hold, language: Language) -> String {
+    match (language, hold) {
+        (Language::En, Hold::Begins(at)) => format!("no access: {right} begins {at}"),
+        (Language::En, Hold::Ended(at)) => format!("no access: {right} ended {at}, ask the operator"),
+        (Language::En, _) => format!("no access: {right} is not granted, ask the operator"),
+        (Language::ZhCn, Hold::Begins(at)) => format!("无权限：{right} 自 {at} 起生效"),
+        (Language::ZhCn, Hold::Ended(at)) => format!("无权限：{right} 已于 {at} 到期，请联系管理员"),
+        (Language::ZhCn, _) => format!("无权限：未开通 {right}，请联系管理员"),
+        (Language::ZhHk, Hold::Begins(at)) => format!("無權限：{right} 自 {at} 起生效"),
+        (Language::ZhHk, Hold::Ended(at)) => format!("無權限：{right} 已於 {at} 到期，請聯絡管理員"),
+        (Language::ZhHk, _) => format!("無權限：未開通 {right}，請聯絡管理員"),
     }
 }

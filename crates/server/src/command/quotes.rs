@@ -20,10 +20,9 @@ pub(super) fn answer(
     services: &Services,
 ) -> Result<QuoteResponse, Refusal> {
     let now = services.market_now();
-    let rights = &permit.account().terms.rights;
     let found = services.with_reader(|reader| {
         let mut quotes = Vec::with_capacity(symbols.len());
-        for symbol in symbols.iter().filter(|symbol| rights.contains(symbol.market().into())) {
+        for symbol in symbols.iter().filter(|symbol| permit.holds(symbol.market().into())) {
             match quote(symbol, caller, services, reader, now) {
                 Ok(quote) => quotes.extend(quote),
                 Err(

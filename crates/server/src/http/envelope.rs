@@ -15,9 +15,10 @@ use serde_json::{Value, json};
 
 use super::{Answer, allowance};
 use crate::refusal::Refusal;
+use crate::services::Foreign;
 
 const TRACE_ID: HeaderName = HeaderName::from_static("x-trace-id");
-const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
+pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
 /// Codes that belong to HTTP alone.
@@ -26,6 +27,9 @@ mod code {
     pub(super) const TOKEN_INVALID: u64 = 401_004;
     pub(super) const SIGNATURE_INVALID: u64 = 403_201;
     pub(super) const KEY_UNKNOWN: u64 = 403_203;
+    pub(super) const NOT_AUTHORISED: u64 = 403_008;
+    pub(super) const TOO_OFTEN: u64 = 429_002;
+    pub(super) const SCOPE_MISSING: u64 = 403_008;
     pub(super) const INTERNAL: u64 = 500_000;
 }
 
@@ -57,6 +61,15 @@ impl Problem {
 
     pub(super) fn bad_request(text: &str) -> Problem {
         Problem::new(400, 400, text)
+    }
+
+    /// Not this account's to do, whatever else is true.
+    pub(super) fn forbidden() -> Problem {
+        Problem::new(403, code::NOT_AUTHORISED, "this is for accounts with the operator's role")
+    }
+
+    pub(super) fn too_often(text: &str, retry_after_s: i64) -> Problem {
+        Problem::new(429, code::TOO_OFTEN, text).with(RETRY_AFTER, HeaderValue::from(retry_after_s))
     }
 
     pub(super) fn not_acceptable(text: &str) -> Problem {
@@ -105,8 +118,18 @@ impl From<Denial> for Problem {
                 Problem::new(401, code::TOKEN_INVALID, text)
             }
             Denial::SignatureInvalid(_) => Problem::new(403, code::SIGNATURE_INVALID, text),
+            Denial::ScopeMissing => Problem::new(403, code::SCOPE_MISSING, text),
             Denial::KeyUnknown => Problem::new(403, code::KEY_UNKNOWN, text),
             Denial::Failed(error) => Problem::from_access(error),
+        }
+    }
+}
+
+impl From<Foreign> for Problem {
+    fn from(foreign: Foreign) -> Problem {
+        match foreign {
+            Foreign::Elsewhere { .. } => Problem::new(401, code::TOKEN_INVALID, foreign.to_string()),
+            Foreign::Unknown(error) => Problem::from_access(error),
         }
     }
 }
@@ -158,5 +181,24 @@ pub(super) fn trace_id() -> String {
 pub(super) fn mark(answer: &mut Answer, trace: &str) {
     if let Ok(trace) = HeaderValue::from_str(trace) {
         answer.headers_mut().insert(TRACE_ID, trace);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_denial_has_the_status_and_the_code_that_clients_know() {
+        for (denial, numbers) in [
+            (Denial::TokenExpired("x"), (401, 401_003)),
+            (Denial::TokenInvalid("x"), (401, 401_004)),
+            (Denial::ScopeMissing, (403, 403_008)),
+            (Denial::SignatureInvalid("x"), (403, 403_201)),
+            (Denial::KeyUnknown, (403, 403_203)),
+        ] {
+            let problem = Problem::from(denial);
+            assert_eq!((problem.status, problem.code), numbers, "{problem:?}");
+        }
     }
 }

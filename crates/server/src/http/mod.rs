@@ -1,22 +1,30 @@
 //! The HTTP door: one-time passwords, candles for people without an SDK, the mirrors of the pull commands, and the way to
 //! a WebSocket. `routes.rs` lists what there is, `openapi.json` describes it to clients, and a test holds the two together.
 
+mod admin;
 mod allowance;
 mod candles;
+mod connections;
 mod envelope;
 mod format;
 mod mirror;
+mod oauth;
 mod parameters;
+mod quota;
 mod routes;
+mod sign_ins;
+mod token;
 mod upgrade;
 
 use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Incoming};
-use hyper::header::{ALLOW, EXPECT, HeaderMap};
+use hyper::header::{ACCEPT_LANGUAGE, ALLOW, CONTENT_TYPE, EXPECT, HeaderMap, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -25,6 +33,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::listen::Entrance;
+use crate::pages;
 use crate::route::{Caller, Language};
 use crate::services::Services;
 use envelope::Problem;
@@ -75,6 +84,7 @@ pub(crate) async fn serve(stream: TcpStream, entrance: Entrance) {
 /// Every answer bears a trace id, and so does whatever is logged while it is made.
 async fn answer(request: Request<Incoming>, entrance: Entrance) -> Answer {
     let trace = envelope::trace_id();
+    let person = person(&request).map(|language| (language, entrance.services.clone()));
     let mut answer = if upgrade::is_wanted(&request) {
         upgrade::answer(request, entrance)
     } else {
@@ -83,8 +93,21 @@ async fn answer(request: Request<Incoming>, entrance: Entrance) -> Answer {
             Err(problem) => problem.answer(),
         }
     };
+    // Whatever went wrong before there was a page, a person is told by one.
+    if let Some((language, services)) = person
+        && answer.headers().get(CONTENT_TYPE) == Some(&envelope::JSON)
+    {
+        answer = pages::instead(&answer, language.to_str().unwrap_or_default(), &services);
+    }
     envelope::mark(&mut answer, &trace);
     answer
+}
+
+/// The languages of whoever asks for a page; nothing for programs.
+fn person(request: &Request<Incoming>) -> Option<HeaderValue> {
+    let none = HeaderValue::from_static("");
+    let language = || request.headers().get(ACCEPT_LANGUAGE).cloned().unwrap_or(none);
+    pages::is_page(request.uri().path()).then(language)
 }
 
 /// The whole request, if it is not too large and does not take too long.
@@ -121,9 +144,13 @@ async fn respond(parts: hyper::http::request::Parts, body: Bytes, trace: &str, e
         let asked = Asked {
             method: &parts.method,
             path: parts.uri.path(),
+            parameter: "",
             query: parts.uri.query().unwrap_or_default(),
             headers: &parts.headers,
             body: &body,
+            peer: entrance.peer,
+            region: entrance.region,
+            is_business: false,
         };
         span.in_scope(|| asked.answer(&services).unwrap_or_else(Problem::answer))
     });
@@ -141,15 +168,26 @@ async fn respond(parts: hyper::http::request::Parts, body: Bytes, trace: &str, e
 pub(crate) struct Asked<'a> {
     pub(crate) method: &'a Method,
     pub(crate) path: &'a str,
+    /// What stands in the path where its route has braces, decoded.
+    pub(crate) parameter: &'a str,
     pub(crate) query: &'a str,
     pub(crate) headers: &'a HeaderMap,
     pub(crate) body: &'a [u8],
+    /// The other end of the connection, which may be a proxy's.
+    pub(crate) peer: SocketAddr,
+    /// The region whose accounts the listener is for; none if it is for all.
+    pub(crate) region: Option<access::Region>,
+    /// Whether it is about the account itself, which only listeners of its own region answer.
+    is_business: bool,
 }
 
 impl Asked<'_> {
     fn answer(&self, services: &Services) -> Result<Answer, Problem> {
         match routes::find(self.method.as_str(), self.path) {
-            Found::Endpoint(endpoint) => self.serve(endpoint, services),
+            Found::Endpoint(endpoint, parameter) => {
+                let is_business = endpoint.is_business();
+                Asked { parameter: &parameter, is_business, ..*self }.serve(endpoint, services)
+            }
             Found::Options(allow) => {
                 let mut answer = Response::new(Full::default());
                 *answer.status_mut() = StatusCode::NO_CONTENT;
@@ -168,9 +206,19 @@ impl Asked<'_> {
             Endpoint::SocketToken => self.one_time_password(services),
             // Clients announce commands here; there is nothing to remember.
             Endpoint::Announce => self.caller(services).map(|_| envelope::success(json!({}))),
-            Endpoint::Packages => self.packages(services),
+            Endpoint::Packages => quota::packages(self, services),
+            Endpoint::Quota => quota::show(self, services),
+            Endpoint::QuotaPreview => quota::preview(self, services),
+            Endpoint::Admin(desk) => admin::answer(self, desk, services),
             Endpoint::Candles => candles::answer(self, services),
             Endpoint::Mirror(command) => mirror::answer(self, command, services),
+            Endpoint::Connections => connections::list(self, services),
+            Endpoint::CloseConnection => connections::close(self, services),
+            Endpoint::RefreshToken => token::refresh(self, services),
+            Endpoint::SignIns => sign_ins::list(self, services),
+            Endpoint::EndSignIn => sign_ins::end(self, services),
+            Endpoint::OAuth(door) => Ok(oauth::answer(self, door, services)),
+            Endpoint::Page(page) => Ok(pages::answer(self, page, services)),
         }
     }
 
@@ -181,55 +229,53 @@ impl Asked<'_> {
         Ok(envelope::success(json!({"otp": otp.expose(), "limit": seats.limit, "online": seats.online})))
     }
 
-    /// The markets of an account, in the words of a client that prints them as packages.
-    fn packages(&self, services: &Services) -> Result<Answer, Problem> {
-        let caller = self.caller(services)?;
-        let demand = access::Demand::Open { caller: &caller.who };
-        let permit = services
-            .access
-            .admit(demand, services.market_now())
-            .map_err(|refusal| Problem::from(crate::refusal::Refusal::from(refusal)))?;
-        let mut pairs = form_urlencoded::parse(self.query.as_bytes());
-        let wanted = pairs.find(|(name, _)| name == "market").map_or("ALL".into(), |(_, market)| market);
-        let (mut held, mut others) = (Vec::new(), Vec::new());
-        for right in access::Right::ALL {
-            let market = right.as_str();
-            if wanted != "ALL" && wanted != market {
-                continue;
-            }
-            let package = json!({
-                "package_key": format!("chandler_{}", market.to_ascii_lowercase()),
-                "name": format!("{market} candles"),
-                "description": "",
-                "market": market,
-                "tags": [],
-                "expired_msg": "",
-                "end_time": "0",
-            });
-            let list = if permit.account().terms.rights.contains(right) { &mut held } else { &mut others };
-            list.push(package);
-        }
-        Ok(envelope::success(json!({"activated_lists": held, "unactivated_lists": others})))
-    }
-
     /// Who asks, proven by signature or bearer token.
     pub(crate) fn caller(&self, services: &Services) -> Result<Caller, Problem> {
         if let Some(name) = PROOFS.iter().find(|name| self.headers.get_all(**name).iter().count() > 1) {
             return Err(Problem::bad_request(&format!("the header {name} is there more than once")));
         }
         let header = |name: &str| self.header(name);
-        let request = access::SignedRequest {
-            method: self.method.as_str(),
-            path: self.path,
-            raw_query: self.query,
-            header: &header,
-            body: self.body,
-        };
-        let who = services.access.identify(&request, services.machine_now())?;
+        let who = services.access.identify(&self.signed(&header), services.machine_now())?;
         let language = Language::parse(self.header("accept-language").unwrap_or_default());
         // The mirrors have no way to opt in: whoever has the right gets overnight hours, and the SDKs leave them out
         // themselves where the user does not want them. Leaving them out here would lose them for those who do.
-        Ok(Caller { who, language, overnight: true })
+        let caller = Caller { who, language, overnight: true, entrance: self.region };
+        if self.is_business {
+            services.at_home(&caller)?;
+        }
+        Ok(caller)
+    }
+
+    /// What a signature is about.
+    fn signed<'a>(&'a self, header: &'a dyn Fn(&str) -> Option<&'a str>) -> access::SignedRequest<'a> {
+        access::SignedRequest {
+            method: self.method.as_str(),
+            path: self.path,
+            raw_query: self.query,
+            header,
+            body: self.body,
+        }
+    }
+
+    /// The account that asks, as it stands now.
+    pub(crate) fn account(&self, services: &Services) -> Result<Arc<access::Account>, Problem> {
+        let caller = self.caller(services)?;
+        let account = services.access.account(caller.who.account()).map_err(Problem::from_access)?;
+        account.ok_or_else(|| Problem::from(crate::refusal::Refusal::Revoked))
+    }
+
+    /// The first value of a name in the query string.
+    pub(crate) fn parameter_of(&self, name: &str) -> Option<String> {
+        let mut pairs = form_urlencoded::parse(self.query.as_bytes());
+        pairs.find(|(known, _)| known == name).map(|(_, value)| value.into_owned())
+    }
+
+    /// The body as the JSON it must be.
+    pub(crate) fn json<T: serde::de::DeserializeOwned>(&self) -> Result<T, Problem> {
+        let refused = |error: serde_json::Error| {
+            crate::refusal::Refusal::Malformed(format!("the body cannot be decoded: {error}"))
+        };
+        Ok(serde_json::from_slice(self.body).map_err(refused)?)
     }
 
     /// A header's text; of one that stands there twice, none: what was signed would be anyone's guess.

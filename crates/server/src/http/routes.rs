@@ -2,7 +2,10 @@
 
 use hyper::header::HeaderValue;
 
+use super::admin::Desk;
+use super::oauth::Door;
 use crate::command::number;
+use crate::pages::{Page, path as page_path};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Endpoint {
@@ -14,11 +17,42 @@ pub(super) enum Endpoint {
     Candles,
     /// A command of the long connection, by its number.
     Mirror(u8),
+    Connections,
+    CloseConnection,
+    RefreshToken,
+    Quota,
+    QuotaPreview,
+    /// What only operators may do.
+    Admin(Desk),
+    OAuth(Door),
+    SignIns,
+    EndSignIn,
+    Page(Page),
+}
+
+impl Endpoint {
+    /// Whether it is about the account that asks. Where only one region is served, accounts of another are told that
+    /// their token is not good there; what is public, signs in or tells prices has answers of its own for them.
+    pub(super) fn is_business(self) -> bool {
+        !matches!(
+            self,
+            Endpoint::Health
+                | Endpoint::OpenApi
+                | Endpoint::SocketToken
+                | Endpoint::Announce
+                | Endpoint::Packages
+                | Endpoint::Candles
+                | Endpoint::Mirror(_)
+                | Endpoint::OAuth(_)
+                | Endpoint::Page(_)
+        )
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    Endpoint(Endpoint),
+    /// With the value of the path's parameter, decoded; empty if the path has none.
+    Endpoint(Endpoint, String),
     /// Somebody asks what may be asked.
     Options(HeaderValue),
     OtherMethod(HeaderValue),
@@ -27,12 +61,58 @@ pub(super) enum Found {
 
 const GET: &str = "GET";
 const POST: &str = "POST";
+const PUT: &str = "PUT";
+const DELETE: &str = "DELETE";
+/// Methods that a route may have, in the order of an `Allow` header.
+const METHODS: [&str; 4] = [GET, POST, PUT, DELETE];
+/// Bytes of a path's parameter, once it is decoded: the longest name of an account fits.
+const PARAMETER_MAX: usize = 256;
+const _: () = assert!(access::NAME_CHARS_MAX * 4 <= PARAMETER_MAX);
 
-pub(super) const ROUTES: [(&str, &str, Endpoint); 28] = [
+/// Method, path, endpoint. A path may have one segment in braces, which stands for any text but none at all; a path that
+/// is listed in full wins over one with a parameter.
+pub(super) const ROUTES: &[(&str, &str, Endpoint)] = &[
     (GET, "/health", Endpoint::Health),
     (GET, "/openapi.json", Endpoint::OpenApi),
     (GET, "/v1/socket/token", Endpoint::SocketToken),
     (GET, "/v2/socket/token", Endpoint::SocketToken),
+    (GET, "/v1/token/refresh", Endpoint::RefreshToken),
+    (GET, "/.well-known/oauth-authorization-server", Endpoint::OAuth(Door::Metadata)),
+    (POST, "/oauth2/register", Endpoint::OAuth(Door::Register)),
+    (GET, "/oauth2/register/{client_id}", Endpoint::OAuth(Door::ReadRegistration)),
+    (DELETE, "/oauth2/register/{client_id}", Endpoint::OAuth(Door::RemoveRegistration)),
+    (POST, "/oauth2/device/authorize", Endpoint::OAuth(Door::DeviceAuthorize)),
+    (POST, "/oauth2/token", Endpoint::OAuth(Door::Token)),
+    (POST, "/oauth2/revoke", Endpoint::OAuth(Door::Revoke)),
+    (GET, page_path::CONFIRM, Endpoint::Page(Page::Confirm)),
+    (POST, page_path::CONFIRM, Endpoint::Page(Page::Confirm)),
+    (GET, page_path::AUTHORIZE, Endpoint::Page(Page::Authorize)),
+    (POST, page_path::AUTHORIZE, Endpoint::Page(Page::Authorize)),
+    (GET, page_path::SIGN_IN, Endpoint::Page(Page::SignIn)),
+    (POST, page_path::SIGN_IN, Endpoint::Page(Page::SignIn)),
+    (POST, page_path::SIGN_OUT, Endpoint::Page(Page::SignOut)),
+    (POST, page_path::END, Endpoint::Page(Page::End)),
+    (GET, page_path::STYLE, Endpoint::Page(Page::Style)),
+    (GET, "/v1/quota", Endpoint::Quota),
+    (POST, "/v1/quota/preview", Endpoint::QuotaPreview),
+    (GET, "/v1/admin/accounts", Endpoint::Admin(Desk::Accounts)),
+    (GET, "/v1/admin/accounts/{name}", Endpoint::Admin(Desk::Account)),
+    (POST, "/v1/admin/accounts/{name}", Endpoint::Admin(Desk::SetAccount)),
+    (POST, "/v1/admin/accounts/{name}/rights", Endpoint::Admin(Desk::Grant)),
+    (DELETE, "/v1/admin/accounts/{name}/rights", Endpoint::Admin(Desk::Withdraw)),
+    (GET, "/v1/admin/assets", Endpoint::Admin(Desk::Assets)),
+    (POST, "/v1/admin/assets", Endpoint::Admin(Desk::ReportAssets)),
+    (GET, "/v1/admin/orders", Endpoint::Admin(Desk::Orders)),
+    (POST, "/v1/admin/orders", Endpoint::Admin(Desk::ReportOrders)),
+    (GET, "/v1/admin/rates", Endpoint::Admin(Desk::Rates)),
+    (POST, "/v1/admin/rates", Endpoint::Admin(Desk::ReportRates)),
+    (GET, "/v1/admin/levels", Endpoint::Admin(Desk::Levels)),
+    (POST, "/v1/admin/levels/{level}", Endpoint::Admin(Desk::SetLevel)),
+    (GET, "/v1/admin/audit", Endpoint::Admin(Desk::Audit)),
+    (GET, "/v1/sign-ins", Endpoint::SignIns),
+    (DELETE, "/v1/sign-ins/{id}", Endpoint::EndSignIn),
+    (GET, "/v1/connections", Endpoint::Connections),
+    (DELETE, "/v1/connections/{id}", Endpoint::CloseConnection),
     (GET, "/v1/quote/cmd", Endpoint::Announce),
     (GET, "/v1/quote/my-quotes", Endpoint::Packages),
     (GET, "/v1/quote/history-candlesticks", Endpoint::Candles),
@@ -61,21 +141,76 @@ pub(super) const ROUTES: [(&str, &str, Endpoint); 28] = [
 ];
 
 pub(super) fn find(method: &str, path: &str) -> Found {
-    // A base address that ends in a slash gives two at the front; the signature is still that of the path as sent.
-    let name = path.trim_start_matches('/');
-    let of_path = |route: &&(&str, &str, Endpoint)| route.1.strip_prefix('/') == Some(name);
-    let wanted = if method == "HEAD" { GET } else { method };
-    let found = ROUTES.iter().filter(of_path).find(|(method, ..)| *method == wanted);
-    if let Some((.., endpoint)) = found {
-        return Found::Endpoint(*endpoint);
+    if path == "*" {
+        return without_endpoint(method, ROUTES.iter().map(|(method, ..)| *method));
     }
-    let allow = match ROUTES.iter().find(of_path) {
-        Some((GET, ..)) => HeaderValue::from_static("GET, HEAD, OPTIONS"),
-        Some(_) => HeaderValue::from_static("POST, OPTIONS"),
-        None if path == "*" => HeaderValue::from_static("GET, HEAD, POST, OPTIONS"),
-        None => return Found::Nothing,
-    };
+    let mut here: Vec<_> =
+        ROUTES.iter().filter_map(|route| Some((route, parameter(route.1, path)?))).collect();
+    if here.iter().any(|(route, _)| !has_parameter(route.1)) {
+        here.retain(|(route, _)| !has_parameter(route.1));
+    }
+    let wanted = if method == "HEAD" { GET } else { method };
+    if let Some(((.., endpoint), parameter)) = here.iter().find(|(route, _)| route.0 == wanted) {
+        return Found::Endpoint(*endpoint, parameter.clone());
+    }
+    if here.is_empty() {
+        return Found::Nothing;
+    }
+    without_endpoint(method, here.iter().map(|(route, _)| route.0))
+}
+
+/// The answer to a method that leads nowhere, where others do.
+fn without_endpoint<'a>(method: &str, there: impl Iterator<Item = &'a str> + Clone) -> Found {
+    let mut allow: Vec<&str> = Vec::new();
+    for known in METHODS.into_iter().filter(|known| there.clone().any(|method| method == *known)) {
+        allow.push(known);
+        if known == GET {
+            allow.push("HEAD");
+        }
+    }
+    allow.push("OPTIONS");
+    let Ok(allow) = HeaderValue::from_str(&allow.join(", ")) else { return Found::Nothing };
     if method == "OPTIONS" { Found::Options(allow) } else { Found::OtherMethod(allow) }
+}
+
+fn has_parameter(pattern: &str) -> bool {
+    pattern.contains('{')
+}
+
+/// Whether a path is one of a pattern's, and if so the value of its parameter.
+fn parameter(pattern: &str, path: &str) -> Option<String> {
+    // A base address that ends in a slash gives two at the front; the signature is still that of the path as sent.
+    let (pattern, path) = (pattern.trim_start_matches('/'), path.trim_start_matches('/'));
+    if !has_parameter(pattern) {
+        return (pattern == path).then(String::new);
+    }
+    let (mut segments, mut value) = (path.split('/'), String::new());
+    for wanted in pattern.split('/') {
+        let segment = segments.next()?;
+        if has_parameter(wanted) {
+            value = decoded(segment).filter(|value| !value.is_empty() && value.len() <= PARAMETER_MAX)?;
+        } else if wanted != segment {
+            return None;
+        }
+    }
+    segments.next().is_none().then_some(value)
+}
+
+/// Percent signs undone. A plus is a plus: only query strings have it stand for a space.
+fn decoded(segment: &str) -> Option<String> {
+    let (mut bytes, mut rest) = (Vec::with_capacity(segment.len()), segment.bytes());
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => {
+                let mut digit =
+                    || char::from(rest.next()?).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+                let (high, low) = (digit()?, digit()?);
+                high << 4 | low
+            }
+            other => other,
+        });
+    }
+    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]
@@ -149,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_path_is_found_by_its_method_however_many_slashes_it_begins_with() {
-        let token = Found::Endpoint(Endpoint::SocketToken);
+        let token = Found::Endpoint(Endpoint::SocketToken, String::new());
         assert_eq!(find("GET", "/v1/socket/token"), token);
         assert_eq!(find("HEAD", "//v1/socket/token"), token);
         assert_eq!(find("GET", "///v2/socket/token"), token);
@@ -166,10 +301,59 @@ mod tests {
             find("OPTIONS", "/quote/quotes"),
             Found::Options(HeaderValue::from_static("POST, OPTIONS"))
         );
+        let Found::Options(all) = find("OPTIONS", "*") else { panic!("no options") };
+        assert!(all.to_str().unwrap().starts_with("GET, HEAD, POST, "), "{all:?}");
         assert_eq!(
-            find("OPTIONS", "*"),
-            Found::Options(HeaderValue::from_static("GET, HEAD, POST, OPTIONS"))
+            find("DELETE", "/v1/connections/7"),
+            Found::Endpoint(Endpoint::CloseConnection, "7".into())
+        );
+        assert_eq!(
+            find("GET", "/v1/connections/7"),
+            Found::OtherMethod(HeaderValue::from_static("DELETE, OPTIONS"))
         );
         assert_eq!(find("GET", ""), Found::Nothing);
+    }
+
+    #[test]
+    fn a_segment_in_braces_stands_for_any_text_that_is_not_too_long() {
+        let pattern = "/v1/things/{id}/parts";
+        let value = |path: &str| parameter(pattern, path);
+        assert_eq!(value("/v1/things/7/parts").as_deref(), Some("7"));
+        assert_eq!(value("//v1/things/a%2Fb%20+%e7%ac%a6/parts").as_deref(), Some("a/b +符"));
+        assert_eq!(value(&format!("/v1/things/{}/parts", "%41".repeat(256))), Some("A".repeat(256)));
+        for other in [
+            "/v1/things//parts",
+            "/v1/things/7",
+            "/v1/things/7/parts/",
+            "/v1/things/7/others",
+            "/v1/things/7/8/parts",
+            "/v1/things/%/parts",
+            "/v1/things/%4/parts",
+            "/v1/things/%+1/parts",
+            "/v1/things/%zz/parts",
+            "/v1/things/%ff/parts",
+        ] {
+            assert_eq!(value(other), None, "{other}");
+        }
+        assert_eq!(value(&format!("/v1/things/{}/parts", "A".repeat(257))), None);
+    }
+
+    #[test]
+    fn no_path_means_two_things_and_every_method_can_be_allowed() {
+        for (method, path, _) in ROUTES {
+            assert!(METHODS.contains(method), "{method} {path}");
+            assert!(path.starts_with('/') && path.matches('{').count() <= 1, "{path}");
+            let whole =
+                |segment: &str| segment.starts_with('{') && segment.ends_with('}') && segment.len() > 2;
+            assert!(path.split('/').all(|segment| !segment.contains(['{', '}']) || whole(segment)), "{path}");
+        }
+    }
+
+    #[test]
+    fn several_methods_of_one_path_are_all_allowed() {
+        let there = [DELETE, GET].into_iter();
+        let allow = HeaderValue::from_static("GET, HEAD, DELETE, OPTIONS");
+        assert_eq!(without_endpoint("PUT", there.clone()), Found::OtherMethod(allow.clone()));
+        assert_eq!(without_endpoint("OPTIONS", there), Found::Options(allow));
     }
 }

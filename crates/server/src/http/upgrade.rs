@@ -39,7 +39,7 @@ pub(super) fn answer(mut request: Request<Incoming>, entrance: Entrance) -> Answ
     let accept = wire::accept_key(key);
     let opening = dialect(request.uri().query().unwrap_or_default());
     let upgrading = hyper::upgrade::on(&mut request);
-    let Entrance { services, shutdown, tasks, place } = entrance;
+    let Entrance { services, shutdown, tasks, place, peer, region } = entrance;
     tasks.spawn(async move {
         // A client that leaves between the two is nobody's trouble.
         let Ok(upgraded) = upgrading.await else { return };
@@ -48,7 +48,9 @@ pub(super) fn answer(mut request: Request<Incoming>, entrance: Entrance) -> Answ
                 Opening::Early(_) => Opening::Early(parts.read_buf),
                 other => other,
             };
-            link::serve(parts.io.into_inner(), Transport::websocket(), opening, services, shutdown).await;
+            let (stream, transport) = (parts.io.into_inner(), Transport::websocket());
+            let from = link::Arrival { address: peer, region };
+            link::serve(stream, transport, from, opening, services, shutdown).await;
         }
         drop(place);
     });

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::{Access, Created, NewAccount, Terms};
+use access::{Access, Actor, Created, NewAccount, Terms};
 use history::{History, import};
 use market::{Timestamp, Venues};
 use prost::Message;
@@ -63,8 +63,8 @@ impl House {
 
     pub(super) fn account(&self, name: &str, connections: u32) -> Created {
         let terms = Terms { connections, ..Terms::default() };
-        let new = NewAccount { name: name.to_owned(), terms, token_expires_at: None };
-        self.services.access.create(&new, NOW).unwrap()
+        let new = NewAccount::named(name, terms);
+        self.services.access.create(&new, &Actor::Operator, NOW).unwrap()
     }
 
     pub(super) fn otp(&self, account: &Created) -> String {
@@ -92,7 +92,9 @@ impl House {
             Kind::WebSocket => (Transport::websocket(), Opening::Early(bytes::Bytes::new())),
             Kind::Tcp => (Transport::tcp(), Opening::Early(wire::HANDSHAKE.to_vec().into())),
         };
-        tokio::spawn(serve(near, transport, opening, self.services.clone(), self.shutdown.subscribe()));
+        let address = std::net::SocketAddr::from(([127, 0, 0, 1], 53_124));
+        let from = super::Arrival { address, region: None };
+        tokio::spawn(serve(near, transport, from, opening, self.services.clone(), self.shutdown.subscribe()));
         Far { stream: far, kind }
     }
 

@@ -32,8 +32,8 @@ use crate::route;
 use crate::services::Services;
 use outbox::Outbox;
 use pending::{Answered, Asked, Pending};
-pub(crate) use session::Links;
 use session::Session;
+pub(crate) use session::{Arrival, ClosedBy, Guest, Links};
 pub(crate) use transport::Transport;
 use transport::{AUTH, CloseCode, HEARTBEAT, Incoming, RECONNECT};
 
@@ -79,6 +79,7 @@ struct SignInBy {
 pub(crate) struct Link<S> {
     stream: S,
     transport: Transport,
+    from: Arrival,
     services: Arc<Services>,
     outbox: Outbox,
     session: Option<Session>,
@@ -112,6 +113,7 @@ pub(crate) enum Opening {
 pub(crate) fn serve<S>(
     stream: S,
     transport: Transport,
+    from: Arrival,
     opening: Opening,
     services: Arc<Services>,
     shutdown: watch::Receiver<bool>,
@@ -124,16 +126,23 @@ where
         Opening::Early(bytes) => (bytes.to_vec(), None),
         Opening::Refused(reason) => (Vec::new(), Some(End::Close(CloseCode::Unpack, reason))),
     };
-    Link::new(stream, transport, services, held).run(refused, shutdown)
+    Link::new(stream, transport, from, services, held).run(refused, shutdown)
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
-    fn new(stream: S, transport: Transport, services: Arc<Services>, held: Vec<u8>) -> Link<S> {
+    fn new(
+        stream: S,
+        transport: Transport,
+        from: Arrival,
+        services: Arc<Services>,
+        held: Vec<u8>,
+    ) -> Link<S> {
         let now = Instant::now();
         let by = SignInBy { at: now + AUTH_WITHIN, close: CloseCode::Auth, reason: "no sign-in in time" };
         Link {
             stream,
             transport,
+            from,
             services,
             outbox: Outbox::default(),
             session: None,

@@ -3,13 +3,15 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use access::{Connection, ConnectionId, Denial, Moment, Seats, SignedOn};
+use access::{AccountId, Connection, ConnectionId, Denial, Moment, Region, Seats, SignedOn};
+use market::Timestamp;
 use prost::Message;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::oneshot;
@@ -59,6 +61,14 @@ enum Kick {
     Superseded,
     /// Another connection needs the seat, and this one has not answered its ping.
     Silent,
+    Closed(ClosedBy),
+}
+
+/// Who has asked for a connection to be closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ClosedBy {
+    Owner,
+    Operator,
 }
 
 /// When the ping was sent to which nothing has come back yet, in milliseconds of uptime from 1 on; 0 if there is none.
@@ -88,15 +98,76 @@ struct Seated {
     connection: Connection,
     kick: oneshot::Sender<Kick>,
     pulse: Arc<Pulse>,
+    guest: Guest,
+}
+
+/// What is told of a connection to whoever may see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Guest {
+    pub(crate) id: ConnectionId,
+    pub(crate) account: AccountId,
+    pub(crate) door: Door,
+    pub(crate) address: SocketAddr,
+    /// When it signed in, by the machine's clock.
+    pub(crate) since: Timestamp,
+}
+
+/// Where a connection came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Arrival {
+    pub(crate) address: SocketAddr,
+    /// The region whose accounts its listener is for; none if that is for all.
+    pub(crate) region: Option<Region>,
+}
+
+/// The two ways to a long connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Door {
+    WebSocket,
+    Tcp,
+}
+
+impl Door {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Door::WebSocket => "websocket",
+            Door::Tcp => "tcp",
+        }
+    }
 }
 
 impl Links {
+    /// The connections of one account, or of all, oldest first.
+    pub(crate) fn list(&self, of: Option<AccountId>) -> Vec<Guest> {
+        let all = self.lock();
+        let guests = all.values().map(|seated| seated.guest);
+        let mut guests: Vec<_> = guests.filter(|guest| of.is_none_or(|of| of == guest.account)).collect();
+        drop(all);
+        guests.sort_by_key(|guest| guest.id);
+        guests
+    }
+
+    pub(crate) fn get(&self, id: ConnectionId) -> Option<Guest> {
+        self.lock().get(&id).map(|seated| seated.guest)
+    }
+
+    /// Takes a connection's seat away and has it closed; whether it was still there.
+    pub(crate) fn close(&self, id: ConnectionId, by: ClosedBy) -> bool {
+        // A statement of its own, so that the lock is gone when the seat is given up.
+        let seated = self.lock().remove(&id);
+        seated.is_some_and(|seated| {
+            seated.kick.send(Kick::Closed(by)).ok();
+            true
+        })
+    }
+
     /// Signs a connection in and gives it a seat. One at a time, so that a client which comes back twice at once is
     /// left with one connection. If all seats are taken, those whose client does not answer are given up first.
     fn sign_in(
         &self,
         present: Option<ConnectionId>,
-        uptime: Duration,
+        (door, address): (Door, SocketAddr),
+        moment: Moment,
         sign_in: impl Fn(Option<&Connection>) -> Result<SignedOn, Denial>,
     ) -> Result<(SignedIn, oneshot::Receiver<Kick>, Arc<Pulse>), Denial> {
         let mut all = self.lock();
@@ -104,7 +175,7 @@ impl Links {
             sign_in(present.and_then(|id| all.get(&id)).map(|seated| &seated.connection))
         };
         let signed = match present(&all) {
-            Err(Denial::ConnectionsTaken(_)) if give_up_overdue(&mut all, uptime) => present(&all)?,
+            Err(Denial::ConnectionsTaken(_)) if give_up_overdue(&mut all, moment.uptime) => present(&all)?,
             other => other?,
         };
         let SignedOn { caller, connection, session, seats, superseded } = signed;
@@ -115,7 +186,8 @@ impl Links {
         let id = connection.id();
         let (kick, kicked) = oneshot::channel();
         let pulse = Arc::<Pulse>::default();
-        all.insert(id, Seated { connection, kick, pulse: pulse.clone() });
+        let guest = Guest { id, account: caller.account(), door, address, since: moment.now };
+        all.insert(id, Seated { connection, kick, pulse: pulse.clone(), guest });
         Ok((SignedIn { who: caller, id, session, seats }, kicked, pulse))
     }
 
@@ -155,6 +227,11 @@ impl Session {
         Pin::new(&mut self.kicked).poll(cx).map(|kick| match kick {
             Ok(Kick::Superseded) => (CloseCode::Duplicate, "the session goes on elsewhere"),
             Ok(Kick::Silent) => (CloseCode::HeartbeatTimeout, "heartbeat timeout"),
+            // A client that heeds the code signs in anew instead of going on with its session.
+            Ok(Kick::Closed(ClosedBy::Owner)) => {
+                (CloseCode::SessionExpired, "closed by the owner of the account")
+            }
+            Ok(Kick::Closed(ClosedBy::Operator)) => (CloseCode::SessionExpired, "closed by the operator"),
             // The other end lives as long as this session; without it the connection would not be counted.
             Err(_) => (CloseCode::ServerError, "the connection has lost its seat"),
         })
@@ -223,7 +300,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         let Services { access, links, .. } = &*self.services;
         let moment = Moment { now: self.services.machine_now(), uptime: self.services.uptime() };
         let present = self.session.as_ref().map(|session| session.id);
-        let signed = links.sign_in(present, moment.uptime, |present| match &proof {
+        let place = (self.transport.door(), self.from.address);
+        let signed = links.sign_in(present, place, moment, |present| match &proof {
             Proof::Otp(otp) => access.sign_on(otp, present, moment),
             Proof::Session(session) => access.resume(session, present, moment.now),
         });
@@ -232,7 +310,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             Err(denial) => return self.denied(asked, denial),
         };
         let SignedIn { who, id, session, seats } = signed;
-        let (caller, gateway) = manner(who, &metadata);
+        let (caller, gateway) = manner(who, self.from.region, &metadata);
         self.session = Some(Session { caller, gateway, id, kicked, pulse, links: links.clone() });
         self.sign_in_by = None;
         // The answers to both commands have the same fields.
@@ -256,9 +334,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             Denial::ConnectionsTaken(_) => {
                 (Status::Unauthenticated, code::UNAUTHENTICATED, CloseCode::Duplicate)
             }
-            Denial::TokenInvalid(_) | Denial::SignatureInvalid(_) | Denial::KeyUnknown => {
-                (Status::Unauthenticated, code::UNAUTHENTICATED, refused)
-            }
+            Denial::TokenInvalid(_)
+            | Denial::SignatureInvalid(_)
+            | Denial::ScopeMissing
+            | Denial::KeyUnknown => (Status::Unauthenticated, code::UNAUTHENTICATED, refused),
             Denial::Failed(error) => {
                 tracing::error!(%error, "cannot check a sign-in");
                 (Status::ServerError, code::SERVER, CloseCode::ServerError)
@@ -272,13 +351,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
 }
 
 /// What the metadata of a sign-in say of the client.
-fn manner(who: access::Caller, metadata: &BTreeMap<String, String>) -> (Caller, Gateway) {
+fn manner(
+    who: access::Caller,
+    entrance: Option<Region>,
+    metadata: &BTreeMap<String, String>,
+) -> (Caller, Gateway) {
     let language = metadata.get("accept-language");
     let overnight = metadata.get("need_over_night_quote");
     let caller = Caller {
         who,
         language: language.map(|text| Language::parse(text)).unwrap_or_default(),
         overnight: overnight.is_some_and(|text| text == "true"),
+        entrance,
     };
     let is_quote = language.is_some() || overnight.is_some();
     (caller, if is_quote { Gateway::Quote } else { Gateway::Undecided })

@@ -8,7 +8,7 @@ use tokio::time::{Instant, advance, timeout};
 use wire::{Limits, Packet, Status, control};
 
 use super::house::{BOTH, House, Kind, NOW, Seen};
-use super::{Link, Transport, UNSENT_MAX};
+use super::{Arrival, Link, Transport, UNSENT_MAX};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -264,7 +264,8 @@ async fn requests_that_came_together_are_not_all_answered_at_once() {
     assert!(body.len() > 50_000, "{} bytes", body.len());
     // From here on everything is in memory and would be answered on the spot.
     let (near, _far) = tokio::io::duplex(64);
-    let mut link = Link::new(near, Transport::websocket(), house.services.clone(), Vec::new());
+    let from = Arrival { address: ([127, 0, 0, 1], 53_124).into(), region: None };
+    let mut link = Link::new(near, Transport::websocket(), from, house.services.clone(), Vec::new());
     let auth = control::AuthRequest { token: house.otp(&account), metadata: Default::default() };
     let mut packet = Vec::new();
     let body = auth.encode_to_vec().into();
@@ -309,7 +310,7 @@ async fn a_revoked_account_is_told_with_its_next_request_and_closed() {
     for kind in BOTH {
         let account = house.account(if kind == Kind::Tcp { "ann" } else { "bob" }, 10);
         let (mut far, session) = house.signed_in(kind, &account).await;
-        house.services.access.revoke(account.account_id, NOW).unwrap();
+        house.services.access.revoke(account.account_id, &access::Actor::Operator, "", NOW).unwrap();
         // A look at the databases counts as the present for half a millisecond, by the machine's own clock.
         std::thread::sleep(Duration::from_millis(1));
         let begun = Instant::now();

@@ -7,6 +7,7 @@ use wire::{
 };
 
 use super::outbox::Outbox;
+use super::session::Door;
 
 /// Longest WebSocket message a client may send: the largest request and its header.
 const MESSAGE_MAX: usize = Limits::REQUEST.body + 64;
@@ -70,6 +71,13 @@ impl Transport {
 
     pub(crate) fn tcp() -> Transport {
         Transport::Tcp(Decoder::new(Limits::REQUEST))
+    }
+
+    pub(crate) fn door(&self) -> Door {
+        match self {
+            Transport::WebSocket(_) => Door::WebSocket,
+            Transport::Tcp(_) => Door::Tcp,
+        }
     }
 
     /// Takes bytes off the front of `input`, up to the end of something.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use access::{Access, Created, NewAccount, Terms};
+use access::{Access, Actor, Created, NewAccount, Present, Region, Terms};
 use history::History;
 use history::import::{Context, Options, Progress, import};
 use market::{Timestamp, Venues};
@@ -20,6 +20,8 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use wire::{Limits, Packet};
 
+/// The usual rights, and overnight hours.
+pub(crate) const OVERNIGHT: &str = "HK,US,US_OVERNIGHT,CN,SG";
 /// Sunday; the last trading day is the 13th.
 pub(crate) const NOW: Timestamp = Timestamp(1_794_708_000);
 /// Longer than anything here should take, so that a fault ends a test instead of hanging it.
@@ -29,6 +31,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) struct Running {
     pub(crate) dir: tempfile::TempDir,
     pub(crate) addresses: Addresses,
+    pub(crate) regional: Vec<(Region, SocketAddr)>,
     pub(crate) access: Access,
     pub(crate) market_now: Arc<AtomicI64>,
     stop: Option<oneshot::Sender<()>>,
@@ -60,13 +63,14 @@ impl Running {
         let server =
             Server::bind(&settings, store, history, service, market, Arc::new(machine_now)).await.unwrap();
         let addresses = server.addresses().unwrap();
+        let regional = server.regional_addresses().unwrap();
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(server.run(async {
             stopped.await.ok();
         }));
         // Account commands run beside the server, through a connection of their own.
         let access = Access::open(dir.path(), machine_now()).unwrap();
-        Running { dir, addresses, access, market_now, stop: Some(stop), task }
+        Running { dir, addresses, regional, access, market_now, stop: Some(stop), task }
     }
 
     /// Asks the server to stop, waits until it has, and gives the folder back.
@@ -77,8 +81,19 @@ impl Running {
     }
 
     pub(crate) fn account(&self, name: &str, terms: Terms) -> Created {
-        let new = NewAccount { name: name.to_owned(), terms, token_expires_at: None };
-        self.access.create(&new, machine_now()).unwrap()
+        let new = NewAccount::named(name, terms);
+        self.access.create(&new, &Actor::Operator, machine_now()).unwrap()
+    }
+
+    /// The same with rights of its own, such as `HK,US_OVERNIGHT` or `none`.
+    pub(crate) fn account_with(&self, name: &str, rights: &str, terms: Terms) -> Created {
+        let new = NewAccount { rights: rights.parse().unwrap(), ..NewAccount::named(name, terms) };
+        self.access.create(&new, &Actor::Operator, machine_now()).unwrap()
+    }
+
+    /// Both clocks as they stand.
+    pub(crate) fn present(&self) -> Present {
+        Present { market: Timestamp(self.market_now.load(Ordering::Relaxed)), machine: machine_now() }
     }
 
     /// `GET path` with a bearer token; status, head and body.
@@ -95,7 +110,19 @@ impl Running {
 
     /// One request on a connection of its own. `head` is further header lines, each with its end.
     pub(crate) async fn http(&self, method: &str, path: &str, head: &str, body: &[u8]) -> Response {
-        let mut stream = TcpStream::connect(self.addresses.http).await.unwrap();
+        self.http_to(self.addresses.http, method, path, head, body).await
+    }
+
+    /// The same through one of the other listeners.
+    pub(crate) async fn http_to(
+        &self,
+        address: SocketAddr,
+        method: &str,
+        path: &str,
+        head: &str,
+        body: &[u8],
+    ) -> Response {
+        let mut stream = TcpStream::connect(address).await.unwrap();
         let length = body.len();
         let mut request =
             format!("{method} {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\ncontent-length: {length}\r\n{head}\r\n")
@@ -117,7 +144,11 @@ impl Running {
     }
 
     pub(crate) async fn websocket_at(&self, path: &str) -> Client {
-        let mut stream = TcpStream::connect(self.addresses.http).await.unwrap();
+        self.websocket_to(self.addresses.http, path).await
+    }
+
+    pub(crate) async fn websocket_to(&self, address: SocketAddr, path: &str) -> Client {
+        let mut stream = TcpStream::connect(address).await.unwrap();
         let request = format!(
             "GET {path} HTTP/1.1\r\nhost: test\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\
              sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
@@ -162,7 +193,14 @@ impl Running {
     /// Gives an account other terms, and waits until the server must have noticed: a look at the databases counts as
     /// the present for half a millisecond.
     pub(crate) async fn change_terms(&self, account: &Created, terms: &Terms) {
-        assert!(self.access.change_terms(account.account_id, terms).unwrap());
+        assert!(
+            self.access.change_terms(account.account_id, terms, &Actor::Operator, self.present()).unwrap()
+        );
+        self.noticed().await;
+    }
+
+    /// Until the server must have noticed what another process has changed.
+    pub(crate) async fn noticed(&self) {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 
@@ -207,17 +245,28 @@ pub(crate) const DOORS: [Door; 2] = [Door::WebSocket, Door::Tcp];
 pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) head: String,
+    /// Values of `set-cookie`, as they were sent: the head is in small letters.
+    pub(crate) cookies: Vec<String>,
+    /// The value of `location`, as it was sent.
+    pub(crate) location: Option<String>,
     pub(crate) body: Vec<u8>,
 }
 
 impl Response {
     fn parse(bytes: &[u8]) -> Response {
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").expect("a whole head");
-        let head = String::from_utf8(bytes[..end].to_vec()).unwrap().to_ascii_lowercase();
+        let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
+        let lines = head.lines().filter_map(|line| line.split_once(": "));
+        let sent = |wanted: &str| {
+            let values = lines.clone().filter(|(name, _)| name.eq_ignore_ascii_case(wanted));
+            values.map(|(_, value)| value.to_owned()).collect::<Vec<_>>()
+        };
+        let (cookies, location) = (sent("set-cookie"), sent("location").pop());
+        let head = head.to_ascii_lowercase();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         let body = &bytes[end + 4..];
         let body = if head.contains("transfer-encoding: chunked") { unchunked(body) } else { body.to_vec() };
-        Response { status, head, body }
+        Response { status, head, cookies, location, body }
     }
 
     pub(crate) fn json(&self) -> serde_json::Value {

@@ -4,28 +4,30 @@ use std::process::Command;
 use std::sync::Barrier;
 
 use market::Timestamp;
-use store::{AccountId, AccountTerms, Accounts, Credential, NewAccountRow, Spend, Store, StoreError, Used};
+use store::{
+    AccountId, AccountTerms, Accounts, AssetRow, AuditFilter, AuditNote, Credential, Entered, LevelChange,
+    LevelSeen, NewAccountRow, OrderRow, RateRow, RightRow, Spend, Store, StoreError, Told, Used,
+};
 
 use crate::fixture::{NOW, block, fresh, minutes, put, symbol};
 
 const MONTH: &str = "2025-11";
 
 fn terms() -> AccountTerms {
-    AccountTerms {
-        markets: "HK US".to_owned(),
-        overnight: false,
-        level: 1,
-        quota: None,
-        rate: None,
-        connections: 10,
-    }
+    AccountTerms { level: 0, quota: None, rate: None, connections: 10 }
 }
 
 fn add(accounts: &Accounts, name: &str) -> Result<AccountId, StoreError> {
     let id = accounts.take_id()?;
-    let account =
-        NewAccountRow { name: name.to_owned(), region: "ap".to_owned(), created_at: NOW, terms: terms() };
-    accounts.add(id, &account, &credential(id, name))?;
+    let account = NewAccountRow {
+        name: name.to_owned(),
+        region: "ap".to_owned(),
+        role: "user".to_owned(),
+        created_at: NOW,
+        terms: terms(),
+        rights: vec![right("HK")],
+    };
+    accounts.add(id, &account, &credential(id, name), &note(NOW))?;
     Ok(id)
 }
 
@@ -38,6 +40,14 @@ fn credential(id: AccountId, name: &str) -> Credential {
         token_expires_at: Timestamp(NOW.0 + 1_000),
         created_at: NOW,
     }
+}
+
+fn right(package: &str) -> RightRow {
+    RightRow { package: package.to_owned(), starts_at: Some(NOW), ends_at: None }
+}
+
+fn note(at: Timestamp) -> AuditNote<'static> {
+    AuditNote { at, actor: "operator", reason: "a test" }
 }
 
 fn open(dir: &Path) -> Accounts {
@@ -89,9 +99,9 @@ fn an_account_is_revoked_once_and_keeps_the_time_of_it() {
     let dir = tempfile::tempdir().unwrap();
     let accounts = open(dir.path());
     let id = add(&accounts, "alice").unwrap();
-    assert!(accounts.revoke(id, Timestamp(5)).unwrap());
-    assert!(!accounts.revoke(id, Timestamp(6)).unwrap());
-    assert!(!accounts.revoke(AccountId(99), Timestamp(6)).unwrap());
+    assert!(accounts.revoke(id, &note(Timestamp(5))).unwrap());
+    assert!(!accounts.revoke(id, &note(Timestamp(6))).unwrap());
+    assert!(!accounts.revoke(AccountId(99), &note(Timestamp(6))).unwrap());
     let row = accounts.account(id).unwrap().unwrap();
     assert_eq!((row.revoked_at, row.epoch), (Some(Timestamp(5)), 1));
 }
@@ -101,19 +111,12 @@ fn terms_are_kept_as_they_were_given() {
     let dir = tempfile::tempdir().unwrap();
     let accounts = open(dir.path());
     let id = add(&accounts, "alice").unwrap();
-    let other = AccountTerms {
-        markets: "CN".to_owned(),
-        overnight: true,
-        level: 6,
-        quota: Some(0),
-        rate: Some("unlimited".to_owned()),
-        connections: 1,
-    };
-    assert!(accounts.change_terms(id, &other).unwrap());
-    assert!(!accounts.change_terms(AccountId(99), &other).unwrap());
+    let other = AccountTerms { level: 6, quota: Some(0), rate: Some("unlimited".to_owned()), connections: 1 };
+    assert!(accounts.change_terms(id, &other, &note(NOW)).unwrap());
+    assert!(!accounts.change_terms(AccountId(99), &other, &note(NOW)).unwrap());
     assert_eq!(accounts.account(id).unwrap().unwrap().terms, other);
-    let endless = AccountTerms { markets: "x".repeat(2_000), ..other };
-    let error = accounts.change_terms(id, &endless).unwrap_err();
+    let endless = AccountTerms { rate: Some("x".repeat(2_000)), ..other };
+    let error = accounts.change_terms(id, &endless, &note(NOW)).unwrap_err();
     assert!(matches!(error, StoreError::Unfit { .. }), "{error:?}");
 }
 
@@ -129,14 +132,14 @@ fn the_version_rises_with_each_change_anyone_makes_and_not_with_usage() {
     let id = add(&other, "alice").unwrap();
     assert!(rises(&server));
     assert!(!rises(&server));
-    other.change_terms(id, &AccountTerms { level: 2, ..terms() }).unwrap();
+    other.change_terms(id, &AccountTerms { level: 2, ..terms() }, &note(NOW)).unwrap();
     assert!(rises(&server));
-    other.revoke(id, NOW).unwrap();
+    other.revoke(id, &note(NOW)).unwrap();
     assert!(rises(&server));
     add(&server, "bob").unwrap();
     assert!(rises(&server));
-    other.spend(id, MONTH, &symbol("700.HK"), 1, NOW).unwrap();
-    server.spend(id, MONTH, &symbol("5.HK"), 2, NOW).unwrap();
+    other.spend(id, MONTH, &symbol("700.HK"), 1, (NOW, NOW)).unwrap();
+    server.spend(id, MONTH, &symbol("5.HK"), 2, (NOW, NOW)).unwrap();
     assert!(!rises(&server));
 }
 
@@ -145,7 +148,7 @@ fn a_security_is_counted_once_a_month() {
     let dir = tempfile::tempdir().unwrap();
     let accounts = open(dir.path());
     let (alice, bob) = (add(&accounts, "alice").unwrap(), add(&accounts, "bob").unwrap());
-    let spend = |id, month, text| accounts.spend(id, month, &symbol(text), 2, NOW).unwrap();
+    let spend = |id, month, text| accounts.spend(id, month, &symbol(text), 2, (NOW, NOW)).unwrap();
     assert_eq!(spend(alice, MONTH, "700.HK"), Spend::Charged { used: 1 });
     assert_eq!(spend(alice, MONTH, "00700.hk"), Spend::Free);
     assert_eq!(spend(alice, MONTH, "AAPL.US"), Spend::Charged { used: 2 });
@@ -168,29 +171,35 @@ fn what_was_spent_is_there_after_reopening() {
     let id = {
         let accounts = open(dir.path());
         let id = add(&accounts, "alice").unwrap();
-        accounts.spend(id, MONTH, &symbol("700.HK"), 1, NOW).unwrap();
+        accounts.spend(id, MONTH, &symbol("700.HK"), 1, (NOW, NOW)).unwrap();
         id
     };
     let accounts = open(dir.path());
-    assert_eq!(accounts.spend(id, MONTH, &symbol("700.HK"), 1, NOW).unwrap(), Spend::Free);
-    assert_eq!(accounts.spend(id, MONTH, &symbol("5.HK"), 1, NOW).unwrap(), Spend::Refused { used: 1 });
+    assert_eq!(accounts.spend(id, MONTH, &symbol("700.HK"), 1, (NOW, NOW)).unwrap(), Spend::Free);
+    assert_eq!(
+        accounts.spend(id, MONTH, &symbol("5.HK"), 1, (NOW, NOW)).unwrap(),
+        Spend::Refused { used: 1 }
+    );
 }
 
 #[test]
 fn an_unknown_account_cannot_spend() {
     let dir = tempfile::tempdir().unwrap();
     let accounts = open(dir.path());
-    accounts.spend(AccountId(7), MONTH, &symbol("700.HK"), 1, NOW).unwrap_err();
+    accounts.spend(AccountId(7), MONTH, &symbol("700.HK"), 1, (NOW, NOW)).unwrap_err();
     // The failed charge left no transaction behind.
     let id = add(&accounts, "alice").unwrap();
-    assert_eq!(accounts.spend(id, MONTH, &symbol("5.HK"), 1, NOW).unwrap(), Spend::Charged { used: 1 });
+    assert_eq!(
+        accounts.spend(id, MONTH, &symbol("5.HK"), 1, (NOW, NOW)).unwrap(),
+        Spend::Charged { used: 1 }
+    );
 }
 
 /// Spends `count` symbols from `from` on, and answers how many were charged.
 fn spend_many(accounts: &Accounts, id: AccountId, from: u32, count: u32, limit: u32) -> usize {
     (from..from + count)
         .map(|ticker| symbol(&format!("{ticker}.HK")))
-        .map(|symbol| accounts.spend(id, MONTH, &symbol, limit, NOW).unwrap())
+        .map(|symbol| accounts.spend(id, MONTH, &symbol, limit, (NOW, NOW)).unwrap())
         .filter(|spend| matches!(spend, Spend::Charged { .. }))
         .count()
 }
@@ -283,8 +292,8 @@ fn accounts_change_while_an_import_holds_the_writer() {
     let batch = writer.begin().unwrap();
     let accounts = open(fresh.dir.path());
     let id = add(&accounts, "alice").unwrap();
-    accounts.spend(id, MONTH, &symbol("700.HK"), 1, NOW).unwrap();
-    assert!(accounts.revoke(id, NOW).unwrap());
+    accounts.spend(id, MONTH, &symbol("700.HK"), 1, (NOW, NOW)).unwrap();
+    assert!(accounts.revoke(id, &note(NOW)).unwrap());
     batch.commit().unwrap();
 }
 
@@ -314,4 +323,160 @@ fn only_the_owner_may_read_the_files() {
         let mode = std::fs::metadata(dir.path().join(name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }
+}
+
+#[test]
+fn rights_are_granted_with_their_times_and_withdrawn() {
+    let dir = tempfile::tempdir().unwrap();
+    let accounts = open(dir.path());
+    let id = add(&accounts, "alice").unwrap();
+    let rights = || accounts.account(id).unwrap().unwrap().rights;
+    assert_eq!(rights(), [right("HK")]);
+    let version = accounts.version().unwrap();
+    let until = RightRow { ends_at: Some(Timestamp(NOW.0 + 60)), ..right("US") };
+    assert!(accounts.grant(id, &until, &note(NOW)).unwrap());
+    assert!(accounts.version().unwrap() > version);
+    assert_eq!(rights(), [right("HK"), until.clone()]);
+    let longer = RightRow { ends_at: None, ..until };
+    assert!(accounts.grant(id, &longer, &note(NOW)).unwrap());
+    assert_eq!(rights(), [right("HK"), longer.clone()]);
+    assert!(accounts.withdraw(id, "HK", &note(NOW)).unwrap());
+    assert!(!accounts.withdraw(id, "HK", &note(NOW)).unwrap());
+    assert!(!accounts.grant(AccountId(99), &longer, &note(NOW)).unwrap());
+    assert_eq!(accounts.account_named("alice").unwrap().unwrap().rights, [longer]);
+}
+
+#[test]
+fn every_change_leaves_a_row_in_the_audit() {
+    let dir = tempfile::tempdir().unwrap();
+    let accounts = open(dir.path());
+    let (id, other) = (add(&accounts, "alice").unwrap(), add(&accounts, "bob").unwrap());
+    accounts.grant(id, &right("US"), &note(NOW)).unwrap();
+    accounts.withdraw(id, "US", &note(NOW)).unwrap();
+    accounts.withdraw(id, "US", &note(NOW)).unwrap();
+    accounts.change_terms(id, &terms(), &note(NOW)).unwrap();
+    accounts.spend(id, MONTH, &symbol("700.HK"), 1, (NOW, Timestamp(NOW.0 + 9))).unwrap();
+    accounts.spend(id, MONTH, &symbol("700.HK"), 1, (NOW, NOW)).unwrap();
+    accounts.spend(id, MONTH, &symbol("5.HK"), 1, (NOW, NOW)).unwrap();
+    accounts
+        .note(None, "login.refused", &AuditNote { at: NOW, actor: "service", reason: "two\nlines" })
+        .unwrap();
+    accounts.revoke(id, &note(NOW)).unwrap();
+    accounts.revoke(id, &note(NOW)).unwrap();
+    let all = AuditFilter { limit: 100, ..AuditFilter::default() };
+    let events = |filter: &AuditFilter<'_>| -> Vec<String> {
+        accounts.audit(filter).unwrap().into_iter().map(|row| row.event).collect()
+    };
+    let of_alice = AuditFilter { account: Some(id), ..all.clone() };
+    assert_eq!(
+        events(&of_alice),
+        [
+            "account.revoked",
+            "quota.spent",
+            "account.changed",
+            "right.withdrawn",
+            "right.granted",
+            "account.created"
+        ]
+    );
+    assert_eq!(events(&AuditFilter { account: Some(other), ..all.clone() }), ["account.created"]);
+    let spent = accounts.audit(&AuditFilter { event: Some("quota.spent"), ..all.clone() }).unwrap();
+    assert_eq!(spent.len(), 1);
+    let row = &spent[0];
+    assert_eq!((row.at, row.actor.as_str()), (Timestamp(NOW.0 + 9), format!("account {}", id.0).as_str()));
+    assert_eq!(row.reason, "700.HK is 1 of 1 in 2025-11");
+    let refused = accounts.audit(&AuditFilter { event: Some("login.refused"), ..all.clone() }).unwrap();
+    assert_eq!((refused[0].account, refused[0].reason.as_str()), (None, "two lines"));
+    let page = accounts.audit(&AuditFilter { limit: 2, ..all.clone() }).unwrap();
+    let rest = AuditFilter { before: Some(page[1].id), ..all.clone() };
+    assert_eq!(page.len() + events(&rest).len(), events(&all).len());
+    assert_eq!(events(&AuditFilter { since: Some(Timestamp(NOW.0 + 1)), ..all }), ["quota.spent"]);
+}
+
+fn day(text: &str) -> market::Date {
+    text.parse().unwrap()
+}
+
+#[test]
+fn the_total_of_a_day_is_that_of_the_latest_report_with_the_rates_of_its_own_day() {
+    let dir = tempfile::tempdir().unwrap();
+    let accounts = open(dir.path());
+    let id = add(&accounts, "alice").unwrap();
+    let rate = |day_text: &str, rate| RateRow { currency: "USD".to_owned(), day: day(day_text), rate };
+    accounts.put_rates(&[rate("2025-11-03", 7), rate("2025-11-05", 8)], &note(NOW)).unwrap();
+    let asset = |day_text: &str, currency: &str, amount| AssetRow {
+        account: id,
+        day: day(day_text),
+        currency: currency.to_owned(),
+        amount,
+    };
+    let rows = [asset("2025-11-04", "USD", 5), asset("2025-11-04", "HKD", 6), asset("2025-11-06", "USD", 9)];
+    assert_eq!(accounts.put_assets(&rows, "HKD", &note(NOW)).unwrap(), Entered::Done);
+    let as_of = |text: &str| {
+        let holdings = accounts.assets_as_of(id, day(text)).unwrap();
+        holdings.into_iter().map(|one| (one.currency, one.amount, one.rate)).collect::<Vec<_>>()
+    };
+    assert_eq!(as_of("2025-11-03"), []);
+    let fourth = [("HKD".to_owned(), 6, None), ("USD".to_owned(), 5, Some(7))];
+    assert_eq!((as_of("2025-11-04"), as_of("2025-11-05")), (fourth.to_vec(), fourth.to_vec()));
+    assert_eq!(as_of("2025-12-31"), [("USD".to_owned(), 9, Some(8))]);
+    // A report with one amount that cannot be converted leaves nothing, neither rows nor a version.
+    let version = accounts.version().unwrap();
+    let unrated = [asset("2025-11-07", "HKD", 1), asset("2025-11-02", "USD", 1)];
+    assert_eq!(accounts.put_assets(&unrated, "HKD", &note(NOW)).unwrap(), Entered::Unrated(1));
+    assert_eq!((as_of("2025-12-31").len(), accounts.version().unwrap()), (1, version));
+}
+
+#[test]
+fn orders_of_a_span_are_numbers_and_single_ones_together() {
+    let dir = tempfile::tempdir().unwrap();
+    let accounts = open(dir.path());
+    let id = add(&accounts, "alice").unwrap();
+    let other = add(&accounts, "bob").unwrap();
+    let row = |account, day_text: &str, told| OrderRow { account, day: day(day_text), told };
+    let order = |text: &str| Told::Order(text.to_owned());
+    let rows = [
+        row(id, "2025-11-01", Told::Count(5)),
+        row(id, "2025-11-30", order("A")),
+        row(id, "2025-12-01", order("A")),
+        row(id, "2025-12-01", order("B")),
+        row(other, "2025-11-30", order("A")),
+        row(id, "2025-11-01", Told::Count(3)),
+    ];
+    accounts.put_orders(&rows, &note(NOW)).unwrap();
+    let between = |from: &str, to: &str| accounts.orders_between(id, day(from), day(to)).unwrap();
+    assert_eq!(between("2025-11-01", "2025-12-01"), 4);
+    assert_eq!(between("2025-12-01", "2026-01-01"), 1);
+    assert_eq!((between("2025-11-02", "2025-11-30"), between("2025-11-01", "2025-11-01")), (0, 0));
+    assert_eq!(accounts.orders_of(id, 2).unwrap(), [(day("2025-12-01"), 1), (day("2025-11-30"), 1)]);
+}
+
+#[test]
+fn a_change_of_level_is_written_by_the_first_who_finds_it_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let accounts = open(dir.path());
+    let id = add(&accounts, "alice").unwrap();
+    let seen = |level| LevelSeen { level, since: day("2025-11-03") };
+    let change = |from, to| LevelChange { account: id, from, to: seen(to), reason: format!("to level {to}") };
+    let start = Barrier::new(4);
+    let written: usize = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4)
+            .map(|_| {
+                let (start, dir, change) = (&start, dir.path(), change(None, 3));
+                scope.spawn(move || {
+                    let accounts = open(dir);
+                    start.wait();
+                    accounts.see_levels(&[change], NOW, "service").unwrap()
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    assert_eq!(written, 1);
+    assert_eq!(accounts.level_seen(id).unwrap(), Some(seen(3)));
+    assert_eq!(accounts.see_levels(&[change(Some(seen(2)), 4)], NOW, "service").unwrap(), 0);
+    assert_eq!(accounts.see_levels(&[change(Some(seen(3)), 4)], NOW, "service").unwrap(), 1);
+    let filter = AuditFilter { event: Some("level.changed"), limit: 10, ..AuditFilter::default() };
+    let reasons: Vec<String> = accounts.audit(&filter).unwrap().into_iter().map(|row| row.reason).collect();
+    assert_eq!(reasons, ["to level 4", "to level 3"]);
 }

@@ -10,5 +10,6 @@ mod checks;
 mod files;
 mod fixture;
 mod ledger;
+mod people;
 mod securities;
 mod transactions;

@@ -10,7 +10,7 @@ use wire::quote::{
     SecurityHistoryCandlestickRequest,
 };
 
-use crate::support::{DOORS, Door, NOW, Running, import_files};
+use crate::support::{DOORS, Door, NOW, OVERNIGHT, Running, import_files};
 
 const PERIODS: [i32; 18] = [1, 2, 3, 5, 10, 15, 20, 30, 45, 60, 120, 180, 240, 1000, 2000, 3000, 3500, 4000];
 
@@ -92,7 +92,7 @@ fn response(answer: &Answer) -> SecurityCandlestickResponse {
 }
 
 fn unlimited() -> Terms {
-    Terms { rate: Some(RateRule::Unlimited), overnight: true, ..Terms::default() }
+    Terms { rate: Some(RateRule::Unlimited), ..Terms::default() }
 }
 
 fn by_offset(symbol: &str, period: i32, offset: OffsetRequest) -> SecurityHistoryCandlestickRequest {
@@ -154,7 +154,7 @@ async fn the_last_candles_of_a_day_are_what_was_imported() {
 #[tokio::test]
 async fn every_period_adjustment_and_session_agrees_with_the_plain_way() {
     let server = Running::start().await;
-    let account = server.account("ann", unlimited());
+    let account = server.account_with("ann", OVERNIGHT, unlimited());
     let mut direct = Direct::of(&server);
     for overnight in [false, true] {
         let metadata: &[_] = if overnight { &[("need_over_night_quote", "true")] } else { &[] };
@@ -184,7 +184,8 @@ async fn every_period_adjustment_and_session_agrees_with_the_plain_way() {
 #[tokio::test]
 async fn sessions_are_shown_as_the_right_and_the_wish_allow() {
     let server = Running::start().await;
-    let (may, may_not) = (server.account("may", unlimited()), server.account("may not", Terms::default()));
+    let (may, may_not) =
+        (server.account_with("may", OVERNIGHT, unlimited()), server.account("may not", Terms::default()));
     let wish: &[_] = &[("need_over_night_quote", "true")];
     let codes = async |account, metadata, trade_session, period| {
         let mut client = server.enter(Door::Tcp, account, metadata).await;
@@ -287,7 +288,7 @@ async fn random_questions_agree_with_the_plain_way_also_after_an_import() {
     for cache_bytes in [0, 64 << 10, 16 << 20] {
         let settings = server::Settings { cache_bytes, ..Default::default() };
         let server = Running::start_with(settings).await;
-        let account = server.account("ann", unlimited());
+        let account = server.account_with("ann", OVERNIGHT, unlimited());
         let mut client = server.signed_in(&account).await;
         let mut direct = Direct::of(&server);
         let mut dice = Dice(cache_bytes as u64 + 1);

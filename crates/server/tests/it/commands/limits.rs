@@ -1,6 +1,6 @@
 //! Who is refused what, and in which order: decoding, rate, parameters and symbol, nothing there, access, quota.
 
-use access::{RateRule, Terms};
+use access::{Actor, RateRule, Right, Terms, Validity};
 use wire::quote::{
     DateRequest, IntradayRequest, OffsetRequest, SecurityCandlestickRequest, SecurityCandlestickResponse,
     SecurityHistoryCandlestickRequest,
@@ -90,8 +90,7 @@ async fn parameters_that_make_no_sense_are_refused_in_words() {
 #[tokio::test]
 async fn refusals_come_in_the_order_of_the_specification() {
     let server = Running::start().await;
-    let none = Terms { rights: "none".parse().unwrap(), quota: Some(0), ..Terms::default() };
-    let account = server.account("ann", none);
+    let account = server.account_with("ann", "none", Terms { quota: Some(0), ..Terms::default() });
     let mut client = server.signed_in(&account).await;
     let nonsense = History { period: 7, ..days("AAPL261120C200000.US") };
     // Each of these would be refused for everything that comes after its reason too.
@@ -100,7 +99,9 @@ async fn refusals_come_in_the_order_of_the_specification() {
     assert_eq!(refused(&mut client, &days("AAPL261120C200000.US")).await, (7, 301_603));
     assert_eq!(refused(&mut client, &days("5.HK")).await, (7, 301_603));
     assert_eq!(refused(&mut client, &days("700.HK")).await, (7, 301_604));
-    server.change_terms(&account, &Terms { quota: Some(0), ..Terms::default() }).await;
+    let (id, by) = (account.account_id, Actor::Operator);
+    assert!(server.access.grant(id, Right::Hk, Validity::ALWAYS, &by, NOW).unwrap());
+    server.noticed().await;
     assert_eq!(refused(&mut client, &days("700.HK")).await, (7, 301_607));
     let once = Terms { rate: Some("1/3600".parse().unwrap()), ..Terms::default() };
     server.change_terms(&account, &once).await;
@@ -112,7 +113,7 @@ async fn refusals_come_in_the_order_of_the_specification() {
 #[tokio::test]
 async fn the_other_candle_commands_refuse_alike_but_for_rate_and_quota() {
     let server = Running::start().await;
-    let account = server.account("ann", Terms { rights: "HK".parse().unwrap(), ..Terms::default() });
+    let account = server.account_with("ann", "HK", Terms::default());
     let mut client = server.signed_in(&account).await;
     let cases = [
         ("9999.HK", 301_600),
@@ -204,7 +205,7 @@ async fn a_month_has_room_for_so_many_securities_and_those_stay_free() {
         let profile: wire::quote::QuoteProfileResponse = client.ask(4, &()).await.unwrap();
         assert_eq!(profile.history_candlestick_limit, 2);
         let package = &profile.quote_level_detail.unwrap().by_market_code["HK"].packages[0];
-        assert!(package.name.ends_with("(2/2)"), "{}", package.name);
+        assert!(package.name.ends_with("(2/2, level 1)"), "{}", package.name);
     }
 }
 

@@ -1,11 +1,11 @@
 //! Commands 10, 11 and 18: what securities are, their quotes, and the line of the day.
 
-use access::{Rights, Terms};
+use access::Terms;
 use wire::quote::{
     IntradayRequest, IntradayResponse, PrePost, QuoteResponse, StaticInfoResponse, SymbolsRequest,
 };
 
-use crate::support::{DOORS, Door, Running, import_files};
+use crate::support::{DOORS, Door, OVERNIGHT, Running, import_files};
 
 fn symbols(symbols: &[&str]) -> SymbolsRequest {
     SymbolsRequest { symbol: symbols.iter().map(|symbol| (*symbol).to_owned()).collect() }
@@ -15,7 +15,7 @@ fn symbols(symbols: &[&str]) -> SymbolsRequest {
 async fn securities_come_in_the_order_asked_each_once_and_unknown_ones_not_at_all() {
     let server = Running::start().await;
     // What a security is, everybody may know.
-    let account = server.account("ann", Terms { rights: Rights::NONE, ..Terms::default() });
+    let account = server.account_with("ann", "none", Terms::default());
     for door in DOORS {
         let mut client = server.enter(door, &account, &[]).await;
         let asked = symbols(&[
@@ -98,7 +98,7 @@ async fn quotes_are_those_of_the_last_trading_day() {
 #[tokio::test]
 async fn american_quotes_have_what_happened_before_and_after_the_regular_hours() {
     let server = Running::start().await;
-    let account = server.account("ann", Terms { overnight: true, ..Terms::default() });
+    let account = server.account_with("ann", OVERNIGHT, Terms::default());
     let beside = |last_done: &str, timestamp, first: i64, count: i64, prev_close: &str| {
         Some(PrePost {
             last_done: last_done.to_owned(),
@@ -136,7 +136,7 @@ async fn american_quotes_have_what_happened_before_and_after_the_regular_hours()
 #[tokio::test]
 async fn quotes_that_may_not_be_seen_are_left_out() {
     let server = Running::start().await;
-    let account = server.account("ann", Terms { rights: "CN".parse().unwrap(), ..Terms::default() });
+    let account = server.account_with("ann", "CN", Terms::default());
     let mut client = server.signed_in(&account).await;
     let asked = symbols(&["700.HK", "AAPL.US", "600519.SH"]);
     let answer: QuoteResponse = client.ask(11, &asked).await.unwrap();
@@ -147,7 +147,7 @@ async fn quotes_that_may_not_be_seen_are_left_out() {
 #[tokio::test]
 async fn the_line_of_the_day_has_the_average_price_so_far() {
     let server = Running::start().await;
-    let account = server.account("ann", Terms { overnight: true, ..Terms::default() });
+    let account = server.account_with("ann", OVERNIGHT, Terms::default());
     let mut client = server.enter(Door::WebSocket, &account, &[("need_over_night_quote", "true")]).await;
     let mut ask = async |symbol: &str, trade_session| {
         client
@@ -189,7 +189,7 @@ async fn the_line_of_the_day_has_the_average_price_so_far() {
 #[tokio::test]
 async fn before_the_regular_hours_the_night_and_the_morning_follow_the_last_close() {
     let server = Running::start().await;
-    let account = server.account("ann", Terms { overnight: true, ..Terms::default() });
+    let account = server.account_with("ann", OVERNIGHT, Terms::default());
     // Monday, 08:00 in New York: overnight hours and four hours of the morning.
     let now = 1_794_834_000;
     server.set_now(now);

@@ -1,25 +1,21 @@
 //! Commands 4, 8 and 9: what an account may do, and when the markets trade.
 
-use access::{Created, RateRule, Rights, Terms};
+use access::{Created, RateRule, Terms};
 use wire::quote::{
     QuoteProfileRequest, QuoteProfileResponse, TradingDaysRequest, TradingDaysResponse,
     TradingSessionsResponse,
 };
 
-use crate::support::{Client, DOORS, Door, Running};
+use crate::support::{Client, DOORS, Door, OVERNIGHT, Running};
 
 async fn profile(client: &mut Client, language: &str) -> QuoteProfileResponse {
     client.ask(4, &QuoteProfileRequest { language: language.to_owned() }).await.unwrap()
 }
 
-fn rights(text: &str) -> Rights {
-    text.parse().unwrap()
-}
-
 #[tokio::test]
 async fn a_profile_names_the_account_its_quota_and_a_pace_within_its_rate() {
     let server = Running::start().await;
-    let account = server.account("ann", Terms { rights: rights("HK,US"), ..Terms::default() });
+    let account = server.account_with("ann", "HK,US", Terms::default());
     for door in DOORS {
         let mut client = server.enter(door, &account, &[]).await;
         let answer = profile(&mut client, "en").await;
@@ -52,14 +48,18 @@ async fn no_rate_rule_makes_a_client_wait_for_ever() {
 #[tokio::test]
 async fn packages_and_warnings_come_in_the_language_of_the_request_or_of_the_sign_in() {
     let server = Running::start().await;
-    let account = server.account("ann", Terms { rights: rights("US"), overnight: true, ..Terms::default() });
+    let account = server.account_with("ann", "US,US_OVERNIGHT", Terms::default());
     let cases = [
-        ("en", "US candles incl. overnight (0/100)", "no access: ask the operator"),
-        ("zh-CN", "US K 线（含夜盘） (0/100)", "无权限：请联系管理员"),
-        ("zh-HK", "US K 線（含夜盤） (0/100)", "無權限：請聯絡管理員"),
+        (
+            "en",
+            ["US candles (0/100, level 1)", "US overnight"],
+            "no access: {} is not granted, ask the operator",
+        ),
+        ("zh-CN", ["US K 线 (0/100，1 级)", "US 夜盘"], "无权限：未开通 {}，请联系管理员"),
+        ("zh-HK", ["US K 線 (0/100，1 級)", "US 夜盤"], "無權限：未開通 {}，請聯絡管理員"),
     ];
     let mut silent = server.enter(Door::Tcp, &account, &[]).await;
-    for (language, name, warning) in cases {
+    for (language, wanted, warning) in cases {
         let mut client = server.enter(Door::WebSocket, &account, &[("accept-language", language)]).await;
         // One says it when it signs in, one with the request, and one does both.
         for answer in [profile(&mut client, "").await, profile(&mut silent, language).await] {
@@ -67,18 +67,21 @@ async fn packages_and_warnings_come_in_the_language_of_the_request_or_of_the_sig
             let markets: Vec<&str> = detail.by_market_code.keys().map(String::as_str).collect();
             assert_eq!(markets, ["CN", "HK", "US", "USOption"]);
             let us = &detail.by_market_code["US"];
-            assert_eq!((us.packages[0].name.as_str(), us.warning_msg.as_str()), (name, ""));
-            assert_eq!(detail.by_package_key[&us.packages[0].key], us.packages[0]);
-            assert!(us.packages[0].start > 0 && us.packages[0].end <= 253_402_300_799);
-            for market in ["CN", "HK", "USOption"] {
+            let names: Vec<&str> = us.packages.iter().map(|package| package.name.as_str()).collect();
+            assert_eq!((names.as_slice(), us.warning_msg.as_str()), (wanted.as_slice(), ""));
+            for package in &us.packages {
+                assert_eq!(detail.by_package_key[&package.key], *package);
+                assert!(package.start > 0 && package.end <= 253_402_300_799);
+            }
+            for (market, right) in [("CN", "CN"), ("HK", "HK"), ("USOption", "US_OPTIONS")] {
                 let none = &detail.by_market_code[market];
-                assert_eq!((none.packages.len(), none.warning_msg.as_str()), (0, warning));
+                assert_eq!((none.packages.len(), &none.warning_msg), (0, &warning.replace("{}", right)));
             }
         }
     }
     let mut client = server.enter(Door::WebSocket, &account, &[("accept-language", "zh-CN")]).await;
     let detail = profile(&mut client, "en").await.quote_level_detail.unwrap();
-    assert_eq!(detail.by_market_code["HK"].warning_msg, cases[0].2);
+    assert_eq!(detail.by_market_code["HK"].warning_msg, cases[0].2.replace("{}", "HK"));
 }
 
 type Hours = Vec<(String, Vec<(i32, i32, i32)>)>;
@@ -111,7 +114,7 @@ async fn trading_hours_are_those_of_the_published_example() {
 #[tokio::test]
 async fn overnight_hours_are_shown_to_those_who_may_and_want_them() {
     let server = Running::start().await;
-    let account = server.account("ann", Terms { overnight: true, ..Terms::default() });
+    let account = server.account_with("ann", OVERNIGHT, Terms::default());
     let shown = hours(&server, &account, &[("need_over_night_quote", "true")]).await;
     assert_eq!(
         shown[0].1,
@@ -145,7 +148,7 @@ fn days(market: &str, beg_day: &str, end_day: &str) -> TradingDaysRequest {
 #[tokio::test]
 async fn trading_days_are_inclusive_and_half_days_stand_apart() {
     let server = Running::start().await;
-    let account = server.account("ann", Terms { rights: Rights::NONE, ..Terms::default() });
+    let account = server.account_with("ann", "none", Terms::default());
     let mut client = server.enter(Door::Tcp, &account, &[]).await;
     let answer: TradingDaysResponse = client.ask(9, &days("US", "20261123", "20261130")).await.unwrap();
     assert_eq!(answer.trade_day, ["20261123", "20261124", "20261125", "20261130"]);

@@ -2,13 +2,13 @@
 
 use std::io::Cursor;
 
-use access::{Created, Right, Rights, Terms};
+use access::{Created, Terms};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Int64Type, TimestampMillisecondType};
 use market::{Session, Timestamp, Venues};
 use serde_json::{Value, json};
 
-use crate::support::{Response, Running};
+use crate::support::{OVERNIGHT, Response, Running};
 
 const PATH: &str = "/v1/quote/history-candlesticks";
 
@@ -342,7 +342,7 @@ async fn a_long_answer_is_worth_a_call_for_each_thousand_begun() {
 #[tokio::test]
 async fn refusals_are_those_of_every_door() {
     let server = Running::start().await;
-    let account = server.account("ann", Terms { rights: Rights::NONE.with(Right::Hk), ..unlimited() });
+    let account = server.account_with("ann", "HK", unlimited());
     for (query, status, code, text) in [
         ("symbol=9999.HK", 400, 301_600, "9999.HK is not known here"),
         ("symbol=tencent", 400, 301_600, "tencent"),
@@ -355,7 +355,7 @@ async fn refusals_are_those_of_every_door() {
         ),
         ("symbol=700.HK&period=1m&start=1999-01-04", 400, 301_600, "out of minute kline begin date"),
         ("symbol=5.HK", 404, 301_603, "5.HK has no candles here"),
-        ("symbol=AAPL.US", 403, 301_604, "may not see quotes of US"),
+        ("symbol=AAPL.US", 403, 301_604, "lacks the right US"),
         ("symbol=700.HK&limit=10001", 400, 301_600, "limit \"10001\" is outside 1 to 10000"),
     ] {
         let got = refused(&ask(&server, &account, query).await);
@@ -379,7 +379,7 @@ async fn nobody_asks_without_a_token() {
 async fn overnight_hours_are_for_whoever_names_them_and_may_see_them() {
     let server = Running::start().await;
     let (may, may_not) =
-        (server.account("ann", Terms { overnight: true, ..unlimited() }), server.account("bob", unlimited()));
+        (server.account_with("ann", OVERNIGHT, unlimited()), server.account("bob", unlimited()));
     let sessions = async |account: &Created, session: &str| {
         let query = format!("symbol=AAPL.US&period=60m&{session}&before=2026-11-13&limit=40");
         let data = data(&ask(&server, account, &query).await);

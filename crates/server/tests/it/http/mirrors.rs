@@ -1,6 +1,6 @@
 //! The pull commands as JSON.
 
-use access::{Right, Rights, Terms};
+use access::Terms;
 use serde_json::{Value, json};
 
 use crate::support::Running;
@@ -94,13 +94,13 @@ async fn every_command_that_is_offered_has_its_mirror() {
 #[tokio::test]
 async fn small_endpoints_that_some_clients_call_are_there() {
     let server = Running::start().await;
-    let account = server.account("ann", Terms { rights: Rights::NONE.with(Right::Hk), ..Terms::default() });
+    let account = server.account_with("ann", "HK", Terms::default());
     assert_eq!(server.get("/v1/quote/cmd?", &account).await.json()["data"], json!({}));
     let packages = server.get("/v1/quote/my-quotes?market=ALL&account_channel=lb", &account).await.json();
     assert_eq!(packages["data"]["activated_lists"][0]["market"], "HK");
     assert_eq!(packages["data"]["activated_lists"][0]["end_time"], "0");
     assert_eq!(packages["data"]["activated_lists"].as_array().unwrap().len(), 1);
-    assert_eq!(packages["data"]["unactivated_lists"].as_array().unwrap().len(), 3);
+    assert_eq!(packages["data"]["unactivated_lists"].as_array().unwrap().len(), 5);
     let one = server.get("/v1/quote/my-quotes?market=US", &account).await.json();
     assert_eq!(one["data"]["activated_lists"], json!([]));
     assert_eq!(one["data"]["unactivated_lists"][0]["package_key"], "chandler_us");

@@ -1,4 +1,11 @@
+mod admin;
 mod candles;
+mod connections;
 mod mirrors;
+mod oauth;
+mod pages;
 mod plumbing;
+mod quota;
+mod refresh;
+mod regions;
 mod signed;

@@ -1,6 +1,6 @@
 //! Requests of API-key mode, signed as the SDKs sign them.
 
-use access::{Created, NewAccount, Terms};
+use access::{Actor, Created, NewAccount, Terms};
 use hmac::{Hmac, KeyInit, Mac};
 use market::Timestamp;
 use sha1::{Digest, Sha1};
@@ -12,19 +12,19 @@ const NAMES: &str = "authorization;x-api-key;x-timestamp";
 
 /// A request in API-key mode. What is signed and what is sent can be told apart.
 #[derive(Clone)]
-struct Signed {
-    method: &'static str,
-    path: String,
-    query: String,
-    token: String,
-    key: String,
-    secret: String,
-    timestamp: String,
-    body: String,
+pub(super) struct Signed {
+    pub(super) method: &'static str,
+    pub(super) path: String,
+    pub(super) query: String,
+    pub(super) token: String,
+    pub(super) key: String,
+    pub(super) secret: String,
+    pub(super) timestamp: String,
+    pub(super) body: String,
 }
 
 impl Signed {
-    fn get(account: &Created, path: &str) -> Signed {
+    pub(super) fn get(account: &Created, path: &str) -> Signed {
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         Signed {
             method: "GET",
@@ -62,7 +62,7 @@ impl Signed {
         server.http(method, &format!("{path}?{query}"), &head, body.as_bytes()).await
     }
 
-    async fn send(&self, server: &Running) -> Response {
+    pub(super) async fn send(&self, server: &Running) -> Response {
         self.send_as(server, &self.signature()).await
     }
 }
@@ -188,16 +188,15 @@ async fn keys_and_tokens_are_refused_each_with_a_code_of_its_own() {
     assert_eq!(refused(&server.http("GET", "/v1/socket/token", &head, b"").await), (403, 403_201));
 
     let late = NewAccount {
-        name: "late".to_owned(),
-        terms: Terms::default(),
         token_expires_at: Some(Timestamp(machine_now().0 - 1)),
+        ..NewAccount::named("late", Terms::default())
     };
-    let late = server.access.create(&late, machine_now()).unwrap();
+    let late = server.access.create(&late, &Actor::Operator, machine_now()).unwrap();
     let expired = Signed::get(&late, "/v1/socket/token").send(&server).await;
     assert_eq!(refused(&expired), (401, 401_003));
     assert_eq!(refused(&server.get("/v1/socket/token", &late).await), (401, 401_003));
     assert_eq!(expired.header("www-authenticate"), Some("bearer"));
 
-    assert!(server.access.revoke(account.account_id, machine_now()).unwrap());
+    assert!(server.access.revoke(account.account_id, &Actor::Operator, "", machine_now()).unwrap());
     assert_eq!(refused(&sent.send(&server).await), (401, 401_004));
 }

@@ -1,4 +1,4 @@
-use access::Terms;
+use access::{Actor, Terms};
 use wire::{control, quote};
 
 use crate::support::{DOORS, Door, Running, machine_now, request};
@@ -204,7 +204,7 @@ async fn a_session_that_is_none_or_of_a_revoked_account_is_refused() {
         let refused = reconnect(&mut server.tcp().await, wrong).await.unwrap_err();
         assert_eq!((refused.0, refused.1), (5, 401_004), "{wrong:.20}");
     }
-    server.access.revoke(account.account_id, machine_now()).unwrap();
+    server.access.revoke(account.account_id, &Actor::Operator, "", machine_now()).unwrap();
     for door in DOORS {
         let refused = reconnect(&mut server.connect(door).await, &session).await.unwrap_err();
         assert_eq!((refused.0, refused.1), (5, 401_004));

@@ -12,8 +12,31 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use market::{Symbol, Timestamp};
 use rusqlite::Row;
 
-use crate::db::{Db, Fault, Role, natural, small};
-use crate::{StoreError, accounts_sql, migrate, sql};
+use crate::db::{Db, Fault, Role, Sql, small};
+use crate::{StoreError, migrate, sql as common_sql};
+
+pub use audit::{AuditFilter, AuditId, AuditNote, AuditRow};
+pub use levels::{AssetRow, Entered, Holding, LevelChange, LevelRow, LevelSeen, OrderRow, RateRow, Told};
+pub use oauth::{CLIENTS_MAX, DEVICES_MAX, DEVICES_OF_CLIENT_MAX, FAMILIES_MAX};
+pub use oauth_rows::{
+    ClientRow, CodeRow, DeviceRow, DeviceState, FamilyRow, Hash, NewDevice, NewTokens, Redeemed, TokenKind,
+    TokenRow, Waiting,
+};
+pub use people::{BrowserRow, Person};
+pub use renewal::{Renewal, Renewed};
+
+mod audit;
+mod audit_sql;
+mod levels;
+mod levels_sql;
+mod oauth;
+mod oauth_rows;
+mod oauth_sql;
+mod people;
+mod people_sql;
+mod renewal;
+mod renewal_sql;
+mod sql;
 
 const FILE: &str = "accounts.db";
 /// Held while the database is created or migrated: SQLite does not wait when two connections turn a new file to WAL.
@@ -26,12 +49,10 @@ const TEXT_MAX: usize = 1_024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AccountId(pub i64);
 
-/// What an account may do. Names of markets and the rule of rate are text here: their meaning is the business of
-/// whoever admits.
+/// What an account may do. The rule of rate is text here: its meaning is the business of whoever admits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountTerms {
-    pub markets: String,
-    pub overnight: bool,
+    /// 0 where it is earned.
     pub level: u32,
     /// Securities a month, where the level does not decide.
     pub quota: Option<u32>,
@@ -40,12 +61,22 @@ pub struct AccountTerms {
     pub connections: u32,
 }
 
+/// Something an account may see, from a time on and until another, or without such a limit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RightRow {
+    pub package: String,
+    pub starts_at: Option<Timestamp>,
+    pub ends_at: Option<Timestamp>,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewAccountRow {
     pub name: String,
     pub region: String,
+    pub role: String,
     pub created_at: Timestamp,
     pub terms: AccountTerms,
+    pub rights: Vec<RightRow>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +88,10 @@ pub struct AccountRow {
     pub revoked_at: Option<Timestamp>,
     /// Raised by whatever ends all sessions of the account.
     pub epoch: u32,
+    pub role: String,
     pub terms: AccountTerms,
+    /// In the order of their names.
+    pub rights: Vec<RightRow>,
 }
 
 /// What a caller proves to be an account. The secret is sealed and of the token there is a hash, so it may be printed.
@@ -123,36 +157,50 @@ impl Accounts {
     /// A number that rises with every change to an account or a credential, whichever process makes it. Usage does
     /// not raise it. Reading it costs a few microseconds, so a server asks before each request.
     pub fn version(&self) -> Result<i64, StoreError> {
-        self.read().one(sql::VERSION, [], |row| Ok(row.get(0)?))
+        self.read().one(common_sql::VERSION, [], |row| Ok(row.get(0)?))
     }
 
     /// Every account, oldest first.
     pub fn accounts(&self) -> Result<Vec<AccountRow>, StoreError> {
-        self.read().all(accounts_sql::ACCOUNTS, [], AccountRow::read)
+        let db = self.read();
+        let mut accounts = db.all(sql::ACCOUNTS, [], AccountRow::read)?;
+        accounts.iter_mut().try_for_each(|account| account.read_rights(&db))?;
+        Ok(accounts)
     }
 
     pub fn account(&self, id: AccountId) -> Result<Option<AccountRow>, StoreError> {
-        self.read().first(accounts_sql::ACCOUNT, [id.0], AccountRow::read)
+        self.account_by(sql::ACCOUNT, |sql, db| db.first(sql, [id.0], AccountRow::read))
     }
 
     pub fn account_named(&self, name: &str) -> Result<Option<AccountRow>, StoreError> {
-        self.read().first(accounts_sql::ACCOUNT_NAMED, [name], AccountRow::read)
+        self.account_by(sql::ACCOUNT_NAMED, |sql, db| db.first(sql, [name], AccountRow::read))
+    }
+
+    fn account_by(
+        &self,
+        sql: Sql,
+        find: impl FnOnce(Sql, &Db) -> Result<Option<AccountRow>, StoreError>,
+    ) -> Result<Option<AccountRow>, StoreError> {
+        let db = self.read();
+        let Some(mut account) = find(sql, &db)? else { return Ok(None) };
+        account.read_rights(&db)?;
+        Ok(Some(account))
     }
 
     pub fn is_empty(&self) -> Result<bool, StoreError> {
-        self.read().one(accounts_sql::ANY_ACCOUNT, [], |row| Ok(!row.get::<_, bool>(0)?))
+        self.read().one(sql::ANY_ACCOUNT, [], |row| Ok(!row.get::<_, bool>(0)?))
     }
 
     pub fn credential_by_key(&self, app_key: &str) -> Result<Option<Credential>, StoreError> {
-        self.read().first(accounts_sql::CREDENTIAL_BY_KEY, [app_key], Credential::read)
+        self.read().first(sql::CREDENTIAL_BY_KEY, [app_key], Credential::read)
     }
 
     pub fn credential_by_token(&self, hash: &[u8; 32]) -> Result<Option<Credential>, StoreError> {
-        self.read().first(accounts_sql::CREDENTIAL_BY_TOKEN, [hash.as_slice()], Credential::read)
+        self.read().first(sql::CREDENTIAL_BY_TOKEN, [hash.as_slice()], Credential::read)
     }
 
     pub fn credentials_of(&self, id: AccountId) -> Result<Vec<Credential>, StoreError> {
-        self.read().all(accounts_sql::CREDENTIALS_OF, [id.0], Credential::read)
+        self.read().all(sql::CREDENTIALS_OF, [id.0], Credential::read)
     }
 
     /// A number for an account that is about to be added. It is taken for good, whether or not that succeeds.
@@ -166,22 +214,22 @@ impl Accounts {
         id: AccountId,
         account: &NewAccountRow,
         credential: &Credential,
+        note: &AuditNote<'_>,
     ) -> Result<(), StoreError> {
         if credential.account != id {
             return Err(StoreError::unfit("an account", "its credential belongs to another"));
         }
-        let NewAccountRow { name, region, created_at, terms } = account;
-        check_texts(name, &[name, region, &terms.markets, terms.rate.as_deref().unwrap_or_default()])?;
+        let NewAccountRow { name, region, role, created_at, terms, rights } = account;
+        check_texts(name, &[name, region, role, terms.rate.as_deref().unwrap_or_default()])?;
         self.change(|db| {
             let added = db.run(
-                accounts_sql::ADD_ACCOUNT,
+                sql::ADD_ACCOUNT,
                 (
                     id.0,
                     name,
                     region,
+                    role,
                     created_at.0,
-                    &terms.markets,
-                    i64::from(terms.overnight),
                     terms.level,
                     terms.quota,
                     &terms.rate,
@@ -192,7 +240,7 @@ impl Accounts {
                 return Err(StoreError::Taken { name: name.clone() });
             }
             db.run(
-                accounts_sql::ADD_CREDENTIAL,
+                sql::ADD_CREDENTIAL,
                 (
                     &credential.app_key,
                     id.0,
@@ -202,30 +250,68 @@ impl Accounts {
                     credential.created_at.0,
                 ),
             )?;
+            for right in rights {
+                put_right(db, id, right)?;
+            }
+            audit::write(db, Some(id), "account.created", note)?;
             take(db, "version").map(drop)
         })
     }
 
     /// Whether there is such an account.
-    pub fn change_terms(&self, id: AccountId, terms: &AccountTerms) -> Result<bool, StoreError> {
-        check_texts("terms", &[&terms.markets, terms.rate.as_deref().unwrap_or_default()])?;
+    pub fn change_terms(
+        &self,
+        id: AccountId,
+        terms: &AccountTerms,
+        note: &AuditNote<'_>,
+    ) -> Result<bool, StoreError> {
+        check_texts("terms", &[terms.rate.as_deref().unwrap_or_default()])?;
         self.change(|db| {
-            let AccountTerms { markets, overnight, level, quota, rate, connections } = terms;
-            let changed = db.run(
-                accounts_sql::CHANGE_TERMS,
-                (markets, i64::from(*overnight), level, quota, rate, connections, id.0),
-            )?;
+            let AccountTerms { level, quota, rate, connections } = terms;
+            let changed = db.run(sql::CHANGE_TERMS, (level, quota, rate, connections, id.0))? > 0;
+            if changed {
+                audit::write(db, Some(id), "account.changed", note)?;
+            }
             take(db, "version")?;
-            Ok(changed > 0)
+            Ok(changed)
+        })
+    }
+
+    /// Lets an account see something, or changes the times of what it may see. Whether there is such an account.
+    pub fn grant(&self, id: AccountId, right: &RightRow, note: &AuditNote<'_>) -> Result<bool, StoreError> {
+        check_texts("a right", &[&right.package])?;
+        self.change(|db| {
+            if db.first(sql::ACCOUNT, [id.0], AccountRow::read)?.is_none() {
+                return Ok(false);
+            }
+            put_right(db, id, right)?;
+            audit::write(db, Some(id), "right.granted", note)?;
+            take(db, "version")?;
+            Ok(true)
+        })
+    }
+
+    /// Whether there was such a right.
+    pub fn withdraw(&self, id: AccountId, package: &str, note: &AuditNote<'_>) -> Result<bool, StoreError> {
+        self.change(|db| {
+            let changed = db.run(sql::WITHDRAW, (id.0, package))? > 0;
+            if changed {
+                audit::write(db, Some(id), "right.withdrawn", note)?;
+                take(db, "version")?;
+            }
+            Ok(changed)
         })
     }
 
     /// Whether this changed anything: an account is revoked once, and keeps the time of it.
-    pub fn revoke(&self, id: AccountId, now: Timestamp) -> Result<bool, StoreError> {
+    pub fn revoke(&self, id: AccountId, note: &AuditNote<'_>) -> Result<bool, StoreError> {
         self.change(|db| {
-            let changed = db.run(accounts_sql::REVOKE, (now.0, id.0))?;
+            let changed = db.run(sql::REVOKE, (note.at.0, id.0))? > 0;
+            if changed {
+                audit::write(db, Some(id), "account.revoked", note)?;
+            }
             take(db, "version")?;
-            Ok(changed > 0)
+            Ok(changed)
         })
     }
 
@@ -235,14 +321,15 @@ impl Accounts {
     }
 
     /// Counts a security in a month, if it is not counted yet and the month has room. Exact whoever else does the same
-    /// at the same time, and on the disk when this returns.
+    /// at the same time, and on the disk when this returns. `at` is the market's time, which the month belongs to;
+    /// `now` is the machine's, for the audit.
     pub fn spend(
         &self,
         id: AccountId,
         month: &str,
         symbol: &Symbol,
         limit: u32,
-        now: Timestamp,
+        (at, now): (Timestamp, Timestamp),
     ) -> Result<Spend, StoreError> {
         self.change(|db| {
             let Used { counted, total } = used(db, id, month, symbol)?;
@@ -252,14 +339,28 @@ impl Accounts {
             if total >= limit {
                 return Ok(Spend::Refused { used: total });
             }
-            db.run(accounts_sql::SPEND, (id.0, month, symbol.as_str(), now.0))?;
-            Ok(Spend::Charged { used: total + 1 })
+            db.run(sql::SPEND, (id.0, month, symbol.as_str(), at.0))?;
+            let used = total + 1;
+            let (actor, reason) =
+                (format!("account {}", id.0), format!("{symbol} is {used} of {limit} in {month}"));
+            audit::write(
+                db,
+                Some(id),
+                "quota.spent",
+                &AuditNote { at: now, actor: &actor, reason: &reason },
+            )?;
+            Ok(Spend::Charged { used })
         })
+    }
+
+    /// How many securities are counted in a month.
+    pub fn used_total(&self, id: AccountId, month: &str) -> Result<u32, StoreError> {
+        self.read().one(sql::USED_TOTAL, (id.0, month), |row| small(row, 0))
     }
 
     /// The securities counted in a month and when, in that order.
     pub fn usage(&self, id: AccountId, month: &str) -> Result<Vec<(Symbol, Timestamp)>, StoreError> {
-        self.read().all(accounts_sql::USAGE, (id.0, month), |row| {
+        self.read().all(sql::USAGE, (id.0, month), |row| {
             let symbol: String = row.get(0)?;
             let symbol = symbol.parse().map_err(|_| Fault::value("symbol", &symbol))?;
             Ok((symbol, Timestamp(row.get(1)?)))
@@ -273,10 +374,10 @@ impl Accounts {
 
     fn change<T>(&self, work: impl FnOnce(&Db) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let db = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        db.run(sql::BEGIN_WRITE, [])?;
+        db.run(common_sql::BEGIN_WRITE, [])?;
         let open = Open { db: &db };
         let result = work(&db)?;
-        db.run(sql::COMMIT, [])?;
+        db.run(common_sql::COMMIT, [])?;
         std::mem::forget(open);
         Ok(result)
     }
@@ -290,7 +391,7 @@ struct Open<'a> {
 impl Drop for Open<'_> {
     fn drop(&mut self) {
         // SQLite may have rolled back by itself, and then there is nothing to roll back.
-        self.db.run(sql::ROLLBACK, []).ok();
+        self.db.run(common_sql::ROLLBACK, []).ok();
     }
 }
 
@@ -303,15 +404,26 @@ impl AccountRow {
             created_at: Timestamp(row.get(3)?),
             revoked_at: row.get::<_, Option<i64>>(4)?.map(Timestamp),
             epoch: small(row, 5)?,
+            role: row.get(6)?,
             terms: AccountTerms {
-                markets: row.get(6)?,
-                overnight: natural(row, 7)? != 0,
-                level: small(row, 8)?,
-                quota: row.get::<_, Option<i64>>(9)?.map(|_| small(row, 9)).transpose()?,
-                rate: row.get(10)?,
-                connections: small(row, 11)?,
+                level: small(row, 7)?,
+                quota: row.get::<_, Option<i64>>(8)?.map(|_| small(row, 8)).transpose()?,
+                rate: row.get(9)?,
+                connections: small(row, 10)?,
             },
+            rights: Vec::new(),
         })
+    }
+
+    fn read_rights(&mut self, db: &Db) -> Result<(), StoreError> {
+        self.rights = db.all(sql::RIGHTS_OF, [self.id.0], |row| {
+            Ok(RightRow {
+                package: row.get(0)?,
+                starts_at: row.get::<_, Option<i64>>(1)?.map(Timestamp),
+                ends_at: row.get::<_, Option<i64>>(2)?.map(Timestamp),
+            })
+        })?;
+        Ok(())
     }
 }
 
@@ -329,15 +441,21 @@ impl Credential {
     }
 }
 
+fn put_right(db: &Db, id: AccountId, right: &RightRow) -> Result<(), StoreError> {
+    let RightRow { package, starts_at, ends_at } = right;
+    let [starts_at, ends_at] = [starts_at, ends_at].map(|at| at.map(|at| at.0));
+    db.run(sql::GRANT, (id.0, package, starts_at, ends_at)).map(drop)
+}
+
 fn used(db: &Db, id: AccountId, month: &str, symbol: &Symbol) -> Result<Used, StoreError> {
-    db.one(accounts_sql::USED, (id.0, month, symbol.as_str()), |row| {
+    db.one(sql::USED, (id.0, month, symbol.as_str()), |row| {
         Ok(Used { counted: row.get(0)?, total: small(row, 1)? })
     })
 }
 
 /// The next number of a counter.
 fn take(db: &Db, counter: &str) -> Result<i64, StoreError> {
-    db.one(sql::COUNT_UP, (1, counter), |row| Ok(row.get::<_, i64>(0)? - 1))
+    db.one(common_sql::COUNT_UP, (1, counter), |row| Ok(row.get::<_, i64>(0)? - 1))
 }
 
 fn check_texts(thing: &str, texts: &[&str]) -> Result<(), StoreError> {

@@ -4,7 +4,7 @@ use crate::db::{Sql, statements};
 
 macro_rules! select_account {
     () => {
-        "select id, name, region, created_at, revoked_at, epoch, markets, overnight, level, quota, rate, connections \
+        "select id, name, region, created_at, revoked_at, epoch, role, level, quota, rate, connections \
          from account "
     };
 }
@@ -21,13 +21,19 @@ statements! {
     ANY_ACCOUNT: "look for accounts", "select exists (select 1 from account)";
     ADD_ACCOUNT: "add an account",
         "insert into account \
-         (id, name, region, created_at, epoch, markets, overnight, level, quota, rate, connections) \
-         values ($1, $2, $3, $4, 0, $5, $6, $7, $8, $9, $10) on conflict (name) do nothing";
+         (id, name, region, role, created_at, epoch, level, quota, rate, connections) \
+         values ($1, $2, $3, $4, $5, 0, $6, $7, $8, $9) on conflict (name) do nothing";
     CHANGE_TERMS: "change an account",
-        "update account set markets = $1, overnight = $2, level = $3, quota = $4, rate = $5, connections = $6 \
-         where id = $7";
+        "update account set level = $1, quota = $2, rate = $3, connections = $4 where id = $5";
     REVOKE: "revoke an account",
         "update account set revoked_at = $1, epoch = epoch + 1 where id = $2 and revoked_at is null";
+
+    RIGHTS_OF: "list the rights of an account",
+        "select package, starts_at, ends_at from quote_right where account_id = $1 order by package";
+    GRANT: "grant a right",
+        "insert into quote_right (account_id, package, starts_at, ends_at) values ($1, $2, $3, $4) \
+         on conflict (account_id, package) do update set starts_at = excluded.starts_at, ends_at = excluded.ends_at";
+    WITHDRAW: "withdraw a right", "delete from quote_right where account_id = $1 and package = $2";
 
     ADD_CREDENTIAL: "add a credential",
         "insert into credential (app_key, account_id, app_secret, token_hash, token_expires_at, created_at) \
@@ -40,6 +46,8 @@ statements! {
     USED: "look for a security in the quota",
         "select exists (select 1 from usage where account_id = $1 and month = $2 and symbol = $3), \
          (select count(*) from usage where account_id = $1 and month = $2)";
+    USED_TOTAL: "count what an account has used",
+        "select count(*) from usage where account_id = $1 and month = $2";
     SPEND: "spend the quota",
         "insert into usage (account_id, month, symbol, first_at) values ($1, $2, $3, $4)";
     USAGE: "list what an account has used",
@@ -67,7 +75,15 @@ mod tests {
     #[test]
     fn what_a_request_asks_follows_the_keys() {
         let conn = schema();
-        for sql in [crate::sql::VERSION, ACCOUNT, CREDENTIAL_BY_KEY, CREDENTIAL_BY_TOKEN, USED] {
+        for sql in [
+            crate::sql::VERSION,
+            ACCOUNT,
+            CREDENTIAL_BY_KEY,
+            CREDENTIAL_BY_TOKEN,
+            RIGHTS_OF,
+            USED,
+            USED_TOTAL,
+        ] {
             let mut statement = conn.prepare(&format!("explain query plan {}", sql.text)).unwrap();
             let plan: Vec<String> =
                 statement.raw_query().mapped(|row| row.get(3)).collect::<Result<_, _>>().unwrap();
@@ -77,8 +93,6 @@ mod tests {
     }
 
     fn schema() -> rusqlite::Connection {
-        let conn = rusqlite::Connection::open_in_memory().unwrap();
-        crate::migrate::ACCOUNTS.iter().for_each(|migration| conn.execute_batch(migration.text).unwrap());
-        conn
+        crate::db::schema_of(crate::migrate::ACCOUNTS)
     }
 }

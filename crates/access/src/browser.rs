@@ -1,0 +1,269 @@
+//! People at a browser: signing in with a password, staying signed in by a cookie, and proving that a form came from a
+//! page of ours.
+//!
+//! A cookie of somebody who is signed in is 256 random bits, of which the database has a hash. Two more kinds are never
+//! stored: the mark of a form, which ties it to a cookie, and the mark of a browser, which says that an account was
+//! signed in to from it before and so need not wait for the failures of strangers.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use market::Timestamp;
+use store::{AccountId, AuditNote, Person};
+use zeroize::Zeroizing;
+
+use crate::identify::hash_token;
+use crate::keys::{Keys, MARK_BYTES};
+use crate::password::{self, Gate};
+use crate::random::random;
+use crate::throttle::{Codes, News, SignIns, Tell, Try};
+use crate::{Access, AccessError, Actor, Moment, NAME_CHARS_MAX, Secret};
+
+/// Half a day: long enough for a day's work, short enough for a browser that was left open.
+pub const BROWSER_LIFE_S: i64 = 12 * 3_600;
+/// Longer than any cookie of ours.
+const COOKIE_MAX: usize = 128;
+const DEVICE_BYTES: usize = 16;
+
+/// What guessing is held up by, and with what passwords are checked.
+#[derive(Debug, Default)]
+pub(crate) struct People {
+    gate: Gate,
+    sign_ins: SignIns,
+    codes: Codes,
+    news: News,
+}
+
+/// Somebody who wants to be signed in.
+#[derive(Clone, Copy, Debug)]
+pub struct Login<'a> {
+    pub name: &'a str,
+    pub password: &'a Secret,
+    pub address: IpAddr,
+    /// What [`SignedIn::device`] was, if the browser has one.
+    pub device: Option<&'a str>,
+}
+
+#[derive(Debug)]
+pub struct SignedIn {
+    pub account: AccountId,
+    /// The cookie of the session, good until `expires_at`.
+    pub session: Secret,
+    pub expires_at: Timestamp,
+    /// Marks the browser as one that this account was signed in to from. It opens nothing.
+    pub device: Secret,
+}
+
+/// Why nobody is signed in. Which of name and password was wrong is in none of them.
+#[derive(Debug, thiserror::Error)]
+pub enum LoginRefused {
+    #[error("name or password is wrong")]
+    Wrong,
+    #[error("too many tries: try again in {} s", .0.as_secs().max(1))]
+    Wait(Duration),
+    #[error("too many people sign in at the moment: try again")]
+    Busy,
+    #[error("cannot sign anybody in")]
+    Failed(#[from] AccessError),
+}
+
+/// Why a device's code was not looked at.
+#[derive(Debug, thiserror::Error)]
+pub enum CodeRefused {
+    #[error("too many wrong codes: try again in {} s", .0.as_secs().max(1))]
+    Wait(Duration),
+    #[error("cannot look for a code")]
+    Failed(#[from] AccessError),
+}
+
+/// Somebody who is signed in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Browser {
+    pub account: AccountId,
+    pub name: String,
+}
+
+impl Access {
+    /// Gives an account a password for the pages, or another one; whoever is signed in with the one before is no more.
+    /// Whether there is such an account.
+    pub fn set_password(
+        &self,
+        id: AccountId,
+        password: &Secret,
+        by: &Actor,
+        now: Timestamp,
+    ) -> Result<bool, AccessError> {
+        let hash = Zeroizing::new(password::hash(password)?);
+        let actor = by.to_string();
+        Ok(self.accounts.set_password(id, Some(&hash), &AuditNote { at: now, actor: &actor, reason: "" })?)
+    }
+
+    /// Whether there was one.
+    pub fn remove_password(&self, id: AccountId, by: &Actor, now: Timestamp) -> Result<bool, AccessError> {
+        let actor = by.to_string();
+        Ok(self.accounts.set_password(id, None, &AuditNote { at: now, actor: &actor, reason: "" })?)
+    }
+
+    pub fn has_password(&self, id: AccountId) -> Result<bool, AccessError> {
+        Ok(self.accounts.has_password(id)?)
+    }
+
+    /// Signs somebody in. An unknown name, an account without a password, one that was revoked and a wrong password take
+    /// the same work and get the same answer.
+    pub fn sign_in(&self, who: &Login<'_>, at: Moment) -> Result<SignedIn, LoginRefused> {
+        // Names have no blanks around them; telephones put them there.
+        let name: String = who.name.trim().chars().take(NAME_CHARS_MAX + 1).collect();
+        let person = self.accounts.person(&name).map_err(AccessError::from)?;
+        let device = who.device.and_then(|text| read_device(&self.keys, text, person.as_ref()?.account));
+        let attempt =
+            match self.people.sign_ins.begin(Try { name: &name, address: who.address, device }, at.uptime) {
+                Ok(attempt) => attempt,
+                Err(wait) => {
+                    self.note_refused(who, person.as_ref(), "too many tries", at)?;
+                    return Err(LoginRefused::Wait(wait));
+                }
+            };
+        let (reason, hash) = match &person {
+            None => ("unknown name", None),
+            Some(Person { revoked: true, .. }) => ("the account is revoked", None),
+            Some(Person { password: None, .. }) => ("the account has no password", None),
+            Some(Person { password: Some(hash), .. }) => ("wrong password", Some(hash.as_str())),
+        };
+        let Ok(right) = self.people.gate.verify(who.password, hash) else {
+            self.people.sign_ins.undone(&attempt);
+            return Err(LoginRefused::Busy);
+        };
+        if let Some((person, hash)) = person.as_ref().zip(hash.filter(|_| right))
+            && let Some(signed_in) = self.begin_browser((person.account, hash), who, device, at.now)?
+        {
+            self.people.sign_ins.right(attempt);
+            self.note_untold(self.people.news.untold(at.uptime), at.now)?;
+            return Ok(signed_in);
+        }
+        self.note_refused(who, person.as_ref(), reason, at)?;
+        Err(LoginRefused::Wrong)
+    }
+
+    fn begin_browser(
+        &self,
+        (account, hash): (AccountId, &str),
+        who: &Login<'_>,
+        device: Option<[u8; DEVICE_BYTES]>,
+        now: Timestamp,
+    ) -> Result<Option<SignedIn>, AccessError> {
+        let bytes = Zeroizing::new(random::<32>()?);
+        let session = Secret::new(URL_SAFE_NO_PAD.encode(bytes.as_slice()));
+        let expires_at = Timestamp(now.0.saturating_add(BROWSER_LIFE_S));
+        let (actor, reason) = (Actor::Account(account).to_string(), format!("from {}", who.address));
+        let note = AuditNote { at: now, actor: &actor, reason: &reason };
+        let hashed = hash_token(session.expose());
+        if !self.accounts.begin_browser((account, hash), &hashed, expires_at, &note)? {
+            return Ok(None);
+        }
+        let device = device.map_or_else(random, Ok)?;
+        Ok(Some(SignedIn { account, session, expires_at, device: write_device(&self.keys, device, account) }))
+    }
+
+    /// Who is signed in with a cookie.
+    pub fn browser(&self, cookie: &str, now: Timestamp) -> Result<Option<Browser>, AccessError> {
+        if cookie.len() > COOKIE_MAX {
+            return Ok(None);
+        }
+        let row = self.accounts.browser(&hash_token(cookie), now)?;
+        Ok(row.map(|row| Browser { account: row.account, name: row.name }))
+    }
+
+    /// Ends a session. Whether there was one.
+    pub fn sign_out(&self, cookie: &str, by: &Browser, now: Timestamp) -> Result<bool, AccessError> {
+        let actor = Actor::Account(by.account).to_string();
+        let note = AuditNote { at: now, actor: &actor, reason: "" };
+        Ok(self.accounts.end_browser(&hash_token(cookie), &note)?)
+    }
+
+    /// A cookie for somebody who is not signed in, to tie forms to.
+    pub fn visitor(&self) -> Result<Secret, AccessError> {
+        let bytes = Zeroizing::new(random::<16>()?);
+        Ok(Secret::new(URL_SAFE_NO_PAD.encode(bytes.as_slice())))
+    }
+
+    /// What a form carries to prove that it is of a page made for this cookie and for one purpose.
+    pub fn form_mark(&self, cookie: &str, purpose: &str) -> String {
+        URL_SAFE_NO_PAD.encode(self.keys.mark_form(&[purpose.as_bytes(), b"\0", cookie.as_bytes()]))
+    }
+
+    /// Whether a form carries the mark it should, in a time that does not depend on how wrong it is.
+    pub fn is_form_mark(&self, mark: &str, cookie: &str, purpose: &str) -> bool {
+        if mark.len() > COOKIE_MAX {
+            return false;
+        }
+        let bytes =
+            URL_SAFE_NO_PAD.decode(mark).ok().and_then(|bytes| <[u8; MARK_BYTES]>::try_from(bytes).ok());
+        bytes.is_some_and(|mark| {
+            self.keys.is_marked_form(&[purpose.as_bytes(), b"\0", cookie.as_bytes()], &mark)
+        })
+    }
+
+    /// Looks for a device's code, unless too many wrong ones came from this address or account, or from everybody.
+    pub fn guess_code<T>(
+        &self,
+        address: IpAddr,
+        account: AccountId,
+        uptime: Duration,
+        look: impl FnOnce() -> Result<Option<T>, AccessError>,
+    ) -> Result<Option<T>, CodeRefused> {
+        self.people.codes.begin(address, account, uptime).map_err(CodeRefused::Wait)?;
+        let found = look();
+        if !matches!(found, Ok(None)) {
+            self.people.codes.right(address, account);
+        }
+        Ok(found?)
+    }
+
+    /// Names that nobody has are not written down: people type passwords where names belong.
+    fn note_refused(
+        &self,
+        who: &Login<'_>,
+        person: Option<&Person>,
+        reason: &str,
+        at: Moment,
+    ) -> Result<(), AccessError> {
+        let Tell { untold, this } = self.people.news.refused(at.uptime);
+        self.note_untold(untold, at.now)?;
+        if this {
+            let actor = Actor::Address(who.address).to_string();
+            let note = AuditNote { at: at.now, actor: &actor, reason };
+            self.accounts.note(person.map(|person| person.account), "login.refused", &note)?;
+        }
+        Ok(())
+    }
+
+    fn note_untold(&self, untold: Option<u64>, now: Timestamp) -> Result<(), AccessError> {
+        let Some(count) = untold else { return Ok(()) };
+        let (actor, reason) = (Actor::Service.to_string(), format!("{count} more in a minute before"));
+        Ok(self.accounts.note(
+            None,
+            "login.refused",
+            &AuditNote { at: now, actor: &actor, reason: &reason },
+        )?)
+    }
+}
+
+const DEVICE_PURPOSE: &[u8] = b"browser";
+
+fn write_device(keys: &Keys, device: [u8; DEVICE_BYTES], account: AccountId) -> Secret {
+    let mark = keys.mark_form(&[DEVICE_PURPOSE, &account.0.to_be_bytes(), &device]);
+    Secret::new(URL_SAFE_NO_PAD.encode([device, mark].concat()))
+}
+
+/// The mark of a browser, if it is one of ours and of this account.
+fn read_device(keys: &Keys, text: &str, account: AccountId) -> Option<[u8; DEVICE_BYTES]> {
+    if text.len() > COOKIE_MAX {
+        return None;
+    }
+    let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+    let (device, mark) = bytes.split_first_chunk::<DEVICE_BYTES>()?;
+    let mark = <&[u8; MARK_BYTES]>::try_from(mark).ok()?;
+    keys.is_marked_form(&[DEVICE_PURPOSE, &account.0.to_be_bytes(), device], mark).then_some(*device)
+}

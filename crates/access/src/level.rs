@@ -1,0 +1,255 @@
+//! The ladder of levels, and which step of it assets and orders reach. Pure: no database, no clock.
+
+use std::fmt;
+
+use market::{Calendar, Date, Market, Timestamp, Zone};
+use store::LevelRow;
+
+use crate::{AccessError, Month, QUOTA_MAX};
+
+/// A step of the ladder, 1 to 6.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Level(u8);
+
+impl Level {
+    pub const FIRST: Level = Level(1);
+    pub const COUNT: usize = 6;
+
+    pub fn new(number: u32) -> Option<Level> {
+        let number = u8::try_from(number).ok()?;
+        (1..=Level::COUNT).contains(&usize::from(number)).then_some(Level(number))
+    }
+
+    pub fn number(self) -> u32 {
+        self.0.into()
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// An exact amount of HKD, in units of 10⁻¹²: an amount has four decimals, a rate eight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Hkd(pub(crate) i128);
+
+impl Hkd {
+    pub(crate) const UNIT: i128 = 1_000_000_000_000;
+
+    pub(crate) fn whole(amount: u64) -> Hkd {
+        Hkd(i128::from(amount).saturating_mul(Hkd::UNIT))
+    }
+
+    /// With two decimals, without the name of the currency and without commas.
+    pub fn plain(self) -> String {
+        let cents = self.0 / (Hkd::UNIT / 100);
+        format!("{}.{:02}", cents / 100, cents % 100)
+    }
+}
+
+/// `HKD 80,000.00`. Cut, not rounded: what is short of a threshold must not look as if it reached it.
+impl fmt::Display for Hkd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plain = self.plain();
+        let (whole, cents) = plain.split_once('.').unwrap_or((&plain, "00"));
+        let head = whole.len() % 3;
+        let mut grouped = String::new();
+        for (index, digit) in whole.chars().enumerate() {
+            if index > 0 && index % 3 == head {
+                grouped.push(',');
+            }
+            grouped.push(digit);
+        }
+        f.pad(&format!("HKD {grouped}.{cents}"))
+    }
+}
+
+/// What an account was worth, and the day that was told for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Worth {
+    pub total: Hkd,
+    pub day: Date,
+}
+
+/// Completed orders of a month.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MonthOrders {
+    pub count: u64,
+    pub month: Month,
+}
+
+/// What a level is judged by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grounds {
+    /// `None` if nothing was ever told.
+    pub assets: Option<Worth>,
+    pub orders: MonthOrders,
+}
+
+/// Why a level is what it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// The account is open, and nothing lifts it higher.
+    Opened,
+    Assets {
+        worth: Worth,
+        level: Level,
+    },
+    Orders {
+        orders: MonthOrders,
+        /// What had to be exceeded.
+        exceeded: u32,
+        level: Level,
+    },
+    /// The operator has said so.
+    Set,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Opened => f.write_str("neither assets nor orders reach a higher level"),
+            Reason::Assets { worth, level } => {
+                write!(f, "assets {} on {} reach level {level}", worth.total, worth.day)
+            }
+            Reason::Orders { orders, exceeded, level } => write!(
+                f,
+                "{} completed orders in {} are more than the {exceeded} of level {level}",
+                orders.count, orders.month
+            ),
+            Reason::Set => f.write_str("set by the operator"),
+        }
+    }
+}
+
+/// What a level has, and what it takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    pub level: Level,
+    /// Securities a month.
+    pub quota: u32,
+    /// HKD that total assets must reach; `None` is no way up.
+    pub assets: Option<u64>,
+    /// Orders of a month that must be exceeded.
+    pub orders: Option<u32>,
+}
+
+/// All levels, the first one first. Each has more to it than the one before, or as much.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ladder(Vec<Step>);
+
+impl Ladder {
+    pub fn new(steps: Vec<Step>) -> Result<Ladder, AccessError> {
+        let wrong = |text: String| Err(AccessError::Terms(text));
+        if !steps.iter().map(|step| step.level.number()).eq(1..=6) {
+            return wrong("a ladder has the levels 1 to 6".to_owned());
+        }
+        if steps.iter().any(|step| step.quota > QUOTA_MAX) {
+            return wrong(format!("a quota is at most {QUOTA_MAX} securities a month"));
+        }
+        for (step, next) in steps.iter().zip(steps.iter().skip(1)) {
+            let (lower, upper) = (step.level, next.level);
+            if next.quota < step.quota {
+                return wrong(format!("level {upper} would have a smaller quota than level {lower}"));
+            }
+            if next.assets.is_none() && next.orders.is_none() {
+                return wrong(format!("level {upper} could not be reached: give it assets or orders"));
+            }
+        }
+        let first = steps.first().is_some_and(|step| step.assets.is_none() && step.orders.is_none());
+        if !first {
+            return wrong(
+                "level 1 is that of every open account: it takes no assets and no orders".to_owned(),
+            );
+        }
+        if !rises(steps.iter().filter_map(|step| step.assets)) {
+            return wrong("assets that a level takes may not be less than those of a lower one".to_owned());
+        }
+        if !rises(steps.iter().filter_map(|step| step.orders).map(u64::from)) {
+            return wrong("orders that a level takes may not be fewer than those of a lower one".to_owned());
+        }
+        Ok(Ladder(steps))
+    }
+
+    pub(crate) fn of(rows: &[LevelRow]) -> Result<Ladder, AccessError> {
+        let steps = rows.iter().filter_map(|row| {
+            let LevelRow { number, quota, assets, orders } = *row;
+            Some(Step { level: Level::new(number)?, quota, assets, orders })
+        });
+        Ladder::new(steps.collect())
+    }
+
+    pub fn steps(&self) -> &[Step] {
+        &self.0
+    }
+
+    pub fn quota(&self, level: Level) -> u32 {
+        self.0.iter().find(|step| step.level == level).map_or(0, |step| step.quota)
+    }
+
+    /// The highest level whose condition holds, and which condition that is.
+    pub fn earned(&self, grounds: &Grounds) -> (Level, Reason) {
+        let reason = |step: &Step| {
+            let level = step.level;
+            let by_assets = grounds.assets.zip(step.assets).filter(|(worth, wanted)| {
+                // Both sides are exact, so nothing is rounded over the threshold.
+                worth.total >= Hkd::whole(*wanted)
+            });
+            if let Some((worth, _)) = by_assets {
+                return Some(Reason::Assets { worth, level });
+            }
+            let orders = grounds.orders;
+            let exceeded = step.orders.filter(|wanted| orders.count > u64::from(*wanted))?;
+            Some(Reason::Orders { orders, exceeded, level })
+        };
+        let highest = self.0.iter().rev().find_map(|step| Some((step.level, reason(step)?)));
+        highest.unwrap_or((Level::FIRST, Reason::Opened))
+    }
+}
+
+fn rises(values: impl Iterator<Item = u64> + Clone) -> bool {
+    values.clone().zip(values.skip(1)).all(|(one, next)| one <= next)
+}
+
+/// The days on which levels change: Hong Kong's trading days, whatever else the account trades.
+#[derive(Clone, Debug)]
+pub(crate) struct TradingDays {
+    zone: Zone,
+    calendar: Calendar,
+}
+
+/// Days looked at for the next trading day; no market is closed for three weeks.
+const AHEAD_MAX: usize = 31;
+
+impl TradingDays {
+    pub(crate) fn new(calendar: Calendar) -> TradingDays {
+        TradingDays { zone: Zone::of(Market::Hk), calendar }
+    }
+
+    /// The date in Hong Kong.
+    pub(crate) fn today(&self, now: Timestamp) -> Date {
+        self.zone.date(now)
+    }
+
+    pub(crate) fn midnight(&self, day: Date) -> Timestamp {
+        self.zone.midnight(day)
+    }
+
+    /// The trading day whose level holds: today, or the last one before.
+    pub(crate) fn in_force(&self, now: Timestamp) -> Date {
+        self.last_until(self.today(now))
+    }
+
+    pub(crate) fn last_until(&self, day: Date) -> Date {
+        self.calendar.on_or_before(day).unwrap_or(day)
+    }
+
+    /// The first trading day after a date.
+    pub(crate) fn first_after(&self, day: Date) -> Date {
+        let after = std::iter::successors(day.tomorrow().ok(), |day| day.tomorrow().ok()).take(AHEAD_MAX);
+        let mut open = after.filter(|day| self.calendar.kind(*day).is_some());
+        open.next().unwrap_or(day)
+    }
+}

@@ -1,0 +1,275 @@
+//! Clients: programs that ask for tokens. They register themselves, and hold a token with which they can take that back.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use market::Timestamp;
+use store::{AuditNote, ClientRow};
+use subtle::ConstantTimeEq;
+
+use super::pace::{Limit, network};
+use super::{ClientInfo, OAuthError, SECRET_TEXT_MAX, grant_type, opaque, redirect};
+use crate::identify::hash_token;
+use crate::random::{hex, random};
+use crate::{Access, AccessError, Actor, Moment, Secret};
+
+const NAME_CHARS_MAX: usize = 128;
+const NAME_DEFAULT: &str = "a client without a name";
+const REDIRECTS_MAX: usize = 10;
+/// How a client may prove who it is.
+pub const AUTH_METHODS: [&str; 3] = [METHOD_NONE, "client_secret_post", "client_secret_basic"];
+const METHOD_NONE: &str = "none";
+const REGISTRATIONS: Limit = Limit { requests: 20, within: Duration::from_secs(3_600) };
+const FULL_FOR: Duration = Duration::from_secs(3_600);
+
+/// What a client says about itself. Whatever it leaves out has a default; it cannot say more.
+#[derive(Clone, Debug, Default)]
+pub struct NewClient {
+    pub name: Option<String>,
+    pub redirect_uris: Vec<String>,
+    pub grant_types: Option<Vec<String>>,
+    pub response_types: Option<Vec<String>>,
+    pub auth_method: Option<String>,
+}
+
+/// A client as it is registered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Registration {
+    pub id: String,
+    pub name: String,
+    pub redirect_uris: Vec<String>,
+    pub grant_types: Vec<String>,
+    pub auth_method: String,
+    pub created_at: Timestamp,
+}
+
+/// A new client with its secrets, which are shown this once.
+#[derive(Clone, Debug)]
+pub struct Registered {
+    pub client: Registration,
+    /// For clients that can keep one, and have said so.
+    pub secret: Option<Secret>,
+    /// With this the client may look at its registration, and remove it.
+    pub registration_token: Secret,
+}
+
+/// How a client says who it is: its id, and its secret if it has one.
+#[derive(Clone, Copy)]
+pub struct ClientProof<'a> {
+    pub id: &'a str,
+    pub secret: Option<&'a str>,
+}
+
+impl fmt::Debug for ClientProof<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientProof").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl Access {
+    /// Registers a client. `from` is where it asks from: there is a limit on how often.
+    pub fn register_client(
+        &self,
+        new: &NewClient,
+        from: IpAddr,
+        moment: Moment,
+    ) -> Result<Registered, OAuthError> {
+        let client = Registration::of(new, moment.now)?;
+        self.oauth.registrations.pass(network(from), REGISTRATIONS, moment.uptime).map_err(
+            |retry_after| OAuthError::Unavailable {
+                text: "too many clients register from one address: try later",
+                retry_after,
+            },
+        )?;
+        let secret = if client.auth_method == METHOD_NONE { None } else { Some(opaque("cs_")?) };
+        let registration_token = opaque("rat_")?;
+        let row = ClientRow {
+            id: client.id.clone(),
+            name: client.name.clone(),
+            redirect_uris: client.redirect_uris.join("\n"),
+            grant_types: client.grant_types.join("\n"),
+            auth_method: client.auth_method.clone(),
+            secret_hash: secret.as_ref().map(|secret| hash_token(secret.expose())),
+            registration_hash: hash_token(registration_token.expose()),
+            created_at: moment.now,
+            used_at: None,
+        };
+        let actor = Actor::Client(client.id.clone()).to_string();
+        let reason = format!("{:?}", client.name);
+        if !self.accounts.add_client(&row, &AuditNote { at: moment.now, actor: &actor, reason: &reason })? {
+            let text = "there are too many clients: ask the operator";
+            return Err(OAuthError::Unavailable { text, retry_after: FULL_FOR });
+        }
+        Ok(Registered { client, secret, registration_token })
+    }
+
+    /// A client, for whoever holds its registration token; `None` for everybody else, and if there is no such client.
+    pub fn registration(&self, id: &str, token: &str) -> Result<Option<Registration>, AccessError> {
+        Ok(self.held(id, token)?.map(Registration::from))
+    }
+
+    /// Removes a client, and with it everything it was given: its tokens end at once, in every process. Whether the
+    /// token was the client's.
+    pub fn unregister_client(&self, id: &str, token: &str, now: Timestamp) -> Result<bool, AccessError> {
+        let Some(client) = self.held(id, token)? else { return Ok(false) };
+        let actor = Actor::Client(client.id.clone()).to_string();
+        let reason = format!("{:?}, by itself", client.name);
+        Ok(self.accounts.remove_client(&client.id, &AuditNote { at: now, actor: &actor, reason: &reason })?)
+    }
+
+    fn held(&self, id: &str, token: &str) -> Result<Option<ClientRow>, AccessError> {
+        if token.len() > SECRET_TEXT_MAX {
+            return Ok(None);
+        }
+        let is_its = |client: &ClientRow| bool::from(hash_token(token).ct_eq(&client.registration_hash));
+        Ok(self.client(id)?.filter(is_its))
+    }
+
+    pub(super) fn client(&self, id: &str) -> Result<Option<ClientRow>, AccessError> {
+        if id.is_empty() || id.len() > SECRET_TEXT_MAX {
+            return Ok(None);
+        }
+        Ok(self.accounts.client(id)?)
+    }
+
+    /// The client that asks, if it may have a grant of this type.
+    pub(super) fn prove(&self, proof: &ClientProof<'_>, grant: &str) -> Result<ClientRow, OAuthError> {
+        let client = self.prove_any(proof)?;
+        if client.grant_types.lines().all(|known| known != grant) {
+            return Err(OAuthError::UnauthorizedClient("the client has not registered for this grant"));
+        }
+        Ok(client)
+    }
+
+    pub(super) fn prove_any(&self, proof: &ClientProof<'_>) -> Result<ClientRow, OAuthError> {
+        let unknown = OAuthError::InvalidClient("the client is unknown: register it");
+        let client = self.client(proof.id)?.ok_or(unknown)?;
+        // A client without a secret may say that it is empty.
+        let secret = proof.secret.filter(|secret| !secret.is_empty());
+        let is_proved = match (&client.secret_hash, secret) {
+            (None, None) => true,
+            (Some(hash), Some(secret)) if secret.len() <= SECRET_TEXT_MAX => {
+                hash_token(secret).ct_eq(hash).into()
+            }
+            _ => false,
+        };
+        if is_proved {
+            Ok(client)
+        } else {
+            Err(OAuthError::InvalidClient("the secret of the client is not this"))
+        }
+    }
+}
+
+impl Registration {
+    fn of(new: &NewClient, now: Timestamp) -> Result<Registration, OAuthError> {
+        let name = name(new.name.as_deref().unwrap_or_default())?;
+        if new.redirect_uris.len() > REDIRECTS_MAX {
+            return Err(OAuthError::InvalidRedirectUri("a client has at most 10 redirect addresses"));
+        }
+        for address in &new.redirect_uris {
+            redirect::check(address).map_err(OAuthError::InvalidRedirectUri)?;
+        }
+        let grant_types = grant_types(new)?;
+        if new.response_types.iter().flatten().any(|kind| kind != "code") {
+            return Err(OAuthError::InvalidClientMetadata("response_types has code, and nothing else"));
+        }
+        let auth_method = new.auth_method.clone().unwrap_or_else(|| METHOD_NONE.to_owned());
+        if !AUTH_METHODS.contains(&auth_method.as_str()) {
+            return Err(OAuthError::InvalidClientMetadata(
+                "token_endpoint_auth_method is none, client_secret_post or client_secret_basic",
+            ));
+        }
+        Ok(Registration {
+            id: new_id()?,
+            name,
+            redirect_uris: new.redirect_uris.clone(),
+            grant_types,
+            auth_method,
+            created_at: now,
+        })
+    }
+
+    /// Whether the client may send people to be asked, and get a code.
+    pub fn has_codes(&self) -> bool {
+        self.grant_types.iter().any(|grant| grant == grant_type::CODE)
+    }
+}
+
+impl From<ClientRow> for Registration {
+    fn from(row: ClientRow) -> Registration {
+        let list = |text: &str| text.lines().map(str::to_owned).collect();
+        Registration {
+            redirect_uris: list(&row.redirect_uris),
+            grant_types: list(&row.grant_types),
+            id: row.id,
+            name: row.name,
+            auth_method: row.auth_method,
+            created_at: row.created_at,
+        }
+    }
+}
+
+impl From<ClientRow> for ClientInfo {
+    fn from(row: ClientRow) -> ClientInfo {
+        ClientInfo { id: row.id, name: row.name, created_at: row.created_at }
+    }
+}
+
+/// A name that a person can read on a page, and nothing that changes how the rest of the page reads.
+fn name(text: &str) -> Result<String, OAuthError> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Ok(NAME_DEFAULT.to_owned());
+    }
+    let is_hidden = |letter: char| {
+        letter.is_control()
+            || matches!(letter, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
+            || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
+            || matches!(letter, '\u{e0000}'..='\u{e0fff}')
+    };
+    if text.chars().count() > NAME_CHARS_MAX || text.chars().any(is_hidden) {
+        return Err(OAuthError::InvalidClientMetadata(
+            "client_name has at most 128 letters, all of them visible",
+        ));
+    }
+    Ok(text.to_owned())
+}
+
+/// A client that does not say may do everything its addresses allow. Tokens can always be refreshed.
+fn grant_types(new: &NewClient) -> Result<Vec<String>, OAuthError> {
+    let given = new.grant_types.as_deref();
+    if given.into_iter().flatten().any(|grant| !grant_type::ALL.contains(&grant.as_str())) {
+        return Err(OAuthError::InvalidClientMetadata(
+            "grant_types has authorization_code, refresh_token and urn:ietf:params:oauth:grant-type:device_code",
+        ));
+    }
+    let is_wanted = |grant: &str| match given {
+        Some(given) => grant == grant_type::REFRESH || given.iter().any(|one| one == grant),
+        None => grant != grant_type::CODE || !new.redirect_uris.is_empty(),
+    };
+    let grants: Vec<String> =
+        grant_type::ALL.into_iter().filter(|grant| is_wanted(grant)).map(str::to_owned).collect();
+    if grants.iter().any(|grant| grant == grant_type::CODE) && new.redirect_uris.is_empty() {
+        return Err(OAuthError::InvalidRedirectUri("authorization codes need a redirect address"));
+    }
+    Ok(grants)
+}
+
+/// A random UUID: clients name files after it.
+fn new_id() -> Result<String, AccessError> {
+    let mut bytes: [u8; 16] = random()?;
+    let [_, _, _, _, _, _, version, _, variant, ..] = &mut bytes;
+    *version = *version & 0x0f | 0x40;
+    *variant = *variant & 0x3f | 0x80;
+    let digits = hex(&bytes);
+    let mut id = String::with_capacity(36);
+    for (at, digit) in digits.chars().enumerate() {
+        if [8, 12, 16, 20].contains(&at) {
+            id.push('-');
+        }
+        id.push(digit);
+    }
+    Ok(id)
+}

@@ -1,0 +1,260 @@
+//! The authorization-code flow: a client sends a person here, the person decides, and goes back with a code.
+
+use market::Timestamp;
+use store::{AccountId, AuditNote, ClientRow, CodeRow, Redeemed};
+
+use super::{ClientInfo, OAuthError, SECRET_TEXT_MAX, Tokens, grant_type, opaque, pkce, redirect, scope};
+use crate::identify::hash_token;
+use crate::{Access, AccessError, Actor, Region};
+
+/// A person's browser takes the code back at once.
+pub const AUTHORIZATION_CODE_LIFE_S: i64 = 120;
+const QUERY_MAX: usize = 8 << 10;
+const STATE_MAX: usize = 1_024;
+
+/// A client's question to a person, checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuthorizationRequest {
+    pub client: ClientInfo,
+    /// Where the person goes afterwards: one of the client's registered addresses.
+    pub redirect_uri: String,
+    pub scope: String,
+    pub state: Option<String>,
+    /// Whether the client named the address, and so must name it again.
+    named: bool,
+    challenge: Option<String>,
+}
+
+/// A question that cannot be put to a person.
+#[derive(Debug, thiserror::Error)]
+pub enum AuthorizationError {
+    /// For the person: it is not known where to send them, so nothing is sent anywhere.
+    #[error("{0}")]
+    Page(&'static str),
+    /// For the client: where to send the person.
+    #[error("the client is told what is wrong with its request")]
+    Redirect(String),
+    #[error("the service failed: try again")]
+    Failed(#[source] AccessError),
+}
+
+impl<E: Into<AccessError>> From<E> for AuthorizationError {
+    fn from(error: E) -> AuthorizationError {
+        AuthorizationError::Failed(error.into())
+    }
+}
+
+/// The parameters that are read; others are passed over.
+#[derive(Default)]
+struct Parameters {
+    response_type: Option<String>,
+    client_id: Option<String>,
+    redirect_uri: Option<String>,
+    scope: Option<String>,
+    state: Option<String>,
+    code_challenge: Option<String>,
+    code_challenge_method: Option<String>,
+    /// A name that is there twice.
+    twice: Option<&'static str>,
+}
+
+impl Parameters {
+    fn parse(query: &str) -> Parameters {
+        let mut parameters = Parameters::default();
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            let (place, name) = match &*name {
+                "response_type" => (&mut parameters.response_type, "response_type"),
+                "client_id" => (&mut parameters.client_id, "client_id"),
+                "redirect_uri" => (&mut parameters.redirect_uri, "redirect_uri"),
+                "scope" => (&mut parameters.scope, "scope"),
+                "state" => (&mut parameters.state, "state"),
+                "code_challenge" => (&mut parameters.code_challenge, "code_challenge"),
+                "code_challenge_method" => (&mut parameters.code_challenge_method, "code_challenge_method"),
+                _ => continue,
+            };
+            // A parameter without a value counts as left out (RFC 6749, 3.1).
+            if place.is_some() {
+                parameters.twice = Some(name);
+            } else if !value.is_empty() {
+                *place = Some(value.into_owned());
+            }
+        }
+        parameters
+    }
+}
+
+impl Access {
+    /// Reads the query with which a client sends a person here.
+    pub fn check_authorization(
+        &self,
+        query: &str,
+        _now: Timestamp,
+    ) -> Result<AuthorizationRequest, AuthorizationError> {
+        if query.len() > QUERY_MAX {
+            return Err(AuthorizationError::Page("the address is too long to be a request of a client"));
+        }
+        let asked = Parameters::parse(query);
+        if asked.twice.is_some_and(|name| ["client_id", "redirect_uri"].contains(&name)) {
+            return Err(AuthorizationError::Page(
+                "the request names its client or its redirect address twice",
+            ));
+        }
+        let client = match &asked.client_id {
+            Some(id) => self.client(id)?,
+            None => None,
+        };
+        let client = client.ok_or(AuthorizationError::Page(
+            "the program that sent you here is not registered with this service: start again from it",
+        ))?;
+        let redirect_uri = destination(&client, asked.redirect_uri.as_deref())?;
+        let refuse = |code: &str, text: &str| {
+            let mut pairs = vec![("error", code), ("error_description", text)];
+            if let Some(state) = asked.state.as_deref().filter(|state| state.len() <= STATE_MAX) {
+                pairs.push(("state", state));
+            }
+            AuthorizationError::Redirect(redirect::with(&redirect_uri, &pairs))
+        };
+        if asked.twice.is_some() {
+            return Err(refuse("invalid_request", "a parameter is there twice"));
+        }
+        if asked.state.as_deref().is_some_and(|state| state.len() > STATE_MAX) {
+            return Err(refuse("invalid_request", "state is longer than 1024 bytes"));
+        }
+        match asked.response_type.as_deref() {
+            Some("code") => {}
+            None => return Err(refuse("invalid_request", "response_type is missing: it is code")),
+            Some(_) => return Err(refuse("unsupported_response_type", "the one response_type here is code")),
+        }
+        if client.grant_types.lines().all(|grant| grant != grant_type::CODE) {
+            return Err(refuse(
+                "unauthorized_client",
+                "the client has not registered for authorization codes",
+            ));
+        }
+        let scope = scope::parse(asked.scope.as_deref().unwrap_or_default())
+            .map_err(|error| refuse(error.code(), &error.to_string()))?;
+        let challenge =
+            pkce::remember(asked.code_challenge.as_deref(), asked.code_challenge_method.as_deref())
+                .map_err(|text| refuse("invalid_request", text))?;
+        Ok(AuthorizationRequest {
+            client: client.into(),
+            named: asked.redirect_uri.is_some(),
+            redirect_uri,
+            scope: scope.to_owned(),
+            state: asked.state,
+            challenge,
+        })
+    }
+
+    /// An account consents. Where to send the person, with the code.
+    pub fn approve_authorization(
+        &self,
+        request: &AuthorizationRequest,
+        account: AccountId,
+        now: Timestamp,
+    ) -> Result<String, AccessError> {
+        let code = opaque("")?;
+        let row = CodeRow {
+            client_id: request.client.id.clone(),
+            account,
+            redirect_uri: if request.named { request.redirect_uri.clone() } else { String::new() },
+            scope: request.scope.clone(),
+            challenge: request.challenge.clone(),
+            family: None,
+            created_at: now,
+            expires_at: Timestamp(now.0.saturating_add(AUTHORIZATION_CODE_LIFE_S)),
+        };
+        let (actor, reason) = (Actor::Account(account).to_string(), request.reason());
+        let note = AuditNote { at: now, actor: &actor, reason: &reason };
+        self.accounts.add_code(&hash_token(code.expose()), &row, &note)?;
+        Ok(request.back(&[("code", code.expose())]))
+    }
+
+    /// Somebody does not consent. Where to send them.
+    pub fn deny_authorization(
+        &self,
+        request: &AuthorizationRequest,
+        account: Option<AccountId>,
+        now: Timestamp,
+    ) -> Result<String, AccessError> {
+        let actor = account.map_or(Actor::Service, Actor::Account).to_string();
+        let note = AuditNote { at: now, actor: &actor, reason: &request.reason() };
+        self.accounts.note(account, "code.denied", &note)?;
+        Ok(request.back(&[("error", "access_denied")]))
+    }
+
+    pub(super) fn redeem_code(
+        &self,
+        client: &ClientRow,
+        code: &str,
+        named: Option<&str>,
+        verifier: Option<&str>,
+        serves: Option<Region>,
+        now: Timestamp,
+    ) -> Result<Tokens, OAuthError> {
+        let unknown = || OAuthError::InvalidGrant("the authorization code is unknown, late or was used");
+        if code.len() > SECRET_TEXT_MAX {
+            return Err(unknown());
+        }
+        let hash = hash_token(code);
+        let row = self.accounts.code(&hash)?.filter(|row| row.client_id == client.id).ok_or_else(unknown)?;
+        let account = self.granted(row.account)?.ok_or_else(unknown)?;
+        if serves.is_some_and(|region| region != account.region) {
+            return Err(unknown());
+        }
+        // A code that was used before goes through to the store, whatever else is wrong: its family has to end.
+        if row.family.is_none() {
+            if row.expires_at <= now {
+                return Err(unknown());
+            }
+            let is_same = match named {
+                Some(named) if row.redirect_uri.is_empty() => {
+                    redirect::is_registered(&client.redirect_uris, named)
+                }
+                named => named.unwrap_or_default() == row.redirect_uri,
+            };
+            if !is_same {
+                return Err(OAuthError::InvalidGrant("redirect_uri is not that of the authorization"));
+            }
+            if !pkce::is_proved(row.challenge.as_deref(), verifier) {
+                return Err(OAuthError::InvalidGrant("code_verifier is not that of the authorization"));
+            }
+        }
+        let issue = self.issue(client, &account, &row.scope, "an authorization code", now)?;
+        match self.accounts.redeem_code(&hash, &issue.row(), &issue.note())? {
+            Redeemed::Yes => Ok(issue.tokens()),
+            Redeemed::Again | Redeemed::No => Err(unknown()),
+        }
+    }
+}
+
+impl AuthorizationRequest {
+    fn back(&self, pairs: &[(&str, &str)]) -> String {
+        let state = self.state.as_deref().map(|state| ("state", state));
+        let pairs: Vec<_> = pairs.iter().copied().chain(state).collect();
+        redirect::with(&self.redirect_uri, &pairs)
+    }
+
+    fn reason(&self) -> String {
+        format!("client {} {:?}", self.client.id, self.client.name)
+    }
+}
+
+/// Where a person goes afterwards.
+fn destination(client: &ClientRow, named: Option<&str>) -> Result<String, AuthorizationError> {
+    match named {
+        Some(named) if redirect::is_registered(&client.redirect_uris, named) => Ok(named.to_owned()),
+        Some(_) => Err(AuthorizationError::Page(
+            "the program that sent you here wants you back at an address that it has not registered",
+        )),
+        None => {
+            let mut registered = client.redirect_uris.lines();
+            match (registered.next(), registered.next()) {
+                (Some(only), None) => Ok(only.to_owned()),
+                _ => Err(AuthorizationError::Page(
+                    "the program that sent you here does not say where you go next",
+                )),
+            }
+        }
+    }
+}

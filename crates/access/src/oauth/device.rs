@@ -1,0 +1,188 @@
+//! A device without a browser: it shows a code, a person types it elsewhere and decides, and meanwhile the device asks
+//! again and again (RFC 8628).
+
+use std::fmt;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use market::Timestamp;
+use store::{AccountId, AuditNote, ClientRow, DeviceRow, DeviceState, NewDevice, Waiting};
+
+use super::pace::{Limit, network};
+use super::user_code::UserCode;
+use super::{ClientInfo, ClientProof, OAuthError, SECRET_TEXT_MAX, Tokens, grant_type, opaque, scope};
+use crate::identify::hash_token;
+use crate::{Access, AccessError, Actor, Moment, Region, Secret};
+
+pub const DEVICE_CODE_LIFE_S: i64 = 600;
+pub const POLL_INTERVAL_S: u64 = 5;
+const STARTS: Limit = Limit { requests: 60, within: Duration::from_secs(600) };
+const FULL_FOR: Duration = Duration::from_secs(60);
+/// Two user codes in ten thousand are the same once in three million times; five in a row are a fault.
+const TRIES: usize = 5;
+
+/// What a device is given to wait with.
+#[derive(Clone, Debug)]
+pub struct DeviceStart {
+    pub device_code: Secret,
+    /// `ABCD-EFGH`, to be shown to whoever stands before the device.
+    pub user_code: Secret,
+}
+
+/// A device that waits for a decision.
+#[derive(Clone, PartialEq, Eq)]
+pub struct DeviceRequest {
+    pub client: ClientInfo,
+    pub scope: String,
+    /// `ABCD-EFGH`
+    pub user_code: String,
+    pub created_at: Timestamp,
+    pub expires_at: Timestamp,
+}
+
+impl fmt::Debug for DeviceRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Whoever reads the code could decide in somebody's place.
+        let DeviceRequest { client, scope, created_at, expires_at, .. } = self;
+        write!(f, "DeviceRequest({client:?}, {scope:?}, from {created_at:?} until {expires_at:?})")
+    }
+}
+
+impl Access {
+    /// Begins to wait. `from` is where the device asks from: there is a limit on how often.
+    pub fn start_device(
+        &self,
+        proof: &ClientProof<'_>,
+        scope: &str,
+        from: IpAddr,
+        moment: Moment,
+    ) -> Result<DeviceStart, OAuthError> {
+        let client = self.prove(proof, grant_type::DEVICE)?;
+        let scope = scope::parse(scope)?;
+        let unavailable = |text, retry_after| OAuthError::Unavailable { text, retry_after };
+        self.oauth.devices.pass(network(from), STARTS, moment.uptime).map_err(|retry_after| {
+            unavailable("too many devices ask from one address: try later", retry_after)
+        })?;
+        for _ in 0..TRIES {
+            let (device_code, user_code) = (opaque("dc_")?, UserCode::new()?);
+            let device = NewDevice {
+                device_hash: hash_token(device_code.expose()),
+                user_hash: self.keys.hash_user_code(user_code.as_bytes()),
+                client_id: &client.id,
+                scope,
+                created_at: moment.now,
+                expires_at: Timestamp(moment.now.0.saturating_add(DEVICE_CODE_LIFE_S)),
+            };
+            match self.accounts.add_device(&device)? {
+                Waiting::Added => {
+                    return Ok(DeviceStart { device_code, user_code: Secret::new(user_code.shown()) });
+                }
+                Waiting::Taken => {}
+                Waiting::Full => {
+                    return Err(unavailable("too many devices wait already: try later", FULL_FOR));
+                }
+            }
+        }
+        Err(unavailable("no code is free: try again", FULL_FOR))
+    }
+
+    /// The device that waits with a code, as a person types it. Whatever is wrong with the code, the answer is the same:
+    /// unknown, late and decided codes are not told apart.
+    pub fn pending_device(
+        &self,
+        user_code: &str,
+        now: Timestamp,
+    ) -> Result<Option<DeviceRequest>, AccessError> {
+        let Some(code) = UserCode::typed(user_code) else { return Ok(None) };
+        let device = self.accounts.device_of_user(&self.keys.hash_user_code(code.as_bytes()))?;
+        let waits = |device: &DeviceRow| device.state == DeviceState::Pending && device.expires_at > now;
+        let Some(device) = device.filter(waits) else { return Ok(None) };
+        let Some(client) = self.client(&device.client_id)? else { return Ok(None) };
+        Ok(Some(DeviceRequest {
+            client: client.into(),
+            scope: device.scope,
+            user_code: code.shown(),
+            created_at: device.created_at,
+            expires_at: device.expires_at,
+        }))
+    }
+
+    /// Decides about a device in the name of an account. Whether there was still something to decide.
+    pub fn decide_device(
+        &self,
+        user_code: &str,
+        account: AccountId,
+        approve: bool,
+        now: Timestamp,
+    ) -> Result<bool, AccessError> {
+        self.decide_device_by(user_code, account, approve, &Actor::Account(account), now)
+    }
+
+    /// The same where somebody else decides for the account.
+    pub fn decide_device_by(
+        &self,
+        user_code: &str,
+        account: AccountId,
+        approve: bool,
+        by: &Actor,
+        now: Timestamp,
+    ) -> Result<bool, AccessError> {
+        let Some(request) = self.pending_device(user_code, now)? else { return Ok(false) };
+        let Some(code) = UserCode::typed(user_code) else { return Ok(false) };
+        let hash = self.keys.hash_user_code(code.as_bytes());
+        let ClientInfo { id, name, .. } = request.client;
+        let (actor, reason) = (by.to_string(), format!("client {id} {name:?}"));
+        let note = AuditNote { at: now, actor: &actor, reason: &reason };
+        Ok(self.accounts.decide_device(&hash, account, approve, &note)?)
+    }
+
+    /// What a device that asks again is told. Public clients have two pollers, one for each region, and stop for good
+    /// when either is told that the code is not: so the one that comes second, and the one at a door that does not serve
+    /// the account, are told to wait until the code expires.
+    pub(super) fn poll_device(
+        &self,
+        client: &ClientRow,
+        device_code: &str,
+        poller: Option<Region>,
+        serves: Option<Region>,
+        moment: Moment,
+    ) -> Result<Tokens, OAuthError> {
+        let unknown = || OAuthError::InvalidGrant("the device code is unknown or was used");
+        if device_code.len() > SECRET_TEXT_MAX {
+            return Err(unknown());
+        }
+        let hash = hash_token(device_code);
+        let device = self.accounts.device(&hash)?.filter(|device| device.client_id == client.id);
+        let device = device.ok_or_else(unknown)?;
+        if device.expires_at <= moment.now {
+            return Err(OAuthError::ExpiredToken);
+        }
+        let name = poller.map_or("", Region::as_str);
+        let wait = || match self.oauth.pollers.is_too_fast(hash, poller, moment.uptime) {
+            true => OAuthError::SlowDown,
+            false => OAuthError::AuthorizationPending,
+        };
+        let account = match (device.state, device.account) {
+            (DeviceState::Denied, _) => return Err(OAuthError::AccessDenied),
+            (DeviceState::Redeemed, _) if device.redeemed_by.as_deref() == Some(name) => {
+                return Err(unknown());
+            }
+            (DeviceState::Approved, Some(account)) => account,
+            _ => return Err(wait()),
+        };
+        let Some(account) = self.granted(account)? else { return Err(OAuthError::AccessDenied) };
+        if serves.is_some_and(|region| region != account.region) {
+            return Err(wait());
+        }
+        let issue = self.issue(client, &account, &device.scope, "a device code", moment.now)?;
+        if self.accounts.redeem_device(&hash, name, &issue.row(), &issue.note())? {
+            self.oauth.pollers.forget(&hash);
+            return Ok(issue.tokens());
+        }
+        // Another poll was quicker.
+        match self.accounts.device(&hash)?.and_then(|device| device.redeemed_by) {
+            Some(by) if by == name => Err(unknown()),
+            _ => Err(wait()),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+use std::time::Duration;
+
+use crate::AccessError;
+
+/// Why a client gets no token. One variant for each error that it can tell apart; the messages may be sent as they are.
+#[derive(Debug, thiserror::Error)]
+pub enum OAuthError {
+    #[error("{0}")]
+    InvalidRequest(&'static str),
+    #[error("{0}")]
+    InvalidClient(&'static str),
+    #[error("{0}")]
+    InvalidGrant(&'static str),
+    #[error("{0}")]
+    UnauthorizedClient(&'static str),
+    #[error("there are authorization codes, device codes and refresh tokens here, and no other grants")]
+    UnsupportedGrantType,
+    #[error("the one scope here is openapi")]
+    InvalidScope,
+    #[error("nobody has decided yet: ask again after the interval")]
+    AuthorizationPending,
+    #[error("asked again too early: wait five seconds longer from now on")]
+    SlowDown,
+    #[error("the request was denied")]
+    AccessDenied,
+    #[error("the device code has expired: begin again")]
+    ExpiredToken,
+    #[error("{0}")]
+    InvalidRedirectUri(&'static str),
+    #[error("{0}")]
+    InvalidClientMetadata(&'static str),
+    /// Too many of a kind.
+    #[error("{text}")]
+    Unavailable { text: &'static str, retry_after: Duration },
+    #[error("the service failed: try again")]
+    Failed(#[source] AccessError),
+}
+
+impl OAuthError {
+    /// The name of it, as the standards have it.
+    pub fn code(&self) -> &'static str {
+        match self {
+            OAuthError::InvalidRequest(_) => "invalid_request",
+            OAuthError::InvalidClient(_) => "invalid_client",
+            OAuthError::InvalidGrant(_) => "invalid_grant",
+            OAuthError::UnauthorizedClient(_) => "unauthorized_client",
+            OAuthError::UnsupportedGrantType => "unsupported_grant_type",
+            OAuthError::InvalidScope => "invalid_scope",
+            OAuthError::AuthorizationPending => "authorization_pending",
+            OAuthError::SlowDown => "slow_down",
+            OAuthError::AccessDenied => "access_denied",
+            OAuthError::ExpiredToken => "expired_token",
+            OAuthError::InvalidRedirectUri(_) => "invalid_redirect_uri",
+            OAuthError::InvalidClientMetadata(_) => "invalid_client_metadata",
+            OAuthError::Unavailable { .. } => "temporarily_unavailable",
+            OAuthError::Failed(_) => "server_error",
+        }
+    }
+}
+
+impl<E: Into<AccessError>> From<E> for OAuthError {
+    fn from(error: E) -> OAuthError {
+        OAuthError::Failed(error.into())
+    }
+}

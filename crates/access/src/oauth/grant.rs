@@ -1,0 +1,274 @@
+//! All ways to a token, and what becomes of it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use market::Timestamp;
+use store::{AccountId, AuditNote, ClientRow, NewTokens, Redeemed, TokenKind, TokenRow};
+
+use super::pace::Limit;
+use super::{
+    ClientInfo, ClientProof, Family, OAuthError, SECRET_TEXT_MAX, grant_type, is_whole, opaque, scope,
+};
+use crate::access::new_token;
+use crate::identify::hash_token;
+use crate::{Access, AccessError, Account, Actor, Caller, Denial, Look, Moment, Region, Secret};
+
+/// Thirty days, as public clients expect. What lives an hour or less makes some of them refresh with every request.
+pub const ACCESS_TOKEN_LIFE_S: i64 = 30 * 86_400;
+/// From the last refresh on.
+pub const REFRESH_TOKEN_LIFE_S: i64 = 30 * 86_400;
+/// A refresh token that was replaced is good for so long, in case the answer was lost.
+pub const REFRESH_GRACE_S: i64 = 60;
+/// Every refresh is on the disk before it is answered, and in the audit; a client needs one a month.
+const REFRESHES: Limit = Limit { requests: 100, within: Duration::from_secs(600) };
+const _: () = assert!(ACCESS_TOKEN_LIFE_S > 3_600 && REFRESH_GRACE_S < REFRESH_TOKEN_LIFE_S);
+
+/// What a client offers for tokens.
+#[derive(Clone, Copy)]
+pub enum Grant<'a> {
+    Code {
+        code: &'a str,
+        redirect_uri: Option<&'a str>,
+        verifier: Option<&'a str>,
+    },
+    /// `poller` is the region that the client asks for; it tells its pollers apart, and means nothing else.
+    Device {
+        device_code: &'a str,
+        poller: Option<Region>,
+    },
+    Refresh {
+        refresh_token: &'a str,
+        scope: &'a str,
+    },
+}
+
+impl fmt::Debug for Grant<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Grant::Code { .. } => "Code(..)",
+            Grant::Device { .. } => "Device(..)",
+            Grant::Refresh { .. } => "Refresh(..)",
+        })
+    }
+}
+
+/// What a client gets.
+#[derive(Clone, Debug)]
+pub struct Tokens {
+    pub access_token: Secret,
+    pub refresh_token: Secret,
+    /// Seconds of the access token.
+    pub expires_in: i64,
+    pub scope: String,
+}
+
+/// A client that acts for an account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignIn {
+    pub id: String,
+    pub client: ClientInfo,
+    /// When tokens were last issued.
+    pub refreshed_at: Timestamp,
+    pub expires_at: Timestamp,
+}
+
+impl Access {
+    /// Gives a client tokens for what it offers. `serves` is the region of the door it asks at, if that serves one alone:
+    /// there, what belongs to an account of another region is not known.
+    pub fn redeem(
+        &self,
+        proof: &ClientProof<'_>,
+        grant: &Grant<'_>,
+        serves: Option<Region>,
+        moment: Moment,
+    ) -> Result<Tokens, OAuthError> {
+        match *grant {
+            Grant::Code { code, redirect_uri, verifier } => {
+                let client = self.prove(proof, grant_type::CODE)?;
+                self.redeem_code(&client, code, redirect_uri, verifier, serves, moment.now)
+            }
+            Grant::Device { device_code, poller } => {
+                let client = self.prove(proof, grant_type::DEVICE)?;
+                self.poll_device(&client, device_code, poller, serves, moment)
+            }
+            Grant::Refresh { refresh_token, scope } => {
+                let client = self.prove(proof, grant_type::REFRESH)?;
+                scope::parse(scope)?;
+                self.refresh(&client, refresh_token, serves, moment)
+            }
+        }
+    }
+
+    fn refresh(
+        &self,
+        client: &ClientRow,
+        token: &str,
+        serves: Option<Region>,
+        moment: Moment,
+    ) -> Result<Tokens, OAuthError> {
+        let unknown = || OAuthError::InvalidGrant("the refresh token is unknown, has expired or was revoked");
+        if token.len() > SECRET_TEXT_MAX {
+            return Err(unknown());
+        }
+        let hash = hash_token(token);
+        let is_fit = |row: &TokenRow| row.client_id == client.id && row.kind == TokenKind::Refresh;
+        let row = self.accounts.token(&hash)?.filter(is_fit).ok_or_else(unknown)?;
+        let account = self.granted(row.account)?.ok_or_else(unknown)?;
+        if serves.is_some_and(|region| region != account.region) {
+            return Err(unknown());
+        }
+        self.oauth.refreshes.pass(account.id, REFRESHES, moment.uptime).map_err(|retry_after| {
+            OAuthError::Unavailable {
+                text: "the tokens of this account are refreshed too often: try later",
+                retry_after,
+            }
+        })?;
+        let mut issue = self.issue(client, &account, &row.scope, "a refresh token", moment.now)?;
+        issue.family = row.family;
+        match self.accounts.refresh(&hash, &issue.row(), REFRESH_GRACE_S, &issue.note())? {
+            Redeemed::Yes => Ok(issue.tokens()),
+            Redeemed::Again | Redeemed::No => Err(unknown()),
+        }
+    }
+
+    /// Ends the sign-in that a token belongs to, access or refresh, if it is the client's own. A token that is unknown
+    /// needs no end.
+    pub fn revoke_token(
+        &self,
+        proof: &ClientProof<'_>,
+        token: &str,
+        now: Timestamp,
+    ) -> Result<(), OAuthError> {
+        let client = self.prove_any(proof)?;
+        if token.len() > SECRET_TEXT_MAX {
+            return Ok(());
+        }
+        let Some(row) = self.accounts.token(&hash_token(token))? else { return Ok(()) };
+        if row.client_id != client.id {
+            return Err(OAuthError::UnauthorizedClient("the token was issued to another client"));
+        }
+        let actor = Actor::Client(client.id.clone()).to_string();
+        let note = AuditNote { at: now, actor: &actor, reason: "the client has revoked it" };
+        self.accounts.end_family(&row.family, row.account, &note)?;
+        Ok(())
+    }
+
+    /// Clients that act for an account, oldest first.
+    pub fn sign_ins(&self, account: AccountId, now: Timestamp) -> Result<Vec<SignIn>, AccessError> {
+        let families = self.accounts.families(account, now)?.into_iter();
+        let sign_ins = families.map(|row| SignIn {
+            id: row.family,
+            client: ClientInfo { id: row.client_id, name: row.client_name, created_at: row.first_at },
+            refreshed_at: row.last_at,
+            expires_at: row.expires_at,
+        });
+        Ok(sign_ins.collect())
+    }
+
+    /// Ends one of them, by its id. Whether it was the account's.
+    pub fn end_sign_in(
+        &self,
+        account: AccountId,
+        id: &str,
+        by: &Actor,
+        now: Timestamp,
+    ) -> Result<bool, AccessError> {
+        if !self.accounts.families(account, now)?.iter().any(|row| row.family == id) {
+            return Ok(false);
+        }
+        let actor = by.to_string();
+        let note = AuditNote { at: now, actor: &actor, reason: "the sign-in was ended" };
+        Ok(self.accounts.end_family(id, account, &note)?)
+    }
+
+    /// Who an access token of OAuth stands for; `None` if it is no such token.
+    pub(crate) fn oauth_caller(&self, token: &str, now: Timestamp) -> Result<Option<Caller>, Denial> {
+        let Some(row) = self.accounts.token(&hash_token(token))? else { return Ok(None) };
+        let (TokenKind::Access, Some(family)) = (row.kind, Family::of(&row.family)) else { return Ok(None) };
+        if row.expires_at <= now {
+            return Err(Denial::TokenExpired("the access token has expired: refresh it"));
+        }
+        if !is_whole(&row.scope) {
+            return Err(Denial::ScopeMissing);
+        }
+        let Some(account) = self.granted(row.account)? else { return Ok(None) };
+        Ok(Some(Caller::of_family(account.id, account.epoch, family)))
+    }
+
+    /// Whether a token is one of OAuth's, whatever became of it.
+    pub(crate) fn is_oauth_token(&self, token: &str) -> Result<bool, AccessError> {
+        Ok(self.accounts.token(&hash_token(token))?.is_some())
+    }
+
+    /// An account that can be given tokens.
+    pub(super) fn granted(&self, id: AccountId) -> Result<Option<Arc<Account>>, AccessError> {
+        let account = self.look(id, Look::Fresh)?.map(|(_, account)| account);
+        Ok(account.filter(|account| account.revoked_at.is_none()))
+    }
+
+    /// A new pair of tokens, and a new family unless the caller puts another there.
+    pub(super) fn issue(
+        &self,
+        client: &ClientRow,
+        account: &Account,
+        scope: &str,
+        offered: &str,
+        now: Timestamp,
+    ) -> Result<Issue, AccessError> {
+        Ok(Issue {
+            access_token: new_token(account.region)?,
+            // The region comes first here too: clients tell regions apart by what any of their secrets begins with.
+            refresh_token: opaque(&format!("{}_rt_", account.region))?,
+            family: Family::new()?.text(),
+            client_id: client.id.clone(),
+            account: account.id,
+            scope: scope.to_owned(),
+            actor: Actor::Client(client.id.clone()).to_string(),
+            reason: format!("{:?}, for {offered}", client.name),
+            now,
+        })
+    }
+}
+
+/// Tokens on their way.
+pub(super) struct Issue {
+    access_token: Secret,
+    refresh_token: Secret,
+    family: String,
+    client_id: String,
+    account: AccountId,
+    scope: String,
+    actor: String,
+    reason: String,
+    now: Timestamp,
+}
+
+impl Issue {
+    pub(super) fn row(&self) -> NewTokens<'_> {
+        NewTokens {
+            access_hash: hash_token(self.access_token.expose()),
+            refresh_hash: hash_token(self.refresh_token.expose()),
+            family: &self.family,
+            client_id: &self.client_id,
+            account: self.account,
+            scope: &self.scope,
+            access_expires_at: Timestamp(self.now.0.saturating_add(ACCESS_TOKEN_LIFE_S)),
+            refresh_expires_at: Timestamp(self.now.0.saturating_add(REFRESH_TOKEN_LIFE_S)),
+        }
+    }
+
+    pub(super) fn note(&self) -> AuditNote<'_> {
+        AuditNote { at: self.now, actor: &self.actor, reason: &self.reason }
+    }
+
+    pub(super) fn tokens(self) -> Tokens {
+        Tokens {
+            access_token: self.access_token,
+            refresh_token: self.refresh_token,
+            expires_in: ACCESS_TOKEN_LIFE_S,
+            scope: self.scope,
+        }
+    }
+}

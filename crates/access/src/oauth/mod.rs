@@ -1,0 +1,99 @@
+//! OAuth 2.0, plain and standard: clients that register themselves (RFC 7591), devices that wait for a person (RFC 8628),
+//! authorization codes with or without a proof key (RFC 6749, 7636), refresh with rotation, revocation (RFC 7009).
+//!
+//! Tokens are opaque. All that descend from one approval are a *family*, which ends as a whole: when one of its tokens
+//! is revoked, when its authorization code is used twice, or when a refresh token comes back long after it was replaced.
+//!
+//! Start with `grant.rs`, where all ways to a token meet.
+
+mod client;
+mod code;
+mod device;
+mod error;
+mod grant;
+mod pace;
+mod pkce;
+mod redirect;
+mod scope;
+mod user_code;
+
+use std::net::IpAddr;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use market::Timestamp;
+use store::AccountId;
+use zeroize::Zeroizing;
+
+use crate::random::{hex, random};
+use crate::{AccessError, Secret};
+
+pub use client::{AUTH_METHODS, ClientProof, NewClient, Registered, Registration};
+pub use code::{AUTHORIZATION_CODE_LIFE_S, AuthorizationError, AuthorizationRequest};
+pub use device::{DEVICE_CODE_LIFE_S, DeviceRequest, DeviceStart, POLL_INTERVAL_S};
+pub use error::OAuthError;
+pub use grant::{ACCESS_TOKEN_LIFE_S, Grant, REFRESH_GRACE_S, REFRESH_TOKEN_LIFE_S, SignIn, Tokens};
+pub use scope::SCOPE;
+
+pub(crate) use scope::is_whole;
+
+/// Grant types, as they are named on the way.
+pub mod grant_type {
+    pub const CODE: &str = "authorization_code";
+    pub const REFRESH: &str = "refresh_token";
+    pub const DEVICE: &str = "urn:ietf:params:oauth:grant-type:device_code";
+    pub const ALL: [&str; 3] = [CODE, REFRESH, DEVICE];
+}
+
+/// Longer than any code, token or secret of ours: what is longer is none.
+const SECRET_TEXT_MAX: usize = 256;
+
+/// What a person is shown of a client that asks for their consent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientInfo {
+    pub id: String,
+    /// The client's own words.
+    pub name: String,
+    pub created_at: Timestamp,
+}
+
+/// What OAuth keeps in memory: who asks how often.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    pollers: pace::Pollers,
+    registrations: pace::Windows<IpAddr>,
+    devices: pace::Windows<IpAddr>,
+    refreshes: pace::Windows<AccountId>,
+}
+
+/// All tokens that descend from one approval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Family(pub(crate) [u8; 16]);
+
+impl Family {
+    fn new() -> Result<Family, AccessError> {
+        random().map(Family)
+    }
+
+    /// As the store has it.
+    pub(crate) fn text(self) -> String {
+        hex(&self.0)
+    }
+
+    pub(crate) fn of(text: &str) -> Option<Family> {
+        let mut bytes = [0; 16];
+        if text.len() != 2 * bytes.len() || !text.is_ascii() {
+            return None;
+        }
+        for (at, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(text.get(2 * at..2 * at + 2)?, 16).ok()?;
+        }
+        Some(Family(bytes))
+    }
+}
+
+/// 256 random bits as text that needs no escape anywhere.
+fn opaque(prefix: &str) -> Result<Secret, AccessError> {
+    let bytes = Zeroizing::new(random::<32>()?);
+    Ok(Secret::new(format!("{prefix}{}", URL_SAFE_NO_PAD.encode(bytes.as_slice()))))
+}

@@ -1,0 +1,198 @@
+//! How often somebody asks. In memory and bounded: forgetting costs a little patience, never a token.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use store::Hash;
+
+use super::device::POLL_INTERVAL_S;
+use crate::Region;
+
+const KEYS_MAX: usize = 20_000;
+
+/// Devices that poll. Public clients have two pollers with the same code, each with a region of its own, that ask at
+/// the same moment; so pace is a matter of each.
+#[derive(Debug, Default)]
+pub(super) struct Pollers(Mutex<HashMap<(Hash, Option<Region>), Poll>>);
+
+#[derive(Debug)]
+struct Poll {
+    last: Duration,
+    interval: Duration,
+}
+
+/// A clock that ticks every five seconds does not arrive every five seconds.
+const SLACK: Duration = Duration::from_secs(1);
+const STEP: Duration = Duration::from_secs(5);
+const INTERVAL_MAX: Duration = Duration::from_secs(60);
+/// Who has not polled for so long has gone.
+const GONE_AFTER: Duration = Duration::from_secs(120);
+
+impl Pollers {
+    /// Whether this poll comes early enough after the last to be too early. If so, the next must come five seconds later.
+    pub(super) fn is_too_fast(&self, code: Hash, poller: Option<Region>, uptime: Duration) -> bool {
+        let mut polls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (code, poller);
+        let Some(poll) = polls.get_mut(&key) else {
+            if polls.len() >= KEYS_MAX {
+                polls.retain(|_, poll| poll.last + GONE_AFTER > uptime);
+            }
+            if polls.len() < KEYS_MAX {
+                polls.insert(key, Poll { last: uptime, interval: Duration::from_secs(POLL_INTERVAL_S) });
+            }
+            return false;
+        };
+        let too_fast = uptime.saturating_sub(poll.last) + SLACK < poll.interval;
+        if too_fast {
+            poll.interval = (poll.interval + STEP).min(INTERVAL_MAX);
+        }
+        poll.last = uptime;
+        too_fast
+    }
+
+    pub(super) fn forget(&self, code: &Hash) {
+        let mut polls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for poller in [None, Some(Region::Ap), Some(Region::Us)] {
+            polls.remove(&(*code, poller));
+        }
+    }
+}
+
+/// So many requests of one somebody in any so long.
+#[derive(Debug)]
+pub(super) struct Windows<K>(Mutex<HashMap<K, VecDeque<Duration>>>);
+
+impl<K> Default for Windows<K> {
+    fn default() -> Windows<K> {
+        Windows(Mutex::default())
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limit {
+    pub(super) requests: usize,
+    pub(super) within: Duration,
+}
+
+impl<K: Eq + std::hash::Hash> Windows<K> {
+    /// Counts a request, or says how long to wait.
+    pub(super) fn pass(&self, key: K, limit: Limit, uptime: Duration) -> Result<(), Duration> {
+        let mut windows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_past = |at: &Duration| *at + limit.within <= uptime;
+        if !windows.contains_key(&key) && windows.len() >= KEYS_MAX {
+            windows.retain(|_, times| times.back().is_some_and(|last| !is_past(last)));
+            // So many different ones at once are no reason to refuse everybody; the store has limits of its own.
+            if windows.len() >= KEYS_MAX {
+                return Ok(());
+            }
+        }
+        let times = windows.entry(key).or_default();
+        while times.front().is_some_and(is_past) {
+            times.pop_front();
+        }
+        if times.len() >= limit.requests
+            && let Some(first) = times.front()
+        {
+            return Err((*first + limit.within).saturating_sub(uptime));
+        }
+        times.push_back(uptime);
+        Ok(())
+    }
+}
+
+/// Who is behind an address: whoever has one address of IPv6 has 2^64 of them.
+pub(super) fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(six) => {
+            let [a, b, c, d, ..] = six.segments();
+            std::net::Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
+        }
+        four => four,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: Duration = Duration::from_secs(1_000);
+
+    fn seconds(number: u64) -> Duration {
+        Duration::from_secs(number)
+    }
+
+    #[test]
+    fn a_pair_of_pollers_that_keeps_the_interval_is_never_too_fast() {
+        let pollers = Pollers::default();
+        for tick in 1..100 {
+            for region in [Some(Region::Ap), Some(Region::Us)] {
+                assert!(!pollers.is_too_fast([1; 32], region, START + seconds(5 * tick)));
+            }
+        }
+    }
+
+    #[test]
+    fn a_poller_that_is_too_fast_must_wait_longer_and_the_others_need_not() {
+        let pollers = Pollers::default();
+        let poll = |region, at| pollers.is_too_fast([1; 32], region, START + seconds(at));
+        assert!(!poll(None, 0) && !poll(Some(Region::Us), 0));
+        assert!(poll(None, 1));
+        assert!(poll(None, 6), "ten seconds from now on");
+        assert!(!poll(None, 21), "fifteen seconds after that");
+        assert!(!poll(Some(Region::Us), 5));
+        assert!(!pollers.is_too_fast([2; 32], None, START + seconds(21)), "another code");
+        for _ in 0..100 {
+            poll(None, 22);
+        }
+        assert!(!poll(None, 22 + 60), "there is a longest interval");
+    }
+
+    #[test]
+    fn who_polls_is_remembered_within_bounds() {
+        let pollers = Pollers::default();
+        let code = |number: usize| {
+            let mut code = [0; 32];
+            code[..8].copy_from_slice(&number.to_be_bytes());
+            code
+        };
+        for number in 0..KEYS_MAX + 10 {
+            assert!(!pollers.is_too_fast(code(number), None, START));
+        }
+        assert_eq!(pollers.0.lock().unwrap().len(), KEYS_MAX);
+        pollers.is_too_fast(code(KEYS_MAX + 10), None, START + GONE_AFTER);
+        assert_eq!(pollers.0.lock().unwrap().len(), 1);
+        pollers.forget(&code(KEYS_MAX + 10));
+        assert!(pollers.0.lock().unwrap().is_empty());
+    }
+
+    #[test]
+    fn an_address_has_so_many_requests_in_any_window() {
+        let (windows, limit) = (Windows::default(), Limit { requests: 2, within: seconds(60) });
+        let pass =
+            |address: &str, at| windows.pass(network(address.parse().unwrap()), limit, START + seconds(at));
+        assert_eq!(pass("192.0.2.1", 0), Ok(()));
+        assert_eq!(pass("::ffff:192.0.2.1", 10), Ok(()));
+        assert_eq!(pass("192.0.2.1", 20), Err(seconds(40)));
+        assert_eq!(pass("192.0.2.2", 20), Ok(()));
+        assert_eq!(pass("192.0.2.1", 59), Err(seconds(1)));
+        assert_eq!(pass("192.0.2.1", 60), Ok(()));
+        assert_eq!(pass("192.0.2.1", 61), Err(seconds(9)));
+        assert_eq!(pass("2001:db8::1", 0), Ok(()));
+        assert_eq!(pass("2001:db8::2", 0), Ok(()));
+        assert!(pass("2001:db8::ffff:1", 0).is_err(), "one network is one somebody");
+        assert_eq!(pass("2001:db8:0:1::1", 0), Ok(()));
+    }
+
+    #[test]
+    fn windows_are_bounded_and_those_that_are_past_make_room() {
+        let (windows, limit) = (Windows::default(), Limit { requests: 1, within: seconds(60) });
+        for key in 0..KEYS_MAX + 10 {
+            assert_eq!(windows.pass(key, limit, START), Ok(()));
+        }
+        assert_eq!(windows.0.lock().unwrap().len(), KEYS_MAX);
+        windows.pass(KEYS_MAX, limit, START + seconds(60)).unwrap();
+        assert_eq!(windows.0.lock().unwrap().len(), 1);
+    }
+}

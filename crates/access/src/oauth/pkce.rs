@@ -1,0 +1,96 @@
+//! Proof keys (RFC 7636): honoured when a client sends one, never asked for.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+/// Both a challenge and a verifier have 43 to 128 letters of this kind.
+fn is_fit(text: &str) -> bool {
+    (43..=128).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte))
+}
+
+/// What to remember of a challenge: its method, a colon, the challenge itself.
+pub(super) fn remember(
+    challenge: Option<&str>,
+    method: Option<&str>,
+) -> Result<Option<String>, &'static str> {
+    let Some(challenge) = challenge else {
+        return match method {
+            Some(_) => Err("code_challenge_method is there and code_challenge is not"),
+            None => Ok(None),
+        };
+    };
+    let method = method.unwrap_or("plain");
+    if !["plain", "S256"].contains(&method) {
+        return Err("code_challenge_method is plain or S256");
+    }
+    if !is_fit(challenge) {
+        return Err("code_challenge has 43 to 128 letters, digits or - . _ ~");
+    }
+    Ok(Some(format!("{method}:{challenge}")))
+}
+
+/// Whether a verifier is the one that was promised. One without a challenge, or none where one was promised, is not.
+pub(super) fn is_proved(remembered: Option<&str>, verifier: Option<&str>) -> bool {
+    let (remembered, verifier) = match (remembered, verifier) {
+        (None, None) => return true,
+        (Some(remembered), Some(verifier)) => (remembered, verifier),
+        _ => return false,
+    };
+    if !is_fit(verifier) {
+        return false;
+    }
+    let Some((method, challenge)) = remembered.split_once(':') else { return false };
+    let answer = match method {
+        "S256" => URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes())),
+        _ => verifier.to_owned(),
+    };
+    answer.as_bytes().ct_eq(challenge.as_bytes()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example of RFC 7636, appendix B.
+    const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+    const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+
+    #[test]
+    fn the_example_of_the_standard_proves_itself() {
+        let remembered = remember(Some(CHALLENGE), Some("S256")).unwrap();
+        assert!(is_proved(remembered.as_deref(), Some(VERIFIER)));
+        assert!(!is_proved(remembered.as_deref(), Some(CHALLENGE)));
+        let plain = remember(Some(VERIFIER), None).unwrap();
+        assert_eq!(plain, remember(Some(VERIFIER), Some("plain")).unwrap());
+        assert!(is_proved(plain.as_deref(), Some(VERIFIER)));
+        assert!(!is_proved(plain.as_deref(), Some(CHALLENGE)));
+    }
+
+    #[test]
+    fn a_verifier_and_a_challenge_need_each_other() {
+        let remembered = remember(Some(CHALLENGE), Some("S256")).unwrap();
+        assert!(!is_proved(remembered.as_deref(), None));
+        assert!(!is_proved(remembered.as_deref(), Some("")));
+        assert!(!is_proved(None, Some(VERIFIER)));
+        assert!(is_proved(None, None));
+    }
+
+    #[test]
+    fn an_unfit_challenge_is_refused_at_once() {
+        for (challenge, method) in [
+            (Some("short"), Some("S256")),
+            (Some(""), None),
+            (Some(CHALLENGE), Some("s256")),
+            (Some(CHALLENGE), Some("none")),
+            (None, Some("S256")),
+        ] {
+            remember(challenge, method).unwrap_err();
+        }
+        remember(Some(&"x".repeat(129)), None).unwrap_err();
+        remember(Some(&" ".repeat(50)), None).unwrap_err();
+        assert_eq!(remember(None, None), Ok(None));
+    }
+}

@@ -1,0 +1,189 @@
+//! Passwords of people, kept as Argon2id hashes.
+//!
+//! A hash takes 19 MiB and some milliseconds by design, so whoever may ask for hashes could use up the machine: two are
+//! made at once, a few more wait, and the rest is told to come back.
+
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use argon2::password_hash::phc::PasswordHash;
+use argon2::password_hash::{PasswordHasher, PasswordVerifier};
+use argon2::{Algorithm, Argon2, Params, Version};
+
+use crate::random::random;
+use crate::{AccessError, Secret};
+
+pub const PASSWORD_BYTES_MIN: usize = 8;
+/// Longer than any password, short enough to hash.
+pub const PASSWORD_BYTES_MAX: usize = 1_024;
+
+const MEMORY_KIB: u32 = 19_456;
+const PASSES: u32 = 2;
+const LANES: u32 = 1;
+const SALT_BYTES: usize = 16;
+
+/// What a name without a password is held against, so that it takes as long as one with. Nobody knows its password,
+/// and it opens nothing for whoever should guess it.
+const NOBODY: &str =
+    "$argon2id$v=19$m=19456,t=2,p=1$bm9ib2R5J3Mgc2FsdDE2Ng$3Hq8m0yYQz1Zb6iQyYk0bYFJw2o9o2wq7m0jz8iYy2M";
+
+/// Hashes at once, 19 MiB each.
+const AT_ONCE: usize = 2;
+/// Who waits holds a thread. Sixteen are through in a fraction of a second.
+const WAITING_MAX: usize = 16;
+const WAIT_MAX: Duration = Duration::from_secs(5);
+
+/// Why a password was not checked: too many are at the moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Busy;
+
+#[derive(Debug, Default)]
+pub(crate) struct Gate {
+    inner: Mutex<Inside>,
+    free: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Inside {
+    working: usize,
+    waiting: usize,
+}
+
+/// A place in the gate, given back when it is dropped.
+struct Place<'a>(&'a Gate);
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.inner.lock().unwrap_or_else(PoisonError::into_inner).working -= 1;
+        self.0.free.notify_one();
+    }
+}
+
+impl Gate {
+    fn enter(&self) -> Result<Place<'_>, Busy> {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        if inner.working >= AT_ONCE {
+            if inner.waiting >= WAITING_MAX {
+                return Err(Busy);
+            }
+            inner.waiting += 1;
+            let full = |inner: &mut Inside| inner.working >= AT_ONCE;
+            let (mut after, _) =
+                self.free.wait_timeout_while(inner, WAIT_MAX, full).unwrap_or_else(PoisonError::into_inner);
+            after.waiting -= 1;
+            if after.working >= AT_ONCE {
+                return Err(Busy);
+            }
+            inner = after;
+        }
+        inner.working += 1;
+        Ok(Place(self))
+    }
+
+    /// Whether a password belongs to a hash. Without a hash the answer is no, after the same work.
+    pub(crate) fn verify(&self, password: &Secret, hash: Option<&str>) -> Result<bool, Busy> {
+        let _place = self.enter()?;
+        let same = PasswordHash::new(hash.unwrap_or(NOBODY))
+            .is_ok_and(|known| argon2().verify_password(password.expose().as_bytes(), &known).is_ok());
+        Ok(same && hash.is_some())
+    }
+}
+
+/// The hash of a new password, with a salt of its own.
+pub(crate) fn hash(password: &Secret) -> Result<String, AccessError> {
+    check(password)?;
+    let salt = random::<SALT_BYTES>()?;
+    let hashed = argon2().hash_password_with_salt(password.expose().as_bytes(), &salt);
+    Ok(hashed.map_err(|_| AccessError::Password("it cannot be hashed"))?.to_string())
+}
+
+fn check(password: &Secret) -> Result<(), AccessError> {
+    const _: () =
+        assert!(PASSWORD_BYTES_MIN == 8 && PASSWORD_BYTES_MAX == 1_024, "the messages below say so");
+    let reason = match password.expose() {
+        short if short.len() < PASSWORD_BYTES_MIN => "it has fewer than 8 bytes",
+        long if long.len() > PASSWORD_BYTES_MAX => "it has more than 1024 bytes",
+        // A browser would send another one, or none.
+        text if text.chars().any(char::is_control) => "it has control characters",
+        _ => return Ok(()),
+    };
+    Err(AccessError::Password(reason))
+}
+
+fn argon2() -> Argon2<'static> {
+    // These numbers are within what Argon2 allows; the test of their hash would fail otherwise.
+    let params = Params::new(MEMORY_KIB, PASSES, LANES, None).unwrap_or_default();
+    Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+
+    use super::*;
+
+    fn secret(text: &str) -> Secret {
+        Secret::new(text.to_owned())
+    }
+
+    #[test]
+    fn a_password_opens_its_own_hash_alone() {
+        let gate = Gate::default();
+        let (one, two) = (hash(&secret("correct horse")).unwrap(), hash(&secret("correct horse")).unwrap());
+        assert!(one.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{one}");
+        assert_ne!(one, two, "each has a salt of its own");
+        assert_eq!(gate.verify(&secret("correct horse"), Some(&one)), Ok(true));
+        for wrong in ["", "correct hors", "correct horse ", "Correct horse"] {
+            assert_eq!(gate.verify(&secret(wrong), Some(&one)), Ok(false), "{wrong:?}");
+        }
+        assert_eq!(gate.verify(&secret("correct horse"), Some("no hash at all")), Ok(false));
+    }
+
+    #[test]
+    fn a_name_without_a_password_costs_the_same_work() {
+        let known = PasswordHash::new(NOBODY).unwrap();
+        let real = hash(&secret("correct horse")).unwrap();
+        let real = PasswordHash::new(&real).unwrap();
+        assert_eq!((known.algorithm, known.version), (real.algorithm, real.version));
+        assert_eq!(known.params, real.params);
+        assert_eq!(known.hash.unwrap().len(), real.hash.unwrap().len());
+        assert_eq!(Gate::default().verify(&secret("anything"), None), Ok(false));
+    }
+
+    #[test]
+    fn passwords_have_8_to_1024_bytes_without_control_characters() {
+        for good in ["12345678", "蠟燭臺", &"x".repeat(1_024)] {
+            check(&secret(good)).unwrap();
+        }
+        for bad in ["", "1234567", &"x".repeat(1_025), "12345678\n", "1234\u{0}5678"] {
+            let error = check(&secret(bad)).unwrap_err().to_string();
+            assert!(bad.is_empty() || !error.contains(bad), "{error}");
+        }
+    }
+
+    #[test]
+    fn two_hash_at_once_sixteen_wait_and_the_rest_is_turned_away() {
+        let gate = Gate::default();
+        let (first, second) = (gate.enter().unwrap(), gate.enter().unwrap());
+        let all = Barrier::new(WAITING_MAX + 1);
+        std::thread::scope(|scope| {
+            let waiting: Vec<_> = (0..WAITING_MAX)
+                .map(|_| {
+                    scope.spawn(|| {
+                        all.wait();
+                        gate.enter().is_ok()
+                    })
+                })
+                .collect();
+            all.wait();
+            while gate.inner.lock().unwrap().waiting < WAITING_MAX {
+                std::thread::yield_now();
+            }
+            assert!(gate.enter().is_err_and(|busy| busy == Busy));
+            drop((first, second));
+            assert!(waiting.into_iter().all(|one| one.join().unwrap()));
+        });
+        let inner = gate.inner.lock().unwrap();
+        assert_eq!((inner.working, inner.waiting), (0, 0));
+    }
+}

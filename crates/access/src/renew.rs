@@ -1,0 +1,76 @@
+use market::Timestamp;
+use store::{AuditNote, Renewal, Renewed};
+
+use crate::access::new_token;
+use crate::identify::hash_token;
+use crate::{Access, Actor, Denial, Look, Secret, SignedRequest};
+
+/// What a renewed token gets if its owner does not say: 90 days, which is what clients ask for.
+pub const RENEWED_LIFE_DEFAULT_S: i64 = 90 * 86_400;
+/// Ten years, as long as the first token of an account.
+pub const RENEWED_LIFE_MAX_S: i64 = crate::TOKEN_LIFE_DEFAULT_S;
+/// A token that ends sooner would be of no use.
+pub const RENEWED_LIFE_MIN_S: i64 = 60;
+/// How long the token before stays good: long enough to ask again when the answer was lost, and for other programs of the
+/// same owner to be told.
+pub const FORMER_LIFE_S: i64 = 60;
+const _: () =
+    assert!(RENEWED_LIFE_MIN_S < RENEWED_LIFE_DEFAULT_S && RENEWED_LIFE_DEFAULT_S < RENEWED_LIFE_MAX_S);
+
+/// Why a token was not renewed.
+#[derive(Debug, thiserror::Error)]
+pub enum RenewError {
+    #[error(transparent)]
+    Denied(#[from] Denial),
+    #[error("cannot renew the token until then: a token lives from a minute to ten years")]
+    Life,
+    #[error("the token was renewed several times within a minute: use the one that came last")]
+    TooOften,
+}
+
+impl Access {
+    /// A new access token for the API key that has signed a request, in the place of the one it was signed with, which
+    /// stays good for [`FORMER_LIFE_S`]. A bearer token alone is not enough: who finds one must not be able to keep it.
+    /// Connections and sessions go on.
+    pub fn renew(
+        &self,
+        request: &SignedRequest<'_>,
+        expires_at: Timestamp,
+        now: Timestamp,
+    ) -> Result<Secret, RenewError> {
+        let caller = self.identify(request, now)?;
+        let (Some(_), Some(app_key)) = ((request.header)("x-api-signature"), (request.header)("x-api-key"))
+        else {
+            return Err(RenewError::Denied(Denial::SignatureInvalid(
+                "tokens are renewed for API keys alone: sign the request with the app secret",
+            )));
+        };
+        let credential = self.signed(request, app_key, now)?;
+        if credential.account != caller.account() {
+            return Err(RenewError::Denied(Denial::TokenInvalid(
+                "the access token does not belong to the app key",
+            )));
+        }
+        let life = |seconds: i64| Timestamp(now.0.saturating_add(seconds));
+        if expires_at < life(RENEWED_LIFE_MIN_S) || expires_at > life(RENEWED_LIFE_MAX_S) {
+            return Err(RenewError::Life);
+        }
+        let account = self.look(credential.account, Look::Fresh).map_err(Denial::from)?;
+        let (_, account) = account.ok_or(Denial::TokenInvalid("the account has been revoked"))?;
+        let token = new_token(account.region).map_err(Denial::from)?;
+        let renewal = Renewal {
+            app_key,
+            token_hash: hash_token(token.expose()),
+            token_expires_at: expires_at,
+            former_until: life(FORMER_LIFE_S),
+        };
+        let (actor, reason) =
+            (Actor::Account(account.id).to_string(), format!("app key {app_key}, until {expires_at}"));
+        let note = AuditNote { at: now, actor: &actor, reason: &reason };
+        match self.accounts.renew(&renewal, &note).map_err(Denial::from)? {
+            Renewed::Done => Ok(token),
+            Renewed::TooOften => Err(RenewError::TooOften),
+            Renewed::Unknown => Err(RenewError::Denied(Denial::KeyUnknown)),
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! What operators tell about accounts: assets, completed orders, exchange rates. A report is taken whole or not at all.
+
+use std::collections::{HashMap, HashSet};
+
+use market::{Date, Timestamp, parse_date, parse_scaled};
+use store::{AccountId, AssetRow, AuditNote, Entered, LevelRow, OrderRow, RateRow, Told};
+
+use crate::inputs::Row;
+use crate::standing::BASE;
+use crate::{Access, AccessError, Actor, Ladder, Present, ReportError, Step, Table};
+
+/// Decimals of an amount and of a rate, as they are kept.
+const AMOUNT_DECIMALS: u32 = 4;
+const RATE_DECIMALS: u32 = 8;
+/// Ten trillions of a currency, and a million HKD for one unit: nobody is worth more, and their product is exact.
+const AMOUNT_MAX: i128 = 10_000_000_000_000 * 10_i128.pow(AMOUNT_DECIMALS);
+const RATE_MAX: i128 = 1_000_000 * 10_i128.pow(RATE_DECIMALS);
+const _: () = assert!(AMOUNT_MAX < i64::MAX as i128);
+const _: () = assert!(RATE_MAX < i64::MAX as i128);
+const ORDERS_MAX: u32 = 1_000_000;
+const ORDER_ID_MAX: usize = 64;
+/// Days before this are typing errors.
+const FIRST_DAY: Date = Date::constant(1990, 1, 1);
+
+/// How much of a report there was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reported {
+    pub rows: usize,
+    /// Accounts it was about; none for exchange rates.
+    pub accounts: usize,
+}
+
+/// What an account was worth in one currency at the end of a day, as decimal text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AssetEntry {
+    pub day: Date,
+    pub currency: String,
+    pub amount: String,
+}
+
+/// HKD for one unit of a currency from a day on, as decimal text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RateEntry {
+    pub currency: String,
+    pub day: Date,
+    pub rate: String,
+}
+
+impl Access {
+    /// Takes `account,day,currency,amount`: what accounts were worth at the end of days. A second report of the same
+    /// account, day and currency replaces the first. Without a day it is today's, in Hong Kong.
+    pub fn report_assets(
+        &self,
+        table: &Table,
+        by: &Actor,
+        present: Present,
+    ) -> Result<Reported, AccessError> {
+        let known = ["account", "day", "currency", "amount"];
+        let rows = table.checked(&["account", "currency", "amount"], &known)?;
+        let mut accounts = Names::new(self);
+        let (mut entries, mut seen) = (Vec::with_capacity(rows.len()), HashSet::new());
+        for row in rows {
+            let reader = Reader { table, row, today: self.standings.days.today(present.market) };
+            let account = accounts.find(&reader)?;
+            let (day, currency) = (reader.day()?, reader.currency()?);
+            let amount = reader.decimal("amount", AMOUNT_DECIMALS, AMOUNT_MAX)?;
+            if !seen.insert((account, day, currency.clone())) {
+                return Err(reader
+                    .wrong(format!("{currency} of {day} is told twice: add it up first"))
+                    .into());
+            }
+            entries.push(AssetRow { account, day, currency, amount });
+        }
+        let reason = told(entries.len(), entries.iter().map(|entry| entry.day));
+        let actor = by.to_string();
+        let note = AuditNote { at: present.machine, actor: &actor, reason: &reason };
+        if let Entered::Unrated(at) = self.accounts.put_assets(&entries, BASE, &note)? {
+            let (line, entry) = (rows.get(at).and_then(|row| row.line), entries.get(at));
+            return Err(ReportError::at(line, entry.map(unrated).unwrap_or_default()).into());
+        }
+        self.reported(rows.len(), entries.iter().map(|entry| entry.account), by, present)
+    }
+
+    /// Takes `account,day,count`, all orders of a day as a number that replaces the one before, or
+    /// `account,day,order_id`, one order that is counted once however often it is told.
+    pub fn report_orders(
+        &self,
+        table: &Table,
+        by: &Actor,
+        present: Present,
+    ) -> Result<Reported, AccessError> {
+        let rows = table.checked(&["account"], &["account", "day", "count", "order_id"])?;
+        let mut accounts = Names::new(self);
+        let (mut entries, mut seen) = (Vec::with_capacity(rows.len()), HashSet::new());
+        for row in rows {
+            let reader = Reader { table, row, today: self.standings.days.today(present.market) };
+            let (account, day, told) = (accounts.find(&reader)?, reader.day()?, reader.orders()?);
+            if matches!(told, Told::Count(_)) && !seen.insert((account, day)) {
+                return Err(reader
+                    .wrong(format!("the orders of {day} are told twice: add them up first"))
+                    .into());
+            }
+            entries.push(OrderRow { account, day, told });
+        }
+        let reason = told(entries.len(), entries.iter().map(|entry| entry.day));
+        let actor = by.to_string();
+        self.accounts
+            .put_orders(&entries, &AuditNote { at: present.machine, actor: &actor, reason: &reason })?;
+        self.reported(rows.len(), entries.iter().map(|entry| entry.account), by, present)
+    }
+
+    /// Takes `currency,day,rate`: HKD for one unit, from that day on until the next rate.
+    pub fn report_rates(&self, table: &Table, by: &Actor, present: Present) -> Result<Reported, AccessError> {
+        let rows = table.checked(&["currency", "rate"], &["currency", "day", "rate"])?;
+        let (mut entries, mut seen) = (Vec::with_capacity(rows.len()), HashSet::new());
+        for row in rows {
+            let reader = Reader { table, row, today: self.standings.days.today(present.market) };
+            let (currency, day) = (reader.currency()?, reader.day()?);
+            let rate = reader.decimal("rate", RATE_DECIMALS, RATE_MAX)?;
+            if currency == BASE {
+                return Err(reader.wrong("HKD is what everything is converted to, and has no rate").into());
+            }
+            if rate == 0 {
+                return Err(reader.wrong("a rate is more than 0").into());
+            }
+            if !seen.insert((currency.clone(), day)) {
+                return Err(reader.wrong(format!("the rate of {currency} on {day} is told twice")).into());
+            }
+            entries.push(RateRow { currency, day, rate });
+        }
+        let reason = told(entries.len(), entries.iter().map(|entry| entry.day));
+        let actor = by.to_string();
+        self.accounts
+            .put_rates(&entries, &AuditNote { at: present.machine, actor: &actor, reason: &reason })?;
+        self.settle_all(by, present)?;
+        Ok(Reported { rows: rows.len(), accounts: 0 })
+    }
+
+    /// Changes one step of the ladder, if it stays one.
+    pub fn change_level(&self, step: Step, by: &Actor, present: Present) -> Result<(), AccessError> {
+        let mut steps = self.ladder()?.steps().to_vec();
+        steps.iter_mut().filter(|known| known.level == step.level).for_each(|known| *known = step);
+        Ladder::new(steps)?;
+        let Step { level, quota, assets, orders } = step;
+        let reason = format!(
+            "level {level}: quota {quota}, assets {}, orders {}",
+            assets.map_or("none".to_owned(), |assets| format!("HKD {assets}")),
+            orders.map_or("none".to_owned(), |orders| format!("more than {orders}"))
+        );
+        let actor = by.to_string();
+        self.accounts.change_level(
+            &LevelRow { number: level.number(), quota, assets, orders },
+            &AuditNote { at: present.machine, actor: &actor, reason: &reason },
+        )?;
+        self.settle_all(by, present)
+    }
+
+    /// What an account was worth, latest day first.
+    pub fn assets(&self, id: AccountId, limit: u32) -> Result<Vec<AssetEntry>, AccessError> {
+        let rows = self.accounts.assets_of(id, limit)?;
+        let entry = |row: AssetRow| AssetEntry {
+            day: row.day,
+            currency: row.currency,
+            amount: decimal(row.amount, AMOUNT_DECIMALS),
+        };
+        Ok(rows.into_iter().map(entry).collect())
+    }
+
+    /// Completed orders of an account by day, latest first.
+    pub fn orders(&self, id: AccountId, limit: u32) -> Result<Vec<(Date, u64)>, AccessError> {
+        Ok(self.accounts.orders_of(id, limit)?)
+    }
+
+    /// Exchange rates by currency, latest day first.
+    pub fn rates(&self, currency: Option<&str>, limit: u32) -> Result<Vec<RateEntry>, AccessError> {
+        let rows = self.accounts.rates(currency, limit)?;
+        let entry = |row: RateRow| RateEntry {
+            currency: row.currency,
+            day: row.day,
+            rate: decimal(row.rate, RATE_DECIMALS),
+        };
+        Ok(rows.into_iter().map(entry).collect())
+    }
+
+    fn reported(
+        &self,
+        rows: usize,
+        accounts: impl Iterator<Item = AccountId>,
+        by: &Actor,
+        present: Present,
+    ) -> Result<Reported, AccessError> {
+        let accounts: std::collections::BTreeSet<AccountId> = accounts.collect();
+        let count = accounts.len();
+        self.settle_each(accounts, by, present)?;
+        Ok(Reported { rows, accounts: count })
+    }
+}
+
+/// One row on its way to values.
+struct Reader<'a> {
+    table: &'a Table,
+    row: &'a Row,
+    today: Date,
+}
+
+impl<'a> Reader<'a> {
+    fn wrong(&self, problem: impl Into<String>) -> ReportError {
+        ReportError::at(self.row.line, problem)
+    }
+
+    fn field(&self, name: &str) -> Option<&'a str> {
+        self.table.field(self.row, name)
+    }
+
+    fn needed(&self, name: &str) -> Result<&'a str, ReportError> {
+        self.field(name).ok_or_else(|| self.wrong(format!("{name} is blank")))
+    }
+
+    fn day(&self) -> Result<Date, ReportError> {
+        let Some(text) = self.field("day") else { return Ok(self.today) };
+        let digits: String = text.chars().take(20).collect();
+        let day = match digits.parse::<Date>() {
+            Ok(day) if digits.len() == 10 => day,
+            _ => parse_date(&digits).map_err(|error| self.wrong(error.to_string()))?,
+        };
+        if day > self.today {
+            return Err(self.wrong(format!("{day} has not come: today is {} in Hong Kong", self.today)));
+        }
+        if day < FIRST_DAY {
+            return Err(self.wrong(format!("{day} is before {FIRST_DAY}")));
+        }
+        Ok(day)
+    }
+
+    fn currency(&self) -> Result<String, ReportError> {
+        let text = self.needed("currency")?;
+        let code = text.to_ascii_uppercase();
+        if code.len() != 3 || !code.bytes().all(|byte| byte.is_ascii_uppercase()) {
+            let text: String = text.chars().take(20).collect();
+            return Err(self.wrong(format!("{text:?} is not a currency: write three letters, such as USD")));
+        }
+        Ok(code)
+    }
+
+    fn decimal(&self, name: &str, decimals: u32, max: i128) -> Result<i64, ReportError> {
+        let text = self.needed(name)?;
+        let shown: String = text.chars().take(40).collect();
+        let (value, exact) = parse_scaled(text.as_bytes(), decimals)
+            .map_err(|error| self.wrong(format!("{name} {shown:?}: {error}")))?;
+        if !exact {
+            return Err(self.wrong(format!("{name} {shown:?}: more than {decimals} decimals")));
+        }
+        match i64::try_from(value) {
+            Ok(value) if (0..=max).contains(&i128::from(value)) => Ok(value),
+            _ if value < 0 => Err(self.wrong(format!("{name} {shown:?}: less than 0"))),
+            _ => Err(self.wrong(format!("{name} {shown:?}: too large"))),
+        }
+    }
+
+    fn orders(&self) -> Result<Told, ReportError> {
+        match (self.field("count"), self.field("order_id")) {
+            (Some(count), None) => {
+                let number = count.parse().ok().filter(|number| *number <= ORDERS_MAX);
+                let wrong = || {
+                    let count: String = count.chars().take(20).collect();
+                    self.wrong(format!("{count:?} is not a count of orders: write 0 to {ORDERS_MAX}"))
+                };
+                number.map(Told::Count).ok_or_else(wrong)
+            }
+            (None, Some(order)) => {
+                let is_plain = order.chars().all(|letter| !letter.is_control() && !letter.is_whitespace());
+                if order.len() > ORDER_ID_MAX || !is_plain {
+                    let wrong = format!("an order id has at most {ORDER_ID_MAX} bytes and no blanks");
+                    return Err(self.wrong(wrong));
+                }
+                Ok(Told::Order(order.to_owned()))
+            }
+            _ => Err(self.wrong("a row tells either a count or an order_id")),
+        }
+    }
+}
+
+/// Accounts by name or number, each looked up once.
+struct Names<'a> {
+    access: &'a Access,
+    known: HashMap<String, AccountId>,
+}
+
+impl Names<'_> {
+    fn new(access: &Access) -> Names<'_> {
+        Names { access, known: HashMap::new() }
+    }
+
+    fn find(&mut self, reader: &Reader<'_>) -> Result<AccountId, AccessError> {
+        let name = reader.needed("account")?;
+        if let Some(id) = self.known.get(name) {
+            return Ok(*id);
+        }
+        let account = self.access.account_called(name)?;
+        let shown: String = name.chars().take(64).collect();
+        let id = account.ok_or_else(|| reader.wrong(format!("there is no account {shown:?}")))?.id;
+        self.known.insert(name.to_owned(), id);
+        Ok(id)
+    }
+}
+
+impl Access {
+    /// An account by its name, or by its number where no account has that for a name.
+    pub fn account_called(&self, name: &str) -> Result<Option<crate::Account>, AccessError> {
+        if let Some(account) = self.account_named(name)? {
+            return Ok(Some(account));
+        }
+        match name.parse() {
+            Ok(number) => Ok(self.account(AccountId(number))?.map(|account| (*account).clone())),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// The date in Hong Kong at a time of the market, which reports without a day are for.
+    pub fn today(&self, now: Timestamp) -> Date {
+        self.standings.days.today(now)
+    }
+}
+
+fn unrated(entry: &AssetRow) -> String {
+    let AssetRow { currency, day, .. } = entry;
+    format!(
+        "there is no exchange rate of {currency} on or before {day}: tell one first, as with `chandler account rates \
+         {currency} RATE --day {day}`"
+    )
+}
+
+/// For the audit.
+fn told(rows: usize, days: impl Iterator<Item = Date> + Clone) -> String {
+    let rows = if rows == 1 { "1 row".to_owned() } else { format!("{rows} rows") };
+    match (days.clone().min(), days.max()) {
+        (Some(first), Some(last)) if first == last => format!("{rows} for {first}"),
+        (Some(first), Some(last)) => format!("{rows} for {first} to {last}"),
+        _ => rows,
+    }
+}
+
+/// As short as it is exact, but for money at least with cents.
+fn decimal(value: i64, decimals: u32) -> String {
+    let unit = 10_i64.pow(decimals);
+    let digits = format!("{:0width$}", value % unit, width = usize::try_from(decimals).unwrap_or(0));
+    let (cents, rest) = digits.split_at_checked(2).unwrap_or((&digits, ""));
+    format!("{}.{cents}{}", value / unit, rest.trim_end_matches('0'))
+}

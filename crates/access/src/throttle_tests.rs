@@ -1,0 +1,185 @@
+use super::*;
+
+const START: Duration = Duration::from_secs(100_000);
+const ALICE: AccountId = AccountId(1);
+
+fn address(last: u8) -> IpAddr {
+    IpAddr::from([192, 0, 2, last])
+}
+
+fn from(name: &str, last: u8) -> Try<'_> {
+    Try { name, address: address(last), device: None }
+}
+
+/// How long to wait before a try, or that it was let through.
+fn begin(sign_ins: &SignIns, who: Try<'_>, at: Duration) -> Result<(), Duration> {
+    sign_ins.begin(who, at).map(drop)
+}
+
+fn seconds(count: u64) -> Duration {
+    Duration::from_secs(count)
+}
+
+/// Fails as often as that is let through at one time.
+fn exhaust(sign_ins: &SignIns, who: Try<'_>, at: Duration) -> u32 {
+    (0..).take_while(|_| sign_ins.begin(who, at).is_ok()).count().try_into().unwrap()
+}
+
+#[test]
+fn five_tries_are_free_and_then_the_wait_doubles_up_to_a_minute() {
+    let sign_ins = SignIns::default();
+    let (mut at, who) = (START, from("ann", 1));
+    assert_eq!(exhaust(&sign_ins, who, at), 5);
+    for wait in [1, 2, 4, 8, 16, 32, 60, 60, 60] {
+        assert_eq!(begin(&sign_ins, who, at), Err(seconds(wait)));
+        let early = seconds(wait) - Duration::from_millis(1);
+        assert_eq!(
+            begin(&sign_ins, who, at + early),
+            Err(Duration::from_millis(1)),
+            "asking early costs nothing"
+        );
+        at += seconds(wait);
+        assert_eq!(begin(&sign_ins, who, at), Ok(()), "after {wait} s there is another try");
+    }
+}
+
+#[test]
+fn a_right_password_takes_its_failures_back() {
+    let sign_ins = SignIns::default();
+    let who = from("ann", 1);
+    for _ in 0..4 {
+        sign_ins.begin(who, START).unwrap();
+    }
+    sign_ins.right(sign_ins.begin(who, START).unwrap());
+    assert_eq!(exhaust(&sign_ins, who, START), 5);
+}
+
+#[test]
+fn a_try_that_was_not_looked_at_is_no_failure() {
+    let sign_ins = SignIns::default();
+    for _ in 0..1_000 {
+        sign_ins.undone(&sign_ins.begin(from("ann", 1), START).unwrap());
+    }
+    let inner = sign_ins.inner.lock().unwrap();
+    assert!(inner.pairs.0.is_empty() && inner.addresses.0.is_empty() && inner.names.0.is_empty());
+}
+
+#[test]
+fn one_address_cannot_try_name_after_name() {
+    let sign_ins = SignIns::default();
+    let names: Vec<String> = (0..100).map(|number| format!("name {number}")).collect();
+    let through = names.iter().filter(|name| sign_ins.begin(from(name, 1), START).is_ok()).count();
+    assert_eq!(through, 10);
+    assert_eq!(begin(&sign_ins, from("ann", 2), START), Ok(()), "others are not held up by it");
+}
+
+#[test]
+fn many_addresses_cannot_try_one_name_and_its_owner_still_gets_in() {
+    let sign_ins = SignIns::default();
+    let (home, phone) = (from("ann", 200), Try { device: Some([7; 16]), ..from("ann", 201) });
+    sign_ins.right(sign_ins.begin(home, START).unwrap());
+    let through = (0..100).filter(|last| sign_ins.begin(from("ann", *last), START).is_ok()).count();
+    assert_eq!(through, 20);
+    assert!(sign_ins.begin(from("ann", 150), START).is_err(), "a stranger waits");
+    assert_eq!(begin(&sign_ins, home, START), Ok(()), "an address that has signed in before does not");
+    assert_eq!(begin(&sign_ins, phone, START), Ok(()), "nor does a browser that has");
+    assert_eq!(begin(&sign_ins, from("bob", 150), START), Ok(()), "nor does whoever wants in elsewhere");
+    // Strangers are slowed down, however long it goes on.
+    let mut at = START;
+    for _ in 0..50 {
+        let Err(wait) = sign_ins.begin(from("ann", 150), at) else { panic!("through at {at:?}") };
+        assert!(wait <= seconds(30), "{wait:?}");
+        at += wait;
+        assert_eq!(begin(&sign_ins, from("ann", 150 + (at.as_secs() % 50) as u8), at), Ok(()));
+    }
+}
+
+#[test]
+fn a_known_browser_guesses_no_more_than_anybody() {
+    let sign_ins = SignIns::default();
+    let thief = Try { device: Some([7; 16]), ..from("ann", 1) };
+    assert_eq!(exhaust(&sign_ins, thief, START), 5);
+    assert_eq!(begin(&sign_ins, Try { address: address(9), ..thief }, START), Err(seconds(1)));
+}
+
+#[test]
+fn failures_are_forgotten_after_an_hour() {
+    let sign_ins = SignIns::default();
+    exhaust(&sign_ins, from("ann", 1), START);
+    let later = START + FORGOTTEN_AFTER;
+    assert_eq!(exhaust(&sign_ins, from("ann", 1), later), 5);
+}
+
+#[test]
+fn neighbours_of_the_sixth_version_are_one_and_mapped_ones_are_of_the_fourth() {
+    let of = |text: &str| net(text.parse().unwrap()).to_string();
+    assert_eq!(of("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
+    assert_eq!(of("::ffff:192.0.2.1"), "192.0.2.1");
+    assert_eq!(of("192.0.2.1"), "192.0.2.1");
+}
+
+#[test]
+fn memory_is_bounded_and_what_holds_a_guesser_up_stays() {
+    let mut table = Table::default();
+    let guesser = u32::MAX;
+    for _ in 0..10 {
+        table.fail(guesser, START);
+    }
+    for key in 0..(KEPT_MAX as u32 * 3) {
+        table.fail(key, START);
+        assert!(table.0.len() <= KEPT_MAX);
+    }
+    assert_eq!(table.wait(&guesser, OF_PAIR, START), seconds(32));
+    let mut acquainted = Acquainted::default();
+    for number in 0..(ACQUAINTED_MAX as u32 + 5) {
+        acquainted.meet(number.to_string(), address(1));
+    }
+    assert_eq!((acquainted.known.len(), acquainted.order.len()), (ACQUAINTED_MAX, ACQUAINTED_MAX));
+    assert!(!acquainted.knows("4", address(1)) && acquainted.knows("5", address(1)));
+}
+
+#[test]
+fn one_address_has_five_wrong_codes_in_ten_minutes() {
+    let codes = Codes::default();
+    for second in 0..5 {
+        codes.begin(address(1), ALICE, START + seconds(second)).unwrap();
+    }
+    assert_eq!(codes.begin(address(1), AccountId(2), START + seconds(5)), Err(seconds(595)));
+    assert_eq!(codes.begin(address(2), ALICE, START + seconds(5)), Err(seconds(595)), "nor by moving house");
+    codes.begin(address(2), AccountId(2), START + seconds(5)).unwrap();
+    codes.begin(address(1), ALICE, START + seconds(600)).unwrap();
+    assert_eq!(codes.begin(address(1), ALICE, START + seconds(600)), Err(seconds(1)));
+}
+
+#[test]
+fn right_codes_do_not_count() {
+    let codes = Codes::default();
+    for _ in 0..200 {
+        codes.begin(address(1), ALICE, START).unwrap();
+        codes.right(address(1), ALICE);
+    }
+}
+
+#[test]
+fn everybody_together_has_a_hundred_wrong_codes_a_minute() {
+    let codes = Codes::default();
+    for number in 0..100_u8 {
+        codes.begin(address(number), AccountId(i64::from(number)), START).unwrap();
+    }
+    assert_eq!(codes.begin(address(200), AccountId(200), START + seconds(9)), Err(seconds(51)));
+    codes.begin(address(200), AccountId(200), START + seconds(60)).unwrap();
+    let inner = codes.inner.lock().unwrap();
+    assert!(inner.of_all.len() == 1 && inner.of_one.len() <= 202);
+}
+
+#[test]
+fn sixty_refusals_a_minute_are_told_one_by_one_and_the_rest_as_a_number() {
+    let news = News::default();
+    let mut at = START;
+    let told = (0..1_000).filter(|_| news.refused(at).this).count();
+    assert_eq!(told, 60);
+    at += MINUTE;
+    assert_eq!(news.refused(at), Tell { untold: Some(940), this: true });
+    assert_eq!(news.refused(at), Tell { untold: None, this: true });
+    assert_eq!(news.untold(at + MINUTE), None);
+}

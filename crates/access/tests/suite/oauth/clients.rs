@@ -1,0 +1,166 @@
+use access::{ClientProof, Grant, NewClient, OAuthError, grant_type};
+
+use super::*;
+
+#[test]
+fn a_client_that_says_little_may_do_what_its_addresses_allow() {
+    let house = house();
+    let client = &house.client.client;
+    assert_eq!(client.id.len(), 36);
+    assert_eq!((client.name.as_str(), client.auth_method.as_str()), ("ana@lab", "none"));
+    assert_eq!(client.grant_types, grant_type::ALL);
+    assert!(house.client.secret.is_none());
+    let bare = register(house.access(), &NewClient::default()).client;
+    assert_eq!(bare.grant_types, [grant_type::REFRESH, grant_type::DEVICE]);
+    assert!(!bare.name.is_empty() && !bare.has_codes());
+    assert_ne!(bare.id, client.id);
+    assert_eq!(house.audited("client.registered"), 2);
+}
+
+#[test]
+fn metadata_that_cannot_be_is_refused() {
+    let house = house();
+    let refuse = |new: NewClient| error(house.access().register_client(&new, HERE, MOMENT));
+    let list = |items: &[&str]| items.iter().map(|item| (*item).to_owned()).collect::<Vec<_>>();
+    let named = |name: &str| NewClient { name: Some(name.to_owned()), ..NewClient::default() };
+    for name in ["a\nb", "a\u{202e}b", "a\u{200b}b", "\u{7}", &"x".repeat(129)] {
+        assert_eq!(refuse(named(name)), "invalid_client_metadata", "{name:?}");
+    }
+    house.access().register_client(&named(&"愛".repeat(128)), HERE, MOMENT).unwrap();
+    let redirects = |redirect_uris| refuse(NewClient { redirect_uris, ..NewClient::default() });
+    assert_eq!(redirects(list(&["http://example.com/"])), "invalid_redirect_uri");
+    assert_eq!(redirects(list(&["javascript:alert(1)"])), "invalid_redirect_uri");
+    assert_eq!(redirects(list(&["https://example.com/#x"])), "invalid_redirect_uri");
+    assert_eq!(redirects(vec!["https://example.com/".to_owned(); 11]), "invalid_redirect_uri");
+    let grants = |grants: &[&str]| NewClient { grant_types: Some(list(grants)), ..NewClient::default() };
+    assert_eq!(refuse(grants(&["password"])), "invalid_client_metadata");
+    assert_eq!(refuse(grants(&[grant_type::CODE])), "invalid_redirect_uri");
+    let response_types = Some(list(&["token"]));
+    assert_eq!(refuse(NewClient { response_types, ..usual() }), "invalid_client_metadata");
+    let auth_method = Some("private_key_jwt".to_owned());
+    assert_eq!(refuse(NewClient { auth_method, ..usual() }), "invalid_client_metadata");
+}
+
+#[test]
+fn a_client_uses_the_grants_it_has_registered_for_and_no_other() {
+    let house = house();
+    let grant_types = Some(vec![grant_type::CODE.to_owned()]);
+    let codes = register(house.access(), &NewClient { grant_types, ..usual() });
+    assert_eq!(
+        codes.client.grant_types,
+        [grant_type::CODE, grant_type::REFRESH],
+        "tokens can always be refreshed"
+    );
+    assert_eq!(error(house.access().start_device(&proof(&codes), "", HERE, MOMENT)), "unauthorized_client");
+    let device = Grant::Device { device_code: "x", poller: None };
+    assert_eq!(error(house.access().redeem(&proof(&codes), &device, None, MOMENT)), "unauthorized_client");
+    let bare = register(house.access(), &NewClient::default());
+    assert_eq!(
+        error(house.access().redeem(&proof(&bare), &with_code("x"), None, MOMENT)),
+        "unauthorized_client"
+    );
+}
+
+#[test]
+fn a_client_with_a_secret_needs_it_and_one_without_must_not_have_one() {
+    let house = house();
+    for method in ["client_secret_post", "client_secret_basic"] {
+        let client = register(house.access(), &NewClient { auth_method: Some(method.to_owned()), ..usual() });
+        let id = &client.client.id;
+        let ask = |secret| house.access().start_device(&ClientProof { id, secret }, "", HERE, MOMENT);
+        ask(client.secret.as_ref().map(|secret| secret.expose())).unwrap();
+        let token = client.registration_token.expose();
+        for wrong in [None, Some(""), Some("cs_wrong"), Some(token), Some(&*"x".repeat(1_000))] {
+            assert_eq!(error(ask(wrong)), "invalid_client", "{wrong:?}");
+        }
+    }
+    let ask = |id, secret| house.access().start_device(&ClientProof { id, secret }, "", HERE, MOMENT);
+    let id = house.client.client.id.as_str();
+    ask(id, Some("")).unwrap();
+    assert_eq!(error(ask(id, Some("cs_any"))), "invalid_client");
+    for unknown in ["", "unknown", &id.to_uppercase(), &"x".repeat(10_000)] {
+        assert_eq!(error(ask(unknown, None)), "invalid_client");
+    }
+}
+
+#[test]
+fn the_registration_token_opens_its_own_client_alone() {
+    let house = house();
+    let other = register(house.access(), &usual());
+    let (id, token) = (house.client.client.id.as_str(), house.client.registration_token.expose());
+    assert_eq!(house.access().registration(id, token).unwrap(), Some(house.client.client.clone()));
+    let wrong =
+        [(id, other.registration_token.expose()), (&*other.client.id, token), ("unknown", token), (id, "")];
+    for (id, token) in wrong {
+        assert_eq!(house.access().registration(id, token).unwrap(), None);
+        assert!(!house.access().unregister_client(id, token, NOW).unwrap());
+    }
+    assert!(house.access().registration(id, token).unwrap().is_some());
+}
+
+#[test]
+fn removing_a_client_ends_everything_it_was_given() {
+    let house = house();
+    let tokens = house.tokens(house.ap);
+    let (device, code) = (house.start(), house.code(house.ap, ""));
+    house.approve(&device, house.ap);
+    let (id, token) = (house.client.client.id.as_str(), house.client.registration_token.expose());
+    // Through another process, as it may be.
+    assert!(house.fresh.other().unregister_client(id, token, NOW).unwrap());
+    assert!(crate::fixture::bearer(house.access(), tokens.access_token.expose()).is_err());
+    assert_eq!(error(house.refresh(tokens.refresh_token.expose(), MOMENT)), "invalid_client");
+    assert_eq!(error(house.redeem(&code, MOMENT)), "invalid_client");
+    assert_eq!(error(house.poll(&device, None, MOMENT)), "invalid_client");
+    assert!(house.access().pending_device(house.start_of_other().user_code.expose(), NOW).unwrap().is_some());
+    assert!(!house.access().unregister_client(id, token, NOW).unwrap());
+    assert_eq!(house.audited("client.removed"), 1);
+}
+
+impl House {
+    fn start_of_other(&self) -> access::DeviceStart {
+        let other = register(self.access(), &usual());
+        self.access().start_device(&proof(&other), "", HERE, MOMENT).unwrap()
+    }
+}
+
+#[test]
+fn one_address_registers_twenty_clients_an_hour() {
+    let house = house();
+    let ask =
+        |from: &str, seconds| house.access().register_client(&usual(), from.parse().unwrap(), later(seconds));
+    for _ in 0..20 {
+        ask("192.0.2.7", 0).unwrap();
+    }
+    let refused = ask("192.0.2.7", 1_800);
+    assert!(
+        matches!(refused, Err(OAuthError::Unavailable { retry_after, .. }) if retry_after.as_secs() == 1_800)
+    );
+    assert_eq!(error(refused), "temporarily_unavailable");
+    ask("192.0.2.8", 0).unwrap();
+    ask("192.0.2.7", 3_600).unwrap();
+}
+
+#[test]
+fn when_all_places_are_taken_clients_that_nobody_uses_make_room() {
+    let house = house();
+    // One that is used and one that is new stay; the rest is put there directly, which is quicker.
+    house.tokens(house.ap);
+    let path = house.fresh.dir.path().join("accounts.db");
+    let database = rusqlite::Connection::open(path).unwrap();
+    let fill = format!(
+        "with recursive n(i) as (select 1 union all select i + 1 from n where i < 9999)
+         insert into oauth_client (id, name, redirect_uris, grant_types, auth_method, registration_hash, created_at)
+         select 'c' || i, 'x', '', '', 'none', zeroblob(32), {} from n",
+        NOW.0
+    );
+    database.execute_batch(&fill).unwrap();
+    let count =
+        || database.query_row("select count(*) from oauth_client", [], |row| row.get::<_, i64>(0)).unwrap();
+    assert_eq!(count(), 10_000);
+    assert_eq!(error(house.access().register_client(&usual(), HERE, MOMENT)), "temporarily_unavailable");
+    let day = later(86_401);
+    house.access().register_client(&usual(), HERE, day).unwrap();
+    assert_eq!(count(), 10_000 - 100 + 1, "a hundred at a time");
+    let kept = house.access().registration(&house.client.client.id, house.client.registration_token.expose());
+    assert!(kept.unwrap().is_some());
+}

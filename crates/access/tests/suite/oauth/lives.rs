@@ -1,0 +1,156 @@
+//! How long things last: connections, sign-ins, rows.
+
+use access::{Demand, Denial, Refusal};
+
+use super::*;
+use crate::fixture::{PRESENT, bearer};
+
+#[test]
+fn a_connection_ends_with_the_tokens_it_signed_on_with() {
+    let house = house();
+    let (tokens, other) = (house.tokens(house.ap), house.tokens(house.ap));
+    let enter = |tokens: &Tokens| {
+        let caller = bearer(house.access(), tokens.access_token.expose()).unwrap();
+        let otp = house.access().issue_otp(&caller, START).unwrap();
+        house.access().sign_on(otp.expose(), None, MOMENT).unwrap()
+    };
+    let (mine, its) = (enter(&tokens), enter(&other));
+    let may = |caller| house.access().admit(Demand::Open { caller: &caller }, PRESENT.market).map(drop);
+    may(mine.caller).unwrap();
+    house.fresh.other().revoke_token(&house.proof(), tokens.refresh_token.expose(), NOW).unwrap();
+    assert!(matches!(may(mine.caller), Err(Refusal::Revoked)));
+    may(its.caller).unwrap();
+    // The session that it took away is worth nothing either, and that of the other is.
+    let resumed = house.access().resume(mine.session.id.expose(), None, NOW);
+    assert!(matches!(resumed, Err(Denial::TokenInvalid(_))), "{resumed:?}");
+    let resumed = house.access().resume(its.session.id.expose(), None, NOW).unwrap();
+    assert!(resumed.caller.is_oauth());
+}
+
+#[test]
+fn the_hundred_and_first_sign_in_ends_the_oldest() {
+    let house = house();
+    let oldest = house.tokens(house.ap);
+    let start = |number: i64| {
+        let client = register_from(&house, number);
+        let device = house.access().start_device(&proof(&client), "", from(number), later(number)).unwrap();
+        house.access().decide_device(device.user_code.expose(), house.ap, true, later(number).now).unwrap();
+        let grant = access::Grant::Device { device_code: device.device_code.expose(), poller: None };
+        house.access().redeem(&proof(&client), &grant, None, later(number)).unwrap()
+    };
+    for number in 1..100 {
+        start(number);
+    }
+    bearer(house.access(), oldest.access_token.expose()).unwrap();
+    start(100);
+    assert!(bearer(house.access(), oldest.access_token.expose()).is_err());
+    assert_eq!(house.access().sign_ins(house.ap, later(100).now).unwrap().len(), 100);
+    assert_eq!(house.audited("tokens.revoked"), 1);
+}
+
+fn from(number: i64) -> IpAddr {
+    IpAddr::from([10, 0, 0, u8::try_from(number).unwrap()])
+}
+
+fn register_from(house: &House, number: i64) -> Registered {
+    house.access().register_client(&usual(), from(number), MOMENT).unwrap()
+}
+
+#[test]
+fn an_owner_sees_who_acts_for_them_and_can_end_it() {
+    let house = house();
+    let (tokens, _) = (house.tokens(house.ap), house.tokens(house.us));
+    let sign_ins = house.access().sign_ins(house.ap, NOW).unwrap();
+    assert_eq!(sign_ins.len(), 1);
+    assert_eq!((sign_ins[0].client.name.as_str(), sign_ins[0].refreshed_at), ("ana@lab", NOW));
+    let end = |account| {
+        let by = Actor::Account(account);
+        house.access().end_sign_in(account, &sign_ins[0].id, &by, NOW).unwrap()
+    };
+    assert!(!end(house.us), "somebody else's");
+    assert!(end(house.ap));
+    assert!(!end(house.ap));
+    assert!(bearer(house.access(), tokens.access_token.expose()).is_err());
+}
+
+#[test]
+fn what_has_expired_is_removed_as_new_rows_come() {
+    let house = house();
+    house.tokens(house.ap);
+    house.code(house.ap, "");
+    let database = rusqlite::Connection::open(house.fresh.dir.path().join("accounts.db")).unwrap();
+    let count = |table: &str| {
+        let sql = format!("select count(*) from {table} where created_at = {}", NOW.0);
+        database.query_row(&sql, [], |row| row.get::<_, i64>(0)).unwrap()
+    };
+    assert_eq!((count("device_grant"), count("authorization_code")), (1, 1));
+    let much_later = later(40 * 86_400);
+    let device = house.access().start_device(&house.proof(), "", HERE, much_later).unwrap();
+    house.access().decide_device(device.user_code.expose(), house.ap, true, much_later.now).unwrap();
+    house.poll(&device, None, much_later).unwrap();
+    let query = format!("response_type=code&client_id={}", house.client.client.id);
+    let request = house.access().check_authorization(&query, much_later.now).unwrap();
+    house.access().approve_authorization(&request, house.ap, much_later.now).unwrap();
+    assert_eq!((count("device_grant"), count("authorization_code")), (0, 0));
+    let tokens =
+        database.query_row("select count(*) from oauth_token", [], |row| row.get::<_, i64>(0)).unwrap();
+    assert_eq!(tokens, 2, "the new pair");
+}
+
+#[test]
+fn a_family_that_is_refreshed_without_end_stays_small() {
+    let house = house();
+    let mut tokens = house.tokens(house.ap);
+    for number in 1..150 {
+        tokens = house.refresh(tokens.refresh_token.expose(), later(10 * number)).unwrap();
+    }
+    bearer(house.access(), tokens.access_token.expose()).unwrap();
+    let database = rusqlite::Connection::open(house.fresh.dir.path().join("accounts.db")).unwrap();
+    let rows: i64 = database.query_row("select count(*) from oauth_token", [], |row| row.get(0)).unwrap();
+    assert_eq!(rows, 20 + 100 + 1, "access tokens, replaced refresh tokens, the one that is good");
+}
+
+#[test]
+fn no_secret_of_oauth_is_printed_or_kept_in_clear() {
+    let house = house();
+    let confidential = register(
+        house.access(),
+        &NewClient { auth_method: Some("client_secret_post".to_owned()), ..usual() },
+    );
+    let device = house.start();
+    let request = house.access().pending_device(device.user_code.expose(), NOW).unwrap().unwrap();
+    house.approve(&device, house.ap);
+    let tokens = house.poll(&device, None, MOMENT).unwrap();
+    let code = house.code(house.ap, "");
+    let grant = with_code(&code);
+    let all = AuditFilter { limit: 1_000, ..AuditFilter::default() };
+    let audit = house.access().audit(&all).unwrap();
+    let caller = bearer(house.access(), tokens.access_token.expose()).unwrap();
+    let printed = format!(
+        "{:?} {confidential:?} {:?} {device:?} {request:?} {tokens:?} {grant:?} {audit:?} {caller:?} {:?}",
+        house.access(),
+        proof(&confidential),
+        house.redeem("wrong", MOMENT),
+    );
+    let secrets = [
+        confidential.secret.as_ref().unwrap().expose(),
+        confidential.registration_token.expose(),
+        device.device_code.expose(),
+        device.user_code.expose(),
+        &device.user_code.expose().replace('-', ""),
+        tokens.access_token.expose(),
+        tokens.refresh_token.expose(),
+        &code,
+    ];
+    for secret in secrets {
+        assert!(!printed.contains(secret));
+        for entry in std::fs::read_dir(house.fresh.dir.path()).unwrap() {
+            let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+            assert!(!bytes.windows(secret.len()).any(|window| window == secret.as_bytes()));
+        }
+    }
+    assert!(
+        printed.contains("tokens.issued") && printed.contains("Secret(..)"),
+        "it looks at the right things"
+    );
+}

@@ -1,0 +1,179 @@
+//! `chandler account create` and `set`: accounts and their limits.
+
+use std::io::Write;
+
+use access::{
+    Access, Account, Actor, Level, NewAccount, Present, RateRule, Region, Right, Rights, Role, Terms,
+};
+use clap::{Args, ValueEnum};
+use serde_json::{Map, Value, json};
+
+use super::{named, say, show, theirs};
+use crate::clock::Clock;
+use crate::failure::{Failure, usage};
+use crate::output::{self, Format};
+use crate::sdk::{self, Credentials, Url};
+
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// What to call it: 1 to 64 characters
+    name: String,
+    /// Markets it may see: some of HK, US, CN, SG, or all, or none
+    #[arg(long, default_value = "all", value_name = "MARKETS")]
+    markets: String,
+    /// Let it see candles of the US overnight session
+    #[arg(long)]
+    overnight: bool,
+    /// Its level, 1 to 6, instead of the one that its assets and orders earn
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=6))]
+    level: Option<u32>,
+    /// Securities a month, instead of what its level has
+    #[arg(long, value_name = "N")]
+    quota: Option<u32>,
+    /// How often it may ask for history: requests/seconds, or unlimited [default: 60/30]
+    #[arg(long, value_name = "RATE")]
+    rate: Option<String>,
+    /// Long connections it may have open at once
+    #[arg(long, value_name = "N", default_value_t = Terms::default().connections)]
+    connections: u32,
+    /// What it may do beyond its own account
+    #[arg(long, value_enum, default_value_t)]
+    role: RoleName,
+    /// Where it is at home: ap or us; the prefix of its tokens
+    #[arg(long, default_value = "ap", value_name = "REGION")]
+    region: String,
+    /// Where its clients find the server
+    #[arg(long, default_value = "http://127.0.0.1:8080", value_name = "URL")]
+    url: String,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum RoleName {
+    #[default]
+    User,
+    /// May see and change other accounts through the service
+    Operator,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Set {
+    name: String,
+    /// Its level, 1 to 6, or `earned`: by its assets and orders
+    #[arg(long, value_name = "N|earned")]
+    level: Option<String>,
+    /// Securities a month, or `none`: what its level has
+    #[arg(long, value_name = "N|none")]
+    quota: Option<String>,
+    /// How often it may ask for history: requests/seconds, `unlimited`, or `none`: the rule of the service
+    #[arg(long, value_name = "RATE|none")]
+    rate: Option<String>,
+    /// Long connections it may have open at once
+    #[arg(long, value_name = "N")]
+    connections: Option<u32>,
+}
+
+impl Arguments {
+    pub(super) fn run(&self, access: &Access, present: Present) -> Result<(), Failure> {
+        let url = Url::parse(&self.url)?;
+        let (account, credentials) = create(access, &self.new_account()?)?;
+        // What was set here is not found out later by somebody else.
+        access.settle(account.id, &Actor::Operator, present)?;
+        if self.format == Format::Json {
+            return Ok(output::json(&created_json(access, &account, &credentials, &url, present)?)?);
+        }
+        let words = show::in_words(access, &account, present)?;
+        let mut out = output::stdout();
+        writeln!(out, "# account {} {:?}: {words}", account.id.0, account.name)?;
+        writeln!(out, "# Keep the secret and the token: they are not shown again.")?;
+        write!(out, "{}", sdk::exports(&url, &credentials))?;
+        out.flush()?;
+        Ok(())
+    }
+
+    fn new_account(&self) -> Result<NewAccount, Failure> {
+        let mut rights: Rights = self.markets.parse().map_err(usage)?;
+        if self.overnight {
+            rights = rights.with(Right::UsOvernight);
+        }
+        let region: Region = self.region.parse().map_err(usage)?;
+        let rate: Option<RateRule> = self.rate.as_deref().map(str::parse).transpose().map_err(usage)?;
+        let level = self.level.and_then(Level::new);
+        let terms = Terms { level, quota: self.quota, rate, connections: self.connections };
+        let role = match self.role {
+            RoleName::User => Role::User,
+            RoleName::Operator => Role::Operator,
+        };
+        Ok(NewAccount { region, role, rights, ..NewAccount::named(&self.name, terms) })
+    }
+}
+
+impl Set {
+    pub(super) fn run(&self, access: &Access, present: Present) -> Result<(), Failure> {
+        let account = named(access, &self.name)?;
+        let terms = self.terms(account.terms)?;
+        access.change_terms(account.id, &terms, &Actor::Operator, present).map_err(theirs)?;
+        let account = named(access, &self.name)?;
+        say(&format!("account {:?}: {}", account.name, show::in_words(access, &account, present)?))
+    }
+
+    fn terms(&self, mut terms: Terms) -> Result<Terms, Failure> {
+        let Set { level, quota, rate, connections, .. } = self;
+        if level.is_none() && quota.is_none() && rate.is_none() && connections.is_none() {
+            return Err(usage("nothing to set: give --level, --quota, --rate or --connections"));
+        }
+        if let Some(level) = level.as_deref() {
+            let number = |text: &str| text.parse().ok().and_then(Level::new);
+            terms.level = match level {
+                "earned" => None,
+                text => Some(
+                    number(text)
+                        .ok_or_else(|| usage(format!("{text:?} is not a level: write 1 to 6, or earned")))?,
+                ),
+            };
+        }
+        if let Some(quota) = quota.as_deref() {
+            terms.quota = match quota {
+                "none" => None,
+                text => Some(
+                    text.parse()
+                        .map_err(|_| usage(format!("{text:?} is not a quota: write a number, or none")))?,
+                ),
+            };
+        }
+        if let Some(rate) = rate.as_deref() {
+            terms.rate = if rate == "none" { None } else { Some(rate.parse().map_err(usage)?) };
+        }
+        terms.connections = connections.unwrap_or(terms.connections);
+        Ok(terms)
+    }
+}
+
+/// A new account and what to sign in with.
+pub(crate) fn create(access: &Access, new: &NewAccount) -> Result<(Account, Credentials), Failure> {
+    let created = access.create(new, &Actor::Operator, Clock::Machine.now()).map_err(theirs)?;
+    let credentials = Credentials {
+        app_key: created.app_key,
+        app_secret: created.app_secret,
+        access_token: created.access_token,
+    };
+    Ok((named(access, &new.name)?, credentials))
+}
+
+fn created_json(
+    access: &Access,
+    account: &Account,
+    credentials: &Credentials,
+    url: &Url,
+    present: Present,
+) -> Result<Value, Failure> {
+    let environment: Map<String, Value> =
+        sdk::environment(url, credentials).into_iter().map(|(name, value)| (name, value.into())).collect();
+    Ok(json!({
+        "account_id": account.id.0, "name": account.name, "terms": show::terms_json(access, account, present)?,
+        "region": account.region.as_str(), "role": account.role.as_str(),
+        "app_key": credentials.app_key, "app_secret": credentials.app_secret.expose(),
+        "access_token": credentials.access_token.expose(), "environment": environment,
+    }))
+}

@@ -1,0 +1,57 @@
+//! `chandler account device`: decides about a device's code in the name of an account, where its owner has no password
+//! or no browser.
+
+use access::{Access, Actor, DeviceRequest, Present};
+use anyhow::anyhow;
+use clap::{Args, Subcommand};
+
+use super::{named, say};
+use crate::failure::{Failure, usage};
+
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Let the program that shows this code use an account
+    Approve(Code),
+    /// Tell the program that shows this code no
+    Deny(Code),
+}
+
+#[derive(Debug, Args)]
+struct Code {
+    /// The code as the program shows it, such as BCDF-GHJK
+    code: String,
+    /// The account it is about
+    #[arg(long, value_name = "NAME")]
+    account: String,
+}
+
+impl Arguments {
+    pub(super) fn run(&self, access: &Access, present: Present) -> Result<(), Failure> {
+        let (Code { code, account }, approve) = match &self.action {
+            Action::Approve(code) => (code, true),
+            Action::Deny(code) => (code, false),
+        };
+        let account = named(access, account)?;
+        if account.revoked_at.is_some() {
+            return Err(usage(format!("account {:?} is revoked", account.name)));
+        }
+        let none = || {
+            let shown: String = code.chars().take(20).collect();
+            anyhow!(
+                "no program waits with the code {shown:?}: it is mistyped, has expired or was decided before"
+            )
+        };
+        let DeviceRequest { client, .. } = access.pending_device(code, present.machine)?.ok_or_else(none)?;
+        if !access.decide_device_by(code, account.id, approve, &Actor::Operator, present.machine)? {
+            return Err(none().into());
+        }
+        let said = if approve { "may use" } else { "was told no about" };
+        say(&format!("{:?} (client {}) {said} account {:?}", client.name, client.id, account.name))
+    }
+}

@@ -1,0 +1,113 @@
+//! `chandler account levels`: the ladder.
+
+use std::io::Write;
+
+use access::{Access, Actor, Level, Present, Step};
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use super::{say, theirs};
+use crate::failure::{Failure, usage};
+use crate::output::{self, Column, Format};
+
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    action: Option<Action>,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Change a level; what is not named stays as it is
+    Set(Set),
+}
+
+#[derive(Debug, Args)]
+struct Set {
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=6))]
+    level: u32,
+    /// Securities a month
+    #[arg(long, value_name = "N")]
+    quota: Option<u32>,
+    /// HKD that total assets must reach, or `none`
+    #[arg(long, value_name = "HKD|none")]
+    assets: Option<String>,
+    /// Completed orders of a month that must be exceeded, or `none`
+    #[arg(long, value_name = "N|none")]
+    orders: Option<String>,
+}
+
+impl Arguments {
+    pub(super) fn run(&self, access: &Access, present: Present) -> Result<(), Failure> {
+        match &self.action {
+            Some(Action::Set(set)) => set.run(access, present),
+            None => list(access, self.format),
+        }
+    }
+}
+
+impl Set {
+    fn run(&self, access: &Access, present: Present) -> Result<(), Failure> {
+        let Set { quota, assets, orders, .. } = self;
+        if quota.is_none() && assets.is_none() && orders.is_none() {
+            return Err(usage("nothing to change: give --quota, --assets or --orders"));
+        }
+        let ladder = access.ladder()?;
+        let level = Level::new(self.level);
+        let known = ladder.steps().iter().find(|step| Some(step.level) == level);
+        let known = *known.ok_or_else(|| usage("a level is a number from 1 to 6"))?;
+        let step = Step {
+            level: known.level,
+            quota: quota.unwrap_or(known.quota),
+            assets: number(assets.as_deref(), known.assets)?,
+            orders: number(orders.as_deref(), known.orders)?,
+        };
+        access.change_level(step, &Actor::Operator, present).map_err(theirs)?;
+        say(&format!("level {}: {} securities a month, {}", step.level, step.quota, condition(&step)))
+    }
+}
+
+fn number<T: std::str::FromStr>(text: Option<&str>, known: Option<T>) -> Result<Option<T>, Failure> {
+    match text {
+        None => Ok(known),
+        Some("none") => Ok(None),
+        Some(text) => match text.parse() {
+            Ok(number) => Ok(Some(number)),
+            Err(_) => Err(usage(format!("{text:?} is not a whole number: write one, or none"))),
+        },
+    }
+}
+
+fn list(access: &Access, format: Format) -> Result<(), Failure> {
+    let ladder = access.ladder()?;
+    if format == Format::Json {
+        let steps: Vec<Value> = ladder
+            .steps()
+            .iter()
+            .map(|step| {
+                json!({"level": step.level.number(), "quota": step.quota, "assets": step.assets, "orders": step.orders})
+            })
+            .collect();
+        return Ok(output::json(&steps)?);
+    }
+    let columns = [Column::Right("level"), Column::Right("quota"), Column::Left("takes")];
+    let rows = ladder
+        .steps()
+        .iter()
+        .map(|step| vec![step.level.to_string(), step.quota.to_string(), condition(step)]);
+    let mut out = output::stdout();
+    writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
+    Ok(out.flush()?)
+}
+
+fn condition(step: &Step) -> String {
+    let assets = step.assets.map(|assets| format!("assets of HKD {} or more", output::thousands(assets)));
+    let orders =
+        step.orders.map(|orders| format!("more than {} orders a month", output::thousands(orders.into())));
+    match (assets, orders) {
+        (None, None) => "an open account".to_owned(),
+        (one, other) => [one, other].into_iter().flatten().collect::<Vec<_>>().join(", or "),
+    }
+}

@@ -1,0 +1,86 @@
+//! `chandler account password`: what a person signs in to the pages with.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use access::{Access, Actor, PASSWORD_BYTES_MAX, Present, Secret};
+use clap::Args;
+use console::Term;
+
+use super::{named, say, theirs};
+use crate::failure::{Failure, usage};
+
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    name: String,
+    /// Read the password from the first line of stdin, also where that is a terminal
+    #[arg(long)]
+    stdin: bool,
+    /// Remove the password: nobody signs in to the pages as this account any more
+    #[arg(long, conflicts_with = "stdin")]
+    remove: bool,
+}
+
+impl Arguments {
+    pub(super) fn run(&self, access: &Access, present: Present) -> Result<(), Failure> {
+        let account = named(access, &self.name)?;
+        if self.remove {
+            let had = access.remove_password(account.id, &Actor::Operator, present.machine)?;
+            let said = if had { "no longer has a password" } else { "had no password" };
+            return say(&format!("account {:?} {said}", account.name));
+        }
+        if account.revoked_at.is_some() {
+            return Err(usage(format!("account {:?} is revoked: nobody can sign in as it", account.name)));
+        }
+        let password = if self.stdin || !io::stdin().is_terminal() {
+            first_line(io::stdin().lock())?
+        } else {
+            typed(&account.name)?
+        };
+        access.set_password(account.id, &password, &Actor::Operator, present.machine).map_err(theirs)?;
+        say(&format!("account {:?} has a password; whoever was signed in is not any more", account.name))
+    }
+}
+
+fn first_line(input: impl BufRead) -> Result<Secret, Failure> {
+    // With room for the end of the line, and one byte more to notice what is too long.
+    let most = u64::try_from(PASSWORD_BYTES_MAX).unwrap_or(u64::MAX).saturating_add(3);
+    let mut line = String::new();
+    input.take(most).read_line(&mut line)?;
+    let password = line.strip_suffix('\n').unwrap_or(&line);
+    Ok(Secret::new(password.strip_suffix('\r').unwrap_or(password).to_owned()))
+}
+
+/// From the terminal, without showing it, twice: nobody sees what they mistype.
+fn typed(name: &str) -> Result<Secret, Failure> {
+    let terminal = Term::stderr();
+    let ask = |question: &str| -> Result<Secret, Failure> {
+        write!(&terminal, "{question}: ")?;
+        terminal.flush()?;
+        Ok(Secret::new(terminal.read_secure_line()?))
+    };
+    let (first, second) = (ask(&format!("New password for {name:?}"))?, ask("The same again")?);
+    if first.expose() != second.expose() {
+        return Err(usage("the two passwords differ: nothing was changed"));
+    }
+    Ok(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_the_first_line_with_its_blanks() {
+        for (input, password) in [
+            ("paraffin and twine\n", "paraffin and twine"),
+            ("paraffin\r\nsecond line\n", "paraffin"),
+            (" blanks around \n", " blanks around "),
+            ("no end", "no end"),
+            ("", ""),
+        ] {
+            assert_eq!(first_line(input.as_bytes()).unwrap().expose(), password);
+        }
+        let long = "x".repeat(5_000);
+        assert!(first_line(long.as_bytes()).unwrap().expose().len() > PASSWORD_BYTES_MAX, "still too long");
+    }
+}

@@ -1,0 +1,60 @@
+//! `chandler account grant` and `withdraw`.
+
+use access::{Access, Actor, Present, Right, Validity};
+use clap::Args;
+use market::{Market, Timestamp, Zone};
+
+use super::{named, say, theirs};
+use crate::command::time;
+use crate::failure::{Failure, usage};
+
+#[derive(Debug, Args)]
+pub(super) struct Grant {
+    name: String,
+    /// HK, US, US_OVERNIGHT, CN, SG or US_OPTIONS
+    package: String,
+    /// When it begins: a date (its first moment in Hong Kong) or an instant such as 2026-11-13T01:30:00Z [default: at once]
+    #[arg(long, value_name = "TIME")]
+    from: Option<String>,
+    /// When it ends, that moment not included [default: never]
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Withdraw {
+    name: String,
+    /// HK, US, US_OVERNIGHT, CN, SG or US_OPTIONS
+    package: String,
+}
+
+impl Grant {
+    pub(super) fn run(&self, access: &Access, present: Present) -> Result<(), Failure> {
+        let right: Right = self.package.parse().map_err(usage)?;
+        let time = |text: &Option<String>| text.as_deref().map(instant).transpose();
+        let validity = Validity { starts_at: time(&self.from)?, ends_at: time(&self.until)? };
+        let account = named(access, &self.name)?;
+        access.grant(account.id, right, validity, &Actor::Operator, present.machine).map_err(theirs)?;
+        say(&format!("account {:?} has {right} {validity}", account.name))
+    }
+}
+
+impl Withdraw {
+    pub(super) fn run(&self, access: &Access, present: Present) -> Result<(), Failure> {
+        let right: Right = self.package.parse().map_err(usage)?;
+        let account = named(access, &self.name)?;
+        let had = access.withdraw(account.id, right, &Actor::Operator, present.machine)?;
+        let said = if had { "no longer has" } else { "did not have" };
+        say(&format!("account {:?} {said} {right}", account.name))
+    }
+}
+
+fn instant(text: &str) -> Result<Timestamp, Failure> {
+    if let Ok(at) = text.parse::<jiff::Timestamp>() {
+        return Ok(Timestamp(at.as_second()));
+    }
+    let date = time::date(text).map_err(|_| {
+        usage(format!("{text:?} is not a time: write 2026-11-13 (Hong Kong) or 2026-11-13T01:30:00Z"))
+    })?;
+    Ok(Zone::of(Market::Hk).midnight(date))
+}

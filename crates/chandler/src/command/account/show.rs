@@ -1,0 +1,177 @@
+//! `chandler account list` and `show`.
+
+use std::io::Write;
+
+use access::{Access, Account, Present, RateRule, Right, Usage};
+use anyhow::anyhow;
+use serde_json::{Map, Value, json};
+
+use crate::failure::Failure;
+use crate::output::{self, Column, Format};
+
+pub(super) fn list(access: &Access, format: Format, present: Present) -> Result<(), Failure> {
+    let accounts = access.list()?;
+    if format == Format::Json {
+        let accounts: Result<Vec<Value>, Failure> = accounts
+            .iter()
+            .map(|account| {
+                let mut value = account_json(access, account, present)?;
+                value.insert("used".to_owned(), usage(access, account, present)?.used.into());
+                Ok(Value::Object(value))
+            })
+            .collect();
+        return Ok(output::json(&accounts?)?);
+    }
+    if accounts.is_empty() {
+        let mut out = output::stdout();
+        writeln!(out, "there are no accounts: `chandler account create NAME` makes one")?;
+        return Ok(out.flush()?);
+    }
+    let columns = [
+        Column::Right("account"),
+        Column::Left("name"),
+        Column::Left("role"),
+        Column::Left("region"),
+        Column::Left("rights"),
+        Column::Right("level"),
+        Column::Right("used"),
+        Column::Right("quota"),
+        Column::Left("rate"),
+        Column::Right("connections"),
+        Column::Left("state"),
+    ];
+    let mut rows = Vec::new();
+    for account in &accounts {
+        let usage = usage(access, account, present)?;
+        rows.push(vec![
+            account.id.0.to_string(),
+            account.name.clone(),
+            account.role.as_str().to_owned(),
+            account.region.to_string(),
+            account.rights.to_string(),
+            usage.standing.level.to_string(),
+            usage.used.to_string(),
+            usage.limit.to_string(),
+            account.terms.rate_rule().to_string(),
+            account.terms.connections.to_string(),
+            state(account),
+        ]);
+    }
+    let mut out = output::stdout();
+    writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
+    out.flush()?;
+    Ok(())
+}
+
+pub(super) fn show(
+    access: &Access,
+    account: &Account,
+    format: Format,
+    present: Present,
+) -> Result<(), Failure> {
+    let keys = access.app_keys(account.id)?;
+    let usage = usage(access, account, present)?;
+    let charged = access.charged(account.id, present.market)?;
+    if format == Format::Json {
+        let mut value = account_json(access, account, present)?;
+        let securities: Vec<Value> = charged
+            .iter()
+            .map(|(symbol, at)| json!({"symbol": symbol.as_str(), "at": at.to_string()}))
+            .collect();
+        let usage = json!({
+            "month": usage.month.to_string(), "used": usage.used, "limit": usage.limit,
+            "resets": usage.resets.to_string(), "securities": securities,
+        });
+        let keys = keys
+            .iter()
+            .map(|(key, ends)| json!({"app_key": key, "token_expires_at": ends.to_string()}))
+            .collect();
+        value.extend([("usage".to_owned(), usage), ("app_keys".to_owned(), keys)]);
+        return Ok(output::json(&value)?);
+    }
+    let mut out = output::stdout();
+    let Account { region, role, .. } = account;
+    writeln!(out, "account      {} {:?}, {}", account.id.0, account.name, state(account))?;
+    writeln!(out, "created      {}, region {region}, role {}", account.created_at, role.as_str())?;
+    for (key, ends) in &keys {
+        writeln!(out, "app key      {key}, token until {ends}")?;
+    }
+    for (right, validity) in account.rights.iter() {
+        writeln!(out, "right        {right} {validity}")?;
+    }
+    writeln!(out, "terms        {}", in_words(access, account, present)?)?;
+    writeln!(
+        out,
+        "used         {} of {} securities in {}; begins anew on {}",
+        usage.used, usage.limit, usage.month, usage.resets
+    )?;
+    for (symbol, at) in &charged {
+        writeln!(out, "             {symbol} since {at}")?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+fn usage(access: &Access, account: &Account, present: Present) -> Result<Usage, Failure> {
+    let usage = access.usage(account.id, present.market)?;
+    usage.ok_or_else(|| anyhow!("account {:?} has gone", account.name).into())
+}
+
+/// What an account may do, as things stand.
+pub(super) fn in_words(access: &Access, account: &Account, present: Present) -> Result<String, Failure> {
+    let usage = usage(access, account, present)?;
+    let of = if usage.standing.own_quota {
+        String::new()
+    } else {
+        format!(" (level {}: {})", usage.standing.level, usage.standing.reason)
+    };
+    let rate = match account.terms.rate_rule() {
+        RateRule::Unlimited => "as often as it likes".to_owned(),
+        RateRule::Window { requests, seconds } => format!("{requests} requests in {seconds} s"),
+    };
+    let (limit, connections) = (usage.limit, account.terms.connections);
+    Ok(format!(
+        "rights {}, {limit} securities a month{of}, {rate}, {connections} connections",
+        account.rights
+    ))
+}
+
+fn state(account: &Account) -> String {
+    account.revoked_at.map_or_else(|| "active".to_owned(), |at| format!("revoked {at}"))
+}
+
+/// `level` and `quota` are those in force; the ones that were set by hand stand beside them.
+pub(super) fn terms_json(access: &Access, account: &Account, present: Present) -> Result<Value, Failure> {
+    let usage = usage(access, account, present)?;
+    let granted = |right: Right| account.rights.validity(right).is_some();
+    let markets: Vec<&str> =
+        Right::MARKETS.into_iter().filter(|right| granted(*right)).map(Right::as_str).collect();
+    Ok(json!({
+        "markets": markets, "overnight": granted(Right::UsOvernight),
+        "level": usage.standing.level.number(), "quota": usage.limit,
+        "own_level": account.terms.level.map(access::Level::number), "own_quota": account.terms.quota,
+        "rate": account.terms.rate_rule().to_string(), "connections": account.terms.connections,
+    }))
+}
+
+fn account_json(access: &Access, account: &Account, present: Present) -> Result<Map<String, Value>, Failure> {
+    let rights: Vec<Value> = account
+        .rights
+        .iter()
+        .map(|(right, validity)| {
+            let [from, until] = [validity.starts_at, validity.ends_at].map(|at| at.map(|at| at.to_string()));
+            json!({"package": right.as_str(), "from": from, "until": until})
+        })
+        .collect();
+    let fields = [
+        ("account_id", account.id.0.into()),
+        ("name", account.name.as_str().into()),
+        ("region", account.region.as_str().into()),
+        ("role", account.role.as_str().into()),
+        ("created_at", account.created_at.to_string().into()),
+        ("revoked_at", account.revoked_at.map(|at| at.to_string()).into()),
+        ("rights", rights.into()),
+        ("terms", terms_json(access, account, present)?),
+    ];
+    Ok(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+}

@@ -1,0 +1,77 @@
+//! `chandler connections`: the long connections at a server, one's own or, for an operator, everybody's.
+
+use std::io::Write;
+
+use clap::Args;
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::output::{self, Column, Format};
+use crate::remote::session::Session;
+use crate::remote::{self, field};
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    remote: remote::Flags,
+    /// Another account, or all; for those with the operator's role
+    #[arg(long, value_name = "NAME|all")]
+    account: Option<String>,
+    /// Close this connection instead
+    #[arg(long, value_name = "ID", conflicts_with = "account")]
+    close: Option<String>,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let session = Session::open(&arguments.remote)?;
+    match &arguments.close {
+        Some(id) => close(&session, id, arguments.format),
+        None => list(&session, arguments.account.as_deref(), arguments.format),
+    }
+}
+
+fn list(session: &Session, account: Option<&str>, format: Format) -> Result<(), Failure> {
+    let mut path = "/v1/connections".to_owned();
+    if let Some(name) = account {
+        let query = form_urlencoded::Serializer::new(String::new()).append_pair("account", name).finish();
+        path = format!("{path}?{query}");
+    }
+    let data = session.get(&path).map_err(|error| session.told(error))?;
+    if format == Format::Json {
+        return Ok(output::json(&data)?);
+    }
+    let columns = [
+        Column::Right("id"),
+        Column::Left("account"),
+        Column::Left("door"),
+        Column::Left("address"),
+        Column::Left("since"),
+    ];
+    let connections = field(&data, "connections").as_array().map(Vec::as_slice).unwrap_or_default();
+    let text = |one: &Value, name: &str| field(one, name).as_str().unwrap_or_default().to_owned();
+    let row =
+        |one: &Value| ["id", "account", "door", "address", "since"].map(|name| text(one, name)).to_vec();
+    let mut out = output::stdout();
+    if !connections.is_empty() {
+        writeln!(out, "{}", output::text(&output::table(&columns, connections.iter().map(row))))?;
+    }
+    match field(&data, "limit").as_u64() {
+        Some(limit) => writeln!(out, "{} of {limit} connections", field(&data, "online"))?,
+        None => writeln!(out, "{} connections", field(&data, "online"))?,
+    }
+    Ok(out.flush()?)
+}
+
+fn close(session: &Session, id: &str, format: Format) -> Result<(), Failure> {
+    // Only the ids that a list shows need no encoding, and the server knows no others.
+    let id: String = form_urlencoded::byte_serialize(id.as_bytes()).collect();
+    let data = session.delete(&format!("/v1/connections/{id}")).map_err(|error| session.told(error))?;
+    if format == Format::Json {
+        return Ok(output::json(&data)?);
+    }
+    let mut out = output::stdout();
+    writeln!(out, "connection {id} is closed; its client may come back with a new one")?;
+    Ok(out.flush()?)
+}

@@ -1,0 +1,186 @@
+//! `chandler login`: the device flow. A person approves in a browser, and the token goes where the public SDKs look.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use anyhow::anyhow;
+use clap::Args;
+use market::Timestamp;
+
+use crate::failure::{Failure, usage};
+use crate::output;
+use crate::remote::files::{Book, Home, Registration, TokenFile, check_client_id};
+use crate::remote::http::Network;
+use crate::remote::oauth::{Begun, Device, Outcome, Provider};
+use crate::remote::session::Session;
+use crate::remote::{self, MachineTime, Time, field};
+use crate::sdk::{self, Url};
+
+const CLIENT_NAME_CHARS_MAX: usize = 100;
+const FILED_AS_MAX: usize = 8;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    remote: remote::Flags,
+    /// What the person who approves is shown [default: user@host (chandler)]
+    #[arg(long, value_name = "NAME")]
+    client_name: Option<String>,
+    /// Do not try to open a browser
+    #[arg(long)]
+    no_browser: bool,
+    /// Also file the token under this client id, for a program that has one written in it; may be repeated
+    #[arg(long, value_name = "CLIENT_ID")]
+    file_as: Vec<String>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let home = Home::of_user()?;
+    let mut book = home.book()?;
+    let url = arguments.remote.server(&book)?;
+    let network = Network::to(&url);
+    let provider = Provider { server: &url, http: &network };
+    let time = MachineTime::new()?;
+    let (mut registration, device) = arguments.begin(provider, &home, &mut book, time.now())?;
+    show(&device)?;
+    if !arguments.no_browser && output::stdout_is_terminal() {
+        open_browser(device.verification_uri_complete.as_deref().unwrap_or(&device.verification_uri));
+    }
+    let token = match provider.wait(&registration.client_id, &device, &time)? {
+        Outcome::Approved(token) => token,
+        Outcome::Denied => return Err(anyhow!("sign-in was denied").into()),
+        Outcome::Expired => {
+            return Err(anyhow!("nobody approved in time: run `chandler login` again for a new code").into());
+        }
+        Outcome::Interrupted => return Err(Failure::Interrupted("not signed in".to_owned())),
+    };
+    let former = home.token(&registration.client_id).ok().flatten();
+    for name in &arguments.file_as {
+        if !registration.names().any(|known| known == name) {
+            registration.also.push(name.clone());
+        }
+    }
+    home.save_token(&registration, &token)?;
+    book.servers.insert(url.as_str().to_owned(), registration.clone());
+    book.current = Some(url.as_str().to_owned());
+    home.save_book(&book)?;
+    if let Some(former) = former {
+        // Nobody has it any more. If the server does not hear of that now, it ends by itself.
+        provider.revoke(&former, &registration.client_id).ok();
+    }
+    let session = Session::new(url.clone(), Box::new(network), token.access_token.clone());
+    tell(&home, &url, &registration, &token, &session)
+}
+
+impl Arguments {
+    /// A code for the person, as a client that the server knows: the one of last time, or a new one.
+    fn begin(
+        &self,
+        provider: Provider<'_>,
+        home: &Home,
+        book: &mut Book,
+        now: Timestamp,
+    ) -> Result<(Registration, Device), Failure> {
+        self.check()?;
+        let server = provider.server.as_str();
+        let name = self.client_name.as_deref();
+        if let Some(known) = book.servers.get(server) {
+            if name.is_none_or(|name| name == known.client_name) {
+                match provider.begin(&known.client_id, now)? {
+                    Begun::Device(device) => return Ok((known.clone(), device)),
+                    Begun::Forgotten => {}
+                }
+            } else {
+                // The old name is not to stay in the server's list; if it does, nobody can use it any more.
+                home.remove_tokens(known)?;
+                provider.unregister(known).ok();
+            }
+        }
+        let registration = provider.register(name.unwrap_or(&default_name()))?;
+        // Kept even if nobody approves: the next attempt is the same client.
+        book.servers.insert(server.to_owned(), registration.clone());
+        home.save_book(book)?;
+        match provider.begin(&registration.client_id, now)? {
+            Begun::Device(device) => Ok((registration, device)),
+            Begun::Forgotten => {
+                Err(anyhow!("{server} does not know the client that it has just registered").into())
+            }
+        }
+    }
+
+    fn check(&self) -> Result<(), Failure> {
+        if let Some(name) = &self.client_name
+            && (name.trim().is_empty()
+                || name.chars().count() > CLIENT_NAME_CHARS_MAX
+                || name.chars().any(char::is_control))
+        {
+            return Err(usage(format!("--client-name is 1 to {CLIENT_NAME_CHARS_MAX} plain characters")));
+        }
+        if self.file_as.len() > FILED_AS_MAX {
+            return Err(usage(format!("--file-as may be there {FILED_AS_MAX} times")));
+        }
+        self.file_as.iter().try_for_each(|name| check_client_id(name).map(drop))
+    }
+}
+
+/// Who asks, as the person who approves will recognise it.
+fn default_name() -> String {
+    let from = |names: &[&str]| {
+        names.iter().find_map(|name| std::env::var(name).ok().filter(|text| !text.is_empty()))
+    };
+    let user = from(&["USER", "LOGNAME", "USERNAME"]).unwrap_or_else(|| "somebody".to_owned());
+    let file = std::fs::read_to_string("/etc/hostname").ok().map(|text| text.trim().to_owned());
+    let host = from(&["HOSTNAME", "COMPUTERNAME"]).or(file).filter(|text| !text.is_empty());
+    let name = match host {
+        Some(host) => format!("{user}@{host} (chandler)"),
+        None => format!("{user} (chandler)"),
+    };
+    output::printable(&name).chars().take(CLIENT_NAME_CHARS_MAX).collect()
+}
+
+fn show(device: &Device) -> Result<(), Failure> {
+    let mut out = output::stdout();
+    let address = device.verification_uri_complete.as_deref().unwrap_or(&device.verification_uri);
+    writeln!(out, "To sign in, open this page in a browser, on any device:\n\n    {address}\n")?;
+    if !device.user_code.is_empty() {
+        writeln!(out, "and check that it shows this code:\n\n    {}\n", device.user_code)?;
+    }
+    writeln!(out, "Waiting for the decision there until {}; Ctrl-C gives up.", device.expires_at)?;
+    Ok(out.flush()?)
+}
+
+/// Tries the system's way to open an address. If there is none, the person has read it.
+fn open_browser(address: &str) {
+    let (program, before): (&str, &[&str]) = if cfg!(target_os = "macos") {
+        ("open", &[])
+    } else if cfg!(windows) {
+        ("rundll32", &["url.dll,FileProtocolHandler"])
+    } else {
+        ("xdg-open", &[])
+    };
+    let mut command = Command::new(program);
+    command.args(before).arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().ok();
+}
+
+fn tell(
+    home: &Home,
+    url: &Url,
+    registration: &Registration,
+    token: &TokenFile,
+    session: &Session,
+) -> Result<(), Failure> {
+    let mut out = output::stdout();
+    let name = session.get("/v1/connections").ok();
+    let name = name.as_ref().and_then(|data| field(data, "account").as_str()).map(output::printable);
+    let who = name.map_or_else(String::new, |name| format!(" as {name:?}"));
+    writeln!(out, "\nSigned in{who}, until {}. `chandler logout` ends it.", Timestamp(token.expires_at))?;
+    for name in registration.names() {
+        writeln!(out, "client id  {name}\ntoken file {}", home.token_path(name).display())?;
+    }
+    writeln!(out, "\nPrograms that use an SDK in OAuth mode need the client id, and these variables:\n")?;
+    for (name, value) in sdk::addresses(url) {
+        writeln!(out, "export {name}='{value}'")?;
+    }
+    Ok(out.flush()?)
+}

@@ -1,0 +1,344 @@
+//! What signing in leaves on this machine: a book of ours about servers and registrations, and the token files that the
+//! public SDKs read.
+
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::{self, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+
+use access::Secret;
+use anyhow::{Context, anyhow};
+use serde::{Deserialize, Serialize};
+
+use crate::failure::{Failure, usage};
+use crate::sdk::exposed;
+
+const FILE_MAX: u64 = 1 << 20;
+const CLIENT_ID_MAX: usize = 128;
+/// Where the SDKs look, under the user's home.
+const TOKENS: &str = ".longbridge/openapi/tokens";
+
+/// Where the files of one user are.
+#[derive(Clone, Debug)]
+pub(crate) struct Home {
+    book: PathBuf,
+    tokens: PathBuf,
+}
+
+/// Which servers this user has signed in to.
+#[derive(Default, Serialize, Deserialize)]
+pub(crate) struct Book {
+    /// The server last signed in to.
+    pub(crate) current: Option<String>,
+    #[serde(default)]
+    pub(crate) servers: BTreeMap<String, Registration>,
+}
+
+/// This machine as one of a server's clients.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Registration {
+    pub(crate) client_id: String,
+    pub(crate) client_name: String,
+    /// Proves that the registration is ours, to remove it again.
+    #[serde(with = "exposed")]
+    pub(crate) registration_access_token: Secret,
+    pub(crate) registration_client_uri: String,
+    /// Further client ids under which the token is filed, for programs that have one of their own written in them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) also: Vec<String>,
+}
+
+impl Registration {
+    /// The names under which the token is filed.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&self.client_id).chain(&self.also).map(String::as_str)
+    }
+}
+
+/// A token file. Files of the Go SDK have no client id in them.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct TokenFile {
+    #[serde(default)]
+    pub(crate) client_id: String,
+    #[serde(with = "exposed")]
+    pub(crate) access_token: Secret,
+    #[serde(default, with = "exposed_or_none", skip_serializing_if = "Option::is_none")]
+    pub(crate) refresh_token: Option<Secret>,
+    /// Unix seconds.
+    pub(crate) expires_at: i64,
+}
+
+impl Home {
+    pub(crate) fn of_user() -> Result<Home, Failure> {
+        let from = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let home = from(if cfg!(windows) { "USERPROFILE" } else { "HOME" });
+        let home =
+            home.ok_or_else(|| usage("no home directory: set HOME, which is where SDKs look for tokens"))?;
+        let config = if cfg!(target_os = "macos") {
+            home.join("Library/Application Support")
+        } else if cfg!(windows) {
+            from("APPDATA").unwrap_or_else(|| home.join("AppData/Roaming"))
+        } else {
+            from("XDG_CONFIG_HOME").filter(|path| path.is_absolute()).unwrap_or_else(|| home.join(".config"))
+        };
+        Ok(Home { book: config.join("chandler").join("login.json"), tokens: home.join(TOKENS) })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn at(home: &Path) -> Home {
+        Home { book: home.join("config/chandler/login.json"), tokens: home.join(TOKENS) }
+    }
+
+    pub(crate) fn book(&self) -> Result<Book, Failure> {
+        match read(&self.book)? {
+            None => Ok(Book::default()),
+            // The parser's words may quote the file, and with it a secret.
+            Some(text) => serde_json::from_str(&text).map_err(|_| {
+                anyhow!("{} is not a login file: remove it and sign in again", self.book.display()).into()
+            }),
+        }
+    }
+
+    pub(crate) fn save_book(&self, book: &Book) -> Result<(), Failure> {
+        if book.servers.is_empty() {
+            return remove(&self.book).map(|_| ());
+        }
+        replace(&self.book, &serde_json::to_string_pretty(book)?)
+    }
+
+    pub(crate) fn token_path(&self, client_id: &str) -> PathBuf {
+        self.tokens.join(client_id)
+    }
+
+    pub(crate) fn token(&self, client_id: &str) -> Result<Option<TokenFile>, Failure> {
+        let path = self.token_path(check_client_id(client_id)?);
+        let Some(text) = read(&path)? else { return Ok(None) };
+        let token = serde_json::from_str(&text)
+            .map_err(|_| anyhow!("{} is not a token file: run `chandler login`", path.display()))?;
+        Ok(Some(token))
+    }
+
+    /// Files a token under every name of a registration.
+    pub(crate) fn save_token(&self, registration: &Registration, token: &TokenFile) -> Result<(), Failure> {
+        for name in registration.names() {
+            let filed = TokenFile { client_id: check_client_id(name)?.to_owned(), ..token.clone() };
+            replace(&self.token_path(name), &serde_json::to_string_pretty(&filed)?)?;
+        }
+        Ok(())
+    }
+
+    /// Removes the token files of a registration; those that were there.
+    pub(crate) fn remove_tokens(&self, registration: &Registration) -> Result<Vec<PathBuf>, Failure> {
+        let mut removed = Vec::new();
+        for name in registration.names() {
+            let path = self.token_path(check_client_id(name)?);
+            if remove(&path)? {
+                removed.push(path);
+            }
+        }
+        Ok(removed)
+    }
+}
+
+/// A client id names a file, so it has none of the characters that lead elsewhere.
+pub(crate) fn check_client_id(text: &str) -> Result<&str, Failure> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let fine = (1..=CLIENT_ID_MAX).contains(&text.len()) && text.chars().all(fits) && !text.starts_with('.');
+    if fine {
+        return Ok(text);
+    }
+    let shown: String = text.chars().take(40).collect();
+    Err(usage(format!(
+        "{shown:?} cannot be a client id: letters, digits, - _ and . are its characters, up to 128"
+    )))
+}
+
+fn read(path: &Path) -> Result<Option<String>, Failure> {
+    let cannot = || format!("cannot read {}", path.display());
+    let file = match std::fs::File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error).with_context(cannot)?,
+    };
+    let mut text = String::new();
+    file.take(FILE_MAX).read_to_string(&mut text).with_context(cannot)?;
+    Ok(Some(text))
+}
+
+/// Whether there was anything to remove.
+fn remove(path: &Path) -> Result<bool, Failure> {
+    match std::fs::remove_file(path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error).with_context(|| format!("cannot remove {}", path.display()))?,
+    }
+}
+
+/// The whole file or the one before, whatever happens meanwhile; nobody else may read it.
+fn replace(path: &Path, text: &str) -> Result<(), Failure> {
+    let written = || -> io::Result<()> {
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(ErrorKind::InvalidFilename.into());
+        };
+        private_folder(folder)?;
+        let mut beside = std::ffi::OsString::from(".");
+        beside.push(name);
+        beside.push(format!(".{}", std::process::id()));
+        let beside = folder.join(beside);
+        // Left by a process of the same number that did not come to its end.
+        std::fs::remove_file(&beside).or_else(|error| match error.kind() {
+            ErrorKind::NotFound => Ok(()),
+            _ => Err(error),
+        })?;
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(&beside)?;
+        file.write_all(text.as_bytes())?;
+        file.write_all(b"\n")?;
+        file.sync_all()?;
+        std::fs::rename(&beside, path)
+    };
+    Ok(written().with_context(|| format!("cannot write {}", path.display()))?)
+}
+
+/// Makes the folders that are missing, for their owner alone; those that are there stay as they are.
+fn private_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+mod exposed_or_none {
+    use access::Secret;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(secret: &Option<Secret>, to: S) -> Result<S::Ok, S::Error> {
+        match secret {
+            Some(secret) => to.serialize_some(secret.expose()),
+            None => to.serialize_none(),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Secret>, D::Error> {
+        let text = Option::<String>::deserialize(from)?;
+        Ok(text.filter(|text| !text.is_empty()).map(Secret::new))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn registration(also: &[&str]) -> Registration {
+        Registration {
+            client_id: "5f0c-77".to_owned(),
+            client_name: "a test".to_owned(),
+            registration_access_token: Secret::new("rat_1".to_owned()),
+            registration_client_uri: "http://127.0.0.1:1/oauth2/register/5f0c-77".to_owned(),
+            also: also.iter().map(|name| (*name).to_owned()).collect(),
+        }
+    }
+
+    fn token(access: &str) -> TokenFile {
+        TokenFile {
+            client_id: String::new(),
+            access_token: Secret::new(access.to_owned()),
+            refresh_token: Some(Secret::new("again".to_owned())),
+            expires_at: 1_794_708_000,
+        }
+    }
+
+    #[test]
+    fn a_token_is_filed_where_sdks_look_for_their_owner_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let (home, registration) = (Home::at(dir.path()), registration(&["your-client-id"]));
+        for access in ["ap_first", "ap_second"] {
+            home.save_token(&registration, &token(access)).unwrap();
+        }
+        for name in ["5f0c-77", "your-client-id"] {
+            let path = dir.path().join(".longbridge/openapi/tokens").join(name);
+            let file: serde_json::Value =
+                serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+            let expected = serde_json::json!({
+                "client_id": name, "access_token": "ap_second", "refresh_token": "again", "expires_at": 1_794_708_000,
+            });
+            assert_eq!(file, expected);
+            #[cfg(unix)]
+            {
+                use std::os::unix::fs::PermissionsExt;
+                let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+                assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
+            }
+        }
+        // Nothing is left beside them.
+        assert_eq!(std::fs::read_dir(dir.path().join(TOKENS)).unwrap().count(), 2);
+        assert_eq!(home.remove_tokens(&registration).unwrap().len(), 2);
+        assert!(home.remove_tokens(&registration).unwrap().is_empty());
+        assert!(home.token("5f0c-77").unwrap().is_none());
+    }
+
+    #[test]
+    fn files_of_other_programs_are_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::at(dir.path());
+        home.save_token(&registration(&[]), &token("x")).unwrap();
+        let path = home.token_path("5f0c-77");
+        std::fs::write(&path, r#"{"access_token":"us_1","refresh_token":"","expires_at":7,"more":[]}"#)
+            .unwrap();
+        let token = home.token("5f0c-77").unwrap().unwrap();
+        assert_eq!((token.access_token.expose(), token.expires_at), ("us_1", 7));
+        assert!(token.refresh_token.is_none());
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named_and_never_quoted() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::at(dir.path());
+        home.save_token(&registration(&[]), &token("x")).unwrap();
+        std::fs::write(
+            home.token_path("5f0c-77"),
+            r#"{"access_token":"ap_hidden","expires_at":"ap_hidden"}"#,
+        )
+        .unwrap();
+        let Err(error) = home.token("5f0c-77") else { panic!("it was read") };
+        let text = error.to_string();
+        assert!(text.contains("5f0c-77") && !text.contains("hidden"), "{text}");
+        let mut book = Book::default();
+        book.servers.insert("http://127.0.0.1:1".to_owned(), registration(&[]));
+        home.save_book(&book).unwrap();
+        std::fs::write(&home.book, r#"{"servers":{"rat_hidden":"rat_hidden"}}"#).unwrap();
+        let Err(error) = home.book() else { panic!("it was read") };
+        assert!(!error.to_string().contains("hidden"), "{error}");
+    }
+
+    #[test]
+    fn the_book_goes_with_its_last_server() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::at(dir.path());
+        let mut book = home.book().unwrap();
+        assert!(book.current.is_none() && book.servers.is_empty());
+        book.current = Some("http://127.0.0.1:1".to_owned());
+        book.servers.insert("http://127.0.0.1:1".to_owned(), registration(&[]));
+        home.save_book(&book).unwrap();
+        let mut book = home.book().unwrap();
+        let kept = &book.servers["http://127.0.0.1:1"];
+        assert_eq!((kept.client_id.as_str(), kept.registration_access_token.expose()), ("5f0c-77", "rat_1"));
+        book.servers.clear();
+        home.save_book(&book).unwrap();
+        assert!(!home.book.exists());
+    }
+
+    #[test]
+    fn a_client_id_cannot_lead_to_another_folder() {
+        for text in ["", ".", "..", "../x", "a/b", "a\\b", ".hidden", "a b", "é", &"a".repeat(129)] {
+            assert!(check_client_id(text).is_err(), "{text:?}");
+        }
+        for text in ["a", "your-client-id", "5f0c1c5e-2b51-4f3c-9a43-0a6f5d2c7711", &"a".repeat(128)] {
+            assert!(check_client_id(text).is_ok(), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! One request to a server, and its answer: bounded in time and size, never followed elsewhere.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use access::Secret;
+use anyhow::{Context, anyhow};
+use serde_json::Value;
+use ureq::http;
+use ureq::tls::{RootCerts, TlsConfig, TlsProvider};
+
+use super::is_loopback;
+use crate::sdk::Url;
+
+const CONNECT_WITHIN: Duration = Duration::from_secs(10);
+const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+/// A list of all connections of a full server is three megabytes.
+const ANSWER_MAX: u64 = 8 << 20;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Method {
+    Get,
+    Post,
+    Delete,
+}
+
+/// What is sent. It holds tokens, so it does not print.
+pub(crate) struct Request {
+    pub(crate) method: Method,
+    pub(crate) url: String,
+    pub(crate) bearer: Option<Secret>,
+    pub(crate) region: Option<&'static str>,
+    pub(crate) body: Option<Body>,
+}
+
+pub(crate) enum Body {
+    Json(Value),
+    Form(Vec<(&'static str, Secret)>),
+}
+
+impl Request {
+    pub(crate) fn new(method: Method, url: String) -> Request {
+        Request { method, url, bearer: None, region: None, body: None }
+    }
+
+    pub(crate) fn form(url: String, fields: &[(&'static str, &str)]) -> Request {
+        let fields = fields.iter().map(|(name, value)| (*name, Secret::new((*value).to_owned()))).collect();
+        Request { body: Some(Body::Form(fields)), ..Request::new(Method::Post, url) }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Answer {
+    pub(crate) fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    pub(crate) fn json(&self) -> Option<Value> {
+        serde_json::from_slice(&self.body).ok()
+    }
+}
+
+/// Whatever sends requests. An error means that there was no answer at all.
+pub(crate) trait Http {
+    fn send(&self, request: &Request) -> anyhow::Result<Answer>;
+}
+
+/// The real thing.
+#[derive(Debug)]
+pub(crate) struct Network {
+    agent: ureq::Agent,
+}
+
+impl Network {
+    pub(crate) fn to(url: &Url) -> Network {
+        let tls = TlsConfig::builder()
+            .provider(TlsProvider::Rustls)
+            .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
+            // Who runs a server at home often has a certificate authority at home, known to the system.
+            .root_certs(RootCerts::PlatformVerifier)
+            .build();
+        let mut config = ureq::Agent::config_builder()
+            .tls_config(tls)
+            .http_status_as_error(false)
+            // A token is meant for the server that was named, not for where that one points.
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .timeout_connect(Some(CONNECT_WITHIN))
+            .timeout_global(Some(ANSWER_WITHIN))
+            .user_agent(concat!("chandler/", env!("CARGO_PKG_VERSION")));
+        if is_loopback(url.host()) {
+            // No proxy leads to this very machine.
+            config = config.proxy(None);
+        }
+        Network { agent: config.build().new_agent() }
+    }
+}
+
+impl Http for Network {
+    fn send(&self, request: &Request) -> anyhow::Result<Answer> {
+        let method = match request.method {
+            Method::Get => http::Method::GET,
+            Method::Post => http::Method::POST,
+            Method::Delete => http::Method::DELETE,
+        };
+        let mut head =
+            http::Request::builder().method(method).uri(&request.url).header("accept", "application/json");
+        if let Some(token) = &request.bearer {
+            let mut value =
+                http::HeaderValue::from_str(&format!("Bearer {}", token.expose())).map_err(|_| {
+                    anyhow!("the access token cannot be sent: it has characters that no token has")
+                })?;
+            value.set_sensitive(true);
+            head = head.header("authorization", value);
+        }
+        if let Some(region) = request.region {
+            head = head.header("x-dc-region", region);
+        }
+        let unreachable = || format!("cannot reach {}", origin(&request.url));
+        let mut response = match &request.body {
+            None => self.agent.run(head.body(())?),
+            Some(Body::Json(value)) => self
+                .agent
+                .run(head.header("content-type", "application/json").body(value.to_string().into_bytes())?),
+            Some(Body::Form(fields)) => {
+                let mut form = form_urlencoded::Serializer::new(String::new());
+                form.extend_pairs(fields.iter().map(|(name, value)| (*name, value.expose())));
+                let head = head.header("content-type", "application/x-www-form-urlencoded");
+                self.agent.run(head.body(form.finish().into_bytes())?)
+            }
+        }
+        .with_context(unreachable)?;
+        let status = response.status().as_u16();
+        if (300..400).contains(&status) {
+            let to =
+                response.headers().get("location").and_then(|to| to.to_str().ok()).unwrap_or("elsewhere");
+            let to = crate::output::printable(&to.chars().take(200).collect::<String>());
+            return Err(anyhow!("{} sends on to {to}: name that server with --server", origin(&request.url)));
+        }
+        let body =
+            response.body_mut().with_config().limit(ANSWER_MAX).read_to_vec().with_context(unreachable)?;
+        Ok(Answer { status, body })
+    }
+}
+
+/// Scheme and authority: enough to say who did not answer, and no more of what was asked.
+fn origin(url: &str) -> String {
+    let mut parts = url.splitn(4, '/');
+    let (scheme, _, authority) = (parts.next(), parts.next(), parts.next());
+    format!("{}//{}", scheme.unwrap_or_default(), authority.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// Answers one request with given bytes; what was asked comes back.
+    fn answer(with: &'static [u8]) -> (Url, std::thread::JoinHandle<String>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = Url::of(listener.local_addr().unwrap());
+        let asked = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let (mut text, mut room) = (String::new(), [0; 4096]);
+            while !is_whole(&text) {
+                let read = stream.read(&mut room).unwrap();
+                text += std::str::from_utf8(&room[..read]).unwrap();
+            }
+            stream.write_all(with).unwrap();
+            text
+        });
+        (url, asked)
+    }
+
+    /// Whether head and body are there, which may come apart.
+    fn is_whole(request: &str) -> bool {
+        let Some((head, body)) = request.split_once("\r\n\r\n") else { return false };
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+        body.len() >= length.map_or(0, |length| length.parse().unwrap())
+    }
+
+    #[test]
+    fn a_form_goes_out_encoded_and_an_error_status_is_an_answer() {
+        let (url, asked) =
+            answer(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}");
+        let mut request =
+            Request::form(format!("{}/oauth2/token", url.as_str()), &[("a", "b c&"), ("d", "z")]);
+        request.region = Some("ap");
+        request.bearer = Some(Secret::new("ap_token".to_owned()));
+        let answer = Network::to(&url).send(&request).unwrap();
+        assert_eq!(answer, Answer { status: 400, body: b"{}".to_vec() });
+        let asked = asked.join().unwrap().to_ascii_lowercase();
+        for part in [
+            "post /oauth2/token http/1.1\r\n",
+            "x-dc-region: ap\r\n",
+            "authorization: bearer ap_token\r\n",
+            "content-type: application/x-www-form-urlencoded\r\n",
+            "\r\n\r\na=b+c%26&d=z",
+        ] {
+            assert!(asked.contains(part), "{part:?} is not in {asked:?}");
+        }
+    }
+
+    #[test]
+    fn a_redirect_is_told_and_not_followed() {
+        let (url, asked) =
+            answer(b"HTTP/1.1 302 Found\r\nlocation: https://example.org/\x1b\r\ncontent-length: 0\r\n\r\n");
+        let error = Network::to(&url).send(&Request::new(Method::Get, url.as_str().to_owned())).unwrap_err();
+        asked.join().unwrap();
+        let text = error.to_string();
+        assert!(!text.contains('\u{1b}'), "{text:?}");
+        assert!(text.contains("--server") || text.contains("cannot reach"), "{text}");
+    }
+
+    #[test]
+    fn an_endless_answer_is_not_read_to_its_end() {
+        let (url, asked) = answer(b"HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\nx");
+        Network::to(&url).send(&Request::new(Method::Get, url.as_str().to_owned())).unwrap_err();
+        asked.join().unwrap();
+    }
+
+    #[test]
+    fn a_server_that_is_not_there_is_named_without_what_was_asked() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = Url::of(listener.local_addr().unwrap());
+        drop(listener);
+        let request = Request::new(Method::Delete, format!("{}/v1/connections/secret", url.as_str()));
+        let error = Network::to(&url).send(&request).unwrap_err();
+        assert_eq!(error.to_string(), format!("cannot reach {}", url.as_str()));
+    }
+}

@@ -1,0 +1,146 @@
+//! Another server, seen from the command line: signing in to it, and asking it as the account that signed in.
+//!
+//! [`http`] is the only part that knows a network; everything else is given something that sends requests, so that the
+//! tests need none. [`oauth`] runs the device flow, [`files`] keeps what it brings, [`session`] asks with it.
+
+pub(crate) mod files;
+pub(crate) mod http;
+pub(crate) mod oauth;
+pub(crate) mod session;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use clap::Args;
+use market::Timestamp;
+use serde_json::Value;
+
+use crate::clock::Clock;
+use crate::failure::{Failure, usage};
+use crate::sdk::Url;
+
+/// Where `chandler serve` listens when nobody says otherwise.
+pub(crate) const SERVER_DEFAULT: &str = "http://127.0.0.1:8080";
+
+/// The flags of every command that speaks to a server.
+#[derive(Debug, Args)]
+pub(crate) struct Flags {
+    /// The server [default: the one last signed in to, else http://127.0.0.1:8080]
+    #[arg(long, env = "CHANDLER_SERVER", value_name = "URL")]
+    pub(crate) server: Option<String>,
+    /// Send tokens over plain http to a machine that is not this one
+    #[arg(long)]
+    pub(crate) insecure_http: bool,
+}
+
+impl Flags {
+    /// The server that is meant. One that has been signed in to before was agreed to then.
+    pub(crate) fn server(&self, book: &files::Book) -> Result<Url, Failure> {
+        let text = self.server.as_deref().or(book.current.as_deref()).unwrap_or(SERVER_DEFAULT);
+        let url = Url::parse(text)?;
+        let agreed = self.insecure_http || book.servers.contains_key(url.as_str());
+        check(&url, agreed)?;
+        Ok(url)
+    }
+}
+
+/// Tokens are as good as passwords, so they leave this machine only sealed, or on purpose.
+fn check(url: &Url, agreed: bool) -> Result<(), Failure> {
+    // What stands before an @ is a name, and would pass for the host.
+    if url.authority().contains('@') {
+        return Err(usage(format!("{:?} has a user name in it: write the address alone", url.as_str())));
+    }
+    if url.as_str().starts_with("http://") && !is_loopback(url.host()) && !agreed {
+        return Err(usage(format!(
+            "{} is plain http to another machine, where anybody on the way could read the token: use https, or add \
+             --insecure-http",
+            url.as_str()
+        )));
+    }
+    Ok(())
+}
+
+pub(crate) fn is_loopback(host: &str) -> bool {
+    host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+/// A field of an answer; one that is not there is null.
+pub(crate) fn field<'a>(value: &'a Value, name: &str) -> &'a Value {
+    static NULL: Value = Value::Null;
+    value.get(name).unwrap_or(&NULL)
+}
+
+/// Time as the flows need it: what it is, and a pause that the user may end.
+pub(crate) trait Time {
+    fn now(&self) -> Timestamp;
+    /// Whether the pause lasted as long as it should: not if the user wants to stop.
+    fn pause(&self, length: Duration) -> bool;
+}
+
+/// The machine's clock; Ctrl-C ends a pause.
+#[derive(Debug)]
+pub(crate) struct MachineTime {
+    stop: Arc<AtomicBool>,
+}
+
+impl MachineTime {
+    pub(crate) fn new() -> Result<MachineTime, Failure> {
+        let stop = Arc::new(AtomicBool::new(false));
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            // A second signal does not wait for a request that runs.
+            signal_hook::flag::register_conditional_default(signal, Arc::clone(&stop))?;
+            signal_hook::flag::register(signal, Arc::clone(&stop))?;
+        }
+        Ok(MachineTime { stop })
+    }
+}
+
+impl Time for MachineTime {
+    fn now(&self) -> Timestamp {
+        Clock::Machine.now()
+    }
+
+    fn pause(&self, length: Duration) -> bool {
+        const SLICE: Duration = Duration::from_millis(100);
+        let mut left = length;
+        while !left.is_zero() && !self.stop.load(Ordering::Relaxed) {
+            let slice = left.min(SLICE);
+            std::thread::sleep(slice);
+            left -= slice;
+        }
+        !self.stop.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn allowed(text: &str, agreed: bool) -> bool {
+        Url::parse(text).is_ok_and(|url| check(&url, agreed).is_ok())
+    }
+
+    #[test]
+    fn tokens_leave_the_machine_only_sealed_or_on_purpose() {
+        for here in ["http://127.0.0.1:8080", "http://127.3.2.1", "http://localhost:1", "http://[::1]:8080/x"]
+        {
+            assert!(allowed(here, false), "{here}");
+        }
+        assert!(allowed("https://quotes.example.org", false));
+        for there in ["http://quotes.example.org", "http://10.0.0.1:80", "http://localhost.example.org"] {
+            assert!(!allowed(there, false), "{there}");
+            assert!(allowed(there, true), "{there}");
+        }
+    }
+
+    #[test]
+    fn a_host_cannot_hide_behind_a_user_name() {
+        for text in
+            ["http://127.0.0.1:80@example.org", "http://localhost@example.org/", "https://a@example.org"]
+        {
+            assert!(!allowed(text, true), "{text}");
+        }
+    }
+}

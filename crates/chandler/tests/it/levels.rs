@@ -1,0 +1,178 @@
+//! `chandler quota`, and what levels and rights are told by: `account assets`, `orders`, `rates`, `levels`, `grant`.
+
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+/// A store with an account in it. It is Sunday 2026-11-15 in Hong Kong; Friday's level holds.
+fn world() -> World {
+    let world =
+        World::with(&[("700.HK_1d.csv", "date,open,high,low,close,volume\n2026-11-13,1,2,1,2,100\n")]);
+    world.ok(&["account", "create", "ann"]);
+    world
+}
+
+#[test]
+fn a_quota_says_how_much_why_and_what_comes_next() {
+    let world = world();
+    assert_eq!(
+        world.ok(&["account", "assets", "ann", "80000", "hkd", "--day", "2026-11-12"]),
+        "1 amount taken, for 1 account\n"
+    );
+    world.ok(&["account", "assets", "ann", "5", "HKD", "--day", "20261113"]);
+    let text = world.ok(&["quota", "ann"]);
+    for line in [
+        "account      1 \"ann\"",
+        "used         0 of 600 securities in 2026-11",
+        "level        3: assets HKD 80,000.00 on 2026-11-12 reach level 3",
+        "assets       HKD 80,000.00 on 2026-11-12",
+        "orders       0 in 2026-11",
+        "next         level 1 with 100 securities a month from 2026-11-16",
+        "full again   2026-12-01T00:00:00+08:00",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line:?} is not in\n{text}");
+    }
+    let quota = world.json(&["quota", "ann"]);
+    assert_eq!(
+        (&quota["level"], &quota["limit"], &quota["remaining"]),
+        (&json!(3), &json!(600), &json!(600))
+    );
+    assert_eq!(quota["next"]["level"], 1);
+    world.ok(&["account", "create", "bob", "--quota", "7"]);
+    let table = world.ok(&["quota"]);
+    assert!(table.contains("ann") && table.contains("reach level 3"), "{table}");
+    assert!(table.contains("bob") && table.contains("a number of its own"), "{table}");
+    let all = world.json(&["quota"]);
+    assert_eq!(all.as_array().map(Vec::len), Some(2));
+    // Looking from another day writes nothing down.
+    assert!(world.ok(&["quota", "ann", "--clock", "2026-11-16T00:00:00+08:00"]).contains("level        1:"));
+    let changes = world.json(&["audit", "--event", "level.changed"]);
+    assert_eq!(changes.as_array().map(Vec::len), Some(1), "{changes}");
+}
+
+#[test]
+fn files_are_taken_whole_or_not_at_all() {
+    let world = world();
+    world.ok(&["account", "create", "bob"]);
+    let assets = world
+        .write("assets.csv", "account,day,currency,amount\nann,2026-11-12,USD,10000\n2,2026-11-12,HKD,1\n");
+    let assets = assets.to_str().unwrap();
+    let (code, stderr) = world.fails(&["account", "assets", "--file", assets]);
+    assert_eq!((code, stderr.lines().count()), (1, 1), "{stderr}");
+    assert!(stderr.contains("line 2") && stderr.contains("chandler account rates USD RATE"), "{stderr}");
+    assert_eq!(world.json(&["account", "assets", "bob", "--list"]), json!([]));
+    assert_eq!(world.ok(&["account", "rates", "usd", "8", "--day", "2026-11-02"]), "1 exchange rate taken\n");
+    assert_eq!(world.ok(&["account", "assets", "--file", assets]), "2 amounts taken, for 2 accounts\n");
+    assert_eq!(
+        world.json(&["account", "assets", "ann", "--list"]),
+        json!([{"day": "2026-11-12", "currency": "USD", "amount": "10000.00"}])
+    );
+    assert_eq!(world.json(&["quota", "ann"])["level"], 3);
+    let orders = world
+        .write("orders.csv", "account,day,order_id\nbob,2026-11-12,A\nbob,2026-11-12,A\nbob,2026-11-12,B\n");
+    let orders = orders.to_str().unwrap();
+    assert_eq!(world.ok(&["account", "orders", "--file", orders]), "3 rows taken, for 1 account\n");
+    world.ok(&["account", "orders", "bob", "159", "--day", "2026-11-12"]);
+    assert_eq!(
+        world.json(&["account", "orders", "bob", "--list"]),
+        json!([{"day": "2026-11-12", "orders": 161}])
+    );
+    assert_eq!(world.json(&["quota", "bob"])["level"], 4);
+    assert!(world.ok(&["account", "rates", "--list"]).contains("8.00"));
+}
+
+#[test]
+fn rights_are_granted_until_a_day_and_withdrawn() {
+    let world = world();
+    let rights = |world: &World| world.json(&["account", "show", "ann"])["rights"].clone();
+    let packages = |rights: &Value| -> Vec<String> {
+        rights.as_array().unwrap().iter().map(|one| one["package"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(packages(&rights(&world)), ["HK", "US", "CN", "SG"]);
+    assert_eq!(
+        world.ok(&[
+            "account",
+            "grant",
+            "ann",
+            "us_options",
+            "--from",
+            "2026-11-01",
+            "--until",
+            "2026-12-01T00:00:00Z"
+        ]),
+        "account \"ann\" has US_OPTIONS from 2026-10-31T16:00:00Z until 2026-12-01T00:00:00Z\n"
+    );
+    assert_eq!(packages(&rights(&world)), ["HK", "US", "CN", "SG", "US_OPTIONS"]);
+    assert!(world.ok(&["account", "show", "ann"]).contains("right        US_OPTIONS from"));
+    assert_eq!(world.ok(&["account", "withdraw", "ann", "US"]), "account \"ann\" no longer has US\n");
+    assert_eq!(world.ok(&["account", "withdraw", "ann", "US"]), "account \"ann\" did not have US\n");
+    let audit = world.json(&["audit", "--account", "ann"]);
+    let events: Vec<&str> =
+        audit.as_array().unwrap().iter().map(|row| row["event"].as_str().unwrap()).collect();
+    assert!(events.contains(&"right.granted") && events.contains(&"right.withdrawn"), "{audit}");
+}
+
+#[test]
+fn limits_and_levels_are_set_by_hand_and_given_back() {
+    let world = world();
+    let text = world.ok(&["account", "set", "ann", "--level", "4", "--connections", "2"]);
+    assert!(text.contains("1000 securities a month (level 4: set by the operator)"), "{text}");
+    let text = world.ok(&["account", "set", "ann", "--quota", "5", "--rate", "5/10"]);
+    assert!(text.contains("5 securities a month, 5 requests in 10 s, 2 connections"), "{text}");
+    let text = world.ok(&["account", "set", "ann", "--level", "earned", "--quota", "none", "--rate", "none"]);
+    assert!(
+        text.contains("100 securities a month (level 1:") && text.contains("60 requests in 30 s"),
+        "{text}"
+    );
+    let levels = world.ok(&["account", "levels"]);
+    assert!(levels.contains("assets of HKD 400,000 or more, or more than 160 orders a month"), "{levels}");
+    assert_eq!(
+        world.ok(&["account", "levels", "set", "1", "--quota", "120"]),
+        "level 1: 120 securities a month, an open account\n"
+    );
+    assert_eq!(world.json(&["account", "levels"])[0]["quota"], 120);
+    assert_eq!(world.json(&["quota", "ann"])["limit"], 120);
+}
+
+#[test]
+fn an_operator_and_a_region_are_named_when_an_account_is_made() {
+    let world = world();
+    let made = world.json(&["account", "create", "op", "--role", "operator", "--region", "us"]);
+    assert_eq!((&made["role"], &made["region"]), (&json!("operator"), &json!("us")));
+    assert!(made["access_token"].as_str().unwrap().starts_with("us_"));
+}
+
+#[test]
+fn mistakes_are_told_in_a_line() {
+    let world = world();
+    for (arguments, code, says) in [
+        (&["quota", "bob"][..], 1, "no account"),
+        (&["account", "assets", "ann", "5"], 2, "NAME AMOUNT CURRENCY"),
+        (&["account", "assets", "--list"], 2, "--list"),
+        (&["account", "assets", "bob", "5", "HKD"], 1, "no account \"bob\""),
+        (&["account", "assets", "ann", "5", "HKD", "--day", "2026-11-16"], 1, "today is 2026-11-15"),
+        (&["account", "assets", "ann", "5.00001", "HKD"], 1, "4 decimals"),
+        (&["account", "assets", "--file", "nowhere.csv"], 1, "nowhere.csv"),
+        (&["account", "orders", "ann"], 2, "NAME COUNT"),
+        (&["account", "orders", "ann", "many"], 1, "count of orders"),
+        (&["account", "rates", "HKD", "1"], 1, "no rate"),
+        (&["account", "grant", "ann", "JP"], 2, "US_OPTIONS"),
+        (&["account", "grant", "ann", "US", "--from", "soon"], 2, "not a time"),
+        (
+            &["account", "grant", "ann", "US", "--from", "2026-11-02", "--until", "2026-11-01"],
+            2,
+            "cannot end",
+        ),
+        (&["account", "withdraw", "ann", "JP"], 2, "not a package"),
+        (&["account", "set", "ann"], 2, "nothing to set"),
+        (&["account", "set", "ann", "--level", "7"], 2, "1 to 6"),
+        (&["account", "set", "ann", "--quota", "lots"], 2, "none"),
+        (&["account", "levels", "set", "2", "--quota", "99"], 2, "smaller quota"),
+        (&["account", "levels", "set", "2"], 2, "nothing to change"),
+        (&["account", "create", "eve", "--region", "mars"], 2, "ap or us"),
+    ] {
+        let (found, stderr) = world.fails(arguments);
+        assert_eq!((found, stderr.lines().count()), (code, 1), "{arguments:?}: {stderr}");
+        assert!(stderr.contains(says), "{arguments:?}: {stderr}");
+    }
+}

@@ -1,0 +1,316 @@
+//! `chandler login` and what follows it, against a server of prepared answers.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+
+use crate::world::{Ran, World};
+
+const CLIENT: &str = "5f0c1c5e-2b51-4f3c-9a43-0a6f5d2c7711";
+const SECRETS: [&str; 4] = ["us_secret", "refresh_secret", "rat_secret", "device_secret"];
+
+/// A server that answers as a table says, and keeps what it was asked. It ends with the test.
+struct Stub {
+    url: String,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Stub {
+    fn start(answer: impl Fn(&str, &str) -> (u16, Value) + Send + 'static) -> Stub {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let asked = Arc::<Mutex<Vec<String>>>::default();
+        let heard = asked.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = BufReader::new(stream.unwrap());
+                let (mut head, mut length) = (String::new(), 0);
+                loop {
+                    let mut line = String::new();
+                    if stream.read_line(&mut line).unwrap() <= 2 {
+                        break;
+                    }
+                    let line = line.trim_end();
+                    if let Some(text) = line.to_ascii_lowercase().strip_prefix("content-length: ") {
+                        length = text.parse().unwrap();
+                    }
+                    head += line;
+                    head += "\n";
+                }
+                let mut body = vec![0; length];
+                stream.read_exact(&mut body).unwrap();
+                let body = String::from_utf8(body).unwrap();
+                let what = head.lines().next().unwrap().trim_end_matches(" HTTP/1.1").to_owned();
+                let (status, answer) = answer(&what, &body);
+                heard.lock().unwrap().push(format!("{head}\n{body}"));
+                let answer = if status == 204 { String::new() } else { answer.to_string() };
+                let head = format!(
+                    "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\
+                     connection: close\r\n\r\n",
+                    answer.len()
+                );
+                stream.get_mut().write_all(format!("{head}{answer}").as_bytes()).unwrap();
+            }
+        });
+        Stub { url, asked }
+    }
+
+    /// The first lines of what was asked, once each in the order they first came.
+    fn asked(&self) -> Vec<String> {
+        let mut lines: Vec<String> = Vec::new();
+        for asked in self.asked.lock().unwrap().iter() {
+            let line = asked.lines().next().unwrap().trim_end_matches(" HTTP/1.1").to_owned();
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+        lines
+    }
+
+    fn count(&self, line: &str) -> usize {
+        self.asked.lock().unwrap().iter().filter(|asked| asked.starts_with(line)).count()
+    }
+}
+
+/// A server where the person has decided before the first question. A token lives so many seconds.
+fn decided(decision: &'static str, life_s: i64) -> Stub {
+    Stub::start(move |what, body| match what {
+        "POST /oauth2/register" => (
+            201,
+            json!({"client_id": CLIENT, "registration_access_token": "rat_secret", "registration_client_uri": "x"}),
+        ),
+        "POST /oauth2/device/authorize" => (200, device(1)),
+        "POST /oauth2/token" if decision == "approve" || body.contains("refresh_token") => (
+            200,
+            json!({"access_token": "us_secret", "refresh_token": "refresh_secret", "token_type": "Bearer",
+                   "expires_in": life_s, "scope": "openapi"}),
+        ),
+        "POST /oauth2/token" => (400, json!({"error": decision})),
+        "POST /oauth2/revoke" => (200, json!({})),
+        "GET /v1/connections" => data(json!({
+            "connections": [{"id": "3", "account_id": 7, "account": "ana", "door": "tcp", "address": "127.0.0.1:9",
+                             "since": "2026-11-15T02:00:00Z"}],
+            "online": 1, "limit": 10, "account_id": 7, "account": "ana", "region": "us",
+        })),
+        "GET /v1/quote/my-quotes?market=ALL" => data(json!({"activated_lists": [{"name": "HK candles"}]})),
+        "GET /v1/quota" => data(json!({"used": 3, "limit": 100})),
+        "DELETE /v1/connections/3" => data(json!({"id": "3"})),
+        what if what.starts_with("DELETE /oauth2/register/") => (204, Value::Null),
+        _ => (404, json!({"code": 404, "message": "not found", "data": null})),
+    })
+}
+
+fn device(interval: u64) -> Value {
+    json!({"device_code": "device_secret", "user_code": "BCDF-GHJK", "verification_uri": "http://127.0.0.1:1/confirm",
+           "verification_uri_complete": "http://127.0.0.1:1/confirm?user_code=BCDF-GHJK", "expires_in": 600,
+           "interval": interval})
+}
+
+fn data(data: Value) -> (u16, Value) {
+    (200, json!({"code": 0, "message": "success", "data": data}))
+}
+
+fn command(world: &World, arguments: &[&str]) -> Command {
+    let mut command = world.command(arguments);
+    command.env("HOME", world.path("home")).env("USER", "ana").env("HOSTNAME", "lab");
+    command
+}
+
+fn run(world: &World, arguments: &[&str]) -> Ran {
+    let ran = Ran::of(command(world, arguments).output().unwrap());
+    for secret in SECRETS {
+        assert!(!ran.stdout.contains(secret) && !ran.stderr.contains(secret), "{secret} was printed");
+    }
+    ran
+}
+
+fn ok(world: &World, arguments: &[&str]) -> String {
+    let ran = run(world, arguments);
+    assert_eq!(ran.code, Some(0), "{arguments:?}: {}{}", ran.stdout, ran.stderr);
+    ran.stdout
+}
+
+fn login(world: &World, stub: &Stub, more: &[&str]) -> String {
+    ok(world, &[&["login", "--server", &stub.url], more].concat())
+}
+
+#[test]
+fn a_login_leaves_a_token_where_sdks_look_and_a_logout_nothing() {
+    let (world, stub) = (World::new(), decided("approve", 2_592_000));
+    let said = login(&world, &stub, &["--file-as", "your-client-id"]);
+    for part in [
+        "http://127.0.0.1:1/confirm?user_code=BCDF-GHJK",
+        "    BCDF-GHJK\n",
+        "\"ana\"",
+        CLIENT,
+        &format!("export LONGBRIDGE_HTTP_URL='{}'", stub.url),
+    ] {
+        assert!(said.contains(part), "{part:?} is not in {said}");
+    }
+    assert!(!said.contains("APP_KEY"), "{said}");
+    let tokens = world.path("home/.longbridge/openapi/tokens");
+    for name in [CLIENT, "your-client-id"] {
+        let file: Value = serde_json::from_slice(&std::fs::read(tokens.join(name)).unwrap()).unwrap();
+        assert_eq!(
+            (&file["client_id"], &file["access_token"], &file["refresh_token"]),
+            (&name.into(), &"us_secret".into(), &"refresh_secret".into())
+        );
+        assert!(file["expires_at"].is_i64());
+    }
+    let registered = &stub.asked.lock().unwrap()[0].clone();
+    assert!(registered.contains("ana@lab (chandler)"), "{registered}");
+
+    let status: Value = serde_json::from_str(&ok(&world, &["auth", "status", "--format", "json"])).unwrap();
+    for (name, value) in [
+        ("server", json!(stub.url)),
+        ("account", json!("ana")),
+        ("region", json!("us")),
+        ("packages", json!(["HK candles"])),
+        ("problem", json!(null)),
+    ] {
+        assert_eq!(status[name], value, "{status}");
+    }
+    assert_eq!(status["quota"]["limit"], 100);
+    let status = ok(&world, &["auth", "status"]);
+    assert!(status.contains("3 of 100") && status.contains("\"ana\""), "{status}");
+
+    let table = ok(&world, &["connections"]);
+    assert!(table.contains("127.0.0.1:9") && table.contains("1 of 10 connections"), "{table}");
+    assert!(ok(&world, &["connections", "--close", "3"]).contains("closed"));
+
+    let said = ok(&world, &["logout"]);
+    assert!(said.contains("token is revoked") && said.contains("signed out"), "{said}");
+    assert!(stub.asked().contains(&format!("DELETE /oauth2/register/{CLIENT}")), "{:?}", stub.asked());
+    assert_eq!(std::fs::read_dir(&tokens).unwrap().count(), 0);
+    assert!(!world.path("home/.config/chandler/login.json").exists());
+    assert!(ok(&world, &["logout", "--server", &stub.url]).contains("nobody has signed in"));
+}
+
+#[cfg(unix)]
+#[test]
+fn the_files_of_a_login_are_for_their_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let (world, stub) = (World::new(), decided("approve", 1000));
+    login(&world, &stub, &[]);
+    let token = format!(".longbridge/openapi/tokens/{CLIENT}");
+    for (name, mode) in [
+        (token.as_str(), 0o600),
+        (".longbridge/openapi/tokens", 0o700),
+        (".config/chandler/login.json", 0o600),
+        (".config/chandler", 0o700),
+    ] {
+        let found = world.path("home").join(name).metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(found, mode, "{name} has mode {found:o}");
+    }
+}
+
+#[test]
+fn a_second_login_is_the_same_client_and_ends_the_token_before() {
+    let (world, stub) = (World::new(), decided("approve", 1000));
+    login(&world, &stub, &[]);
+    // The server is remembered.
+    ok(&world, &["login"]);
+    assert_eq!(stub.count("POST /oauth2/register "), 1);
+    assert_eq!(stub.count("POST /oauth2/revoke "), 1);
+    // Under another name it is another client, and the old one is removed.
+    ok(&world, &["login", "--client-name", "workbench"]);
+    assert_eq!(stub.count("POST /oauth2/register "), 2);
+    assert_eq!(stub.count("DELETE /oauth2/register/"), 1);
+}
+
+#[test]
+fn a_login_that_is_not_approved_leaves_no_token() {
+    for (decision, word) in
+        [("access_denied", "denied"), ("expired_token", "in time"), ("invalid_scope", "invalid_scope")]
+    {
+        let (world, stub) = (World::new(), decided(decision, 1000));
+        let ran = run(&world, &["login", "--server", &stub.url]);
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        assert!(ran.stderr.contains(word), "{}", ran.stderr);
+        assert!(!world.path("home/.longbridge").exists());
+    }
+}
+
+#[test]
+fn a_token_that_is_about_to_end_is_renewed_on_the_way() {
+    let (world, stub) = (World::new(), decided("approve", 200));
+    login(&world, &stub, &[]);
+    ok(&world, &["connections"]);
+    let asked = stub.asked.lock().unwrap();
+    let renewed = asked.iter().find(|asked| asked.contains("grant_type=refresh_token")).expect("a renewal");
+    assert!(renewed.contains("x-dc-region: us"), "{renewed}");
+}
+
+#[test]
+fn a_logout_works_when_the_server_is_gone() {
+    let (world, stub) = (World::new(), decided("approve", 1000));
+    login(&world, &stub, &[]);
+    // The same book for a port where nobody listens.
+    let gone = TcpListener::bind("127.0.0.1:0").unwrap();
+    let book = world.path("home/.config/chandler/login.json");
+    let text = std::fs::read_to_string(&book).unwrap();
+    std::fs::write(&book, text.replace(&stub.url, &format!("http://{}", gone.local_addr().unwrap())))
+        .unwrap();
+    drop(gone);
+    let status = ok(&world, &["auth", "status"]);
+    assert!(status.contains("cannot reach"), "{status}");
+    let said = ok(&world, &["logout"]);
+    assert!(said.contains("cannot reach") && said.contains("signed out"), "{said}");
+    assert!(!book.exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_a_login_that_waits() {
+    let (world, stub) = (
+        World::new(),
+        Stub::start(|what, _| match what {
+            "POST /oauth2/register" => {
+                (201, json!({"client_id": CLIENT, "registration_access_token": "rat_secret"}))
+            }
+            _ => (200, device(60)),
+        }),
+    );
+    let mut child = command(&world, &["login", "--server", &stub.url])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().starts_with("Waiting")));
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-s", "INT", &pid]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(!world.path("home/.longbridge").exists());
+}
+
+#[test]
+fn what_keeps_a_command_from_asking_is_told_in_a_line() {
+    let (world, stub) = (World::new(), decided("approve", 1000));
+    for (arguments, code, says) in [
+        (&["login", "--server", "http://quotes.example.org"][..], 2, &["--insecure-http", "https"][..]),
+        (&["login", "--server", "quotes.example.org"], 2, &["quotes.example.org"]),
+        (&["login", "--server", "http://127.0.0.1@example.org"], 2, &["user name"]),
+        (&["login", "--server", &stub.url, "--client-name", " "], 2, &["--client-name"]),
+        (&["login", "--server", &stub.url, "--file-as", "../x"], 2, &["../x", "client id"]),
+        (&["connections", "--server", &stub.url], 1, &["chandler login", "CHANDLER_TOKEN"]),
+        (&["auth", "status", "--server", &stub.url], 1, &["chandler login"]),
+        (&["connections", "--close", "3", "--account", "all"], 2, &[]),
+    ] {
+        let ran = run(&world, arguments);
+        assert_eq!(ran.code, Some(code), "{arguments:?}: {}", ran.stderr);
+        for word in says {
+            assert!(ran.stderr.contains(word), "{arguments:?}: {word:?} is not in {:?}", ran.stderr);
+        }
+    }
+    let mut unknown = command(&world, &["connections", "--server", &stub.url, "--account", "bo b"]);
+    let ran = Ran::of(unknown.env("CHANDLER_TOKEN", "us_given").output().unwrap());
+    assert_eq!(ran.code, Some(1), "{}", ran.stdout);
+    assert!(ran.stderr.contains("not found") && ran.stderr.contains("404"), "{}", ran.stderr);
+    let asked = stub.asked.lock().unwrap();
+    let last = asked.last().unwrap();
+    assert!(last.contains("account=bo+b") && last.to_ascii_lowercase().contains("bearer us_given"), "{last}");
+}

@@ -1,0 +1,381 @@
+//! What operators do through the service: see accounts, grant and withdraw, tell what levels rest upon, read the audit.
+//! The command line does the same on the machine of the store.
+
+use access::{
+    AccessError, Account, Actor, AuditFilter, AuditId, Level, Present, ReportError, Reported, Right, Role,
+    Step, Table, Terms, Validity,
+};
+use hyper::header::CONTENT_TYPE;
+use market::{Market, Timestamp, Zone};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::envelope::{self, Problem};
+use super::{Answer, Asked, quota};
+use crate::refusal::Refusal;
+use crate::services::Services;
+
+/// Accounts told of in one answer.
+const ACCOUNTS_MAX: usize = 10_000;
+/// Rows of a list, unless fewer are wanted.
+const ROWS_MAX: u32 = 1_000;
+
+/// What operators may ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Desk {
+    Accounts,
+    Account,
+    SetAccount,
+    Grant,
+    Withdraw,
+    Assets,
+    ReportAssets,
+    Orders,
+    ReportOrders,
+    Rates,
+    ReportRates,
+    Levels,
+    SetLevel,
+    Audit,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Grant {
+    package: String,
+    #[serde(default)]
+    from: Option<Value>,
+    #[serde(default)]
+    until: Option<Value>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rows {
+    rows: Vec<Map<String, Value>>,
+}
+
+pub(super) fn answer(asked: &Asked<'_>, desk: Desk, services: &Services) -> Result<Answer, Problem> {
+    let me = asked.account(services)?;
+    if me.role != Role::Operator {
+        return Err(Problem::forbidden());
+    }
+    let present = Present { market: services.market_now(), machine: services.machine_now() };
+    let office = Office { asked, services, by: Actor::Account(me.id), present };
+    let data = match desk {
+        Desk::Accounts => office.accounts(),
+        Desk::Account => office.account(),
+        Desk::SetAccount => office.set_account(),
+        Desk::Grant => office.grant(),
+        Desk::Withdraw => office.withdraw(),
+        Desk::Assets => office.assets(),
+        Desk::Orders => office.orders(),
+        Desk::Rates => office.rates(),
+        Desk::ReportAssets | Desk::ReportOrders | Desk::ReportRates => office.report(desk),
+        Desk::Levels => office.levels(),
+        Desk::SetLevel => office.set_level(),
+        Desk::Audit => office.audit(),
+    };
+    data.map(envelope::success)
+}
+
+/// One request of one operator.
+struct Office<'a> {
+    asked: &'a Asked<'a>,
+    services: &'a Services,
+    by: Actor,
+    present: Present,
+}
+
+impl Office<'_> {
+    fn accounts(&self) -> Result<Value, Problem> {
+        let accounts = self.services.access.list().map_err(problem)?;
+        let mut listed = Vec::new();
+        for account in accounts.iter().take(ACCOUNTS_MAX) {
+            listed.push(self.described(account)?);
+        }
+        Ok(json!({"total": accounts.len(), "accounts": listed}))
+    }
+
+    fn account(&self) -> Result<Value, Problem> {
+        let account = self.named(self.asked.parameter)?;
+        let mut described = self.described(&account)?;
+        let quota = self.services.access.quota(account.id, self.present.market).map_err(problem)?;
+        let quota = quota.ok_or_else(Problem::not_found)?;
+        if let Some(fields) = described.as_object_mut() {
+            fields.insert("quota".to_owned(), quota::described(&quota, self.present.market));
+        }
+        Ok(described)
+    }
+
+    fn set_account(&self) -> Result<Value, Problem> {
+        let account = self.named(self.asked.parameter)?;
+        let fields: Map<String, Value> = self.asked.json()?;
+        let terms = changed(account.terms.clone(), &fields).map_err(Refusal::BadQuery)?;
+        self.services.access.change_terms(account.id, &terms, &self.by, self.present).map_err(problem)?;
+        self.described(&self.named(self.asked.parameter)?)
+    }
+
+    fn grant(&self) -> Result<Value, Problem> {
+        let account = self.named(self.asked.parameter)?;
+        let Grant { package, from, until } = self.asked.json()?;
+        let right = right(&package)?;
+        let validity = Validity { starts_at: instant(from)?, ends_at: instant(until)? };
+        let machine = self.present.machine;
+        self.services.access.grant(account.id, right, validity, &self.by, machine).map_err(problem)?;
+        self.described(&self.named(self.asked.parameter)?)
+    }
+
+    fn withdraw(&self) -> Result<Value, Problem> {
+        let account = self.named(self.asked.parameter)?;
+        let package = self.asked.parameter_of("package");
+        let right = right(&package.ok_or_else(|| wrong("name the package: ?package=US"))?)?;
+        let machine = self.present.machine;
+        if !self.services.access.withdraw(account.id, right, &self.by, machine).map_err(problem)? {
+            return Err(Problem::not_found());
+        }
+        self.described(&self.named(self.asked.parameter)?)
+    }
+
+    fn assets(&self) -> Result<Value, Problem> {
+        let account = self.account_asked_for()?;
+        let rows = self.services.access.assets(account.id, self.limit()?).map_err(problem)?;
+        let row = |one: &access::AssetEntry| json!({"account": account.name, "day": one.day.to_string(), "currency": one.currency, "amount": one.amount});
+        Ok(json!({"rows": rows.iter().map(row).collect::<Vec<_>>()}))
+    }
+
+    fn orders(&self) -> Result<Value, Problem> {
+        let account = self.account_asked_for()?;
+        let rows = self.services.access.orders(account.id, self.limit()?).map_err(problem)?;
+        let row = |(day, count): &(market::Date, u64)| json!({"account": account.name, "day": day.to_string(), "count": count});
+        Ok(json!({"rows": rows.iter().map(row).collect::<Vec<_>>()}))
+    }
+
+    fn rates(&self) -> Result<Value, Problem> {
+        let currency = self.asked.parameter_of("currency").map(|currency| currency.to_ascii_uppercase());
+        let rows = self.services.access.rates(currency.as_deref(), self.limit()?).map_err(problem)?;
+        let row = |one: &access::RateEntry| json!({"currency": one.currency, "day": one.day.to_string(), "rate": one.rate});
+        Ok(json!({"rows": rows.iter().map(row).collect::<Vec<_>>()}))
+    }
+
+    /// Taken whole or not at all, as JSON or as the same CSV that the command line takes.
+    fn report(&self, desk: Desk) -> Result<Value, Problem> {
+        let columns: &[&str] = match desk {
+            Desk::ReportRates => &["currency", "day", "rate"],
+            Desk::ReportOrders => &["account", "day", "count", "order_id"],
+            _ => &["account", "day", "currency", "amount"],
+        };
+        let is_csv = self.asked.header(CONTENT_TYPE.as_str()).is_some_and(|of| {
+            of.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("text/csv")
+        });
+        let table = if is_csv {
+            Table::csv(self.asked.body).map_err(|error| wrong(&error.to_string()))?
+        } else {
+            let Rows { rows } = self.asked.json()?;
+            table(columns, &rows).map_err(|text| wrong(&text))?
+        };
+        let access = &self.services.access;
+        let reported = match desk {
+            Desk::ReportRates => access.report_rates(&table, &self.by, self.present),
+            Desk::ReportOrders => access.report_orders(&table, &self.by, self.present),
+            _ => access.report_assets(&table, &self.by, self.present),
+        };
+        let Reported { rows, accounts } = reported.map_err(|error| match error {
+            AccessError::Report(ReportError { line: Some(row), problem }) if !is_csv => {
+                wrong(&format!("row {row}: {problem}"))
+            }
+            error => problem(error),
+        })?;
+        Ok(json!({"rows": rows, "accounts": accounts}))
+    }
+
+    fn levels(&self) -> Result<Value, Problem> {
+        let ladder = self.services.access.ladder().map_err(problem)?;
+        Ok(json!({"levels": ladder.steps().iter().map(step).collect::<Vec<_>>()}))
+    }
+
+    fn set_level(&self) -> Result<Value, Problem> {
+        let level = self.asked.parameter.parse().ok().and_then(Level::new).ok_or_else(Problem::not_found)?;
+        let ladder = self.services.access.ladder().map_err(problem)?;
+        let known = ladder.steps().iter().find(|step| step.level == level).ok_or_else(Problem::not_found)?;
+        let fields: Map<String, Value> = self.asked.json()?;
+        let changed = changed_step(*known, &fields).map_err(Refusal::BadQuery)?;
+        self.services.access.change_level(changed, &self.by, self.present).map_err(problem)?;
+        self.levels()
+    }
+
+    fn audit(&self) -> Result<Value, Problem> {
+        let number = |name: &str| -> Result<Option<i64>, Problem> {
+            let text = self.asked.parameter_of(name);
+            let parse = |text: String| text.parse().map_err(|_| wrong(&format!("{name} is not a number")));
+            text.map(parse).transpose()
+        };
+        let account = self.asked.parameter_of("account").map(|name| self.named(&name)).transpose()?;
+        let event = self.asked.parameter_of("event");
+        let filter = AuditFilter {
+            account: account.map(|account| account.id),
+            event: event.as_deref(),
+            since: instant(self.asked.parameter_of("since").map(Value::String))?,
+            before: number("before")?.map(AuditId),
+            limit: self.limit()?,
+        };
+        let rows = self.services.access.audit(&filter).map_err(problem)?;
+        let row = |row: &access::AuditRow| {
+            json!({
+                "id": row.id.0, "at": row.at.to_string(), "actor": row.actor,
+                "account_id": row.account.map(|id| id.0), "event": row.event, "reason": row.reason,
+            })
+        };
+        Ok(json!({"rows": rows.iter().map(row).collect::<Vec<_>>()}))
+    }
+
+    fn named(&self, name: &str) -> Result<Account, Problem> {
+        let account = self.services.access.account_called(name).map_err(problem)?;
+        account.ok_or_else(Problem::not_found)
+    }
+
+    fn account_asked_for(&self) -> Result<Account, Problem> {
+        let name = self.asked.parameter_of("account");
+        self.named(&name.ok_or_else(|| wrong("name the account: ?account=NAME"))?)
+    }
+
+    fn limit(&self) -> Result<u32, Problem> {
+        let Some(text) = self.asked.parameter_of("limit") else { return Ok(ROWS_MAX) };
+        let limit = text.parse().ok().filter(|limit| (1..=ROWS_MAX).contains(limit));
+        limit.ok_or_else(|| wrong(&format!("limit is a number from 1 to {ROWS_MAX}")))
+    }
+
+    fn described(&self, account: &Account) -> Result<Value, Problem> {
+        let usage = self.services.access.usage(account.id, self.present.market).map_err(problem)?;
+        let usage = usage.ok_or_else(Problem::not_found)?;
+        Ok(json!({
+            "account_id": account.id.0,
+            "account": account.name,
+            "region": account.region.as_str(),
+            "role": account.role.as_str(),
+            "created_at": account.created_at.to_string(),
+            "revoked_at": account.revoked_at.map(|at| at.to_string()),
+            "level": usage.standing.level.number(),
+            "used": usage.used,
+            "limit": usage.limit,
+            "rights": quota::rights(account, self.present.market),
+            "terms": {
+                "level": account.terms.level.map(Level::number),
+                "quota": account.terms.quota,
+                "rate": account.terms.rate_rule().to_string(),
+                "connections": account.terms.connections,
+            },
+        }))
+    }
+}
+
+/// What the operator can mend is told as it is; the rest is ours.
+fn problem(error: AccessError) -> Problem {
+    match error {
+        error @ (AccessError::Terms(_) | AccessError::Report(_)) => wrong(&error.to_string()),
+        error => Problem::from_access(error),
+    }
+}
+
+fn wrong(text: &str) -> Problem {
+    Refusal::BadQuery(text.to_owned()).into()
+}
+
+fn right(name: &str) -> Result<Right, Problem> {
+    name.parse().map_err(|error: access::ParseRightError| wrong(&error.to_string()))
+}
+
+/// An instant as text or Unix seconds, or a date, which is its first moment in Hong Kong.
+fn instant(value: Option<Value>) -> Result<Option<Timestamp>, Problem> {
+    let text = match value {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::String(text)) => text,
+        Some(other) => other.to_string(),
+    };
+    if let Ok(seconds) = text.parse() {
+        return Ok(Some(Timestamp(seconds)));
+    }
+    if let Ok(at) = text.parse::<jiff::Timestamp>() {
+        return Ok(Some(Timestamp(at.as_second())));
+    }
+    if let (Ok(date), 10) = (text.parse::<market::Date>(), text.len()) {
+        return Ok(Some(Zone::of(Market::Hk).midnight(date)));
+    }
+    let text: String = text.chars().take(40).collect();
+    Err(wrong(&format!(
+        "{text:?} is not a time: write 2026-11-13 (Hong Kong), 2026-11-13T01:30:00Z or Unix seconds"
+    )))
+}
+
+/// Rows of JSON as the table that a file would be. Amounts come as text or whole numbers: a number with a point has
+/// been through binary on its way.
+fn table(columns: &[&str], rows: &[Map<String, Value>]) -> Result<Table, String> {
+    let mut table = Table::new(columns);
+    for (index, row) in rows.iter().enumerate() {
+        let number = index + 1;
+        if let Some(name) = row.keys().find(|name| !columns.contains(&name.as_str())) {
+            let name: String = name.chars().take(40).collect();
+            return Err(format!("row {number}: {name:?} is none of {}", columns.join(", ")));
+        }
+        let field = |name: &&str| match row.get(*name) {
+            None | Some(Value::Null) => Ok(String::new()),
+            Some(Value::String(text)) => Ok(text.clone()),
+            Some(Value::Number(number)) if number.is_i64() || number.is_u64() => Ok(number.to_string()),
+            Some(_) => Err(format!("row {number}: write {name} as text")),
+        };
+        let fields: Result<Vec<String>, String> = columns.iter().map(field).collect();
+        table.push(Some(number), fields?).map_err(|error| error.to_string())?;
+    }
+    Ok(table)
+}
+
+/// Terms with the fields that are there; `null` gives the choice back to the service.
+fn changed(mut terms: Terms, fields: &Map<String, Value>) -> Result<Terms, String> {
+    if fields.is_empty() {
+        return Err("nothing to set: give level, quota, rate or connections".to_owned());
+    }
+    for (name, value) in fields {
+        let number = || value.as_u64().and_then(|number| u32::try_from(number).ok());
+        match (name.as_str(), value) {
+            ("level", Value::Null) => terms.level = None,
+            ("level", _) => {
+                let level = number().and_then(Level::new);
+                terms.level = Some(level.ok_or("level is a number from 1 to 6, or null where it is earned")?);
+            }
+            ("quota", Value::Null) => terms.quota = None,
+            ("quota", _) => terms.quota = Some(number().ok_or("quota is a number, or null")?),
+            ("rate", Value::Null) => terms.rate = None,
+            ("rate", Value::String(text)) => {
+                terms.rate =
+                    Some(text.parse().map_err(|error: access::ParseRateRuleError| error.to_string())?);
+            }
+            ("connections", _) => terms.connections = number().ok_or("connections is a number")?,
+            _ => return Err("the fields are level, quota, rate (as text) and connections".to_owned()),
+        }
+    }
+    Ok(terms)
+}
+
+fn changed_step(mut step: Step, fields: &Map<String, Value>) -> Result<Step, String> {
+    if fields.is_empty() {
+        return Err("nothing to set: give quota, assets or orders".to_owned());
+    }
+    for (name, value) in fields {
+        let number = || value.as_u64().ok_or(format!("{name} is a whole number"));
+        let small =
+            || number().and_then(|number| u32::try_from(number).map_err(|_| format!("{name} is too large")));
+        match (name.as_str(), value) {
+            ("quota", _) => step.quota = small()?,
+            ("assets", Value::Null) => step.assets = None,
+            ("assets", _) => step.assets = Some(number()?),
+            ("orders", Value::Null) => step.orders = None,
+            ("orders", _) => step.orders = Some(small()?),
+            _ => return Err("the fields are quota, assets and orders".to_owned()),
+        }
+    }
+    Ok(step)
+}
+
+fn step(step: &Step) -> Value {
+    json!({"level": step.level.number(), "quota": step.quota, "assets": step.assets, "orders": step.orders})
+}

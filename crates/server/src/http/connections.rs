@@ -1,0 +1,79 @@
+//! The long connections of an account, for their owner to see and to close; an operator sees and closes everybody's.
+
+use std::sync::Arc;
+
+use access::{Account, Actor, ConnectionId, Role};
+use serde_json::{Value, json};
+
+use super::envelope::{self, Problem};
+use super::{Answer, Asked};
+use crate::link::{ClosedBy, Guest};
+use crate::services::Services;
+
+/// The word for the connections of all accounts.
+const ALL: &str = "all";
+
+pub(super) fn list(asked: &Asked<'_>, services: &Services) -> Result<Answer, Problem> {
+    let me = asked.account(services)?;
+    let whose = whose(asked.query, &me, services)?;
+    let guests = services.links.list(whose.as_ref().map(|account| account.id));
+    let mut connections = Vec::with_capacity(guests.len());
+    for guest in &guests {
+        connections.push(described(guest, services)?);
+    }
+    let mut data = json!({
+        "online": connections.len(),
+        "limit": whose.as_ref().map(|account| account.terms.connections),
+        "connections": connections,
+    });
+    if let (Some(account), Some(fields)) = (whose, data.as_object_mut()) {
+        fields.insert("account_id".to_owned(), account.id.0.into());
+        fields.insert("account".to_owned(), account.name.as_str().into());
+        fields.insert("region".to_owned(), account.region.as_str().into());
+    }
+    Ok(envelope::success(data))
+}
+
+pub(super) fn close(asked: &Asked<'_>, services: &Services) -> Result<Answer, Problem> {
+    let me = asked.account(services)?;
+    let id: ConnectionId = asked.parameter.parse().map_err(|_| Problem::not_found())?;
+    // Somebody else's connection is told from none at all only to those who may close it.
+    let may = |guest: &Guest| guest.account == me.id || me.role == Role::Operator;
+    let guest = services.links.get(id).filter(may).ok_or_else(Problem::not_found)?;
+    let by = if guest.account == me.id { ClosedBy::Owner } else { ClosedBy::Operator };
+    // Written down first: what was done must not be missing there.
+    services
+        .access
+        .note_closed(id, guest.account, &Actor::Account(me.id), services.machine_now())
+        .map_err(Problem::from_access)?;
+    // If it has left by itself meanwhile, that is what was wanted.
+    services.links.close(id, by);
+    Ok(envelope::success(json!({"id": id.to_string()})))
+}
+
+/// Whose connections are asked for; `None` for everybody's.
+fn whose(query: &str, me: &Arc<Account>, services: &Services) -> Result<Option<Arc<Account>>, Problem> {
+    let mut pairs = form_urlencoded::parse(query.as_bytes());
+    let Some((_, name)) = pairs.find(|(name, _)| name == "account") else { return Ok(Some(me.clone())) };
+    if me.role != Role::Operator {
+        // Whether there is such an account is nobody else's business.
+        return if *name == me.name { Ok(Some(me.clone())) } else { Err(Problem::forbidden()) };
+    }
+    if name == ALL {
+        return Ok(None);
+    }
+    let account = services.access.account_named(&name).map_err(Problem::from_access)?;
+    account.map(|account| Some(Arc::new(account))).ok_or_else(Problem::not_found)
+}
+
+fn described(guest: &Guest, services: &Services) -> Result<Value, Problem> {
+    let account = services.access.account(guest.account).map_err(Problem::from_access)?;
+    Ok(json!({
+        "id": guest.id.to_string(),
+        "account_id": guest.account.0,
+        "account": account.map(|account| account.name.clone()).unwrap_or_default(),
+        "door": guest.door.as_str(),
+        "address": guest.address.to_string(),
+        "since": guest.since.to_string(),
+    }))
+}

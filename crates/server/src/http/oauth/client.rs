@@ -1,0 +1,92 @@
+//! How a client says who it is: with its id, and its secret if it has one, in the form or in the header.
+
+use access::{ClientProof, OAuthError};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use super::super::Asked;
+use super::Refusable;
+use super::form::Form;
+
+/// Far more than an id and a secret have.
+const HEADER_MAX: usize = 2_048;
+
+/// What a client has said about itself. No `Debug`: it holds a secret.
+pub(super) struct Said {
+    id: String,
+    secret: Option<String>,
+}
+
+impl Said {
+    pub(super) fn proof(&self) -> ClientProof<'_> {
+        ClientProof { id: &self.id, secret: self.secret.as_deref() }
+    }
+
+    pub(super) fn read(asked: &Asked<'_>, form: &Form) -> Refusable<Said> {
+        let (id, secret) = (form.get("client_id"), form.get("client_secret"));
+        let Some(pair) = basic(asked) else {
+            let id = id.ok_or(OAuthError::InvalidRequest("client_id is missing"))?;
+            return Ok(Said { id: id.to_owned(), secret: secret.map(str::to_owned) });
+        };
+        let said =
+            decode(pair).ok_or(OAuthError::InvalidClient("the authorization header is not readable"))?;
+        if secret.is_some() {
+            return Err(OAuthError::InvalidRequest("the secret of the client is there twice"));
+        }
+        if id.is_some_and(|id| id != said.id) {
+            return Err(OAuthError::InvalidRequest("the form names another client than the header"));
+        }
+        Ok(said)
+    }
+}
+
+/// Whether the client uses the header; it is answered there too.
+pub(super) fn is_basic(asked: &Asked<'_>) -> bool {
+    basic(asked).is_some()
+}
+
+/// What follows the word `Basic`.
+fn basic<'a>(asked: &'a Asked<'_>) -> Option<&'a str> {
+    let (scheme, pair) = asked.header("authorization")?.trim().split_once(' ')?;
+    scheme.eq_ignore_ascii_case("basic").then_some(pair.trim())
+}
+
+/// Id and secret are each written as in a form, then joined (RFC 6749, 2.3.1).
+fn decode(pair: &str) -> Option<Said> {
+    if pair.len() > HEADER_MAX {
+        return None;
+    }
+    let text = String::from_utf8(STANDARD.decode(pair).ok()?).ok()?;
+    let (id, secret) = text.split_once(':')?;
+    let id = plain(id)?;
+    Some(Said { id, secret: plain(secret) }).filter(|said| !said.id.is_empty())
+}
+
+fn plain(text: &str) -> Option<String> {
+    // As the value of a field, in which nothing but an ampersand could end it.
+    let field = format!("v={}", text.replace('&', "%26"));
+    form_urlencoded::parse(field.as_bytes()).next().map(|(_, value)| value.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(pair: &str, said: Option<(&str, &str)>) {
+        let read = decode(&STANDARD.encode(pair)).map(|said| (said.id, said.secret.unwrap_or_default()));
+        assert_eq!(read.as_ref().map(|(id, secret)| (id.as_str(), secret.as_str())), said, "{pair}");
+    }
+
+    #[test]
+    fn the_header_is_read_as_the_standard_has_it() {
+        check("id:secret", Some(("id", "secret")));
+        check("id:", Some(("id", "")));
+        check("a%3Ab:c+d%26e&f=g:h", Some(("a:b", "c d&e&f=g:h")));
+        check(":secret", None);
+        check("id", None);
+        check("", None);
+        assert!(decode("no base64!").is_none());
+        assert!(decode(&"A".repeat(HEADER_MAX + 4)).is_none());
+    }
+}

@@ -1,0 +1,88 @@
+//! Bodies of forms: each name once, an empty value counts as left out (RFC 6749, 3.2).
+
+use access::OAuthError;
+use hyper::header::{CONTENT_TYPE, HeaderMap};
+
+use super::Refusable;
+
+const FORM_MAX: usize = 16 << 10;
+const FIELDS_MAX: usize = 32;
+
+/// No `Debug`: it holds secrets.
+pub(super) struct Form(Vec<(String, String)>);
+
+impl Form {
+    pub(super) fn read(headers: &HeaderMap, body: &[u8]) -> Refusable<Form> {
+        let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let kind = kind.split(';').next().unwrap_or_default().trim();
+        if !kind.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+            return Err(OAuthError::InvalidRequest("the body is a form: application/x-www-form-urlencoded"));
+        }
+        Form::parse(body)
+    }
+
+    fn parse(body: &[u8]) -> Refusable<Form> {
+        if body.len() > FORM_MAX {
+            return Err(OAuthError::InvalidRequest("the form is larger than 16384 bytes"));
+        }
+        let mut fields: Vec<(String, String)> = Vec::new();
+        for (name, value) in form_urlencoded::parse(body) {
+            if fields.iter().any(|(known, _)| *known == name) {
+                return Err(OAuthError::InvalidRequest("a field is in the form more than once"));
+            }
+            if fields.len() >= FIELDS_MAX {
+                return Err(OAuthError::InvalidRequest("the form has more than 32 fields"));
+            }
+            fields.push((name.into_owned(), value.into_owned()));
+        }
+        Ok(Form(fields))
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        let found = self.0.iter().find(|(known, value)| known == name && !value.is_empty());
+        found.map(|(_, value)| value.as_str())
+    }
+
+    pub(super) fn need(&self, name: &str, missing: &'static str) -> Refusable<&str> {
+        self.get(name).ok_or(OAuthError::InvalidRequest(missing))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::header::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn a_form_is_read_as_browsers_write_it() {
+        let form = Form::parse(b"client_id=a%20b+c&device_code=&x&grant_type=urn%3Aietf")
+            .unwrap_or_else(|_| panic!());
+        assert_eq!(form.get("client_id"), Some("a b c"));
+        assert_eq!(form.get("grant_type"), Some("urn:ietf"));
+        assert_eq!((form.get("device_code"), form.get("x"), form.get("y")), (None, None, None));
+    }
+
+    #[test]
+    fn a_form_with_something_twice_or_too_much_is_refused() {
+        let many: String = (0..33).map(|number| format!("f{number}=1&")).collect();
+        let large = "a=".to_owned() + &"x".repeat(FORM_MAX);
+        for body in ["a=1&a=1", "a=1&b=2&a=", "a&%61=2", &many, &large] {
+            assert!(matches!(Form::parse(body.as_bytes()), Err(OAuthError::InvalidRequest(_))));
+        }
+        assert!(Form::parse(b"").is_ok() && Form::parse(b"\xff\xfe=%ff&&&=").is_ok());
+    }
+
+    #[test]
+    fn only_forms_are_forms() {
+        let read = |kind: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+            Form::read(&headers, b"a=1").is_ok()
+        };
+        assert!(read("application/x-www-form-urlencoded"));
+        assert!(read("Application/X-WWW-Form-Urlencoded ; charset=UTF-8"));
+        assert!(!read("application/json") && !read("") && !read("multipart/form-data; boundary=x"));
+        assert!(Form::read(&HeaderMap::new(), b"a=1").is_err());
+    }
+}

@@ -1,0 +1,54 @@
+//! What there is (RFC 8414), and what the address of this service is.
+
+use access::{AUTH_METHODS, SCOPE, grant_type};
+use hyper::header::HOST;
+use serde_json::json;
+
+use super::super::{Answer, Asked};
+use super::answer;
+use crate::services::Services;
+
+/// A name of a host, with a port.
+const HOST_MAX: usize = 255;
+
+pub(super) fn describe(asked: &Asked<'_>, services: &Services) -> Answer {
+    let base = base(asked, services);
+    let at = |path: &str| format!("{base}{path}");
+    answer::object(
+        200,
+        &json!({
+            "issuer": base,
+            "authorization_endpoint": at("/oauth2/authorize"),
+            "token_endpoint": at("/oauth2/token"),
+            "device_authorization_endpoint": at("/oauth2/device/authorize"),
+            "registration_endpoint": at("/oauth2/register"),
+            "revocation_endpoint": at("/oauth2/revoke"),
+            "scopes_supported": [SCOPE],
+            "response_types_supported": ["code"],
+            "response_modes_supported": ["query"],
+            "grant_types_supported": grant_type::ALL,
+            "token_endpoint_auth_methods_supported": AUTH_METHODS,
+            "revocation_endpoint_auth_methods_supported": AUTH_METHODS,
+            "code_challenge_methods_supported": ["S256", "plain"],
+        }),
+    )
+}
+
+/// Where clients and people reach this service: as the operator says, else as whoever asks has reached it.
+pub(super) fn base(asked: &Asked<'_>, services: &Services) -> String {
+    if let Some(url) = &services.public_url {
+        return url.to_string();
+    }
+    let host = asked.headers.get(HOST).and_then(|host| host.to_str().ok()).filter(|host| is_host(host));
+    match host {
+        Some(host) => format!("http://{host}"),
+        None => format!("http://{}", services.serves_all_at),
+    }
+}
+
+/// Whether a text can stand where a host does, and ends nothing there.
+fn is_host(text: &str) -> bool {
+    !text.is_empty()
+        && text.len() <= HOST_MAX
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte))
+}

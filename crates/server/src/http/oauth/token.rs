@@ -1,0 +1,84 @@
+//! The three endpoints that take forms: begin with a device, get tokens, give them back.
+
+use access::{DEVICE_CODE_LIFE_S, Grant, OAuthError, POLL_INTERVAL_S, Region, grant_type};
+use serde_json::json;
+
+use super::super::{Answer, Asked};
+use super::client::{self, Said};
+use super::form::Form;
+use super::{CONFIRM_PATH, Refusable, answer, metadata, moment};
+use crate::services::Services;
+
+pub(super) fn authorize_device(asked: &Asked<'_>, services: &Services) -> Answer {
+    respond(asked, |form, said| {
+        let scope = form.get("scope").unwrap_or_default();
+        let start = services.access.start_device(&said.proof(), scope, asked.peer.ip(), moment(services))?;
+        let confirm = format!("{}{CONFIRM_PATH}", metadata::base(asked, services));
+        let query = form_urlencoded::Serializer::new(String::new())
+            .append_pair("user_code", start.user_code.expose())
+            .append_pair("client_id", said.proof().id)
+            .finish();
+        Ok(answer::object(
+            200,
+            &json!({
+                "device_code": start.device_code.expose(),
+                "user_code": start.user_code.expose(),
+                "verification_uri": confirm,
+                "verification_uri_complete": format!("{confirm}?{query}"),
+                "expires_in": DEVICE_CODE_LIFE_S,
+                "interval": POLL_INTERVAL_S,
+            }),
+        ))
+    })
+}
+
+pub(super) fn issue(asked: &Asked<'_>, services: &Services) -> Answer {
+    respond(asked, |form, said| {
+        let kind = form.need("grant_type", "grant_type is missing")?;
+        let grant = match kind {
+            grant_type::CODE => Grant::Code {
+                code: form.need("code", "code is missing")?,
+                redirect_uri: form.get("redirect_uri"),
+                verifier: form.get("code_verifier"),
+            },
+            grant_type::DEVICE => Grant::Device {
+                device_code: form.need("device_code", "device_code is missing")?,
+                poller: asked.header("x-dc-region").and_then(|region| region.parse::<Region>().ok()),
+            },
+            grant_type::REFRESH => Grant::Refresh {
+                refresh_token: form.need("refresh_token", "refresh_token is missing")?,
+                scope: form.get("scope").unwrap_or_default(),
+            },
+            _ => return Err(OAuthError::UnsupportedGrantType),
+        };
+        let tokens = services.access.redeem(&said.proof(), &grant, asked.region, moment(services))?;
+        Ok(answer::object(
+            200,
+            &json!({
+                "access_token": tokens.access_token.expose(),
+                "token_type": "Bearer",
+                "expires_in": tokens.expires_in,
+                "refresh_token": tokens.refresh_token.expose(),
+                "scope": tokens.scope,
+            }),
+        ))
+    })
+}
+
+/// `token_type_hint` is a hint, and not needed here.
+pub(super) fn revoke(asked: &Asked<'_>, services: &Services) -> Answer {
+    respond(asked, |form, said| {
+        let token = form.need("token", "token is missing")?;
+        services.access.revoke_token(&said.proof(), token, services.machine_now())?;
+        Ok(answer::object(200, &json!({})))
+    })
+}
+
+fn respond(asked: &Asked<'_>, work: impl FnOnce(&Form, &Said) -> Refusable<Answer>) -> Answer {
+    let answered = Form::read(asked.headers, asked.body).and_then(|form| {
+        let said = Said::read(asked, &form)?;
+        work(&form, &said)
+    });
+    let refused = if client::is_basic(asked) { answer::refused_basic } else { answer::refused };
+    answered.unwrap_or_else(refused)
+}

@@ -1,0 +1,119 @@
+//! Consent of the authorization-code flow: a program sends a person here, and gets them back with a code or a no. The
+//! question stays in the address, and is checked again when it is answered.
+
+use access::{AuthorizationError, AuthorizationRequest, Browser, ClientInfo};
+
+use super::*;
+
+const PURPOSE: &str = "authorize ";
+
+pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, Trouble> {
+    let (access, now) = (&visit.services.access, visit.services.machine_now());
+    let request = match access.check_authorization(visit.asked.query, now) {
+        Ok(request) => request,
+        Err(AuthorizationError::Page(text)) => return Err(Trouble::Said(text)),
+        // What is wrong is the client's business, and so is where to tell it.
+        Err(AuthorizationError::Redirect(to)) => return redirect(&to, Vec::new()),
+        Err(AuthorizationError::Failed(error)) => return Err(error.into()),
+    };
+    if visit.is_post() {
+        return decide(visit, &request);
+    }
+    match &visit.session {
+        Some((cookie, browser)) => Ok(question(visit, cookie, browser, &request)),
+        None => {
+            let here = visit.here();
+            let Some(next) = forms::safe_next(&here) else { return Err(Trouble::Malformed) };
+            sign_in::form(visit, &sign_in::Form { next, ..Default::default() })
+        }
+    }
+}
+
+/// A form is for one question: its mark does not answer another.
+fn purpose(visit: &Visit<'_>) -> String {
+    format!("{PURPOSE}{}", visit.asked.query)
+}
+
+fn question(visit: &Visit<'_>, cookie: &str, browser: &Browser, request: &AuthorizationRequest) -> Answer {
+    let words = visit.words;
+    let mut html = Html::default();
+    html.raw("<p class=\"lead\">").filled(words.decide_lead, &request.client.name).raw("</p>\n");
+    html.p(words.decide_client).raw("\n");
+    may(words, &mut html);
+    html.raw("<dl>\n");
+    who(words, browser, &request.client, &mut html);
+    fact(&mut html, words.back_to, &place(&request.redirect_uri));
+    html.raw("</dl>\n<form method=\"post\" action=\"").text(&visit.frame.at(&visit.here())).raw("\">\n");
+    html.hidden("csrf", &visit.services.access.form_mark(cookie, &purpose(visit)));
+    choices(words, &mut html);
+    html.raw("</form>\n");
+    another(visit, cookie, browser, &mut html);
+    // Browsers hold the redirect after the form against the policy too.
+    Sheet { leads_to: forms::policy_source(&request.redirect_uri), ..Sheet::new(words.decide_title, html) }
+        .answer(visit.frame)
+}
+
+fn decide(visit: &Visit<'_>, request: &AuthorizationRequest) -> Result<Answer, Trouble> {
+    let fields = visit.form()?;
+    let again = || Trouble::StaleForm { next: forms::safe_next(&visit.here()).map(str::to_owned) };
+    let Some((cookie, browser)) = &visit.session else { return Err(again()) };
+    visit.check(&fields, cookie, &purpose(visit)).map_err(|_| again())?;
+    let (access, now) = (&visit.services.access, visit.services.machine_now());
+    let to = match fields.get("decision") {
+        "approve" => access.approve_authorization(request, browser.account, now)?,
+        "deny" => access.deny_authorization(request, Some(browser.account), now)?,
+        _ => return Err(Trouble::Malformed),
+    };
+    redirect(&to, Vec::new())
+}
+
+/// What a client gets, in words. There is one scope, so there is one list.
+pub(super) fn may(words: &Words, html: &mut Html) {
+    html.raw("<h2>").text(words.may_title).raw("</h2>\n<ul>\n");
+    for line in words.may {
+        html.raw("<li>").text(line).raw("</li>\n");
+    }
+    html.raw("</ul>\n");
+}
+
+/// Who is asked and which client asks. Its name is its own choice; its id and the day it came are ours.
+pub(super) fn who(words: &Words, browser: &Browser, client: &ClientInfo, html: &mut Html) {
+    fact(html, words.account, &browser.name);
+    fact(html, words.client_id, &client.id);
+    let since: String = client.created_at.to_string().chars().take(10).collect();
+    fact(html, words.known_since, &since);
+}
+
+pub(super) fn choices(words: &Words, html: &mut Html) {
+    html.raw("\n<div class=\"choices\">\n<button class=\"main\" type=\"submit\" name=\"decision\" value=\"approve\">");
+    html.text(words.approve).raw("</button>\n<button type=\"submit\" name=\"decision\" value=\"deny\">");
+    html.text(words.deny).raw("</button>\n</div>\n");
+}
+
+/// The way to decide as somebody else.
+pub(super) fn another(visit: &Visit<'_>, cookie: &str, browser: &Browser, html: &mut Html) {
+    let here = visit.here();
+    let next = forms::safe_next(&here).unwrap_or(path::SIGN_IN);
+    html.raw("<div class=\"other\"><span>").filled(visit.words.not_you, &browser.name).raw("</span>\n");
+    sign_in::sign_out_form(visit, cookie, next, visit.words.use_another, html);
+    html.raw("</div>");
+}
+
+/// Scheme, host and port of an address: the part that says where somebody goes.
+fn place(redirect: &str) -> String {
+    let end = redirect.find("://").map_or(0, |at| at + 3);
+    let (head, rest) = redirect.split_at(end);
+    format!("{head}{}", rest.split(['/', '?']).next().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::place;
+
+    #[test]
+    fn a_place_is_where_somebody_goes() {
+        assert_eq!(place("http://localhost:60355/callback?x=1"), "http://localhost:60355");
+        assert_eq!(place("https://example.org"), "https://example.org");
+        assert_eq!(place("com.example.app:/done"), "com.example.app:");
+    }
+}

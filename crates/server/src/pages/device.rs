@@ -1,0 +1,144 @@
+//! A device waits, and a person decides: they type its code, sign in, compare, and approve or deny.
+//!
+//! Codes are looked at only for somebody who is signed in, so that nobody else can try them out.
+
+use access::{Browser, CodeRefused, DeviceRequest};
+use hyper::StatusCode;
+
+use super::*;
+
+const PURPOSE: &str = "device";
+/// A code with room for the blanks that people type.
+const CODE_SHOWN_MAX: usize = 16;
+
+pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, Trouble> {
+    if visit.is_post() {
+        return decide(visit);
+    }
+    let query = visit.query()?;
+    let code = query.get("user_code");
+    if code.trim().is_empty() {
+        return Ok(ask(visit, "", None));
+    }
+    let Some((cookie, browser)) = &visit.session else {
+        let here = visit.here();
+        // An address that cannot be come back to is no code either.
+        let Some(next) = forms::safe_next(&here) else { return Err(Trouble::Malformed) };
+        return sign_in::form(visit, &sign_in::Form { next, ..Default::default() });
+    };
+    match look(visit, browser, code, query.get("client_id"))? {
+        Ok(request) => Ok(question(visit, cookie, browser, &request)),
+        Err(refused) => Ok(refused),
+    }
+}
+
+/// The request of a code, or the page that says why there is none.
+fn look(
+    visit: &Visit<'_>,
+    browser: &Browser,
+    code: &str,
+    client_id: &str,
+) -> Result<Result<DeviceRequest, Answer>, Trouble> {
+    let access = &visit.services.access;
+    let find = || {
+        let found = access.pending_device(code, visit.services.machine_now())?;
+        // A link names its client; one that names another has been tampered with.
+        Ok(found.filter(|request| client_id.is_empty() || request.client.id == client_id))
+    };
+    let uptime = visit.services.uptime();
+    Ok(match access.guess_code(visit.asked.peer.ip(), browser.account, uptime, find) {
+        Ok(Some(request)) => Ok(request),
+        Ok(None) => Err(ask(visit, code, None)),
+        Err(CodeRefused::Wait(wait)) => Err(ask(visit, code, Some(wait))),
+        Err(CodeRefused::Failed(error)) => return Err(error.into()),
+    })
+}
+
+/// The page to type a code, with what was wrong with the one before.
+fn ask(visit: &Visit<'_>, wrong: &str, wait: Option<Duration>) -> Answer {
+    let words = visit.words;
+    let mut html = Html::default();
+    let status = if let Some(wait) = wait {
+        alert(&mut html, &words.code_wait.replacen("{}", &seconds_up(wait).to_string(), 1));
+        StatusCode::TOO_MANY_REQUESTS
+    } else if wrong.is_empty() {
+        StatusCode::OK
+    } else {
+        alert(&mut html, words.code_wrong);
+        StatusCode::NOT_FOUND
+    };
+    html.p(words.code_hint).raw("\n<form method=\"get\" action=\"").text(&visit.frame.at(path::CONFIRM));
+    html.raw("\">\n<label for=\"code\">")
+        .text(words.code)
+        .raw("</label>\n<input id=\"code\" class=\"code\" name=\"user_code\"");
+    html.raw(
+        " type=\"text\" autocomplete=\"one-time-code\" autocapitalize=\"characters\" spellcheck=\"false\"",
+    );
+    html.raw(" maxlength=\"20\" placeholder=\"XXXX-XXXX\" required autofocus value=\"");
+    html.text(&shown(wrong).unwrap_or_default());
+    html.raw("\">\n<div class=\"choices\"><button class=\"main\" type=\"submit\">").text(words.go_on);
+    html.raw("</button></div>\n</form>");
+    Sheet { retry_after: wait, ..Sheet::new(words.code_title, html).status(status) }.answer(visit.frame)
+}
+
+/// A code as typed, if it could be one.
+pub(super) fn shown(code: &str) -> Option<String> {
+    let code = code.trim().to_uppercase();
+    let fits = code.chars().count() <= CODE_SHOWN_MAX
+        && code.chars().all(|letter| letter.is_ascii_alphanumeric() || " -".contains(letter));
+    (fits && !code.is_empty()).then_some(code)
+}
+
+fn question(visit: &Visit<'_>, cookie: &str, browser: &Browser, request: &DeviceRequest) -> Answer {
+    let words = visit.words;
+    let mut html = Html::default();
+    html.raw("<p class=\"lead\">").filled(words.decide_lead, &request.client.name).raw("</p>\n");
+    html.raw("<p class=\"bigcode\">").text(&request.user_code).raw("</p>\n").p(words.decide_device).raw("\n");
+    authorize::may(words, &mut html);
+    html.raw("<dl>\n");
+    authorize::who(words, browser, &request.client, &mut html);
+    let minutes = visit.services.machine_now().0.saturating_sub(request.created_at.0).max(0) / 60;
+    let asked = match minutes {
+        0 => words.just_now.to_owned(),
+        minutes => words.minutes_ago.replacen("{}", &minutes.to_string(), 1),
+    };
+    fact(&mut html, words.asked, &asked);
+    html.raw("</dl>\n<form method=\"post\" action=\"").text(&visit.frame.at(path::CONFIRM)).raw("\">\n");
+    html.hidden("csrf", &visit.services.access.form_mark(cookie, PURPOSE));
+    html.hidden("user_code", &request.user_code).hidden("client_id", &request.client.id);
+    authorize::choices(words, &mut html);
+    html.raw("</form>\n");
+    authorize::another(visit, cookie, browser, &mut html);
+    Sheet::new(words.decide_title, html).answer(visit.frame)
+}
+
+fn decide(visit: &Visit<'_>) -> Result<Answer, Trouble> {
+    let fields = visit.form()?;
+    let code = fields.get("user_code");
+    let Some((cookie, browser)) = &visit.session else { return Err(stale(&fields)) };
+    visit.check(&fields, cookie, PURPOSE)?;
+    let approve = match fields.get("decision") {
+        "approve" => true,
+        "deny" => false,
+        _ => return Err(Trouble::Malformed),
+    };
+    let request = match look(visit, browser, code, fields.get("client_id"))? {
+        Ok(request) => request,
+        Err(refused) => return Ok(refused),
+    };
+    let now = visit.services.machine_now();
+    if !visit.services.access.decide_device(code, browser.account, approve, now)? {
+        return Ok(ask(visit, code, None));
+    }
+    let words = visit.words;
+    let (title, text) =
+        if approve { (words.approved, words.approved_text) } else { (words.denied, words.denied_text) };
+    let mut html = Html::default();
+    html.raw("<p>")
+        .filled(text, &request.client.name)
+        .raw("</p>\n<p><a href=\"")
+        .text(&visit.frame.at(path::CONFIRM))
+        .raw("\">");
+    html.text(words.code_other).raw("</a></p>");
+    Ok(Sheet::new(title, html).answer(visit.frame))
+}

@@ -1,0 +1,147 @@
+//! What a browser sends: fields of forms and queries, and where it may be sent next.
+
+use form_urlencoded::parse;
+
+use super::path;
+
+/// A form of ours has a handful of fields, the longest of which is the address to go on to.
+const BYTES_MAX: usize = 32 << 10;
+const FIELDS_MAX: usize = 20;
+const NEXT_MAX: usize = 8 << 10;
+
+/// Fields by name, each there once.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Fields(Vec<(String, String)>);
+
+/// Too long, too many, or two of one name: either could be meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Malformed;
+
+impl Fields {
+    pub(super) fn parse(text: &[u8]) -> Result<Fields, Malformed> {
+        if text.len() > BYTES_MAX {
+            return Err(Malformed);
+        }
+        let mut fields: Vec<(String, String)> = Vec::new();
+        for (name, value) in parse(text) {
+            if fields.len() >= FIELDS_MAX || fields.iter().any(|(known, _)| *known == name) {
+                return Err(Malformed);
+            }
+            fields.push((name.into_owned(), value.into_owned()));
+        }
+        Ok(Fields(fields))
+    }
+
+    /// A field's value, empty if it is not there.
+    pub(super) fn get(&self, name: &str) -> &str {
+        self.0.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
+    }
+
+    /// A field's value for good, so that no copy of it stays.
+    pub(super) fn take(&mut self, name: &str) -> String {
+        let found = self.0.iter_mut().find(|(known, _)| known == name);
+        found.map(|(_, value)| std::mem::take(value)).unwrap_or_default()
+    }
+}
+
+/// Where to go on after signing in or out: to a page of ours that is known by its path, and nowhere else.
+pub(super) fn safe_next(text: &str) -> Option<&str> {
+    let path = text.split_once('?').map_or(text, |(path, _)| path);
+    let ours = [path::CONFIRM, path::AUTHORIZE, path::SIGN_IN].contains(&path);
+    let plain = text.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'\\' | b'#'));
+    (ours && plain && text.len() <= NEXT_MAX).then_some(text)
+}
+
+/// What a content policy calls the place that a client's address is at: a form may lead there.
+pub(super) fn policy_source(redirect: &str) -> Option<String> {
+    let (scheme, rest) = redirect.split_once(':')?;
+    let scheme = scheme.to_ascii_lowercase();
+    let is_plain = |text: &str, more: &str| {
+        !text.is_empty() && text.chars().all(|letter| letter.is_ascii_alphanumeric() || more.contains(letter))
+    };
+    if !is_plain(&scheme, "+-.") {
+        return None;
+    }
+    let authority = rest.strip_prefix("//").and_then(|rest| rest.split(['/', '?', '#']).next());
+    match authority {
+        // A policy has no way to write an address of the sixth version.
+        Some(authority) if scheme.starts_with("http") && is_plain(authority, ".-:") => {
+            Some(format!("{scheme}://{authority}"))
+        }
+        _ => Some(format!("{scheme}:")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_decoded_and_there_once() {
+        let fields = Fields::parse(b"a=1&b=%3C+%3E&c=").unwrap();
+        assert_eq!(["a", "b", "c", "d"].map(|name| fields.get(name)), ["1", "< >", "", ""]);
+        assert_eq!(Fields::parse(b"a=1&a=2"), Err(Malformed));
+        assert_eq!(Fields::parse(b"a=1&%61=1"), Err(Malformed));
+        assert_eq!(Fields::parse(&[b'a'; BYTES_MAX + 1]), Err(Malformed));
+        let many: Vec<String> = (0..=FIELDS_MAX).map(|number| format!("f{number}=x")).collect();
+        assert_eq!(Fields::parse(many.join("&").as_bytes()), Err(Malformed));
+        assert!(Fields::parse(b"%ff=%00&&&=").is_ok());
+    }
+
+    #[test]
+    fn one_goes_on_to_pages_of_ours_alone() {
+        for good in [
+            "/signin",
+            "/oauth2/device/authorize/confirm",
+            "/oauth2/device/authorize/confirm?user_code=BCDF-GHJK&client_id=7",
+            "/oauth2/authorize?redirect_uri=http%3A%2F%2Flocalhost%3A60355%2Fcallback",
+            "/oauth2/authorize?redirect_uri=http://localhost:60355/callback",
+        ] {
+            assert_eq!(safe_next(good), Some(good));
+        }
+        let long = format!("/signin?{}", "x".repeat(NEXT_MAX));
+        for bad in [
+            "",
+            "/",
+            "//example.org",
+            "//example.org/signin",
+            "/\\example.org",
+            "\\\\example.org",
+            "https://example.org/signin",
+            "javascript:alert(1)",
+            "/signin/../x",
+            "/signin//example.org",
+            "/signin?a=\\",
+            "/signin?a=#b",
+            "/signin?\r\nset-cookie:a=b",
+            "/signin?a b",
+            "/signin?é",
+            " /signin",
+            "/%73ignin",
+            "/signin;a",
+            "/health",
+            &long,
+        ] {
+            assert_eq!(safe_next(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_policy_names_the_place_of_an_address_and_nothing_more() {
+        for (redirect, source) in [
+            ("http://localhost:60355/callback", Some("http://localhost:60355")),
+            ("HTTPS://Example.org/a;b c?x#y", Some("https://Example.org")),
+            ("http://127.0.0.1:1", Some("http://127.0.0.1:1")),
+            ("http://[::1]:60355/callback", Some("http:")),
+            ("com.example.app:/done", Some("com.example.app:")),
+            ("com.example.app://done; script-src *", Some("com.example.app:")),
+            ("https://user@example.org/", Some("https:")),
+            ("http://a;b/", Some("http:")),
+            ("no address", None),
+            ("ja va:x", None),
+            (":x", None),
+        ] {
+            assert_eq!(policy_source(redirect).as_deref(), source, "{redirect}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Text that becomes part of a page. Nothing else writes to one, so nothing reaches it unescaped.
+
+/// HTML under way.
+#[derive(Debug, Default)]
+pub(super) struct Html(String);
+
+impl Html {
+    /// Markup of ours.
+    pub(super) fn raw(&mut self, markup: &'static str) -> &mut Html {
+        self.0.push_str(markup);
+        self
+    }
+
+    /// Anybody's words, between tags or between the quotes of an attribute.
+    pub(super) fn text(&mut self, words: &str) -> &mut Html {
+        for letter in words.chars() {
+            match letter {
+                '&' => self.0.push_str("&amp;"),
+                '<' => self.0.push_str("&lt;"),
+                '>' => self.0.push_str("&gt;"),
+                '"' => self.0.push_str("&quot;"),
+                '\'' => self.0.push_str("&#39;"),
+                // These turn the direction of what follows them: a name could rewrite the sentence it stands in.
+                '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => self.0.push('\u{fffd}'),
+                letter => self.0.push(letter),
+            }
+        }
+        self
+    }
+
+    /// A sentence with somebody's words where it has braces.
+    pub(super) fn filled(&mut self, sentence: &str, words: &str) -> &mut Html {
+        self.text(&sentence.replacen("{}", words, 1))
+    }
+
+    /// A paragraph.
+    pub(super) fn p(&mut self, words: &str) -> &mut Html {
+        self.raw("<p>").text(words).raw("</p>")
+    }
+
+    /// What a form sends without showing it.
+    pub(super) fn hidden(&mut self, name: &'static str, value: &str) -> &mut Html {
+        self.raw("<input type=\"hidden\" name=\"").raw(name).raw("\" value=\"").text(value).raw("\">")
+    }
+
+    pub(super) fn append(&mut self, other: &Html) -> &mut Html {
+        self.0.push_str(&other.0);
+        self
+    }
+
+    pub(super) fn into_string(self) -> String {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(write: impl FnOnce(&mut Html) -> &mut Html) -> String {
+        let mut html = Html::default();
+        write(&mut html);
+        html.into_string()
+    }
+
+    #[test]
+    fn words_stay_words_wherever_they_stand() {
+        let hostile = "<img src=x onerror=\"alert('1')\">&amp;";
+        let safe = "&lt;img src=x onerror=&quot;alert(&#39;1&#39;)&quot;&gt;&amp;amp;";
+        assert_eq!(written(|html| html.text(hostile)), safe);
+        assert_eq!(written(|html| html.p(hostile)), format!("<p>{safe}</p>"));
+        let hidden = written(|html| html.hidden("next", hostile));
+        assert_eq!(hidden, format!("<input type=\"hidden\" name=\"next\" value=\"{safe}\">"));
+        assert_eq!(written(|html| html.filled("Not {}?", "<b>")), "Not &lt;b&gt;?");
+        assert_eq!(
+            written(|html| html.filled("{} {}", "a{}")),
+            "a{} {}",
+            "what is filled in is not filled again"
+        );
+    }
+
+    #[test]
+    fn a_name_does_not_turn_the_sentence_around() {
+        assert_eq!(written(|html| html.text("a\u{202e}b\u{2066}c愛")), "a\u{fffd}b\u{fffd}c愛");
+    }
+}

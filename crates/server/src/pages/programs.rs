@@ -1,0 +1,50 @@
+//! The page of somebody who is signed in: which programs use their account, and a button to end each.
+
+use access::{Actor, Browser};
+
+use super::*;
+
+const PURPOSE: &str = "end ";
+
+pub(super) fn page(visit: &Visit<'_>, cookie: &str, browser: &Browser) -> Result<Answer, Trouble> {
+    let (words, access) = (visit.words, &visit.services.access);
+    let mut html = Html::default();
+    html.raw("<p>").filled(words.signed_in_as, &browser.name).raw("</p>\n<p><a href=\"");
+    html.text(&visit.frame.at(path::CONFIRM)).raw("\">").text(words.code_title).raw("</a></p>\n<h2>");
+    html.text(words.programs).raw("</h2>\n");
+    let programs = access.sign_ins(browser.account, visit.services.machine_now())?;
+    if programs.is_empty() {
+        html.p(words.no_programs);
+    } else {
+        html.raw("<ul class=\"rows\">\n");
+    }
+    for program in &programs {
+        let since: String = program.client.created_at.to_string().chars().take(10).collect();
+        html.raw("<li><span>").text(&program.client.name).raw("<br><small>").filled(words.since, &since);
+        html.raw("</small></span>\n<form method=\"post\" action=\"")
+            .text(&visit.frame.at(path::END))
+            .raw("\">");
+        html.hidden("csrf", &access.form_mark(cookie, &format!("{PURPOSE}{}", program.id)));
+        html.hidden("id", &program.id).raw("<button type=\"submit\" aria-label=\"");
+        html.text(&format!("{}: {}", words.end_access, program.client.name))
+            .raw("\">")
+            .text(words.end_access);
+        html.raw("</button></form></li>\n");
+    }
+    if !programs.is_empty() {
+        html.raw("</ul>\n");
+    }
+    sign_in::sign_out_form(visit, cookie, path::SIGN_IN, words.sign_out, &mut html);
+    Ok(Sheet::new(words.signed_in, html).answer(visit.frame))
+}
+
+pub(super) fn end(visit: &Visit<'_>) -> Result<Answer, Trouble> {
+    let fields = visit.form()?;
+    let Some((cookie, browser)) = &visit.session else { return Err(stale(&fields)) };
+    let id = fields.get("id");
+    visit.check(&fields, cookie, &format!("{PURPOSE}{id}"))?;
+    let (by, now) = (Actor::Account(browser.account), visit.services.machine_now());
+    // One that has ended meanwhile is as gone as it should be.
+    visit.services.access.end_sign_in(browser.account, id, &by, now)?;
+    redirect(&visit.frame.at(path::SIGN_IN), Vec::new())
+}

@@ -1,0 +1,143 @@
+//! Consent of the authorization-code flow.
+
+use super::*;
+
+fn question(client: &str, more: &str) -> String {
+    let redirect = encoded(&[("redirect_uri", CALLBACK)]);
+    format!("/oauth2/authorize?response_type=code&client_id={client}&state=s1%26x&{redirect}{more}")
+}
+
+async fn exchange(server: &Running, client: &str, code: &str) -> Value {
+    let fields = [
+        ("grant_type", "authorization_code"),
+        ("client_id", client),
+        ("code", code),
+        ("redirect_uri", CALLBACK),
+    ];
+    form(server, "/oauth2/token", &fields).await
+}
+
+#[tokio::test]
+async fn a_person_comes_back_with_a_code_that_is_worth_a_token() {
+    let (server, _) = house().await;
+    let client = register(&server, "Chart on the desk").await;
+    let url = question(&client, "");
+    let mut browser = Browser::new(&server);
+    let page = browser.get(&url).await;
+    is_page(&page);
+    assert!(page.text().contains("To decide about “Chart on the desk”, sign in."));
+    let answer = browser.sign_in(&url, "ann", PASSWORD).await;
+    assert_eq!(answer.location.as_deref(), Some(url.as_str()));
+    let page = browser.get(&url).await;
+    is_page(&page);
+    for shown in ["Chart on the desk", &client, "http://localhost:60355", "ann"] {
+        assert!(page.text().contains(shown), "{shown} in {}", page.text());
+    }
+    let policy = page.header("content-security-policy").unwrap();
+    assert!(policy.ends_with("form-action 'self' http://localhost:60355"), "{policy}");
+    let csrf = hidden(&page, "csrf");
+    let answer = browser.post(&url, &[("csrf", &csrf), ("decision", "approve")]).await;
+    assert_eq!(answer.status, 303);
+    let back = answer.location.unwrap();
+    let query = back.strip_prefix(&format!("{CALLBACK}?")).unwrap_or_else(|| panic!("{back}"));
+    let mut pairs = query.split('&').map(|pair| pair.split_once('=').unwrap());
+    let (name, code) = pairs.next().unwrap();
+    assert_eq!((name, pairs.next()), ("code", Some(("state", "s1%26x"))), "{back}");
+    let token = exchange(&server, &client, code).await;
+    assert!(token["access_token"].as_str().is_some_and(|token| token.starts_with("ap_")), "{token}");
+}
+
+#[tokio::test]
+async fn a_person_who_denies_comes_back_without_a_code() {
+    let (server, _) = house().await;
+    let client = register(&server, "Chart").await;
+    let url = question(&client, "");
+    let mut browser = Browser::signed_in(&server, "ann").await;
+    let csrf = hidden(&browser.get(&url).await, "csrf");
+    let answer = browser.post(&url, &[("csrf", &csrf), ("decision", "deny")]).await;
+    let back = answer.location.unwrap();
+    assert_eq!(
+        (answer.status, back.as_str()),
+        (303, &*format!("{CALLBACK}?error=access_denied&state=s1%26x"))
+    );
+}
+
+#[tokio::test]
+async fn looking_and_other_questions_forms_decide_nothing() {
+    let (server, _) = house().await;
+    person(&server, "bob");
+    let client = register(&server, "Chart").await;
+    let (url, other) = (question(&client, ""), question(&client, "&scope=openapi"));
+    let mut browser = Browser::signed_in(&server, "ann").await;
+    let csrf = hidden(&browser.get(&url).await, "csrf");
+    let linked = browser.get(&format!("{url}&decision=approve&csrf={csrf}")).await;
+    assert_eq!((linked.status, linked.location), (200, None));
+    let others = hidden(&browser.get(&other).await, "csrf");
+    let bobs = hidden(&Browser::signed_in(&server, "bob").await.get(&url).await, "csrf");
+    for wrong in ["", "x", &others, &bobs] {
+        let answer = browser.post(&url, &[("csrf", wrong), ("decision", "approve")]).await;
+        is_page(&answer);
+        assert_eq!((answer.status, answer.location), (403, None), "{wrong}");
+    }
+    let answer = browser.post(&url, &[("csrf", &csrf), ("decision", "yes")]).await;
+    assert_eq!((answer.status, answer.location), (400, None));
+    let nobody = Browser::new(&server).post(&url, &[("csrf", &csrf), ("decision", "approve")]).await;
+    assert_eq!((nobody.status, nobody.location), (403, None));
+    browser.head = "sec-fetch-site: cross-site\r\n".to_owned();
+    let foreign = browser.post(&url, &[("csrf", &csrf), ("decision", "approve")]).await;
+    assert_eq!((foreign.status, foreign.location), (403, None));
+}
+
+#[tokio::test]
+async fn nobody_is_sent_to_an_address_that_is_not_registered() {
+    let (server, _) = house().await;
+    let client = register(&server, "Chart").await;
+    let mut browser = Browser::signed_in(&server, "ann").await;
+    let to = |redirect: &str| {
+        format!(
+            "/oauth2/authorize?response_type=code&client_id={client}&{}",
+            encoded(&[("redirect_uri", redirect)])
+        )
+    };
+    let long = format!("http://localhost:60355/{}", "x".repeat(9_000));
+    for path in [
+        to("http://localhost:60355/elsewhere"),
+        to("http://example.org/callback"),
+        to("http://localhost:60355/callback#fragment"),
+        to("//example.org"),
+        to("javascript:alert(1)"),
+        to(&long),
+        "/oauth2/authorize".to_owned(),
+        "/oauth2/authorize?client_id=".to_owned(),
+        question("00000000-0000-4000-8000-000000000000", ""),
+        question(&client, "&redirect_uri=http%3A%2F%2Fexample.org"),
+    ] {
+        for method in ["GET", "POST"] {
+            let answer = browser.ask(method, &path, "", "").await;
+            is_page(&answer);
+            assert_eq!((answer.status, answer.location), (400, None), "{method} {path}");
+        }
+    }
+    // What a known client asks wrong is its own business.
+    let answer = browser.get(&question(&client, "&scope=everything")).await;
+    let back = answer.location.unwrap();
+    assert_eq!(answer.status, 303);
+    assert!(
+        back.starts_with(&format!("{CALLBACK}?error=invalid_scope&")) && back.contains("state=s1%26x"),
+        "{back}"
+    );
+}
+
+#[tokio::test]
+async fn what_is_in_the_address_stays_text_on_the_page() {
+    let (server, _) = house().await;
+    let client = register(&server, "Chart").await;
+    let url = format!(
+        "/oauth2/authorize?response_type=code&client_id={client}&redirect_uri={CALLBACK}&state='%22%3E%3Cb%3E"
+    );
+    let mut browser = Browser::signed_in(&server, "ann").await;
+    let page = browser.get(&url).await;
+    is_page(&page);
+    assert!(page.text().contains("state=&#39;%22%3E%3Cb%3E"), "{}", page.text());
+    assert!(!page.text().contains("<b>"));
+}

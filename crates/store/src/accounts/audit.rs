@@ -1,0 +1,104 @@
+//! Who did what to whom, when and why. A row is written in the transaction of what it tells of, so that neither is ever
+//! there without the other.
+
+use market::Timestamp;
+use rusqlite::Row;
+
+use super::{AccountId, Accounts, audit_sql, take};
+use crate::StoreError;
+use crate::db::{Db, Fault};
+
+/// The longest text of a row; what is longer is cut. Whoever writes keeps secrets out, and client's words short.
+const TEXT_MAX: usize = 300;
+/// Rows read at once at most.
+const ROWS_MAX: u32 = 10_000;
+
+/// The number of a row: later rows have higher ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AuditId(pub i64);
+
+/// What a change says about itself; the kind of change and the account follow from the change. `at` is the machine's time.
+#[derive(Clone, Copy, Debug)]
+pub struct AuditNote<'a> {
+    pub at: Timestamp,
+    pub actor: &'a str,
+    pub reason: &'a str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditRow {
+    pub id: AuditId,
+    pub at: Timestamp,
+    pub actor: String,
+    pub account: Option<AccountId>,
+    pub event: String,
+    pub reason: String,
+}
+
+/// Which rows to read, latest first.
+#[derive(Clone, Debug, Default)]
+pub struct AuditFilter<'a> {
+    pub account: Option<AccountId>,
+    pub event: Option<&'a str>,
+    pub since: Option<Timestamp>,
+    /// Only rows before this one: where the reading before it stopped.
+    pub before: Option<AuditId>,
+    /// At most 10,000.
+    pub limit: u32,
+}
+
+impl Accounts {
+    /// Writes a row about something that changes nothing else, such as a refused login.
+    pub fn note(
+        &self,
+        account: Option<AccountId>,
+        event: &str,
+        note: &AuditNote<'_>,
+    ) -> Result<(), StoreError> {
+        self.change(|db| write(db, account, event, note))
+    }
+
+    pub fn audit(&self, filter: &AuditFilter<'_>) -> Result<Vec<AuditRow>, StoreError> {
+        let before = filter.before.map_or(i64::MAX, |id| id.0);
+        let since = filter.since.map_or(i64::MIN, |since| since.0);
+        let limit = filter.limit.min(ROWS_MAX);
+        match filter.account {
+            Some(id) => self.read().all(
+                audit_sql::READ_OF,
+                (id.0, before, since, filter.event, limit),
+                AuditRow::read,
+            ),
+            None => self.read().all(audit_sql::READ, (before, since, filter.event, limit), AuditRow::read),
+        }
+    }
+}
+
+/// For changes that are under way.
+pub(super) fn write(
+    db: &Db,
+    account: Option<AccountId>,
+    event: &str,
+    note: &AuditNote<'_>,
+) -> Result<(), StoreError> {
+    let id = take(db, "audit")?;
+    let (actor, reason) = (cut(note.actor), cut(note.reason));
+    db.run(audit_sql::WRITE, (id, note.at.0, actor, account.map(|id| id.0), event, reason)).map(drop)
+}
+
+fn cut(text: &str) -> String {
+    // One line a row, whatever a client has called itself.
+    text.chars().take(TEXT_MAX).map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+}
+
+impl AuditRow {
+    fn read(row: &Row<'_>) -> Result<AuditRow, Fault> {
+        Ok(AuditRow {
+            id: AuditId(row.get(0)?),
+            at: Timestamp(row.get(1)?),
+            actor: row.get(2)?,
+            account: row.get::<_, Option<i64>>(3)?.map(AccountId),
+            event: row.get(4)?,
+            reason: row.get(5)?,
+        })
+    }
+}

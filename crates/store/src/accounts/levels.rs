@@ -1,0 +1,291 @@
+//! What levels are earned by: assets, exchange rates and completed orders, day by day; the ladder itself; and the level
+//! each account was last seen at. What any of it comes to is the business of whoever admits.
+
+use market::{Date, Timestamp};
+use rusqlite::Row;
+
+use super::{AccountId, Accounts, AuditNote, audit, check_texts, levels_sql as sql, take};
+use crate::StoreError;
+use crate::db::{Db, Fault, natural, small};
+
+/// Rows listed at once at most.
+const ROWS_MAX: u32 = 10_000;
+
+/// A step of the ladder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LevelRow {
+    pub number: u32,
+    /// Securities a month.
+    pub quota: u32,
+    /// In HKD, to be reached; `None` is no way up.
+    pub assets: Option<u64>,
+    /// Of a month, to be exceeded.
+    pub orders: Option<u32>,
+}
+
+/// What an account was worth at the end of a day, in ten-thousandths of a currency.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AssetRow {
+    pub account: AccountId,
+    pub day: Date,
+    pub currency: String,
+    pub amount: i64,
+}
+
+/// HKD for one unit of a currency from a day on, in hundred-millionths.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RateRow {
+    pub currency: String,
+    pub day: Date,
+    pub rate: i64,
+}
+
+/// Completed orders of an account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrderRow {
+    pub account: AccountId,
+    pub day: Date,
+    pub told: Told,
+}
+
+/// How orders are reported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// All of the day as a number, instead of the number told before.
+    Count(u32),
+    /// One of them, which is counted once however often it is told.
+    Order(String),
+}
+
+/// A part of what an account is worth, with the rate of its day.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holding {
+    pub day: Date,
+    pub currency: String,
+    pub amount: i64,
+    pub rate: Option<i64>,
+}
+
+/// What became of a report of assets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entered {
+    Done,
+    /// The currency of this row, counted from zero, has no rate on or before its day. Nothing was written.
+    Unrated(usize),
+}
+
+/// That an account is at another level than the one it was seen at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LevelChange {
+    pub account: AccountId,
+    /// What whoever found it out has compared with.
+    pub from: Option<LevelSeen>,
+    pub to: LevelSeen,
+    pub reason: String,
+}
+
+/// The level an account was last seen at, and since which day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LevelSeen {
+    pub level: u32,
+    pub since: Date,
+}
+
+impl Accounts {
+    /// The ladder, from its first step up.
+    pub fn levels(&self) -> Result<Vec<LevelRow>, StoreError> {
+        self.read().all(sql::LEVELS, [], |row| {
+            Ok(LevelRow {
+                number: small(row, 0)?,
+                quota: small(row, 1)?,
+                assets: row.get::<_, Option<i64>>(2)?.map(|_| natural(row, 2)).transpose()?,
+                orders: row.get::<_, Option<i64>>(3)?.map(|_| small(row, 3)).transpose()?,
+            })
+        })
+    }
+
+    /// Whether there is such a level.
+    pub fn change_level(&self, level: &LevelRow, note: &AuditNote<'_>) -> Result<bool, StoreError> {
+        let LevelRow { number, quota, assets, orders } = level;
+        let assets = assets.map(crate::db::signed);
+        self.change(|db| {
+            let changed = db.run(sql::CHANGE_LEVEL, (quota, assets, orders, number))? > 0;
+            if changed {
+                audit::write(db, None, "levels.changed", note)?;
+                take(db, "version")?;
+            }
+            Ok(changed)
+        })
+    }
+
+    /// The total of the latest day, up to `day`, that has one: all its parts, or none if there is no such day.
+    pub fn assets_as_of(&self, id: AccountId, day: Date) -> Result<Vec<Holding>, StoreError> {
+        self.read().all(sql::ASSETS_AS_OF, (id.0, day.to_string()), |row| {
+            Ok(Holding { day: date(row, 0)?, currency: row.get(1)?, amount: row.get(2)?, rate: row.get(3)? })
+        })
+    }
+
+    /// Orders from a day on, up to another and without it.
+    pub fn orders_between(&self, id: AccountId, from: Date, to: Date) -> Result<u64, StoreError> {
+        self.read().one(sql::ORDERS_BETWEEN, (id.0, from.to_string(), to.to_string()), |row| natural(row, 0))
+    }
+
+    /// What an account was worth, latest day first.
+    pub fn assets_of(&self, id: AccountId, limit: u32) -> Result<Vec<AssetRow>, StoreError> {
+        self.read().all(sql::ASSETS_OF, (id.0, limit.min(ROWS_MAX)), |row| {
+            Ok(AssetRow { account: id, day: date(row, 0)?, currency: row.get(1)?, amount: row.get(2)? })
+        })
+    }
+
+    /// Orders of an account by day, both ways of telling added up, latest day first.
+    pub fn orders_of(&self, id: AccountId, limit: u32) -> Result<Vec<(Date, u64)>, StoreError> {
+        let read = |row: &Row<'_>| Ok((date(row, 0)?, natural(row, 1)?));
+        self.read().all(sql::ORDERS_OF, (id.0, limit.min(ROWS_MAX)), read)
+    }
+
+    /// Exchange rates by currency, latest day first.
+    pub fn rates(&self, currency: Option<&str>, limit: u32) -> Result<Vec<RateRow>, StoreError> {
+        self.read().all(sql::RATES, (currency, limit.min(ROWS_MAX)), |row| {
+            Ok(RateRow { currency: row.get(0)?, day: date(row, 1)?, rate: row.get(2)? })
+        })
+    }
+
+    /// All of it, or nothing where an amount could not be converted. `base` is the currency that needs no rate.
+    pub fn put_assets(
+        &self,
+        rows: &[AssetRow],
+        base: &str,
+        note: &AuditNote<'_>,
+    ) -> Result<Entered, StoreError> {
+        self.change(|db| {
+            for (index, row) in rows.iter().enumerate() {
+                check_texts("an amount", &[&row.currency])?;
+                if row.currency != base && !has_rate(db, row)? {
+                    return Ok(Entered::Unrated(index));
+                }
+            }
+            for AssetRow { account, day, currency, amount } in rows {
+                db.run(sql::PUT_ASSET, (account.0, day.to_string(), currency, amount))?;
+            }
+            let accounts = rows.iter().map(|row| row.account);
+            audit::write(db, only(accounts), "assets.reported", note)?;
+            take(db, "version")?;
+            Ok(Entered::Done)
+        })
+    }
+
+    pub fn put_rates(&self, rows: &[RateRow], note: &AuditNote<'_>) -> Result<(), StoreError> {
+        self.change(|db| {
+            for RateRow { currency, day, rate } in rows {
+                check_texts("a rate", &[currency])?;
+                db.run(sql::PUT_RATE, (currency, day.to_string(), rate))?;
+            }
+            audit::write(db, None, "rates.reported", note)?;
+            take(db, "version").map(drop)
+        })
+    }
+
+    pub fn put_orders(&self, rows: &[OrderRow], note: &AuditNote<'_>) -> Result<(), StoreError> {
+        self.change(|db| {
+            for OrderRow { account, day, told } in rows {
+                let day = day.to_string();
+                match told {
+                    Told::Count(orders) => db.run(sql::PUT_ORDER_COUNT, (account.0, day, orders))?,
+                    Told::Order(order) => {
+                        check_texts("an order", &[order])?;
+                        db.run(sql::PUT_ORDER, (account.0, order, day))?
+                    }
+                };
+            }
+            let accounts = rows.iter().map(|row| row.account);
+            audit::write(db, only(accounts), "orders.reported", note)?;
+            take(db, "version").map(drop)
+        })
+    }
+
+    pub fn level_seen(&self, id: AccountId) -> Result<Option<LevelSeen>, StoreError> {
+        level_seen(&self.read(), id)
+    }
+
+    /// Writes changes of level down, but for those that somebody has written down meanwhile. How many that were.
+    pub fn see_levels(
+        &self,
+        changes: &[LevelChange],
+        at: Timestamp,
+        actor: &str,
+    ) -> Result<usize, StoreError> {
+        self.change(|db| {
+            let mut written = 0;
+            for LevelChange { account, from, to, reason } in changes {
+                if level_seen(db, *account)? != *from {
+                    continue;
+                }
+                db.run(sql::SEE_LEVEL, (account.0, to.level, to.since.to_string()))?;
+                audit::write(db, Some(*account), "level.changed", &AuditNote { at, actor, reason })?;
+                written += 1;
+            }
+            Ok(written)
+        })
+    }
+}
+
+fn level_seen(db: &Db, id: AccountId) -> Result<Option<LevelSeen>, StoreError> {
+    db.first(sql::LEVEL_SEEN, [id.0], |row| Ok(LevelSeen { level: small(row, 0)?, since: date(row, 1)? }))
+}
+
+fn has_rate(db: &Db, row: &AssetRow) -> Result<bool, StoreError> {
+    db.one(sql::HAS_RATE, (&row.currency, row.day.to_string()), |row| Ok(row.get(0)?))
+}
+
+/// The one account that a report is about, if it is about one.
+fn only(mut accounts: impl Iterator<Item = AccountId>) -> Option<AccountId> {
+    let first = accounts.next()?;
+    accounts.all(|other| other == first).then_some(first)
+}
+
+fn date(row: &Row<'_>, column: usize) -> Result<Date, Fault> {
+    let text: String = row.get(column)?;
+    text.parse().map_err(|_| Fault::value("day", &text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::db::Role;
+    use crate::migrate;
+
+    #[test]
+    fn accounts_of_the_first_schema_keep_what_they_could_see_and_earn_their_level() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("accounts.db");
+        let db = Db::open(&path, Role::Writer).unwrap();
+        let first = migrate::ACCOUNTS.get(..1).unwrap();
+        migrate::migrate(&db, first, Timestamp(1)).unwrap();
+        db.script(
+            "fill the first schema",
+            "insert into account (id, name, region, created_at, epoch, markets, overnight, level, connections)
+             values (1, 'plain', 'ap', 7, 0, 'HK,US,CN,SG', 0, 1, 10), (2, 'special', 'ap', 7, 0, 'US', 1, 4, 10),
+                 (3, 'blind', 'ap', 7, 0, '', 0, 1, 10);",
+        )
+        .unwrap();
+        drop(db);
+        let accounts = Accounts::open(dir.path(), Timestamp(2)).unwrap();
+        let found: Vec<(u32, Vec<String>)> = accounts
+            .accounts()
+            .unwrap()
+            .into_iter()
+            .map(|row| (row.terms.level, row.rights.into_iter().map(|right| right.package).collect()))
+            .collect();
+        let packages = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let expected = [
+            (0, packages(&["CN", "HK", "SG", "US"])),
+            (4, packages(&["US", "US_OVERNIGHT"])),
+            (0, Vec::new()),
+        ];
+        assert_eq!(found, expected);
+        // Without limits of time: a market's clock may stand before the account was made.
+        let row = accounts.account(AccountId(1)).unwrap().unwrap();
+        assert!(row.rights.iter().all(|right| right.starts_at.is_none() && right.ends_at.is_none()));
+        assert_eq!(accounts.levels().unwrap().len(), 6);
+    }
+}

@@ -1,0 +1,82 @@
+//! Every statement about levels and what they are earned by.
+
+use crate::db::{Sql, statements};
+
+statements! {
+    LEVELS: "list the levels", "select number, quota, assets, orders from level order by number";
+    CHANGE_LEVEL: "change a level", "update level set quota = $1, assets = $2, orders = $3 where number = $4";
+
+    ASSETS_AS_OF: "read what an account is worth",
+        "select a.day, a.currency, a.amount, \
+            (select r.rate from exchange_rate r where r.currency = a.currency and r.day <= a.day \
+             order by r.day desc limit 1) \
+         from asset a where a.account_id = $1 \
+            and a.day = (select max(b.day) from asset b where b.account_id = $1 and b.day <= $2) \
+         order by a.currency";
+    ASSETS_OF: "list what an account was worth",
+        "select day, currency, amount from asset where account_id = $1 order by day desc, currency limit $2";
+    PUT_ASSET: "note what an account is worth",
+        "insert into asset (account_id, day, currency, amount) values ($1, $2, $3, $4) \
+         on conflict (account_id, day, currency) do update set amount = excluded.amount";
+
+    RATES: "list the exchange rates",
+        "select currency, day, rate from exchange_rate where $1 is null or currency = $1 \
+         order by currency, day desc limit $2";
+    HAS_RATE: "look for an exchange rate",
+        "select exists (select 1 from exchange_rate where currency = $1 and day <= $2)";
+    PUT_RATE: "note an exchange rate",
+        "insert into exchange_rate (currency, day, rate) values ($1, $2, $3) \
+         on conflict (currency, day) do update set rate = excluded.rate";
+
+    ORDERS_BETWEEN: "count the orders of an account",
+        "select (select coalesce(sum(orders), 0) from order_count \
+                 where account_id = $1 and day >= $2 and day < $3) \
+              + (select count(*) from completed_order where account_id = $1 and day >= $2 and day < $3)";
+    ORDERS_OF: "list the orders of an account",
+        "select day, sum(orders) from ( \
+            select day, orders from order_count where account_id = $1 \
+            union all select day, 1 as orders from completed_order where account_id = $1) as told \
+         group by day order by day desc limit $2";
+    PUT_ORDER_COUNT: "note the orders of a day",
+        "insert into order_count (account_id, day, orders) values ($1, $2, $3) \
+         on conflict (account_id, day) do update set orders = excluded.orders";
+    PUT_ORDER: "note an order",
+        "insert into completed_order (account_id, order_id, day) values ($1, $2, $3) \
+         on conflict (account_id, order_id) do nothing";
+
+    LEVEL_SEEN: "read the level of an account", "select level, since from level_seen where account_id = $1";
+    SEE_LEVEL: "note the level of an account",
+        "insert into level_seen (account_id, level, since) values ($1, $2, $3) \
+         on conflict (account_id) do update set level = excluded.level, since = excluded.since";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_first_appear_in_ascending_order() {
+        crate::db::placeholders_ascend(ALL);
+    }
+
+    #[test]
+    fn every_statement_fits_the_schema() {
+        let conn = crate::db::schema_of(crate::migrate::ACCOUNTS);
+        for sql in ALL {
+            conn.prepare(sql.text).unwrap_or_else(|error| panic!("{error}: {}", sql.text));
+        }
+    }
+
+    /// These are asked for each account whenever a day begins.
+    #[test]
+    fn what_makes_a_level_is_found_by_the_keys() {
+        let conn = crate::db::schema_of(crate::migrate::ACCOUNTS);
+        for sql in [ASSETS_AS_OF, ORDERS_BETWEEN, LEVEL_SEEN, HAS_RATE] {
+            let mut statement = conn.prepare(&format!("explain query plan {}", sql.text)).unwrap();
+            let plan: Vec<String> =
+                statement.raw_query().mapped(|row| row.get(3)).collect::<Result<_, _>>().unwrap();
+            let scans = plan.iter().any(|step| step.starts_with("SCAN") && step != "SCAN CONSTANT ROW");
+            assert!(!scans, "{plan:#?}\n{}", sql.text);
+        }
+    }
+}

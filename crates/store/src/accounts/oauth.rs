@@ -1,0 +1,344 @@
+//! Clients of OAuth, devices and codes that wait, tokens. Secrets come here as hashes; what they mean is decided by
+//! whoever asks, and what must happen once (a code is redeemed, a refresh token is replaced) is decided here, in the
+//! transaction that writes it down.
+//!
+//! All tokens that descend from one approval are a *family*. Ending it removes them: a token that is not here is good
+//! for nothing. Whatever has expired is removed as new rows come, a few at a time.
+
+use market::Timestamp;
+
+use super::oauth_rows::{
+    ClientRow, CodeRow, DeviceRow, DeviceState, FamilyRow, Hash, NewDevice, NewTokens, Redeemed, TokenKind,
+    TokenRow, Waiting,
+};
+use super::{AccountId, Accounts, AuditNote, audit, check_texts, oauth_sql as sql, take};
+use crate::StoreError;
+use crate::db::{Db, small};
+
+/// Clients there may be. When they are all taken, those that nobody uses make room.
+pub const CLIENTS_MAX: u32 = 10_000;
+/// A client without tokens is left alone this long.
+const CLIENT_IDLE_S: i64 = 86_400;
+pub const DEVICES_MAX: u32 = 10_000;
+pub const DEVICES_OF_CLIENT_MAX: u32 = 100;
+/// Late devices are remembered so long: a client that asks once more is told that it is late.
+const DEVICE_KEPT_S: i64 = 600;
+/// Used codes are remembered so long, so that a second use is noticed.
+const CODE_KEPT_S: i64 = 86_400;
+/// Expired tokens are remembered so long: they are told from unknown ones.
+const TOKEN_KEPT_S: i64 = 7 * 86_400;
+/// Sign-ins that an account may have; one more ends the oldest.
+pub const FAMILIES_MAX: usize = 100;
+/// Of a family: access tokens that are good at once, and replaced refresh tokens that are remembered.
+const ACCESS_OF_FAMILY_MAX: u32 = 20;
+const REPLACED_OF_FAMILY_MAX: u32 = 100;
+/// Rows that one change removes beside its own work.
+const FORGET_MAX: u32 = 100;
+/// Lists of a client, all together.
+const LISTS_MAX: usize = 16 << 10;
+
+impl Accounts {
+    pub fn client(&self, id: &str) -> Result<Option<ClientRow>, StoreError> {
+        self.read().first(sql::CLIENT, [id], ClientRow::read)
+    }
+
+    /// Whether there was room for one more.
+    pub fn add_client(&self, client: &ClientRow, note: &AuditNote<'_>) -> Result<bool, StoreError> {
+        check_texts("a client", &[&client.id, &client.name, &client.auth_method])?;
+        if client.redirect_uris.len().saturating_add(client.grant_types.len()) > LISTS_MAX {
+            return Err(StoreError::unfit(
+                "a client",
+                format!("its lists are longer than {LISTS_MAX} bytes"),
+            ));
+        }
+        self.change(|db| {
+            if count(db, sql::COUNT_CLIENTS, [])? >= CLIENTS_MAX
+                && db.run(sql::FORGET_CLIENTS, (note.at.0.saturating_sub(CLIENT_IDLE_S), FORGET_MAX))? == 0
+            {
+                return Ok(false);
+            }
+            db.run(
+                sql::ADD_CLIENT,
+                (
+                    &client.id,
+                    &client.name,
+                    &client.redirect_uris,
+                    &client.grant_types,
+                    &client.auth_method,
+                    client.secret_hash.as_ref().map(Hash::as_slice),
+                    client.registration_hash.as_slice(),
+                    client.created_at.0,
+                ),
+            )?;
+            audit::write(db, None, "client.registered", note)?;
+            Ok(true)
+        })
+    }
+
+    /// Removes a client with all that it was given. Whether it was there.
+    pub fn remove_client(&self, id: &str, note: &AuditNote<'_>) -> Result<bool, StoreError> {
+        self.change(|db| {
+            let removed = db.run(sql::REMOVE_CLIENT, [id])? > 0;
+            if removed {
+                audit::write(db, None, "client.removed", note)?;
+                take(db, "version")?;
+            }
+            Ok(removed)
+        })
+    }
+
+    pub fn add_device(&self, device: &NewDevice<'_>) -> Result<Waiting, StoreError> {
+        check_texts("a device", &[device.client_id, device.scope])?;
+        let NewDevice { device_hash, user_hash, client_id, scope, created_at, expires_at } = device;
+        self.change(|db| {
+            db.run(sql::FORGET_DEVICES, (created_at.0.saturating_sub(DEVICE_KEPT_S), FORGET_MAX))?;
+            if count(db, sql::COUNT_DEVICES, [])? >= DEVICES_MAX
+                || count(db, sql::COUNT_DEVICES_OF, [*client_id])? >= DEVICES_OF_CLIENT_MAX
+            {
+                return Ok(Waiting::Full);
+            }
+            let (device_hash, user_hash) = (device_hash.as_slice(), user_hash.as_slice());
+            let row = (device_hash, user_hash, client_id, scope, created_at.0, expires_at.0);
+            let added = db.run(sql::ADD_DEVICE, row)? > 0;
+            Ok(if added { Waiting::Added } else { Waiting::Taken })
+        })
+    }
+
+    pub fn device(&self, hash: &Hash) -> Result<Option<DeviceRow>, StoreError> {
+        self.read().first(sql::DEVICE, [hash.as_slice()], DeviceRow::read)
+    }
+
+    pub fn device_of_user(&self, hash: &Hash) -> Result<Option<DeviceRow>, StoreError> {
+        self.read().first(sql::DEVICE_OF_USER, [hash.as_slice()], DeviceRow::read)
+    }
+
+    /// Lets a device in as an account, or not. Whether it still waited for that.
+    pub fn decide_device(
+        &self,
+        user_hash: &Hash,
+        account: AccountId,
+        approve: bool,
+        note: &AuditNote<'_>,
+    ) -> Result<bool, StoreError> {
+        let (state, event) = if approve {
+            (DeviceState::Approved, "device.approved")
+        } else {
+            (DeviceState::Denied, "device.denied")
+        };
+        self.change(|db| {
+            let Some(device) = db.first(sql::DEVICE_OF_USER, [user_hash.as_slice()], DeviceRow::read)? else {
+                return Ok(false);
+            };
+            let row = (state.as_str(), account.0, user_hash.as_slice(), note.at.0);
+            if !stands(db, account)? || db.run(sql::DECIDE_DEVICE, row)? == 0 {
+                return Ok(false);
+            }
+            if approve {
+                db.run(sql::USE_CLIENT, (note.at.0, &device.client_id))?;
+            }
+            audit::write(db, Some(account), event, note)?;
+            Ok(true)
+        })
+    }
+
+    /// Gives the tokens of an approved device out, to one of all who ask. Whether that was now.
+    pub fn redeem_device(
+        &self,
+        hash: &Hash,
+        by: &str,
+        tokens: &NewTokens<'_>,
+        note: &AuditNote<'_>,
+    ) -> Result<bool, StoreError> {
+        check_texts("a device", &[by])?;
+        self.change(|db| {
+            let row = (by, hash.as_slice(), tokens.account.0, note.at.0);
+            if !stands(db, tokens.account)? || db.run(sql::REDEEM_DEVICE, row)? == 0 {
+                return Ok(false);
+            }
+            begin_family(db, tokens, note)?;
+            Ok(true)
+        })
+    }
+
+    pub fn add_code(&self, hash: &Hash, code: &CodeRow, note: &AuditNote<'_>) -> Result<(), StoreError> {
+        let CodeRow { client_id, account, redirect_uri, scope, challenge, created_at, expires_at, .. } = code;
+        check_texts("a code", &[client_id, redirect_uri, scope, challenge.as_deref().unwrap_or_default()])?;
+        self.change(|db| {
+            db.run(sql::FORGET_CODES, (created_at.0.saturating_sub(CODE_KEPT_S), FORGET_MAX))?;
+            db.run(
+                sql::ADD_CODE,
+                (
+                    hash.as_slice(),
+                    client_id,
+                    account.0,
+                    redirect_uri,
+                    scope,
+                    challenge,
+                    created_at.0,
+                    expires_at.0,
+                ),
+            )?;
+            db.run(sql::USE_CLIENT, (note.at.0, client_id))?;
+            audit::write(db, Some(*account), "code.approved", note)
+        })
+    }
+
+    pub fn code(&self, hash: &Hash) -> Result<Option<CodeRow>, StoreError> {
+        self.read().first(sql::CODE, [hash.as_slice()], CodeRow::read)
+    }
+
+    /// Gives the tokens of a code out, once; a second time ends what the first one made.
+    pub fn redeem_code(
+        &self,
+        hash: &Hash,
+        tokens: &NewTokens<'_>,
+        note: &AuditNote<'_>,
+    ) -> Result<Redeemed, StoreError> {
+        self.change(|db| {
+            let Some(code) = db.first(sql::CODE, [hash.as_slice()], CodeRow::read)? else {
+                return Ok(Redeemed::No);
+            };
+            if let Some(family) = code.family {
+                end_family(
+                    db,
+                    &family,
+                    code.account,
+                    &note.because("its authorization code was used twice"),
+                )?;
+                return Ok(Redeemed::Again);
+            }
+            let row = (tokens.family, hash.as_slice(), note.at.0);
+            if !stands(db, code.account)? || db.run(sql::REDEEM_CODE, row)? == 0 {
+                return Ok(Redeemed::No);
+            }
+            begin_family(db, tokens, note)?;
+            Ok(Redeemed::Yes)
+        })
+    }
+
+    pub fn token(&self, hash: &Hash) -> Result<Option<TokenRow>, StoreError> {
+        self.read().first(sql::TOKEN, [hash.as_slice()], TokenRow::read)
+    }
+
+    /// Replaces a refresh token. One that was replaced not more than `grace_s` ago is taken once more, because the
+    /// answer may have been lost; one that was replaced earlier is in two hands, and ends its family.
+    pub fn refresh(
+        &self,
+        hash: &Hash,
+        tokens: &NewTokens<'_>,
+        grace_s: i64,
+        note: &AuditNote<'_>,
+    ) -> Result<Redeemed, StoreError> {
+        self.change(|db| {
+            let Some(old) = db.first(sql::TOKEN, [hash.as_slice()], TokenRow::read)? else {
+                return Ok(Redeemed::No);
+            };
+            let same = old.family == tokens.family
+                && old.client_id == tokens.client_id
+                && old.account == tokens.account;
+            if !same
+                || old.kind != TokenKind::Refresh
+                || old.expires_at <= note.at
+                || !stands(db, old.account)?
+            {
+                return Ok(Redeemed::No);
+            }
+            if old.replaced_at.is_some_and(|at| note.at.0.saturating_sub(at.0) > grace_s) {
+                let note = note.because("a refresh token was used after it had been replaced");
+                end_family(db, &old.family, old.account, &note)?;
+                return Ok(Redeemed::Again);
+            }
+            db.run(sql::REPLACE_TOKEN, (note.at.0, hash.as_slice()))?;
+            add_tokens(db, tokens, note)?;
+            for (kind, kept) in
+                [(TokenKind::Access, ACCESS_OF_FAMILY_MAX), (TokenKind::Refresh, REPLACED_OF_FAMILY_MAX)]
+            {
+                db.run(sql::TRIM_FAMILY, (tokens.family, kind.as_str(), FORGET_MAX, kept))?;
+            }
+            audit::write(db, Some(old.account), "tokens.refreshed", note)?;
+            Ok(Redeemed::Yes)
+        })
+    }
+
+    /// Whether a family has not been ended.
+    pub fn family_stands(&self, family: &str) -> Result<bool, StoreError> {
+        self.read().one(sql::FAMILY_STANDS, [family], |row| Ok(row.get(0)?))
+    }
+
+    /// The sign-ins of an account that are good at `now`, oldest first.
+    pub fn families(&self, account: AccountId, now: Timestamp) -> Result<Vec<FamilyRow>, StoreError> {
+        families(&self.read(), account, now)
+    }
+
+    /// Ends a family and with it all of its tokens. Whether there was anything to end.
+    pub fn end_family(
+        &self,
+        family: &str,
+        account: AccountId,
+        note: &AuditNote<'_>,
+    ) -> Result<bool, StoreError> {
+        self.change(|db| end_family(db, family, account, note))
+    }
+}
+
+fn begin_family(db: &Db, tokens: &NewTokens<'_>, note: &AuditNote<'_>) -> Result<(), StoreError> {
+    db.run(sql::FORGET_TOKENS, (note.at.0.saturating_sub(TOKEN_KEPT_S), FORGET_MAX))?;
+    let families = families(db, tokens.account, note.at)?;
+    let too_many = (families.len() + 1).saturating_sub(FAMILIES_MAX);
+    for oldest in families.iter().take(too_many) {
+        let note = note.because("the account signed in too often elsewhere, and this was the oldest");
+        end_family(db, &oldest.family, tokens.account, &note)?;
+    }
+    add_tokens(db, tokens, note)?;
+    audit::write(db, Some(tokens.account), "tokens.issued", note)
+}
+
+fn add_tokens(db: &Db, tokens: &NewTokens<'_>, note: &AuditNote<'_>) -> Result<(), StoreError> {
+    check_texts("a token", &[tokens.family, tokens.client_id, tokens.scope])?;
+    let NewTokens { family, client_id, account, scope, .. } = tokens;
+    for (kind, hash, expires_at) in [
+        (TokenKind::Access, &tokens.access_hash, tokens.access_expires_at),
+        (TokenKind::Refresh, &tokens.refresh_hash, tokens.refresh_expires_at),
+    ] {
+        let hash = hash.as_slice();
+        let row = (hash, kind.as_str(), family, client_id, account.0, scope, note.at.0, expires_at.0);
+        db.run(sql::ADD_TOKEN, row)?;
+    }
+    Ok(())
+}
+
+fn end_family(db: &Db, family: &str, account: AccountId, note: &AuditNote<'_>) -> Result<bool, StoreError> {
+    let ended = db.run(sql::END_FAMILY, [family])? > 0;
+    if ended {
+        audit::write(db, Some(account), "tokens.revoked", note)?;
+        take(db, "version")?;
+    }
+    Ok(ended)
+}
+
+fn families(db: &Db, account: AccountId, now: Timestamp) -> Result<Vec<FamilyRow>, StoreError> {
+    db.all(sql::FAMILIES, (account.0, now.0), |row| {
+        Ok(FamilyRow {
+            family: row.get(0)?,
+            client_id: row.get(1)?,
+            client_name: row.get(2)?,
+            first_at: Timestamp(row.get(3)?),
+            last_at: Timestamp(row.get(4)?),
+            expires_at: Timestamp(row.get(5)?),
+        })
+    })
+}
+
+fn stands(db: &Db, account: AccountId) -> Result<bool, StoreError> {
+    db.one(sql::STANDS, [account.0], |row| Ok(row.get(0)?))
+}
+
+fn count(db: &Db, sql: crate::db::Sql, params: impl rusqlite::Params) -> Result<u32, StoreError> {
+    db.one(sql, params, |row| small(row, 0))
+}
+
+impl AuditNote<'_> {
+    fn because<'a>(&'a self, reason: &'a str) -> AuditNote<'a> {
+        AuditNote { reason, ..*self }
+    }
+}

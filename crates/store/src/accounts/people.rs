@@ -1,0 +1,111 @@
+//! People at the pages of the server: their passwords, as hashes that are slow to try, and where they are signed in.
+
+use std::fmt;
+
+use market::Timestamp;
+
+use super::audit::{self, AuditNote};
+use super::{AccountId, Accounts, check_texts, people_sql as sql};
+use crate::StoreError;
+
+/// Browsers in which one account is signed in at most; the oldest goes.
+const SESSIONS_MAX: u32 = 20;
+/// Sessions that are forgotten at most when another begins.
+const FORGOTTEN_AT_ONCE: u32 = 100;
+
+/// What signing in is held against.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Person {
+    pub account: AccountId,
+    pub revoked: bool,
+    /// `None` for an account that cannot sign in to pages.
+    pub password: Option<String>,
+}
+
+impl fmt::Debug for Person {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Person { account, revoked, password } = self;
+        let has_password = password.is_some();
+        write!(f, "Person {{ account: {account:?}, revoked: {revoked}, has_password: {has_password} }}")
+    }
+}
+
+/// Somebody who is signed in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BrowserRow {
+    pub account: AccountId,
+    pub name: String,
+    pub expires_at: Timestamp,
+}
+
+impl Accounts {
+    pub fn person(&self, name: &str) -> Result<Option<Person>, StoreError> {
+        self.read().first(sql::PERSON, [name], |row| {
+            let revoked = row.get::<_, Option<i64>>(1)?.is_some();
+            Ok(Person { account: AccountId(row.get(0)?), revoked, password: row.get(2)? })
+        })
+    }
+
+    pub fn has_password(&self, id: AccountId) -> Result<bool, StoreError> {
+        let found = self.read().first(sql::HAS_PASSWORD, [id.0], |row| Ok(row.get(0)?))?;
+        Ok(found.unwrap_or_default())
+    }
+
+    /// Gives an account another password, or none; whoever is signed in with the one before is no more. Whether this
+    /// changed anything.
+    pub fn set_password(
+        &self,
+        id: AccountId,
+        password: Option<&str>,
+        note: &AuditNote<'_>,
+    ) -> Result<bool, StoreError> {
+        check_texts("a password", &[password.unwrap_or_default()])?;
+        self.change(|db| {
+            if db.run(sql::SET_PASSWORD, (password, id.0))? == 0 {
+                return Ok(false);
+            }
+            db.run(sql::END_SESSIONS_OF, [id.0])?;
+            let event = if password.is_some() { "password.set" } else { "password.removed" };
+            audit::write(db, Some(id), event, note)?;
+            Ok(true)
+        })
+    }
+
+    /// Lets somebody in until `expires_at`, if the account still has the password they were held against. Whether it has.
+    pub fn begin_browser(
+        &self,
+        (id, password): (AccountId, &str),
+        hash: &[u8; 32],
+        expires_at: Timestamp,
+        note: &AuditNote<'_>,
+    ) -> Result<bool, StoreError> {
+        self.change(|db| {
+            db.run(sql::FORGET_EXPIRED, (note.at.0, FORGOTTEN_AT_ONCE))?;
+            let row = (hash.as_slice(), note.at.0, expires_at.0, id.0, password);
+            if db.run(sql::ADD_SESSION, row)? == 0 {
+                return Ok(false);
+            }
+            db.run(sql::END_OLDEST, (id.0, SESSIONS_MAX))?;
+            audit::write(db, Some(id), "login.accepted", note)?;
+            Ok(true)
+        })
+    }
+
+    pub fn browser(&self, hash: &[u8; 32], now: Timestamp) -> Result<Option<BrowserRow>, StoreError> {
+        self.read().first(sql::SESSION, (hash.as_slice(), now.0), |row| {
+            let (account, expires_at) = (AccountId(row.get(0)?), Timestamp(row.get(2)?));
+            Ok(BrowserRow { account, name: row.get(1)?, expires_at })
+        })
+    }
+
+    /// Whether anybody was signed in with this.
+    pub fn end_browser(&self, hash: &[u8; 32], note: &AuditNote<'_>) -> Result<bool, StoreError> {
+        self.change(|db| {
+            let ended = db.first(sql::END_SESSION, [hash.as_slice()], |row| Ok(AccountId(row.get(0)?)))?;
+            if let Some(id) = ended {
+                audit::write(db, Some(id), "logout", note)?;
+            }
+            Ok(ended.is_some())
+        })
+    }
+}

@@ -1,0 +1,44 @@
+//! Every statement about passwords and the people who are signed in to the pages.
+
+use crate::db::{Sql, statements};
+
+statements! {
+    PERSON: "read a password", "select id, revoked_at, password from account where name = $1";
+    HAS_PASSWORD: "look for a password", "select password is not null from account where id = $1";
+    SET_PASSWORD: "change a password",
+        "update account set password = $1 where id = $2 and (password is not null or $1 is not null)";
+    // A password that was changed, or an account that was revoked, while its owner waited for the hash opens nothing.
+    ADD_SESSION: "sign somebody in",
+        "insert into browser_session (hash, account_id, created_at, expires_at) \
+         select $1, id, $2, $3 from account where id = $4 and password = $5 and revoked_at is null";
+    SESSION: "read who is signed in",
+        "select account.id, account.name, browser_session.expires_at from browser_session \
+         join account on account.id = browser_session.account_id \
+         where browser_session.hash = $1 and browser_session.expires_at > $2 and account.revoked_at is null";
+    END_SESSION: "sign somebody out", "delete from browser_session where hash = $1 returning account_id";
+    END_SESSIONS_OF: "sign an account out everywhere", "delete from browser_session where account_id = $1";
+    END_OLDEST: "sign out where an account was first signed in",
+        "delete from browser_session where hash in (select hash from browser_session \
+         where account_id = $1 order by created_at desc, hash limit 1000 offset $2)";
+    FORGET_EXPIRED: "forget who was signed in",
+        "delete from browser_session where hash in \
+         (select hash from browser_session where expires_at <= $1 order by expires_at limit $2)";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_first_appear_in_ascending_order() {
+        crate::db::placeholders_ascend(ALL);
+    }
+
+    #[test]
+    fn every_statement_fits_the_schema() {
+        let conn = crate::db::schema_of(crate::migrate::ACCOUNTS);
+        for sql in ALL {
+            conn.prepare(sql.text).unwrap_or_else(|error| panic!("{error}: {}", sql.text));
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Passwords and browser sessions.
+
+use market::Timestamp;
+use store::{AccountId, AccountTerms, Accounts, AuditFilter, AuditNote, Credential, NewAccountRow};
+
+use crate::fixture::NOW;
+
+const LATER: Timestamp = Timestamp(NOW.0 + 1_000);
+
+fn note(at: Timestamp) -> AuditNote<'static> {
+    AuditNote { at, actor: "operator", reason: "a test" }
+}
+
+fn account(accounts: &Accounts, name: &str) -> AccountId {
+    let id = accounts.take_id().unwrap();
+    let row = NewAccountRow {
+        name: name.to_owned(),
+        region: "ap".to_owned(),
+        role: "user".to_owned(),
+        created_at: NOW,
+        terms: AccountTerms { level: 0, quota: None, rate: None, connections: 10 },
+        rights: Vec::new(),
+    };
+    let credential = Credential {
+        app_key: format!("key of {name}"),
+        account: id,
+        app_secret: vec![1],
+        token_hash: [u8::try_from(id.0).unwrap(); 32],
+        token_expires_at: LATER,
+        created_at: NOW,
+    };
+    accounts.add(id, &row, &credential, &note(NOW)).unwrap();
+    id
+}
+
+fn events(accounts: &Accounts, id: AccountId) -> Vec<String> {
+    let filter = AuditFilter { account: Some(id), limit: 100, ..AuditFilter::default() };
+    accounts.audit(&filter).unwrap().into_iter().rev().skip(1).map(|row| row.event).collect()
+}
+
+fn fresh() -> (tempfile::TempDir, Accounts) {
+    let dir = tempfile::tempdir().unwrap();
+    let accounts = Accounts::open(dir.path(), NOW).unwrap();
+    (dir, accounts)
+}
+
+#[test]
+fn a_password_is_set_replaced_and_removed_and_each_is_written_down() {
+    let (_dir, accounts) = fresh();
+    let id = account(&accounts, "ann");
+    assert_eq!(accounts.person("ann").unwrap().unwrap().password, None);
+    assert!(!accounts.set_password(id, None, &note(NOW)).unwrap(), "there is none to remove");
+    assert!(accounts.set_password(id, Some("one"), &note(NOW)).unwrap());
+    assert!(accounts.has_password(id).unwrap());
+    assert!(accounts.set_password(id, Some("two"), &note(NOW)).unwrap());
+    let person = accounts.person("ann").unwrap().unwrap();
+    assert_eq!((person.account, person.revoked, person.password.as_deref()), (id, false, Some("two")));
+    assert!(!format!("{person:?}").contains("two"));
+    assert!(accounts.set_password(id, None, &note(NOW)).unwrap());
+    assert!(!accounts.has_password(id).unwrap());
+    assert!(!accounts.set_password(AccountId(99), Some("x"), &note(NOW)).unwrap());
+    assert!(accounts.person("Ann").unwrap().is_none());
+    assert_eq!(events(&accounts, id), ["password.set", "password.set", "password.removed"]);
+}
+
+#[test]
+fn a_session_lasts_until_its_end_or_until_somebody_ends_it() {
+    let (_dir, accounts) = fresh();
+    let id = account(&accounts, "ann");
+    accounts.set_password(id, Some("hash"), &note(NOW)).unwrap();
+    assert!(accounts.begin_browser((id, "hash"), &[1; 32], LATER, &note(NOW)).unwrap());
+    let row = accounts.browser(&[1; 32], Timestamp(LATER.0 - 1)).unwrap().unwrap();
+    assert_eq!((row.account, row.name.as_str(), row.expires_at), (id, "ann", LATER));
+    assert!(accounts.browser(&[1; 32], LATER).unwrap().is_none());
+    assert!(accounts.browser(&[2; 32], NOW).unwrap().is_none());
+    assert!(accounts.end_browser(&[1; 32], &note(NOW)).unwrap());
+    assert!(!accounts.end_browser(&[1; 32], &note(NOW)).unwrap());
+    assert!(accounts.browser(&[1; 32], NOW).unwrap().is_none());
+    assert_eq!(events(&accounts, id), ["password.set", "login.accepted", "logout"]);
+}
+
+#[test]
+fn another_password_and_revocation_end_every_session_of_the_account_alone() {
+    let (_dir, accounts) = fresh();
+    let (ann, bob) = (account(&accounts, "ann"), account(&accounts, "bob"));
+    for (id, mark) in [(ann, 1), (ann, 2), (bob, 3)] {
+        accounts.set_password(id, Some("hash"), &note(NOW)).unwrap();
+        accounts.begin_browser((id, "hash"), &[mark; 32], LATER, &note(NOW)).unwrap();
+    }
+    let here = |mark: u8| accounts.browser(&[mark; 32], NOW).unwrap().is_some();
+    accounts.set_password(ann, Some("other"), &note(NOW)).unwrap();
+    assert_eq!([here(1), here(2), here(3)], [false, false, true]);
+    accounts.revoke(bob, &note(NOW)).unwrap();
+    assert!(!here(3));
+}
+
+#[test]
+fn a_password_that_was_changed_meanwhile_lets_nobody_in() {
+    let (_dir, accounts) = fresh();
+    let id = account(&accounts, "ann");
+    accounts.set_password(id, Some("new"), &note(NOW)).unwrap();
+    assert!(!accounts.begin_browser((id, "old"), &[1; 32], LATER, &note(NOW)).unwrap());
+    accounts.revoke(id, &note(NOW)).unwrap();
+    assert!(!accounts.begin_browser((id, "new"), &[1; 32], LATER, &note(NOW)).unwrap());
+    assert!(accounts.browser(&[1; 32], NOW).unwrap().is_none());
+    assert!(!events(&accounts, id).contains(&"login.accepted".to_owned()));
+}
+
+#[test]
+fn an_account_has_twenty_sessions_and_the_oldest_makes_room() {
+    let (dir, accounts) = fresh();
+    let id = account(&accounts, "ann");
+    accounts.set_password(id, Some("hash"), &note(NOW)).unwrap();
+    for number in 0..23_u8 {
+        let at = Timestamp(NOW.0 + i64::from(number));
+        accounts.begin_browser((id, "hash"), &[number; 32], LATER, &note(at)).unwrap();
+    }
+    let there: Vec<u8> =
+        (0..23).filter(|number| accounts.browser(&[*number; 32], NOW).unwrap().is_some()).collect();
+    assert_eq!(there, (3..23).collect::<Vec<_>>());
+    // What has expired goes when somebody else comes.
+    let other = account(&accounts, "bob");
+    accounts.set_password(other, Some("hash"), &note(NOW)).unwrap();
+    accounts.begin_browser((other, "hash"), &[99; 32], Timestamp(LATER.0 + 9), &note(LATER)).unwrap();
+    let conn = rusqlite::Connection::open(dir.path().join("accounts.db")).unwrap();
+    let left: i64 = conn.query_row("select count(*) from browser_session", [], |row| row.get(0)).unwrap();
+    assert_eq!(left, 1);
+}

@@ -1,0 +1,31 @@
+// What every file of tests has: a server with a fresh store, and a browser.
+
+import { after, before } from 'node:test';
+
+import { openBrowser, visit } from './browser.js';
+import { Server } from './harness.js';
+
+export const CONFIRM = '/oauth2/device/authorize/confirm';
+export const PASSWORD = 'paraffin and twine';
+
+/** Comes up before the tests of a file, with the people they share, and goes down after them. */
+export function stage(...people) {
+  const stage = {
+    /** Does something as a visitor whose browser has nothing to complain about in the end. */
+    visit: (options, what) => visit(stage.browser, options, what),
+    /** A page's address. */
+    at: (path) => new URL(path, stage.server.url).href,
+    /** Somebody new who can sign in. */
+    person: (name, ...options) => stage.server.account(name, PASSWORD, ...options),
+  };
+  before(async () => {
+    stage.server = await Server.start();
+    stage.browser = await openBrowser();
+    for (const name of people) await stage.person(name);
+  });
+  after(async () => {
+    await stage.browser?.close();
+    await stage.server?.stop();
+  });
+  return stage;
+}
