@@ -88,24 +88,24 @@ fn encode_rows<const DECIMALS: u32>(
     out: &mut Vec<u8>,
     mut ended: impl FnMut(usize),
 ) {
-    let mut sheet = pen::sheet();
-    let mut at = 0;
+    let mut book = pen::book();
+    let mut filled = 0;
     for row in rows {
-        let start = at;
+        let Some(sheet) = pen::sheet(&mut book, filled) else { continue };
         // Tag and length come first and are written last.
-        at += 2;
+        let mut at = 2;
         let prices = [row.close, row.open, row.low, row.high];
-        at = pen::prices::<DECIMALS>(&mut sheet, at, [CLOSE, OPEN, LOW, HIGH], prices);
-        at = pen::number(&mut sheet, at, VOLUME, row.volume);
-        at = pen::turnover(&mut sheet, at, TURNOVER, row.turnover);
-        at = pen::time(&mut sheet, at, TIMESTAMP, row.time);
-        at = pen::number(&mut sheet, at, TRADE_SESSION, i64::from(row.session));
-        at = pen::end_message(&mut sheet, start, CANDLESTICKS, at);
-        ended(out.len() + at);
-        if at > pen::FULL {
-            out.extend_from_slice(sheet.get(..at).unwrap_or_default());
-            at = 0;
+        at = pen::prices::<DECIMALS>(sheet, at, [CLOSE, OPEN, LOW, HIGH], prices);
+        at = pen::number(sheet, at, VOLUME, row.volume);
+        at = pen::turnover(sheet, at, TURNOVER, row.turnover);
+        at = pen::time(sheet, at, TIMESTAMP, row.time);
+        at = pen::number(sheet, at, TRADE_SESSION, i64::from(row.session));
+        filled += pen::end_message(sheet, CANDLESTICKS, at);
+        ended(out.len() + filled);
+        if filled >= pen::FULL {
+            out.extend_from_slice(book.get(..filled).unwrap_or_default());
+            filled = 0;
         }
     }
-    out.extend_from_slice(sheet.get(..at).unwrap_or_default());
+    out.extend_from_slice(book.get(..filled).unwrap_or_default());
 }

@@ -1,58 +1,65 @@
-//! Candles written into a fixed piece of stack. Digits come from tables, four at a time, and a string is written with one
+//! Candles written into fixed pieces of stack. Digits come from tables, four at a time, and a string is written with one
 //! or two wide stores of which only a part is meant; what follows writes over the rest.
 
 /// Four prices of at most 21 characters, a turnover of at most 38, three varints of at most 10 bytes, and their tags and
 /// lengths come to 166 bytes; the rest is room for writes that are wider than what they mean.
 const CANDLE_MAX: usize = 224;
-/// Several candles are handed over at a time.
-const SIZE: usize = 2048;
-const _: () = assert!(SIZE >= 2 * CANDLE_MAX);
-
-/// Where candles are written before they are handed over. A plain array beside a plain index, and functions from index to
-/// index: the index then lives in a register, where a struct of both lived in memory and cost a third of the time.
+/// A candle's piece, with room for a write that begins at its end.
 pub(crate) type Sheet = [u8; SIZE + WIDEST];
-
+const SIZE: usize = 256;
 /// The widest single write.
 const WIDEST: usize = 16;
-/// No place on a sheet is beyond this, and masking with it shows the compiler so: writes need no check of bounds then.
+const _: () = assert!(CANDLE_MAX + WIDEST <= SIZE);
+/// No place on a sheet is beyond this, and masking with it shows the compiler so: writes need no check of bounds then. The
+/// index is a plain number that functions take and give back: it lives in a register so.
 const MASK: usize = SIZE - 1;
 const _: () = assert!(SIZE.is_power_of_two());
 
-/// Room for one more candle.
-pub(crate) const FULL: usize = SIZE - CANDLE_MAX;
-pub(crate) const fn sheet() -> Sheet {
-    [0; SIZE + WIDEST]
+/// Several candles, to be handed over at a time.
+pub(crate) type Book = [u8; BOOK + SIZE + WIDEST];
+const BOOK: usize = 2048;
+/// From here on there is no room for one more candle.
+pub(crate) const FULL: usize = BOOK;
+const _: () = assert!(BOOK.is_power_of_two());
+
+pub(crate) const fn book() -> Book {
+    [0; BOOK + SIZE + WIDEST]
+}
+
+/// The sheet that begins at a place before [`FULL`].
+#[inline(always)]
+pub(crate) fn sheet(book: &mut Book, at: usize) -> Option<&mut Sheet> {
+    book.get_mut(at & (BOOK - 1)..)?.first_chunk_mut()
 }
 
 /// Turnover has this many decimals in every market.
 const TURNOVER_DECIMALS: u32 = 3;
 const MILLIONTHS: u32 = 6;
 const FOUR_DIGITS: u64 = 10_000;
-const EIGHT_DIGITS: u64 = 100_000_000;
 const TWELVE_DIGITS: u64 = 1_000_000_000_000;
 const ZEROS: u64 = 0x3030_3030_3030_3030;
 
-/// Ends the message that began with a tag at `start` and has its fields from `start + 2` to `at`. Few are as long as
-/// 128 bytes; those are moved to make room for a second byte of length.
+/// Ends the message that fills a sheet up to `at` and has its fields from the third byte on. Few are as long as 128 bytes;
+/// those are moved to make room for a second byte of length.
 #[inline(always)]
-pub(crate) fn end_message(sheet: &mut Sheet, start: usize, tag: u8, at: usize) -> usize {
-    let length = at - start - 2;
+pub(crate) fn end_message(sheet: &mut Sheet, tag: u8, at: usize) -> usize {
+    let length = at - 2;
     if length >= 128 {
-        return end_long_message(sheet, start, tag, at);
+        return end_long_message(sheet, tag, at);
     }
-    pair(sheet, start, tag, length as u64);
+    pair(sheet, 0, tag, length as u64);
     at
 }
 
 #[cold]
-fn end_long_message(sheet: &mut Sheet, start: usize, tag: u8, at: usize) -> usize {
-    let length = at - start - 2;
+fn end_long_message(sheet: &mut Sheet, tag: u8, at: usize) -> usize {
+    let length = at - 2;
     if at < SIZE {
-        sheet.copy_within(start + 2..at, start + 3);
+        sheet.copy_within(2..at, 3);
     }
-    byte(sheet, start, tag);
-    byte(sheet, start + 1, length as u8 | 128);
-    byte(sheet, start + 2, (length >> 7) as u8);
+    byte(sheet, 0, tag);
+    byte(sheet, 1, length as u8 | 128);
+    byte(sheet, 2, (length >> 7) as u8);
     at + 1
 }
 
@@ -67,17 +74,42 @@ pub(crate) fn number(sheet: &mut Sheet, at: usize, tag: u8, value: i64) -> usize
         byte(sheet, at, tag);
         return long_varint(sheet, at + 1, value);
     }
-    let more = (63 - value.leading_zeros()) / 7;
-    let flags = 0x8080_8080 & ((1u64 << (8 * more)) - 1);
-    word(sheet, at, u64::from(tag) | (sevens(value) | flags) << 8);
-    at + more as usize + 2
+    let bits = 64 - value.leading_zeros() as usize;
+    let more = MORE.get(bits & 31).copied().unwrap_or_default();
+    let flags = FLAGS.get(bits & 31).copied().unwrap_or_default();
+    word(sheet, at, u64::from(tag) | (sevens(value) | u64::from(flags)) << 8);
+    at + usize::from(more) + 2
 }
+
+/// How many bytes more than one a number of so many bits takes, up to four in all.
+#[expect(clippy::indexing_slicing, reason = "reckoned when compiled")]
+static MORE: [u8; 32] = {
+    let mut table = [0; 32];
+    let mut bits = 8;
+    while bits <= 28 {
+        table[bits] = (bits as u8 - 1) / 7;
+        bits += 1;
+    }
+    table
+};
+
+/// The marks that more bytes follow.
+#[expect(clippy::indexing_slicing, reason = "reckoned when compiled")]
+static FLAGS: [u32; 32] = {
+    let mut table = [0; 32];
+    let mut bits = 0;
+    while bits < 32 {
+        table[bits] = 0x8080_8080 & ((1u32 << (8 * MORE[bits])) - 1);
+        bits += 1;
+    }
+    table
+};
 
 /// A time's field: nearly every time takes five bytes.
 #[inline(always)]
 pub(crate) fn time(sheet: &mut Sheet, at: usize, tag: u8, seconds: i64) -> usize {
     let value = seconds as u64;
-    if value >> 28 == 0 || value >> 35 != 0 {
+    if (value >> 28).wrapping_sub(1) >= 127 {
         return number(sheet, at, tag, seconds);
     }
     let low = sevens(value & 0x0fff_ffff) | 0x8080_8080;
@@ -177,25 +209,23 @@ pub(crate) fn turnover(sheet: &mut Sheet, at: usize, tag: u8, millionths: i128) 
         }
         thousandths = (low + 500) / 1000;
     }
-    // Eight or twelve digits before the point, whatever there are of them: their number changes from candle to candle, and
-    // branching on it costs more than writing all.
+    // Four digits before the point, and as many of eight before them as there are: their number changes from candle to candle,
+    // and branching on it costs more than writing all.
     let whole = thousandths / 1000;
     let fraction = fraction::<TURNOVER_DECIMALS>((thousandths - whole * 1000) as u32);
-    let length = if whole < EIGHT_DIGITS {
-        let text = eight_digits(whole as u32);
-        let skipped = ((text ^ ZEROS) | 1 << 56).trailing_zeros() & !7;
-        let length = 8 - skipped as usize / 8;
-        field(sheet, at, tag, length + 4, text >> skipped);
-        length
-    } else {
-        let (high, low) = ((whole / FOUR_DIGITS) as u32, (whole % FOUR_DIGITS) as u32);
-        let text = eight_digits(high);
-        // There are more than eight digits, so at most three zeros come first.
-        let skipped = (text ^ ZEROS).trailing_zeros() & 0x18;
+    let high = whole / FOUR_DIGITS;
+    let low = (whole - high * FOUR_DIGITS) as u32;
+    let length = if high > 0 {
+        let text = eight_digits(high as u32);
+        let skipped = (text ^ ZEROS).trailing_zeros() & 0x38;
         let length = 12 - skipped as usize / 8;
         field(sheet, at, tag, length + 4, text >> skipped);
         word(sheet, at + length - 2, padded(low));
         length
+    } else {
+        let (text, digits) = trimmed(low);
+        field(sheet, at, tag, digits + 4, text);
+        digits
     };
     word(sheet, at + 2 + length, fraction);
     at + 6 + length
