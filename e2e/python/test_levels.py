@@ -87,7 +87,7 @@ class Levels(unittest.TestCase):
         for clock, level in ((harness.NOW, 1), (BEFORE, 1), (AFTER, 3)):
             shown = json.loads(harness.chandler(
                 self.server.store, "quota", account["name"], "--format", "json", clock=clock))
-            self.assertEqual((shown["level"], shown["limit"]), (level, QUOTAS[level - 1]), clock)
+            self.assertEqual((shown["level"]["number"], shown["limit"]), (level, QUOTAS[level - 1]), clock)
         shown = self.quota(account)
         self.assertEqual((shown["next_change"]["day"], shown["next_change"]["level"]), ("2026-11-16", 3))
 

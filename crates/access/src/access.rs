@@ -22,7 +22,7 @@ use crate::rights;
 use crate::standing::Standings;
 use crate::{
     AccessError, Account, Actor, Caller, ConnectionId, Present, Region, Right, Rights, Role, Secret, Terms,
-    Usage, Validity,
+    TermsChange, Usage, Validity,
 };
 
 /// Ten years. A token of API-key mode is kept in a configuration file beside the secret it comes with, so that a short
@@ -51,7 +51,7 @@ pub struct Access {
 struct Book {
     version: i64,
     accounts: HashMap<AccountId, Arc<Account>>,
-    /// Families of tokens, and whether they stand.
+    /// Families of tokens, and whether they have not been ended.
     families: HashMap<Family, bool>,
     filled: bool,
 }
@@ -231,17 +231,20 @@ impl Access {
         Ok(self.accounts.revoke(id, &AuditNote { at: now, actor: &actor, reason })?)
     }
 
-    /// Whether there is such an account. The terms hold from the next request on, in every process.
+    /// Changes what is named of an account's terms. Whether there is such an account. They hold from the next request on, in
+    /// every process.
     pub fn change_terms(
         &self,
         id: AccountId,
-        terms: &Terms,
+        change: impl Into<TermsChange>,
         by: &Actor,
         present: Present,
     ) -> Result<bool, AccessError> {
-        let (actor, reason) = (by.to_string(), terms.to_string());
-        let note = AuditNote { at: present.machine, actor: &actor, reason: &reason };
-        let changed = self.accounts.change_terms(id, &terms.row()?, &note)?;
+        let (change, actor) = (change.into(), by.to_string());
+        let changed = self.accounts.change_terms(id, (present.machine, &actor), |row| {
+            let terms = change.applied(&Terms::of(id, row)?);
+            Ok::<_, AccessError>((terms.row()?, terms.to_string()))
+        })?;
         self.settle(id, by, present)?;
         Ok(changed)
     }
@@ -293,19 +296,35 @@ impl Access {
         Ok(self.accounts.audit(filter)?)
     }
 
+    /// Forgets rows of the audit from before a time that has passed, and writes that down. How many.
+    pub fn prune_audit(&self, before: Timestamp, by: &Actor, now: Timestamp) -> Result<u64, AccessError> {
+        Ok(self.accounts.prune_audit(before, (now, &by.to_string()))?)
+    }
+
+    /// Looks whether an account has changed. What is then looked at with [`Look::Recent`] is as new as this.
+    pub fn glance(&self) -> Result<(), AccessError> {
+        self.turned(&mut self.book.lock().unwrap_or_else(PoisonError::into_inner)).map(drop)
+    }
+
+    /// The version of the database, with the book turned to it. It is read by whoever holds the book, so that the book never
+    /// goes back to a version before one that it was at.
+    fn turned(&self, book: &mut Book) -> Result<i64, AccessError> {
+        let version = self.accounts.version()?;
+        if book.version != version || !book.filled {
+            *book = Book { version, filled: true, ..Book::default() };
+        }
+        Ok(version)
+    }
+
     /// An account as it stands now, whoever has changed it, with the version of the database at which that is so.
     pub(crate) fn look(&self, id: AccountId, look: Look) -> Result<Option<(i64, Arc<Account>)>, AccessError> {
-        let recent = match look {
-            Look::Fresh => None,
-            Look::Recent => self.book.lock().unwrap_or_else(PoisonError::into_inner).seen(),
-        };
-        let version = match recent {
-            Some(version) => version,
-            None => self.accounts.version()?,
-        };
         // Held while the row is read: otherwise one read before a change could be filed under the version after it.
         let mut book = self.book.lock().unwrap_or_else(PoisonError::into_inner);
-        if book.version != version || book.accounts.len() >= BOOK_MAX {
+        let version = match book.seen().filter(|_| look == Look::Recent) {
+            Some(version) => version,
+            None => self.turned(&mut book)?,
+        };
+        if book.accounts.len() >= BOOK_MAX {
             *book = Book { version, filled: true, ..Book::default() };
         }
         if let Some(account) = book.accounts.get(&id) {
@@ -334,13 +353,13 @@ impl Access {
             return Ok(None);
         };
         match caller.family() {
-            Some(family) if !self.family_stands(family, version)? => Ok(None),
+            Some(family) if !self.family_is_there(family, version)? => Ok(None),
             _ => Ok(Some((version, account))),
         }
     }
 
     /// Whether a family had not been ended at a version of the database.
-    fn family_stands(&self, family: Family, version: i64) -> Result<bool, AccessError> {
+    fn family_is_there(&self, family: Family, version: i64) -> Result<bool, AccessError> {
         // Held while the row is read, for the same reason as in `look`.
         let mut book = self.book.lock().unwrap_or_else(PoisonError::into_inner);
         if book.version == version
@@ -348,7 +367,7 @@ impl Access {
         {
             return Ok(*stands);
         }
-        let stands = self.accounts.family_stands(&family.text())?;
+        let stands = self.accounts.family_is_there(&family.text())?;
         if book.version == version && book.families.len() < BOOK_MAX {
             book.families.insert(family, stands);
         }

@@ -33,6 +33,16 @@ impl Terms {
         self.rate.unwrap_or(RateRule::SERVICE)
     }
 
+    pub(crate) fn of(id: AccountId, row: AccountTerms) -> Result<Terms, AccessError> {
+        let AccountTerms { level, quota, rate, connections } = row;
+        let level = match level {
+            0 => None,
+            set => Some(Level::new(set).ok_or_else(|| wrong(id, "level", &set.to_string()))?),
+        };
+        let rate = rate.map(|text| text.parse().map_err(|_| wrong(id, "rate", &text))).transpose()?;
+        Ok(Terms { level, quota, rate, connections })
+    }
+
     pub(crate) fn row(&self) -> Result<AccountTerms, AccessError> {
         if self.quota.is_some_and(|quota| quota > QUOTA_MAX) {
             return Err(AccessError::Terms(format!("a quota is at most {QUOTA_MAX} securities a month")));
@@ -46,6 +56,38 @@ impl Terms {
             rate: self.rate.map(|rate| rate.to_string()),
             connections: self.connections,
         })
+    }
+}
+
+/// What becomes other of an account's terms; what is `None` stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TermsChange {
+    pub level: Option<Option<Level>>,
+    pub quota: Option<Option<u32>>,
+    pub rate: Option<Option<RateRule>>,
+    pub connections: Option<u32>,
+}
+
+impl From<&Terms> for TermsChange {
+    fn from(terms: &Terms) -> TermsChange {
+        let Terms { level, quota, rate, connections } = terms;
+        TermsChange {
+            level: Some(*level),
+            quota: Some(*quota),
+            rate: Some(*rate),
+            connections: Some(*connections),
+        }
+    }
+}
+
+impl TermsChange {
+    pub(crate) fn applied(&self, terms: &Terms) -> Terms {
+        Terms {
+            level: self.level.unwrap_or(terms.level),
+            quota: self.quota.unwrap_or(terms.quota),
+            rate: self.rate.unwrap_or(terms.rate),
+            connections: self.connections.unwrap_or(terms.connections),
+        }
     }
 }
 
@@ -82,23 +124,16 @@ pub struct Account {
 impl Account {
     pub(crate) fn of(row: AccountRow) -> Result<Account, AccessError> {
         let AccountRow { id, name, region, created_at, revoked_at, epoch, role, terms, rights } = row;
-        let wrong = |field, text: &str| AccessError::Value {
-            account: id,
-            field,
-            text: text.chars().take(40).collect(),
-        };
-        let region = region.parse().map_err(|_| wrong("region", &region))?;
-        let role = Role::of(&role).ok_or_else(|| wrong("role", &role))?;
-        let level = match terms.level {
-            0 => None,
-            set => Some(Level::new(set).ok_or_else(|| wrong("level", &set.to_string()))?),
-        };
-        let rate =
-            terms.rate.as_deref().map(|text| text.parse().map_err(|_| wrong("rate", text))).transpose()?;
-        let terms = Terms { level, quota: terms.quota, rate, connections: terms.connections };
+        let region = region.parse().map_err(|_| wrong(id, "region", &region))?;
+        let role = Role::of(&role).ok_or_else(|| wrong(id, "role", &role))?;
+        let terms = Terms::of(id, terms)?;
         let rights = Rights::of(&rights);
         Ok(Account { id, name, region, role, created_at, revoked_at, rights, terms, epoch })
     }
+}
+
+fn wrong(account: AccountId, field: &'static str, text: &str) -> AccessError {
+    AccessError::Value { account, field, text: text.chars().take(40).collect() }
 }
 
 pub(crate) fn check_name(name: &str) -> Result<(), AccessError> {

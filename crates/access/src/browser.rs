@@ -18,7 +18,7 @@ use crate::identify::hash_token;
 use crate::keys::{Keys, MARK_BYTES};
 use crate::password::{self, Gate};
 use crate::random::random;
-use crate::throttle::{Codes, News, SignIns, Tell, Try};
+use crate::throttle::{Codes, News, SignIns, Try};
 use crate::{Access, AccessError, Actor, Moment, NAME_CHARS_MAX, Secret};
 
 /// Half a day: long enough for a day's work, short enough for a browser that was left open.
@@ -33,7 +33,7 @@ pub(crate) struct People {
     gate: Gate,
     sign_ins: SignIns,
     codes: Codes,
-    news: News,
+    pub(crate) news: News,
 }
 
 /// Somebody who wants to be signed in.
@@ -229,24 +229,8 @@ impl Access {
         reason: &str,
         at: Moment,
     ) -> Result<(), AccessError> {
-        let Tell { untold, this } = self.people.news.refused(at.uptime);
-        self.note_untold(untold, at.now)?;
-        if this {
-            let actor = Actor::Address(who.address).to_string();
-            let note = AuditNote { at: at.now, actor: &actor, reason };
-            self.accounts.note(person.map(|person| person.account), "login.refused", &note)?;
-        }
-        Ok(())
-    }
-
-    fn note_untold(&self, untold: Option<u64>, now: Timestamp) -> Result<(), AccessError> {
-        let Some(count) = untold else { return Ok(()) };
-        let (actor, reason) = (Actor::Service.to_string(), format!("{count} more in a minute before"));
-        Ok(self.accounts.note(
-            None,
-            "login.refused",
-            &AuditNote { at: now, actor: &actor, reason: &reason },
-        )?)
+        let account = person.map(|person| person.account);
+        self.note_refused_login(who.address, at, || Ok((account, reason.to_owned())))
     }
 }
 

@@ -1,5 +1,6 @@
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use store::{AccountId, StoreError};
 
@@ -40,6 +41,18 @@ pub enum AccessError {
     Report(#[from] ReportError),
     #[error("cannot read the built-in calendar")]
     Calendar(#[source] market::CalendarError),
+}
+
+impl AccessError {
+    /// How long to wait, if all that is wrong is that an account has done too much of something within an hour.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            AccessError::Store(StoreError::TooOften { retry_after_s, .. }) => {
+                Some(Duration::from_secs(u64::try_from(*retry_after_s).unwrap_or(0)))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Why a caller is not who they say. One variant for each answer a client can tell apart; the numbers are the

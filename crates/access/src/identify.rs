@@ -15,17 +15,19 @@ const HEADER_BYTES_MAX: usize = 4_096;
 pub struct Caller {
     account: AccountId,
     epoch: u32,
+    /// When the token ends that proved it. Whoever has come in by then may stay; nobody comes in afterwards.
+    until: Timestamp,
     /// What an OAuth token belongs to, which may end before the account does.
     family: Option<Family>,
 }
 
 impl Caller {
-    pub(crate) fn new(account: AccountId, epoch: u32) -> Caller {
-        Caller { account, epoch, family: None }
+    pub(crate) fn new(account: AccountId, epoch: u32, until: Timestamp) -> Caller {
+        Caller { account, epoch, until, family: None }
     }
 
-    pub(crate) fn of_family(account: AccountId, epoch: u32, family: Family) -> Caller {
-        Caller { account, epoch, family: Some(family) }
+    pub(crate) fn of_family(self, family: Family) -> Caller {
+        Caller { family: Some(family), ..self }
     }
 
     pub fn account(&self) -> AccountId {
@@ -37,8 +39,17 @@ impl Caller {
         self.family.is_some()
     }
 
+    /// Whether this is the program of a sign-in, by its id.
+    pub fn is_of(&self, sign_in: &str) -> bool {
+        self.family.is_some_and(|family| family.text() == sign_in)
+    }
+
     pub(crate) fn epoch(&self) -> u32 {
         self.epoch
+    }
+
+    pub(crate) fn until(&self) -> Timestamp {
+        self.until
     }
 
     pub(crate) fn family(&self) -> Option<Family> {
@@ -95,7 +106,9 @@ impl Access {
             return Err(Denial::TokenExpired("the access token has expired: ask the operator for a new one"));
         }
         match self.look(credential.account, Look::Fresh)? {
-            Some((_, account)) if account.revoked_at.is_none() => Ok(Caller::new(account.id, account.epoch)),
+            Some((_, account)) if account.revoked_at.is_none() => {
+                Ok(Caller::new(account.id, account.epoch, credential.token_expires_at))
+            }
             _ => Err(Denial::TokenInvalid("the account of this access token has been revoked")),
         }
     }

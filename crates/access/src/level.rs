@@ -136,49 +136,103 @@ pub struct Step {
     pub orders: Option<u32>,
 }
 
+impl Step {
+    fn too_much(&self) -> Option<String> {
+        let text = || format!("level {}: a quota is at most {QUOTA_MAX} securities a month", self.level);
+        (self.quota > QUOTA_MAX).then(text)
+    }
+}
+
+/// What becomes other of a step; what is `None` stays as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StepChange {
+    pub level: Level,
+    pub quota: Option<u32>,
+    pub assets: Option<Option<u64>>,
+    pub orders: Option<Option<u32>>,
+}
+
+impl From<Step> for StepChange {
+    fn from(step: Step) -> StepChange {
+        let Step { level, quota, assets, orders } = step;
+        StepChange { level, quota: Some(quota), assets: Some(assets), orders: Some(orders) }
+    }
+}
+
+impl StepChange {
+    /// The step as it will be, if the ladder is still one with it. Where there is none to spoil, because somebody has changed
+    /// the rows by other means, a step is taken as it is: several may have to change before it is one again.
+    pub(crate) fn applied(&self, rows: &[LevelRow]) -> Result<Step, AccessError> {
+        let mut steps = steps(rows);
+        let was_whole = faults(&steps).is_empty();
+        let known = steps.iter().find(|step| step.level == self.level);
+        let known =
+            known.copied().unwrap_or(Step { level: self.level, quota: 0, assets: None, orders: None });
+        let step = Step {
+            level: self.level,
+            quota: self.quota.unwrap_or(known.quota),
+            assets: self.assets.unwrap_or(known.assets),
+            orders: self.orders.unwrap_or(known.orders),
+        };
+        steps.retain(|known| known.level != step.level);
+        steps.push(step);
+        steps.sort_by_key(|step| step.level);
+        let fault = if was_whole { faults(&steps).into_iter().next() } else { step.too_much() };
+        match fault {
+            Some(fault) => Err(AccessError::Terms(fault)),
+            None => Ok(step),
+        }
+    }
+}
+
 /// All levels, the first one first. Each has more to it than the one before, or as much.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ladder(Vec<Step>);
 
+/// Everything that keeps steps from being a ladder.
+fn faults(steps: &[Step]) -> Vec<String> {
+    let mut faults = Vec::new();
+    for number in 1..=6 {
+        if !steps.iter().any(|step| step.level.number() == number) {
+            faults.push(format!("level {number} is missing: a ladder has the levels 1 to 6"));
+        }
+    }
+    faults.extend(steps.iter().filter_map(Step::too_much));
+    for (step, next) in steps.iter().zip(steps.iter().skip(1)) {
+        let (lower, upper) = (step.level, next.level);
+        if next.quota < step.quota {
+            faults.push(format!("level {upper} would have a smaller quota than level {lower}"));
+        }
+        if next.assets.is_none() && next.orders.is_none() {
+            faults.push(format!("level {upper} could not be reached: give it assets or orders"));
+        }
+    }
+    if steps.first().is_some_and(|step| step.assets.is_some() || step.orders.is_some()) {
+        faults.push("level 1 is that of every open account: it takes no assets and no orders".to_owned());
+    }
+    for level in falls(steps.iter().filter_map(|step| Some((step.level, step.assets?)))) {
+        faults.push(format!("the assets that level {level} takes would be less than those of a lower one"));
+    }
+    for level in falls(steps.iter().filter_map(|step| Some((step.level, step.orders?.into())))) {
+        faults.push(format!("the orders that level {level} takes would be fewer than those of a lower one"));
+    }
+    faults
+}
+
+pub(crate) fn steps(rows: &[LevelRow]) -> Vec<Step> {
+    let step = |row: &LevelRow| {
+        let LevelRow { number, quota, assets, orders } = *row;
+        Some(Step { level: Level::new(number)?, quota, assets, orders })
+    };
+    rows.iter().filter_map(step).collect()
+}
+
 impl Ladder {
     pub fn new(steps: Vec<Step>) -> Result<Ladder, AccessError> {
-        let wrong = |text: String| Err(AccessError::Terms(text));
-        if !steps.iter().map(|step| step.level.number()).eq(1..=6) {
-            return wrong("a ladder has the levels 1 to 6".to_owned());
+        match faults(&steps).into_iter().next() {
+            Some(fault) => Err(AccessError::Terms(fault)),
+            None => Ok(Ladder(steps)),
         }
-        if steps.iter().any(|step| step.quota > QUOTA_MAX) {
-            return wrong(format!("a quota is at most {QUOTA_MAX} securities a month"));
-        }
-        for (step, next) in steps.iter().zip(steps.iter().skip(1)) {
-            let (lower, upper) = (step.level, next.level);
-            if next.quota < step.quota {
-                return wrong(format!("level {upper} would have a smaller quota than level {lower}"));
-            }
-            if next.assets.is_none() && next.orders.is_none() {
-                return wrong(format!("level {upper} could not be reached: give it assets or orders"));
-            }
-        }
-        let first = steps.first().is_some_and(|step| step.assets.is_none() && step.orders.is_none());
-        if !first {
-            return wrong(
-                "level 1 is that of every open account: it takes no assets and no orders".to_owned(),
-            );
-        }
-        if !rises(steps.iter().filter_map(|step| step.assets)) {
-            return wrong("assets that a level takes may not be less than those of a lower one".to_owned());
-        }
-        if !rises(steps.iter().filter_map(|step| step.orders).map(u64::from)) {
-            return wrong("orders that a level takes may not be fewer than those of a lower one".to_owned());
-        }
-        Ok(Ladder(steps))
-    }
-
-    pub(crate) fn of(rows: &[LevelRow]) -> Result<Ladder, AccessError> {
-        let steps = rows.iter().filter_map(|row| {
-            let LevelRow { number, quota, assets, orders } = *row;
-            Some(Step { level: Level::new(number)?, quota, assets, orders })
-        });
-        Ladder::new(steps.collect())
     }
 
     pub fn steps(&self) -> &[Step] {
@@ -209,8 +263,10 @@ impl Ladder {
     }
 }
 
-fn rises(values: impl Iterator<Item = u64> + Clone) -> bool {
-    values.clone().zip(values.skip(1)).all(|(one, next)| one <= next)
+/// The levels whose value is less than the one before.
+fn falls(values: impl Iterator<Item = (Level, u64)> + Clone) -> impl Iterator<Item = Level> {
+    let pairs = values.clone().zip(values.skip(1));
+    pairs.filter(|((_, one), (_, next))| next < one).map(|(_, (level, _))| level)
 }
 
 /// The days on which levels change: Hong Kong's trading days, whatever else the account trades.

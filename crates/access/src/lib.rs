@@ -22,14 +22,17 @@ mod connection;
 mod error;
 mod identify;
 mod inputs;
+mod instant;
 mod keys;
 mod level;
+mod net;
 mod oauth;
 mod otp;
 mod password;
 mod quota;
 mod random;
 mod rate;
+mod refused;
 mod region;
 mod renew;
 mod report;
@@ -40,9 +43,10 @@ mod sign_on;
 mod signature;
 mod standing;
 mod throttle;
+mod throttle_line;
 
 pub use access::{Access, Created, Look, NewAccount, TOKEN_LIFE_DEFAULT_S};
-pub use account::{Account, CONNECTIONS_MAX, NAME_CHARS_MAX, Terms};
+pub use account::{Account, CONNECTIONS_MAX, NAME_CHARS_MAX, Terms, TermsChange};
 pub use actor::Actor;
 pub use admit::{Allowance, Demand, Permit, Refusal, Ticket};
 pub use browser::{BROWSER_LIFE_S, Browser, CodeRefused, Login, LoginRefused, SignedIn};
@@ -50,17 +54,19 @@ pub use connection::{Connection, ConnectionId, Seats};
 pub use error::{AccessError, Denial};
 pub use identify::Caller;
 pub use inputs::{REPORT_BYTES_MAX, REPORT_ROWS_MAX, ReportError, Table};
-pub use level::{Grounds, Hkd, Ladder, Level, MonthOrders, Reason, Step, Worth};
+pub use instant::{ParseInstantError, parse_instant};
+pub use level::{Grounds, Hkd, Ladder, Level, MonthOrders, Reason, Step, StepChange, Worth};
 pub use oauth::{
     ACCESS_TOKEN_LIFE_S, AUTH_METHODS, AUTHORIZATION_CODE_LIFE_S, AuthorizationError, AuthorizationRequest,
-    ClientInfo, ClientProof, DEVICE_CODE_LIFE_S, DeviceRequest, DeviceStart, Grant, NewClient, OAuthError,
-    POLL_INTERVAL_S, REFRESH_GRACE_S, REFRESH_TOKEN_LIFE_S, Registered, Registration, SCOPE, SignIn, Tokens,
-    grant_type,
+    BadRequest, ClientInfo, ClientProof, DEVICE_CODE_LIFE_S, DeviceRequest, DeviceStart, Grant, NewClient,
+    OAuthError, POLL_INTERVAL_S, REFRESH_GRACE_S, REFRESH_TOKEN_LIFE_S, Registered, Registration, SCOPE,
+    SignIn, Tokens, grant_type,
 };
 pub use otp::OTP_LIFE;
 pub use password::{PASSWORD_BYTES_MAX, PASSWORD_BYTES_MIN};
 pub use quota::{Month, QUOTA_MAX, Usage};
 pub use rate::{ParseRateRuleError, RateRule};
+pub use refused::Offered;
 pub use region::{ParseRegionError, Region, Role};
 pub use renew::{FORMER_LIFE_S, RENEWED_LIFE_DEFAULT_S, RENEWED_LIFE_MAX_S, RENEWED_LIFE_MIN_S, RenewError};
 pub use report::{AssetEntry, RateEntry, Reported};

@@ -9,6 +9,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
+use store::AccountId;
 use zeroize::Zeroizing;
 
 use crate::random::random;
@@ -57,6 +58,13 @@ impl Otps {
         Ok(otp)
     }
 
+    /// The account that a password was issued to, good or not, as long as that is remembered.
+    pub(crate) fn issued_to(&self, otp: &str) -> Option<AccountId> {
+        let hash = hash(otp);
+        let issued = self.issued.lock().unwrap_or_else(PoisonError::into_inner);
+        issued.iter().find(|one| one.hash == hash).map(|one| one.caller.account())
+    }
+
     /// Gives the caller of a password to `accept`, and uses the password up if that succeeds: a refused one stays good.
     /// Two who come with the same password follow each other, so one of them finds it gone.
     pub(crate) fn redeem<T>(
@@ -89,14 +97,12 @@ fn hash(otp: &str) -> [u8; 32] {
 
 #[cfg(test)]
 mod tests {
-    use store::AccountId;
-
     use super::*;
 
     const START: Duration = Duration::from_secs(1_000);
 
     fn caller(id: i64) -> Caller {
-        Caller::new(AccountId(id), 0)
+        Caller::new(AccountId(id), 0, market::Timestamp(i64::MAX))
     }
 
     fn redeem(otps: &Otps, otp: &str, at: Duration) -> Result<Caller, Denial> {

@@ -7,7 +7,7 @@ use store::{AccountId, AssetRow, AuditNote, Entered, LevelRow, OrderRow, RateRow
 
 use crate::inputs::Row;
 use crate::standing::BASE;
-use crate::{Access, AccessError, Actor, Ladder, Present, ReportError, Step, Table};
+use crate::{Access, AccessError, Actor, Present, ReportError, Step, StepChange, Table};
 
 /// Decimals of an amount and of a rate, as they are kept.
 const AMOUNT_DECIMALS: u32 = 4;
@@ -136,23 +136,29 @@ impl Access {
         Ok(Reported { rows: rows.len(), accounts: 0 })
     }
 
-    /// Changes one step of the ladder, if it stays one.
-    pub fn change_level(&self, step: Step, by: &Actor, present: Present) -> Result<(), AccessError> {
-        let mut steps = self.ladder()?.steps().to_vec();
-        steps.iter_mut().filter(|known| known.level == step.level).for_each(|known| *known = step);
-        Ladder::new(steps)?;
-        let Step { level, quota, assets, orders } = step;
-        let reason = format!(
-            "level {level}: quota {quota}, assets {}, orders {}",
-            assets.map_or("none".to_owned(), |assets| format!("HKD {assets}")),
-            orders.map_or("none".to_owned(), |orders| format!("more than {orders}"))
-        );
-        let actor = by.to_string();
-        self.accounts.change_level(
-            &LevelRow { number: level.number(), quota, assets, orders },
-            &AuditNote { at: present.machine, actor: &actor, reason: &reason },
-        )?;
-        self.settle_all(by, present)
+    /// Changes what is named of one step of the ladder, if it stays one. The step as it is then.
+    pub fn change_level(
+        &self,
+        change: impl Into<StepChange>,
+        by: &Actor,
+        present: Present,
+    ) -> Result<Step, AccessError> {
+        let (change, actor) = (change.into(), by.to_string());
+        let LevelRow { quota, assets, orders, .. } =
+            self.accounts.change_level((present.machine, &actor), |rows| {
+                let Step { level, quota, assets, orders } = change.applied(rows)?;
+                let reason = format!(
+                    "level {level}: quota {quota}, assets {}, orders {}",
+                    assets.map_or("none".to_owned(), |assets| format!("HKD {assets}")),
+                    orders.map_or("none".to_owned(), |orders| format!("more than {orders}"))
+                );
+                Ok::<_, AccessError>((LevelRow { number: level.number(), quota, assets, orders }, reason))
+            })?;
+        // A ladder that is being mended judges nobody yet.
+        if self.ladder().is_ok() {
+            self.settle_all(by, present)?;
+        }
+        Ok(Step { level: change.level, quota, assets, orders })
     }
 
     /// What an account was worth, latest day first.

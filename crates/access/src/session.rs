@@ -2,16 +2,18 @@
 //!
 //! | bytes | what |
 //! |---|---|
-//! | 1 | version: 1, or 2 for whoever came with a token of OAuth |
+//! | 1 | version: 3, or 4 for whoever came with a token of OAuth |
 //! | 8 | account |
 //! | 4 | epoch of the account |
 //! | 8 | expiry, Unix milliseconds |
+//! | 8 | end of the token that whoever came had, Unix seconds |
 //! | 16 | lineage, random: the same in every id that descends from one sign-on |
-//! | 16 | version 2 alone: the family of the token |
+//! | 16 | version 4 alone: the family of the token |
 //! | 8 | random, so that no two ids are the same |
 //! | 16 | mark: HMAC-SHA256 over all before it, cut |
 //!
-//! Numbers are big-endian; the whole is base64url without padding.
+//! Numbers are big-endian; the whole is base64url without padding. Versions 1 and 2 did not know the end of the token, and
+//! are refused.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -23,11 +25,11 @@ use crate::oauth::Family;
 use crate::random::random;
 use crate::{AccessError, Caller, Denial, Secret};
 
-/// A day. An id stays good until then however often it is used.
+/// A day, or less if the token ends sooner. An id stays good until then however often it is used.
 pub const SESSION_LIFE_S: i64 = 86_400;
-const VERSION: u8 = 1;
-const VERSION_OAUTH: u8 = 2;
-const BODY_BYTES_MAX: usize = 1 + 8 + 4 + 8 + 16 + 16 + 8;
+const VERSION: u8 = 3;
+const VERSION_OAUTH: u8 = 4;
+const BODY_BYTES_MAX: usize = 1 + 8 + 4 + 8 + 8 + 16 + 16 + 8;
 const TEXT_MAX: usize = 128;
 
 /// What a connection takes away to come back with.
@@ -53,13 +55,15 @@ pub(crate) fn issue(
     lineage: Lineage,
     now: Timestamp,
 ) -> Result<Session, AccessError> {
-    let expires_at_ms = now.0.saturating_add(SESSION_LIFE_S).saturating_mul(1_000);
+    let expires_at = now.0.saturating_add(SESSION_LIFE_S).min(caller.until().0);
+    let expires_at_ms = expires_at.saturating_mul(1_000);
     let mut bytes = Vec::with_capacity(BODY_BYTES_MAX + MARK_BYTES);
     let family = caller.family();
     bytes.push(if family.is_some() { VERSION_OAUTH } else { VERSION });
     bytes.extend(caller.account().0.to_be_bytes());
     bytes.extend(caller.epoch().to_be_bytes());
     bytes.extend(expires_at_ms.to_be_bytes());
+    bytes.extend(caller.until().0.to_be_bytes());
     bytes.extend(lineage.0);
     bytes.extend(family.into_iter().flat_map(|family| family.0));
     bytes.extend(random::<8>()?);
@@ -91,13 +95,15 @@ fn parse(body: &[u8]) -> Option<(Caller, i64, Lineage)> {
     let (account, rest) = rest.split_first_chunk::<8>()?;
     let (epoch, rest) = rest.split_first_chunk::<4>()?;
     let (expires, rest) = rest.split_first_chunk::<8>()?;
+    let (until, rest) = rest.split_first_chunk::<8>()?;
     let (lineage, rest) = rest.split_first_chunk::<16>()?;
     let (account, epoch) = (AccountId(i64::from_be_bytes(*account)), u32::from_be_bytes(*epoch));
+    let caller = Caller::new(account, epoch, Timestamp(i64::from_be_bytes(*until)));
     let (caller, rest) = match version {
-        VERSION => (Caller::new(account, epoch), rest),
+        VERSION => (caller, rest),
         VERSION_OAUTH => {
             let (family, rest) = rest.split_first_chunk::<16>()?;
-            (Caller::of_family(account, epoch, Family(*family)), rest)
+            (caller.of_family(Family(*family)), rest)
         }
         _ => return None,
     };
@@ -110,6 +116,10 @@ mod tests {
 
     const NOW: Timestamp = Timestamp(1_700_000_000);
 
+    fn caller() -> Caller {
+        Caller::new(AccountId(7), 3, Timestamp(NOW.0 + 10 * SESSION_LIFE_S))
+    }
+
     fn keys() -> Keys {
         Keys::create(tempfile::tempdir().unwrap().path()).unwrap()
     }
@@ -117,7 +127,7 @@ mod tests {
     #[test]
     fn a_session_is_good_for_a_day_and_more_than_once() {
         let keys = keys();
-        let (caller, lineage) = (Caller::new(AccountId(7), 3), Lineage::new().unwrap());
+        let (caller, lineage) = (caller(), Lineage::new().unwrap());
         let session = issue(&keys, caller, lineage, NOW).unwrap();
         assert_eq!(session.expires_at_ms, (NOW.0 + SESSION_LIFE_S) * 1_000);
         let last = Timestamp(NOW.0 + SESSION_LIFE_S - 1);
@@ -131,9 +141,25 @@ mod tests {
     }
 
     #[test]
+    fn a_session_ends_with_the_token_that_it_came_from_and_remembers_when_that_is() {
+        let (keys, lineage) = (keys(), Lineage::new().unwrap());
+        let until = Timestamp(NOW.0 + 100);
+        for caller in [
+            Caller::new(AccountId(7), 3, until),
+            Caller::new(AccountId(7), 3, until).of_family(Family([5; 16])),
+        ] {
+            let session = issue(&keys, caller, lineage, NOW).unwrap();
+            assert_eq!(session.expires_at_ms, until.0 * 1_000);
+            assert_eq!(read(&keys, session.id.expose(), Timestamp(until.0 - 1)).unwrap(), (caller, lineage));
+            let late = read(&keys, session.id.expose(), until);
+            assert!(matches!(late, Err(Denial::TokenExpired(_))), "{late:?}");
+        }
+    }
+
+    #[test]
     fn a_session_that_was_touched_or_made_with_another_key_is_refused() {
         let keys = keys();
-        let session = issue(&keys, Caller::new(AccountId(7), 3), Lineage::new().unwrap(), NOW).unwrap();
+        let session = issue(&keys, caller(), Lineage::new().unwrap(), NOW).unwrap();
         let bytes = URL_SAFE_NO_PAD.decode(session.id.expose()).unwrap();
         let refuse = |id: &str| {
             let refused = read(&keys, id, NOW);

@@ -49,7 +49,8 @@ impl Access {
         self.otps.redeem(otp, moment.uptime, |caller| self.seat(caller, Lineage::new()?, present, moment.now))
     }
 
-    /// Signs a connection on with the session of an earlier one, which gives its seat up if it is still there.
+    /// Signs a connection on with the session of an earlier one, which gives its seat up if it is still there. However
+    /// often that is done, it comes to an end with the token that the first one was signed on with.
     pub fn resume(
         &self,
         session: &str,
@@ -68,6 +69,14 @@ impl Access {
         now: Timestamp,
     ) -> Result<SignedOn, Denial> {
         let (_, account) = self.standing(&caller)?.ok_or(REVOKED)?;
+        if caller.until() <= now {
+            return Err(EXPIRED);
+        }
+        if let Some(family) = caller.family()
+            && !self.accounts.family_stands(&family.text(), now)?
+        {
+            return Err(EXPIRED);
+        }
         let session = session::issue(&self.keys, caller, lineage, now)?;
         let limit = account.terms.connections;
         let seated =
@@ -82,4 +91,6 @@ impl Access {
     }
 }
 
-const REVOKED: Denial = Denial::TokenInvalid("the account has been revoked");
+const REVOKED: Denial = Denial::TokenInvalid("the account or this sign-in has been revoked");
+const EXPIRED: Denial =
+    Denial::TokenExpired("the access token of this connection has expired: authenticate with a new one");

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use market::{Calendar, Date, Symbol, Timestamp};
 use store::{AccountId, Holding, LevelChange, LevelSeen};
 
-use crate::level::TradingDays;
+use crate::level::{self, TradingDays};
 use crate::{
-    Access, AccessError, Account, Actor, Grounds, Hkd, Ladder, Level, Look, Month, MonthOrders, Reason,
+    Access, AccessError, Account, Actor, Grounds, Hkd, Ladder, Level, Look, Month, MonthOrders, Reason, Step,
     Usage, Worth,
 };
 
@@ -124,7 +124,12 @@ impl Standings {
 impl Access {
     /// The ladder of levels.
     pub fn ladder(&self) -> Result<Ladder, AccessError> {
-        Ladder::of(&self.accounts.levels()?)
+        Ladder::new(self.steps()?)
+    }
+
+    /// The steps that are there, whether or not they are a ladder.
+    pub fn steps(&self) -> Result<Vec<Step>, AccessError> {
+        Ok(level::steps(&self.accounts.levels()?))
     }
 
     /// The account's month, from all sides; `None` if there is no such account. `now` is the market's.

@@ -5,14 +5,17 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::Hash;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use store::AccountId;
 
+use crate::net::net;
+use crate::throttle_line::{Lines, Own, Turn};
+
 /// Counters of each kind that are kept at most.
-const KEPT_MAX: usize = 20_000;
+pub(crate) const KEPT_MAX: usize = 20_000;
 /// A counter without a failure for so long is forgotten.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(3_600);
 /// Addresses that are remembered for having signed in.
@@ -29,8 +32,6 @@ struct Slope {
 const OF_PAIR: Slope = Slope { free: 5, longest: Duration::from_secs(60) };
 /// One address at all accounts. An office may share one.
 const OF_ADDRESS: Slope = Slope { free: 10, longest: Duration::from_secs(60) };
-/// One account, whoever tries. This holds up strangers alone: its owner's browsers and addresses are known.
-const OF_NAME: Slope = Slope { free: 20, longest: Duration::from_secs(30) };
 
 impl Slope {
     fn wait(self, failures: u32) -> Duration {
@@ -59,7 +60,8 @@ pub(crate) struct SignIns {
 struct Counters {
     pairs: Table<(String, Place)>,
     addresses: Table<IpAddr>,
-    names: Table<String>,
+    /// Where strangers wait. Those whose browsers or addresses are known do not.
+    lines: Lines,
     acquainted: Acquainted,
 }
 
@@ -75,8 +77,8 @@ enum Place {
 pub(crate) struct Attempt {
     pair: (String, Place),
     address: IpAddr,
-    /// Whether the account was signed in to from there before.
-    known: bool,
+    /// How a stranger's turn came; nothing of those from where the account was signed in to before.
+    turn: Option<Turn>,
 }
 
 impl SignIns {
@@ -84,56 +86,47 @@ impl SignIns {
     /// are not a thousand free ones; whoever turns out to be right says so with [`SignIns::right`].
     pub(crate) fn begin(&self, who: Try<'_>, uptime: Duration) -> Result<Attempt, Duration> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        let Counters { pairs, addresses, names, acquainted } = &mut *inner;
+        let Counters { pairs, addresses, lines, acquainted } = &mut *inner;
         let address = net(who.address);
         let place = who.device.map_or(Place::Address(address), Place::Device);
         let known = who.device.is_some() || acquainted.knows(who.name, address);
         let pair = (who.name.to_owned(), place);
-        let mut wait = pairs.wait(&pair, OF_PAIR, uptime);
-        if !known {
-            let strange = addresses.wait(&address, OF_ADDRESS, uptime);
-            wait = wait.max(strange).max(names.wait(&pair.0, OF_NAME, uptime));
-        }
-        if !wait.is_zero() {
-            return Err(wait);
-        }
-        if !known {
+        let wait = pairs.wait(&pair, OF_PAIR, uptime);
+        let turn = if known {
+            if !wait.is_zero() {
+                return Err(wait);
+            }
+            None
+        } else {
+            let wait = wait.max(addresses.wait(&address, OF_ADDRESS, uptime));
+            let own = Own { failures: pairs.failures(&pair, uptime), wait };
+            let turn = lines.come(&(pair.0.clone(), address), own, uptime)?;
             addresses.fail(address, uptime);
-            names.fail(pair.0.clone(), uptime);
-        }
+            Some(turn)
+        };
         pairs.fail(pair.clone(), uptime);
-        Ok(Attempt { pair, address, known })
+        Ok(Attempt { pair, address, turn })
     }
 
     /// Takes the failure of a try back that was right, with those before it from the same place.
     pub(crate) fn right(&self, attempt: Attempt) {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.take_back(&attempt);
+        if let Some(turn) = attempt.turn {
+            inner.addresses.forgive(&attempt.address);
+            inner.lines.right(&(attempt.pair.0.clone(), attempt.address), turn);
+        }
         inner.pairs.0.remove(&attempt.pair);
         inner.acquainted.meet(attempt.pair.0, attempt.address);
     }
 
     /// Takes the failure of a try back that was not held against anything.
     pub(crate) fn undone(&self, attempt: &Attempt) {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner).take_back(attempt);
-    }
-}
-
-impl Counters {
-    fn take_back(&mut self, attempt: &Attempt) {
-        if !attempt.known {
-            self.addresses.forgive(&attempt.address);
-            self.names.forgive(&attempt.pair.0);
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(turn) = attempt.turn {
+            inner.addresses.forgive(&attempt.address);
+            inner.lines.undone(&(attempt.pair.0.clone(), attempt.address), turn);
         }
-        self.pairs.forgive(&attempt.pair);
-    }
-}
-
-/// Whoever has one address of the sixth version has 2^64 of them.
-fn net(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),
-        address => address,
+        inner.pairs.forgive(&attempt.pair);
     }
 }
 
@@ -169,7 +162,7 @@ struct Counter {
 }
 
 #[derive(Debug)]
-struct Table<K>(HashMap<K, Counter>);
+pub(crate) struct Table<K>(HashMap<K, Counter>);
 
 impl<K> Default for Table<K> {
     fn default() -> Table<K> {
@@ -185,7 +178,12 @@ impl<K: Eq + Hash> Table<K> {
         (counter.last + slope.wait(counter.failures)).saturating_sub(uptime)
     }
 
-    fn fail(&mut self, key: K, uptime: Duration) {
+    pub(crate) fn failures(&self, key: &K, uptime: Duration) -> u32 {
+        self.0.get(key).filter(|counter| counter.counts(uptime)).map_or(0, |counter| counter.failures)
+    }
+
+    /// How many failures there are with this one.
+    pub(crate) fn fail(&mut self, key: K, uptime: Duration) -> u32 {
         if self.0.len() >= KEPT_MAX && !self.0.contains_key(&key) {
             self.make_room(uptime);
         }
@@ -195,9 +193,17 @@ impl<K: Eq + Hash> Table<K> {
         }
         counter.failures = counter.failures.saturating_add(1);
         counter.last = uptime;
+        counter.failures
     }
 
-    fn forgive(&mut self, key: &K) {
+    /// Lets a counter count from now on.
+    pub(crate) fn touch(&mut self, key: &K, uptime: Duration) {
+        if let Some(counter) = self.0.get_mut(key).filter(|counter| counter.counts(uptime)) {
+            counter.last = uptime;
+        }
+    }
+
+    pub(crate) fn forgive(&mut self, key: &K) {
         if let Some(counter) = self.0.get_mut(key) {
             counter.failures = counter.failures.saturating_sub(1);
             if counter.failures == 0 {

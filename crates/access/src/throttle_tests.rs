@@ -61,7 +61,10 @@ fn a_try_that_was_not_looked_at_is_no_failure() {
         sign_ins.undone(&sign_ins.begin(from("ann", 1), START).unwrap());
     }
     let inner = sign_ins.inner.lock().unwrap();
-    assert!(inner.pairs.0.is_empty() && inner.addresses.0.is_empty() && inner.names.0.is_empty());
+    assert!(inner.pairs.0.is_empty() && inner.addresses.0.is_empty());
+    drop(inner);
+    let through = (0..100).filter(|last| sign_ins.begin(from("ann", *last), START).is_ok()).count();
+    assert_eq!(through, 20, "nor has anybody a try less for it");
 }
 
 #[test]
@@ -84,14 +87,6 @@ fn many_addresses_cannot_try_one_name_and_its_owner_still_gets_in() {
     assert_eq!(begin(&sign_ins, home, START), Ok(()), "an address that has signed in before does not");
     assert_eq!(begin(&sign_ins, phone, START), Ok(()), "nor does a browser that has");
     assert_eq!(begin(&sign_ins, from("bob", 150), START), Ok(()), "nor does whoever wants in elsewhere");
-    // Strangers are slowed down, however long it goes on.
-    let mut at = START;
-    for _ in 0..50 {
-        let Err(wait) = sign_ins.begin(from("ann", 150), at) else { panic!("through at {at:?}") };
-        assert!(wait <= seconds(30), "{wait:?}");
-        at += wait;
-        assert_eq!(begin(&sign_ins, from("ann", 150 + (at.as_secs() % 50) as u8), at), Ok(()));
-    }
 }
 
 #[test]

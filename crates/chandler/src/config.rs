@@ -11,7 +11,7 @@ use access::Region;
 use anyhow::anyhow;
 use clap::ValueEnum;
 use serde::Deserialize;
-use server::{PublicUrl, Settings};
+use server::{PublicUrl, Settings, TrustedProxy};
 
 use crate::failure::{Failure, usage};
 
@@ -19,6 +19,8 @@ use crate::failure::{Failure, usage};
 const FILE_MAX: u64 = 1 << 20;
 /// Listeners of single regions.
 const REGIONAL_MAX: usize = 16;
+/// Each request from a proxy is held against all of them.
+const PROXIES_MAX: usize = 64;
 /// More descriptors than any system gives out.
 pub(crate) const CONNECTIONS_MAX: u32 = 1_000_000;
 /// A terabyte.
@@ -41,6 +43,8 @@ pub(crate) struct ServerConfig {
     pub(crate) regional: Vec<RegionalConfig>,
     #[serde(deserialize_with = "public_url")]
     pub(crate) public_url: Option<PublicUrl>,
+    #[serde(deserialize_with = "proxies")]
+    pub(crate) trusted_proxies: Vec<TrustedProxy>,
 }
 
 /// A listener for the accounts of one region.
@@ -60,6 +64,11 @@ fn region<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Region, D::Error>
 fn public_url<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<PublicUrl>, D::Error> {
     let text = String::deserialize(from)?;
     if text.is_empty() { Ok(None) } else { text.parse().map(Some).map_err(serde::de::Error::custom) }
+}
+
+fn proxies<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<TrustedProxy>, D::Error> {
+    let texts = Vec::<String>::deserialize(from)?;
+    texts.iter().map(|text| text.parse().map_err(serde::de::Error::custom)).collect()
 }
 
 impl FromStr for RegionalConfig {
@@ -93,7 +102,7 @@ pub(crate) enum LogFormat {
 
 impl Default for ServerConfig {
     fn default() -> ServerConfig {
-        let Settings { listen, tcp, regional, public_url, connections_max, cache_bytes } =
+        let Settings { listen, tcp, regional, public_url, trusted_proxies, connections_max, cache_bytes } =
             Settings::default();
         ServerConfig {
             listen,
@@ -103,6 +112,7 @@ impl Default for ServerConfig {
                 .map(|(region, listen)| RegionalConfig { region, listen })
                 .collect(),
             public_url,
+            trusted_proxies,
             connections_max: u32::try_from(connections_max).unwrap_or(CONNECTIONS_MAX),
             cache_mb: u32::try_from(cache_bytes >> 20).unwrap_or(CACHE_MB_MAX),
         }
@@ -155,6 +165,9 @@ impl ServerConfig {
         if self.regional.len() > REGIONAL_MAX {
             return Err(format!("there are at most {REGIONAL_MAX} regional listeners"));
         }
+        if self.trusted_proxies.len() > PROXIES_MAX {
+            return Err(format!("there are at most {PROXIES_MAX} trusted proxies: name networks"));
+        }
         Ok(())
     }
 
@@ -165,6 +178,7 @@ impl ServerConfig {
             tcp: self.tcp,
             regional: self.regional.iter().map(|one| (one.region, one.listen)).collect(),
             public_url: self.public_url.clone(),
+            trusted_proxies: self.trusted_proxies.clone(),
             connections_max: number(self.connections_max),
             cache_bytes: number(self.cache_mb).saturating_mul(1 << 20),
         }
@@ -195,6 +209,7 @@ mod tests {
                 ("filter", _) => "\"debug\"",
                 ("format", _) => "\"json\"",
                 ("public_url", _) => "\"https://candles.example.com\"",
+                ("trusted_proxies", _) => "[\"10.0.0.0/8\"]",
                 ("regional", _) => "[{ region = \"us\", listen = \"127.0.0.1:9\" }]",
                 (_, text) if text.starts_with('"') => "\"127.0.0.1:9\"",
                 _ => "9",
@@ -204,10 +219,17 @@ mod tests {
             keys += 1;
         }
         // A field more in the structs is a key more in the file.
-        let ServerConfig { listen: _, tcp: _, connections_max: _, cache_mb: _, regional: _, public_url: _ } =
-            ServerConfig::default();
+        let ServerConfig {
+            listen: _,
+            tcp: _,
+            connections_max: _,
+            cache_mb: _,
+            regional: _,
+            public_url: _,
+            trusted_proxies: _,
+        } = ServerConfig::default();
         let LogConfig { filter: _, format: _ } = LogConfig::default();
-        assert_eq!(keys, 6 + 2);
+        assert_eq!(keys, 7 + 2);
     }
 
     #[test]
@@ -236,6 +258,8 @@ mod tests {
             ("[[server.regional]]\nregion = \"eu\"\nlisten = \"127.0.0.1:1\"", &["line 2", "eu", "ap or us"]),
             ("[[server.regional]]\nregion = \"us\"", &["line 1", "listen"]),
             ("[server]\npublic_url = \"example.com\"", &["line 2", "https://"]),
+            ("[server]\ntrusted_proxies = [\"10.0.0.1/8\"]", &["line 2", "10.0.0.1/8", "prefix"]),
+            ("[server]\ntrusted_proxies = [\"0.0.0.0/0\"]", &["line 2", "everybody"]),
             ("[log]\nformat = \"xml\"", &["line 2", "xml"]),
             ("[server", &["line 1"]),
         ] {

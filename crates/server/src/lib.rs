@@ -10,12 +10,15 @@ mod http;
 mod link;
 mod listen;
 mod pages;
+mod proxies;
 mod public_url;
 mod refusal;
 mod route;
 mod services;
 
+pub use http::quota_document;
 pub use listen::{Addresses, Server, ServerError};
+pub use proxies::{ParseTrustedProxyError, TrustedProxy};
 pub use public_url::{ParsePublicUrlError, PublicUrl};
 pub use services::Clock;
 
@@ -30,6 +33,8 @@ pub struct Settings {
     pub regional: Vec<(access::Region, std::net::SocketAddr)>,
     /// How the service is called from outside; none if clients reach it under the name that they ask for.
     pub public_url: Option<PublicUrl>,
+    /// Proxies that are believed when they say for whom they ask.
+    pub trusted_proxies: Vec<TrustedProxy>,
     /// Connections of all kinds that may be open at once.
     pub connections_max: usize,
     /// Memory for encoded candles; 0 keeps none.
@@ -44,6 +49,7 @@ impl Default for Settings {
             tcp: loopback(2020),
             regional: Vec::new(),
             public_url: None,
+            trusted_proxies: Vec::new(),
             connections_max: 16_384,
             cache_bytes: 256 << 20,
         }

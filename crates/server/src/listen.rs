@@ -17,7 +17,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::link::{self, Transport};
 use crate::services::{Clock, Services};
-use crate::{Settings, http};
+use crate::{Settings, TrustedProxy, http};
 
 /// How long requests that run may take to end after the signal to stop.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
@@ -48,6 +48,7 @@ pub struct Server {
     tcp: TcpListener,
     regional: Vec<(Region, TcpListener)>,
     services: Arc<Services>,
+    trusted: Arc<[TrustedProxy]>,
     places: Arc<Semaphore>,
 }
 
@@ -57,6 +58,7 @@ struct Hall {
     services: Arc<Services>,
     shutdown: watch::Receiver<bool>,
     tasks: TaskTracker,
+    trusted: Arc<[TrustedProxy]>,
     places: Arc<Semaphore>,
 }
 
@@ -68,8 +70,9 @@ pub(crate) struct Entrance {
     /// Long connections outlive the HTTP request they began with, and are waited for all the same.
     pub(crate) tasks: TaskTracker,
     pub(crate) place: Arc<OwnedSemaphorePermit>,
-    /// The other end of the connection, which may be a proxy's.
+    /// The other end of the connection; of a request that a trusted proxy passes on, who sent it.
     pub(crate) peer: SocketAddr,
+    pub(crate) trusted: Arc<[TrustedProxy]>,
     /// The region whose accounts the listener is for; none if it is for all.
     pub(crate) region: Option<Region>,
 }
@@ -96,7 +99,8 @@ impl Server {
         services.serves_all_at = http.local_addr().unwrap_or(settings.listen);
         services.public_url.clone_from(&settings.public_url);
         let places = Arc::new(Semaphore::new(settings.connections_max));
-        Ok(Server { http, tcp, regional, services: Arc::new(services), places })
+        let trusted = settings.trusted_proxies.as_slice().into();
+        Ok(Server { http, tcp, regional, services: Arc::new(services), trusted, places })
     }
 
     pub fn addresses(&self) -> io::Result<Addresses> {
@@ -110,10 +114,10 @@ impl Server {
 
     /// Serves until `stop` is done, then lets what runs come to its end, at most ten seconds.
     pub async fn run(self, stop: impl Future<Output = ()>) {
-        let Server { http, tcp, regional, services, places } = self;
+        let Server { http, tcp, regional, services, trusted, places } = self;
         let (end, shutdown) = watch::channel(false);
         let tasks = TaskTracker::new();
-        let hall = Hall { services, shutdown, tasks: tasks.clone(), places };
+        let hall = Hall { services, shutdown, tasks: tasks.clone(), trusted, places };
         let mut doors = JoinSet::new();
         doors.spawn(hall.clone().accept_http(http, None));
         for (region, listener) in regional {
@@ -163,6 +167,7 @@ impl Hall {
             tasks: self.tasks.clone(),
             place: Arc::new(place),
             peer,
+            trusted: self.trusted.clone(),
             region,
         }
     }

@@ -1,6 +1,6 @@
 //! The one route of every request, whatever door it came in by: decode, admit, answer, spend.
 
-use access::{Demand, Permit};
+use access::{Actor, Demand, Look, Permit};
 
 pub(crate) use crate::command::Reply;
 use crate::command::{Command, Paged, Paging, Request};
@@ -69,10 +69,10 @@ pub(crate) fn admit_calls(
     request: Request,
     calls: u32,
 ) -> Result<Work, Refusal> {
-    let (look, version) = services.glance()?;
+    let version = services.glance()?;
     let ticket = match &request {
         Request::History(_) => {
-            Some(services.access.admit_rate_of(&caller.who, calls, look, services.uptime())?)
+            Some(services.access.admit_rate_of(&caller.who, calls, Look::Recent, services.uptime())?)
         }
         _ => None,
     };
@@ -90,7 +90,16 @@ pub(crate) fn admit_calls(
     if command.is_market_data() {
         services.at_home(caller)?;
     }
-    let permit = services.access.admit(demand, services.market_now())?;
+    let permit = services.access.admit(demand, services.market_now()).map_err(|refusal| {
+        // A permit that is spent tells of a level that has changed; whoever gets none has come upon it all the same.
+        if matches!(refusal, access::Refusal::QuotaSpent { .. })
+            && let Err(error) =
+                services.access.settle(caller.who.account(), &Actor::Service, services.present())
+        {
+            tracing::error!(%error, "cannot write down that a level has changed");
+        }
+        Refusal::from(refusal)
+    })?;
     // Without the right, overnight candles are left out; that is no refusal.
     let caller = Caller { overnight: caller.overnight && permit.overnight(), ..*caller };
     if !caller.overnight {

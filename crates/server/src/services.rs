@@ -6,10 +6,10 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use access::{Access, Look, Region};
+use access::{Access, Moment, Present, Region};
 use history::{History, HistoryError, Shelf};
 use market::{Market, Symbol, Timestamp};
-use store::{Reader, Store, StoreError};
+use store::{AccountId, Reader, Store, StoreError};
 use tokio::time::Instant;
 
 use crate::command::{self, EncodedPage};
@@ -104,6 +104,14 @@ impl Services {
         (self.machine)()
     }
 
+    pub(crate) fn present(&self) -> Present {
+        Present { market: self.market_now(), machine: self.machine_now() }
+    }
+
+    pub(crate) fn moment(&self) -> Moment {
+        Moment { now: self.machine_now(), uptime: self.uptime() }
+    }
+
     pub(crate) fn uptime(&self) -> Duration {
         self.started.elapsed()
     }
@@ -119,8 +127,13 @@ impl Services {
 
     /// Whether an account of this entrance's region asks; the others have to go to the listener that is for all.
     pub(crate) fn at_home(&self, caller: &Caller) -> Result<(), Foreign> {
-        let Some(entrance) = caller.entrance else { return Ok(()) };
-        let account = self.access.account(caller.who.account()).map_err(Foreign::Unknown)?;
+        self.at_home_of(caller.who.account(), caller.entrance)
+    }
+
+    /// The same for somebody who has no caller, as at a page.
+    pub(crate) fn at_home_of(&self, account: AccountId, entrance: Option<Region>) -> Result<(), Foreign> {
+        let Some(entrance) = entrance else { return Ok(()) };
+        let account = self.access.account(account).map_err(Foreign::Unknown)?;
         match account.map(|account| account.region) {
             Some(region) if region != entrance => {
                 let public = self.public_url.as_ref().map(|url| url.as_str().to_owned());
@@ -133,20 +146,23 @@ impl Services {
     }
 
     /// Looks whether the databases have changed, unless somebody has done so a moment ago: the looks cost more than the
-    /// rest of an answer out of memory. Says how far the accounts may be trusted, and the version of the store.
-    pub(crate) fn glance(&self) -> Result<(Look, i64), Refusal> {
+    /// rest of an answer out of memory. The version of the store; accounts may be looked at as of now with
+    /// [`Look::Recent`](access::Look).
+    pub(crate) fn glance(&self) -> Result<i64, Refusal> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((at, version)) = *seen
             && at.elapsed() < FRESH_FOR
         {
-            return Ok((Look::Recent, version));
+            return Ok(version);
         }
         let version = self.with_reader(Reader::version).map_err(|error| {
             tracing::error!(%error, "cannot look at the store");
             Refusal::Internal
         })?;
+        // Both have been looked at before the others go by it.
+        self.access.glance().map_err(access::Refusal::from)?;
         *seen = Some((std::time::Instant::now(), version));
-        Ok((Look::Fresh, version))
+        Ok(version)
     }
 
     /// Whether there are candles of a symbol, which is a different refusal from not knowing it.
@@ -184,5 +200,37 @@ impl Services {
             readers.push(reader);
         }
         answer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use access::{Actor, Look, NewAccount, SignedRequest, Terms};
+    use market::Venues;
+
+    use super::*;
+
+    const NOW: Timestamp = Timestamp(1_794_708_000);
+
+    #[test]
+    fn whoever_goes_by_the_look_of_another_sees_accounts_as_new_as_that_look() {
+        let dir = tempfile::tempdir().unwrap();
+        Store::open(dir.path(), store::Access::Write { now: NOW }).unwrap();
+        let store = Store::open(dir.path(), store::Access::Read).unwrap();
+        let (here, elsewhere) =
+            (Access::open(dir.path(), NOW).unwrap(), Access::open(dir.path(), NOW).unwrap());
+        let created =
+            here.create(&NewAccount::named("ann", Terms::default()), &Actor::Operator, NOW).unwrap();
+        let history = History::new(Venues::built_in().unwrap());
+        let services = Services::new(store, history, here, 0, Arc::new(|| NOW), Arc::new(|| NOW));
+        let bearer = format!("Bearer {}", created.access_token.expose());
+        let header = |name: &str| (name == "authorization").then_some(bearer.as_str());
+        let request = SignedRequest { method: "GET", path: "/", raw_query: "", header: &header, body: b"" };
+        let caller = services.access.identify(&request, NOW).unwrap();
+        elsewhere.revoke(created.account_id, &Actor::Operator, "", NOW).unwrap();
+        services.glance().unwrap();
+        // As a second request would, a microsecond later.
+        let second = services.access.admit_rate_of(&caller, 1, Look::Recent, services.uptime());
+        assert!(matches!(second, Err(access::Refusal::Revoked)), "{second:?}");
     }
 }

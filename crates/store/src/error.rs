@@ -3,6 +3,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 
+use crate::AccountId;
 use crate::db::Fault;
 
 /// The database or the system below it: two ways to meet the same trouble.
@@ -53,6 +54,8 @@ pub enum StoreError {
     Value { what: &'static str, path: PathBuf, field: &'static str, text: String },
     #[error("there is an account named {name:?} already: choose another name")]
     Taken { name: String },
+    #[error("account {} has done this too often within an hour: wait {retry_after_s} s", account.0)]
+    TooOften { account: AccountId, retry_after_s: i64 },
     /// The caller's mistake; nothing of the batch can be committed any more.
     #[error("cannot store {thing}: {reason}")]
     Unfit { thing: String, reason: String },

@@ -1,10 +1,14 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::Path;
+use std::time::Duration;
 
 use crate::StoreError;
 
 const FILE: &str = "writer.lock";
+/// How often, and how far apart, a lock is tried that nobody has signed.
+const TRIES: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// The right to write to a store, held across processes. The system gives it up with the process, however that
 /// ends, so a dead writer never has to be cleaned up after. The file itself stays: removing it would let two writers
@@ -20,12 +24,21 @@ impl Lock {
         let fail = |what| move |source| StoreError::io(what, &dir.join(FILE), source);
         let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).clone();
         let mut file = options.open(&path).map_err(fail("open the lock file"))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(StoreError::Busy { path: dir.to_owned(), pid: pid(&mut file) });
+        let mut tries = 0;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) => match pid(&mut file) {
+                    // Whoever held it has let go and signed off; a process that it was just starting has all its files until it
+                    // becomes another program.
+                    None if tries < TRIES => {
+                        tries += 1;
+                        std::thread::sleep(PAUSE);
+                    }
+                    pid => return Err(StoreError::Busy { path: dir.to_owned(), pid }),
+                },
+                Err(TryLockError::Error(source)) => return Err(fail("lock")(source)),
             }
-            Err(TryLockError::Error(source)) => return Err(fail("lock")(source)),
         }
         let mut lock = Lock { file };
         lock.sign().map_err(fail("write to the lock file"))?;
@@ -49,6 +62,7 @@ impl Drop for Lock {
 
 fn pid(file: &mut File) -> Option<u32> {
     let mut text = String::new();
+    file.rewind().ok()?;
     file.take(20).read_to_string(&mut text).ok()?;
     text.trim().parse().ok()
 }

@@ -31,11 +31,24 @@ pub enum AuthorizationError {
     /// For the person: it is not known where to send them, so nothing is sent anywhere.
     #[error("{0}")]
     Page(&'static str),
-    /// For the client: where to send the person.
-    #[error("the client is told what is wrong with its request")]
-    Redirect(String),
+    /// For the client, which can be told. Nobody has decided anything yet and anybody may register an address, so the
+    /// person is not sent there unasked.
+    #[error("{}", .0.text)]
+    Client(Box<BadRequest>),
     #[error("the service failed: try again")]
     Failed(#[source] AccessError),
+}
+
+/// What a known client asks wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadRequest {
+    pub client: ClientInfo,
+    /// The client's registered address that it wants the person back at.
+    pub redirect_uri: String,
+    pub code: &'static str,
+    pub text: String,
+    /// That address with the error, as the standard has it, for whoever wants to go there.
+    pub back: String,
 }
 
 impl<E: Into<AccessError>> From<E> for AuthorizationError {
@@ -85,11 +98,7 @@ impl Parameters {
 
 impl Access {
     /// Reads the query with which a client sends a person here.
-    pub fn check_authorization(
-        &self,
-        query: &str,
-        _now: Timestamp,
-    ) -> Result<AuthorizationRequest, AuthorizationError> {
+    pub fn check_authorization(&self, query: &str) -> Result<AuthorizationRequest, AuthorizationError> {
         if query.len() > QUERY_MAX {
             return Err(AuthorizationError::Page("the address is too long to be a request of a client"));
         }
@@ -107,12 +116,18 @@ impl Access {
             "the program that sent you here is not registered with this service: start again from it",
         ))?;
         let redirect_uri = destination(&client, asked.redirect_uri.as_deref())?;
-        let refuse = |code: &str, text: &str| {
+        let refuse = |code: &'static str, text: &str| {
             let mut pairs = vec![("error", code), ("error_description", text)];
             if let Some(state) = asked.state.as_deref().filter(|state| state.len() <= STATE_MAX) {
                 pairs.push(("state", state));
             }
-            AuthorizationError::Redirect(redirect::with(&redirect_uri, &pairs))
+            AuthorizationError::Client(Box::new(BadRequest {
+                client: client.clone().into(),
+                code,
+                text: text.to_owned(),
+                back: redirect::with(&redirect_uri, &pairs),
+                redirect_uri: redirect_uri.clone(),
+            }))
         };
         if asked.twice.is_some() {
             return Err(refuse("invalid_request", "a parameter is there twice"));

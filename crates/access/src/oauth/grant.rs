@@ -17,13 +17,15 @@ use crate::{Access, AccessError, Account, Actor, Caller, Denial, Look, Moment, R
 
 /// Thirty days, as public clients expect. What lives an hour or less makes some of them refresh with every request.
 pub const ACCESS_TOKEN_LIFE_S: i64 = 30 * 86_400;
-/// From the last refresh on.
-pub const REFRESH_TOKEN_LIFE_S: i64 = 30 * 86_400;
+/// From the last refresh on. Longer than the access token's life: some clients refresh only once that one has expired, and
+/// would always come too late for a refresh token that expires with it.
+pub const REFRESH_TOKEN_LIFE_S: i64 = 60 * 86_400;
 /// A refresh token that was replaced is good for so long, in case the answer was lost.
 pub const REFRESH_GRACE_S: i64 = 60;
 /// Every refresh is on the disk before it is answered, and in the audit; a client needs one a month.
 const REFRESHES: Limit = Limit { requests: 100, within: Duration::from_secs(600) };
 const _: () = assert!(ACCESS_TOKEN_LIFE_S > 3_600 && REFRESH_GRACE_S < REFRESH_TOKEN_LIFE_S);
+const _: () = assert!(REFRESH_TOKEN_LIFE_S >= 2 * ACCESS_TOKEN_LIFE_S);
 
 /// What a client offers for tokens.
 #[derive(Clone, Copy)]
@@ -69,6 +71,8 @@ pub struct Tokens {
 pub struct SignIn {
     pub id: String,
     pub client: ClientInfo,
+    /// When its first tokens were issued.
+    pub since: Timestamp,
     /// When tokens were last issued.
     pub refreshed_at: Timestamp,
     pub expires_at: Timestamp,
@@ -160,7 +164,12 @@ impl Access {
         let families = self.accounts.families(account, now)?.into_iter();
         let sign_ins = families.map(|row| SignIn {
             id: row.family,
-            client: ClientInfo { id: row.client_id, name: row.client_name, created_at: row.first_at },
+            client: ClientInfo {
+                id: row.client_id,
+                name: row.client_name,
+                created_at: row.client_created_at,
+            },
+            since: row.begun_at,
             refreshed_at: row.last_at,
             expires_at: row.expires_at,
         });
@@ -194,7 +203,7 @@ impl Access {
             return Err(Denial::ScopeMissing);
         }
         let Some(account) = self.granted(row.account)? else { return Ok(None) };
-        Ok(Some(Caller::of_family(account.id, account.epoch, family)))
+        Ok(Some(Caller::new(account.id, account.epoch, row.expires_at).of_family(family)))
     }
 
     /// Whether a token is one of OAuth's, whatever became of it.

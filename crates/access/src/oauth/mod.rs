@@ -29,7 +29,7 @@ use crate::random::{hex, random};
 use crate::{AccessError, Secret};
 
 pub use client::{AUTH_METHODS, ClientProof, NewClient, Registered, Registration};
-pub use code::{AUTHORIZATION_CODE_LIFE_S, AuthorizationError, AuthorizationRequest};
+pub use code::{AUTHORIZATION_CODE_LIFE_S, AuthorizationError, AuthorizationRequest, BadRequest};
 pub use device::{DEVICE_CODE_LIFE_S, DeviceRequest, DeviceStart, POLL_INTERVAL_S};
 pub use error::OAuthError;
 pub use grant::{ACCESS_TOKEN_LIFE_S, Grant, REFRESH_GRACE_S, REFRESH_TOKEN_LIFE_S, SignIn, Tokens};

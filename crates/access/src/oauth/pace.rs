@@ -1,7 +1,6 @@
 //! How often somebody asks. In memory and bounded: forgetting costs a little patience, never a token.
 
 use std::collections::{HashMap, VecDeque};
-use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -102,20 +101,10 @@ impl<K: Eq + std::hash::Hash> Windows<K> {
     }
 }
 
-/// Who is behind an address: whoever has one address of IPv6 has 2^64 of them.
-pub(super) fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(six) => {
-            let [a, b, c, d, ..] = six.segments();
-            std::net::Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
-        }
-        four => four,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::net::net;
 
     const START: Duration = Duration::from_secs(1_000);
 
@@ -171,7 +160,7 @@ mod tests {
     fn an_address_has_so_many_requests_in_any_window() {
         let (windows, limit) = (Windows::default(), Limit { requests: 2, within: seconds(60) });
         let pass =
-            |address: &str, at| windows.pass(network(address.parse().unwrap()), limit, START + seconds(at));
+            |address: &str, at| windows.pass(net(address.parse().unwrap()), limit, START + seconds(at));
         assert_eq!(pass("192.0.2.1", 0), Ok(()));
         assert_eq!(pass("::ffff:192.0.2.1", 10), Ok(()));
         assert_eq!(pass("192.0.2.1", 20), Err(seconds(40)));

@@ -1,7 +1,8 @@
 //! Golden tables: what is told about an account, and the level it has at which second in Hong Kong.
 
 use access::{
-    Access, Actor, AuditFilter, Demand, Level, Present, Reason, Refusal, Right, Step, Table, Terms, Validity,
+    Access, Actor, AuditFilter, Demand, Level, Present, Reason, Refusal, Right, Step, StepChange, Table,
+    Terms, TermsChange, Validity,
 };
 use market::{Date, Market, Timestamp, Zone};
 use store::AccountId;
@@ -365,6 +366,75 @@ fn the_ladder_can_be_changed_and_stays_a_ladder() {
         assert!(error.contains(says), "{wrong:?}: {error}");
     }
     assert_eq!(access.ladder().unwrap().steps()[2], step(3, 700, Some(80_000), None));
+}
+
+#[test]
+fn two_changes_at_once_leave_a_ladder() {
+    let fresh = fresh();
+    let (one, other) = (fresh.other(), fresh.other());
+    let change = |access: &Access, number, quota| {
+        let level = Level::new(number).unwrap();
+        let change = StepChange { level, quota: Some(quota), assets: None, orders: None };
+        access.change_level(change, &Actor::Operator, PRESENT).is_ok()
+    };
+    for round in 0..20 {
+        assert!(change(&one, 3, 600) && change(&one, 2, 400));
+        // Each is good by itself, and both together are not.
+        let start = std::sync::Barrier::new(2);
+        let done = std::thread::scope(|scope| {
+            let at_once = |access, number, quota| {
+                let (start, change) = (&start, &change);
+                scope.spawn(move || {
+                    start.wait();
+                    change(access, number, quota)
+                })
+            };
+            let threads = [at_once(&one, 2, 550), at_once(&other, 3, 500)];
+            threads.map(|thread| thread.join().unwrap())
+        });
+        assert!(fresh.access.ladder().is_ok() && done != [true, true], "round {round}: {done:?}");
+    }
+}
+
+#[test]
+fn what_is_changed_at_once_is_all_changed() {
+    let fresh = fresh();
+    let id = fresh.create("ann", Terms::default()).account_id;
+    // Somebody who has looked at the account before is not to bring back what it was.
+    let before = fresh.access.account(id).unwrap().unwrap();
+    let level = TermsChange { level: Some(Level::new(4)), ..TermsChange::default() };
+    fresh.other().change_terms(id, level, &Actor::Operator, PRESENT).unwrap();
+    let quota = TermsChange { quota: Some(Some(9)), ..TermsChange::default() };
+    fresh.access.change_terms(id, quota, &Actor::Operator, PRESENT).unwrap();
+    let terms = &fresh.access.account(id).unwrap().unwrap().terms;
+    assert_eq!(*terms, Terms { level: Level::new(4), quota: Some(9), ..before.terms.clone() });
+}
+
+#[test]
+fn a_ladder_that_was_broken_by_other_means_can_be_mended() {
+    let fresh = fresh();
+    let id = fresh.create("ann", Terms::default()).account_id;
+    let db = rusqlite::Connection::open(fresh.dir.path().join("accounts.db")).unwrap();
+    db.execute_batch(
+        "update level set quota = 50 where number = 3; delete from level where number = 5;
+         update level set orders = 1 where number = 1;
+         update counter set next = next + 1 where name = 'version';",
+    )
+    .unwrap();
+    assert!(fresh.access.usage(id, NOW).is_err() && fresh.access.ladder().is_err());
+    assert_eq!(fresh.access.steps().unwrap().len(), 5);
+    let change = |number, quota, assets, orders| {
+        let change = StepChange { level: Level::new(number).unwrap(), quota, assets, orders };
+        fresh.access.change_level(change, &Actor::Operator, PRESENT)
+    };
+    change(3, Some(100_001), None, None).unwrap_err();
+    change(3, Some(600), None, None).unwrap();
+    change(1, None, None, Some(None)).unwrap();
+    assert!(fresh.access.ladder().is_err(), "level 5 is still missing");
+    change(5, Some(2_000), Some(Some(4_000_000)), Some(Some(1_600))).unwrap();
+    assert_eq!(fresh.access.ladder().unwrap().steps(), fresh.access.steps().unwrap());
+    change(3, Some(50), None, None).unwrap_err();
+    assert_eq!(fresh.access.usage(id, NOW).unwrap().unwrap().limit, 100);
 }
 
 fn history(access: &Access, caller: &access::Caller, text: &str, at: &str) -> Result<(), Refusal> {

@@ -9,6 +9,7 @@ mod identify;
 mod levels;
 mod oauth;
 mod people;
+mod refused;
 mod renew;
 mod reports;
 mod secrets;

@@ -235,3 +235,19 @@ fn neither_passwords_nor_cookies_are_printed_or_stored() {
         }
     }
 }
+
+#[test]
+fn a_script_that_signs_in_again_and_again_is_told_to_wait() {
+    let house = house();
+    let id = house.access.account_named("ann").unwrap().unwrap().id;
+    let actor = Actor::Account(id).to_string();
+    let accounts = store::Accounts::open(house.dir.path(), NOW).unwrap();
+    for _ in 0..59 {
+        let note = store::AuditNote { at: NOW, actor: &actor, reason: "" };
+        accounts.note(Some(id), "login.accepted", &note).unwrap();
+    }
+    from(&house, 1, "ann", PASSWORD).unwrap();
+    let refused = from(&house, 1, "ann", PASSWORD).unwrap_err();
+    let LoginRefused::Failed(error) = &refused else { panic!("{refused:?}") };
+    assert_eq!(error.retry_after(), Some(Duration::from_secs(3_600)));
+}

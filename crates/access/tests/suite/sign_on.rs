@@ -1,7 +1,7 @@
-use access::{Actor, Denial, Moment, OTP_LIFE, Right, SESSION_LIFE_S, Seats, Terms};
+use access::{Actor, Denial, Moment, NewAccount, OTP_LIFE, Right, SESSION_LIFE_S, Seats, Terms};
 use market::Timestamp;
 
-use crate::fixture::{MOMENT, NOW, PRESENT, START, fresh};
+use crate::fixture::{MOMENT, NOW, PRESENT, START, bearer, fresh};
 
 fn terms(connections: u32) -> Terms {
     Terms { connections, ..Terms::default() }
@@ -100,4 +100,26 @@ fn a_change_of_terms_keeps_sessions() {
     assert!(fresh.other().withdraw(caller.account(), Right::Us, &Actor::Operator, NOW).unwrap());
     let back = access.resume(session.id.expose(), None, NOW).unwrap();
     assert_eq!(back.seats, Seats { online: 1, limit: 2 });
+}
+
+#[test]
+fn sessions_of_an_api_key_end_with_its_token() {
+    let fresh = fresh();
+    let access = &fresh.access;
+    let end = Timestamp(NOW.0 + SESSION_LIFE_S + 100);
+    let new = NewAccount { token_expires_at: Some(end), ..NewAccount::named("alice", terms(3)) };
+    let created = access.create(&new, &Actor::Operator, NOW).unwrap();
+    let caller = bearer(access, created.access_token.expose()).unwrap();
+    let otp = access.issue_otp(&caller, START).unwrap();
+    let first = access.sign_on(otp.expose(), None, MOMENT).unwrap();
+    assert_eq!(first.session.expires_at_ms, (NOW.0 + SESSION_LIFE_S) * 1_000);
+    let later = Timestamp(NOW.0 + SESSION_LIFE_S - 1);
+    let second = access.resume(first.session.id.expose(), None, later).unwrap();
+    assert_eq!(second.session.expires_at_ms, end.0 * 1_000);
+    let third = access.resume(second.session.id.expose(), None, Timestamp(end.0 - 1)).unwrap();
+    for session in [&second.session, &third.session] {
+        let late = access.resume(session.id.expose(), None, end);
+        assert!(matches!(late, Err(Denial::TokenExpired(_))), "{late:?}");
+    }
+    access.seats(&third.caller).unwrap();
 }

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::io::Write;
 
-use access::{Access, AccountId, AuditFilter, AuditRow};
+use access::{Access, AccountId, Actor, AuditFilter, AuditRow, parse_instant};
 use anyhow::anyhow;
 use clap::Args;
-use market::Timestamp;
 use serde_json::{Value, json};
 
 use super::serve::open_accounts;
+use crate::clock::Clock;
 use crate::failure::{Failure, usage};
 use crate::output::{self, Column, Format};
 use crate::surroundings::Surroundings;
@@ -22,9 +22,15 @@ pub(crate) struct Arguments {
     /// Only events of this kind, as account.created or quota.spent
     #[arg(long, value_name = "KIND")]
     event: Option<String>,
-    /// Only what happened since: a date in UTC, or an instant
+    /// Only what happened since: a date (its first moment in Hong Kong), or an instant such as 2026-11-13T01:30:00Z
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
+    /// Forget what happened before --before, instead of reading; how many rows that were stays in the audit
+    #[arg(long, requires = "before", conflicts_with_all = ["account", "event", "since", "limit", "format"])]
+    prune: bool,
+    /// With --prune: a date (its first moment in Hong Kong), or an instant
+    #[arg(long, value_name = "TIME", requires = "prune")]
+    before: Option<String>,
     /// How many, latest first
     #[arg(long, short = 'n', value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     limit: u32,
@@ -35,6 +41,9 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
     surroundings.open(store::Access::Read)?;
     let access = open_accounts(surroundings)?;
+    if let Some(before) = arguments.before.as_deref().filter(|_| arguments.prune) {
+        return prune(before, &access);
+    }
     let names: HashMap<AccountId, String> =
         access.list()?.into_iter().map(|account| (account.id, account.name)).collect();
     let rows = arguments.read(&access)?;
@@ -74,22 +83,24 @@ impl Arguments {
                 )
             }
         };
-        let since = self.since.as_deref().map(instant).transpose()?;
+        let since = self.since.as_deref().map(parse_instant).transpose().map_err(usage)?;
         let event = self.event.as_deref();
         Ok(access.audit(&AuditFilter { account, event, since, before: None, limit: self.limit })?)
     }
 }
 
-/// `2026-11-13`, or an instant with its offset.
-fn instant(text: &str) -> Result<Timestamp, Failure> {
-    let midnight = || {
-        let date: jiff::civil::Date = text.parse().ok()?;
-        date.to_zoned(jiff::tz::TimeZone::UTC).ok().map(|at| at.timestamp())
-    };
-    let at = text.parse::<jiff::Timestamp>().ok().or_else(midnight);
-    at.map(|at| Timestamp(at.as_second())).ok_or_else(|| {
-        usage(format!("--since {text:?} is not a time: write 2026-11-13 or 2026-11-13T01:30:00Z"))
-    })
+fn prune(before: &str, access: &Access) -> Result<(), Failure> {
+    let (before, now) = (parse_instant(before).map_err(usage)?, Clock::Machine.now());
+    if before > now {
+        return Err(usage(format!(
+            "--before {before} has not come: what has not happened cannot be forgotten"
+        )));
+    }
+    let pruned = access.prune_audit(before, &Actor::Operator, now)?;
+    let rows = if pruned == 1 { "row" } else { "rows" };
+    let mut out = output::stdout();
+    writeln!(out, "{} {rows} from before {before} forgotten", output::thousands(pruned))?;
+    Ok(out.flush()?)
 }
 
 fn row_json(row: &AuditRow, name: Option<String>) -> Value {

@@ -84,6 +84,7 @@ impl Arguments {
         self.check()?;
         let server = provider.server.as_str();
         let name = self.client_name.as_deref();
+        let mut also = Vec::new();
         if let Some(known) = book.servers.get(server) {
             if name.is_none_or(|name| name == known.client_name) {
                 match provider.begin(&known.client_id, now)? {
@@ -92,11 +93,13 @@ impl Arguments {
                 }
             } else {
                 // The old name is not to stay in the server's list; if it does, nobody can use it any more.
-                home.remove_tokens(known)?;
                 provider.unregister(known).ok();
             }
+            // Its tokens ended with it. Programs that have a client id written in them find the next one under it.
+            home.remove_tokens(known)?;
+            also.clone_from(&known.also);
         }
-        let registration = provider.register(name.unwrap_or(&default_name()))?;
+        let registration = Registration { also, ..provider.register(name.unwrap_or(&default_name()))? };
         // Kept even if nobody approves: the next attempt is the same client.
         book.servers.insert(server.to_owned(), registration.clone());
         home.save_book(book)?;

@@ -6,7 +6,7 @@ use access::{Access, Quota, Standing};
 use anyhow::anyhow;
 use clap::Args;
 use market::{Market, Zone};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::account::named;
 use super::serve::open_accounts;
@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
         Some(name) => {
             let quota = quota(&access, named(&access, name)?.id, surroundings)?;
             if arguments.format == Format::Json {
-                return Ok(output::json(&to_json(&quota))?);
+                return Ok(output::json(&server::quota_document(&quota, surroundings.now()))?);
             }
             one(&quota)
         }
@@ -93,7 +93,8 @@ fn all(access: &Access, format: Format, surroundings: &Surroundings) -> Result<(
         quotas.push(quota(access, account.id, surroundings)?);
     }
     if format == Format::Json {
-        return Ok(output::json(&quotas.iter().map(to_json).collect::<Vec<Value>>())?);
+        let document = |quota| server::quota_document(quota, surroundings.now());
+        return Ok(output::json(&quotas.iter().map(document).collect::<Vec<Value>>())?);
     }
     let columns = [
         Column::Right("account"),
@@ -125,28 +126,4 @@ fn all(access: &Access, format: Format, surroundings: &Surroundings) -> Result<(
     let mut out = output::stdout();
     writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
     Ok(out.flush()?)
-}
-
-fn to_json(quota: &Quota) -> Value {
-    let Quota { account, usage, next, securities } = quota;
-    let zone = Zone::of(Market::Hk);
-    let standing = &usage.standing;
-    let securities: Vec<Value> = securities
-        .iter()
-        .map(|(symbol, at)| json!({"symbol": symbol.as_str(), "first_used_at": zone.rfc3339(*at)}))
-        .collect();
-    json!({
-        "account_id": account.id.0, "name": account.name, "month": usage.month.to_string(),
-        "used": usage.used, "limit": usage.limit, "remaining": usage.remaining(),
-        "level": standing.level.number(), "reason": standing.reason.to_string(),
-        "own_quota": standing.own_quota,
-        "assets": standing.grounds.assets.map(|worth| json!({"hkd": worth.total.plain(), "day": worth.day.to_string()})),
-        "orders": {"count": standing.grounds.orders.count, "month": standing.grounds.orders.month.to_string()},
-        "next": {
-            "day": next.standing.day.to_string(), "level": next.standing.level.number(), "limit": next.standing.limit,
-            "reason": next.standing.reason.to_string(), "changes": next.changes,
-        },
-        "resets": usage.resets.to_string(), "resets_at": zone.rfc3339(usage.resets_at),
-        "securities": securities,
-    })
 }

@@ -11,7 +11,7 @@ use clap::Args;
 use history::History;
 use market::Market;
 use serde::Serialize;
-use server::{Addresses, PublicUrl, Server, ServerError, Settings};
+use server::{Addresses, ParseTrustedProxyError, PublicUrl, Server, ServerError, Settings};
 use store::StoreError;
 use tokio::runtime::Runtime;
 
@@ -35,6 +35,9 @@ pub(crate) struct Arguments {
     /// How the service is called from outside, as https://candles.example.com
     #[arg(long, env = "CHANDLER_PUBLIC_URL", value_name = "URL")]
     public_url: Option<PublicUrl>,
+    /// A proxy whose X-Forwarded-For is believed, as 10.0.0.7 or 10.0.0.0/8; may be repeated
+    #[arg(long, env = "CHANDLER_TRUSTED_PROXIES", value_name = "ADDRESS[/PREFIX]", value_delimiter = ',')]
+    trusted_proxy: Vec<String>,
     /// Connections of all kinds that may be open at once [default: 16384]
     #[arg(long, env = "CHANDLER_CONNECTIONS_MAX", value_name = "N")]
     connections_max: Option<u32>,
@@ -101,6 +104,12 @@ impl Arguments {
         if self.public_url.is_some() {
             config.server.public_url.clone_from(&self.public_url);
         }
+        if !self.trusted_proxy.is_empty() {
+            let proxies = self.trusted_proxy.iter().map(|text| text.parse());
+            let proxies = proxies.collect::<Result<_, ParseTrustedProxyError>>();
+            config.server.trusted_proxies =
+                proxies.map_err(|error| usage(format!("--trusted-proxy {error}")))?;
+        }
         config.server.connections_max = self.connections_max.unwrap_or(config.server.connections_max);
         config.server.cache_mb = self.cache_mb.unwrap_or(config.server.cache_mb);
         config.server.check().map_err(usage)?;
@@ -121,6 +130,7 @@ fn address(text: &str, flag: &str) -> Result<SocketAddr, Failure> {
 #[derive(Debug)]
 pub(crate) struct Serving {
     runtime: Runtime,
+    signals: Signals,
     server: Server,
     pub(crate) addresses: Addresses,
     regional: Vec<(Region, SocketAddr)>,
@@ -164,6 +174,8 @@ impl Serving {
             .build()
             .context("cannot start threads")
             .map_err(Failure::from)?;
+        // Before anybody is told that the server is there, and may want it to stop.
+        let signals = runtime.block_on(async { Signals::listen() })?;
         let bound = runtime.block_on(Server::bind(settings, store, history, access, market, machine));
         let server = bound.map_err(|error| match error {
             ServerError::Listen { address, source } if source.kind() == io::ErrorKind::AddrInUse => {
@@ -176,15 +188,14 @@ impl Serving {
         })?;
         let addresses = server.addresses().map_err(Failure::from)?;
         let regional = server.regional_addresses().map_err(Failure::from)?;
-        Ok(Serving { runtime, server, addresses, regional })
+        Ok(Serving { runtime, signals, server, addresses, regional })
     }
 
     /// Serves until SIGINT or SIGTERM, then lets what runs come to its end. Ctrl-C from then on does not wait for that;
     /// another SIGTERM changes nothing, because those who supervise processes may send it twice.
     pub(crate) fn run(self) -> Result<(), Failure> {
-        let Serving { runtime, server, addresses, regional } = self;
+        let Serving { runtime, mut signals, server, addresses, regional } = self;
         let ended = runtime.block_on(async {
-            let mut signals = Signals::listen()?;
             tracing::info!(http = %addresses.http, tcp = %addresses.tcp, "listening");
             for (region, address) in &regional {
                 tracing::info!(%region, http = %address, "listening for one region");

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use access::Secret;
 use anyhow::{Context, anyhow};
+use market::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, usage};
@@ -116,6 +118,14 @@ impl Home {
         let token = serde_json::from_str(&text)
             .map_err(|_| anyhow!("{} is not a token file: run `chandler login`", path.display()))?;
         Ok(Some(token))
+    }
+
+    /// When a token was filed, which is when its life began; `None` where the system does not say.
+    pub(crate) fn filed_at(&self, client_id: &str) -> Result<Option<Timestamp>, Failure> {
+        let path = self.token_path(check_client_id(client_id)?);
+        let modified = path.metadata().and_then(|metadata| metadata.modified()).ok();
+        let since = modified.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        Ok(since.and_then(|since| i64::try_from(since.as_secs()).ok()).map(Timestamp))
     }
 
     /// Files a token under every name of a registration.

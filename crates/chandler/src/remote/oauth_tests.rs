@@ -256,7 +256,14 @@ fn signed_in(left: i64) -> (tempfile::TempDir, Home, Registration) {
         expires_at: NOW.0 + left,
     };
     home.save_token(&registration, &token).unwrap();
+    filed(&home, NOW);
     (dir, home, registration)
+}
+
+/// Makes the token one that was filed at a time.
+fn filed(home: &Home, at: Timestamp) {
+    let at = std::time::UNIX_EPOCH + Duration::from_secs(at.0.try_into().unwrap());
+    std::fs::File::options().append(true).open(home.token_path("c1")).unwrap().set_modified(at).unwrap();
 }
 
 /// The token that is used, and what was asked of the server for it.
@@ -271,6 +278,32 @@ fn fresh(
     let token =
         token.map(|token| token.access_token.expose().to_owned()).map_err(|failure| failure.to_string());
     (token, script.asked(), home, dir)
+}
+
+/// The same for a token that was filed so many seconds ago.
+fn fresh_of_age(age: i64, left: i64, answers: Vec<Option<(u16, Value)>>) -> (Result<String, String>, usize) {
+    let server = url();
+    let (_dir, home, registration) = signed_in(left);
+    filed(&home, Timestamp(NOW.0 - age));
+    let script = Script::with_gaps(answers);
+    let token = fresh_token(&home, Provider { server: &server, http: &script }, &registration, NOW);
+    let token =
+        token.map(|token| token.access_token.expose().to_owned()).map_err(|failure| failure.to_string());
+    (token, script.asked().len())
+}
+
+#[test]
+fn a_token_is_renewed_when_half_of_its_life_is_over() {
+    const HALF: i64 = 15 * 86_400;
+    let old = || Ok("us_old".to_owned());
+    assert_eq!(fresh_of_age(HALF, HALF, vec![]), (old(), 0));
+    let renewed = fresh_of_age(HALF + 1, HALF - 1, vec![Some((200, token("us_new")))]);
+    assert_eq!(renewed, (Ok("us_new".to_owned()), 1));
+    // There is time to try again while a server is away, or refuses.
+    assert_eq!(fresh_of_age(HALF + 1, HALF - 1, vec![None]), (old(), 1));
+    assert_eq!(fresh_of_age(HALF + 1, HALF - 1, vec![Some(error("invalid_grant"))]), (old(), 1));
+    // A file with a time to come tells nothing.
+    assert_eq!(fresh_of_age(-60, HALF, vec![]), (old(), 0));
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::sdk::Url;
 
 /// A token for those who did not sign in from here: that of an API key, for instance.
 const TOKEN_VARIABLE: &str = "CHANDLER_TOKEN";
-/// A token that ends sooner is renewed first.
+/// A token that ends sooner is renewed first, whatever its life was.
 const RENEW_BEFORE_S: i64 = 300;
 const MESSAGE_CHARS_MAX: usize = 300;
 
@@ -107,7 +107,8 @@ pub(crate) fn not_signed_in(url: &Url) -> Failure {
     .into()
 }
 
-/// The token of a login, renewed if it is about to end.
+/// The token of a login, renewed if half of its life is over or it is about to end. Whoever comes by once in a while keeps
+/// the login that way, and programs that read the file seldom find one that has expired.
 pub(crate) fn fresh_token(
     home: &Home,
     provider: Provider<'_>,
@@ -115,17 +116,23 @@ pub(crate) fn fresh_token(
     now: Timestamp,
 ) -> Result<TokenFile, Failure> {
     let token = home.token(&registration.client_id)?.ok_or_else(|| not_signed_in(provider.server))?;
-    if token.expires_at.saturating_sub(now.0) >= RENEW_BEFORE_S {
+    let left = token.expires_at.saturating_sub(now.0);
+    // A file that seems to come from the future says nothing about the token's age.
+    let filed_at = home.filed_at(&registration.client_id)?.filter(|at| *at <= now);
+    let is_half_over = filed_at.is_some_and(|at| now.0.saturating_sub(at.0) > left);
+    if left >= RENEW_BEFORE_S && !is_half_over {
         return Ok(token);
     }
-    match provider.refresh(&token, &registration.client_id, now)? {
-        Some(renewed) => {
+    match provider.refresh(&token, &registration.client_id, now) {
+        Ok(Some(renewed)) => {
             home.save_token(registration, &renewed)?;
             Ok(renewed)
         }
-        // What is left of its life may still do.
-        None if token.expires_at > now.0 => Ok(token),
-        None => {
+        // What is left of its life may still do; there is time to try again.
+        Ok(None) if left > 0 => Ok(token),
+        Err(_) if left >= RENEW_BEFORE_S => Ok(token),
+        Err(failure) => Err(failure),
+        Ok(None) => {
             Err(anyhow!("the login to {} has ended: run `chandler login`", provider.server.as_str()).into())
         }
     }

@@ -23,7 +23,9 @@ fn the_audit_tells_the_latest_first_and_can_be_narrowed() {
     assert_eq!(events(&world.json(&["audit", "--event", "account.revoked"])), ["account.revoked"]);
     assert_eq!(events(&world.json(&["audit", "--limit", "1"])).len(), 1);
     assert!(events(&world.json(&["audit", "--since", "2200-01-01"])).is_empty());
-    assert_eq!(events(&world.json(&["audit", "--since", "2000-01-01T00:00:00+08:00"])).len(), 3);
+    for since in ["2000-01-01T00:00:00+08:00", "2000-01-01", "20000101"] {
+        assert_eq!(events(&world.json(&["audit", "--since", since])).len(), 3, "{since}");
+    }
     let table = world.ok(&["audit"]);
     assert!(table.starts_with("time") && table.lines().count() == 4, "{table}");
 }
@@ -35,9 +37,36 @@ fn what_cannot_be_looked_for_is_told() {
         (&["audit", "--account", "nobody"][..], 1, "nobody"),
         (&["audit", "--since", "yesterday"], 2, "2026-11-13"),
         (&["audit", "--limit", "0"], 2, "--limit"),
+        (&["audit", "--since", "1794708000"], 2, "is not a time"),
+        (&["audit", "--prune"], 2, "--before"),
+        (&["audit", "--before", "2026-01-01"], 2, "--prune"),
+        (&["audit", "--prune", "--before", "2200-01-01"], 2, "has not come"),
+        (&["audit", "--prune", "--before", "soon"], 2, "is not a time"),
     ] {
         let (found, stderr) = world.fails(arguments);
         assert_eq!(found, code, "{stderr}");
         assert!(stderr.contains(says), "{stderr}");
     }
+}
+
+#[test]
+fn what_is_old_can_be_forgotten_and_that_stays_written_down() {
+    let world = world();
+    // A day in Hong Kong begins eight hours before it does in UTC.
+    let midnight = 1_767_196_800;
+    let accounts = store::Accounts::open(&world.path("store"), market::Timestamp(0)).unwrap();
+    for at in [midnight - 2, midnight - 1, midnight].map(market::Timestamp) {
+        let note = store::AuditNote { at, actor: "somebody", reason: "" };
+        accounts.note(None, "login.refused", &note).unwrap();
+    }
+    drop(accounts);
+    let said = world.ok(&["audit", "--prune", "--before", "2026-01-01"]);
+    assert_eq!(said, "2 rows from before 2025-12-31T16:00:00Z forgotten\n");
+    let left = world.json(&["audit"]);
+    let left: Vec<_> = left.as_array().unwrap().iter().map(|row| row["event"].as_str().unwrap()).collect();
+    assert_eq!(
+        left,
+        ["audit.pruned", "login.refused", "account.revoked", "account.created", "account.created"]
+    );
+    assert!(world.ok(&["audit", "--prune", "--before", "2026-01-01"]).starts_with("0 rows"));
 }

@@ -34,10 +34,17 @@ fn a_quota_says_how_much_why_and_what_comes_next() {
     }
     let quota = world.json(&["quota", "ann"]);
     assert_eq!(
-        (&quota["level"], &quota["limit"], &quota["remaining"]),
+        (&quota["level"]["number"], &quota["limit"], &quota["remaining"]),
         (&json!(3), &json!(600), &json!(600))
     );
-    assert_eq!(quota["next"]["level"], 1);
+    assert_eq!(quota["next_change"]["level"], 1);
+    // The same document as over HTTP, field by field.
+    let fields: Vec<&str> = quota.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(
+        fields.join(" "),
+        "account account_id level limit month next_change next_trading_day remaining resets resets_at resets_at_unix \
+         rights securities securities_omitted used"
+    );
     world.ok(&["account", "create", "bob", "--quota", "7"]);
     let table = world.ok(&["quota"]);
     assert!(table.contains("ann") && table.contains("reach level 3"), "{table}");
@@ -67,7 +74,7 @@ fn files_are_taken_whole_or_not_at_all() {
         world.json(&["account", "assets", "ann", "--list"]),
         json!([{"day": "2026-11-12", "currency": "USD", "amount": "10000.00"}])
     );
-    assert_eq!(world.json(&["quota", "ann"])["level"], 3);
+    assert_eq!(world.json(&["quota", "ann"])["level"]["number"], 3);
     let orders = world
         .write("orders.csv", "account,day,order_id\nbob,2026-11-12,A\nbob,2026-11-12,A\nbob,2026-11-12,B\n");
     let orders = orders.to_str().unwrap();
@@ -77,7 +84,7 @@ fn files_are_taken_whole_or_not_at_all() {
         world.json(&["account", "orders", "bob", "--list"]),
         json!([{"day": "2026-11-12", "orders": 161}])
     );
-    assert_eq!(world.json(&["quota", "bob"])["level"], 4);
+    assert_eq!(world.json(&["quota", "bob"])["level"]["number"], 4);
     assert!(world.ok(&["account", "rates", "--list"]).contains("8.00"));
 }
 
@@ -175,4 +182,28 @@ fn mistakes_are_told_in_a_line() {
         assert_eq!((found, stderr.lines().count()), (code, 1), "{arguments:?}: {stderr}");
         assert!(stderr.contains(says), "{arguments:?}: {stderr}");
     }
+}
+
+#[test]
+fn a_ladder_that_was_broken_by_hand_is_listed_and_mended() {
+    let world = world();
+    let accounts = store::Accounts::open(&world.path("store"), market::Timestamp(0)).unwrap();
+    for index in [2, 3] {
+        let by = (market::Timestamp(0), "somebody");
+        let change = |rows: &[store::LevelRow]| {
+            Ok::<_, store::StoreError>((store::LevelRow { quota: 50, ..rows[index] }, String::new()))
+        };
+        accounts.change_level(by, change).unwrap();
+    }
+    drop(accounts);
+    let listed = world.ok(&["account", "levels"]);
+    assert!(listed.contains("level 3 would have a smaller quota than level 2"), "{listed}");
+    world.fails(&["quota", "ann"]);
+    assert!(world.ok(&["account", "levels", "set", "3", "--quota", "600"]).contains("no ladder"));
+    let said = world.ok(&["account", "levels", "set", "4", "--quota", "1000"]);
+    assert_eq!(
+        said,
+        "level 4: 1000 securities a month, assets of HKD 400,000 or more, or more than 160 orders a month\n"
+    );
+    assert_eq!(world.json(&["quota", "ann"])["limit"], 100);
 }

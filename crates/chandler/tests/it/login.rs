@@ -222,6 +222,48 @@ fn a_second_login_is_the_same_client_and_ends_the_token_before() {
 }
 
 #[test]
+fn a_client_that_the_server_has_forgotten_is_another_one_under_the_same_names() {
+    let world = World::new();
+    // The first client is known for one login; afterwards only the second is.
+    let registered = std::sync::atomic::AtomicUsize::new(0);
+    let begun = std::sync::atomic::AtomicUsize::new(0);
+    let count = |counter: &std::sync::atomic::AtomicUsize| {
+        counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1
+    };
+    let stub = Stub::start(move |what, body| match what {
+        "POST /oauth2/register" => {
+            let client_id = format!("client-{}", count(&registered));
+            (201, json!({"client_id": client_id, "registration_access_token": "rat_secret"}))
+        }
+        "POST /oauth2/device/authorize" if body.contains("client-1") && count(&begun) > 1 => {
+            (400, json!({"error": "invalid_client"}))
+        }
+        "POST /oauth2/device/authorize" => (200, device(1)),
+        "POST /oauth2/token" => (
+            200,
+            json!({"access_token": "us_secret", "refresh_token": "refresh_secret", "token_type": "Bearer",
+                   "expires_in": 1000, "scope": "openapi"}),
+        ),
+        what if what.starts_with("DELETE /oauth2/register/") => (204, Value::Null),
+        _ => (200, json!({})),
+    });
+    let files = || {
+        let folder = std::fs::read_dir(world.path("home/.longbridge/openapi/tokens")).unwrap();
+        let mut names: Vec<String> =
+            folder.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    login(&world, &stub, &["--file-as", "your-client-id"]);
+    assert_eq!(files(), ["client-1", "your-client-id"]);
+    login(&world, &stub, &[]);
+    assert_eq!(files(), ["client-2", "your-client-id"]);
+    // The same under another name of one's own choice.
+    login(&world, &stub, &["--client-name", "workbench"]);
+    assert_eq!(files(), ["client-3", "your-client-id"]);
+}
+
+#[test]
 fn a_login_that_is_not_approved_leaves_no_token() {
     for (decision, word) in
         [("access_denied", "denied"), ("expired_token", "in time"), ("invalid_scope", "invalid_scope")]

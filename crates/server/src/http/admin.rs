@@ -2,11 +2,11 @@
 //! The command line does the same on the machine of the store.
 
 use access::{
-    AccessError, Account, Actor, AuditFilter, AuditId, Level, Present, ReportError, Reported, Right, Role,
-    Step, Table, Terms, Validity,
+    AccessError, Account, Actor, AuditFilter, AuditId, Level, Present, ReportError, Reported, Right, Step,
+    StepChange, Table, TermsChange, Validity,
 };
 use hyper::header::CONTENT_TYPE;
-use market::{Market, Timestamp, Zone};
+use market::Timestamp;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -56,12 +56,9 @@ struct Rows {
 }
 
 pub(super) fn answer(asked: &Asked<'_>, desk: Desk, services: &Services) -> Result<Answer, Problem> {
-    let me = asked.account(services)?;
-    if me.role != Role::Operator {
-        return Err(Problem::forbidden());
-    }
-    let present = Present { market: services.market_now(), machine: services.machine_now() };
-    let office = Office { asked, services, by: Actor::Account(me.id), present };
+    let me = asked.me(services)?;
+    me.as_operator()?;
+    let office = Office { asked, services, by: Actor::Account(me.account.id), present: services.present() };
     let data = match desk {
         Desk::Accounts => office.accounts(),
         Desk::Account => office.account(),
@@ -103,7 +100,7 @@ impl Office<'_> {
         let quota = self.services.access.quota(account.id, self.present.market).map_err(problem)?;
         let quota = quota.ok_or_else(Problem::not_found)?;
         if let Some(fields) = described.as_object_mut() {
-            fields.insert("quota".to_owned(), quota::described(&quota, self.present.market));
+            fields.insert("quota".to_owned(), quota::quota_document(&quota, self.present.market));
         }
         Ok(described)
     }
@@ -111,8 +108,8 @@ impl Office<'_> {
     fn set_account(&self) -> Result<Value, Problem> {
         let account = self.named(self.asked.parameter)?;
         let fields: Map<String, Value> = self.asked.json()?;
-        let terms = changed(account.terms.clone(), &fields).map_err(Refusal::BadQuery)?;
-        self.services.access.change_terms(account.id, &terms, &self.by, self.present).map_err(problem)?;
+        let change = changed(&fields).map_err(Refusal::BadQuery)?;
+        self.services.access.change_terms(account.id, change, &self.by, self.present).map_err(problem)?;
         self.described(&self.named(self.asked.parameter)?)
     }
 
@@ -190,17 +187,15 @@ impl Office<'_> {
     }
 
     fn levels(&self) -> Result<Value, Problem> {
-        let ladder = self.services.access.ladder().map_err(problem)?;
-        Ok(json!({"levels": ladder.steps().iter().map(step).collect::<Vec<_>>()}))
+        let steps = self.services.access.steps().map_err(problem)?;
+        Ok(json!({"levels": steps.iter().map(step).collect::<Vec<_>>()}))
     }
 
     fn set_level(&self) -> Result<Value, Problem> {
         let level = self.asked.parameter.parse().ok().and_then(Level::new).ok_or_else(Problem::not_found)?;
-        let ladder = self.services.access.ladder().map_err(problem)?;
-        let known = ladder.steps().iter().find(|step| step.level == level).ok_or_else(Problem::not_found)?;
         let fields: Map<String, Value> = self.asked.json()?;
-        let changed = changed_step(*known, &fields).map_err(Refusal::BadQuery)?;
-        self.services.access.change_level(changed, &self.by, self.present).map_err(problem)?;
+        let change = changed_step(level, &fields).map_err(Refusal::BadQuery)?;
+        self.services.access.change_level(change, &self.by, self.present).map_err(problem)?;
         self.levels()
     }
 
@@ -215,7 +210,7 @@ impl Office<'_> {
         let filter = AuditFilter {
             account: account.map(|account| account.id),
             event: event.as_deref(),
-            since: instant(self.asked.parameter_of("since").map(Value::String))?,
+            since: self.asked.parameter_of("since").map(|text| written(&text)).transpose()?,
             before: number("before")?.map(AuditId),
             limit: self.limit()?,
         };
@@ -285,26 +280,18 @@ fn right(name: &str) -> Result<Right, Problem> {
     name.parse().map_err(|error: access::ParseRightError| wrong(&error.to_string()))
 }
 
-/// An instant as text or Unix seconds, or a date, which is its first moment in Hong Kong.
+/// A time in JSON: a number is Unix seconds, a text is what people write.
 fn instant(value: Option<Value>) -> Result<Option<Timestamp>, Problem> {
-    let text = match value {
-        None | Some(Value::Null) => return Ok(None),
-        Some(Value::String(text)) => text,
-        Some(other) => other.to_string(),
-    };
-    if let Ok(seconds) = text.parse() {
-        return Ok(Some(Timestamp(seconds)));
+    match value {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => written(&text).map(Some),
+        Some(Value::Number(seconds)) if seconds.is_i64() => Ok(seconds.as_i64().map(Timestamp)),
+        Some(_) => Err(wrong("a time is text, or Unix seconds as a number")),
     }
-    if let Ok(at) = text.parse::<jiff::Timestamp>() {
-        return Ok(Some(Timestamp(at.as_second())));
-    }
-    if let (Ok(date), 10) = (text.parse::<market::Date>(), text.len()) {
-        return Ok(Some(Zone::of(Market::Hk).midnight(date)));
-    }
-    let text: String = text.chars().take(40).collect();
-    Err(wrong(&format!(
-        "{text:?} is not a time: write 2026-11-13 (Hong Kong), 2026-11-13T01:30:00Z or Unix seconds"
-    )))
+}
+
+fn written(text: &str) -> Result<Timestamp, Problem> {
+    access::parse_instant(text).map_err(|error| wrong(&error.to_string()))
 }
 
 /// Rows of JSON as the table that a file would be. Amounts come as text or whole numbers: a number with a point has
@@ -329,51 +316,54 @@ fn table(columns: &[&str], rows: &[Map<String, Value>]) -> Result<Table, String>
     Ok(table)
 }
 
-/// Terms with the fields that are there; `null` gives the choice back to the service.
-fn changed(mut terms: Terms, fields: &Map<String, Value>) -> Result<Terms, String> {
+/// The fields that are there; `null` gives the choice back to the service.
+fn changed(fields: &Map<String, Value>) -> Result<TermsChange, String> {
     if fields.is_empty() {
         return Err("nothing to set: give level, quota, rate or connections".to_owned());
     }
+    let mut change = TermsChange::default();
     for (name, value) in fields {
         let number = || value.as_u64().and_then(|number| u32::try_from(number).ok());
         match (name.as_str(), value) {
-            ("level", Value::Null) => terms.level = None,
+            ("level", Value::Null) => change.level = Some(None),
             ("level", _) => {
                 let level = number().and_then(Level::new);
-                terms.level = Some(level.ok_or("level is a number from 1 to 6, or null where it is earned")?);
+                let level = level.ok_or("level is a number from 1 to 6, or null where it is earned")?;
+                change.level = Some(Some(level));
             }
-            ("quota", Value::Null) => terms.quota = None,
-            ("quota", _) => terms.quota = Some(number().ok_or("quota is a number, or null")?),
-            ("rate", Value::Null) => terms.rate = None,
+            ("quota", Value::Null) => change.quota = Some(None),
+            ("quota", _) => change.quota = Some(Some(number().ok_or("quota is a number, or null")?)),
+            ("rate", Value::Null) => change.rate = Some(None),
             ("rate", Value::String(text)) => {
-                terms.rate =
-                    Some(text.parse().map_err(|error: access::ParseRateRuleError| error.to_string())?);
+                let rate = text.parse().map_err(|error: access::ParseRateRuleError| error.to_string())?;
+                change.rate = Some(Some(rate));
             }
-            ("connections", _) => terms.connections = number().ok_or("connections is a number")?,
+            ("connections", _) => change.connections = Some(number().ok_or("connections is a number")?),
             _ => return Err("the fields are level, quota, rate (as text) and connections".to_owned()),
         }
     }
-    Ok(terms)
+    Ok(change)
 }
 
-fn changed_step(mut step: Step, fields: &Map<String, Value>) -> Result<Step, String> {
+fn changed_step(level: Level, fields: &Map<String, Value>) -> Result<StepChange, String> {
     if fields.is_empty() {
         return Err("nothing to set: give quota, assets or orders".to_owned());
     }
+    let mut change = StepChange { level, quota: None, assets: None, orders: None };
     for (name, value) in fields {
         let number = || value.as_u64().ok_or(format!("{name} is a whole number"));
         let small =
             || number().and_then(|number| u32::try_from(number).map_err(|_| format!("{name} is too large")));
         match (name.as_str(), value) {
-            ("quota", _) => step.quota = small()?,
-            ("assets", Value::Null) => step.assets = None,
-            ("assets", _) => step.assets = Some(number()?),
-            ("orders", Value::Null) => step.orders = None,
-            ("orders", _) => step.orders = Some(small()?),
+            ("quota", _) => change.quota = Some(small()?),
+            ("assets", Value::Null) => change.assets = Some(None),
+            ("assets", _) => change.assets = Some(Some(number()?)),
+            ("orders", Value::Null) => change.orders = Some(None),
+            ("orders", _) => change.orders = Some(Some(small()?)),
             _ => return Err("the fields are quota, assets and orders".to_owned()),
         }
     }
-    Ok(step)
+    Ok(change)
 }
 
 fn step(step: &Step) -> Value {

@@ -6,7 +6,7 @@ use access::{Account, Actor, ConnectionId, Role};
 use serde_json::{Value, json};
 
 use super::envelope::{self, Problem};
-use super::{Answer, Asked};
+use super::{Answer, Asked, Me};
 use crate::link::{ClosedBy, Guest};
 use crate::services::Services;
 
@@ -14,7 +14,7 @@ use crate::services::Services;
 const ALL: &str = "all";
 
 pub(super) fn list(asked: &Asked<'_>, services: &Services) -> Result<Answer, Problem> {
-    let me = asked.account(services)?;
+    let me = asked.me(services)?;
     let whose = whose(asked.query, &me, services)?;
     let guests = services.links.list(whose.as_ref().map(|account| account.id));
     let mut connections = Vec::with_capacity(guests.len());
@@ -35,16 +35,23 @@ pub(super) fn list(asked: &Asked<'_>, services: &Services) -> Result<Answer, Pro
 }
 
 pub(super) fn close(asked: &Asked<'_>, services: &Services) -> Result<Answer, Problem> {
-    let me = asked.account(services)?;
+    let me = asked.me(services)?;
     let id: ConnectionId = asked.parameter.parse().map_err(|_| Problem::not_found())?;
-    // Somebody else's connection is told from none at all only to those who may close it.
-    let may = |guest: &Guest| guest.account == me.id || me.role == Role::Operator;
-    let guest = services.links.get(id).filter(may).ok_or_else(Problem::not_found)?;
-    let by = if guest.account == me.id { ClosedBy::Owner } else { ClosedBy::Operator };
+    let guest = services.links.get(id).ok_or_else(Problem::not_found)?;
+    let by = if guest.account == me.account.id {
+        ClosedBy::Owner
+    } else {
+        // Somebody else's connection is told from none at all only to operators.
+        if me.account.role != Role::Operator {
+            return Err(Problem::not_found());
+        }
+        me.as_operator()?;
+        ClosedBy::Operator
+    };
     // Written down first: what was done must not be missing there.
     services
         .access
-        .note_closed(id, guest.account, &Actor::Account(me.id), services.machine_now())
+        .note_closed(id, guest.account, &Actor::Account(me.account.id), services.machine_now())
         .map_err(Problem::from_access)?;
     // If it has left by itself meanwhile, that is what was wanted.
     services.links.close(id, by);
@@ -52,13 +59,18 @@ pub(super) fn close(asked: &Asked<'_>, services: &Services) -> Result<Answer, Pr
 }
 
 /// Whose connections are asked for; `None` for everybody's.
-fn whose(query: &str, me: &Arc<Account>, services: &Services) -> Result<Option<Arc<Account>>, Problem> {
+fn whose(query: &str, me: &Me, services: &Services) -> Result<Option<Arc<Account>>, Problem> {
     let mut pairs = form_urlencoded::parse(query.as_bytes());
-    let Some((_, name)) = pairs.find(|(name, _)| name == "account") else { return Ok(Some(me.clone())) };
-    if me.role != Role::Operator {
-        // Whether there is such an account is nobody else's business.
-        return if *name == me.name { Ok(Some(me.clone())) } else { Err(Problem::forbidden()) };
+    let Some((_, name)) = pairs.find(|(name, _)| name == "account") else {
+        return Ok(Some(me.account.clone()));
+    };
+    // An account whose name is the word for all is still an account, but not for those who may see all.
+    let is_all = name == ALL && me.account.role == Role::Operator;
+    if *name == me.account.name && !is_all {
+        return Ok(Some(me.account.clone()));
     }
+    // Whether there is such an account is nobody else's business.
+    me.as_operator()?;
     if name == ALL {
         return Ok(None);
     }
@@ -73,7 +85,7 @@ fn described(guest: &Guest, services: &Services) -> Result<Value, Problem> {
         "account_id": guest.account.0,
         "account": account.map(|account| account.name.clone()).unwrap_or_default(),
         "door": guest.door.as_str(),
-        "address": guest.address.to_string(),
+        "address": crate::proxies::shown(guest.address),
         "since": guest.since.to_string(),
     }))
 }

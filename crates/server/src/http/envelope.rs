@@ -68,6 +68,12 @@ impl Problem {
         Problem::new(403, code::NOT_AUTHORISED, "this is for accounts with the operator's role")
     }
 
+    /// The account's to do, but not a program's that acts for it.
+    pub(super) fn forbidden_to_programs() -> Problem {
+        let text = "a program that signed in with OAuth may not do this: use the API key of the account";
+        Problem::new(403, code::NOT_AUTHORISED, text)
+    }
+
     pub(super) fn too_often(text: &str, retry_after_s: i64) -> Problem {
         Problem::new(429, code::TOO_OFTEN, text).with(RETRY_AFTER, HeaderValue::from(retry_after_s))
     }
@@ -92,6 +98,11 @@ impl Problem {
     }
 
     pub(super) fn from_access(error: AccessError) -> Problem {
+        if let Some(wait) = error.retry_after() {
+            let text = "this account has done this too often within an hour: wait";
+            let seconds = i64::try_from(allowance::seconds_up(wait)).unwrap_or(i64::MAX);
+            return Problem::too_often(text, seconds);
+        }
         tracing::error!(%error, "cannot check an account");
         Problem::internal()
     }

@@ -24,7 +24,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Incoming};
-use hyper::header::{ACCEPT_LANGUAGE, ALLOW, CONTENT_TYPE, EXPECT, HeaderMap, HeaderValue};
+use hyper::header::{ACCEPT_LANGUAGE, ALLOW, CACHE_CONTROL, CONTENT_TYPE, EXPECT, HeaderMap, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -33,10 +33,11 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::listen::Entrance;
-use crate::pages;
 use crate::route::{Caller, Language};
 use crate::services::Services;
+use crate::{pages, proxies};
 use envelope::Problem;
+pub use quota::quota_document;
 use routes::{Endpoint, Found};
 
 /// A request's head must be there by then; a connection kept alive may be silent as long.
@@ -50,6 +51,8 @@ const HEAD_MAX: usize = 32 << 10;
 const HEADERS_MAX: usize = 100;
 /// Headers that prove who asks. Given twice, either could be meant.
 const PROOFS: [&str; 4] = ["authorization", "x-api-key", "x-timestamp", "x-api-signature"];
+const ELSEWHERE: access::Denial =
+    access::Denial::TokenInvalid("the account is of another region than the address");
 const OPENAPI: &str = include_str!("openapi.json");
 
 pub(crate) type Answer = Response<Full<Bytes>>;
@@ -82,7 +85,8 @@ pub(crate) async fn serve(stream: TcpStream, entrance: Entrance) {
 }
 
 /// Every answer bears a trace id, and so does whatever is logged while it is made.
-async fn answer(request: Request<Incoming>, entrance: Entrance) -> Answer {
+async fn answer(request: Request<Incoming>, mut entrance: Entrance) -> Answer {
+    entrance.peer = proxies::client(&entrance.trusted, entrance.peer, request.headers());
     let trace = envelope::trace_id();
     let person = person(&request).map(|language| (language, entrance.services.clone()));
     let mut answer = if upgrade::is_wanted(&request) {
@@ -163,6 +167,38 @@ async fn respond(parts: hyper::http::request::Parts, body: Bytes, trace: &str, e
     }
 }
 
+/// An account that asks, itself or through a program that its owner has let in.
+#[derive(Clone, Debug)]
+pub(crate) struct Me {
+    pub(crate) account: Arc<access::Account>,
+    pub(crate) who: access::Caller,
+}
+
+impl Me {
+    /// Whether this is for them to do, where it is for operators.
+    pub(crate) fn as_operator(&self) -> Result<(), Problem> {
+        as_operator(&self.account, &self.who)
+    }
+}
+
+/// Every power over other accounts is asked for here. A program that was let in by an operator has none of them: what its
+/// owner has agreed to is a list in which they are not.
+pub(crate) fn as_operator(account: &access::Account, who: &access::Caller) -> Result<(), Problem> {
+    match account.role {
+        access::Role::Operator if who.is_oauth() => Err(Problem::forbidden_to_programs()),
+        access::Role::Operator => Ok(()),
+        access::Role::User => Err(Problem::forbidden()),
+    }
+}
+
+/// Browsers ask for an icon beside every page. There is none, which they may remember for a day.
+fn no_icon() -> Answer {
+    let mut answer = Response::new(Full::default());
+    *answer.status_mut() = StatusCode::NO_CONTENT;
+    answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=86400"));
+    answer
+}
+
 /// A whole request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked<'a> {
@@ -173,7 +209,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) query: &'a str,
     pub(crate) headers: &'a HeaderMap,
     pub(crate) body: &'a [u8],
-    /// The other end of the connection, which may be a proxy's.
+    /// Who asks: the other end of the connection, or whom a trusted proxy there asks for.
     pub(crate) peer: SocketAddr,
     /// The region whose accounts the listener is for; none if it is for all.
     pub(crate) region: Option<access::Region>,
@@ -203,6 +239,7 @@ impl Asked<'_> {
         match endpoint {
             Endpoint::Health => Ok(envelope::plain("success")),
             Endpoint::OpenApi => Ok(envelope::json(200, Bytes::from_static(OPENAPI.as_bytes()))),
+            Endpoint::Icon => Ok(no_icon()),
             Endpoint::SocketToken => self.one_time_password(services),
             // Clients announce commands here; there is nothing to remember.
             Endpoint::Announce => self.caller(services).map(|_| envelope::success(json!({}))),
@@ -235,15 +272,33 @@ impl Asked<'_> {
             return Err(Problem::bad_request(&format!("the header {name} is there more than once")));
         }
         let header = |name: &str| self.header(name);
-        let who = services.access.identify(&self.signed(&header), services.machine_now())?;
+        let request = self.signed(&header);
+        let denied = |denial: access::Denial| {
+            self.note_denied(&request, &denial, services);
+            Problem::from(denial)
+        };
+        let who = services.access.identify(&request, services.machine_now()).map_err(denied)?;
         let language = Language::parse(self.header("accept-language").unwrap_or_default());
         // The mirrors have no way to opt in: whoever has the right gets overnight hours, and the SDKs leave them out
         // themselves where the user does not want them. Leaving them out here would lose them for those who do.
         let caller = Caller { who, language, overnight: true, entrance: self.region };
         if self.is_business {
-            services.at_home(&caller)?;
+            services.at_home(&caller).inspect_err(|_| self.note_denied(&request, &ELSEWHERE, services))?;
         }
         Ok(caller)
+    }
+
+    /// A refused login is written down; that it could not be is no reason to refuse otherwise.
+    fn note_denied<'a>(
+        &self,
+        request: &'a access::SignedRequest<'a>,
+        denial: &access::Denial,
+        services: &Services,
+    ) {
+        let offered = access::Offered::Request(request);
+        if let Err(error) = services.access.note_denied(offered, denial, self.peer.ip(), services.moment()) {
+            tracing::error!(%error, "cannot write down a refused login");
+        }
     }
 
     /// What a signature is about.
@@ -258,10 +313,11 @@ impl Asked<'_> {
     }
 
     /// The account that asks, as it stands now.
-    pub(crate) fn account(&self, services: &Services) -> Result<Arc<access::Account>, Problem> {
-        let caller = self.caller(services)?;
-        let account = services.access.account(caller.who.account()).map_err(Problem::from_access)?;
-        account.ok_or_else(|| Problem::from(crate::refusal::Refusal::Revoked))
+    pub(crate) fn me(&self, services: &Services) -> Result<Me, Problem> {
+        let Caller { who, .. } = self.caller(services)?;
+        let account = services.access.account(who.account()).map_err(Problem::from_access)?;
+        let account = account.ok_or_else(|| Problem::from(crate::refusal::Refusal::Revoked))?;
+        Ok(Me { account, who })
     }
 
     /// The first value of a name in the query string.

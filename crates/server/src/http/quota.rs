@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use access::{Account, Demand, Hold, Permit, Quota, Right, Role, Standing};
+use access::{Account, Demand, Hold, Permit, Quota, Right, Standing};
 use market::{Market, Symbol, Timestamp, Zone};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::envelope::{self, Problem};
-use super::{Answer, Asked};
+use super::{Answer, Asked, as_operator};
 use crate::refusal::Refusal;
 use crate::services::Services;
 
@@ -26,38 +26,43 @@ struct Preview {
 }
 
 pub(super) fn show(asked: &Asked<'_>, services: &Services) -> Result<Answer, Problem> {
-    let permit = permit(asked, services)?;
+    let (permit, who) = permit(asked, services)?;
     let id = match asked.parameter_of("account") {
-        Some(name) => whose(&name, permit.account(), services)?,
+        Some(name) => whose(&name, permit.account(), &who, services)?,
         None => permit.account().id,
     };
     // The look is what a change of level is noticed by.
     services.access.spend(permit, services.machine_now()).map_err(Refusal::from)?;
     let now = services.market_now();
     let quota = services.access.quota(id, now).map_err(Problem::from_access)?;
-    Ok(envelope::success(described(&quota.ok_or_else(Problem::not_found)?, now)))
+    Ok(envelope::success(quota_document(&quota.ok_or_else(Problem::not_found)?, now)))
 }
 
 /// Only an operator may look at another's month, and only an operator learns whether there is one.
-fn whose(name: &str, me: &Account, services: &Services) -> Result<access::AccountId, Problem> {
+fn whose(
+    name: &str,
+    me: &Account,
+    who: &access::Caller,
+    services: &Services,
+) -> Result<access::AccountId, Problem> {
     if name == me.name {
         return Ok(me.id);
     }
-    if me.role != Role::Operator {
-        return Err(Problem::forbidden());
-    }
+    as_operator(me, who)?;
     let account = services.access.account_called(name).map_err(Problem::from_access)?;
     account.map(|account| account.id).ok_or_else(Problem::not_found)
 }
 
-pub(super) fn described(quota: &Quota, now: Timestamp) -> Value {
+/// Everything about an account's month, as `GET /v1/quota` and the command line tell it. Times are Hong Kong's, to which the
+/// month belongs. `now` is the market's.
+pub fn quota_document(quota: &Quota, now: Timestamp) -> Value {
     let Quota { account, usage, next, securities } = quota;
     let zone = Zone::of(Market::Hk);
     let listed: Vec<Value> = securities
         .iter()
         .take(SECURITIES_MAX)
         .map(|(symbol, at)| {
-            json!({"symbol": symbol.as_str(), "first_used_at": at.to_string(), "first_used_at_unix": at.0})
+            json!({"symbol": symbol.as_str(), "first_used_at": zone.rfc3339(*at), "first_used_at_unix": at.0})
         })
         .collect();
     let ahead = &next.standing;
@@ -116,7 +121,7 @@ pub(super) fn rights(account: &Account, now: Timestamp) -> Vec<Value> {
 
 /// What these securities would cost. Nothing is spent, and the rate of history requests is not touched.
 pub(super) fn preview(asked: &Asked<'_>, services: &Services) -> Result<Answer, Problem> {
-    let permit = permit(asked, services)?;
+    let (permit, _) = permit(asked, services)?;
     let Preview { symbols } = asked.json()?;
     if symbols.len() > PREVIEW_MAX {
         let text = format!("a preview takes at most {PREVIEW_MAX} symbols, not {}", symbols.len());
@@ -156,7 +161,7 @@ struct Sorted {
 
 impl Sorted {
     fn of(texts: &[String], permit: &Permit, services: &Services) -> Result<Sorted, Problem> {
-        let (_, version) = services.glance()?;
+        let version = services.glance()?;
         let (mut sorted, mut seen) = (Sorted::default(), HashSet::new());
         for text in texts {
             let Ok(symbol) = text.parse::<Symbol>() else {
@@ -179,7 +184,7 @@ impl Sorted {
 
 /// The packages of an account, in the words of a client that prints them.
 pub(super) fn packages(asked: &Asked<'_>, services: &Services) -> Result<Answer, Problem> {
-    let permit = permit(asked, services)?;
+    let (permit, _) = permit(asked, services)?;
     let wanted = asked.parameter_of("market").unwrap_or_else(|| "ALL".to_owned());
     let standing = permit.standing();
     let usage = services.access.usage(permit.account().id, services.market_now());
@@ -211,9 +216,9 @@ pub(super) fn packages(asked: &Asked<'_>, services: &Services) -> Result<Answer,
     Ok(envelope::success(json!({"activated_lists": held, "unactivated_lists": others})))
 }
 
-/// What every account that stands may have.
-fn permit(asked: &Asked<'_>, services: &Services) -> Result<Permit, Problem> {
+/// What every account that stands may have, and who it was given to.
+fn permit(asked: &Asked<'_>, services: &Services) -> Result<(Permit, access::Caller), Problem> {
     let caller = asked.caller(services)?;
     let admitted = services.access.admit(Demand::Open { caller: &caller.who }, services.market_now());
-    Ok(admitted.map_err(Refusal::from)?)
+    Ok((admitted.map_err(Refusal::from)?, caller.who))
 }

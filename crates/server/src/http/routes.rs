@@ -11,6 +11,7 @@ use crate::pages::{Page, path as page_path};
 pub(super) enum Endpoint {
     Health,
     OpenApi,
+    Icon,
     SocketToken,
     Announce,
     Packages,
@@ -38,6 +39,7 @@ impl Endpoint {
             self,
             Endpoint::Health
                 | Endpoint::OpenApi
+                | Endpoint::Icon
                 | Endpoint::SocketToken
                 | Endpoint::Announce
                 | Endpoint::Packages
@@ -74,6 +76,7 @@ const _: () = assert!(access::NAME_CHARS_MAX * 4 <= PARAMETER_MAX);
 pub(super) const ROUTES: &[(&str, &str, Endpoint)] = &[
     (GET, "/health", Endpoint::Health),
     (GET, "/openapi.json", Endpoint::OpenApi),
+    (GET, "/favicon.ico", Endpoint::Icon),
     (GET, "/v1/socket/token", Endpoint::SocketToken),
     (GET, "/v2/socket/token", Endpoint::SocketToken),
     (GET, "/v1/token/refresh", Endpoint::RefreshToken),

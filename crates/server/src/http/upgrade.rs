@@ -39,7 +39,7 @@ pub(super) fn answer(mut request: Request<Incoming>, entrance: Entrance) -> Answ
     let accept = wire::accept_key(key);
     let opening = dialect(request.uri().query().unwrap_or_default());
     let upgrading = hyper::upgrade::on(&mut request);
-    let Entrance { services, shutdown, tasks, place, peer, region } = entrance;
+    let Entrance { services, shutdown, tasks, place, peer, region, .. } = entrance;
     tasks.spawn(async move {
         // A client that leaves between the two is nobody's trouble.
         let Ok(upgraded) = upgrading.await else { return };

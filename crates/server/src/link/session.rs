@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use access::{AccountId, Connection, ConnectionId, Denial, Moment, Region, Seats, SignedOn};
+use access::{AccountId, Connection, ConnectionId, Denial, Moment, Offered, Region, Seats, SignedOn};
 use market::Timestamp;
 use prost::Message;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -307,7 +307,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         });
         let (signed, kicked, pulse) = match signed {
             Ok(signed) => signed,
-            Err(denial) => return self.denied(asked, denial),
+            Err(denial) => {
+                self.denied(asked, &denial);
+                return self.note_denied(proof, denial, moment);
+            }
         };
         let SignedIn { who, id, session, seats } = signed;
         let (caller, gateway) = manner(who, self.from.region, &metadata);
@@ -326,7 +329,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     }
 
     /// The client is told at once and closes by itself; we do only if it does not.
-    fn denied(&mut self, asked: &Asked, denial: Denial) {
+    fn denied(&mut self, asked: &Asked, denial: &Denial) {
         let refused = if asked.command == AUTH { CloseCode::Auth } else { CloseCode::SessionExpired };
         let text = denial.to_string();
         let (status, number, close) = match denial {
@@ -347,6 +350,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         if self.session.is_none() {
             self.shut(close, "sign-in was refused");
         }
+    }
+
+    /// A refused login is written down where waiting for the disk holds nobody up.
+    fn note_denied(&self, proof: Proof, denial: Denial, moment: Moment) {
+        let (services, from) = (self.services.clone(), self.from.address.ip());
+        tokio::task::spawn_blocking(move || {
+            let offered = match &proof {
+                Proof::Otp(otp) => Offered::OneTimePassword(otp),
+                Proof::Session(session) => Offered::Session(session),
+            };
+            if let Err(error) = services.access.note_denied(offered, &denial, from, moment) {
+                tracing::error!(%error, "cannot write down a refused login");
+            }
+        });
     }
 }
 

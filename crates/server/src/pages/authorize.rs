@@ -1,26 +1,28 @@
 //! Consent of the authorization-code flow: a program sends a person here, and gets them back with a code or a no. The
 //! question stays in the address, and is checked again when it is answered.
 
-use access::{AuthorizationError, AuthorizationRequest, Browser, ClientInfo};
+use access::{AuthorizationError, AuthorizationRequest, BadRequest, Browser, ClientInfo};
+use hyper::StatusCode;
 
 use super::*;
 
 const PURPOSE: &str = "authorize ";
 
 pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, Trouble> {
-    let (access, now) = (&visit.services.access, visit.services.machine_now());
-    let request = match access.check_authorization(visit.asked.query, now) {
+    let request = match visit.services.access.check_authorization(visit.asked.query) {
         Ok(request) => request,
         Err(AuthorizationError::Page(text)) => return Err(Trouble::Said(text)),
-        // What is wrong is the client's business, and so is where to tell it.
-        Err(AuthorizationError::Redirect(to)) => return redirect(&to, Vec::new()),
+        Err(AuthorizationError::Client(bad)) => return Ok(not_answered(visit, &bad)),
         Err(AuthorizationError::Failed(error)) => return Err(error.into()),
     };
     if visit.is_post() {
         return decide(visit, &request);
     }
     match &visit.session {
-        Some((cookie, browser)) => Ok(question(visit, cookie, browser, &request)),
+        Some((cookie, browser)) => match home::elsewhere(visit, cookie, browser)? {
+            Some(page) => Ok(page),
+            None => question(visit, cookie, browser, &request),
+        },
         None => {
             let here = visit.here();
             let Some(next) = forms::safe_next(&here) else { return Err(Trouble::Malformed) };
@@ -29,17 +31,38 @@ pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, Trouble> {
     }
 }
 
+/// What is wrong is the client's business, but whether to go where it wants to be told is the person's: anybody may
+/// register any address, and a link to this server must not lead there by itself.
+fn not_answered(visit: &Visit<'_>, bad: &BadRequest) -> Answer {
+    let words = visit.words;
+    let place = place(&bad.redirect_uri);
+    let mut html = Html::default();
+    html.raw("<p>").filled(words.bad_request, &bad.client.name).raw("</p>\n");
+    html.p(&sentence(&bad.text)).raw("\n<dl>\n");
+    fact(&mut html, words.client_id, &bad.client.id);
+    fact(&mut html, words.error, bad.code);
+    html.raw("</dl>\n<p><a rel=\"noreferrer\" href=\"").text(&bad.back).raw("\">");
+    html.filled(words.go_back, &place).raw("</a></p>");
+    Sheet::new(words.trouble, html).status(StatusCode::BAD_REQUEST).answer(visit.frame)
+}
+
 /// A form is for one question: its mark does not answer another.
 fn purpose(visit: &Visit<'_>) -> String {
     format!("{PURPOSE}{}", visit.asked.query)
 }
 
-fn question(visit: &Visit<'_>, cookie: &str, browser: &Browser, request: &AuthorizationRequest) -> Answer {
+fn question(
+    visit: &Visit<'_>,
+    cookie: &str,
+    browser: &Browser,
+    request: &AuthorizationRequest,
+) -> Result<Answer, Trouble> {
     let words = visit.words;
     let mut html = Html::default();
     html.raw("<p class=\"lead\">").filled(words.decide_lead, &request.client.name).raw("</p>\n");
     html.p(words.decide_client).raw("\n");
     may(words, &mut html);
+    home::no_operator(visit, browser, &mut html)?;
     html.raw("<dl>\n");
     who(words, browser, &request.client, &mut html);
     fact(&mut html, words.back_to, &place(&request.redirect_uri));
@@ -49,8 +72,8 @@ fn question(visit: &Visit<'_>, cookie: &str, browser: &Browser, request: &Author
     html.raw("</form>\n");
     another(visit, cookie, browser, &mut html);
     // Browsers hold the redirect after the form against the policy too.
-    Sheet { leads_to: forms::policy_source(&request.redirect_uri), ..Sheet::new(words.decide_title, html) }
-        .answer(visit.frame)
+    let leads_to = forms::policy_source(&request.redirect_uri);
+    Ok(Sheet { leads_to, ..Sheet::new(words.decide_title, html) }.answer(visit.frame))
 }
 
 fn decide(visit: &Visit<'_>, request: &AuthorizationRequest) -> Result<Answer, Trouble> {
@@ -58,6 +81,9 @@ fn decide(visit: &Visit<'_>, request: &AuthorizationRequest) -> Result<Answer, T
     let again = || Trouble::StaleForm { next: forms::safe_next(&visit.here()).map(str::to_owned) };
     let Some((cookie, browser)) = &visit.session else { return Err(again()) };
     visit.check(&fields, cookie, &purpose(visit)).map_err(|_| again())?;
+    if let Some(page) = home::elsewhere(visit, cookie, browser)? {
+        return Ok(page);
+    }
     let (access, now) = (&visit.services.access, visit.services.machine_now());
     let to = match fields.get("decision") {
         "approve" => access.approve_authorization(request, browser.account, now)?,
@@ -73,7 +99,7 @@ pub(super) fn may(words: &Words, html: &mut Html) {
     for line in words.may {
         html.raw("<li>").text(line).raw("</li>\n");
     }
-    html.raw("</ul>\n");
+    html.raw("</ul>\n").p(words.may_not).raw("\n");
 }
 
 /// Who is asked and which client asks. Its name is its own choice; its id and the day it came are ours.

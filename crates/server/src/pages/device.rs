@@ -16,9 +16,9 @@ pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, Trouble> {
         return decide(visit);
     }
     let query = visit.query()?;
-    let code = query.get("user_code");
-    if code.trim().is_empty() {
-        return Ok(ask(visit, "", None));
+    let typed = Typed::of(&query);
+    if typed.code.trim().is_empty() {
+        return Ok(ask(visit, typed, Said::Nothing));
     }
     let Some((cookie, browser)) = &visit.session else {
         let here = visit.here();
@@ -26,19 +26,49 @@ pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, Trouble> {
         let Some(next) = forms::safe_next(&here) else { return Err(Trouble::Malformed) };
         return sign_in::form(visit, &sign_in::Form { next, ..Default::default() });
     };
-    match look(visit, browser, code, query.get("client_id"))? {
-        Ok(request) => Ok(question(visit, cookie, browser, &request)),
+    if let Some(page) = home::elsewhere(visit, cookie, browser)? {
+        return Ok(page);
+    }
+    // Any site can send people here with codes that are wrong, and use up their tries.
+    if visit.is_from_elsewhere() {
+        return Ok(ask(visit, typed, Said::Linked));
+    }
+    match look(visit, browser, typed)? {
+        Ok(request) => question(visit, cookie, browser, &request),
         Err(refused) => Ok(refused),
     }
+}
+
+/// A code and, of a link or a form, whose it is.
+#[derive(Clone, Copy)]
+struct Typed<'a> {
+    code: &'a str,
+    client_id: &'a str,
+}
+
+impl<'a> Typed<'a> {
+    fn of(fields: &'a Fields) -> Typed<'a> {
+        Typed { code: fields.get("user_code"), client_id: fields.get("client_id") }
+    }
+}
+
+/// What is to be said above the form for a code.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Said {
+    Nothing,
+    /// Another site has filled it in.
+    Linked,
+    Wrong,
+    Wait(Duration),
 }
 
 /// The request of a code, or the page that says why there is none.
 fn look(
     visit: &Visit<'_>,
     browser: &Browser,
-    code: &str,
-    client_id: &str,
+    typed: Typed<'_>,
 ) -> Result<Result<DeviceRequest, Answer>, Trouble> {
+    let Typed { code, client_id } = typed;
     let access = &visit.services.access;
     let find = || {
         let found = access.pending_device(code, visit.services.machine_now())?;
@@ -48,37 +78,47 @@ fn look(
     let uptime = visit.services.uptime();
     Ok(match access.guess_code(visit.asked.peer.ip(), browser.account, uptime, find) {
         Ok(Some(request)) => Ok(request),
-        Ok(None) => Err(ask(visit, code, None)),
-        Err(CodeRefused::Wait(wait)) => Err(ask(visit, code, Some(wait))),
+        Ok(None) => Err(ask(visit, typed, Said::Wrong)),
+        Err(CodeRefused::Wait(wait)) => Err(ask(visit, typed, Said::Wait(wait))),
         Err(CodeRefused::Failed(error)) => return Err(error.into()),
     })
 }
 
-/// The page to type a code, with what was wrong with the one before.
-fn ask(visit: &Visit<'_>, wrong: &str, wait: Option<Duration>) -> Answer {
+/// The page to type a code, with what is to be said about the one that is there.
+fn ask(visit: &Visit<'_>, typed: Typed<'_>, said: Said) -> Answer {
     let words = visit.words;
     let mut html = Html::default();
-    let status = if let Some(wait) = wait {
-        alert(&mut html, &words.code_wait.replacen("{}", &seconds_up(wait).to_string(), 1));
-        StatusCode::TOO_MANY_REQUESTS
-    } else if wrong.is_empty() {
-        StatusCode::OK
-    } else {
-        alert(&mut html, words.code_wrong);
-        StatusCode::NOT_FOUND
+    let (status, retry_after) = match said {
+        Said::Nothing => (StatusCode::OK, None),
+        Said::Linked => {
+            alert(&mut html, words.code_linked);
+            (StatusCode::OK, None)
+        }
+        Said::Wrong => {
+            alert(&mut html, words.code_wrong);
+            (StatusCode::NOT_FOUND, None)
+        }
+        Said::Wait(wait) => {
+            alert(&mut html, &words.code_wait.replacen("{}", &seconds_up(wait).to_string(), 1));
+            (StatusCode::TOO_MANY_REQUESTS, Some(wait))
+        }
     };
     html.p(words.code_hint).raw("\n<form method=\"get\" action=\"").text(&visit.frame.at(path::CONFIRM));
-    html.raw("\">\n<label for=\"code\">")
+    html.raw("\">\n");
+    if said == Said::Linked && !typed.client_id.is_empty() {
+        html.hidden("client_id", typed.client_id);
+    }
+    html.raw("<label for=\"code\">")
         .text(words.code)
         .raw("</label>\n<input id=\"code\" class=\"code\" name=\"user_code\"");
     html.raw(
         " type=\"text\" autocomplete=\"one-time-code\" autocapitalize=\"characters\" spellcheck=\"false\"",
     );
     html.raw(" maxlength=\"20\" placeholder=\"XXXX-XXXX\" required autofocus value=\"");
-    html.text(&shown(wrong).unwrap_or_default());
+    html.text(&shown(typed.code).unwrap_or_default());
     html.raw("\">\n<div class=\"choices\"><button class=\"main\" type=\"submit\">").text(words.go_on);
     html.raw("</button></div>\n</form>");
-    Sheet { retry_after: wait, ..Sheet::new(words.code_title, html).status(status) }.answer(visit.frame)
+    Sheet { retry_after, ..Sheet::new(words.code_title, html).status(status) }.answer(visit.frame)
 }
 
 /// A code as typed, if it could be one.
@@ -89,12 +129,18 @@ pub(super) fn shown(code: &str) -> Option<String> {
     (fits && !code.is_empty()).then_some(code)
 }
 
-fn question(visit: &Visit<'_>, cookie: &str, browser: &Browser, request: &DeviceRequest) -> Answer {
+fn question(
+    visit: &Visit<'_>,
+    cookie: &str,
+    browser: &Browser,
+    request: &DeviceRequest,
+) -> Result<Answer, Trouble> {
     let words = visit.words;
     let mut html = Html::default();
     html.raw("<p class=\"lead\">").filled(words.decide_lead, &request.client.name).raw("</p>\n");
     html.raw("<p class=\"bigcode\">").text(&request.user_code).raw("</p>\n").p(words.decide_device).raw("\n");
     authorize::may(words, &mut html);
+    home::no_operator(visit, browser, &mut html)?;
     html.raw("<dl>\n");
     authorize::who(words, browser, &request.client, &mut html);
     let minutes = visit.services.machine_now().0.saturating_sub(request.created_at.0).max(0) / 60;
@@ -109,12 +155,12 @@ fn question(visit: &Visit<'_>, cookie: &str, browser: &Browser, request: &Device
     authorize::choices(words, &mut html);
     html.raw("</form>\n");
     authorize::another(visit, cookie, browser, &mut html);
-    Sheet::new(words.decide_title, html).answer(visit.frame)
+    Ok(Sheet::new(words.decide_title, html).answer(visit.frame))
 }
 
 fn decide(visit: &Visit<'_>) -> Result<Answer, Trouble> {
     let fields = visit.form()?;
-    let code = fields.get("user_code");
+    let typed = Typed::of(&fields);
     let Some((cookie, browser)) = &visit.session else { return Err(stale(&fields)) };
     visit.check(&fields, cookie, PURPOSE)?;
     let approve = match fields.get("decision") {
@@ -122,13 +168,16 @@ fn decide(visit: &Visit<'_>) -> Result<Answer, Trouble> {
         "deny" => false,
         _ => return Err(Trouble::Malformed),
     };
-    let request = match look(visit, browser, code, fields.get("client_id"))? {
+    if let Some(page) = home::elsewhere(visit, cookie, browser)? {
+        return Ok(page);
+    }
+    let request = match look(visit, browser, typed)? {
         Ok(request) => request,
         Err(refused) => return Ok(refused),
     };
     let now = visit.services.machine_now();
-    if !visit.services.access.decide_device(code, browser.account, approve, now)? {
-        return Ok(ask(visit, code, None));
+    if !visit.services.access.decide_device(typed.code, browser.account, approve, now)? {
+        return Ok(ask(visit, typed, Said::Wrong));
     }
     let words = visit.words;
     let (title, text) =

@@ -6,6 +6,7 @@ mod authorize;
 mod cookies;
 mod device;
 mod forms;
+mod home;
 mod html;
 mod programs;
 mod sign_in;
@@ -136,11 +137,16 @@ enum Trouble {
     Malformed,
     /// In words for a person.
     Said(&'static str),
+    /// The account does more than people do.
+    TooOften(Duration),
     Failed,
 }
 
 impl From<AccessError> for Trouble {
     fn from(error: AccessError) -> Trouble {
+        if let Some(wait) = error.retry_after() {
+            return Trouble::TooOften(wait);
+        }
         tracing::error!(%error, "cannot show a page");
         Trouble::Failed
     }
@@ -155,7 +161,7 @@ impl From<forms::Malformed> for Trouble {
 impl Trouble {
     fn answer(self, frame: Frame<'_>) -> Answer {
         let words = frame.words;
-        let mut html = Html::default();
+        let (mut html, mut retry_after) = (Html::default(), None);
         let status = match self {
             Trouble::StaleForm { next } => {
                 html.p(words.stale_form);
@@ -171,12 +177,17 @@ impl Trouble {
                 html.p(&sentence(text));
                 StatusCode::BAD_REQUEST
             }
+            Trouble::TooOften(wait) => {
+                html.p(&words.login_wait.replacen("{}", &seconds_up(wait).to_string(), 1));
+                retry_after = Some(wait);
+                StatusCode::TOO_MANY_REQUESTS
+            }
             Trouble::Failed => {
                 html.p(words.failed);
                 StatusCode::INTERNAL_SERVER_ERROR
             }
         };
-        Sheet::new(words.trouble, html).status(status).answer(frame)
+        Sheet { retry_after, ..Sheet::new(words.trouble, html).status(status) }.answer(frame)
     }
 }
 
@@ -255,8 +266,7 @@ impl<'a> Visit<'a> {
         if headers.get_all(ORIGIN).iter().count() > 1 {
             return false;
         }
-        let site = self.asked.header("sec-fetch-site");
-        if site.is_some_and(|site| site != "same-origin" && site != "none") {
+        if self.is_from_elsewhere() {
             return false;
         }
         let Some(origin) = headers.get(ORIGIN) else { return true };
@@ -265,6 +275,12 @@ impl<'a> Visit<'a> {
             Ok(origin) => self.is_ours(origin),
             Err(_) => false,
         }
+    }
+
+    /// Whether a browser says that a page of somebody else's sent it here: not one of ours, and not the person.
+    fn is_from_elsewhere(&self) -> bool {
+        let site = self.asked.header("sec-fetch-site");
+        site.is_some_and(|site| site != "same-origin" && site != "none")
     }
 
     fn is_ours(&self, origin: &str) -> bool {

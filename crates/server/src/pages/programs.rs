@@ -19,7 +19,7 @@ pub(super) fn page(visit: &Visit<'_>, cookie: &str, browser: &Browser) -> Result
         html.raw("<ul class=\"rows\">\n");
     }
     for program in &programs {
-        let since: String = program.client.created_at.to_string().chars().take(10).collect();
+        let since: String = program.since.to_string().chars().take(10).collect();
         html.raw("<li><span>").text(&program.client.name).raw("<br><small>").filled(words.since, &since);
         html.raw("</small></span>\n<form method=\"post\" action=\"")
             .text(&visit.frame.at(path::END))

@@ -79,8 +79,7 @@ fn lead(visit: &Visit<'_>, next: &str) -> Option<String> {
             (visit.words.sign_in_for_code, device::shown(query.get("user_code"))?)
         }
         path::AUTHORIZE => {
-            let request =
-                visit.services.access.check_authorization(query, visit.services.machine_now()).ok()?;
+            let request = visit.services.access.check_authorization(query).ok()?;
             (visit.words.sign_in_for_client, request.client.name)
         }
         _ => return None,

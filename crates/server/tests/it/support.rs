@@ -148,10 +148,15 @@ impl Running {
     }
 
     pub(crate) async fn websocket_to(&self, address: SocketAddr, path: &str) -> Client {
+        self.websocket_with(address, path, "").await
+    }
+
+    /// The same with further header lines, each with its end.
+    pub(crate) async fn websocket_with(&self, address: SocketAddr, path: &str, head: &str) -> Client {
         let mut stream = TcpStream::connect(address).await.unwrap();
         let request = format!(
             "GET {path} HTTP/1.1\r\nhost: test\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\
-             sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+             sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n{head}\r\n"
         );
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut head = Vec::new();

@@ -128,7 +128,7 @@ create table device_grant (
 );
 
 create index device_grant_expiry on device_grant (expires_at);
-create index device_grant_client on device_grant (client_id);
+create index device_grant_client on device_grant (client_id, state, created_at);
 
 -- A code of the authorization-code flow. It stays after its use, so that a second use can be told from an unknown code;
 -- `family` is what the first use made.
@@ -148,7 +148,8 @@ create index authorization_code_expiry on authorization_code (expires_at);
 create index authorization_code_client on authorization_code (client_id);
 
 -- Access and refresh tokens. All that descend from one approval share a `family`, and end together: their
--- rows are removed. `replaced_at` is when a refresh token was used and its successor issued.
+-- rows are removed. `begun_at` is when the family's first pair was issued, `replaced_at` when a refresh token was used and
+-- its successor issued.
 create table oauth_token (
     hash blob not null primary key,
     kind text not null,
@@ -156,6 +157,7 @@ create table oauth_token (
     client_id text not null references oauth_client (id) on delete cascade,
     account_id bigint not null references account (id),
     scope text not null,
+    begun_at bigint not null,
     issued_at bigint not null,
     expires_at bigint not null,
     replaced_at bigint

@@ -12,6 +12,21 @@ use crate::db::{Db, Fault};
 const TEXT_MAX: usize = 300;
 /// Rows read at once at most.
 const ROWS_MAX: u32 = 10_000;
+/// Rows forgotten in one transaction: a server that wants to write meanwhile does not wait long.
+const PRUNED_AT_ONCE: u32 = 20_000;
+/// What somebody who is signed in can do as often as a script likes; `AT_WILL` in `audit_sql.rs` has the same list. Signing
+/// out is not here: nobody is kept from it, and it takes a sign-in first.
+const AT_WILL: [&str; 6] = [
+    "login.accepted",
+    "code.approved",
+    "code.denied",
+    "device.approved",
+    "device.denied",
+    "connection.closed",
+];
+/// Rows of these that one account may cause itself in a time.
+const AT_WILL_MAX: u32 = 60;
+const AT_WILL_WITHIN_S: i64 = 3_600;
 
 /// The number of a row: later rows have higher ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,6 +73,26 @@ impl Accounts {
         self.change(|db| write(db, account, event, note))
     }
 
+    /// Forgets rows from before a time, a part at a time, and writes down how many that were. How many in all.
+    pub fn prune_audit(&self, before: Timestamp, (at, actor): (Timestamp, &str)) -> Result<u64, StoreError> {
+        // The row that tells of it must not be what is forgotten next.
+        let (before, mut pruned) = (before.min(at), 0_u64);
+        loop {
+            let part = self.change(|db| {
+                let part = db.run(audit_sql::PRUNE, (before.0, PRUNED_AT_ONCE))?;
+                if part > 0 {
+                    let reason = format!("{part} rows from before {before}");
+                    write(db, None, "audit.pruned", &AuditNote { at, actor, reason: &reason })?;
+                }
+                Ok(part)
+            })?;
+            if part == 0 {
+                return Ok(pruned);
+            }
+            pruned = pruned.saturating_add(u64::try_from(part).unwrap_or(u64::MAX));
+        }
+    }
+
     pub fn audit(&self, filter: &AuditFilter<'_>) -> Result<Vec<AuditRow>, StoreError> {
         let before = filter.before.map_or(i64::MAX, |id| id.0);
         let since = filter.since.map_or(i64::MIN, |since| since.0);
@@ -80,9 +115,26 @@ pub(super) fn write(
     event: &str,
     note: &AuditNote<'_>,
 ) -> Result<(), StoreError> {
+    if let Some(id) =
+        account.filter(|id| AT_WILL.contains(&event) && note.actor == format!("account {}", id.0))
+    {
+        check_will(db, id, note)?;
+    }
     let id = take(db, "audit")?;
     let (actor, reason) = (cut(note.actor), cut(note.reason));
     db.run(audit_sql::WRITE, (id, note.at.0, actor, account.map(|id| id.0), event, reason)).map(drop)
+}
+
+/// Whether an account may do one more of what it can do at will. What the operator does for it is not its own doing.
+fn check_will(db: &Db, id: AccountId, note: &AuditNote<'_>) -> Result<(), StoreError> {
+    let read = |row: &Row<'_>| Ok(row.get::<_, i64>(0)?);
+    let Some(first) = db.first(audit_sql::AT_WILL, (id.0, note.actor, AT_WILL_MAX - 1), read)? else {
+        return Ok(());
+    };
+    match first.saturating_add(AT_WILL_WITHIN_S).saturating_sub(note.at.0) {
+        wait @ 1..=AT_WILL_WITHIN_S => Err(StoreError::TooOften { account: id, retry_after_s: wait }),
+        _ => Ok(()),
+    }
 }
 
 fn cut(text: &str) -> String {
@@ -100,5 +152,16 @@ impl AuditRow {
             event: row.get(4)?,
             reason: row.get(5)?,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_counted_is_what_is_limited() {
+        let list = AT_WILL.map(|event| format!("'{event}'")).join(", ");
+        assert!(audit_sql::AT_WILL.text.contains(&format!("in ({list})")), "{}", audit_sql::AT_WILL.text);
     }
 }

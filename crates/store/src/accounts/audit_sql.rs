@@ -11,6 +11,11 @@ statements! {
     READ_OF: "read the audit of an account",
         "select id, at, actor, account_id, event, reason from audit \
          where account_id = $1 and id < $2 and at >= $3 and ($4 is null or event = $4) order by id desc limit $5";
+    AT_WILL: "look at what an account has done of late",
+        "select at from audit where account_id = $1 and actor = $2 and event in ('login.accepted', 'code.approved', 'code.denied', \
+            'device.approved', 'device.denied', 'connection.closed') order by id desc limit 1 offset $3";
+    PRUNE: "forget old rows of the audit",
+        "delete from audit where id in (select id from audit where at < $1 order by id limit $2)";
 }
 
 #[cfg(test)]

@@ -94,27 +94,23 @@ pub struct LevelSeen {
 impl Accounts {
     /// The ladder, from its first step up.
     pub fn levels(&self) -> Result<Vec<LevelRow>, StoreError> {
-        self.read().all(sql::LEVELS, [], |row| {
-            Ok(LevelRow {
-                number: small(row, 0)?,
-                quota: small(row, 1)?,
-                assets: row.get::<_, Option<i64>>(2)?.map(|_| natural(row, 2)).transpose()?,
-                orders: row.get::<_, Option<i64>>(3)?.map(|_| small(row, 3)).transpose()?,
-            })
-        })
+        levels(&self.read())
     }
 
-    /// Whether there is such a level.
-    pub fn change_level(&self, level: &LevelRow, note: &AuditNote<'_>) -> Result<bool, StoreError> {
-        let LevelRow { number, quota, assets, orders } = level;
-        let assets = assets.map(crate::db::signed);
-        self.change(|db| {
-            let changed = db.run(sql::CHANGE_LEVEL, (quota, assets, orders, number))? > 0;
-            if changed {
-                audit::write(db, None, "levels.changed", note)?;
-                take(db, "version")?;
-            }
-            Ok(changed)
+    /// Puts the step in the ladder that `decide` makes of all that are there, read in the transaction that writes, so
+    /// that two changes at once cannot leave what neither would have. The text beside it is the reason in the audit.
+    pub fn change_level<E: From<StoreError>>(
+        &self,
+        (at, actor): (Timestamp, &str),
+        decide: impl FnOnce(&[LevelRow]) -> Result<(LevelRow, String), E>,
+    ) -> Result<LevelRow, E> {
+        self.decide(|db| {
+            let (level, reason) = decide(&levels(db)?)?;
+            let LevelRow { number, quota, assets, orders } = level;
+            db.run(sql::PUT_LEVEL, (number, quota, assets.map(crate::db::signed), orders))?;
+            audit::write(db, None, "levels.changed", &AuditNote { at, actor, reason: &reason })?;
+            take(db, "version")?;
+            Ok(level)
         })
     }
 
@@ -227,6 +223,17 @@ impl Accounts {
             Ok(written)
         })
     }
+}
+
+fn levels(db: &Db) -> Result<Vec<LevelRow>, StoreError> {
+    db.all(sql::LEVELS, [], |row| {
+        Ok(LevelRow {
+            number: small(row, 0)?,
+            quota: small(row, 1)?,
+            assets: row.get::<_, Option<i64>>(2)?.map(|_| natural(row, 2)).transpose()?,
+            orders: row.get::<_, Option<i64>>(3)?.map(|_| small(row, 3)).transpose()?,
+        })
+    })
 }
 
 fn level_seen(db: &Db, id: AccountId) -> Result<Option<LevelSeen>, StoreError> {

@@ -4,7 +4,9 @@ use crate::db::{Sql, statements};
 
 statements! {
     LEVELS: "list the levels", "select number, quota, assets, orders from level order by number";
-    CHANGE_LEVEL: "change a level", "update level set quota = $1, assets = $2, orders = $3 where number = $4";
+    PUT_LEVEL: "change a level",
+        "insert into level (number, quota, assets, orders) values ($1, $2, $3, $4) \
+         on conflict (number) do update set quota = excluded.quota, assets = excluded.assets, orders = excluded.orders";
 
     ASSETS_AS_OF: "read what an account is worth",
         "select a.day, a.currency, a.amount, \

@@ -258,22 +258,22 @@ impl Accounts {
         })
     }
 
-    /// Whether there is such an account.
-    pub fn change_terms(
+    /// Gives an account the terms that `decide` makes of those it has, read in the transaction that writes, so that of
+    /// two changes at once none is lost. The text beside them is the reason in the audit. Whether there is such an account.
+    pub fn change_terms<E: From<StoreError>>(
         &self,
         id: AccountId,
-        terms: &AccountTerms,
-        note: &AuditNote<'_>,
-    ) -> Result<bool, StoreError> {
-        check_texts("terms", &[terms.rate.as_deref().unwrap_or_default()])?;
-        self.change(|db| {
-            let AccountTerms { level, quota, rate, connections } = terms;
-            let changed = db.run(sql::CHANGE_TERMS, (level, quota, rate, connections, id.0))? > 0;
-            if changed {
-                audit::write(db, Some(id), "account.changed", note)?;
-            }
+        (at, actor): (Timestamp, &str),
+        decide: impl FnOnce(AccountTerms) -> Result<(AccountTerms, String), E>,
+    ) -> Result<bool, E> {
+        self.decide(|db| {
+            let Some(account) = db.first(sql::ACCOUNT, [id.0], AccountRow::read)? else { return Ok(false) };
+            let (AccountTerms { level, quota, rate, connections }, reason) = decide(account.terms)?;
+            check_texts("terms", &[rate.as_deref().unwrap_or_default()])?;
+            db.run(sql::CHANGE_TERMS, (level, quota, rate, connections, id.0))?;
+            audit::write(db, Some(id), "account.changed", &AuditNote { at, actor, reason: &reason })?;
             take(db, "version")?;
-            Ok(changed)
+            Ok(true)
         })
     }
 
@@ -373,6 +373,11 @@ impl Accounts {
     }
 
     fn change<T>(&self, work: impl FnOnce(&Db) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.decide(work)
+    }
+
+    /// A change in which somebody else has a say, with errors of their own.
+    fn decide<T, E: From<StoreError>>(&self, work: impl FnOnce(&Db) -> Result<T, E>) -> Result<T, E> {
         let db = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         db.run(common_sql::BEGIN_WRITE, [])?;
         let open = Open { db: &db };

@@ -17,10 +17,16 @@ use crate::db::{Db, small};
 
 /// Clients there may be. When they are all taken, those that nobody uses make room.
 pub const CLIENTS_MAX: u32 = 10_000;
-/// A client without tokens is left alone this long.
+/// A client that was approved and has no tokens any more is left alone this long.
 const CLIENT_IDLE_S: i64 = 86_400;
+/// One that nobody has approved yet, this long: registering costs nothing, so whoever fills the table must not be able to
+/// keep others out for a day.
+const CLIENT_NEW_S: i64 = 60;
 pub const DEVICES_MAX: u32 = 10_000;
+/// Devices of one client that wait at once. When there are so many, the one that has waited longest gives way to the next.
 pub const DEVICES_OF_CLIENT_MAX: u32 = 100;
+/// For so long it does not give way: somebody is just typing its code.
+const DEVICE_NEW_S: i64 = 60;
 /// Late devices are remembered so long: a client that asks once more is told that it is late.
 const DEVICE_KEPT_S: i64 = 600;
 /// Used codes are remembered so long, so that a second use is noticed.
@@ -51,9 +57,11 @@ impl Accounts {
                 format!("its lists are longer than {LISTS_MAX} bytes"),
             ));
         }
+        let now = note.at.0;
+        let (new, idle) = (now.saturating_sub(CLIENT_NEW_S), now.saturating_sub(CLIENT_IDLE_S));
         self.change(|db| {
             if count(db, sql::COUNT_CLIENTS, [])? >= CLIENTS_MAX
-                && db.run(sql::FORGET_CLIENTS, (note.at.0.saturating_sub(CLIENT_IDLE_S), FORGET_MAX))? == 0
+                && db.run(sql::FORGET_CLIENTS, (new, now, idle, FORGET_MAX))? == 0
             {
                 return Ok(false);
             }
@@ -78,8 +86,14 @@ impl Accounts {
     /// Removes a client with all that it was given. Whether it was there.
     pub fn remove_client(&self, id: &str, note: &AuditNote<'_>) -> Result<bool, StoreError> {
         self.change(|db| {
+            let accounts =
+                db.all(sql::ACCOUNTS_OF_CLIENT, (id, note.at.0), |row| Ok(AccountId(row.get(0)?)))?;
             let removed = db.run(sql::REMOVE_CLIENT, [id])? > 0;
             if removed {
+                for account in accounts {
+                    let note = note.because("the client that held them was removed");
+                    audit::write(db, Some(account), "tokens.revoked", &note)?;
+                }
                 audit::write(db, None, "client.removed", note)?;
                 take(db, "version")?;
             }
@@ -93,9 +107,15 @@ impl Accounts {
         self.change(|db| {
             db.run(sql::FORGET_DEVICES, (created_at.0.saturating_sub(DEVICE_KEPT_S), FORGET_MAX))?;
             if count(db, sql::COUNT_DEVICES, [])? >= DEVICES_MAX
-                || count(db, sql::COUNT_DEVICES_OF, [*client_id])? >= DEVICES_OF_CLIENT_MAX
+                && db.run(sql::FORGET_DEVICES, (created_at.0, FORGET_MAX))? == 0
             {
                 return Ok(Waiting::Full);
+            }
+            if count(db, sql::COUNT_WAITING, (client_id, created_at.0))? >= DEVICES_OF_CLIENT_MAX {
+                let new = created_at.0.saturating_sub(DEVICE_NEW_S);
+                if db.run(sql::FORGET_WAITING, (client_id, created_at.0, new))? == 0 {
+                    return Ok(Waiting::Full);
+                }
             }
             let (device_hash, user_hash) = (device_hash.as_slice(), user_hash.as_slice());
             let row = (device_hash, user_hash, client_id, scope, created_at.0, expires_at.0);
@@ -249,7 +269,7 @@ impl Accounts {
                 return Ok(Redeemed::Again);
             }
             db.run(sql::REPLACE_TOKEN, (note.at.0, hash.as_slice()))?;
-            add_tokens(db, tokens, note)?;
+            add_tokens(db, tokens, old.begun_at, note)?;
             for (kind, kept) in
                 [(TokenKind::Access, ACCESS_OF_FAMILY_MAX), (TokenKind::Refresh, REPLACED_OF_FAMILY_MAX)]
             {
@@ -260,9 +280,15 @@ impl Accounts {
         })
     }
 
-    /// Whether a family has not been ended.
-    pub fn family_stands(&self, family: &str) -> Result<bool, StoreError> {
-        self.read().one(sql::FAMILY_STANDS, [family], |row| Ok(row.get(0)?))
+    /// Whether a family has not been ended, and has a token that is good at `now`.
+    pub fn family_stands(&self, family: &str, now: Timestamp) -> Result<bool, StoreError> {
+        self.read().one(sql::FAMILY_STANDS, (family, now.0), |row| Ok(row.get(0)?))
+    }
+
+    /// Whether a family has not been ended, though all of its tokens may have expired. That is so until they are
+    /// forgotten.
+    pub fn family_is_there(&self, family: &str) -> Result<bool, StoreError> {
+        self.read().one(sql::FAMILY_IS_THERE, [family], |row| Ok(row.get(0)?))
     }
 
     /// The sign-ins of an account that are good at `now`, oldest first.
@@ -289,19 +315,24 @@ fn begin_family(db: &Db, tokens: &NewTokens<'_>, note: &AuditNote<'_>) -> Result
         let note = note.because("the account signed in too often elsewhere, and this was the oldest");
         end_family(db, &oldest.family, tokens.account, &note)?;
     }
-    add_tokens(db, tokens, note)?;
+    add_tokens(db, tokens, note.at, note)?;
     audit::write(db, Some(tokens.account), "tokens.issued", note)
 }
 
-fn add_tokens(db: &Db, tokens: &NewTokens<'_>, note: &AuditNote<'_>) -> Result<(), StoreError> {
+fn add_tokens(
+    db: &Db,
+    tokens: &NewTokens<'_>,
+    begun_at: Timestamp,
+    note: &AuditNote<'_>,
+) -> Result<(), StoreError> {
     check_texts("a token", &[tokens.family, tokens.client_id, tokens.scope])?;
     let NewTokens { family, client_id, account, scope, .. } = tokens;
     for (kind, hash, expires_at) in [
         (TokenKind::Access, &tokens.access_hash, tokens.access_expires_at),
         (TokenKind::Refresh, &tokens.refresh_hash, tokens.refresh_expires_at),
     ] {
-        let hash = hash.as_slice();
-        let row = (hash, kind.as_str(), family, client_id, account.0, scope, note.at.0, expires_at.0);
+        let (hash, kind) = (hash.as_slice(), kind.as_str());
+        let row = (hash, kind, family, client_id, account.0, scope, begun_at.0, note.at.0, expires_at.0);
         db.run(sql::ADD_TOKEN, row)?;
     }
     Ok(())
@@ -322,9 +353,10 @@ fn families(db: &Db, account: AccountId, now: Timestamp) -> Result<Vec<FamilyRow
             family: row.get(0)?,
             client_id: row.get(1)?,
             client_name: row.get(2)?,
-            first_at: Timestamp(row.get(3)?),
-            last_at: Timestamp(row.get(4)?),
-            expires_at: Timestamp(row.get(5)?),
+            client_created_at: Timestamp(row.get(3)?),
+            begun_at: Timestamp(row.get(4)?),
+            last_at: Timestamp(row.get(5)?),
+            expires_at: Timestamp(row.get(6)?),
         })
     })
 }

@@ -90,6 +90,8 @@ pub struct TokenRow {
     pub client_id: String,
     pub account: AccountId,
     pub scope: String,
+    /// When the first tokens of the family were issued.
+    pub begun_at: Timestamp,
     pub issued_at: Timestamp,
     pub expires_at: Timestamp,
     /// When a refresh token was used and its successor issued.
@@ -125,7 +127,9 @@ pub struct FamilyRow {
     pub family: String,
     pub client_id: String,
     pub client_name: String,
-    pub first_at: Timestamp,
+    pub client_created_at: Timestamp,
+    pub begun_at: Timestamp,
+    /// When tokens were last issued.
     pub last_at: Timestamp,
     pub expires_at: Timestamp,
 }
@@ -214,9 +218,10 @@ impl TokenRow {
             client_id: row.get(2)?,
             account: AccountId(row.get(3)?),
             scope: row.get(4)?,
-            issued_at: Timestamp(row.get(5)?),
-            expires_at: Timestamp(row.get(6)?),
-            replaced_at: row.get::<_, Option<i64>>(7)?.map(Timestamp),
+            begun_at: Timestamp(row.get(5)?),
+            issued_at: Timestamp(row.get(6)?),
+            expires_at: Timestamp(row.get(7)?),
+            replaced_at: row.get::<_, Option<i64>>(8)?.map(Timestamp),
         })
     }
 }

@@ -18,14 +18,22 @@ statements! {
          created_at, used_at) values ($1, $2, $3, $4, $5, $6, $7, $8, null)";
     USE_CLIENT: "note the use of a client", "update oauth_client set used_at = $1 where id = $2";
     REMOVE_CLIENT: "remove a client", "delete from oauth_client where id = $1";
+    ACCOUNTS_OF_CLIENT: "list the accounts that a client acts for",
+        "select distinct account_id from oauth_token where client_id = $1 and expires_at > $2 order by account_id";
     FORGET_CLIENTS: "forget clients that nobody uses",
         "delete from oauth_client where id in (\
-         select id from oauth_client c where coalesce(used_at, created_at) < $1 \
-         and not exists (select 1 from oauth_token t where t.client_id = c.id) \
-         order by coalesce(used_at, 0), created_at limit $2)";
+         select id from oauth_client c where (used_at is null and created_at <= $1 and not exists (\
+         select 1 from device_grant d where d.client_id = c.id and d.state = 'pending' and d.expires_at > $2)) \
+         or (used_at < $3 and not exists (select 1 from oauth_token t where t.client_id = c.id)) \
+         order by coalesce(used_at, 0), created_at, id limit $4)";
 
-    COUNT_DEVICES: "count the devices that wait", "select count(*) from device_grant";
-    COUNT_DEVICES_OF: "count the devices that wait", "select count(*) from device_grant where client_id = $1";
+    COUNT_DEVICES: "count the devices", "select count(*) from device_grant";
+    COUNT_WAITING: "count the devices of a client that wait",
+        "select count(*) from device_grant where client_id = $1 and state = 'pending' and expires_at > $2";
+    FORGET_WAITING: "forget the device of a client that has waited longest",
+        "delete from device_grant where device_hash in (\
+         select device_hash from device_grant where client_id = $1 and state = 'pending' and expires_at > $2 \
+         and created_at < $3 order by created_at, device_hash limit 1)";
     ADD_DEVICE: "add a device",
         "insert into device_grant (device_hash, user_hash, client_id, scope, state, created_at, expires_at) \
          values ($1, $2, $3, $4, 'pending', $5, $6) on conflict do nothing";
@@ -57,20 +65,23 @@ statements! {
     STANDS: "see whether an account stands",
         "select exists (select 1 from account where id = $1 and revoked_at is null)";
     ADD_TOKEN: "add a token",
-        "insert into oauth_token (hash, kind, family, client_id, account_id, scope, issued_at, expires_at) \
-         values ($1, $2, $3, $4, $5, $6, $7, $8)";
+        "insert into oauth_token \
+         (hash, kind, family, client_id, account_id, scope, begun_at, issued_at, expires_at) \
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
     TOKEN: "read a token",
-        "select kind, family, client_id, account_id, scope, issued_at, expires_at, replaced_at \
+        "select kind, family, client_id, account_id, scope, begun_at, issued_at, expires_at, replaced_at \
          from oauth_token where hash = $1";
     REPLACE_TOKEN: "replace a refresh token",
         "update oauth_token set replaced_at = $1 where hash = $2 and replaced_at is null";
     FAMILY_STANDS: "see whether a sign-in stands",
+        "select exists (select 1 from oauth_token where family = $1 and expires_at > $2)";
+    FAMILY_IS_THERE: "see whether a sign-in was ended",
         "select exists (select 1 from oauth_token where family = $1)";
     FAMILIES: "list the sign-ins of an account",
-        "select t.family, t.client_id, c.name, min(t.issued_at), max(t.issued_at), max(t.expires_at) \
+        "select t.family, t.client_id, c.name, c.created_at, t.begun_at, max(t.issued_at), max(t.expires_at) \
          from oauth_token t join oauth_client c on c.id = t.client_id \
          where t.account_id = $1 and t.expires_at > $2 \
-         group by t.family, t.client_id, c.name order by min(t.issued_at), t.family";
+         group by t.family, t.client_id, c.name, c.created_at, t.begun_at order by t.begun_at, t.family";
     END_FAMILY: "end a sign-in", "delete from oauth_token where family = $1";
     TRIM_FAMILY: "forget the oldest tokens of a sign-in",
         "delete from oauth_token where hash in (\
@@ -102,7 +113,8 @@ mod tests {
         let conn = crate::db::schema_of(crate::migrate::ACCOUNTS);
         let asked = [
             CLIENT,
-            COUNT_DEVICES_OF,
+            COUNT_WAITING,
+            FORGET_WAITING,
             DEVICE,
             DEVICE_OF_USER,
             DECIDE_DEVICE,
@@ -115,6 +127,7 @@ mod tests {
             TOKEN,
             REPLACE_TOKEN,
             FAMILY_STANDS,
+            FAMILY_IS_THERE,
             FAMILIES,
             END_FAMILY,
             FORGET_TOKENS,

@@ -106,17 +106,21 @@ fn an_account_is_revoked_once_and_keeps_the_time_of_it() {
     assert_eq!((row.revoked_at, row.epoch), (Some(Timestamp(5)), 1));
 }
 
+fn change(accounts: &Accounts, id: AccountId, terms: &AccountTerms) -> Result<bool, StoreError> {
+    accounts.change_terms(id, (NOW, "operator"), |_| Ok((terms.clone(), String::new())))
+}
+
 #[test]
 fn terms_are_kept_as_they_were_given() {
     let dir = tempfile::tempdir().unwrap();
     let accounts = open(dir.path());
     let id = add(&accounts, "alice").unwrap();
     let other = AccountTerms { level: 6, quota: Some(0), rate: Some("unlimited".to_owned()), connections: 1 };
-    assert!(accounts.change_terms(id, &other, &note(NOW)).unwrap());
-    assert!(!accounts.change_terms(AccountId(99), &other, &note(NOW)).unwrap());
+    assert!(change(&accounts, id, &other).unwrap());
+    assert!(!change(&accounts, AccountId(99), &other).unwrap());
     assert_eq!(accounts.account(id).unwrap().unwrap().terms, other);
     let endless = AccountTerms { rate: Some("x".repeat(2_000)), ..other };
-    let error = accounts.change_terms(id, &endless, &note(NOW)).unwrap_err();
+    let error = change(&accounts, id, &endless).unwrap_err();
     assert!(matches!(error, StoreError::Unfit { .. }), "{error:?}");
 }
 
@@ -132,7 +136,7 @@ fn the_version_rises_with_each_change_anyone_makes_and_not_with_usage() {
     let id = add(&other, "alice").unwrap();
     assert!(rises(&server));
     assert!(!rises(&server));
-    other.change_terms(id, &AccountTerms { level: 2, ..terms() }, &note(NOW)).unwrap();
+    change(&other, id, &AccountTerms { level: 2, ..terms() }).unwrap();
     assert!(rises(&server));
     other.revoke(id, &note(NOW)).unwrap();
     assert!(rises(&server));
@@ -354,7 +358,7 @@ fn every_change_leaves_a_row_in_the_audit() {
     accounts.grant(id, &right("US"), &note(NOW)).unwrap();
     accounts.withdraw(id, "US", &note(NOW)).unwrap();
     accounts.withdraw(id, "US", &note(NOW)).unwrap();
-    accounts.change_terms(id, &terms(), &note(NOW)).unwrap();
+    change(&accounts, id, &terms()).unwrap();
     accounts.spend(id, MONTH, &symbol("700.HK"), 1, (NOW, Timestamp(NOW.0 + 9))).unwrap();
     accounts.spend(id, MONTH, &symbol("700.HK"), 1, (NOW, NOW)).unwrap();
     accounts.spend(id, MONTH, &symbol("5.HK"), 1, (NOW, NOW)).unwrap();
@@ -479,4 +483,79 @@ fn a_change_of_level_is_written_by_the_first_who_finds_it_out() {
     let filter = AuditFilter { event: Some("level.changed"), limit: 10, ..AuditFilter::default() };
     let reasons: Vec<String> = accounts.audit(&filter).unwrap().into_iter().map(|row| row.reason).collect();
     assert_eq!(reasons, ["to level 4", "to level 3"]);
+}
+
+#[test]
+fn a_decision_is_about_what_the_transaction_sees_and_writes_nothing_if_it_fails() {
+    #[derive(Debug)]
+    struct No;
+    impl From<StoreError> for No {
+        fn from(_: StoreError) -> No {
+            No
+        }
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let accounts = open(dir.path());
+    let id = add(&accounts, "alice").unwrap();
+    std::thread::scope(|scope| {
+        for number in 1..=8_u32 {
+            let accounts = open(dir.path());
+            scope.spawn(move || {
+                let more = |terms: AccountTerms| {
+                    let connections = terms.connections + number;
+                    Ok::<_, StoreError>((AccountTerms { connections, ..terms }, String::new()))
+                };
+                assert!(accounts.change_terms(id, (NOW, "operator"), more).unwrap());
+            });
+        }
+    });
+    let found = accounts.account(id).unwrap().unwrap().terms;
+    assert_eq!(found.connections, terms().connections + 36, "none of eight changes at once is lost");
+    let version = accounts.version().unwrap();
+    assert!(accounts.change_terms(id, (NOW, "operator"), |_| Err(No)).is_err());
+    assert!(accounts.change_level((NOW, "operator"), |_| Err(No)).is_err());
+    assert_eq!(accounts.account(id).unwrap().unwrap().terms, found);
+    assert_eq!(accounts.version().unwrap(), version);
+}
+
+#[test]
+fn old_rows_of_the_audit_are_forgotten_and_that_is_written_down() {
+    let dir = tempfile::tempdir().unwrap();
+    let accounts = open(dir.path());
+    for at in [10, 20, 30] {
+        accounts.note(None, "login.refused", &note(Timestamp(at))).unwrap();
+    }
+    let events = || -> Vec<(i64, String)> {
+        let filter = AuditFilter { limit: 100, ..AuditFilter::default() };
+        accounts.audit(&filter).unwrap().into_iter().map(|row| (row.at.0, row.event)).collect()
+    };
+    assert_eq!(accounts.prune_audit(Timestamp(30), (Timestamp(40), "operator")).unwrap(), 2);
+    assert_eq!(events(), [(40, "audit.pruned".to_owned()), (30, "login.refused".to_owned())]);
+    assert_eq!(accounts.prune_audit(Timestamp(30), (Timestamp(50), "operator")).unwrap(), 0);
+    // Nothing that has not happened is forgotten beforehand, and so this ends.
+    assert_eq!(accounts.prune_audit(Timestamp(i64::MAX), (Timestamp(40), "operator")).unwrap(), 1);
+    assert_eq!(events().len(), 2);
+}
+
+#[test]
+fn an_account_cannot_fill_the_audit_by_what_it_does_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    let accounts = open(dir.path());
+    let (id, other) = (add(&accounts, "alice").unwrap(), add(&accounts, "bob").unwrap());
+    let (mine, theirs) = (format!("account {}", id.0), format!("account {}", other.0));
+    let deny = |id, actor: &str, at: i64| {
+        accounts.note(Some(id), "code.denied", &AuditNote { at: Timestamp(at), actor, reason: "" })
+    };
+    for at in 0..60 {
+        deny(id, &mine, at).unwrap();
+    }
+    let refused = deny(id, &mine, 60).unwrap_err();
+    assert!(matches!(refused, StoreError::TooOften { retry_after_s: 3_540, .. }), "{refused:?}");
+    deny(other, &theirs, 60).unwrap();
+    deny(id, "operator", 60).unwrap();
+    // Its own signing out, and whatever others do, is always written down.
+    accounts.note(Some(id), "logout", &AuditNote { at: Timestamp(61), actor: &mine, reason: "" }).unwrap();
+    let late = deny(id, &mine, 3_599).unwrap_err();
+    assert!(matches!(late, StoreError::TooOften { retry_after_s: 1, .. }), "{late:?}");
+    deny(id, &mine, 3_600).unwrap();
 }

@@ -141,14 +141,16 @@ fn one_address_registers_twenty_clients_an_hour() {
 }
 
 #[test]
-fn when_all_places_are_taken_clients_that_nobody_uses_make_room() {
+fn when_all_places_are_taken_clients_that_nobody_has_approved_make_room() {
     let house = house();
-    // One that is used and one that is new stay; the rest is put there directly, which is quicker.
+    // One that is used and one for which a device waits stay; the rest is put there directly, which is quicker.
     house.tokens(house.ap);
+    let waiting = register(house.access(), &usual());
+    let device = house.access().start_device(&proof(&waiting), "", HERE, MOMENT).unwrap();
     let path = house.fresh.dir.path().join("accounts.db");
     let database = rusqlite::Connection::open(path).unwrap();
     let fill = format!(
-        "with recursive n(i) as (select 1 union all select i + 1 from n where i < 9999)
+        "with recursive n(i) as (select 1 union all select i + 1 from n where i < 9998)
          insert into oauth_client (id, name, redirect_uris, grant_types, auth_method, registration_hash, created_at)
          select 'c' || i, 'x', '', '', 'none', zeroblob(32), {} from n",
         NOW.0
@@ -158,9 +160,36 @@ fn when_all_places_are_taken_clients_that_nobody_uses_make_room() {
         || database.query_row("select count(*) from oauth_client", [], |row| row.get::<_, i64>(0)).unwrap();
     assert_eq!(count(), 10_000);
     assert_eq!(error(house.access().register_client(&usual(), HERE, MOMENT)), "temporarily_unavailable");
-    let day = later(86_401);
-    house.access().register_client(&usual(), HERE, day).unwrap();
+    assert_eq!(error(house.access().register_client(&usual(), HERE, later(59))), "temporarily_unavailable");
+    let new = house.access().register_client(&usual(), HERE, later(60)).unwrap();
     assert_eq!(count(), 10_000 - 100 + 1, "a hundred at a time");
+    assert!(house.access().pending_device(device.user_code.expose(), later(60).now).unwrap().is_some());
+    house.access().start_device(&proof(&new), "", HERE, later(60)).unwrap();
     let kept = house.access().registration(&house.client.client.id, house.client.registration_token.expose());
     assert!(kept.unwrap().is_some());
+}
+
+#[test]
+fn a_client_that_was_approved_keeps_its_place_for_a_day_after_its_last_token() {
+    let house = house();
+    let tokens = house.tokens(house.ap);
+    house.access().revoke_token(&house.proof(), tokens.access_token.expose(), NOW).unwrap();
+    let database = rusqlite::Connection::open(house.fresh.dir.path().join("accounts.db")).unwrap();
+    // All others are in use; whether the tokens are good does not matter.
+    let fill = format!(
+        "with recursive n(i) as (select 1 union all select i + 1 from n where i < 9999)
+         insert into oauth_client
+         (id, name, redirect_uris, grant_types, auth_method, registration_hash, created_at, used_at)
+         select 'c' || i, 'x', '', '', 'none', zeroblob(32), {0}, {0} from n;
+         insert into oauth_token
+         (hash, kind, family, client_id, account_id, scope, begun_at, issued_at, expires_at)
+         select id, 'access', id, id, {1}, 'openapi', {0}, {0}, {0} from oauth_client where name = 'x'",
+        NOW.0, house.ap.0
+    );
+    database.execute_batch(&fill).unwrap();
+    let ask = |seconds| house.access().register_client(&usual(), HERE, later(seconds));
+    assert_eq!(error(ask(86_400)), "temporarily_unavailable");
+    ask(86_401).unwrap();
+    let (id, token) = (&house.client.client.id, house.client.registration_token.expose());
+    assert!(house.access().registration(id, token).unwrap().is_none());
 }

@@ -14,7 +14,7 @@ fn a_person_goes_back_with_a_code_that_is_good_once_for_tokens() {
     let house = house();
     let query =
         format!("response_type=code&client_id={}&state=a%26b&redirect_uri={BACK}", house.client.client.id);
-    let request = house.access().check_authorization(&query, NOW).unwrap();
+    let request = house.access().check_authorization(&query).unwrap();
     assert_eq!((request.client.name.as_str(), request.redirect_uri.as_str()), ("ana@lab", BACK));
     assert_eq!((request.scope.as_str(), request.state.as_deref()), ("openapi", Some("a&b")));
     let url = house.access().approve_authorization(&request, house.us, NOW).unwrap();
@@ -29,7 +29,7 @@ fn a_person_goes_back_with_a_code_that_is_good_once_for_tokens() {
 fn a_person_who_denies_goes_back_with_that() {
     let house = house();
     let query = format!("response_type=code&client_id={}&state=s", house.client.client.id);
-    let request = house.access().check_authorization(&query, NOW).unwrap();
+    let request = house.access().check_authorization(&query).unwrap();
     for account in [Some(house.ap), None] {
         let url = house.access().deny_authorization(&request, account, NOW).unwrap();
         assert_eq!(url, format!("{BACK}?error=access_denied&state=s"));
@@ -118,7 +118,7 @@ fn a_proof_key_is_honoured_when_there_is_one_and_never_asked_for() {
 fn a_client_with_one_address_need_not_name_it() {
     let house = house();
     let query = format!("response_type=code&client_id={}", house.client.client.id);
-    let request = house.access().check_authorization(&query, NOW).unwrap();
+    let request = house.access().check_authorization(&query).unwrap();
     for named in [None, Some(BACK)] {
         let url = house.access().approve_authorization(&request, house.ap, NOW).unwrap();
         let code = parameter(&url, "code").unwrap();
@@ -132,7 +132,7 @@ fn a_client_with_one_address_need_not_name_it() {
     let redirect_uris = vec![BACK.to_owned(), "https://example.com/".to_owned()];
     let two = register(house.access(), &NewClient { redirect_uris, ..usual() });
     let query = format!("response_type=code&client_id={}", two.client.id);
-    assert!(matches!(house.access().check_authorization(&query, NOW), Err(AuthorizationError::Page(_))));
+    assert!(matches!(house.access().check_authorization(&query), Err(AuthorizationError::Page(_))));
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn a_program_may_listen_at_any_port_of_its_own_machine() {
     let house = house();
     let named = "http://localhost:51234/callback";
     let query = format!("response_type=code&client_id={}&redirect_uri={named}", house.client.client.id);
-    let request = house.access().check_authorization(&query, NOW).unwrap();
+    let request = house.access().check_authorization(&query).unwrap();
     let url = house.access().approve_authorization(&request, house.ap, NOW).unwrap();
     let code = parameter(&url, "code").unwrap();
     assert!(url.starts_with(named));
@@ -164,7 +164,7 @@ fn without_a_known_client_and_address_nobody_is_sent_anywhere() {
         format!("response_type=code&client_id={id}&redirect_uri={BACK}&redirect_uri=https://evil.example/"),
         format!("response_type=code&client_id={id}&state={}", "x".repeat(10_000)),
     ] {
-        let refused = house.access().check_authorization(&query, NOW);
+        let refused = house.access().check_authorization(&query);
         assert!(matches!(refused, Err(AuthorizationError::Page(_))), "{query}: {refused:?}");
     }
 }
@@ -187,14 +187,15 @@ fn what_else_is_wrong_is_told_to_the_client_with_its_state() {
         ),
     ] {
         let query = format!("client_id={id}&redirect_uri={BACK}&state=s{more}");
-        let refused = house.access().check_authorization(&query, NOW);
-        let Err(AuthorizationError::Redirect(url)) = refused else { panic!("{more}: {refused:?}") };
-        assert!(url.starts_with(&format!("{BACK}?error={says}&error_description=")), "{url}");
-        assert!(url.ends_with("&state=s"), "{url}");
+        let refused = house.access().check_authorization(&query);
+        let Err(AuthorizationError::Client(bad)) = refused else { panic!("{more}: {refused:?}") };
+        assert!(bad.back.starts_with(&format!("{BACK}?error={says}&error_description=")), "{bad:?}");
+        assert!(bad.back.ends_with("&state=s"), "{bad:?}");
+        assert_eq!((bad.code, bad.redirect_uri.as_str(), &bad.client.id), (says, BACK, id));
     }
     let long = format!("response_type=code&client_id={id}&redirect_uri={BACK}&state={}", "x".repeat(1_025));
-    let refused = house.access().check_authorization(&long, NOW);
-    assert!(matches!(refused, Err(AuthorizationError::Redirect(url)) if !url.contains("state=")));
+    let refused = house.access().check_authorization(&long);
+    assert!(matches!(refused, Err(AuthorizationError::Client(bad)) if !bad.back.contains("state=")));
 }
 
 #[test]
@@ -204,6 +205,6 @@ fn parameters_of_other_dialects_are_passed_over() {
         "response_type=code&client_id={}&redirect_uri={BACK}&access_type=offline&prompt=consent&scope=&scope_=x",
         house.client.client.id
     );
-    let request = house.access().check_authorization(&query, NOW).unwrap();
+    let request = house.access().check_authorization(&query).unwrap();
     assert_eq!((request.scope.as_str(), request.state), ("openapi", None));
 }

@@ -197,7 +197,50 @@ fn a_client_has_a_hundred_devices_and_an_address_sixty_beginnings() {
         start(2, 0).unwrap();
     }
     assert_eq!(error(start(2, 0)), "temporarily_unavailable");
-    // Late ones are remembered for ten minutes, then make room.
-    assert_eq!(error(start(3, 1_200)), "temporarily_unavailable");
-    start(3, 1_201).unwrap();
+    // Late ones do not wait any more.
+    start(3, 600).unwrap();
+}
+
+#[test]
+fn devices_that_were_decided_leave_room_for_others() {
+    let house = house();
+    let start = |number: u8| {
+        let from = IpAddr::from([192, 0, 2, number / 50]);
+        house.access().start_device(&house.proof(), "", from, MOMENT)
+    };
+    for number in 0..100 {
+        let device = start(number).unwrap();
+        let approve = number % 2 == 0;
+        let code = device.user_code.expose();
+        assert!(house.access().decide_device_by(code, house.ap, approve, &Actor::Operator, NOW).unwrap());
+    }
+    for number in 100..200 {
+        start(number).unwrap();
+    }
+    assert_eq!(error(start(200)), "temporarily_unavailable");
+}
+
+#[test]
+fn the_device_that_has_waited_longest_gives_way_once_it_has_waited_a_minute() {
+    let house = house();
+    let start = |last: u8, seconds| {
+        let from = IpAddr::from([192, 0, 2, last]);
+        house.access().start_device(&house.proof(), "", from, later(seconds))
+    };
+    let oldest = start(1, 0).unwrap();
+    let second = start(1, 1).unwrap();
+    for number in 2..100 {
+        start(number / 50, 1).unwrap();
+    }
+    let waits = |device: &DeviceStart| {
+        house.access().pending_device(device.user_code.expose(), later(61).now).unwrap().is_some()
+    };
+    assert_eq!(error(start(9, 60)), "temporarily_unavailable", "somebody may just be typing its code");
+    assert!(waits(&oldest));
+    let new = start(9, 61).unwrap();
+    assert_eq!((waits(&oldest), waits(&second), waits(&new)), (false, true, true));
+    assert_eq!(error(start(9, 61)), "temporarily_unavailable");
+    // Those of another client are no concern of it.
+    let other = register(house.access(), &usual());
+    house.access().start_device(&proof(&other), "", HERE, later(61)).unwrap();
 }

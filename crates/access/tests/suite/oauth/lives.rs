@@ -27,22 +27,95 @@ fn a_connection_ends_with_the_tokens_it_signed_on_with() {
     assert!(resumed.caller.is_oauth());
 }
 
+/// Signs a connection on with a token at a time.
+fn enter_at(house: &House, token: &str, moment: Moment) -> Result<access::SignedOn, Denial> {
+    let header = format!("Bearer {token}");
+    let caller = crate::fixture::identify(house.access(), &[("authorization", &header)], moment.now)?;
+    let otp = house.access().issue_otp(&caller, moment.uptime).unwrap();
+    house.access().sign_on(otp.expose(), None, moment)
+}
+
+#[test]
+fn sessions_come_to_an_end_with_the_token_however_often_they_are_resumed() {
+    let house = house();
+    let tokens = house.tokens(house.ap);
+    let end = tokens.expires_in;
+    let day = 86_400;
+    let mut open = enter_at(&house, tokens.access_token.expose(), later(end - day - 100)).unwrap();
+    assert_eq!(open.session.expires_at_ms, later(end - 100).now.0 * 1_000);
+    for before in [200, 100, 1] {
+        open = house.access().resume(open.session.id.expose(), None, later(end - before).now).unwrap();
+        assert_eq!(open.session.expires_at_ms, later(end).now.0 * 1_000);
+    }
+    let late = house.access().resume(open.session.id.expose(), None, later(end).now);
+    assert!(matches!(late, Err(Denial::TokenExpired(_))), "{late:?}");
+    // The connection that is open had been signed on in time.
+    let demand = Demand::Open { caller: &open.caller };
+    house.access().admit(demand, PRESENT.market).map(drop).unwrap();
+    // A refresh makes new tokens, with which there are new sessions.
+    let renewed = house.refresh(tokens.refresh_token.expose(), later(end)).unwrap();
+    enter_at(&house, renewed.access_token.expose(), later(end)).unwrap();
+    let late = house.access().resume(open.session.id.expose(), None, later(end).now);
+    assert!(matches!(late, Err(Denial::TokenExpired(_))), "{late:?}");
+}
+
+#[test]
+fn a_family_of_which_all_tokens_have_expired_signs_nothing_on() {
+    let house = house();
+    let tokens = house.tokens(house.ap);
+    let open = enter_at(&house, tokens.access_token.expose(), MOMENT).unwrap();
+    let database = rusqlite::Connection::open(house.fresh.dir.path().join("accounts.db")).unwrap();
+    database.execute("update oauth_token set expires_at = $1", [later(100).now.0]).unwrap();
+    house.access().resume(open.session.id.expose(), None, later(99).now).unwrap();
+    let late = house.access().resume(open.session.id.expose(), None, later(100).now);
+    assert!(matches!(late, Err(Denial::TokenExpired(_))), "{late:?}");
+}
+
+#[test]
+fn a_password_does_not_outlive_the_token_it_was_issued_for() {
+    let house = house();
+    let tokens = house.tokens(house.ap);
+    let last = later(tokens.expires_in - 1);
+    let header = format!("Bearer {}", tokens.access_token.expose());
+    let caller = crate::fixture::identify(house.access(), &[("authorization", &header)], last.now).unwrap();
+    let otp = house.access().issue_otp(&caller, last.uptime).unwrap();
+    let late = house.access().sign_on(otp.expose(), None, later(tokens.expires_in));
+    assert!(matches!(late, Err(Denial::TokenExpired(_))), "{late:?}");
+}
+
+#[test]
+fn a_sign_in_is_as_old_as_its_first_tokens_and_the_oldest_makes_room() {
+    let house = house();
+    let mut oldest = house.tokens(house.ap);
+    let others: Vec<_> = (1..100).map(|number| sign_in_from(&house, number)).collect();
+    // Refreshed until nothing is left of its first tokens.
+    let mut seconds = 100;
+    for _ in 0..130 {
+        seconds += 20;
+        oldest = house.refresh(oldest.refresh_token.expose(), later(seconds)).unwrap();
+    }
+    let sign_ins = house.access().sign_ins(house.ap, later(seconds).now).unwrap();
+    assert_eq!(sign_ins.len(), 100);
+    assert_eq!((sign_ins[0].since, sign_ins[0].refreshed_at), (NOW, later(seconds).now));
+    assert_eq!(sign_ins[0].client.id, house.client.client.id);
+    assert_eq!(sign_ins[1].since, later(1).now);
+    let device = house.access().start_device(&house.proof(), "", HERE, later(seconds)).unwrap();
+    let (code, now) = (device.user_code.expose(), later(seconds).now);
+    assert!(house.access().decide_device_by(code, house.ap, true, &Actor::Operator, now).unwrap());
+    house.poll(&device, None, later(seconds)).unwrap();
+    assert!(bearer(house.access(), oldest.access_token.expose()).is_err(), "the first that was approved");
+    bearer(house.access(), others[0].access_token.expose()).unwrap();
+}
+
 #[test]
 fn the_hundred_and_first_sign_in_ends_the_oldest() {
     let house = house();
     let oldest = house.tokens(house.ap);
-    let start = |number: i64| {
-        let client = register_from(&house, number);
-        let device = house.access().start_device(&proof(&client), "", from(number), later(number)).unwrap();
-        house.access().decide_device(device.user_code.expose(), house.ap, true, later(number).now).unwrap();
-        let grant = access::Grant::Device { device_code: device.device_code.expose(), poller: None };
-        house.access().redeem(&proof(&client), &grant, None, later(number)).unwrap()
-    };
     for number in 1..100 {
-        start(number);
+        sign_in_from(&house, number);
     }
     bearer(house.access(), oldest.access_token.expose()).unwrap();
-    start(100);
+    sign_in_from(&house, 100);
     assert!(bearer(house.access(), oldest.access_token.expose()).is_err());
     assert_eq!(house.access().sign_ins(house.ap, later(100).now).unwrap().len(), 100);
     assert_eq!(house.audited("tokens.revoked"), 1);
@@ -54,6 +127,16 @@ fn from(number: i64) -> IpAddr {
 
 fn register_from(house: &House, number: i64) -> Registered {
     house.access().register_client(&usual(), from(number), MOMENT).unwrap()
+}
+
+/// One more program that acts for the account, so many seconds later. The operator decides: an owner could not so often.
+fn sign_in_from(house: &House, number: i64) -> Tokens {
+    let (client, moment) = (register_from(house, number), later(number));
+    let device = house.access().start_device(&proof(&client), "", from(number), moment).unwrap();
+    let code = device.user_code.expose();
+    assert!(house.access().decide_device_by(code, house.ap, true, &Actor::Operator, moment.now).unwrap());
+    let grant = access::Grant::Device { device_code: device.device_code.expose(), poller: None };
+    house.access().redeem(&proof(&client), &grant, None, moment).unwrap()
 }
 
 #[test]
@@ -84,12 +167,12 @@ fn what_has_expired_is_removed_as_new_rows_come() {
         database.query_row(&sql, [], |row| row.get::<_, i64>(0)).unwrap()
     };
     assert_eq!((count("device_grant"), count("authorization_code")), (1, 1));
-    let much_later = later(40 * 86_400);
+    let much_later = later(70 * 86_400);
     let device = house.access().start_device(&house.proof(), "", HERE, much_later).unwrap();
     house.access().decide_device(device.user_code.expose(), house.ap, true, much_later.now).unwrap();
     house.poll(&device, None, much_later).unwrap();
     let query = format!("response_type=code&client_id={}", house.client.client.id);
-    let request = house.access().check_authorization(&query, much_later.now).unwrap();
+    let request = house.access().check_authorization(&query).unwrap();
     house.access().approve_authorization(&request, house.ap, much_later.now).unwrap();
     assert_eq!((count("device_grant"), count("authorization_code")), (0, 0));
     let tokens =

@@ -101,7 +101,7 @@ impl House {
             "response_type=code&client_id={}&state=s&redirect_uri={BACK}{more}",
             self.client.client.id
         );
-        let request = self.access().check_authorization(&query, NOW).unwrap();
+        let request = self.access().check_authorization(&query).unwrap();
         let url = self.access().approve_authorization(&request, account, NOW).unwrap();
         parameter(&url, "code").unwrap()
     }

@@ -50,7 +50,7 @@ fn a_token_without_the_scope_is_told_so() {
 }
 
 #[test]
-fn a_refresh_gives_new_tokens_that_live_thirty_days_again() {
+fn a_refresh_gives_new_tokens_that_live_as_long_again() {
     let house = house();
     let first = house.tokens(house.us);
     let second = house.refresh(first.refresh_token.expose(), later(2_000_000)).unwrap();
@@ -62,11 +62,25 @@ fn a_refresh_gives_new_tokens_that_live_thirty_days_again() {
     // An access token outlives the refresh: another process may still use it.
     ask_at(&house, first.access_token.expose(), 2_000_001).unwrap();
     assert_eq!(
-        error(house.refresh(third.refresh_token.expose(), later(4_000_000 + 2_592_000))),
+        error(house.refresh(third.refresh_token.expose(), later(4_000_000 + 5_184_000))),
         "invalid_grant"
     );
     assert_eq!(house.audited("tokens.refreshed"), 2);
     assert_eq!(house.access().sign_ins(house.us, later(4_000_000).now).unwrap().len(), 1);
+}
+
+#[test]
+fn a_client_that_refreshes_only_once_its_access_token_has_expired_is_not_too_late() {
+    let house = house();
+    let first = house.tokens(house.ap);
+    let expired = later(first.expires_in + 1);
+    let asked = ask_at(&house, first.access_token.expose(), first.expires_in + 1);
+    assert!(matches!(asked, Err(Denial::TokenExpired(_))), "{asked:?}");
+    let second = house.refresh(first.refresh_token.expose(), expired).unwrap();
+    ask_at(&house, second.access_token.expose(), first.expires_in + 1).unwrap();
+    // Thirty days more is how late it may be.
+    let last = later(expired.now.0 - NOW.0 + 5_184_000 - 1);
+    house.refresh(second.refresh_token.expose(), last).unwrap();
 }
 
 #[test]

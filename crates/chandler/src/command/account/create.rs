@@ -4,6 +4,7 @@ use std::io::Write;
 
 use access::{
     Access, Account, Actor, Level, NewAccount, Present, RateRule, Region, Right, Rights, Role, Terms,
+    TermsChange,
 };
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
@@ -112,41 +113,40 @@ impl Arguments {
 impl Set {
     pub(super) fn run(&self, access: &Access, present: Present) -> Result<(), Failure> {
         let account = named(access, &self.name)?;
-        let terms = self.terms(account.terms)?;
-        access.change_terms(account.id, &terms, &Actor::Operator, present).map_err(theirs)?;
+        access.change_terms(account.id, self.change()?, &Actor::Operator, present).map_err(theirs)?;
         let account = named(access, &self.name)?;
         say(&format!("account {:?}: {}", account.name, show::in_words(access, &account, present)?))
     }
 
-    fn terms(&self, mut terms: Terms) -> Result<Terms, Failure> {
+    fn change(&self) -> Result<TermsChange, Failure> {
         let Set { level, quota, rate, connections, .. } = self;
         if level.is_none() && quota.is_none() && rate.is_none() && connections.is_none() {
             return Err(usage("nothing to set: give --level, --quota, --rate or --connections"));
         }
+        let mut change = TermsChange { connections: *connections, ..TermsChange::default() };
         if let Some(level) = level.as_deref() {
             let number = |text: &str| text.parse().ok().and_then(Level::new);
-            terms.level = match level {
+            change.level = Some(match level {
                 "earned" => None,
                 text => Some(
                     number(text)
                         .ok_or_else(|| usage(format!("{text:?} is not a level: write 1 to 6, or earned")))?,
                 ),
-            };
+            });
         }
         if let Some(quota) = quota.as_deref() {
-            terms.quota = match quota {
+            change.quota = Some(match quota {
                 "none" => None,
                 text => Some(
                     text.parse()
                         .map_err(|_| usage(format!("{text:?} is not a quota: write a number, or none")))?,
                 ),
-            };
+            });
         }
         if let Some(rate) = rate.as_deref() {
-            terms.rate = if rate == "none" { None } else { Some(rate.parse().map_err(usage)?) };
+            change.rate = Some(if rate == "none" { None } else { Some(rate.parse().map_err(usage)?) });
         }
-        terms.connections = connections.unwrap_or(terms.connections);
-        Ok(terms)
+        Ok(change)
     }
 }
 

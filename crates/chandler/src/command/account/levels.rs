@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use access::{Access, Actor, Level, Present, Step};
+use access::{Access, AccessError, Actor, Level, Present, Step, StepChange};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
@@ -54,37 +54,44 @@ impl Set {
         if quota.is_none() && assets.is_none() && orders.is_none() {
             return Err(usage("nothing to change: give --quota, --assets or --orders"));
         }
-        let ladder = access.ladder()?;
-        let level = Level::new(self.level);
-        let known = ladder.steps().iter().find(|step| Some(step.level) == level);
-        let known = *known.ok_or_else(|| usage("a level is a number from 1 to 6"))?;
-        let step = Step {
-            level: known.level,
-            quota: quota.unwrap_or(known.quota),
-            assets: number(assets.as_deref(), known.assets)?,
-            orders: number(orders.as_deref(), known.orders)?,
+        let change = StepChange {
+            level: Level::new(self.level).ok_or_else(|| usage("a level is a number from 1 to 6"))?,
+            quota: *quota,
+            assets: number(assets.as_deref())?,
+            orders: number(orders.as_deref())?,
         };
-        access.change_level(step, &Actor::Operator, present).map_err(theirs)?;
-        say(&format!("level {}: {} securities a month, {}", step.level, step.quota, condition(&step)))
+        let step = access.change_level(change, &Actor::Operator, present).map_err(theirs)?;
+        say(&format!("level {}: {} securities a month, {}", step.level, step.quota, condition(&step)))?;
+        tell_fault(access)
     }
 }
 
-fn number<T: std::str::FromStr>(text: Option<&str>, known: Option<T>) -> Result<Option<T>, Failure> {
+/// Somebody may have changed the rows by other means; nobody is served until that is mended.
+fn tell_fault(access: &Access) -> Result<(), Failure> {
+    match access.ladder() {
+        Err(AccessError::Terms(fault)) => {
+            say(&format!("this is no ladder, and nobody is served by it: {fault}: mend it with `levels set`"))
+        }
+        other => Ok(other.map(drop)?),
+    }
+}
+
+/// What is given, if something is; `none` is given too.
+fn number<T: std::str::FromStr>(text: Option<&str>) -> Result<Option<Option<T>>, Failure> {
     match text {
-        None => Ok(known),
-        Some("none") => Ok(None),
+        None => Ok(None),
+        Some("none") => Ok(Some(None)),
         Some(text) => match text.parse() {
-            Ok(number) => Ok(Some(number)),
+            Ok(number) => Ok(Some(Some(number))),
             Err(_) => Err(usage(format!("{text:?} is not a whole number: write one, or none"))),
         },
     }
 }
 
 fn list(access: &Access, format: Format) -> Result<(), Failure> {
-    let ladder = access.ladder()?;
+    let steps = access.steps()?;
     if format == Format::Json {
-        let steps: Vec<Value> = ladder
-            .steps()
+        let steps: Vec<Value> = steps
             .iter()
             .map(|step| {
                 json!({"level": step.level.number(), "quota": step.quota, "assets": step.assets, "orders": step.orders})
@@ -93,13 +100,11 @@ fn list(access: &Access, format: Format) -> Result<(), Failure> {
         return Ok(output::json(&steps)?);
     }
     let columns = [Column::Right("level"), Column::Right("quota"), Column::Left("takes")];
-    let rows = ladder
-        .steps()
-        .iter()
-        .map(|step| vec![step.level.to_string(), step.quota.to_string(), condition(step)]);
+    let rows = steps.iter().map(|step| vec![step.level.to_string(), step.quota.to_string(), condition(step)]);
     let mut out = output::stdout();
     writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
-    Ok(out.flush()?)
+    out.flush()?;
+    tell_fault(access)
 }
 
 fn condition(step: &Step) -> String {

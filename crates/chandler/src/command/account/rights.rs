@@ -1,11 +1,9 @@
 //! `chandler account grant` and `withdraw`.
 
-use access::{Access, Actor, Present, Right, Validity};
+use access::{Access, Actor, Present, Right, Validity, parse_instant};
 use clap::Args;
-use market::{Market, Timestamp, Zone};
 
 use super::{named, say, theirs};
-use crate::command::time;
 use crate::failure::{Failure, usage};
 
 #[derive(Debug, Args)]
@@ -31,7 +29,7 @@ pub(super) struct Withdraw {
 impl Grant {
     pub(super) fn run(&self, access: &Access, present: Present) -> Result<(), Failure> {
         let right: Right = self.package.parse().map_err(usage)?;
-        let time = |text: &Option<String>| text.as_deref().map(instant).transpose();
+        let time = |text: &Option<String>| text.as_deref().map(parse_instant).transpose().map_err(usage);
         let validity = Validity { starts_at: time(&self.from)?, ends_at: time(&self.until)? };
         let account = named(access, &self.name)?;
         access.grant(account.id, right, validity, &Actor::Operator, present.machine).map_err(theirs)?;
@@ -47,14 +45,4 @@ impl Withdraw {
         let said = if had { "no longer has" } else { "did not have" };
         say(&format!("account {:?} {said} {right}", account.name))
     }
-}
-
-fn instant(text: &str) -> Result<Timestamp, Failure> {
-    if let Ok(at) = text.parse::<jiff::Timestamp>() {
-        return Ok(Timestamp(at.as_second()));
-    }
-    let date = time::date(text).map_err(|_| {
-        usage(format!("{text:?} is not a time: write 2026-11-13 (Hong Kong) or 2026-11-13T01:30:00Z"))
-    })?;
-    Ok(Zone::of(Market::Hk).midnight(date))
 }

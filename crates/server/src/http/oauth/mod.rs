@@ -13,9 +13,6 @@ use access::{Moment, OAuthError};
 use super::{Answer, Asked};
 use crate::services::Services;
 
-/// Where a person types the code of a device.
-pub(crate) const CONFIRM_PATH: &str = "/oauth2/device/authorize/confirm";
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Door {
     Metadata,

@@ -53,7 +53,14 @@ pub(super) fn read(asked: &Asked<'_>, services: &Services) -> Refusable<Answer> 
     let Some(token) = bearer(asked) else { return Ok(answer::not_its_token()) };
     let client = services.access.registration(asked.parameter, token)?;
     Ok(match client {
-        Some(client) => answer::object(200, &describe(&client, asked, services)),
+        Some(client) => {
+            let mut object = describe(&client, asked, services);
+            if let Value::Object(fields) = &mut object {
+                // Whoever asks has just shown it; the standard wants it back (RFC 7592, 3).
+                fields.insert("registration_access_token".to_owned(), token.into());
+            }
+            answer::object(200, &object)
+        }
         None => answer::not_its_token(),
     })
 }

@@ -1,19 +1,21 @@
 //! The three endpoints that take forms: begin with a device, get tokens, give them back.
 
-use access::{DEVICE_CODE_LIFE_S, Grant, OAuthError, POLL_INTERVAL_S, Region, grant_type};
+use access::{DEVICE_CODE_LIFE_S, Grant, OAuthError, Offered, POLL_INTERVAL_S, Region, grant_type};
 use serde_json::json;
 
 use super::super::{Answer, Asked};
 use super::client::{self, Said};
 use super::form::Form;
-use super::{CONFIRM_PATH, Refusable, answer, metadata, moment};
+use super::{Refusable, answer, metadata, moment};
+use crate::pages::path::CONFIRM;
 use crate::services::Services;
 
 pub(super) fn authorize_device(asked: &Asked<'_>, services: &Services) -> Answer {
     respond(asked, |form, said| {
         let scope = form.get("scope").unwrap_or_default();
-        let start = services.access.start_device(&said.proof(), scope, asked.peer.ip(), moment(services))?;
-        let confirm = format!("{}{CONFIRM_PATH}", metadata::base(asked, services));
+        let start = services.access.start_device(&said.proof(), scope, asked.peer.ip(), moment(services));
+        let start = start.inspect_err(|error| note_declined(asked, services, said, None, error))?;
+        let confirm = format!("{}{CONFIRM}", metadata::base(asked, services));
         let query = form_urlencoded::Serializer::new(String::new())
             .append_pair("user_code", start.user_code.expose())
             .append_pair("client_id", said.proof().id)
@@ -51,7 +53,8 @@ pub(super) fn issue(asked: &Asked<'_>, services: &Services) -> Answer {
             },
             _ => return Err(OAuthError::UnsupportedGrantType),
         };
-        let tokens = services.access.redeem(&said.proof(), &grant, asked.region, moment(services))?;
+        let tokens = services.access.redeem(&said.proof(), &grant, asked.region, moment(services));
+        let tokens = tokens.inspect_err(|error| note_declined(asked, services, said, Some(grant), error))?;
         Ok(answer::object(
             200,
             &json!({
@@ -69,7 +72,8 @@ pub(super) fn issue(asked: &Asked<'_>, services: &Services) -> Answer {
 pub(super) fn revoke(asked: &Asked<'_>, services: &Services) -> Answer {
     respond(asked, |form, said| {
         let token = form.need("token", "token is missing")?;
-        services.access.revoke_token(&said.proof(), token, services.machine_now())?;
+        let revoked = services.access.revoke_token(&said.proof(), token, services.machine_now());
+        revoked.inspect_err(|error| note_declined(asked, services, said, None, error))?;
         Ok(answer::object(200, &json!({})))
     })
 }
@@ -81,4 +85,18 @@ fn respond(asked: &Asked<'_>, work: impl FnOnce(&Form, &Said) -> Refusable<Answe
     });
     let refused = if client::is_basic(asked) { answer::refused_basic } else { answer::refused };
     answered.unwrap_or_else(refused)
+}
+
+/// A client that is not who it says, or comes with what is not good, is a refused login.
+fn note_declined(
+    asked: &Asked<'_>,
+    services: &Services,
+    said: &Said,
+    grant: Option<Grant<'_>>,
+    error: &OAuthError,
+) {
+    let offered = Offered::Client(said.proof(), grant);
+    if let Err(error) = services.access.note_declined(offered, error, asked.peer.ip(), moment(services)) {
+        tracing::error!(%error, "cannot write down a refused login");
+    }
 }

@@ -89,6 +89,27 @@ async fn a_level_that_rises_at_midnight_works_for_connections_that_are_open() {
 }
 
 #[tokio::test]
+async fn a_level_that_fell_is_written_down_by_the_request_that_is_refused_for_it() {
+    let server = Running::start().await;
+    narrow(&server);
+    let account = server.account("ann", unlimited());
+    tell_assets(&server, "ann", "2026-11-12", "10000");
+    tell_assets(&server, "ann", "2026-11-13", "0");
+    let mut client = server.signed_in(&account).await;
+    ask(&mut client, SECURITIES[0]).await.unwrap();
+    server.set_now(MONDAY);
+    assert_eq!(ask(&mut client, SECURITIES[1]).await.unwrap_err().1, 301_607);
+    let levels = access::AuditFilter { event: Some("level.changed"), limit: 10, ..Default::default() };
+    let rows = server.access.audit(&levels).unwrap();
+    let rows: Vec<_> = rows.iter().map(|row| (row.actor.as_str(), row.reason.as_str())).collect();
+    assert_eq!(rows.len(), 2, "{rows:?}");
+    assert_eq!(
+        rows[0],
+        ("service", "level 2 to 1 on 2026-11-16: neither assets nor orders reach a higher level")
+    );
+}
+
+#[tokio::test]
 async fn an_operators_change_works_for_the_next_request() {
     let server = Running::start().await;
     narrow(&server);

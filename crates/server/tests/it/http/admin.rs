@@ -147,6 +147,10 @@ async fn rights_are_granted_with_their_times_and_withdrawn() {
             "from": "2026-10-31T16:00:00Z", "until": "2027-01-15T08:00:00Z",
         })
     );
+    // Eight digits are a date, as at the command line; seconds are a number.
+    let until = json!({"package": "US_OPTIONS", "until": "20271231"});
+    let granted = right(&data(&office.post(path, until).await), "US_OPTIONS");
+    assert_eq!((&granted["held"], &granted["until"]), (&json!(true), &json!("2027-12-30T16:00:00Z")));
     let later = json!({"package": "US_OPTIONS", "from": "2027-01-01T00:00:00Z"});
     let granted = right(&data(&office.post(path, later).await), "US_OPTIONS");
     assert_eq!((&granted["held"], &granted["until"]), (&json!(false), &Value::Null));
@@ -157,6 +161,9 @@ async fn rights_are_granted_with_their_times_and_withdrawn() {
         (json!({"package": "JP"}), "not a package"),
         (json!({"package": "US", "from": "soon"}), "is not a time"),
         (json!({"package": "US", "from": "2026-02-30"}), "is not a time"),
+        (json!({"package": "US", "from": "1800000000"}), "is not a time"),
+        (json!({"package": "US", "from": 0.5}), "Unix seconds as a number"),
+        (json!({"package": "US", "from": true}), "Unix seconds as a number"),
         (json!({"package": "US", "from": 5, "until": 5}), "cannot end"),
         (json!({"package": "US", "until": 253_402_300_800_i64}), "9999"),
         (json!({"package": "US", "starts": 5}), "decoded"),
@@ -260,5 +267,7 @@ async fn levels_are_changed_for_everybody_and_the_audit_tells_by_whom() {
     assert_eq!(older["rows"][0]["reason"], "level 1: quota 150, assets none, orders none");
     assert_eq!(data(&office.get("/v1/admin/audit?since=2099-01-01").await)["rows"], json!([]));
     assert_eq!(refused(&office.get("/v1/admin/audit?since=soon").await).0, 400);
+    assert_eq!(refused(&office.get("/v1/admin/audit?since=1794708000").await).0, 400);
+    assert_eq!(data(&office.get("/v1/admin/audit?since=20990101").await)["rows"], json!([]));
     assert_eq!(refused(&office.get("/v1/admin/audit?before=x").await).0, 400);
 }

@@ -5,6 +5,8 @@ mod mirrors;
 mod oauth;
 mod pages;
 mod plumbing;
+mod programs;
+mod proxies;
 mod quota;
 mod refresh;
 mod regions;

@@ -73,7 +73,7 @@ impl House {
     /// The code that a person who consents takes back.
     fn code(&self) -> String {
         let query = format!("response_type=code&client_id={}&state=s&redirect_uri={BACK}", self.id());
-        let request = self.server.access.check_authorization(&query, machine_now()).unwrap();
+        let request = self.server.access.check_authorization(&query).unwrap();
         let account = self.account.account_id;
         let url = self.server.access.approve_authorization(&request, account, machine_now()).unwrap();
         url.split(['=', '&']).nth(1).unwrap().to_owned()
@@ -173,7 +173,8 @@ async fn a_registration_has_what_the_public_client_reads_and_is_deleted_where_it
     let head = format!("authorization: Bearer {}\r\n", field("registration_access_token"));
     let read = house.server.http("GET", &path, &head, b"").await;
     assert_eq!((read.status, read.json()["redirect_uris"].clone()), (200, json!([BACK])));
-    assert!(read.json().get("registration_access_token").is_none(), "secrets are shown once");
+    assert_eq!(read.json()["registration_access_token"], field("registration_access_token"));
+    assert!(read.json().get("client_secret").is_none());
     for head in ["", "authorization: Bearer rat_wrong\r\n", "authorization: Basic eDp5\r\n"] {
         for method in ["GET", "DELETE"] {
             let answer = house.server.http(method, &path, head, b"").await;
@@ -404,19 +405,36 @@ async fn an_owner_sees_and_ends_the_sign_ins_of_their_own_account() {
         (Some(house.id()), &json!("ann@lab"))
     );
     assert_eq!(house.server.get("/v1/sign-ins", &stranger).await.json()["data"]["sign_ins"], json!([]));
-    let path = format!("/v1/sign-ins/{}", sign_ins[0]["id"].as_str().unwrap());
-    let end = async |token: &str| {
+    let ask = async |method: &str, path: &str, token: &str| {
         let head = format!("authorization: Bearer {token}\r\n");
-        house.server.http("DELETE", &path, &head, b"").await.status
+        house.server.http(method, path, &head, b"").await
     };
-    assert_eq!(end(stranger.access_token.expose()).await, 404);
+    // A program sees them too, and which is its own.
+    let programs = [&tokens, &other].map(|tokens| tokens["access_token"].as_str().unwrap());
+    let seen = ask("GET", "/v1/sign-ins", programs[0]).await.json();
+    let own = |current: bool| {
+        let seen = seen["data"]["sign_ins"].as_array().unwrap();
+        let mut of = seen.iter().filter(|one| one["current"] == current);
+        let path = format!("/v1/sign-ins/{}", of.next().unwrap()["id"].as_str().unwrap());
+        assert!(of.next().is_none() && seen[0]["since"].is_string(), "{seen:?}");
+        path
+    };
+    assert!(sign_ins.iter().all(|one| one["current"] == false), "{sign_ins:?}");
+    let (mine, its) = (own(true), own(false));
+    assert_eq!(ask("DELETE", &mine, stranger.access_token.expose()).await.status, 404);
+    // It may end its own, and then is nobody; another's and none at all are the same to it.
+    for path in [its.as_str(), "/v1/sign-ins/unknown"] {
+        let refused = ask("DELETE", path, programs[0]).await;
+        assert_eq!((refused.status, &refused.json()["code"]), (403, &json!(403_008)));
+        assert!(refused.json()["message"].as_str().unwrap().contains("API key"), "{refused:?}");
+    }
     assert_eq!((house.business(&tokens).await, house.business(&other).await), ((200, 0), (200, 0)));
-    // A program may end its own sign-in, and is nobody then.
-    let by = [&tokens, &other].map(|tokens| tokens["access_token"].as_str().unwrap());
-    assert_eq!(end(by[0]).await, 200);
-    let codes = [house.business(&tokens).await, house.business(&other).await];
-    assert_eq!(codes.iter().filter(|code| **code == (401, 401_004)).count(), 1, "{codes:?}");
-    assert_eq!(end(house.account.access_token.expose()).await, 404);
+    assert_eq!(ask("DELETE", &mine, programs[0]).await.status, 200);
+    assert_eq!((house.business(&tokens).await, house.business(&other).await), ((401, 401_004), (200, 0)));
+    let owner = house.account.access_token.expose();
+    assert_eq!(ask("DELETE", &mine, owner).await.status, 404);
+    assert_eq!(ask("DELETE", &its, owner).await.status, 200);
+    assert_eq!(house.business(&other).await, (401, 401_004));
 }
 
 #[tokio::test]
@@ -464,4 +482,28 @@ async fn of_many_requests_with_one_device_code_one_is_answered_with_tokens() {
     let statuses = polls.join_all().await;
     assert_eq!(statuses.iter().filter(|status| **status == 200).count(), 1, "{statuses:?}");
     assert_eq!(statuses.iter().filter(|status| **status == 400).count(), 23, "{statuses:?}");
+}
+
+#[tokio::test]
+async fn a_grant_that_comes_twice_and_a_wrong_secret_are_in_the_audit() {
+    let house = House::new().await;
+    let code = house.code();
+    let fields = [
+        ("grant_type", "authorization_code"),
+        ("client_id", house.id()),
+        ("code", code.as_str()),
+        ("redirect_uri", BACK),
+    ];
+    assert_eq!(house.post("/oauth2/token", &fields).await.status, 200);
+    is(&house.post("/oauth2/token", &fields).await, 400, "invalid_grant");
+    let wrong = [("client_id", house.id()), ("client_secret", "cs_guessed")];
+    is(&house.post("/oauth2/device/authorize", &wrong).await, 400, "invalid_client");
+    is(&house.post("/oauth2/revoke", &[&wrong[..], &[("token", "x")]].concat()).await, 400, "invalid_client");
+    let filter = access::AuditFilter { event: Some("login.refused"), limit: 10, ..Default::default() };
+    let rows = house.server.access.audit(&filter).unwrap();
+    let accounts: Vec<_> = rows.iter().rev().map(|row| row.account).collect();
+    assert_eq!(accounts, [Some(house.account.account_id), None, None], "{rows:?}");
+    assert!(rows.iter().all(|row| row.reason.starts_with(&format!("client {}: ", house.id()))), "{rows:?}");
+    let text = format!("{rows:?}");
+    assert!(!text.contains(&code) && !text.contains("cs_guessed"), "{text}");
 }

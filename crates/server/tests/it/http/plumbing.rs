@@ -192,3 +192,35 @@ async fn a_head_or_body_that_does_not_come_is_not_waited_for() {
     timeout(long, head.read_to_end(&mut bytes)).await.expect("the connection ends").unwrap();
     assert!(!String::from_utf8(bytes).unwrap().contains("200"));
 }
+
+#[tokio::test]
+async fn browsers_may_remember_that_there_is_no_icon() {
+    let server = Running::start().await;
+    let answer = server.http("GET", "/favicon.ico", "", b"").await;
+    assert_eq!((answer.status, answer.body.len()), (204, 0));
+    assert_eq!(answer.header("cache-control"), Some("public, max-age=86400"));
+}
+
+#[tokio::test]
+async fn a_proof_that_is_refused_is_in_the_audit_without_being_quoted() {
+    let server = Running::start().await;
+    let account = server.account("ann", Terms::default());
+    let refused = || {
+        let filter = access::AuditFilter { event: Some("login.refused"), limit: 10, ..Default::default() };
+        server.access.audit(&filter).unwrap()
+    };
+    let token = account.access_token.expose();
+    for (head, status) in [
+        (String::new(), 401),
+        ("authorization: Bearer ap_guessed\r\n".to_owned(), 401),
+        (format!("authorization: {token}\r\n"), 403),
+    ] {
+        assert_eq!(server.http("GET", "/v1/quota", &head, b"").await.status, status);
+    }
+    let rows = refused();
+    let accounts: Vec<_> = rows.iter().rev().map(|row| row.account).collect();
+    assert_eq!(accounts, [None, Some(account.account_id)], "{rows:?}");
+    assert!(rows.iter().all(|row| row.actor == "address 127.0.0.1"), "{rows:?}");
+    let text = format!("{rows:?}");
+    assert!(!text.contains("ap_guessed") && !text.contains(token), "{text}");
+}

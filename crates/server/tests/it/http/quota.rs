@@ -58,7 +58,7 @@ async fn a_month_is_told_from_all_sides() {
         ("/resets_at", json!("2026-12-01T00:00:00+08:00")),
         ("/resets_at_unix", json!(1_796_054_400)),
         ("/securities/0/symbol", json!("700.HK")),
-        ("/securities/1/first_used_at", json!("2026-11-15T02:00:00Z")),
+        ("/securities/1/first_used_at", json!("2026-11-15T10:00:00+08:00")),
         ("/securities_omitted", json!(0)),
         (
             "/rights/2",

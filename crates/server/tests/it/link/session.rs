@@ -1,7 +1,7 @@
 use access::{Actor, Terms};
 use wire::{control, quote};
 
-use crate::support::{DOORS, Door, Running, machine_now, request};
+use crate::support::{DOORS, Door, PATIENCE, Running, machine_now, request};
 
 async fn reconnect(
     client: &mut crate::support::Client,
@@ -255,4 +255,34 @@ async fn a_trade_client_that_subscribes_to_its_topics_is_content() {
         client.ask::<quote::QuoteProfileResponse>(4, &()).await.unwrap();
         assert_eq!(client.ask::<()>(16, &()).await.unwrap_err().1, 301_602);
     }
+}
+
+#[tokio::test]
+async fn a_password_or_session_that_is_refused_is_in_the_audit() {
+    let server = Running::start().await;
+    let account = server.account("ann", one_connection());
+    let filter = access::AuditFilter { event: Some("login.refused"), limit: 10, ..Default::default() };
+    let mut wanted = 0;
+    for door in DOORS {
+        server.connect(door).await.try_sign_in("o_guessed", &[]).await.unwrap_err();
+        let open = server.enter(door, &account, &[]).await;
+        let otp = server.one_time_password(&account).await;
+        server.connect(door).await.try_sign_in(&otp, &[]).await.unwrap_err();
+        reconnect(&mut server.connect(door).await, "no session of ours").await.unwrap_err();
+        wanted += 3;
+        // The answer does not wait for the row.
+        let written = async {
+            while server.access.audit(&filter).unwrap().len() < wanted {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, written).await.expect("the rows within the time allowed");
+        drop(open);
+        server.until_online(&account, 0).await;
+    }
+    let rows = server.access.audit(&filter).unwrap();
+    let of_ann = rows.iter().filter(|row| row.account == Some(account.account_id)).count();
+    assert_eq!((rows.len(), of_ann), (6, 2), "{rows:?}");
+    let text = format!("{rows:?}");
+    assert!(!text.contains("o_guessed") && !text.contains("no session of ours"), "{text}");
 }

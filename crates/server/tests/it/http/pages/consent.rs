@@ -118,14 +118,47 @@ async fn nobody_is_sent_to_an_address_that_is_not_registered() {
             assert_eq!((answer.status, answer.location), (400, None), "{method} {path}");
         }
     }
-    // What a known client asks wrong is its own business.
-    let answer = browser.get(&question(&client, "&scope=everything")).await;
-    let back = answer.location.unwrap();
-    assert_eq!(answer.status, 303);
-    assert!(
-        back.starts_with(&format!("{CALLBACK}?error=invalid_scope&")) && back.contains("state=s1%26x"),
-        "{back}"
-    );
+}
+
+#[tokio::test]
+async fn a_bad_question_is_shown_with_a_link_and_sends_nobody_anywhere() {
+    let (server, _) = house().await;
+    let client = register(&server, "Win <b>a prize</b>").await;
+    let bad = question(&client, "&scope=everything");
+    let mut somebody = Browser::signed_in(&server, "ann").await;
+    let mut nobody = Browser::new(&server);
+    for browser in [&mut somebody, &mut nobody] {
+        for method in ["GET", "POST"] {
+            let page = browser.ask(method, &bad, "", "").await;
+            is_page(&page);
+            assert_eq!((page.status, page.location.as_deref()), (400, None), "{method}");
+            let text = page.text();
+            let link = format!("href=\"{CALLBACK}?error=invalid_scope&amp;error_description=");
+            for shown in [&*link, "state=s1%26x\"", "Go back to http://localhost:60355<", &client, "openapi."]
+            {
+                assert!(text.contains(shown), "{shown} in {text}");
+            }
+            assert!(text.contains("Win &lt;b&gt;") && !text.contains("<b>"), "{text}");
+        }
+    }
+    // Nor is anybody asked to sign in for it, or sent on after they have.
+    let signed_in = nobody.sign_in("/signin", "ann", PASSWORD).await;
+    assert_eq!(signed_in.location.as_deref(), Some("/signin"));
+    let next = somebody.get(&format!("/signin?{}", encoded(&[("next", &bad)]))).await;
+    assert_eq!(next.location.as_deref(), Some(bad.as_str()), "to the page that shows it");
+}
+
+#[tokio::test]
+async fn the_page_says_what_a_program_may_do_and_what_not() {
+    let (server, _) = house().await;
+    let client = register(&server, "Chart").await;
+    let mut browser = Browser::signed_in(&server, "ann").await;
+    let page = browser.get(&question(&client, "")).await;
+    for shown in
+        ["see which programs use your account", "cannot act as an operator", "other programs’ access"]
+    {
+        assert!(page.text().contains(shown), "{shown} in {}", page.text());
+    }
 }
 
 #[tokio::test]
@@ -140,4 +173,30 @@ async fn what_is_in_the_address_stays_text_on_the_page() {
     is_page(&page);
     assert!(page.text().contains("state=&#39;%22%3E%3Cb%3E"), "{}", page.text());
     assert!(!page.text().contains("<b>"));
+}
+
+#[tokio::test]
+async fn a_script_that_decides_again_and_again_is_told_to_wait() {
+    let (server, account) = house().await;
+    let client = register(&server, "Chart").await;
+    let url = question(&client, "");
+    let mut browser = Browser::signed_in(&server, "ann").await;
+    let csrf = hidden(&browser.get(&url).await, "csrf");
+    for decision in ["approve", "deny"].into_iter().cycle().take(59) {
+        assert_eq!(browser.post(&url, &[("csrf", &csrf), ("decision", decision)]).await.status, 303);
+    }
+    for decision in ["approve", "deny"] {
+        let answer = browser.post(&url, &[("csrf", &csrf), ("decision", decision)]).await;
+        assert_eq!(answer.status, 429, "{}", answer.text());
+        is_page(&answer);
+        let wait: u64 = answer.header("retry-after").unwrap().parse().unwrap();
+        assert!((1..=3_600).contains(&wait), "{wait} s");
+    }
+    let rows = access::AuditFilter { account: Some(account.account_id), limit: 1_000, ..Default::default() };
+    let rows = server.access.audit(&rows).unwrap();
+    let of = |event: &str| rows.iter().filter(|row| row.event == event).count();
+    assert_eq!((of("login.accepted"), of("code.approved"), of("code.denied")), (1, 30, 29));
+    // Whoever has had enough can still leave.
+    let csrf = hidden(&browser.get("/signin").await, "csrf");
+    assert_eq!(browser.post("/signout", &[("csrf", &csrf)]).await.status, 303);
 }

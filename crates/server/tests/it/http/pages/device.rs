@@ -195,3 +195,31 @@ async fn the_name_of_a_client_is_text_whatever_it_contains() {
     assert!(page.text().contains("&lt;img src=x onerror=alert(1)&gt;&quot;&#39;&amp;"), "{}", page.text());
     assert!(!page.text().contains("<img"));
 }
+
+#[tokio::test]
+async fn another_site_fills_in_a_code_and_tries_none() {
+    let (server, _) = house().await;
+    let client = register(&server, "Workbench").await;
+    let (_, code) = waiting(&server, &client).await;
+    let mut browser = Browser::signed_in(&server, "ann").await;
+    for site in ["cross-site", "same-site"] {
+        browser.head = format!("sec-fetch-site: {site}\r\n");
+        // Many more than are free, all of them wrong.
+        for _ in 0..20 {
+            let page = browser.get(&format!("{CONFIRM}?user_code=BCDF-GHJK")).await;
+            is_page(&page);
+            assert_eq!(page.status, 200);
+        }
+        let page = browser.get(&format!("{CONFIRM}?user_code={code}&client_id={client}")).await;
+        assert!(page.text().contains(&format!("value=\"{code}\"")), "{}", page.text());
+        assert!(page.text().contains("Another site sent you here"), "{}", page.text());
+        assert!(!page.text().contains("Workbench"), "{}", page.text());
+        assert_eq!(hidden(&page, "client_id"), client);
+    }
+    // The next click is on a page of ours; a link from a terminal has no site at all.
+    for site in ["same-origin", "none"] {
+        browser.head = format!("sec-fetch-site: {site}\r\n");
+        let page = browser.get(&format!("{CONFIRM}?user_code={code}&client_id={client}")).await;
+        assert!(page.status == 200 && page.text().contains("Workbench"), "{site}: {}", page.text());
+    }
+}

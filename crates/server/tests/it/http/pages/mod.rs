@@ -3,6 +3,7 @@
 mod consent;
 mod device;
 mod guessing;
+mod home;
 mod plain;
 mod sign_in;
 
@@ -87,6 +88,8 @@ fn encoded(fields: &[(&str, &str)]) -> String {
 /// A browser with its cookies.
 struct Browser<'a> {
     server: &'a Running,
+    /// The listener that it goes to.
+    at: std::net::SocketAddr,
     cookies: BTreeMap<String, String>,
     /// Header lines that are sent with everything.
     head: String,
@@ -94,7 +97,7 @@ struct Browser<'a> {
 
 impl<'a> Browser<'a> {
     fn new(server: &'a Running) -> Browser<'a> {
-        Browser { server, cookies: BTreeMap::new(), head: String::new() }
+        Browser { server, at: server.addresses.http, cookies: BTreeMap::new(), head: String::new() }
     }
 
     /// Somebody who has signed in.
@@ -111,7 +114,7 @@ impl<'a> Browser<'a> {
         let cookies =
             if cookies.is_empty() { String::new() } else { format!("cookie: {}\r\n", cookies.join("; ")) };
         let head = format!("{cookies}{}{head}", self.head);
-        let answer = self.server.http(method, path, &head, body.as_bytes()).await;
+        let answer = self.server.http_to(self.at, method, path, &head, body.as_bytes()).await;
         for cookie in &answer.cookies {
             let (name, rest) = cookie.split_once('=').unwrap();
             let value = rest.split(';').next().unwrap();

@@ -1,0 +1,132 @@
+//! Logins that were refused, at whatever door, as rows of the audit. Never with a secret in them, nor with words of whoever
+//! was refused: people send secrets where names belong.
+
+use std::net::IpAddr;
+
+use market::Timestamp;
+use store::{AccountId, AuditNote};
+
+use crate::identify::hash_token;
+use crate::throttle::Tell;
+use crate::{
+    Access, AccessError, Actor, ClientProof, Denial, Grant, Moment, OAuthError, SignedRequest, session,
+};
+
+/// What somebody came with who was not let in.
+#[derive(Clone, Copy, Debug)]
+pub enum Offered<'a> {
+    Request(&'a SignedRequest<'a>),
+    OneTimePassword(&'a str),
+    Session(&'a str),
+    /// A client of OAuth, and what it wanted tokens for, if it wanted some.
+    Client(ClientProof<'a>, Option<Grant<'a>>),
+}
+
+impl Access {
+    /// Writes down that nobody was let in. A request that proves nothing because it does not try to is no login.
+    pub fn note_denied(
+        &self,
+        offered: Offered<'_>,
+        denial: &Denial,
+        from: IpAddr,
+        at: Moment,
+    ) -> Result<(), AccessError> {
+        let tries = |request: &SignedRequest<'_>| {
+            ["authorization", "x-api-signature"].into_iter().any(|name| (request.header)(name).is_some())
+        };
+        match (denial, offered) {
+            (Denial::Failed(_), _) => Ok(()),
+            (_, Offered::Request(request)) if !tries(request) => Ok(()),
+            _ => self.note_refused_login(from, at, || Ok((self.behind(offered)?, denial.to_string()))),
+        }
+    }
+
+    /// The same for clients of OAuth: a secret that is not theirs, a code or token that is unknown, late or was used before.
+    pub fn note_declined(
+        &self,
+        offered: Offered<'_>,
+        error: &OAuthError,
+        from: IpAddr,
+        at: Moment,
+    ) -> Result<(), AccessError> {
+        if !matches!(error, OAuthError::InvalidClient(_) | OAuthError::InvalidGrant(_)) {
+            return Ok(());
+        }
+        self.note_refused_login(from, at, || {
+            let known = match offered {
+                Offered::Client(proof, _) => self.client(proof.id)?,
+                _ => None,
+            };
+            let who = known.map_or("an unknown client".to_owned(), |client| format!("client {}", client.id));
+            Ok((self.behind(offered)?, format!("{who}: {error}")))
+        })
+    }
+
+    /// One row, unless there were too many in this minute: those are counted, and told of later. What the row says is only
+    /// looked up for one that is written.
+    pub(crate) fn note_refused_login(
+        &self,
+        from: IpAddr,
+        at: Moment,
+        describe: impl FnOnce() -> Result<(Option<AccountId>, String), AccessError>,
+    ) -> Result<(), AccessError> {
+        let Tell { untold, this } = self.people.news.refused(at.uptime);
+        self.note_untold(untold, at.now)?;
+        if this {
+            let (account, reason) = describe()?;
+            let actor = Actor::Address(from).to_string();
+            let note = AuditNote { at: at.now, actor: &actor, reason: &reason };
+            self.accounts.note(account, "login.refused", &note)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn note_untold(&self, untold: Option<u64>, now: Timestamp) -> Result<(), AccessError> {
+        let Some(count) = untold else { return Ok(()) };
+        let (actor, reason) = (Actor::Service.to_string(), format!("{count} more in a minute before"));
+        let note = AuditNote { at: now, actor: &actor, reason: &reason };
+        Ok(self.accounts.note(None, "login.refused", &note)?)
+    }
+
+    /// The account that whoever was refused wanted to be, as far as what they came with tells.
+    fn behind(&self, offered: Offered<'_>) -> Result<Option<AccountId>, AccessError> {
+        match offered {
+            Offered::OneTimePassword(otp) => Ok(self.otps.issued_to(otp)),
+            // A session that has expired is still marked by us, and names its account.
+            Offered::Session(id) => Ok(session::read(&self.keys, id, Timestamp(i64::MIN))
+                .ok()
+                .map(|(caller, _)| caller.account())),
+            Offered::Client(_, None) => Ok(None),
+            Offered::Client(_, Some(grant)) => self.behind_grant(&grant),
+            Offered::Request(request) => self.behind_request(request),
+        }
+    }
+
+    fn behind_grant(&self, grant: &Grant<'_>) -> Result<Option<AccountId>, AccessError> {
+        Ok(match *grant {
+            Grant::Code { code, .. } => self.accounts.code(&hash_token(code))?.map(|row| row.account),
+            Grant::Device { device_code, .. } => {
+                self.accounts.device(&hash_token(device_code))?.and_then(|row| row.account)
+            }
+            Grant::Refresh { refresh_token, .. } => {
+                self.accounts.token(&hash_token(refresh_token))?.map(|row| row.account)
+            }
+        })
+    }
+
+    fn behind_request(&self, request: &SignedRequest<'_>) -> Result<Option<AccountId>, AccessError> {
+        if let Some(authorization) = (request.header)("authorization") {
+            // Bare or with its scheme: the token is what comes last.
+            let token = authorization.trim().rsplit(' ').next().unwrap_or_default();
+            let hash = hash_token(token);
+            if let Some(credential) = self.accounts.credential_by_token(&hash)? {
+                return Ok(Some(credential.account));
+            }
+            if let Some(row) = self.accounts.token(&hash)? {
+                return Ok(Some(row.account));
+            }
+        }
+        let Some(key) = (request.header)("x-api-key") else { return Ok(None) };
+        Ok(self.accounts.credential_by_key(key)?.map(|credential| credential.account))
+    }
+}

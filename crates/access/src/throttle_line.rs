@@ -1,0 +1,190 @@
+//! Waiting in line at an account whose password many guess at.
+//!
+//! Strangers at a name draw their tries from a bucket of twenty, which gets another one every half minute. When it is
+//! empty, whoever asks gets a place: a time from which on they are let through, whoever else comes meanwhile. It is at
+//! the end of the line, but no farther away than half a minute, and twice that for each failure of their own. So the
+//! guesses of others make somebody wait and never keep them out, and those who guess wait for each other.
+//!
+//! Networks are cheap, so those of one wider network share what they may: see [`wider`].
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+
+use crate::throttle::{KEPT_MAX, Table};
+
+pub(crate) const AT_ONCE: u32 = 20;
+pub(crate) const SPACING: Duration = Duration::from_secs(30);
+/// The longest wait of somebody who has not failed at the name.
+pub(crate) const FRESH_WAIT: Duration = Duration::from_secs(30);
+/// From so many failures on a place is at the end of the line, however long that is.
+const FAILURES_FRESH: u32 = 7;
+/// How far away a place can be; a line that reaches farther is full.
+const LINE_MAX: Duration = Duration::from_secs(3_600);
+/// A place is kept so long for somebody who does not come.
+const PLACE_KEPT: Duration = Duration::from_secs(600);
+
+const _: () = assert!(FRESH_WAIT.as_secs() << FAILURES_FRESH >= LINE_MAX.as_secs());
+
+/// A network that tries a name.
+pub(crate) type Stranger = (String, IpAddr);
+
+/// What a network has to itself: failures at the name, and how long it waits for them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Own {
+    pub(crate) failures: u32,
+    pub(crate) wait: Duration,
+}
+
+/// How a try came to be let through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    Free,
+    /// With a place, which was for this time.
+    Place(Duration),
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    /// When the bucket of a name will be full again, if nobody else comes.
+    full_at: HashMap<String, Duration>,
+    places: HashMap<Stranger, Duration>,
+    /// Networks with places, by the wider networks around them.
+    around: Table<(String, Wider)>,
+}
+
+impl Lines {
+    pub(crate) fn come(&mut self, who: &Stranger, own: Own, uptime: Duration) -> Result<Turn, Duration> {
+        if let Some(due) = self.places.get(who).copied().filter(|due| *due + PLACE_KEPT > uptime) {
+            let wait = due.saturating_sub(uptime).max(own.wait);
+            if wait.is_zero() {
+                self.places.remove(who);
+                self.remember(who, uptime);
+                return Ok(Turn::Place(due));
+            }
+            return Err(wait);
+        }
+        let full_at = self.full_at.get(&who.0).copied().unwrap_or_default();
+        let next = full_at.saturating_sub(SPACING * (AT_ONCE - 1));
+        if next <= uptime {
+            if !own.wait.is_zero() {
+                return Err(own.wait);
+            }
+            self.lengthen(&who.0, uptime);
+            return Ok(Turn::Free);
+        }
+        let due = match self.failures(who, own, uptime) {
+            failures @ ..FAILURES_FRESH => next.min(uptime + FRESH_WAIT * (1 << failures)),
+            _ if next <= uptime + LINE_MAX => next,
+            _ => return Err(next.saturating_sub(LINE_MAX + uptime)),
+        };
+        let due = due.max(uptime + own.wait);
+        self.lengthen(&who.0, uptime);
+        self.keep(who, due, uptime);
+        if own.failures == 0 {
+            self.count(who, uptime);
+        }
+        self.remember(who, uptime);
+        Err(due.saturating_sub(uptime))
+    }
+
+    /// Takes a try back that was right.
+    pub(crate) fn right(&mut self, who: &Stranger, turn: Turn) {
+        self.shorten(&who.0);
+        if turn != Turn::Free {
+            wider(who.1).iter().for_each(|wider| self.around.forgive(&(who.0.clone(), *wider)));
+        }
+    }
+
+    /// Takes a try back that was not looked at. Whoever had a place has it again.
+    pub(crate) fn undone(&mut self, who: &Stranger, turn: Turn) {
+        match turn {
+            Turn::Free => self.shorten(&who.0),
+            Turn::Place(due) => {
+                self.places.insert(who.clone(), due);
+            }
+        }
+    }
+
+    /// A name that cannot be remembered has no line. For that there must be more names in half a minute than passwords
+    /// can be checked.
+    fn lengthen(&mut self, name: &str, uptime: Duration) {
+        if self.full_at.len() >= KEPT_MAX && !self.full_at.contains_key(name) {
+            self.full_at.retain(|_, full_at| *full_at > uptime);
+            if self.full_at.len() >= KEPT_MAX {
+                return;
+            }
+        }
+        let full_at = self.full_at.entry(name.to_owned()).or_default();
+        *full_at = ((*full_at).max(uptime) + SPACING).min(uptime + LINE_MAX + SPACING * AT_ONCE);
+    }
+
+    fn shorten(&mut self, name: &str) {
+        if let Some(full_at) = self.full_at.get_mut(name) {
+            *full_at = full_at.saturating_sub(SPACING);
+        }
+    }
+
+    /// Where there is no room, the farthest away lose theirs: they are those who have failed most.
+    fn keep(&mut self, who: &Stranger, due: Duration, uptime: Duration) {
+        if self.places.len() >= KEPT_MAX {
+            self.places.retain(|_, due| *due + PLACE_KEPT > uptime);
+        }
+        if self.places.len() >= KEPT_MAX {
+            let mut dues: Vec<Duration> = self.places.values().copied().collect();
+            let (_, middle, _) = dues.select_nth_unstable(KEPT_MAX / 2);
+            let middle = *middle;
+            self.places.retain(|_, due| *due < middle);
+        }
+        self.places.insert(who.clone(), due);
+    }
+
+    /// Failures that somebody answers for: their own, and some of those around them.
+    fn failures(&self, who: &Stranger, own: Own, uptime: Duration) -> u32 {
+        let around =
+            wider(who.1).map(|wider| self.around.failures(&(who.0.clone(), wider), uptime) / wider.worth);
+        around.into_iter().fold(own.failures, u32::max)
+    }
+
+    /// Counts a network for the wider ones around it. A narrower one counts a few times only, so that a single guesser
+    /// with many addresses does not make all customers of their provider wait.
+    fn count(&mut self, who: &Stranger, uptime: Duration) {
+        for wider in wider(who.1) {
+            if self.around.fail((who.0.clone(), wider), uptime) > wider.worth {
+                break;
+            }
+        }
+    }
+
+    /// As long as one network goes on, those around it are not forgotten: otherwise many could start anew in turns.
+    fn remember(&mut self, who: &Stranger, uptime: Duration) {
+        wider(who.1).iter().for_each(|wider| self.around.touch(&(who.0.clone(), *wider), uptime));
+    }
+}
+
+/// A network of networks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Wider {
+    network: IpAddr,
+    /// Networks in it that have as many failures together as each one alone.
+    worth: u32,
+}
+
+/// What one customer may have (a /48, a /24), and what a provider has (a /32, a /16), however many networks are in it.
+fn wider(network: IpAddr) -> [Wider; 2] {
+    let within = |keep_v4: u32, keep_v6: u32| -> IpAddr {
+        match network {
+            IpAddr::V4(address) => {
+                Ipv4Addr::from_bits(address.to_bits() & (u32::MAX << (32 - keep_v4))).into()
+            }
+            IpAddr::V6(address) => {
+                Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << (128 - keep_v6))).into()
+            }
+        }
+    };
+    [Wider { network: within(24, 48), worth: 4 }, Wider { network: within(16, 32), worth: 32 }]
+}
+
+#[cfg(test)]
+#[path = "throttle_line_tests.rs"]
+mod tests;

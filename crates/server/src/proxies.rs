@@ -1,0 +1,288 @@
+//! Who is at the other end when a proxy is in between. A header that says so is believed only from proxies that the
+//! operator trusts, and only as far as they have written it: whatever stands before the first hop that is not theirs is
+//! what a client claims.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
+
+use hyper::header::{FORWARDED, HeaderMap, HeaderName};
+
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+/// Proxies in a row. Nobody has so many.
+const HOPS_MAX: usize = 16;
+/// Longer than an address of the sixth version with brackets and a port.
+const HOP_MAX: usize = 64;
+
+/// A proxy, or a network of proxies: `10.0.0.7`, `10.1.0.0/16`, `fd00::/8`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrustedProxy {
+    address: IpAddr,
+    prefix: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is not a proxy to trust: {reason}")]
+pub struct ParseTrustedProxyError {
+    text: String,
+    reason: &'static str,
+}
+
+impl TrustedProxy {
+    fn has(&self, address: IpAddr) -> bool {
+        width(address) == width(self.address) && bits(address, self.prefix) == bits(self.address, self.prefix)
+    }
+}
+
+fn width(address: IpAddr) -> u32 {
+    if address.is_ipv4() { 32 } else { 128 }
+}
+
+/// The first `prefix` bits of an address, of either version.
+fn bits(address: IpAddr, prefix: u32) -> u128 {
+    let all = match address {
+        IpAddr::V4(address) => u128::from(address.to_bits()) << 96,
+        IpAddr::V6(address) => address.to_bits(),
+    };
+    all & u128::MAX.checked_shl(128_u32.saturating_sub(prefix)).unwrap_or_default()
+}
+
+impl FromStr for TrustedProxy {
+    type Err = ParseTrustedProxyError;
+
+    fn from_str(text: &str) -> Result<TrustedProxy, ParseTrustedProxyError> {
+        let wrong = |reason| ParseTrustedProxyError { text: text.chars().take(80).collect(), reason };
+        let spelling = "write an address like 10.0.0.7, or a network like 10.0.0.0/8 or fd00::/8";
+        let (address, prefix) = match text.trim().split_once('/') {
+            None => (text.trim(), None),
+            Some((address, prefix)) => (address, Some(prefix)),
+        };
+        let address: IpAddr = address.parse().map_err(|_| wrong(spelling))?;
+        if address != address.to_canonical() {
+            return Err(wrong("write the address of the fourth version that it maps"));
+        }
+        let prefix = match prefix {
+            None => width(address),
+            Some(digits) if digits.len() <= 3 && digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+                digits.parse().map_err(|_| wrong(spelling))?
+            }
+            Some(_) => return Err(wrong(spelling)),
+        };
+        match prefix {
+            0 => Err(wrong("everybody is in it, and could say to be anybody")),
+            prefix if prefix > width(address) => Err(wrong("its prefix is longer than the address")),
+            prefix if bits(address, prefix) != bits(address, 128) => {
+                Err(wrong("it has bits beyond its prefix: name the network's first address"))
+            }
+            prefix => Ok(TrustedProxy { address, prefix }),
+        }
+    }
+}
+
+impl fmt::Display for TrustedProxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.prefix {
+            prefix if prefix == width(self.address) => write!(f, "{}", self.address),
+            prefix => write!(f, "{}/{prefix}", self.address),
+        }
+    }
+}
+
+/// Who sent a request that came in from `peer`: the last hop that is not a trusted proxy. Whatever cannot be understood
+/// or does not agree is not believed, and then it is the proxy who asks.
+pub(crate) fn client(trusted: &[TrustedProxy], peer: SocketAddr, headers: &HeaderMap) -> SocketAddr {
+    let is_trusted = |address: IpAddr| trusted.iter().any(|proxy| proxy.has(address.to_canonical()));
+    if trusted.is_empty() || !is_trusted(peer.ip()) {
+        return peer;
+    }
+    let hops = |name: HeaderName, read: fn(&str) -> Option<SocketAddr>| {
+        let mut lines = headers.get_all(name).iter().rev().peekable();
+        // A header that is not there is no claim; one that cannot be read is a wrong one.
+        lines.peek()?;
+        let hops = lines.flat_map(|line| line.to_str().unwrap_or_default().rsplit(','));
+        Some(last_stranger(hops.map(read), is_trusted))
+    };
+    // A proxy writes one of the two and may pass on what a client says in the other.
+    let found = match (hops(X_FORWARDED_FOR, hop), hops(FORWARDED, forwarded_hop)) {
+        (Some(one), Some(other)) => one.filter(|one| other.is_some_and(|other| one.ip() == other.ip())),
+        (one, other) => one.or(other).flatten(),
+    };
+    found.unwrap_or(peer)
+}
+
+/// The first hop from behind that is not trusted; if all are, the one farthest away.
+fn last_stranger(
+    hops: impl Iterator<Item = Option<SocketAddr>>,
+    is_trusted: impl Fn(IpAddr) -> bool,
+) -> Option<SocketAddr> {
+    let mut farthest = None;
+    for (number, hop) in hops.enumerate() {
+        let hop = hop.filter(|_| number < HOPS_MAX)?;
+        if !is_trusted(hop.ip()) {
+            return Some(hop);
+        }
+        farthest = Some(hop);
+    }
+    farthest
+}
+
+/// An address with or without a port, which is 0 then. Only those of the sixth version may have brackets, and with a port
+/// they must.
+fn hop(text: &str) -> Option<SocketAddr> {
+    let text = text.trim();
+    if text.len() > HOP_MAX {
+        return None;
+    }
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+    let alone = match bare {
+        Some(inside) => inside.parse().ok().map(IpAddr::V6),
+        None => text.parse().ok(),
+    };
+    let found = alone.map(|address| SocketAddr::new(address, 0)).or_else(|| text.parse().ok())?;
+    Some(SocketAddr::new(found.ip().to_canonical(), found.port()))
+}
+
+/// The `for` of one element of RFC 7239.
+fn forwarded_hop(element: &str) -> Option<SocketAddr> {
+    let mut values = element.split(';').filter_map(|pair| {
+        let (name, value) = pair.split_once('=')?;
+        name.trim().eq_ignore_ascii_case("for").then_some(value.trim())
+    });
+    let (Some(value), None) = (values.next(), values.next()) else { return None };
+    let bare = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
+    hop(bare.unwrap_or(value))
+}
+
+/// An address as people are shown it: what a proxy tells often has no port.
+pub(crate) fn shown(address: SocketAddr) -> String {
+    if address.port() == 0 { address.ip().to_string() } else { address.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn proxies(text: &str) -> Vec<TrustedProxy> {
+        text.split(' ').filter(|text| !text.is_empty()).map(|text| text.parse().unwrap()).collect()
+    }
+
+    /// Who asks, when the peer is 10.0.0.1; each line is a header.
+    #[track_caller]
+    fn check(trusted: &str, lines: &[(&str, &str)], expected: &str) {
+        let mut headers = HeaderMap::new();
+        for (name, value) in lines {
+            let name = HeaderName::from_bytes(name.as_bytes()).unwrap();
+            headers.append(name, hyper::header::HeaderValue::from_bytes(value.as_bytes()).unwrap());
+        }
+        let peer = "10.0.0.1:50000".parse().unwrap();
+        assert_eq!(shown(client(&proxies(trusted), peer, &headers)), expected, "{lines:?}");
+    }
+
+    const PEER: &str = "10.0.0.1:50000";
+
+    #[test]
+    fn a_header_counts_only_from_a_proxy_that_is_trusted() {
+        let says = [("x-forwarded-for", "192.0.2.1"), ("forwarded", "for=192.0.2.1")];
+        for trusted in ["", "10.0.0.2", "10.1.0.0/16", "::/1 fd00::/8"] {
+            check(trusted, &says, PEER);
+        }
+        for trusted in ["10.0.0.1", "10.0.0.0/8", "10.0.0.0/31", "192.168.0.1 10.0.0.1"] {
+            check(trusted, &says, "192.0.2.1");
+            check(trusted, &[], PEER);
+        }
+    }
+
+    #[test]
+    fn the_last_hop_that_is_not_trusted_is_who_asks() {
+        let one = |value: &str, expected: &str| check("10.0.0.0/8", &[("x-forwarded-for", value)], expected);
+        one("192.0.2.1", "192.0.2.1");
+        one("203.0.113.9, 192.0.2.1", "192.0.2.1");
+        one("203.0.113.9,192.0.2.1 , 10.9.9.9,10.0.0.2", "192.0.2.1");
+        one("nonsense, 192.0.2.1, 10.9.9.9", "192.0.2.1");
+        one("192.0.2.1:4711", "192.0.2.1:4711");
+        one("2001:db8::1", "2001:db8::1");
+        one("[2001:db8::1]", "2001:db8::1");
+        one("[2001:db8::1]:4711", "[2001:db8::1]:4711");
+        one("::ffff:192.0.2.1", "192.0.2.1");
+        one("::ffff:10.2.2.2", "10.2.2.2");
+        one("10.3.3.3, 10.2.2.2", "10.3.3.3");
+        let lines = [("x-forwarded-for", "203.0.113.9"), ("x-forwarded-for", "192.0.2.1, 10.1.1.1")];
+        check("10.0.0.0/8", &lines, "192.0.2.1");
+    }
+
+    #[test]
+    fn what_cannot_be_understood_leaves_the_proxy() {
+        let long = format!("192.0.2.1{}", " ".repeat(5_000)) + &"9".repeat(100);
+        let many = ["10.1.1.1"; HOPS_MAX + 1].join(",");
+        for value in [
+            "",
+            "unknown",
+            "_hidden",
+            "localhost",
+            "192.0.2.1, ",
+            "192.0.2.1, unknown",
+            "192.0.2.1, 10.1.1.1, x",
+            "192.0.2.1.5",
+            "192.0.2.1:99999",
+            "[192.0.2.1]",
+            "[2001:db8::1",
+            "fe80::1%eth0",
+            "192.0.2.1 203.0.113.9",
+            "192.0.2.1\u{e9}",
+            &long,
+            &many,
+        ] {
+            check("10.0.0.0/8", &[("x-forwarded-for", value)], PEER);
+        }
+        let most = format!("192.0.2.1,{}", ["10.1.1.1"; HOPS_MAX - 1].join(","));
+        check("10.0.0.0/8", &[("x-forwarded-for", &most)], "192.0.2.1");
+    }
+
+    #[test]
+    fn the_standard_header_is_read_too() {
+        let one = |value: &str, expected: &str| check("10.0.0.0/8", &[("forwarded", value)], expected);
+        one("for=192.0.2.1", "192.0.2.1");
+        one("proto=https; For=\"[2001:db8::1]:4711\" ;by=203.0.113.1", "[2001:db8::1]:4711");
+        one("for=\"x, for=203.0.113.9;proto=http, for=192.0.2.1, for=10.1.1.1", "192.0.2.1");
+        for nothing in ["", "by=192.0.2.1", "for=unknown", "for=_x", "for", "for=192.0.2.1;for=192.0.2.2"] {
+            one(nothing, PEER);
+        }
+    }
+
+    #[test]
+    fn two_headers_that_disagree_are_both_not_believed() {
+        let both = |one: &str, other: &str, expected: &str| {
+            check("10.0.0.0/8", &[("x-forwarded-for", one), ("forwarded", other)], expected);
+        };
+        both("192.0.2.1", "for=192.0.2.1", "192.0.2.1");
+        both("192.0.2.1", "for=203.0.113.9", PEER);
+        both("192.0.2.1", "for=unknown", PEER);
+        both("unknown", "for=192.0.2.1", PEER);
+    }
+
+    #[test]
+    fn networks_are_written_as_they_are_read() {
+        for text in ["10.0.0.7", "10.0.0.0/8", "192.0.2.128/25", "fd00::/8", "2001:db8::1", "::/1"] {
+            assert_eq!(text.parse::<TrustedProxy>().unwrap().to_string(), text);
+        }
+        assert_eq!(" 10.0.0.7/32 ".parse::<TrustedProxy>().unwrap().to_string(), "10.0.0.7");
+        for (text, says) in [
+            ("", "write an address"),
+            ("proxy.example.com", "write an address"),
+            ("10.0.0.7:80", "write an address"),
+            ("10.0.0.0/", "write an address"),
+            ("10.0.0.0/+8", "write an address"),
+            ("10.0.0.0/8/8", "write an address"),
+            ("10.0.0.0/33", "longer than the address"),
+            ("fd00::/129", "longer than the address"),
+            ("10.0.0.1/8", "bits beyond its prefix"),
+            ("0.0.0.0/0", "everybody"),
+            ("::/0", "everybody"),
+            ("::ffff:10.0.0.1", "fourth version"),
+        ] {
+            let error = text.parse::<TrustedProxy>().unwrap_err().to_string();
+            assert!(error.contains(says), "{text}: {error}");
+        }
+        assert!("9".repeat(500).parse::<TrustedProxy>().unwrap_err().to_string().len() < 300);
+    }
+}
