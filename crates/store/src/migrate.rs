@@ -189,6 +189,27 @@ mod tests {
     }
 
     #[test]
+    fn accounts_of_the_first_schema_keep_their_rights_levels_and_usage() {
+        let (_dir, db) = fresh();
+        migrate(&db, ACCOUNTS.get(..1).unwrap(), NOW).unwrap();
+        let accounts = "insert into account (id, name, region, created_at, epoch, markets, overnight, level, connections) values
+            (1, 'alice', 'ap', 5, 0, 'HK,US', 1, 1, 10), (2, 'bob', 'ap', 5, 0, 'none', 0, 4, 10), (3, 'carol', 'ap', 5, 0, 'SG', 0, 1, 10);
+            insert into usage (account_id, month, symbol, first_at) values (1, '2026-11', '700.HK', 7)";
+        db.script("add accounts", accounts).unwrap();
+        migrate(&db, ACCOUNTS, NOW).unwrap();
+        let texts = |text: &'static str| -> Vec<String> {
+            db.all(Sql { what: "look", text }, [], |row| Ok(row.get::<_, String>(0)?)).unwrap()
+        };
+        let rights = "select account_id || ' ' || package from quote_right order by account_id, package";
+        assert_eq!(texts(rights), ["1 HK", "1 US", "1 US_OVERNIGHT", "3 SG"]);
+        assert_eq!(
+            texts("select id || ' ' || level || ' ' || role from account order by id"),
+            ["1 0 user", "2 4 user", "3 0 user"]
+        );
+        assert_eq!(texts("select symbol from usage"), ["700.HK"]);
+    }
+
+    #[test]
     fn line_ends_do_not_change_a_step() {
         let unix = Migration { text: "create table a (\n x bigint)", ..FIRST };
         let windows = Migration { text: "create table a (\r\n x bigint)", ..FIRST };
