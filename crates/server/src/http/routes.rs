@@ -63,10 +63,9 @@ pub(super) enum Found {
 
 const GET: &str = "GET";
 const POST: &str = "POST";
-const PUT: &str = "PUT";
 const DELETE: &str = "DELETE";
 /// Methods that a route may have, in the order of an `Allow` header.
-const METHODS: [&str; 4] = [GET, POST, PUT, DELETE];
+const METHODS: [&str; 3] = [GET, POST, DELETE];
 /// Bytes of a path's parameter, once it is decoded: the longest name of an account fits.
 const PARAMETER_MAX: usize = 256;
 const _: () = assert!(access::NAME_CHARS_MAX * 4 <= PARAMETER_MAX);
