@@ -4,23 +4,38 @@
 CARGO ?= cargo
 STORE ?= sqlite:target/demo
 
-.PHONY: demo test setup setup-e2e lint unit e2e e2e-rust fuzz bench
+.PHONY: demo test setup setup-e2e lint unit e2e e2e-rust e2e-more fuzz bench page deb packaging
 
-demo: setup
+demo: setup page
 	$(CARGO) build --release --locked -p chandler
 	target/release/chandler --store $(STORE) demo --serve
 
-test: setup lint unit e2e fuzz
+test: setup lint packaging unit e2e fuzz
 
-# A C compiler (C++ for the fuzzer), the two Rust components that some toolchain installs leave out, Python's venv.
+# A C compiler (C++ for the fuzzer), the two Rust components that some toolchain installs leave out, Python's venv, Node.
 setup:
 	@./setup.sh
 
-lint:
+# The pages that the executable carries: packages by lock file, everything generated under target/. Only when something changed.
+PAGE = target/page
+page: $(PAGE)/made
+
+$(PAGE)/made: $(shell find crates/server/page -type f -not -path '*/test/*' -not -name '*.md') | setup
+	@mkdir -p $(PAGE)
+	@if ! cmp -s crates/server/page/package-lock.json $(PAGE)/installed.json; then \
+	    cp crates/server/page/package.json crates/server/page/package-lock.json crates/server/page/.npmrc $(PAGE)/ && \
+	    (cd $(PAGE) && npm ci --ignore-scripts --loglevel error) && \
+	    cp crates/server/page/package-lock.json $(PAGE)/installed.json; \
+	fi
+	node crates/server/page/build.mjs $(PAGE) $(PAGE)/dist
+	@touch $@
+
+lint: page
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --lib --bins --locked -- -D warnings
 
-unit:
+unit: page
+	node --test crates/server/page/test/*.test.js
 	$(CARGO) test --workspace --locked
 
 # A browser, which only the end-to-end tests need.
@@ -28,13 +43,19 @@ setup-e2e:
 	@./setup.sh --e2e
 
 # The public Python SDKs, and the pages in a browser, against real servers on loopback.
-e2e: setup-e2e
+e2e: setup-e2e page
 	@CARGO="$(CARGO)" ./e2e/run.sh
 
 # The same scenarios with the Rust SDK, which takes minutes to build.
 e2e-rust: setup
 	$(CARGO) build --locked --manifest-path e2e/rust/Cargo.toml --target-dir target
 	@CARGO="$(CARGO)" ./e2e/run.sh --with target/debug/e2e
+	@CARGO="$(CARGO)" ./e2e/run.sh --with target/debug/e2e-example-first
+	@CARGO="$(CARGO)" ./e2e/run.sh --with target/debug/e2e-example-years
+
+# Examples whose packages weigh a gigabyte: vn.py.
+e2e-more: setup
+	@CARGO="$(CARGO)" ./e2e/run.sh --more
 
 # A minute of fuzzing; `make fuzz SECONDS=3600` for longer.
 SECONDS ?= 20
@@ -43,3 +64,22 @@ fuzz:
 
 bench:
 	@./bench/run.sh
+
+# A package for Debian and Ubuntu, in target/debian. CPU=x86-64 is for processors without AVX2.
+CARGO_DEB = 3.8.0
+PACKAGE = target/release/package
+CPU ?=
+deb: setup page
+	@target/tools/bin/cargo-deb --version 2>/dev/null | grep -qx $(CARGO_DEB) || \
+	    $(CARGO) install --quiet --locked --root target/tools cargo-deb@$(CARGO_DEB)
+	$(if $(CPU),RUSTFLAGS="-C target-cpu=$(CPU)") CHANDLER_PAGE_REQUIRED=1 $(CARGO) build --release --locked -p chandler
+	rm -rf $(PACKAGE) && mkdir -p $(PACKAGE) && cp -r packaging/deb $(PACKAGE)/scripts
+	$(if $(CPU),rm $(PACKAGE)/scripts/preinst)
+	target/release/chandler man --dir $(PACKAGE)/man
+	for shell in bash zsh fish; do target/release/chandler completions $$shell >$(PACKAGE)/chandler.$$shell; done
+	target/tools/bin/cargo-deb --no-build --locked -p chandler
+
+# The units of systemd, as far as systemd itself can tell; a machine without it cannot, and says so.
+packaging:
+	@if command -v systemd-analyze >/dev/null; then packaging/check.sh; \
+	else echo "packaging: NOT CHECKED: no systemd-analyze on this machine" >&2; fi

@@ -31,11 +31,12 @@ fi
 cargo fmt --version >/dev/null 2>&1 || rustup component add rustfmt
 cargo clippy --version >/dev/null 2>&1 || rustup component add clippy
 
+# The pages are put together with Node; the executable needs none.
+if need node || need npm; then
+    install "Node with npm" "Node 20.10 or newer with npm" nodejs npm
+fi
+
 if [ "${1-}" = --e2e ]; then
-    if need node || need npm; then
-        echo "setup: no Node found; install Node 20.10 or newer with npm" >&2
-        exit 1
-    fi
     # The browser in which the pages are tested; CHANDLER_E2E_CHROMIUM names another one.
     if [ -z "${CHANDLER_E2E_CHROMIUM-}" ] && [ ! -x /usr/bin/chromium ]; then
         install "Chromium" "Chromium, and say where it is in CHANDLER_E2E_CHROMIUM," chromium

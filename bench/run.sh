@@ -1,7 +1,14 @@
 #!/bin/sh
 # The bench: makes its data once, imports, checks, asks, and prints one table. `SYMBOLS=40 make bench` is a small run.
+# `bench/run.sh page [VISITS]` is another one: the chart page in Chromium.
 set -eu
 cd "$(dirname "$0")/.."
+if [ "${1-}" = page ]; then
+    make --silent setup-e2e page >&2
+    cargo build --release --locked -p chandler >&2
+    e2e/run.sh --install-browser
+    exec node bench/page/measure.mjs target/release/chandler target/bench/page target/e2e/node "${2-20}"
+fi
 symbols=${SYMBOLS:-500}
 daily=$((symbols * 4))
 work=target/bench

@@ -3,6 +3,7 @@
 #   e2e/run.sh                     everything but the Rust SDK
 #   e2e/run.sh TEST…               some of the Python scenarios (`e2e/run.sh test_paging`)
 #   e2e/run.sh --browser [FILE…]   the pages in Chromium, all or some (`e2e/run.sh --browser device.test.js`)
+#   e2e/run.sh --more              the examples whose packages weigh a gigabyte (vn.py)
 #   e2e/run.sh --with COMMAND…     any command with a server and an account in its environment
 # What they need is installed under target/ on first use.
 set -eu
@@ -20,6 +21,18 @@ if ! cmp -s e2e/requirements.txt "$work/installed.txt" || [ ! -x "$python" ]; th
         exit 1
     fi
     cp e2e/requirements.txt "$work/installed.txt"
+fi
+
+# The Node SDK, apart from what drives the browser: the two are pinned by lock files of their own. `npm ci` wants the
+# binaries of every platform in the lock file, and not every registry has them; `npm install` keeps to what is locked.
+if ! cmp -s e2e/node/package-lock.json "$work/sdk-node/installed.json"; then
+    mkdir -p "$work/sdk-node"
+    cp e2e/node/package.json e2e/node/package-lock.json e2e/node/.npmrc "$work/sdk-node/"
+    if ! (cd "$work/sdk-node" && npm install --ignore-scripts --loglevel error); then
+        echo "e2e: the packages of e2e/node/package.json cannot be installed" >&2
+        exit 1
+    fi
+    cp e2e/node/package-lock.json "$work/sdk-node/installed.json"
 fi
 
 # The packages that drive the browser. Out of the source tree, so that nothing there has to be ignored.
@@ -42,8 +55,14 @@ browser() {
     export CHANDLER_E2E_MARKET CHANDLER_E2E_PYTHON
     rm -rf "$work/screenshots"
     # Two files at a time: each has a server and a browser of its own. Every wait in them is bounded; so is the whole.
-    (cd e2e/browser && timeout 300 node --test --test-reporter=spec --test-concurrency=2 "$@")
+    (cd e2e/browser && timeout 600 node --test --test-reporter=spec --test-concurrency=2 "$@")
 }
+
+# For the bench, which drives the browser too.
+if [ "${1-}" = --install-browser ]; then
+    install_browser
+    exit
+fi
 
 PYTHONDONTWRITEBYTECODE=1
 export PYTHONDONTWRITEBYTECODE
@@ -57,6 +76,15 @@ case ${1-} in
     --browser)
         shift
         browser "$@"
+        ;;
+    --more)
+        if ! cmp -s e2e/requirements-more.txt "$work/installed-more.txt"; then
+            python3 -m venv "$work/venv-more"
+            "$work/venv-more/bin/pip" install --quiet --disable-pip-version-check -r e2e/requirements-more.txt
+            cp e2e/requirements-more.txt "$work/installed-more.txt"
+        fi
+        cd e2e/python
+        CHANDLER_E2E_MORE=$work/venv-more/bin/python exec "$python" -m unittest test_documents.More
         ;;
     '')
         (cd e2e/python && "$python" -m unittest)

@@ -16,6 +16,7 @@ const ARGUMENTS = [
 ];
 export const DESK = { width: 1280, height: 800 };
 export const PHONE = { width: 390, height: 844 };
+export const WALL = { width: 2560, height: 1440 };
 
 /** A browser of its own profile, which is empty and is thrown away. */
 export async function openBrowser() {
@@ -59,12 +60,7 @@ class Visitor {
       isMobile: phone, hasTouch: phone, serviceWorkers: 'block',
     });
     visitor.context.setDefaultTimeout(PATIENCE_MS / 2);
-    // Some violations are reported to the page alone.
-    await visitor.context.addInitScript(() => {
-      document.addEventListener('securitypolicyviolation', (event) => {
-        console.error(`content policy: ${event.violatedDirective} ${event.blockedURI}`);
-      });
-    });
+    await visitor.context.addInitScript(watchPage);
     visitor.context.on('request', (request) => visitor.onRequest(request));
     visitor.context.on('console', (message) => visitor.onConsole(message));
     visitor.context.on('weberror', (error) => visitor.problems.push(`exception: ${error.error()}`));
@@ -144,6 +140,23 @@ class Visitor {
   }
 }
 
+/** Runs in every page before its own scripts: tells the console what would not get there by itself. */
+function watchPage() {
+  document.addEventListener('securitypolicyviolation', (event) => {
+    console.error(`content policy: ${event.violatedDirective} ${event.blockedURI}`);
+  });
+  // Whoever presses something expects things to move; anything else that moves is in somebody's way.
+  new PerformanceObserver((list) => {
+    for (const { value, hadRecentInput, sources } of list.getEntries()) {
+      const box = ({ x, y, width, height }) => [x, y, width, height].map(Math.round).join(' ');
+      const moved = sources
+        .map(({ node, previousRect: from, currentRect: to }) => `${node?.id || node?.className || node?.nodeName} from ${box(from)} to ${box(to)}`)
+        .join(', ');
+      if (!hadRecentInput && value > 0) console.error(`layout shift of ${value}: ${moved}`);
+    }
+  }).observe({ type: 'layout-shift', buffered: true });
+}
+
 /** Runs in the page, so it knows nothing of this file. */
 function factsOfPage() {
   const all = [...document.body.querySelectorAll('*')].filter((one) => one.getClientRects().length > 0);
@@ -170,12 +183,19 @@ function factsOfPage() {
     const [dark, bright] = [light(getComputedStyle(one).color), light(ground(one))].sort((a, b) => a - b);
     return (bright + 0.05) / (dark + 0.05) < 4.5;
   };
+  // What scrolls by itself may be longer than the screen.
+  const isInStrip = (one) => {
+    for (let at = one.parentElement; at && at !== document.body; at = at.parentElement) {
+      if (getComputedStyle(at).overflowX !== 'visible') return true;
+    }
+    return false;
+  };
   return {
     title: document.title,
     language: document.documentElement.lang,
     headings: document.querySelectorAll('h1').length,
     unnamed: controls.filter((one) => !named(one)).map(html),
-    outside: all.filter((one) => one.getBoundingClientRect().right > innerWidth + 1).map(html),
+    outside: all.filter((one) => one.getBoundingClientRect().right > innerWidth + 1 && !isInStrip(one)).map(html),
     small: controls.filter((one) => one.getBoundingClientRect().height < 24).map(html),
     faint: all.filter(isFaint).map(html),
     scrolls: document.scrollingElement.scrollWidth - document.documentElement.clientWidth,

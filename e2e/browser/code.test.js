@@ -7,7 +7,7 @@ import { PHONE } from './browser.js';
 import { Client, Listener } from './client.js';
 import { PASSWORD, stage } from './stage.js';
 
-const on = stage('Ana Lamp');
+const on = stage(['Ana Lamp']);
 
 /** A client, its listener, and a person sent to the server by it. */
 async function sent({ viewport, ...words }, what) {

@@ -8,9 +8,10 @@ import { Server } from './harness.js';
 export const CONFIRM = '/oauth2/device/authorize/confirm';
 export const PASSWORD = 'paraffin and twine';
 
-/** Comes up before the tests of a file, with the people they share, and goes down after them. */
+/** Comes up before the tests of a file, with the people they share (`[name, …options]`), and goes down after them. */
 export function stage(...people) {
   const stage = {
+    people: {},
     /** Does something as a visitor whose browser has nothing to complain about in the end. */
     visit: (options, what) => visit(stage.browser, options, what),
     /** A page's address. */
@@ -21,7 +22,7 @@ export function stage(...people) {
   before(async () => {
     stage.server = await Server.start();
     stage.browser = await openBrowser();
-    for (const name of people) await stage.person(name);
+    for (const [name, ...options] of people) stage.people[name] = await stage.person(name, ...options);
   });
   after(async () => {
     await stage.browser?.close();

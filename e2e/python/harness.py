@@ -16,7 +16,7 @@ import time
 
 # Before the SDK is loaded: it prints a table at every connection, and reads proxies and time zone from here.
 for name in [name for name in os.environ if name.startswith(("LONGBRIDGE_", "LONGPORT_", "CHANDLER_"))]:
-    if name not in ("CHANDLER_E2E_BINARY", "CHANDLER_E2E_WORK"):
+    if name not in ("CHANDLER_E2E_BINARY", "CHANDLER_E2E_WORK", "CHANDLER_E2E_MORE"):
         del os.environ[name]
 QUIET = {"LONGBRIDGE_PRINT_QUOTE_PACKAGES": "false", "LONGPORT_PRINT_QUOTE_PACKAGES": "false"}
 os.environ.update(QUIET, NO_PROXY="127.0.0.1", TZ="UTC")
@@ -174,11 +174,19 @@ class Server:
         return QuoteContext(self.config(account, transport, **options))
 
 
+# Whatever a client should want from elsewhere, it does not get it.
+NOWHERE = {"HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1"}
+
+
+def foreign_environment(account):
+    """For a client in another process or language: the lines of its account, and where its packages are."""
+    packages = {"NODE_PATH": str(WORK / "sdk-node/node_modules")}
+    return {"PATH": os.environ["PATH"], "TZ": "UTC", **NOWHERE, **QUIET, **packages, **account["environment"]}
+
+
 def run_python(script, environment, *words, codes=(0,)):
     """Standard output of a process of its own: the SDK reads its environment once."""
-    # Whatever an SDK should want from elsewhere, it does not get it.
-    nowhere = {"HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1"}
-    environment = {"PATH": os.environ["PATH"], "TZ": "UTC", **nowhere, **QUIET, **environment}
+    environment = {"PATH": os.environ["PATH"], "TZ": "UTC", **NOWHERE, **QUIET, **environment}
     command = [sys.executable, "-c", script, *words]
     ran = subprocess.run(command, env=environment, cwd=WORK, capture_output=True, text=True, timeout=PATIENCE_S)
     assert ran.returncode in codes, f"{ran.returncode}: {ran.stderr}"

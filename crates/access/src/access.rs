@@ -193,6 +193,19 @@ impl Access {
         Ok(credentials.into_iter().map(|one| (one.app_key, one.token_expires_at)).collect())
     }
 
+    /// Whether the key file is the one that app secrets were sealed with: an error names the first that it does not open.
+    /// How many it has opened.
+    pub fn check_key(&self) -> Result<u64, AccessError> {
+        let mut opened = 0;
+        for account in self.list()? {
+            for credential in self.accounts.credentials_of(account.id)? {
+                self.keys.unseal(&credential.app_secret, credential.account, &credential.app_key)?;
+                opened += 1;
+            }
+        }
+        Ok(opened)
+    }
+
     /// How far an account is through the month of `now`, the market's; `None` if there is no such account.
     pub fn usage(&self, id: AccountId, now: Timestamp) -> Result<Option<Usage>, AccessError> {
         let Some((version, account)) = self.look(id, Look::Fresh)? else { return Ok(None) };

@@ -72,6 +72,11 @@ impl Permit {
         self.charge.is_none() && self.unseen.is_none()
     }
 
+    /// Whether spending it charges a security to the account's month.
+    pub fn is_charged(&self) -> bool {
+        self.charge.is_some()
+    }
+
     /// The level in force when it was admitted.
     pub fn standing(&self) -> &Standing {
         &self.standing

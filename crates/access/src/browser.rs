@@ -19,7 +19,7 @@ use crate::keys::{Keys, MARK_BYTES};
 use crate::password::{self, Gate};
 use crate::random::random;
 use crate::throttle::{Codes, News, SignIns, Try};
-use crate::{Access, AccessError, Actor, Moment, NAME_CHARS_MAX, Secret};
+use crate::{Access, AccessError, Actor, Caller, Denial, Look, Moment, NAME_CHARS_MAX, Secret};
 
 /// Half a day: long enough for a day's work, short enough for a browser that was left open.
 pub const BROWSER_LIFE_S: i64 = 12 * 3_600;
@@ -153,9 +153,7 @@ impl Access {
         device: Option<[u8; DEVICE_BYTES]>,
         now: Timestamp,
     ) -> Result<Option<SignedIn>, AccessError> {
-        let bytes = Zeroizing::new(random::<32>()?);
-        let session = Secret::new(URL_SAFE_NO_PAD.encode(bytes.as_slice()));
-        let expires_at = Timestamp(now.0.saturating_add(BROWSER_LIFE_S));
+        let (session, expires_at) = new_session(now)?;
         let (actor, reason) = (Actor::Account(account).to_string(), format!("from {}", who.address));
         let note = AuditNote { at: now, actor: &actor, reason: &reason };
         let hashed = hash_token(session.expose());
@@ -173,6 +171,40 @@ impl Access {
         }
         let row = self.accounts.browser(&hash_token(cookie), now)?;
         Ok(row.map(|row| Browser { account: row.account, name: row.name }))
+    }
+
+    /// Who asks with a cookie, for everything that such a person may do without a page in between. The session is looked up
+    /// with every request, so that whatever ends it does so at once.
+    pub fn identify_browser(&self, cookie: &str, now: Timestamp) -> Result<Caller, Denial> {
+        if cookie.len() > COOKIE_MAX {
+            return Err(NOBODY);
+        }
+        let row = self.accounts.browser(&hash_token(cookie), now)?.ok_or(NOBODY)?;
+        match self.look(row.account, Look::Fresh)? {
+            Some((_, account)) if account.revoked_at.is_none() => {
+                Ok(Caller::new(account.id, account.epoch, row.expires_at).of_browser())
+            }
+            _ => Err(NOBODY),
+        }
+    }
+
+    /// Signs somebody in without asking who they are, as an account that is open to whoever comes to this machine. Whether
+    /// such an account stands.
+    pub fn sign_in_guest(
+        &self,
+        account: AccountId,
+        address: IpAddr,
+        now: Timestamp,
+    ) -> Result<Option<SignedIn>, AccessError> {
+        let (session, expires_at) = new_session(now)?;
+        let (actor, reason) =
+            (Actor::Address(address).to_string(), format!("as a guest, without a password, from {address}"));
+        let note = AuditNote { at: now, actor: &actor, reason: &reason };
+        if !self.accounts.begin_guest(account, &hash_token(session.expose()), expires_at, &note)? {
+            return Ok(None);
+        }
+        let device = write_device(&self.keys, random()?, account);
+        Ok(Some(SignedIn { account, session, expires_at, device }))
     }
 
     /// Ends a session. Whether there was one.
@@ -234,7 +266,15 @@ impl Access {
     }
 }
 
+const NOBODY: Denial = Denial::TokenInvalid("nobody is signed in with this browser any more: sign in again");
 const DEVICE_PURPOSE: &[u8] = b"browser";
+
+/// A cookie, and when it ends.
+fn new_session(now: Timestamp) -> Result<(Secret, Timestamp), AccessError> {
+    let bytes = Zeroizing::new(random::<32>()?);
+    let session = Secret::new(URL_SAFE_NO_PAD.encode(bytes.as_slice()));
+    Ok((session, Timestamp(now.0.saturating_add(BROWSER_LIFE_S))))
+}
 
 fn write_device(keys: &Keys, device: [u8; DEVICE_BYTES], account: AccountId) -> Secret {
     let mark = keys.mark_form(&[DEVICE_PURPOSE, &account.0.to_be_bytes(), &device]);

@@ -19,11 +19,41 @@ pub struct Caller {
     until: Timestamp,
     /// What an OAuth token belongs to, which may end before the account does.
     family: Option<Family>,
+    manner: Manner,
+}
+
+/// How the proof was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Manner {
+    /// With the request, where nobody but the two ends sees it.
+    Sent,
+    /// By the cookie of a person who is signed in.
+    Browser,
+    /// In the address of the request, which is kept in histories and logs of others.
+    Address,
 }
 
 impl Caller {
     pub(crate) fn new(account: AccountId, epoch: u32, until: Timestamp) -> Caller {
-        Caller { account, epoch, until, family: None }
+        Caller { account, epoch, until, family: None, manner: Manner::Sent }
+    }
+
+    pub(crate) fn of_browser(self) -> Caller {
+        Caller { manner: Manner::Browser, ..self }
+    }
+
+    /// The same caller, whose proof stood in an address. They may do less.
+    #[must_use]
+    pub fn in_address(self) -> Caller {
+        Caller { manner: Manner::Address, ..self }
+    }
+
+    pub fn is_browser(&self) -> bool {
+        self.manner == Manner::Browser
+    }
+
+    pub fn is_in_address(&self) -> bool {
+        self.manner == Manner::Address
     }
 
     pub(crate) fn of_family(self, family: Family) -> Caller {

@@ -18,6 +18,8 @@ pub enum Offered<'a> {
     Request(&'a SignedRequest<'a>),
     OneTimePassword(&'a str),
     Session(&'a str),
+    /// The cookie of a person's session, of which nothing is told.
+    Browser,
     /// A client of OAuth, and what it wanted tokens for, if it wanted some.
     Client(ClientProof<'a>, Option<Grant<'a>>),
 }
@@ -96,7 +98,8 @@ impl Access {
             Offered::Session(id) => Ok(session::read(&self.keys, id, Timestamp(i64::MIN))
                 .ok()
                 .map(|(caller, _)| caller.account())),
-            Offered::Client(_, None) => Ok(None),
+            // Of a session that has ended there is no row that would say whose it was.
+            Offered::Browser | Offered::Client(_, None) => Ok(None),
             Offered::Client(_, Some(grant)) => self.behind_grant(&grant),
             Offered::Request(request) => self.behind_request(request),
         }

@@ -1,17 +1,18 @@
 //! The configuration file: TOML, a struct per concern, every key optional, no key unknown. `docs/chandler.toml` lists
 //! them all with their defaults, and a test holds it to that.
 
+use std::fmt::Display;
 use std::fs::File;
 use std::io::Read;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use access::Region;
 use anyhow::anyhow;
 use clap::ValueEnum;
-use serde::Deserialize;
-use server::{PublicUrl, Settings, TrustedProxy};
+use serde::{Deserialize, Serialize};
+use server::{PublicUrl, Settings, TlsFiles, TrustedProxy};
 
 use crate::failure::{Failure, usage};
 
@@ -26,14 +27,14 @@ pub(crate) const CONNECTIONS_MAX: u32 = 1_000_000;
 /// A terabyte.
 pub(crate) const CACHE_MB_MAX: u32 = 1 << 20;
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Config {
     pub(crate) server: ServerConfig,
     pub(crate) log: LogConfig,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct ServerConfig {
     pub(crate) listen: SocketAddr,
@@ -41,17 +42,21 @@ pub(crate) struct ServerConfig {
     pub(crate) connections_max: u32,
     pub(crate) cache_mb: u32,
     pub(crate) regional: Vec<RegionalConfig>,
-    #[serde(deserialize_with = "public_url")]
+    #[serde(deserialize_with = "public_url", serialize_with = "text_or_none")]
     pub(crate) public_url: Option<PublicUrl>,
-    #[serde(deserialize_with = "proxies")]
+    #[serde(deserialize_with = "proxies", serialize_with = "texts")]
     pub(crate) trusted_proxies: Vec<TrustedProxy>,
+    #[serde(deserialize_with = "address_or_none", serialize_with = "text_or_none")]
+    pub(crate) internal: Option<SocketAddr>,
+    pub(crate) tls_cert: String,
+    pub(crate) tls_key: String,
 }
 
 /// A listener for the accounts of one region.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RegionalConfig {
-    #[serde(deserialize_with = "region")]
+    #[serde(deserialize_with = "region", serialize_with = "text")]
     pub(crate) region: Region,
     pub(crate) listen: SocketAddr,
 }
@@ -66,9 +71,32 @@ fn public_url<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Public
     if text.is_empty() { Ok(None) } else { text.parse().map(Some).map_err(serde::de::Error::custom) }
 }
 
+fn address_or_none<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<SocketAddr>, D::Error> {
+    let text = String::deserialize(from)?;
+    let wrong =
+        |_| serde::de::Error::custom(format!("{text:?} is not an address and a port: write 10.0.0.7:9090"));
+    if text.is_empty() { Ok(None) } else { text.parse().map(Some).map_err(wrong) }
+}
+
 fn proxies<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<TrustedProxy>, D::Error> {
     let texts = Vec::<String>::deserialize(from)?;
     texts.iter().map(|text| text.parse().map_err(serde::de::Error::custom)).collect()
+}
+
+fn text<T: Display, S: serde::Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(value)
+}
+
+/// None is written as empty text, as it is read.
+fn text_or_none<T: Display, S: serde::Serializer>(value: &Option<T>, to: S) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => to.collect_str(value),
+        None => to.serialize_str(""),
+    }
+}
+
+fn texts<T: Display, S: serde::Serializer>(values: &[T], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(values.iter().map(ToString::to_string))
 }
 
 impl FromStr for RegionalConfig {
@@ -85,14 +113,15 @@ impl FromStr for RegionalConfig {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct LogConfig {
     pub(crate) filter: String,
     pub(crate) format: LogFormat,
+    pub(crate) requests: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum LogFormat {
     #[default]
@@ -102,8 +131,22 @@ pub(crate) enum LogFormat {
 
 impl Default for ServerConfig {
     fn default() -> ServerConfig {
-        let Settings { listen, tcp, regional, public_url, trusted_proxies, connections_max, cache_bytes } =
-            Settings::default();
+        // The demo alone has a guest.
+        let Settings {
+            listen,
+            tcp,
+            regional,
+            internal,
+            tls,
+            public_url,
+            trusted_proxies,
+            guest: _,
+            connections_max,
+            cache_bytes,
+        } = Settings::default();
+        let path = |of: fn(TlsFiles) -> PathBuf| {
+            tls.clone().map(of).map(|path| path.display().to_string()).unwrap_or_default()
+        };
         ServerConfig {
             listen,
             tcp,
@@ -113,6 +156,9 @@ impl Default for ServerConfig {
                 .collect(),
             public_url,
             trusted_proxies,
+            internal,
+            tls_cert: path(|tls| tls.certificate),
+            tls_key: path(|tls| tls.key),
             connections_max: u32::try_from(connections_max).unwrap_or(CONNECTIONS_MAX),
             cache_mb: u32::try_from(cache_bytes >> 20).unwrap_or(CACHE_MB_MAX),
         }
@@ -121,12 +167,29 @@ impl Default for ServerConfig {
 
 impl Default for LogConfig {
     fn default() -> LogConfig {
-        LogConfig { filter: "info".to_owned(), format: LogFormat::Text }
+        LogConfig { filter: "info".to_owned(), format: LogFormat::Text, requests: true }
     }
 }
 
 impl Config {
     pub(crate) fn read(path: &Path) -> Result<Config, Failure> {
+        let text = Config::text_of(path)?;
+        Config::parse(&text).map_err(|error| anyhow!("{}: {error}", path.display()).into())
+    }
+
+    /// The keys that a file sets, as `server.listen`. It has been read without mistakes.
+    pub(crate) fn keys_of(path: &Path) -> Result<Vec<String>, Failure> {
+        let tables: toml::Table = toml::from_str(&Config::text_of(path)?)?;
+        let keys = |(table, values): (&String, &toml::Value)| {
+            let names: Vec<String> =
+                values.as_table().into_iter().flat_map(|values| values.keys().cloned()).collect();
+            let table = table.clone();
+            names.into_iter().map(move |name| format!("{table}.{name}"))
+        };
+        Ok(tables.iter().flat_map(keys).collect())
+    }
+
+    fn text_of(path: &Path) -> Result<String, Failure> {
         let shown = path.display();
         let file = File::open(path).map_err(|error| usage(format!("cannot read {shown}: {error}")))?;
         let mut text = String::new();
@@ -136,7 +199,7 @@ impl Config {
         if text.len() as u64 > FILE_MAX {
             return Err(usage(format!("{shown} is too large for a configuration file")));
         }
-        Config::parse(&text).map_err(|error| anyhow!("{shown}: {error}").into())
+        Ok(text)
     }
 
     fn parse(text: &str) -> Result<Config, String> {
@@ -168,6 +231,9 @@ impl ServerConfig {
         if self.trusted_proxies.len() > PROXIES_MAX {
             return Err(format!("there are at most {PROXIES_MAX} trusted proxies: name networks"));
         }
+        if self.tls_cert.is_empty() != self.tls_key.is_empty() {
+            return Err("TLS needs both: set tls_cert and tls_key, or neither".to_owned());
+        }
         Ok(())
     }
 
@@ -179,6 +245,10 @@ impl ServerConfig {
             regional: self.regional.iter().map(|one| (one.region, one.listen)).collect(),
             public_url: self.public_url.clone(),
             trusted_proxies: self.trusted_proxies.clone(),
+            internal: self.internal,
+            tls: (!self.tls_cert.is_empty())
+                .then(|| TlsFiles { certificate: (&self.tls_cert).into(), key: (&self.tls_key).into() }),
+            guest: None,
             connections_max: number(self.connections_max),
             cache_bytes: number(self.cache_mb).saturating_mul(1 << 20),
         }
@@ -211,11 +281,17 @@ mod tests {
                 ("public_url", _) => "\"https://candles.example.com\"",
                 ("trusted_proxies", _) => "[\"10.0.0.0/8\"]",
                 ("regional", _) => "[{ region = \"us\", listen = \"127.0.0.1:9\" }]",
+                ("tls_cert" | "tls_key", _) => "\"server.pem\"",
+                (_, "true") => "false",
                 (_, text) if text.starts_with('"') => "\"127.0.0.1:9\"",
                 _ => "9",
             };
             let changed = ANNOTATED.replacen(line, &format!("{key} = {other}"), 1);
-            assert_ne!(Config::parse(&changed).unwrap(), Config::default(), "{line}");
+            // A certificate without a key is noticed by being refused.
+            match Config::parse(&changed) {
+                Ok(config) => assert_ne!(config, Config::default(), "{line}"),
+                Err(error) => assert!(key.starts_with("tls_") && error.contains("both"), "{line}: {error}"),
+            }
             keys += 1;
         }
         // A field more in the structs is a key more in the file.
@@ -227,9 +303,12 @@ mod tests {
             regional: _,
             public_url: _,
             trusted_proxies: _,
+            internal: _,
+            tls_cert: _,
+            tls_key: _,
         } = ServerConfig::default();
-        let LogConfig { filter: _, format: _ } = LogConfig::default();
-        assert_eq!(keys, 7 + 2);
+        let LogConfig { filter: _, format: _, requests: _ } = LogConfig::default();
+        assert_eq!(keys, 10 + 3);
     }
 
     #[test]
@@ -260,6 +339,9 @@ mod tests {
             ("[server]\npublic_url = \"example.com\"", &["line 2", "https://"]),
             ("[server]\ntrusted_proxies = [\"10.0.0.1/8\"]", &["line 2", "10.0.0.1/8", "prefix"]),
             ("[server]\ntrusted_proxies = [\"0.0.0.0/0\"]", &["line 2", "everybody"]),
+            ("[server]\ninternal = \"9090\"", &["line 2", "9090", "address"]),
+            ("[server]\ntls_key = \"key.pem\"", &["tls_cert", "both"]),
+            ("[log]\nrequests = 1", &["line 2"]),
             ("[log]\nformat = \"xml\"", &["line 2", "xml"]),
             ("[server", &["line 1"]),
         ] {

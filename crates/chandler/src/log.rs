@@ -9,7 +9,9 @@ use crate::failure::{Failure, usage};
 
 /// Begins to log. Once for each process: a second call changes nothing.
 pub(crate) fn start(config: &LogConfig) -> Result<(), Failure> {
-    let filter = EnvFilter::builder().parse(&config.filter).map_err(|error| {
+    // What is named last about a part holds for it.
+    let requests = if config.requests { "" } else { ",requests=off" };
+    let filter = EnvFilter::builder().parse(format!("{}{requests}", config.filter)).map_err(|error| {
         usage(format!("{:?} is not a log filter: write info, or info,server=debug: {error}", config.filter))
     })?;
     let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);

@@ -8,17 +8,21 @@ mod demo;
 mod failure;
 mod log;
 mod output;
+mod progress;
 mod remote;
 mod sdk;
+mod suggest;
 mod surroundings;
 mod terminal;
+#[cfg(test)]
+mod tests;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use failure::Failure;
-use surroundings::Surroundings;
+use surroundings::{Named, Surroundings};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -64,6 +68,10 @@ enum Command {
     Connections(command::connections::Arguments),
     /// Show who did what to which account, and why
     Audit(command::audit::Arguments),
+    /// Copy the store to a folder while it is in use, with a checksum of every file
+    Backup(command::backup::Arguments),
+    /// Make a backup the store again, also while a server serves it
+    Restore(command::restore::Arguments),
     /// Sign in to a server in a browser, and file the token where SDKs find it
     Login(command::login::Arguments),
     /// End the login and remove its files
@@ -74,12 +82,25 @@ enum Command {
     Demo(command::demo::Arguments),
     /// Show the trading calendars in use, or write them out for editing
     Calendar(command::calendar::Arguments),
+    /// Look for what may be wrong: clock, calendars, disk, ports, SDK variables, databases
+    Doctor(command::doctor::Arguments),
+    /// Show the configuration in effect and where each value comes from, or check a file
+    Config(command::config::Arguments),
+    /// Print a completion script for a shell
+    Completions(command::completions::Arguments),
+    /// Print a manual page, or write all of them into a folder
+    Man(command::man::Arguments),
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    let result = Surroundings::of(arguments.surroundings)
-        .and_then(|surroundings| run(arguments.command, surroundings));
+    let matches = Arguments::command().get_matches();
+    let (innermost, path) = innermost(&matches);
+    remote::http::announce(path.join(" "));
+    let result = match Arguments::from_arg_matches(&matches) {
+        Ok(arguments) => Surroundings::of(arguments.surroundings, Named::of(innermost))
+            .and_then(|surroundings| run(arguments.command, surroundings, innermost)),
+        Err(error) => error.exit(),
+    };
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Data(error)) if is_broken_pipe(&error) => ExitCode::SUCCESS,
@@ -93,7 +114,17 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: Command, surroundings: Surroundings) -> Result<(), Failure> {
+/// The matches of the command itself, below those that only lead to it, and the names on the way.
+fn innermost(matches: &ArgMatches) -> (&ArgMatches, Vec<&str>) {
+    let (mut inner, mut path) = (matches, Vec::new());
+    while let Some((name, below)) = inner.subcommand() {
+        path.push(name);
+        inner = below;
+    }
+    (inner, path)
+}
+
+fn run(command: Command, surroundings: Surroundings, matches: &ArgMatches) -> Result<(), Failure> {
     let surroundings = &match command {
         Command::Demo(_) => surroundings.beside_default("chandler-demo"),
         _ => surroundings,
@@ -112,11 +143,17 @@ fn run(command: Command, surroundings: Surroundings) -> Result<(), Failure> {
         Command::Quota(arguments) => command::quota::run(&arguments, surroundings),
         Command::Connections(arguments) => command::connections::run(&arguments),
         Command::Audit(arguments) => command::audit::run(&arguments, surroundings),
+        Command::Backup(arguments) => command::backup::run(&arguments, surroundings),
+        Command::Restore(arguments) => command::restore::run(&arguments, surroundings),
         Command::Login(arguments) => command::login::run(&arguments),
         Command::Logout(arguments) => command::logout::run(&arguments),
         Command::Auth(arguments) => command::auth::run(&arguments),
         Command::Demo(arguments) => command::demo::run(&arguments, surroundings),
         Command::Calendar(arguments) => command::calendar::run(&arguments, surroundings),
+        Command::Doctor(arguments) => command::doctor::run(&arguments, surroundings),
+        Command::Config(arguments) => command::config::run(&arguments, matches, surroundings),
+        Command::Completions(arguments) => command::completions::run(&arguments, Arguments::command()),
+        Command::Man(arguments) => command::man::run(&arguments, Arguments::command()),
     }
 }
 

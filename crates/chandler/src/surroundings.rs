@@ -3,13 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use clap::Args;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args};
 use history::History;
 use market::{Calendar, Market, SessionTable, Symbol, Timestamp, Venue, Venues};
 use store::{Access, Store};
 
 use crate::clock::Clock;
 use crate::failure::{Failure, usage};
+use crate::suggest;
 
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
@@ -28,12 +30,31 @@ pub(crate) struct Flags {
 pub(crate) struct Surroundings {
     pub(crate) clock: Clock,
     pub(crate) history: History,
+    /// What the command line itself names, rather than the environment.
+    pub(crate) named: Named,
     store: PathBuf,
     is_default: bool,
 }
 
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Named {
+    pub(crate) store: bool,
+    pub(crate) server: bool,
+}
+
+impl Named {
+    /// From the matches of the innermost command, which have the global flags too.
+    pub(crate) fn of(matches: &ArgMatches) -> Named {
+        let named = |id: &str| {
+            let is_known = matches.try_contains_id(id).is_ok();
+            is_known && matches.value_source(id) == Some(ValueSource::CommandLine)
+        };
+        Named { store: named("store"), server: named("server") }
+    }
+}
+
 impl Surroundings {
-    pub(crate) fn of(flags: Flags) -> Result<Surroundings, Failure> {
+    pub(crate) fn of(flags: Flags, named: Named) -> Result<Surroundings, Failure> {
         let (store, is_default) = match flags.store {
             Some(text) => (store_directory(&text)?, false),
             None => (default_directory()?, true),
@@ -42,6 +63,7 @@ impl Surroundings {
         Ok(Surroundings {
             clock: flags.clock.unwrap_or_default(),
             history: History::new(venues),
+            named,
             store,
             is_default,
         })
@@ -64,12 +86,17 @@ impl Surroundings {
         self
     }
 
+    /// A symbol from the command line, or a usage error that says how to write one, and which one may have been meant.
+    pub(crate) fn symbol(&self, text: &str) -> Result<Symbol, Failure> {
+        text.parse().or_else(|_| suggest::symbol(text, suggest::store_for_hints(&self.store).as_ref()))
+    }
+
     pub(crate) fn open(&self, access: Access) -> Result<Store, Failure> {
         Ok(Store::open(&self.store, access)?)
     }
 }
 
-/// A symbol from the command line, or a usage error that says how to write one.
+/// A symbol where no store is at hand to guess from.
 pub(crate) fn symbol(text: &str) -> Result<Symbol, Failure> {
     text.parse().map_err(usage)
 }

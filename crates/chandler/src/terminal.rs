@@ -6,7 +6,7 @@ use terminal_size::{Height, Width};
 
 use crate::chart::{ChartOptions, Glyphs};
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Terminal {
     width: u16,
     height: u16,
@@ -21,19 +21,30 @@ impl Terminal {
     pub(crate) fn of_stdout() -> Terminal {
         let out = std::io::stdout();
         let is_terminal = out.is_terminal();
-        let env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let number = |name: &str| env(name).and_then(|value| value.parse::<u16>().ok()).filter(|n| *n > 0);
         let size = if is_terminal { terminal_size::terminal_size_of(&out) } else { None };
+        let size = size.map(|(Width(width), Height(height))| (width, height));
+        Terminal::of(is_terminal, size, |name| std::env::var(name).ok())
+    }
+
+    fn of(is_terminal: bool, size: Option<(u16, u16)>, env: impl Fn(&str) -> Option<String>) -> Terminal {
+        let env = |name: &str| env(name).filter(|value| !value.is_empty());
+        let number = |name: &str| env(name).and_then(|value| value.parse::<u16>().ok()).filter(|n| *n > 0);
         let (width, height) = match size {
-            Some((Width(width), Height(height))) if width > 0 && height > 0 => (width, height),
+            Some((width, height)) if width > 0 && height > 0 => (width, height),
             _ => (number("COLUMNS").unwrap_or(PAGE.0), number("LINES").unwrap_or(PAGE.1)),
         };
         let dumb = env("TERM").is_none_or(|term| term == "dumb");
-        let colour = is_terminal && env("NO_COLOR").is_none() && !dumb;
-        // The locale says whether the screen can draw box characters; a pipe is taken to be modern.
+        // A wish for no colour is stronger than one for colour in a pipe.
+        let forced = env("CLICOLOR_FORCE").is_some_and(|value| value != "0");
+        let colour = env("NO_COLOR").is_none() && (forced || is_terminal && !dumb);
+        // The locale says whether the screen can draw box characters; a pipe, and a screen that nobody has said anything
+        // about, are taken to be modern.
         let locale = env("LC_ALL").or_else(|| env("LC_CTYPE")).or_else(|| env("LANG"));
-        let ascii = locale.is_some_and(|locale| locale == "C" || locale == "POSIX") && is_terminal;
-        let glyphs = if ascii { Glyphs::Ascii } else { Glyphs::Unicode };
+        let modern = locale.is_none_or(|locale| {
+            let locale = locale.to_ascii_lowercase();
+            locale.contains("utf-8") || locale.contains("utf8")
+        });
+        let glyphs = if modern || !is_terminal { Glyphs::Unicode } else { Glyphs::Ascii };
         // The prompt wants a line below the chart.
         Terminal { width, height: height.saturating_sub(1).max(1), colour, glyphs }
     }
@@ -50,5 +61,45 @@ impl Terminal {
     /// For a file: no colours, the same size.
     pub(crate) fn chart_without_colour(&self) -> ChartOptions {
         ChartOptions { colour: false, ..self.chart() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(is_terminal: bool, variables: &[(&str, &str)]) -> Terminal {
+        let find = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+        Terminal::of(is_terminal, Some((90, 20)).filter(|_| is_terminal), |name| {
+            find(name).map(str::to_owned)
+        })
+    }
+
+    #[test]
+    fn a_chart_has_the_size_of_the_window_and_leaves_a_line_for_the_prompt() {
+        assert_eq!((with(true, &[]).width, with(true, &[]).height), (90, 19));
+        let page = with(false, &[("COLUMNS", "70"), ("LINES", "0")]);
+        assert_eq!((page.width, page.height), (70, 29));
+    }
+
+    #[test]
+    fn colours_are_for_terminals_and_for_those_who_insist() {
+        let xterm = ("TERM", "xterm-256color");
+        assert!(with(true, &[xterm]).colour);
+        assert!(!with(false, &[xterm]).colour);
+        assert!(!with(true, &[xterm, ("NO_COLOR", "1")]).colour);
+        assert!(!with(true, &[("TERM", "dumb")]).colour);
+        assert!(with(false, &[("CLICOLOR_FORCE", "1")]).colour);
+        assert!(!with(false, &[("CLICOLOR_FORCE", "0")]).colour);
+        assert!(!with(false, &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]).colour);
+    }
+
+    #[test]
+    fn box_characters_are_for_locales_that_have_them() {
+        let glyphs = |locale| with(true, &[("LANG", locale)]).glyphs;
+        assert_eq!(["en_GB.UTF-8", "C.utf8", ""].map(glyphs), [Glyphs::Unicode; 3]);
+        assert_eq!(["C", "POSIX", "de_DE.ISO-8859-1"].map(glyphs), [Glyphs::Ascii; 3]);
+        assert_eq!(with(false, &[("LC_ALL", "C")]).glyphs, Glyphs::Unicode, "a pipe is modern");
+        assert_eq!(with(true, &[("LC_ALL", "C"), ("LANG", "en_GB.UTF-8")]).glyphs, Glyphs::Ascii);
     }
 }

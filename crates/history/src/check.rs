@@ -24,6 +24,15 @@ pub struct Damage {
 
 /// Reads everything that is stored. A damaged block is reported and the rest goes on.
 pub fn check(store: &Store, venues: &Venues) -> Result<CheckReport, StoreError> {
+    check_watched(store, venues, |_| {})
+}
+
+/// The same, telling after each block how far it has come.
+pub fn check_watched(
+    store: &Store,
+    venues: &Venues,
+    mut watch: impl FnMut(&CheckReport),
+) -> Result<CheckReport, StoreError> {
     let mut report = CheckReport::default();
     let mut candles = Candles::default();
     let mut reader = store.reader()?;
@@ -32,6 +41,7 @@ pub fn check(store: &Store, venues: &Venues) -> Result<CheckReport, StoreError> 
         report.bytes += bytes.len() as u64;
         report.rows += u64::from(entry.rows);
         candles.clear();
+        watch(&report);
         inspect(entry, bytes, &mut candles).err()
     })?;
     report.damage = findings.into_iter().map(damage).collect();

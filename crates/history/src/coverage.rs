@@ -4,13 +4,17 @@
 //! candle with volume says that there was trading, and a source file that has minutes before and after a hole says
 //! that it had none in between. Where neither speaks, the gap is left unexplained.
 
+mod states;
+
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use block::Block;
 use market::{Candles, Date, DayKind, Grain, Session, Symbol, Timestamp, Venue};
 use store::{ImportSource, Lane, Reader, Series, Snapshot};
 
 use crate::read::{History, HistoryError};
+pub use states::{DayState, Expected};
 
 #[derive(Clone, Debug)]
 pub struct Coverage {
@@ -62,8 +66,10 @@ impl GapReason {
 }
 
 impl DayCoverage {
+    /// Whether it is a trading day of which everything is there. A candle of a day on which the market was closed is complete
+    /// in nothing, and worth a look.
     pub fn is_complete(&self) -> bool {
-        self.daily && self.gaps.is_empty()
+        self.kind.is_some() && self.daily && self.gaps.is_empty()
     }
 
     /// Nothing is missing that could be loaded.
@@ -86,27 +92,24 @@ pub fn coverage(
         return Err(HistoryError::UnknownSecurity(symbol.clone()));
     }
     let venue = history.venue(symbol);
-    let series = |grain, lane| Series { symbol: symbol.clone(), grain, lane };
-    let daily = whole(&snapshot, &series(Grain::Day, Lane::Regular))?;
-    let mut minutes = by_day(venue, &whole(&snapshot, &series(Grain::Minute, Lane::Regular))?);
-    let mut extended: BTreeMap<Date, u32> = BTreeMap::new();
-    for lane in [Lane::Extended, Lane::Overnight] {
-        for (date, times) in by_day(venue, &whole(&snapshot, &series(Grain::Minute, lane))?) {
-            *extended.entry(date).or_default() += times.len() as u32;
-        }
-    }
-    let daily: BTreeMap<Date, i64> =
-        daily.iter().map(|candle| (venue.zone().date(candle.time), candle.volume)).collect();
-    let sources = snapshot.import_sources(symbol)?;
-    let first_minute = minutes.keys().next().copied();
-    let stored = daily.keys().chain(minutes.keys());
-    let (Some(first), Some(last)) = (stored.clone().min().copied(), stored.max().copied()) else {
+    let Some(Extent { first, last, first_minute }) = Extent::of(&snapshot, venue, symbol)? else {
         return Err(HistoryError::NoCandles(symbol.clone()));
     };
     let from = range.0.map_or(first, |from| from.max(first));
     // Days after the last candle count as missing up to the last one that is over.
     let over = last_complete_day(venue, now).map_or(last, |day| day.max(last));
     let through = range.1.map_or(over, |through| through.min(over));
+    let window = window(venue, from, through);
+    let read = |grain, lane| within(&snapshot, &Series { symbol: symbol.clone(), grain, lane }, &window);
+    let mut minutes = by_day(venue, &read(Grain::Minute, Lane::Regular)?);
+    let mut extended: BTreeMap<Date, u32> = BTreeMap::new();
+    for lane in [Lane::Extended, Lane::Overnight] {
+        for (date, times) in by_day(venue, &read(Grain::Minute, lane)?) {
+            *extended.entry(date).or_default() += times.len() as u32;
+        }
+    }
+    let daily = volumes(venue, &read(Grain::Day, Lane::Regular)?);
+    let sources = snapshot.import_sources(symbol)?;
     let mut dates: Vec<Date> = venue.calendar().days(from, through).map(|(date, _)| date).collect();
     let odd = daily.keys().chain(minutes.keys()).filter(|date| (from..=through).contains(date)).copied();
     dates.extend(odd.collect::<Vec<_>>());
@@ -139,15 +142,48 @@ pub fn coverage(
     Ok(Coverage { symbol: symbol.clone(), days })
 }
 
-fn whole(snapshot: &Snapshot<'_>, series: &Series) -> Result<Candles, HistoryError> {
+/// From when until when there are regular candles of a security.
+#[derive(Clone, Copy, Debug)]
+struct Extent {
+    first: Date,
+    last: Date,
+    first_minute: Option<Date>,
+}
+
+impl Extent {
+    fn of(snapshot: &Snapshot<'_>, venue: &Venue, symbol: &Symbol) -> Result<Option<Extent>, HistoryError> {
+        let series = |grain| snapshot.series(&Series { symbol: symbol.clone(), grain, lane: Lane::Regular });
+        let date = |at: Timestamp| venue.slot(at).map_or_else(|| venue.zone().date(at), |slot| slot.day);
+        let days =
+            series(Grain::Day)?.map(|days| (venue.zone().date(days.first), venue.zone().date(days.last)));
+        let minutes = series(Grain::Minute)?.map(|minutes| (date(minutes.first), date(minutes.last)));
+        let all =
+            days.into_iter().chain(minutes).reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)));
+        Ok(all.map(|(first, last)| Extent { first, last, first_minute: minutes.map(|(first, _)| first) }))
+    }
+}
+
+/// The stamps that days of a range may have. An evening may belong to the day after it.
+fn window(venue: &Venue, from: Date, through: Date) -> Range<i64> {
+    let from = from.yesterday().unwrap_or(from);
+    let until = through.tomorrow().unwrap_or(through);
+    venue.zone().midnight(from).0..venue.zone().midnight(until).0.max(venue.zone().midnight(from).0)
+}
+
+fn within(snapshot: &Snapshot<'_>, series: &Series, times: &Range<i64>) -> Result<Candles, HistoryError> {
     let mut candles = Candles::default();
-    let mut bytes = Vec::new();
-    for entry in snapshot.blocks(series, None, None)? {
-        snapshot.block(entry.id, &mut bytes)?;
-        let read = Block::parse(&bytes).and_then(|block| block.read_all(&mut candles));
+    for entry in snapshot.blocks(series, Some(Timestamp(times.start)), Some(Timestamp(times.end)))? {
+        let read = snapshot.with_block(entry.id, |bytes| {
+            Block::parse(bytes).and_then(|block| block.read(times.clone(), &mut candles))
+        })?;
         read.map_err(|source| HistoryError::Damaged { series: series.clone(), at: entry.first, source })?;
     }
     Ok(candles)
+}
+
+/// What was traded on each day that has a daily candle.
+fn volumes(venue: &Venue, daily: &Candles) -> BTreeMap<Date, i64> {
+    daily.iter().map(|candle| (venue.zone().date(candle.time), candle.volume)).collect()
 }
 
 fn by_day(venue: &Venue, candles: &Candles) -> BTreeMap<Date, Vec<i64>> {

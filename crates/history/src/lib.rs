@@ -14,12 +14,12 @@ mod query;
 mod read;
 mod shelf;
 
-pub use check::{CheckReport, Damage, check};
-pub use coverage::{Coverage, DayCoverage, Gap, GapReason, coverage};
+pub use check::{CheckReport, Damage, check, check_watched};
+pub use coverage::{Coverage, DayCoverage, DayState, Expected, Gap, GapReason, coverage};
 pub use plan::{Keep, Plan, Rows};
 pub use query::{Adjust, Anchor, BadQuery, COUNT_DEFAULT, COUNT_MAX, Direction, Query, Select, Sessions};
 pub use read::{Answer, History, HistoryError, Pages};
-pub use shelf::{Encoded, Page, Shelf, Slice};
+pub use shelf::{Encoded, Page, Shelf, ShelfLoad, Slice};
 
 use market::Session;
 use store::Lane;

@@ -2,8 +2,8 @@
 //!
 //! A plain question (one stored series, nothing folded, nothing adjusted) selects a run of stored candles, so its answer
 //! can be cut out of pages that were encoded earlier. Blocks never change and their ids are never used again, so a page
-//! once encoded stays true for ever; only the directories of series change, and those carry the version of the store
-//! they were read at. What a page is encoded to is the caller's business: this file knows candles, not protocols.
+//! once encoded stays true for its era, which ends when a backup is restored; only the directories of series change, and those carry
+//! the version of the store they were read at. What a page is encoded to is the caller's business: this file knows candles, not protocols.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -29,13 +29,23 @@ pub trait Encoded: Send + Sync + 'static {
 pub struct Shelf<E> {
     pages: Cache<PageKey, Arc<Page<E>>, Weight>,
     /// The pages of each block: when each begins, and how many rows it has.
-    spans: Cache<i64, Arc<[(i64, usize)]>, Weight>,
+    spans: Cache<BlockKey, Arc<[(i64, usize)]>, Weight>,
     directories: RwLock<HashMap<Series, Arc<Directory>>>,
     is_off: bool,
 }
 
-/// A block's number, the page in it, and the decimals its prices are written with.
-type PageKey = (i64, u32, u32);
+/// What a shelf holds, for whoever watches it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShelfLoad {
+    pub bytes: u64,
+    pub bytes_max: u64,
+    pub pages: usize,
+}
+
+/// A block's number in an era of the store.
+type BlockKey = (i64, i64);
+/// A block, the page in it, and the decimals its prices are written with.
+type PageKey = (BlockKey, u32, u32);
 
 /// One page of stored candles.
 #[derive(Debug)]
@@ -73,8 +83,8 @@ impl<E: Encoded> Weighter<PageKey, Arc<Page<E>>> for Weight {
     }
 }
 
-impl Weighter<i64, Arc<[(i64, usize)]>> for Weight {
-    fn weight(&self, _: &i64, spans: &Arc<[(i64, usize)]>) -> u64 {
+impl Weighter<BlockKey, Arc<[(i64, usize)]>> for Weight {
+    fn weight(&self, _: &BlockKey, spans: &Arc<[(i64, usize)]>) -> u64 {
         (size_of_val(&**spans) + OVERHEAD) as u64
     }
 }
@@ -113,6 +123,15 @@ impl<E: Encoded> Shelf<E> {
             },
         };
         Walk::new(self, series, &directory, plan, Some(&snapshot)).slices(plan.keep)
+    }
+
+    /// How much is on it now.
+    pub fn load(&self) -> ShelfLoad {
+        ShelfLoad {
+            bytes: self.pages.weight().saturating_add(self.spans.weight()),
+            bytes_max: self.pages.capacity(),
+            pages: self.pages.len(),
+        }
     }
 
     /// Whether it keeps nothing.
@@ -251,13 +270,14 @@ impl<'a, E: Encoded> Walk<'a, E> {
     fn open<'w>(&'w self, entry: &'w BlockEntry) -> Result<Option<Opened<'w, E>>, HistoryError> {
         let mut opened =
             Opened { walk: self, entry, spans: Arc::new([]), body: Vec::new(), fresh: Vec::new() };
-        opened.spans = match self.shelf.spans.get(&entry.id) {
+        let key = (store::era(self.directory.version), entry.id);
+        opened.spans = match self.shelf.spans.get(&key) {
             Some(spans) => spans,
             None if !opened.load()? => return Ok(None),
             None => {
                 let spans: Spans =
                     opened.parse()?.page_spans().map(|(span, rows)| (span.start, rows)).collect();
-                self.shelf.spans.insert(entry.id, spans.clone());
+                self.shelf.spans.insert(key, spans.clone());
                 spans
             }
         };
@@ -311,7 +331,8 @@ impl<E: Encoded> Opened<'_, E> {
     }
 
     fn key(&self, page: usize) -> PageKey {
-        (self.entry.id, page as u32, self.walk.directory.decimals)
+        let block = (store::era(self.walk.directory.version), self.entry.id);
+        (block, page as u32, self.walk.directory.decimals)
     }
 
     /// Reads the body, unless that has been done; whether it is there then.

@@ -121,6 +121,11 @@ impl Venue {
         self.sessions.segments(date, self.calendar.kind(date).unwrap_or(DayKind::Full))
     }
 
+    /// The hours that a full day has at a date, whether or not that date is one.
+    pub fn full_hours(&self, date: Date) -> &[Segment] {
+        self.sessions.segments(date, DayKind::Full)
+    }
+
     /// Where a minute stands in the trading hours; `None` for minutes that can stamp no candle.
     pub fn slot(&self, at: Timestamp) -> Option<Slot> {
         let date = self.zone.date(at);

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use access::{Access, AccessError, Region};
 use history::History;
+use serde_json::{Value, json};
 use store::{Store, StoreError};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -17,17 +18,22 @@ use tokio_util::task::TaskTracker;
 
 use crate::link::{self, Transport};
 use crate::services::{Clock, Services};
+use crate::tls::{Tls, TlsError};
 use crate::{Settings, TrustedProxy, http};
 
 /// How long requests that run may take to end after the signal to stop.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
 /// A pause after the system had no more descriptors to give.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// Connections of those who watch: they have places of their own, so that a full house can still be seen into.
+const WATCHERS_MAX: usize = 64;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
     #[error("listen on {address}: {source}")]
     Listen { address: SocketAddr, source: io::Error },
+    #[error("cannot speak TLS: {0}")]
+    Tls(#[from] TlsError),
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -47,9 +53,49 @@ pub struct Server {
     http: TcpListener,
     tcp: TcpListener,
     regional: Vec<(Region, TcpListener)>,
+    internal: Option<TcpListener>,
     services: Arc<Services>,
     trusted: Arc<[TrustedProxy]>,
     places: Arc<Semaphore>,
+}
+
+/// A wish to have the certificate read anew.
+#[derive(Clone, Debug)]
+pub struct Reloader(Option<Arc<Tls>>);
+
+impl Reloader {
+    /// Whether there is anything to read. Connections that are open go on with what they began with.
+    pub fn reload(&self) -> bool {
+        self.0.as_ref().map(|tls| tls.reload()).is_some()
+    }
+}
+
+/// A place where the server listens, as it is told of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Listening {
+    kind: &'static str,
+    address: SocketAddr,
+    region: Option<Region>,
+    is_tls: bool,
+}
+
+impl Listening {
+    pub(crate) fn document(&self) -> Value {
+        json!({
+            "kind": self.kind,
+            "address": self.address.to_string(),
+            "region": self.region.map(Region::as_str),
+            "tls": self.is_tls,
+        })
+    }
+}
+
+/// Which of the listeners somebody came in by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Face {
+    Public,
+    /// Nothing is served there but what watchers need, and to anybody.
+    Internal,
 }
 
 /// What every listener shares.
@@ -75,6 +121,7 @@ pub(crate) struct Entrance {
     pub(crate) trusted: Arc<[TrustedProxy]>,
     /// The region whose accounts the listener is for; none if it is for all.
     pub(crate) region: Option<Region>,
+    pub(crate) face: Face,
 }
 
 impl Server {
@@ -95,12 +142,46 @@ impl Server {
         for (region, address) in &settings.regional {
             regional.push((*region, bind(*address).await?));
         }
+        let internal = match settings.internal {
+            Some(address) => Some(bind(address).await?),
+            None => None,
+        };
+        let tls = settings.tls.clone().map(Tls::open).transpose()?.map(Arc::new);
         let mut services = Services::new(store, history, access, settings.cache_bytes, market, machine);
         services.serves_all_at = http.local_addr().unwrap_or(settings.listen);
         services.public_url.clone_from(&settings.public_url);
+        services.connections_max = settings.connections_max;
+        services.guest = settings.guest.filter(|_| settings.trusted_proxies.is_empty());
+        // Whoever is called otherwise from outside, and does not say by whom, has a proxy that we cannot know.
+        services.has_unknown_proxy =
+            settings.public_url.is_some() && settings.trusted_proxies.is_empty() && tls.is_none();
+        let is_tls = tls.is_some();
+        services.tls = tls;
+        let mut listeners = vec![("http", &http, None, is_tls), ("tcp", &tcp, None, false)];
+        listeners.extend(regional.iter().map(|(region, listener)| ("http", listener, Some(*region), is_tls)));
+        listeners.extend(internal.iter().map(|listener| ("internal", listener, None, false)));
+        let listening = listeners.into_iter().filter_map(|(kind, listener, region, is_tls)| {
+            Some(Listening { kind, address: listener.local_addr().ok()?, region, is_tls })
+        });
+        services.listeners = listening.collect();
         let places = Arc::new(Semaphore::new(settings.connections_max));
         let trusted = settings.trusted_proxies.as_slice().into();
-        Ok(Server { http, tcp, regional, services: Arc::new(services), trusted, places })
+        Ok(Server { http, tcp, regional, internal, services: Arc::new(services), trusted, places })
+    }
+
+    /// With what the certificate can be read anew while the server runs.
+    pub fn reloader(&self) -> Reloader {
+        Reloader(self.services.tls.clone())
+    }
+
+    /// What an operator should look at before anything else.
+    pub fn warnings(&self) -> Vec<String> {
+        crate::facts::warnings(&self.services)
+    }
+
+    /// Where those who watch are served, if anywhere.
+    pub fn internal_address(&self) -> io::Result<Option<SocketAddr>> {
+        self.internal.as_ref().map(TcpListener::local_addr).transpose()
     }
 
     pub fn addresses(&self) -> io::Result<Addresses> {
@@ -112,13 +193,23 @@ impl Server {
         self.regional.iter().map(|(region, listener)| Ok((*region, listener.local_addr()?))).collect()
     }
 
-    /// Serves until `stop` is done, then lets what runs come to its end, at most ten seconds.
+    /// Serves until `stop` is done, then lets what runs come to its end, at most ten seconds. Watchers are answered until
+    /// then.
     pub async fn run(self, stop: impl Future<Output = ()>) {
-        let Server { http, tcp, regional, services, trusted, places } = self;
+        let Server { http, tcp, regional, internal, services, trusted, places } = self;
         let (end, shutdown) = watch::channel(false);
         let tasks = TaskTracker::new();
-        let hall = Hall { services, shutdown, tasks: tasks.clone(), trusted, places };
-        let mut doors = JoinSet::new();
+        let hall = Hall { services: services.clone(), shutdown, tasks: tasks.clone(), trusted, places };
+        // Those that end with the last connection, and those that end before it.
+        let (mut windows, mut doors) = (JoinSet::new(), JoinSet::new());
+        // Watchers are not told that it ends: they are to see it.
+        let (_stays_open, never) = watch::channel(false);
+        if let Some(listener) = internal {
+            windows.spawn(Hall { shutdown: never, ..hall.clone() }.accept_watchers(listener));
+        }
+        if let Some(tls) = &services.tls {
+            windows.spawn(tls.clone().watch(services.clone()));
+        }
         doors.spawn(hall.clone().accept_http(http, None));
         for (region, listener) in regional {
             doors.spawn(hall.clone().accept_http(listener, Some(region)));
@@ -129,6 +220,7 @@ impl Server {
             _ = doors.join_next() => tracing::error!("a listener has ended"),
             () = stop => {}
         }
+        services.stop();
         doors.shutdown().await;
         // Nobody listening means that nobody has to be told.
         end.send(true).ok();
@@ -136,6 +228,7 @@ impl Server {
         if timeout(DRAIN_MAX, tasks.wait()).await.is_err() {
             tracing::warn!(connections = tasks.len(), "some connections did not end in time");
         }
+        windows.shutdown().await;
     }
 }
 
@@ -143,7 +236,31 @@ impl Hall {
     async fn accept_http(self, listener: TcpListener, region: Option<Region>) {
         loop {
             let (stream, peer, place) = accept(&listener, &self.places).await;
-            self.tasks.spawn(http::serve(stream, self.enter(peer, place, region)));
+            let entrance = self.enter(peer, place, region);
+            match self.services.tls.clone() {
+                None => self.tasks.spawn(http::serve(stream, entrance)),
+                Some(tls) => self.tasks.spawn(async move {
+                    if let Some(stream) = tls.greet(stream, &entrance.services.metrics).await {
+                        // Apart, so that what a connection keeps is not as large as the handshake.
+                        Box::pin(http::serve(stream, entrance)).await;
+                    }
+                }),
+            };
+        }
+    }
+
+    /// Connections end with this future, so nobody waits for them.
+    async fn accept_watchers(self, listener: TcpListener) {
+        let places = Arc::new(Semaphore::new(WATCHERS_MAX));
+        let mut connections = JoinSet::new();
+        loop {
+            tokio::select! {
+                (stream, peer, place) = accept(&listener, &places) => {
+                    let entrance = Entrance { face: Face::Internal, ..self.enter(peer, place, None) };
+                    connections.spawn(http::serve(stream, entrance));
+                }
+                Some(_) = connections.join_next() => {}
+            }
         }
     }
 
@@ -169,6 +286,7 @@ impl Hall {
             peer,
             trusted: self.trusted.clone(),
             region,
+            face: Face::Public,
         }
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use wire::{Status, code};
 
+use crate::metrics::Outcome;
 use crate::services::Foreign;
 
 /// Why a request gets no answer. The text that goes with it is a constant of ours or made of the caller's own words.
@@ -66,6 +67,26 @@ impl Refusal {
             Refusal::NotOffered(_) => 501,
             Refusal::TimedOut => 504,
             Refusal::Internal => 500,
+        }
+    }
+
+    /// What it counts as.
+    pub(crate) fn outcome(&self) -> Outcome {
+        match self {
+            Refusal::Malformed(_) => Outcome::Malformed,
+            Refusal::UnknownCommand(_) => Outcome::UnknownCommand,
+            Refusal::Unauthenticated => Outcome::Unauthenticated,
+            Refusal::Revoked => Outcome::Revoked,
+            Refusal::TooFast { .. } => Outcome::TooFast,
+            Refusal::Busy => Outcome::Busy,
+            Refusal::BadQuery(_) => Outcome::BadQuery,
+            Refusal::NoQuotes(_) => Outcome::NoQuotes,
+            Refusal::NoAccess(_) => Outcome::NoAccess,
+            Refusal::QuotaSpent(_) => Outcome::QuotaSpent,
+            Refusal::TooMany(_) => Outcome::TooMany,
+            Refusal::NotOffered(_) => Outcome::NotOffered,
+            Refusal::TimedOut => Outcome::TimedOut,
+            Refusal::Internal => Outcome::Internal,
         }
     }
 

@@ -112,7 +112,11 @@ impl Work {
     /// The answer if it takes no longer than handing the work to another thread would: out of memory, or one short read;
     /// else the work is to be done where it may wait. Never for what has to be paid.
     pub(crate) fn answer_at_once(&self, services: &Services) -> Option<Result<Reply, Refusal>> {
-        if self.permit.is_free() { self.command.answer_at_once(services, self.version) } else { None }
+        if !self.permit.is_free() {
+            return None;
+        }
+        let answer = self.command.answer_at_once(services, self.version)?;
+        Some(answer.inspect(|reply| services.metrics.candles(reply.candles())))
     }
 
     /// Answers. A security that is new this month is charged once the answer is made and before it leaves.
@@ -130,21 +134,34 @@ impl Work {
         if !is_wanted() {
             return Err(Refusal::TimedOut);
         }
-        services.access.spend(self.permit, services.machine_now())?;
+        services.metrics.candles(reply.candles());
+        spend(self.permit, services)?;
         Ok(reply)
     }
 
     /// The same as columns of candles, for whoever does not want protobuf.
     pub(crate) fn run_columns(self, services: &Services) -> Result<history::Answer, Refusal> {
         let answer = self.command.columns(services)?;
-        services.access.spend(self.permit, services.machine_now())?;
+        services.metrics.candles(answer.candles.len());
+        spend(self.permit, services)?;
         Ok(answer)
     }
 
     /// Columns again, beyond the thousand of one answer, and where to go on.
     pub(crate) fn run_pages(self, paging: Paging, services: &Services) -> Result<Paged, Refusal> {
         let paged = self.command.pages(paging, services)?;
-        services.access.spend(self.permit, services.machine_now())?;
+        services.metrics.candles(paged.answer.candles.len());
+        spend(self.permit, services)?;
         Ok(paged)
     }
+}
+
+/// On the disk before the answer leaves.
+fn spend(permit: Permit, services: &Services) -> Result<(), Refusal> {
+    let is_charged = permit.is_charged();
+    services.access.spend(permit, services.machine_now())?;
+    if is_charged {
+        services.metrics.quota_spent();
+    }
+    Ok(())
 }

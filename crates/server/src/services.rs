@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::fmt;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -13,9 +14,15 @@ use store::{AccountId, Reader, Store, StoreError};
 use tokio::time::Instant;
 
 use crate::command::{self, EncodedPage};
+use crate::facts::Kept;
 use crate::link::Links;
+use crate::listen::Listening;
+use crate::metrics::Metrics;
+use crate::pace::Pace;
 use crate::refusal::Refusal;
 use crate::route::Caller;
+use crate::tls::Tls;
+use crate::{directory, http, pages};
 
 /// A clock that can be asked for the time.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -33,6 +40,9 @@ pub(crate) struct Services {
     pub(crate) access: Access,
     pub(crate) shelf: Shelf<EncodedPage>,
     pub(crate) links: Links,
+    pub(crate) metrics: Metrics,
+    /// Sums over the store that are not reckoned twice.
+    pub(crate) kept: Kept,
     readers: Mutex<Vec<Reader>>,
     /// When the databases were last looked at, and the version of the store then. By the machine's own clock: a look is
     /// about what other processes do.
@@ -43,6 +53,23 @@ pub(crate) struct Services {
     pub(crate) serves_all_at: SocketAddr,
     /// How the service is called from outside, if that is set.
     pub(crate) public_url: Option<crate::PublicUrl>,
+    /// With what the listeners of HTTP speak TLS, if they do.
+    pub(crate) tls: Option<Arc<Tls>>,
+    /// Where it can be reached, in the order of the settings.
+    pub(crate) listeners: Vec<Listening>,
+    pub(crate) connections_max: usize,
+    /// Whether clients may reach us through a proxy that we cannot tell from one of this machine's own programs.
+    pub(crate) has_unknown_proxy: bool,
+    /// Who somebody on this machine is without signing in, in a demonstration.
+    pub(crate) guest: Option<AccountId>,
+    pub(crate) guests: Pace,
+    pub(crate) directory: directory::Kept,
+    pub(crate) searches: Pace,
+    /// Answers that somebody is taking apart.
+    pub(crate) pieces: http::Pieces,
+    is_stopping: AtomicBool,
+    /// When the server began, by the machine's clock.
+    pub(crate) started_at: Timestamp,
     /// The market's time, which may stand still or lie in the past; quota months follow it too.
     market: Clock,
     /// The machine's time, for whatever proves identity.
@@ -85,11 +112,24 @@ impl Services {
             history,
             shelf: Shelf::new(shelf_bytes),
             links: Links::default(),
+            metrics: Metrics::default(),
+            kept: Kept::default(),
             readers: Mutex::new(Vec::new()),
             seen: Mutex::new(None),
             catalog: RwLock::new((0, HashSet::new())),
             serves_all_at: crate::Settings::default().listen,
             public_url: None,
+            tls: None,
+            listeners: Vec::new(),
+            connections_max: crate::Settings::default().connections_max,
+            has_unknown_proxy: false,
+            guest: None,
+            guests: Pace::new(pages::GUESTS_MAX, pages::GUESTS_EACH),
+            directory: directory::Kept::default(),
+            searches: Pace::new(http::SEARCHES_MAX, http::SEARCHES_EACH),
+            pieces: http::Pieces::default(),
+            is_stopping: AtomicBool::new(false),
+            started_at: machine(),
             market,
             machine,
             started: Instant::now(),
@@ -114,6 +154,20 @@ impl Services {
 
     pub(crate) fn uptime(&self) -> Duration {
         self.started.elapsed()
+    }
+
+    /// From now on the service says that it is not ready.
+    pub(crate) fn stop(&self) {
+        self.is_stopping.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Acquire)
+    }
+
+    /// Whether browsers reach the service over https: as the operator says, else as it listens.
+    pub(crate) fn is_https(&self) -> bool {
+        self.public_url.as_ref().map_or(self.tls.is_some(), crate::PublicUrl::is_https)
     }
 
     /// Connections of an account, open and allowed. When all are taken, those that do not answer are given up first.

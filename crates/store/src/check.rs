@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::db::Sql;
-use crate::{BlockEntry, Reader, Series, SeriesInfo, StoreError, View, sql};
+use crate::db::{Db, Sql};
+use crate::{Accounts, BlockEntry, Reader, Series, SeriesInfo, StoreError, View, sql};
 
 /// Findings listed before a check stops: a database with so many is not repaired one by one.
 pub const FINDINGS_MAX: usize = 1_000;
@@ -85,9 +85,7 @@ impl Reader {
     ) -> Result<Vec<Finding>, StoreError> {
         let snapshot = self.snapshot()?;
         let mut findings = Findings::default();
-        findings.absorb(engine(&snapshot, depth));
-        findings.absorb(orphans(&snapshot));
-        findings.absorb(counters(&snapshot));
+        findings.tables(&snapshot, depth);
         let Some(all) = findings.absorb(snapshot.all_series().map(|all| (Vec::new(), all))) else {
             return Ok(findings.list);
         };
@@ -100,6 +98,24 @@ impl Reader {
         findings.list.truncate(FINDINGS_MAX);
         Ok(findings.list)
     }
+
+    /// The same without a look at any block: what the engine says of its pages, and the tables of one another.
+    pub fn check_tables(&mut self, depth: Depth) -> Result<Vec<Finding>, StoreError> {
+        let snapshot = self.snapshot()?;
+        let mut findings = Findings::default();
+        findings.tables(&snapshot, depth);
+        findings.list.truncate(FINDINGS_MAX);
+        Ok(findings.list)
+    }
+}
+
+impl Accounts {
+    /// What the engine says of the pages of `accounts.db`, and rows that point at nothing.
+    pub fn check(&self, depth: Depth) -> Result<Vec<Finding>, StoreError> {
+        let mut findings = Findings::default();
+        findings.absorb(engine(&self.read(), depth));
+        Ok(findings.list)
+    }
 }
 
 #[derive(Default)]
@@ -108,6 +124,12 @@ struct Findings {
 }
 
 impl Findings {
+    fn tables(&mut self, view: &View, depth: Depth) {
+        self.absorb(engine(view.db(), depth));
+        self.absorb(orphans(view));
+        self.absorb(counters(view));
+    }
+
     /// A part that cannot be read is itself a finding, and the next part may well be readable.
     fn absorb<T>(&mut self, part: Result<(Vec<Finding>, T), StoreError>) -> Option<T> {
         match part {
@@ -125,12 +147,12 @@ impl Findings {
 
 type Part = Result<(Vec<Finding>, ()), StoreError>;
 
-fn engine(view: &View, depth: Depth) -> Part {
+fn engine(db: &Db, depth: Depth) -> Part {
     let pragma = if depth == Depth::Quick { QUICK } else { FULL };
-    let words: Vec<String> = view.db().all(pragma, [], |row| Ok(row.get(0)?))?;
+    let words: Vec<String> = db.all(pragma, [], |row| Ok(row.get(0)?))?;
     let mut found: Vec<Finding> =
         words.into_iter().filter(|word| word != "ok").map(Finding::Engine).collect();
-    found.extend(view.db().all(REFERENCES, [], |row| {
+    found.extend(db.all(REFERENCES, [], |row| {
         Ok(Finding::Dangling { table: row.get(0)?, parent: row.get(1)?, count: crate::db::natural(row, 2)? })
     })?);
     Ok((found, ()))

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::backup::{Backup, Progress, StepResult};
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::types::FromSqlError;
@@ -66,6 +67,8 @@ pub(crate) enum Fault {
 pub(crate) enum Role {
     Reader,
     Writer,
+    /// The writer of a file that nobody else knows yet, and that is thrown away if this does not come to its end.
+    Draft,
 }
 
 #[derive(Debug)]
@@ -81,13 +84,17 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const STATEMENTS_MAX: usize = 192;
 /// What SQLite may hold at most of a row: a damaged length must not become a huge allocation.
 const LENGTH_MAX: i32 = BLOCK_BYTES_MAX as i32 + 65_536;
+/// Pages of a copy between two looks at whether to go on: 8 MB.
+const PAGES_A_STEP: i32 = 2_048;
+/// How often a copy waits for the same lock, each time as long as a statement would.
+const WAITS_MAX: u32 = 3;
 
 impl Db {
     pub(crate) fn open(path: &Path, role: Role) -> Result<Db, StoreError> {
         let what = "open the database";
         let access = match role {
             Role::Reader => OpenFlags::SQLITE_OPEN_READ_ONLY,
-            Role::Writer => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
+            Role::Writer | Role::Draft => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
         };
         let conn = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)
             .map_err(|error| StoreError::of(what, path, error.into()))?;
@@ -120,6 +127,8 @@ impl Db {
                  pragma cell_size_check = on; pragma cache_size = -16384;
                  pragma wal_autocheckpoint = 4000; pragma journal_size_limit = 67108864;",
             ),
+            // Whoever makes the draft brings it to the disk as a whole.
+            Role::Draft => conn.execute_batch("pragma journal_mode = off; pragma synchronous = off;"),
         }
     }
 
@@ -194,6 +203,39 @@ impl Db {
     /// Several statements at once, for migrations.
     pub(crate) fn script(&self, what: &'static str, text: &str) -> Result<(), StoreError> {
         self.conn.execute_batch(text).map_err(|error| self.fail(what)(error.into()))
+    }
+
+    /// Puts the pages of another database in the place of all that is here, in one transaction: whoever reads sees what was
+    /// here or what comes, never a mixture. If a transaction of the other is open, it is the state of that one that comes, however
+    /// long this takes. Whether it came to the end: `watch` sees pages done and pages in all, and may break off, which leaves all as it was.
+    pub(crate) fn fill_from(
+        &mut self,
+        what: &'static str,
+        from: &Db,
+        mut watch: impl FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, StoreError> {
+        let path = self.path.clone();
+        let fail = |error: rusqlite::Error| StoreError::of(what, &path, error.into());
+        let backup = Backup::new(&from.conn, &mut self.conn).map_err(fail)?;
+        let mut waits = 0;
+        loop {
+            let step = backup.step(PAGES_A_STEP).map_err(fail)?;
+            let Progress { remaining, pagecount } = backup.progress();
+            let [left, all] = [remaining, pagecount].map(|pages| u64::try_from(pages).unwrap_or_default());
+            match step {
+                StepResult::Done => return Ok(ControlFlow::Continue(())),
+                // The connection has waited already, as long as it waits for anything.
+                StepResult::Busy | StepResult::Locked if waits >= WAITS_MAX => {
+                    let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY);
+                    return Err(fail(rusqlite::Error::SqliteFailure(code, None)));
+                }
+                StepResult::Busy | StepResult::Locked => waits += 1,
+                _ => waits = 0,
+            }
+            if watch(all.saturating_sub(left), all).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
     }
 
     pub(crate) fn fail(&self, what: &'static str) -> impl FnOnce(Fault) -> StoreError {

@@ -123,8 +123,23 @@ impl View {
         self.db().all(sql::IMPORTS, [], ImportRecord::read)
     }
 
+    /// Imports before one, or the last of all, newest first.
+    pub fn imports_before(
+        &self,
+        before: Option<ImportId>,
+        limit: u32,
+    ) -> Result<Vec<ImportRecord>, StoreError> {
+        let before = before.map_or(i64::MAX, |id| id.0);
+        self.db().all(sql::IMPORTS_BEFORE, (before, limit), ImportRecord::read)
+    }
+
     pub fn import(&self, id: ImportId) -> Result<Option<ImportRecord>, StoreError> {
         self.db().first(sql::IMPORT, [id.0], ImportRecord::read)
+    }
+
+    /// The import that was started last.
+    pub fn last_import(&self) -> Result<Option<ImportRecord>, StoreError> {
+        self.db().first(sql::LAST_IMPORT, [], ImportRecord::read)
     }
 
     /// The last import of this very content with these options.
@@ -154,6 +169,26 @@ impl View {
             }
             QuarantineOf::Symbol(symbol) => {
                 self.db().all(sql::QUARANTINE_OF_SYMBOL, (symbol, limit), QuarantineEntry::read)
+            }
+        }
+    }
+
+    /// Quarantined rows behind a place, in the order they were refused, each with its own place to go on from. The first place
+    /// is 0.
+    pub fn quarantine_after(
+        &self,
+        of: QuarantineOf<'_>,
+        after: i64,
+        limit: u32,
+    ) -> Result<Vec<(i64, QuarantineEntry)>, StoreError> {
+        let read = |row: &Row<'_>| Ok((row.get(6)?, QuarantineEntry::read(row)?));
+        match of {
+            QuarantineOf::All => self.db().all(sql::QUARANTINE_AFTER, (after, limit), read),
+            QuarantineOf::Import(id) => {
+                self.db().all(sql::QUARANTINE_OF_IMPORT_AFTER, (id.0, after, limit), read)
+            }
+            QuarantineOf::Symbol(symbol) => {
+                self.db().all(sql::QUARANTINE_OF_SYMBOL_AFTER, (symbol, after, limit), read)
             }
         }
     }

@@ -12,6 +12,7 @@
 
 mod accounts;
 mod action;
+mod backup;
 mod batch;
 mod check;
 mod db;
@@ -33,6 +34,10 @@ pub use accounts::{
     Spend, TokenKind, TokenRow, Told, Used, Waiting,
 };
 pub use action::ActionChanges;
+pub use backup::{
+    Backup, BackupError, Counts, Existing, KeyFile, Manifest, Part, PartEntry, Progress, Restore, Restored,
+    Scope, Stage, Watch, check_accounts, verify,
+};
 pub use batch::{BLOCK_BYTES_MAX, Batch, Change, NewBlock};
 pub use check::{Depth, FINDINGS_MAX, Finding};
 pub use error::StoreError;
@@ -42,5 +47,5 @@ pub use ledger::{
 };
 pub use security::Security;
 pub use series::{BlockEntry, Lane, ParseSeriesError, Series, SeriesInfo};
-pub use store::{Access, Reader, Snapshot, Store, Writer};
-pub use view::{Body, View};
+pub use store::{Access, FileSizes, Reader, Snapshot, Store, Writer};
+pub use view::{Body, ERA_VERSIONS, Totals, View, era};

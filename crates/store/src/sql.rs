@@ -37,7 +37,7 @@ macro_rules! import_columns {
 }
 macro_rules! quarantine_from {
     () => {
-        "select i.file, q.import_id, q.line, q.symbol, q.content, q.reason \
+        "select i.file, q.import_id, q.line, q.symbol, q.content, q.reason, q.id \
          from quarantine q join import i on i.id = q.import_id "
     };
 }
@@ -89,6 +89,10 @@ statements! {
     SERIES_OF: "list the series of a symbol",
         concat!("select ", series_columns!(), " from series where symbol = $1 order by grain, lane");
     ALL_SERIES: "list the series", concat!("select ", series_columns!(), " from series order by symbol, grain, lane");
+    // A sum of integers is no integer of PostgreSQL's unless it is told so.
+    TOTALS: "add up the series",
+        "select count(*), cast(coalesce(sum(row_count), 0) as bigint), cast(coalesce(sum(block_count), 0) as bigint), \
+         cast(coalesce(sum(byte_count), 0) as bigint) from series";
     SERIES_ID: "find a series", "select id from series where symbol = $1 and grain = $2 and lane = $3";
     ADD_SERIES: "add a series",
         "insert into series (id, symbol, grain, lane, row_count, block_count, byte_count, first_at, last_at, version) \
@@ -134,7 +138,11 @@ statements! {
          values ($1, $2, $3, $4, $5, $6)";
 
     IMPORTS: "list the imports", concat!("select ", import_columns!(), " from import i order by i.id");
+    IMPORTS_BEFORE: "list the imports",
+        concat!("select ", import_columns!(), " from import i where i.id < $1 order by i.id desc limit $2");
     IMPORT: "read an import", concat!("select ", import_columns!(), " from import i where i.id = $1");
+    LAST_IMPORT: "read the last import",
+        concat!("select ", import_columns!(), " from import i order by i.id desc limit 1");
     FIND_IMPORT: "look for an earlier import", concat!("select ", import_columns!(),
         " from import i where i.digest = $1 and i.options = $2 order by i.id desc limit 1");
     IMPORT_SOURCES: "list the sources of a symbol", concat!("select ", import_columns!(),
@@ -165,6 +173,12 @@ statements! {
         concat!(quarantine_from!(), "where q.import_id = $1 order by q.id limit $2");
     QUARANTINE_OF_SYMBOL: "list quarantined rows",
         concat!(quarantine_from!(), "where q.symbol = $1 order by q.id limit $2");
+    QUARANTINE_AFTER: "list quarantined rows",
+        concat!(quarantine_from!(), "where q.id > $1 order by q.id limit $2");
+    QUARANTINE_OF_IMPORT_AFTER: "list quarantined rows",
+        concat!(quarantine_from!(), "where q.import_id = $1 and q.id > $2 order by q.id limit $3");
+    QUARANTINE_OF_SYMBOL_AFTER: "list quarantined rows",
+        concat!(quarantine_from!(), "where q.symbol = $1 and q.id > $2 order by q.id limit $3");
     COUNT_QUARANTINE: "count quarantined rows", "select count(*) from quarantine";
     COUNT_QUARANTINE_OF_IMPORT: "count quarantined rows", "select count(*) from quarantine where import_id = $1";
     COUNT_QUARANTINE_OF_SYMBOL: "count quarantined rows", "select count(*) from quarantine where symbol = $1";

@@ -1,6 +1,8 @@
 use std::io;
 use std::ops::{ControlFlow, Deref};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use market::Timestamp;
 
@@ -25,11 +27,23 @@ pub enum Access {
 pub struct Store {
     dir: PathBuf,
     path: PathBuf,
+    /// Blocks read by readers of this store in this process.
+    blocks_read: Arc<AtomicU64>,
+}
+
+/// Bytes of the files of a store, as they are on the disk now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileSizes {
+    pub candles: u64,
+    /// What has been written and is not folded in yet.
+    pub candles_log: u64,
+    pub accounts: u64,
+    pub accounts_log: u64,
 }
 
 impl Store {
     pub fn open(dir: &Path, access: Access) -> Result<Store, StoreError> {
-        let store = Store { dir: dir.to_owned(), path: dir.join(FILE) };
+        let store = Store { dir: dir.to_owned(), path: dir.join(FILE), blocks_read: Arc::default() };
         match access {
             Access::Read => store.reader().map(drop)?,
             Access::Write { now } => store.prepare(now)?,
@@ -46,6 +60,28 @@ impl Store {
         &self.path
     }
 
+    /// The schema that a store must have to be read.
+    pub fn schema(&self) -> i64 {
+        migrate::known(migrate::ALL)
+    }
+
+    /// Blocks that readers of this store have read since it was opened.
+    pub fn blocks_read(&self) -> u64 {
+        self.blocks_read.load(Ordering::Relaxed)
+    }
+
+    /// A file that is not there has no bytes.
+    pub fn file_sizes(&self) -> FileSizes {
+        let bytes = |name: &str| std::fs::metadata(self.dir.join(name)).map_or(0, |file| file.len());
+        let log = |name: &str| bytes(&format!("{name}-wal"));
+        FileSizes {
+            candles: bytes(FILE),
+            candles_log: log(FILE),
+            accounts: bytes(crate::accounts::FILE),
+            accounts_log: log(crate::accounts::FILE),
+        }
+    }
+
     /// A connection for one thread at a time. It takes no lock and never waits for a writer.
     pub fn reader(&self) -> Result<Reader, StoreError> {
         if !exists(&self.path)? {
@@ -53,7 +89,9 @@ impl Store {
         }
         let db = Db::open(&self.path, Role::Reader)?;
         match migrate::schema(&db, migrate::ALL)? {
-            found if found == migrate::known(migrate::ALL) => Ok(Reader { view: View::new(db), seen: None }),
+            found if found == migrate::known(migrate::ALL) => {
+                Ok(Reader { view: View::new(db, self.blocks_read.clone()), seen: None })
+            }
             // Somebody began to create the store and did not come to the end of it.
             0 => Err(StoreError::Absent { path: self.dir.clone() }),
             found => Err(StoreError::Outdated {
@@ -76,7 +114,7 @@ impl Store {
             return Err(StoreError::Outdated { path: self.path.clone(), found, known });
         }
         db.run(sql::INTERRUPT_IMPORTS, (ImportState::Interrupted.as_str(), ImportState::Running.as_str()))?;
-        Ok(Writer { view: View::new(db), _lock: lock })
+        Ok(Writer { view: View::new(db, self.blocks_read.clone()), _lock: lock })
     }
 
     fn prepare(&self, now: Timestamp) -> Result<(), StoreError> {

@@ -1,20 +1,43 @@
 use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use market::{Symbol, Timestamp};
 
-use crate::db::{Db, Fault, small};
+use crate::db::{Db, Fault, natural, small};
 use crate::{BlockEntry, Security, Series, SeriesInfo, StoreError, sql};
+
+/// Versions in an era. A commit raises the version by one, a restore goes to the beginning of the next era: within an era, what is
+/// kept under the id of a block stays true.
+pub const ERA_VERSIONS: i64 = 1 << 40;
+
+/// The era of a version.
+pub fn era(version: i64) -> i64 {
+    version / ERA_VERSIONS
+}
 
 /// Every question the store answers, about one state of it. A [`Snapshot`](crate::Snapshot) is a view that stays the
 /// same while others write; a [`Batch`](crate::Batch) is one that sees its own changes.
 #[derive(Debug)]
 pub struct View {
     db: Db,
+    blocks_read: Arc<AtomicU64>,
+}
+
+/// All series of a store together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    pub series: u64,
+    /// Candles as they are stored, those rolled up from others included.
+    pub candles: u64,
+    pub blocks: u64,
+    /// Of the blocks.
+    pub bytes: u64,
 }
 
 impl View {
-    pub(crate) fn new(db: Db) -> View {
-        View { db }
+    pub(crate) fn new(db: Db, blocks_read: Arc<AtomicU64>) -> View {
+        View { db, blocks_read }
     }
 
     pub(crate) fn db(&self) -> &Db {
@@ -55,6 +78,18 @@ impl View {
         let mut all = self.db.all(sql::ALL_SERIES, [], SeriesInfo::read)?;
         all.sort_by(|a, b| a.series.cmp(&b.series));
         Ok(all)
+    }
+
+    /// Walks over every series, of which a whole market has some ten thousand.
+    pub fn totals(&self) -> Result<Totals, StoreError> {
+        self.db.one(sql::TOTALS, [], |row| {
+            Ok(Totals {
+                series: natural(row, 0)?,
+                candles: natural(row, 1)?,
+                blocks: natural(row, 2)?,
+                bytes: natural(row, 3)?,
+            })
+        })
     }
 
     /// The blocks that hold a stamp of the half-open window, ascending.
@@ -107,6 +142,7 @@ impl View {
         let (symbol, grain, lane) = key(series);
         self.db.each(sql::BODIES_BACK, (symbol, grain, lane, until.0), |row| {
             let (entry, decimals) = (BlockEntry::read(row)?, small(row, 5)?);
+            self.blocks_read.fetch_add(1, Ordering::Relaxed);
             Ok(each(Body { entry, decimals, bytes: row.get_ref(6)?.as_blob()? }))
         })
     }
@@ -136,6 +172,7 @@ impl View {
     /// The bytes of a block where they lie, without a copy.
     pub fn with_block<T>(&self, id: i64, read: impl FnOnce(&[u8]) -> T) -> Result<T, StoreError> {
         let mut read = Some(read);
+        self.blocks_read.fetch_add(1, Ordering::Relaxed);
         let found = self.db.first(sql::BLOCK, [id], |row| {
             let body = row.get_ref(0)?.as_blob()?;
             Ok(read.take().map(|read| read(body)))

@@ -107,3 +107,16 @@ fn a_key_file_that_was_exchanged_is_a_failure_of_ours_and_not_the_callers() {
     let denial = identify(&fresh.other(), &headers, NOW).unwrap_err();
     assert!(matches!(denial, Denial::Failed(access::AccessError::Sealed { .. })), "{denial:?}");
 }
+
+#[test]
+fn a_token_in_an_address_is_the_same_account_with_less_to_do() {
+    let fresh = fresh();
+    let created = fresh.create("alice", Terms::default());
+    let caller = bearer(&fresh.access, created.access_token.expose()).unwrap();
+    let addressed = caller.in_address();
+    assert_eq!(addressed.account(), caller.account());
+    assert_eq!(
+        (caller.is_in_address(), addressed.is_in_address(), addressed.is_browser()),
+        (false, true, false)
+    );
+}

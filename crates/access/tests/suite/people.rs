@@ -251,3 +251,54 @@ fn a_script_that_signs_in_again_and_again_is_told_to_wait() {
     let LoginRefused::Failed(error) = &refused else { panic!("{refused:?}") };
     assert_eq!(error.retry_after(), Some(Duration::from_secs(3_600)));
 }
+
+#[test]
+fn a_session_is_somebody_who_asks_until_it_ends() {
+    let house = house();
+    let id = house.access.account_named("ann").unwrap().unwrap().id;
+    let signed_in = from(&house, 1, "ann", PASSWORD).unwrap();
+    let cookie = signed_in.session.expose();
+    let caller = house.access.identify_browser(cookie, NOW).unwrap();
+    assert_eq!((caller.account(), caller.is_browser(), caller.is_oauth()), (id, true, false));
+    assert!(house.access.allowance(&caller, START).unwrap().is_some());
+    let denied = |cookie: &str, now: Timestamp| {
+        let denial = house.access.identify_browser(cookie, now).unwrap_err();
+        assert!(matches!(denial, access::Denial::TokenInvalid(_)), "{denial:?}");
+    };
+    denied(cookie, signed_in.expires_at);
+    denied("", NOW);
+    denied(&"x".repeat(10_000), NOW);
+    let browser = house.access.browser(cookie, NOW).unwrap().unwrap();
+    house.other().sign_out(cookie, &browser, NOW).unwrap();
+    denied(cookie, NOW);
+    let second = from(&house, 1, "ann", PASSWORD).unwrap().session;
+    house.other().set_password(id, &secret("another password"), &Actor::Operator, NOW).unwrap();
+    denied(second.expose(), NOW);
+    let third = from(&house, 1, "ann", "another password").unwrap().session;
+    let caller = house.access.identify_browser(third.expose(), NOW).unwrap();
+    house.other().revoke(id, &Actor::Operator, "", NOW).unwrap();
+    denied(third.expose(), NOW);
+    // Who had come in before is nobody from the next request on.
+    assert!(house.access.allowance(&caller, START).unwrap().is_none());
+}
+
+#[test]
+fn a_guest_is_signed_in_without_a_password_and_written_down() {
+    let house = house();
+    let id = house.access.account_named("ann").unwrap().unwrap().id;
+    let signed_in = house.access.sign_in_guest(id, address(1), NOW).unwrap().unwrap();
+    assert_eq!(house.access.identify_browser(signed_in.session.expose(), NOW).unwrap().account(), id);
+    let filter = AuditFilter { event: Some("login.accepted"), limit: 10, ..AuditFilter::default() };
+    let rows = house.access.audit(&filter).unwrap();
+    assert_eq!((rows[0].account, rows[0].actor.as_str()), (Some(id), "address 192.0.2.1"));
+    assert!(rows[0].reason.starts_with("as a guest, without a password"), "{rows:?}");
+    for second in 1..=20 {
+        house.access.sign_in_guest(id, address(1), Timestamp(NOW.0 + second)).unwrap().unwrap();
+    }
+    assert!(
+        house.access.identify_browser(signed_in.session.expose(), NOW).is_err(),
+        "the oldest of many goes"
+    );
+    house.access.revoke(id, &Actor::Operator, "", NOW).unwrap();
+    assert!(house.access.sign_in_guest(id, address(1), NOW).unwrap().is_none());
+}

@@ -31,8 +31,10 @@ pub(crate) enum Glyphs {
     Ascii,
 }
 
-pub(crate) const WIDTH_MIN: u16 = 40;
-pub(crate) const HEIGHT_MIN: u16 = 12;
+pub(crate) const WIDTH_MIN: u16 = 20;
+pub(crate) const HEIGHT_MIN: u16 = 8;
+/// Narrower than this, the heading has no room for more than the title.
+const FACTS_WIDTH: usize = 40;
 /// No screen is larger; a mistyped size must not cost gigabytes.
 const SIDE_MAX: u16 = 1000;
 
@@ -57,8 +59,8 @@ pub(crate) fn draw(
         return format!("{}: no candles\n", text::fit(title, width, options.glyphs));
     };
 
-    let pen = Pen { options, decimals };
     let gutter = gutter_width(candles, width, decimals);
+    let pen = Pen { options, decimals, labels: gutter > 1 };
     let plot = width - gutter;
     let shown: Vec<Candle> = candles.iter().rev().take(plot).collect::<Vec<_>>().into_iter().rev().collect();
     let left_out = candles.len() - shown.len();
@@ -66,8 +68,8 @@ pub(crate) fn draw(
 
     let footer = footer(&last, shown.iter().rev().nth(1).or(before.as_ref()), &shown, zone, period, decimals);
     let mut footer = text::wrap(&footer, width, options.glyphs);
-    // Long prices on a narrow screen wrap into many lines; the candles keep four rows whatever happens.
-    footer.truncate(height.saturating_sub(7));
+    // On a narrow screen it wraps into many lines; the candles keep four rows, and half of the screen, whatever happens.
+    footer.truncate(height.saturating_sub(7).min(height / 3));
     let has_volume = shown.iter().any(|candle| candle.volume > 0);
     // Heading, two lines of time axis, footer; the rest is for prices and volumes.
     let free = height.saturating_sub(3 + footer.len());
@@ -86,16 +88,18 @@ pub(crate) fn draw(
 
 /// Room for the axis and a short volume.
 const GUTTER_MIN: usize = 8;
-// The widest price has 20 characters, so even then more than a third of the narrowest chart is left for candles.
-const _: () = assert!(WIDTH_MIN >= 36 && GUTTER_MIN < 22);
+// Candles have more than half of the narrowest chart.
+const _: () = assert!(GUTTER_MIN * 2 < WIDTH_MIN as usize);
 
-/// The axis, a blank or a pointer, and the widest price.
+/// The axis, a blank or a pointer, and the widest price. Where that would leave less than a third for candles, there is the axis
+/// alone: the newest price stands below the chart as well.
 fn gutter_width(candles: &Candles, width: usize, decimals: u32) -> usize {
     let visible = candles.len().saturating_sub(width);
     let highest = candles.high.iter().skip(visible).max().copied().unwrap_or(0);
     // A round label may lie a little above the highest price, but has no more digits than twice it.
     let widest = Price(highest.saturating_mul(2)).text(decimals).to_string().len();
-    (widest + 2).max(GUTTER_MIN)
+    let gutter = (widest + 2).max(GUTTER_MIN);
+    if gutter * 3 > width * 2 { 1 } else { gutter }
 }
 
 fn heading(
@@ -106,9 +110,14 @@ fn heading(
     width: usize,
     glyphs: Glyphs,
 ) -> String {
+    if width < FACTS_WIDTH {
+        return format!("{}\n", text::fit(title, width, glyphs));
+    }
     let count = if shown == 1 { "1 candle".to_owned() } else { format!("{shown} candles") };
     let mut facts = format!("{period}, {count}");
-    if left_out > 0 {
+    // On a narrow screen the name is worth more than what is not shown.
+    let wide = width > FACTS_WIDTH + text::width(title).min(FACTS_WIDTH / 2);
+    if left_out > 0 && wide {
         let _ = write!(facts, ", {left_out} earlier left out");
     }
     let title = text::fit(title, width.saturating_sub(facts.len() + 2), glyphs);
@@ -301,6 +310,8 @@ impl Column {
 struct Pen {
     options: ChartOptions,
     decimals: u32,
+    /// Whether there is room for more than the axis.
+    labels: bool,
 }
 
 impl Pen {
@@ -309,6 +320,10 @@ impl Pen {
         let labels = scale.labels(rows);
         for row in 0..rows {
             self.row(chart, columns, |column| column.glyph(row, self.options));
+            if !self.labels {
+                chart.push_str(if self.options.glyphs == Glyphs::Unicode { "│\n" } else { "|\n" });
+                continue;
+            }
             let label = labels.iter().find(|(at, _)| *at == row);
             let price = |price: Price| price.text(self.decimals);
             let _ = match (self.options.glyphs, label) {
@@ -328,7 +343,7 @@ impl Pen {
             self.row(chart, columns, |column| column.volume_glyph(rows - 1 - row, self.options));
             let (plain, mark) =
                 if self.options.glyphs == Glyphs::Unicode { ("│", "├") } else { ("|", "+") };
-            let _ = if row == 0 {
+            let _ = if row == 0 && self.labels {
                 writeln!(chart, "{mark} {}", scale::short(most))
             } else {
                 writeln!(chart, "{plain}")

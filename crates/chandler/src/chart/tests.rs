@@ -271,10 +271,37 @@ fn minutes_are_labelled_with_times_and_new_days_with_dates() {
 }
 
 #[test]
+fn a_narrow_window_keeps_candles_prices_and_the_title() {
+    let options = ChartOptions { width: 24, height: 12, ..PLAIN };
+    check_days(
+        "9001.HK Lamplight Harbour",
+        &days(40),
+        options,
+        expect![[r#"
+        9001.HK Lamplight Harbo…
+        ─█              │
+         █┃█╽▄╽┬▄╷╷     ├ 21.500
+           ╵ ▀╿ ▀╿█┃█┃┴▄│
+                  ╵╹▀╹ █│◂21.110
+        ▃█▅▃▇▄▂▆▄▁▆▃█▅▃▇├ 13.0K
+        ───┬────────────┘
+           2026-02
+        2026-02-13  O 21.300
+        H 21.390  L 21.050
+        C 21.110  V 12000
+        -0.89%
+    "#]],
+    );
+    let huge: Candles = days(30).iter().map(huge).collect();
+    let chart = draw("huge", &huge, &zone(), Period::DAY, 3, options);
+    assert!(!chart.contains('├') && !chart.contains('◂'), "no room for labels:\n{chart}");
+}
+
+#[test]
 fn too_small_a_terminal_is_told_what_is_needed() {
-    let options = ChartOptions { width: 30, height: 10, ..PLAIN };
+    let options = ChartOptions { width: 19, height: 10, ..PLAIN };
     let small = draw("x", &days(5), &zone(), Period::DAY, 3, options);
-    assert_eq!(small, "a chart needs 40 columns and 12 lines; here are 30 and 10\n");
+    assert_eq!(small, "a chart needs 20 columns and 8 lines; here are 19 and 10\n");
     assert_eq!(draw("x", &Candles::default(), &zone(), Period::DAY, 3, PLAIN), "x: no candles\n");
 }
 
@@ -307,7 +334,9 @@ fn colours_appear_only_when_asked_for_and_change_nothing_else_but_bodies() {
 fn every_chart_stays_inside_its_frame() {
     let many = days(300);
     let huge: Candles = many.iter().map(huge).collect();
-    for (width, height) in [(40, 12), (47, 13), (61, 30), (80, 24), (133, 50)] {
+    for (width, height) in
+        [(20, 8), (21, 9), (30, 12), (39, 40), (40, 12), (47, 13), (61, 30), (80, 24), (133, 50)]
+    {
         for count in [1, 2, 19, 61, 300] {
             for candles in [&many, &huge] {
                 let mut candles = candles.clone();

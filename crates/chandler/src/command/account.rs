@@ -14,6 +14,7 @@ use std::io::Write;
 use access::{Access, AccessError, Account, Actor, Present};
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
+use serde_json::{Value, json};
 
 use super::serve::open_accounts;
 use crate::clock::Clock;
@@ -63,7 +64,11 @@ enum Action {
     /// Approve or deny the code that a program shows, in the name of an account
     Device(device::Arguments),
     /// End an account: its token, its sessions and its connections
-    Revoke { name: String },
+    Revoke {
+        name: String,
+        #[arg(long, value_enum, default_value_t)]
+        format: Format,
+    },
 }
 
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
@@ -84,7 +89,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
         Action::Levels(arguments) => arguments.run(&access, present),
         Action::Password(arguments) => arguments.run(&access, present),
         Action::Device(arguments) => arguments.run(&access, present),
-        Action::Revoke { name } => revoke(&access, &named(&access, name)?, present),
+        Action::Revoke { name, format } => revoke(&access, &named(&access, name)?, *format, present),
     }
 }
 
@@ -101,15 +106,19 @@ fn theirs(error: AccessError) -> Failure {
     }
 }
 
-/// One line about what was done.
-fn say(text: &str) -> Result<(), Failure> {
+/// What was done: one line for people, or the same as a document.
+fn say(format: Format, text: &str, document: Value) -> Result<(), Failure> {
+    if format == Format::Json {
+        return Ok(output::json(&document)?);
+    }
     let mut out = output::stdout();
     writeln!(out, "{text}")?;
     Ok(out.flush()?)
 }
 
-fn revoke(access: &Access, account: &Account, present: Present) -> Result<(), Failure> {
+fn revoke(access: &Access, account: &Account, format: Format, present: Present) -> Result<(), Failure> {
     let revoked = access.revoke(account.id, &Actor::Operator, "", present.machine)?;
     let said = if revoked { "is revoked" } else { "had been revoked before" };
-    say(&format!("account {:?} {said}", account.name))
+    let text = format!("account {:?} {said}", account.name);
+    say(format, &text, json!({"account_id": account.id.0, "name": account.name, "changed": revoked}))
 }

@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
     /// Forget what happened before --before, instead of reading; how many rows that were stays in the audit
-    #[arg(long, requires = "before", conflicts_with_all = ["account", "event", "since", "limit", "format"])]
+    #[arg(long, requires = "before", conflicts_with_all = ["account", "event", "since", "limit"])]
     prune: bool,
     /// With --prune: a date (its first moment in Hong Kong), or an instant
     #[arg(long, value_name = "TIME", requires = "prune")]
@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     surroundings.open(store::Access::Read)?;
     let access = open_accounts(surroundings)?;
     if let Some(before) = arguments.before.as_deref().filter(|_| arguments.prune) {
-        return prune(before, &access);
+        return prune(before, arguments.format, &access);
     }
     let names: HashMap<AccountId, String> =
         access.list()?.into_iter().map(|account| (account.id, account.name)).collect();
@@ -89,7 +89,7 @@ impl Arguments {
     }
 }
 
-fn prune(before: &str, access: &Access) -> Result<(), Failure> {
+fn prune(before: &str, format: Format, access: &Access) -> Result<(), Failure> {
     let (before, now) = (parse_instant(before).map_err(usage)?, Clock::Machine.now());
     if before > now {
         return Err(usage(format!(
@@ -97,6 +97,9 @@ fn prune(before: &str, access: &Access) -> Result<(), Failure> {
         )));
     }
     let pruned = access.prune_audit(before, &Actor::Operator, now)?;
+    if format == Format::Json {
+        return Ok(output::json(&json!({"forgotten": pruned, "before": before.to_string()}))?);
+    }
     let rows = if pruned == 1 { "row" } else { "rows" };
     let mut out = output::stdout();
     writeln!(out, "{} {rows} from before {before} forgotten", output::thousands(pruned))?;

@@ -77,7 +77,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
 }
 
 /// A calendar that ends within this many days is worth a warning.
-const WARN_DAYS: i32 = 60;
+pub(crate) const WARN_DAYS: i32 = 60;
 
 fn println_table(columns: &[Column], rows: Vec<Vec<String>>) -> Result<(), Failure> {
     use std::io::Write;

@@ -8,17 +8,24 @@ use store::Access;
 
 use crate::failure::Failure;
 use crate::output::{self, Format};
+use crate::progress;
 use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+    #[command(flatten)]
+    progress: progress::Flags,
 }
 
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
     let store = surroundings.open(Access::Read)?;
-    let report = history::check(&store, surroundings.history.venues())?;
+    let blocks = store.reader()?.snapshot()?.all_series()?.iter().map(|info| info.blocks).sum();
+    let bar = arguments.progress.count(blocks, "blocks");
+    let report =
+        history::check_watched(&store, surroundings.history.venues(), |report| bar.set(report.blocks))?;
+    drop(bar);
     match arguments.format {
         Format::Json => {
             let damage: Vec<Value> = report

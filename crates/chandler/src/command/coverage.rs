@@ -11,7 +11,8 @@ use store::{Access, Reader};
 use super::time;
 use crate::failure::{Failure, usage};
 use crate::output::{self, Column, Format};
-use crate::surroundings::{Surroundings, symbol};
+use crate::surroundings::Surroundings;
+use crate::{progress, suggest};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -28,13 +29,16 @@ pub(crate) struct Arguments {
     all: bool,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+    #[command(flatten)]
+    progress: progress::Flags,
 }
 
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
     let store = surroundings.open(Access::Read)?;
     let mut reader = store.reader()?;
     match &arguments.symbol {
-        Some(text) => one(arguments, surroundings, &mut reader, text),
+        Some(text) => one(arguments, surroundings, &mut reader, text)
+            .map_err(|failure| suggest::hinted(failure, &store)),
         None => all(arguments, surroundings, &mut reader),
     }
 }
@@ -61,7 +65,7 @@ fn one(
     reader: &mut Reader,
     text: &str,
 ) -> Result<(), Failure> {
-    let symbol = symbol(text)?;
+    let symbol = surroundings.symbol(text)?;
     let zone = surroundings.history.venue(&symbol).zone();
     let coverage = of(arguments, surroundings, reader, &symbol)?;
     let shown = coverage.days.iter().filter(|day| arguments.all || !day.is_complete());
@@ -102,8 +106,11 @@ fn all(arguments: &Arguments, surroundings: &Surroundings, reader: &mut Reader) 
     symbols.dedup();
     let mut rows = Vec::new();
     let mut documents = Vec::new();
+    let bar = arguments.progress.count(symbols.len() as u64, "securities");
     for symbol in symbols {
+        bar.say(|| symbol.to_string());
         let coverage = of(arguments, surroundings, reader, &symbol)?;
+        bar.advance(1);
         let sum = Sum::of(&coverage);
         documents.push(json!({"symbol": symbol.as_str(), "summary": summary_json(&coverage)}));
         let edge = |day: Option<&DayCoverage>| day.map(|day| day.date.to_string()).unwrap_or_default();
@@ -119,6 +126,7 @@ fn all(arguments: &Arguments, surroundings: &Surroundings, reader: &mut Reader) 
             sum.unknown.to_string(),
         ]);
     }
+    drop(bar);
     if arguments.format == Format::Json {
         output::json(&documents)?;
         return Ok(());

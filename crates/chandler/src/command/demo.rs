@@ -10,13 +10,15 @@ use files::CandleSink;
 use history::import::{Context, Options, Outcome, Progress, import};
 use history::{Adjust, Anchor, COUNT_MAX, Direction, Query, Select, Sessions};
 use market::{Candles, Minutes, Period, Symbol, Timestamp};
+use serde_json::json;
 use store::{Access, Reader};
 
 use super::demo_serve;
 use crate::chart;
 use crate::demo::{self, DemoSecurity};
 use crate::failure::Failure;
-use crate::output;
+use crate::output::{self, Format};
+use crate::progress;
 use crate::surroundings::{Surroundings, symbol};
 use crate::terminal::Terminal;
 
@@ -31,15 +33,27 @@ pub(crate) struct Arguments {
     /// Then serve it to clients until Ctrl-C, with an account that is made for it
     #[arg(long)]
     serve: bool,
+    /// JSON draws nothing and says what is there
+    #[arg(long, value_enum, default_value_t, conflicts_with = "serve")]
+    format: Format,
 }
 
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
     let store = surroundings.open(Access::Write { now: surroundings.now() })?;
     let mut reader = store.reader()?;
-    if arguments.again || !is_there(&mut reader)? {
+    let make_it = arguments.again || !is_there(&mut reader)?;
+    if make_it {
         eprintln!("making the demo market in {} …", surroundings.directory().display());
         let rows = make(surroundings, &store)?;
         eprintln!("{} candles of {} invented securities", output::thousands(rows), demo::securities().len());
+    }
+    if arguments.format == Format::Json {
+        let series = reader.snapshot()?.all_series()?;
+        let symbols: Vec<&str> = demo::securities().iter().map(|security| security.symbol).collect();
+        return Ok(output::json(&json!({
+            "store": format!("sqlite:{}", surroundings.directory().display()), "made": make_it, "symbols": symbols,
+            "candles": series.iter().map(|info| info.rows).sum::<u64>(),
+        }))?);
     }
     if !arguments.quiet {
         show(surroundings, &mut reader)?;
@@ -71,7 +85,10 @@ fn make(surroundings: &Surroundings, store: &store::Store) -> Result<u64, Failur
     let clock = || surroundings.now();
     let venues = surroundings.history.venues();
     let context = Context { store, venues, options: &options, now: &clock, stop: &stop, progress: &progress };
-    let reports = import(&context, &paths)?;
+    let total = paths.iter().filter_map(|path| path.metadata().ok()).map(|metadata| metadata.len()).sum();
+    let bar = progress::Flags::default().bytes(total);
+    let reports = bar.over_import(&progress, total, || import(&context, &paths))?;
+    drop(bar);
     for report in &reports {
         if let Outcome::Failed(message) = &report.outcome {
             return Err(anyhow::anyhow!("demo data {}: {message}", report.path.display()).into());
@@ -101,7 +118,9 @@ fn write_files(
     )?;
     writeln!(actions_file, "symbol,ex_date,cash,split,bonus,rights,rights_price")?;
     let mut paths = vec![securities, actions];
+    let bar = progress::Flags::default().count(demo::securities().len() as u64, "securities");
     for security in demo::securities() {
+        bar.say(|| security.symbol.to_owned());
         let DemoSecurity {
             name_en,
             name_cn,
@@ -127,7 +146,9 @@ fn write_files(
         paths.push(write_candles(surroundings, directory, &symbol, "1d", *decimals, days)?);
         let minutes = demo::minutes(security, venues, now);
         paths.push(write_candles(surroundings, directory, &symbol, "1m", *decimals, minutes)?);
+        bar.advance(1);
     }
+    drop(bar);
     securities_file.flush()?;
     actions_file.flush()?;
     Ok(paths)

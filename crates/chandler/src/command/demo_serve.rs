@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
 use std::path::Path;
 
-use access::{Access, NewAccount, QUOTA_MAX, RateRule, Right, Rights, Terms};
+use access::{Access, AccountId, NewAccount, QUOTA_MAX, RateRule, Right, Rights, Role, Terms};
 use anyhow::{Context, anyhow};
 use server::Settings;
 
@@ -25,11 +25,20 @@ const NAMES_MAX: u32 = 100;
 
 pub(crate) fn run(surroundings: &Surroundings) -> Result<(), Failure> {
     log::start(&LogConfig { filter: "warn".to_owned(), ..LogConfig::default() })?;
-    let credentials = demo_account(&open_accounts(surroundings)?, surroundings.directory())?;
-    let serving = start(surroundings)?;
+    let (account, credentials) = demo_account(&open_accounts(surroundings)?, surroundings.directory())?;
+    let serving = start(surroundings, account)?;
     let url = Url::of(serving.addresses.http);
     let mut out = output::stdout();
-    writeln!(out, "\nServing at {} (raw TCP at {}). Ctrl-C ends it.\n", url.as_str(), serving.addresses.tcp)?;
+    writeln!(
+        out,
+        "\nOpen {}/ in a browser on this machine: it is signed in as the demo account.",
+        url.as_str()
+    )?;
+    writeln!(
+        out,
+        "SDKs connect to the same address (raw TCP at {}). Ctrl-C ends it.\n",
+        serving.addresses.tcp
+    )?;
     writeln!(out, "In another shell:\n\n{}", sdk::exports(&url, &credentials))?;
     writeln!(out, "and in Python, after `pip install longbridge`:\n\n{}", EXAMPLE)?;
     out.flush()?;
@@ -43,8 +52,8 @@ print(*quotes.history_candlesticks_by_offset(\"CNDL.US\", Period.Day, AdjustType
 ";
 
 /// The usual ports, or others where those are taken.
-fn start(surroundings: &Surroundings) -> Result<Serving, Failure> {
-    let mut settings = Settings::default();
+fn start(surroundings: &Surroundings, guest: AccountId) -> Result<Serving, Failure> {
+    let mut settings = Settings { guest: Some(guest), ..Settings::default() };
     loop {
         let taken = match Serving::start(&settings, surroundings) {
             Ok(serving) => return Ok(serving),
@@ -58,36 +67,37 @@ fn start(surroundings: &Surroundings) -> Result<Serving, Failure> {
     }
 }
 
-/// The account of the last run, or a new one.
-fn demo_account(access: &Access, directory: &Path) -> Result<Credentials, Failure> {
+/// The account of the last run, or a new one. It has the operator's role, so that every page can be looked at.
+fn demo_account(access: &Access, directory: &Path) -> Result<(AccountId, Credentials), Failure> {
     let path = directory.join(FILE);
     if let Some(credentials) = read(&path)?
-        && is_good(access, &credentials)?
+        && let Some(account) = owner(access, &credentials)?
     {
-        return Ok(credentials);
+        return Ok((account, credentials));
     }
     let terms = Terms { quota: Some(QUOTA_MAX), rate: Some(RateRule::Unlimited), ..Terms::default() };
     for number in 1..=NAMES_MAX {
         let name = if number == 1 { "demo".to_owned() } else { format!("demo-{number}") };
         if access.account_named(&name)?.is_none() {
             let rights = Rights::default().with(Right::UsOvernight);
-            let new = NewAccount { rights, ..NewAccount::named(name, terms) };
-            let (_, credentials) = account::create(access, &new)?;
+            let new = NewAccount { rights, role: Role::Operator, ..NewAccount::named(name, terms) };
+            let (account, credentials) = account::create(access, &new)?;
             write(&path, &credentials)?;
-            return Ok(credentials);
+            return Ok((account.id, credentials));
         }
     }
     Err(anyhow!("there are {NAMES_MAX} demo accounts: name another store").into())
 }
 
-/// Whether an account has these credentials and stands.
-fn is_good(access: &Access, credentials: &Credentials) -> Result<bool, Failure> {
-    for account in access.list()?.iter().filter(|account| account.revoked_at.is_none()) {
+/// The account of these credentials, if it stands and is an operator's.
+fn owner(access: &Access, credentials: &Credentials) -> Result<Option<AccountId>, Failure> {
+    let stands = |account: &&access::Account| account.revoked_at.is_none() && account.role == Role::Operator;
+    for account in access.list()?.iter().filter(stands) {
         if access.app_keys(account.id)?.iter().any(|(key, _)| *key == credentials.app_key) {
-            return Ok(true);
+            return Ok(Some(account.id));
         }
     }
-    Ok(false)
+    Ok(None)
 }
 
 /// What is there and can be read; a file that is none of ours is made anew.

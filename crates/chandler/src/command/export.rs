@@ -2,26 +2,28 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use files::CandleSink;
 use history::{Keep, Plan, Query, Select};
 use market::{Period, Symbol, Timestamp};
+use serde_json::json;
 use store::{Access, Store};
 
 use super::kline::{AdjustArgument, SessionArgument, create};
 use super::time;
 use crate::failure::{Failure, usage};
-use crate::output;
-use crate::surroundings::{Surroundings, symbol};
+use crate::suggest::{self, PeriodParser};
+use crate::surroundings::Surroundings;
+use crate::{output, progress};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The securities to export; all that are stored when none is named
     symbols: Vec<String>,
     /// Any period; the stored ones are 1m and day
-    #[arg(long, short, default_value = "day")]
+    #[arg(long, short, default_value = "day", value_parser = PeriodParser, hide_possible_values = true)]
     period: Period,
     /// The first date, included
     #[arg(long, value_name = "D")]
@@ -41,6 +43,11 @@ pub(crate) struct Arguments {
     /// Write to this file instead of standard output
     #[arg(long, short)]
     output: Option<PathBuf>,
+    /// How to tell what was written, with --output; JSON goes to standard output
+    #[arg(long, value_enum, default_value_t, requires = "output")]
+    summary: output::Format,
+    #[command(flatten)]
+    progress: progress::Flags,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -72,7 +79,8 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
         return Err(usage("that format is not for the terminal: add --output FILE, or redirect"));
     }
     let store = surroundings.open(Access::Read)?;
-    let symbols = symbols(arguments, &store)?;
+    let symbols =
+        symbols(arguments, surroundings, &store).map_err(|failure| suggest::hinted(failure, &store))?;
     // The file appears under its name only when it is whole. A pipe or a device has no such moment, and must not be
     // replaced by a file.
     let target = arguments.output.as_ref().map(|path| path.canonicalize().unwrap_or_else(|_| path.clone()));
@@ -90,13 +98,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
             match result {
                 Ok(rows) => {
                     std::fs::rename(&partial, path)?;
-                    eprintln!(
-                        "{} candles of {} securities in {}",
-                        output::thousands(rows),
-                        symbols.len(),
-                        path.display()
-                    );
-                    Ok(())
+                    arguments.tell(rows, symbols.len(), path)
                 }
                 Err(failure) => {
                     // What is left of it is of no use; if it cannot be removed either, the first error matters more.
@@ -108,12 +110,32 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     }
 }
 
-fn symbols(arguments: &Arguments, store: &Store) -> Result<Vec<Symbol>, Failure> {
+impl Arguments {
+    fn tell(&self, rows: u64, securities: usize, path: &Path) -> Result<(), Failure> {
+        let shown = path.display();
+        if self.summary == output::Format::Json {
+            let bytes = path.metadata()?.len();
+            return Ok(output::json(&json!({
+                "file": shown.to_string(), "bytes": bytes, "candles": rows, "securities": securities,
+                "period": self.period.to_string(),
+            }))?);
+        }
+        let text = format!("{} candles of {securities} securities in {shown}", output::thousands(rows));
+        self.progress.note(&text);
+        Ok(())
+    }
+}
+
+fn symbols(
+    arguments: &Arguments,
+    surroundings: &Surroundings,
+    store: &Store,
+) -> Result<Vec<Symbol>, Failure> {
     let mut reader = store.reader()?;
     let snapshot = reader.snapshot()?;
     if !arguments.symbols.is_empty() {
         let known = |text: &String| {
-            let symbol = symbol(text)?;
+            let symbol = surroundings.symbol(text)?;
             match snapshot.security(&symbol)? {
                 Some(_) => Ok(symbol),
                 None => Err(history::HistoryError::UnknownSecurity(symbol).into()),
@@ -159,6 +181,7 @@ fn write(
     let mut sink = CandleSink::create(file_format, &mut out)?;
     let mut rows = 0;
     let now = surroundings.now();
+    let bar = arguments.progress.count(symbols.len() as u64, "securities");
     for symbol in symbols {
         let venue = surroundings.history.venue(symbol);
         let zone = venue.zone();
@@ -179,8 +202,11 @@ fn write(
             let page = page?;
             rows += page.candles.len() as u64;
             sink.write(symbol, zone, page.decimals, &page.candles)?;
+            bar.say(|| format!("{symbol}, {} candles", output::thousands(rows)));
         }
+        bar.advance(1);
     }
+    drop(bar);
     sink.finish()?;
     out.flush()?;
     Ok(rows)

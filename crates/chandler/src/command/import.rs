@@ -1,21 +1,20 @@
 //! `chandler import`: files in, with a progress bar on a terminal and a summary always.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
 
 use clap::{Args, ValueEnum};
 use files::{Field, ReadOptions, Scale, Stamp};
 use history::import::{Context, Options, Outcome, Progress, Report, import};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use market::{Grain, Region};
 use serde_json::{Value, json};
 use store::Access;
 
 use crate::failure::{Failure, usage};
 use crate::output::{self, Column, Format};
+use crate::progress;
 use crate::surroundings::{Surroundings, symbol};
 
 #[derive(Debug, Args)]
@@ -52,6 +51,8 @@ pub(crate) struct Arguments {
     again: bool,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+    #[command(flatten)]
+    progress: progress::Flags,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -122,7 +123,9 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
         progress: &progress,
     };
     let total = files.iter().filter_map(|path| path.metadata().ok()).map(|metadata| metadata.len()).sum();
-    let reports = with_bar(&progress, total, || import(&context, &files))?;
+    let bar = arguments.progress.bytes(total);
+    let reports = bar.over_import(&progress, total, || import(&context, &files))?;
+    drop(bar);
     let ignored = ignored_actions(&reports, &store, surroundings)?;
     match arguments.format {
         Format::Table => summary(&reports, &ignored)?,
@@ -171,33 +174,6 @@ fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
         Some(absent) => Err(usage(format!("{}: no such file", absent.display()))),
         None => Ok(files),
     }
-}
-
-/// Runs work with a bar on stderr, if anybody is looking.
-fn with_bar<T>(progress: &Progress, total: u64, work: impl FnOnce() -> T) -> T {
-    if !std::io::stderr().is_terminal() {
-        return work();
-    }
-    let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
-    let style =
-        ProgressStyle::with_template("{bar:30} {bytes}/{total_bytes}  {msg}  {bytes_per_sec}  ETA {eta}");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    let done = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !done.load(Ordering::Relaxed) {
-                bar.set_position(progress.bytes.load(Ordering::Relaxed).min(total));
-                let rows = progress.rows.load(Ordering::Relaxed);
-                let rate = rows as f64 / bar.elapsed().as_secs_f64().max(0.001);
-                bar.set_message(format!("{} rows, {:.2} M/s", output::thousands(rows), rate / 1e6));
-                std::thread::park_timeout(Duration::from_millis(100));
-            }
-            bar.finish_and_clear();
-        });
-        let result = work();
-        done.store(true, Ordering::Relaxed);
-        result
-    })
 }
 
 /// Actions that adjust nothing deserve a word when they come in.

@@ -8,6 +8,7 @@ use store::{Access, ImportRecord};
 
 use crate::failure::Failure;
 use crate::output::{self, Column, Format};
+use crate::remote::{self, field};
 use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
@@ -17,33 +18,45 @@ pub(crate) struct Arguments {
     count: u32,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+    #[command(flatten)]
+    remote: remote::Elsewhere,
 }
 
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
-    let store = surroundings.open(Access::Read)?;
-    let mut reader = store.reader()?;
-    let records = reader.snapshot()?.imports()?;
-    let records: Vec<ImportRecord> = records.into_iter().rev().take(arguments.count as usize).collect();
+    let count = usize::try_from(arguments.count).unwrap_or(usize::MAX);
+    let documents = match arguments.remote.session(surroundings)? {
+        Some(session) => session.rows("/v1/imports", &[], "imports", "before", count)?,
+        None => here(count, surroundings)?,
+    };
     if arguments.format == Format::Json {
-        output::json(&records.iter().map(record_json).collect::<Vec<Value>>())?;
-        return Ok(());
+        return Ok(output::json(&documents)?);
     }
     let mut columns =
         vec![Column::Right("import"), Column::Left("started"), Column::Left("state"), Column::Left("kind")];
     columns.extend(["rows", "added", "replaced", "unchanged", "quarantined"].map(Column::Right));
     columns.push(Column::Left("file"));
-    let rows = records.iter().map(|record| {
-        let mut row = vec![record.id.0.to_string(), record.started_at.to_string()];
-        row.extend([record.state.as_str().to_owned(), record.kind.clone()]);
-        let numbers = [record.rows_read, record.added, record.replaced, record.unchanged, record.quarantined];
+    let rows = documents.iter().map(|record| {
+        let text = |name: &str| field(record, name).as_str().unwrap_or_default().to_owned();
+        let number = |name: &str| field(record, name).as_u64().unwrap_or_default();
+        let mut row =
+            vec![field(record, "import").to_string(), text("started_at"), text("state"), text("kind")];
+        let numbers = ["rows", "added", "replaced", "unchanged", "quarantined"].map(number);
         row.extend(numbers.map(output::thousands));
-        row.push(record.file.clone());
+        row.push(text("file"));
         row
     });
     let mut out = output::stdout();
     writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
     out.flush()?;
     Ok(())
+}
+
+/// The ledger of the store here, in the form that servers give theirs.
+fn here(count: usize, surroundings: &Surroundings) -> Result<Vec<Value>, Failure> {
+    let store = surroundings.open(Access::Read)?;
+    let mut reader = store.reader()?;
+    let records = reader.snapshot()?.imports()?;
+    Ok(records.iter().rev().take(count).map(record_json).collect())
 }
 
 fn record_json(record: &ImportRecord) -> Value {

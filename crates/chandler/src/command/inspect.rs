@@ -9,7 +9,8 @@ use store::{Access, ImportSource, SeriesInfo};
 
 use crate::failure::Failure;
 use crate::output::{self, Column, Format};
-use crate::surroundings::{Surroundings, symbol};
+use crate::suggest;
+use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -36,9 +37,10 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
             }
         };
     };
-    let symbol = symbol(text)?;
+    let symbol = surroundings.symbol(text)?;
     let Some(security) = snapshot.security(&symbol)? else {
-        return Err(history::HistoryError::UnknownSecurity(symbol).into());
+        let unknown = history::HistoryError::UnknownSecurity(symbol).into();
+        return Err(suggest::hinted(unknown, &store));
     };
     let series = snapshot.series_of(&symbol)?;
     let sources = snapshot.import_sources(&symbol)?;

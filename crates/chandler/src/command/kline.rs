@@ -1,4 +1,8 @@
-//! `chandler kline`: any question the specification allows, and as many pages of it as are wanted.
+//! `chandler kline`: any question the specification allows, and as many pages of it as are wanted, from the store here or
+//! from a server.
+
+mod print;
+mod watch;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -6,22 +10,26 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use files::CandleSink;
 use history::{Adjust, Anchor, COUNT_DEFAULT, COUNT_MAX, Direction, Plan, Query, Select, Sessions};
-use market::{Candles, Period, Symbol, Venue, Zone};
-use store::Access;
+use market::{Candles, Period, Symbol, Venue};
+use store::{Access, Store};
 
 use super::time;
-use crate::chart;
+use crate::chart::{self, ChartOptions};
 use crate::failure::{Failure, usage};
-use crate::output::{self, Column};
-use crate::surroundings::{Surroundings, symbol};
+use crate::remote::candles::{self, Gathered};
+use crate::remote::session::Session;
+use crate::remote::{self, MachineTime};
+use crate::suggest::{self, PeriodParser};
+use crate::surroundings::Surroundings;
 use crate::terminal::Terminal;
+use crate::{output, progress};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The security: 700.HK, AAPL.US, 600519.SH
     symbol: String,
     /// 1m 2m 3m 5m 10m 15m 20m 30m 45m 60m 120m 180m 240m, day, week, month, quarter or year
-    #[arg(long, short, default_value = "day")]
+    #[arg(long, short, default_value = "day", value_parser = PeriodParser, hide_possible_values = true)]
     period: Period,
     /// How many candles; beyond 1000 it pages by itself
     #[arg(long, short = 'n', value_parser = clap::value_parser!(u64).range(1..=COUNT_LIMIT))]
@@ -49,6 +57,14 @@ pub(crate) struct Arguments {
     /// Write to this file instead of standard output
     #[arg(long, short)]
     output: Option<PathBuf>,
+    /// Keep a chart on the screen: it follows the size of the window and asks again every so many seconds; q ends it
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "5",
+          value_parser = clap::value_parser!(u16).range(1..=3600), conflicts_with_all = ["output", "after"])]
+    watch: Option<u16>,
+    #[command(flatten)]
+    remote: remote::Elsewhere,
+    #[command(flatten)]
+    progress: progress::Flags,
 }
 
 /// A bound on what one command holds in memory: ten million candles.
@@ -110,56 +126,58 @@ struct Collected {
     note: Option<String>,
 }
 
+/// Where candles come from.
+enum Source<'a> {
+    Here(&'a Surroundings),
+    Server(Session),
+}
+
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
-    let symbol = symbol(&arguments.symbol)?;
-    let venue = surroundings.history.venue(&symbol);
-    let terminal = Terminal::of_stdout();
-    let fits = u64::from(terminal.candles_that_fit());
-    let wanted = match (arguments.format, arguments.count) {
-        (_, Some(count)) => Some(count),
-        (Format::Chart, None) if !arguments.is_range() => Some(fits),
-        (_, None) if arguments.is_range() => None,
-        (_, None) => Some(COUNT_DEFAULT as u64),
-    };
     if arguments.format == Format::Parquet && arguments.output.is_none() && output::stdout_is_terminal() {
         return Err(usage("Parquet is not for the terminal: add --output FILE, or redirect"));
     }
-    let select = arguments.select(venue, wanted)?;
-    let query = Query {
-        symbol,
-        period: arguments.period,
-        adjust: arguments.adjust.into(),
-        sessions: arguments.session.into(),
-        select,
+    let source = match arguments.remote.session(surroundings)? {
+        Some(session) => Source::Server(session),
+        None => Source::Here(surroundings),
     };
-    let collected = collect(&query, wanted, surroundings)?;
+    let symbol = source.symbol(&arguments.symbol)?;
+    if let Some(seconds) = arguments.watch {
+        return arguments.watch(&source, &symbol, seconds, surroundings);
+    }
+    let terminal = Terminal::of_stdout();
+    let (query, wanted) = arguments.query(&symbol, &terminal, surroundings)?;
+    let collected = source.collect(&query, wanted, arguments.progress, surroundings)?;
+    // Asked for before there is any output: a title that cannot be had is no half-written file.
+    let title = match arguments.format {
+        Format::Chart => source.title(&query)?,
+        _ => String::new(),
+    };
     let mut out: Box<dyn Write + Send> = match &arguments.output {
         Some(path) => Box::new(std::io::BufWriter::new(create(path)?)),
         None => Box::new(output::stdout()),
     };
+    let zone = surroundings.history.venue(&symbol).zone();
     match arguments.format {
-        Format::Table => print_table(&mut out, &collected, venue.zone())?,
-        Format::Json => print_json(&mut out, &collected, venue.zone())?,
+        Format::Table => print::table(&mut out, &collected, zone)?,
+        Format::Json => print::json(&mut out, &collected, zone)?,
         Format::Csv | Format::Parquet => {
             let format =
                 if arguments.format == Format::Csv { files::Format::Csv } else { files::Format::Parquet };
             let mut sink = CandleSink::create(format, &mut out)?;
-            sink.write(&collected.symbol, venue.zone(), collected.decimals, &collected.candles)?;
+            sink.write(&collected.symbol, zone, collected.decimals, &collected.candles)?;
             sink.finish()?;
         }
         Format::Chart => {
-            let title = chart_title(&query, surroundings)?;
-            let Collected { candles, decimals, period, .. } = &collected;
             let to_screen = arguments.output.is_none();
             let options = if to_screen { terminal.chart() } else { terminal.chart_without_colour() };
-            let drawing = chart::draw(&title, candles, venue.zone(), *period, *decimals, options);
+            let drawing = collected.draw(&title, surroundings, options);
             writeln!(out, "{}", drawing.trim_end_matches('\n'))?;
         }
     }
     out.flush()?;
     // JSON says so itself; the others keep the data clean and speak on stderr.
     if let Some(note) = collected.note.filter(|_| arguments.format != Format::Json) {
-        eprintln!("{note}");
+        arguments.progress.note(&note);
     }
     Ok(())
 }
@@ -169,6 +187,51 @@ pub(crate) fn create(path: &std::path::Path) -> Result<std::fs::File, Failure> {
 }
 
 impl Arguments {
+    /// The question, and how many candles answer it; all that there are for a range.
+    fn query(
+        &self,
+        symbol: &Symbol,
+        terminal: &Terminal,
+        surroundings: &Surroundings,
+    ) -> Result<(Query, Option<u64>), Failure> {
+        let wanted = match (self.format, self.count) {
+            (_, Some(count)) => Some(count),
+            (_, None) if self.is_range() => None,
+            (Format::Chart, None) => Some(u64::from(terminal.candles_that_fit())),
+            (_, None) => Some(COUNT_DEFAULT as u64),
+        };
+        let select = self.select(surroundings.history.venue(symbol), wanted)?;
+        let query = Query {
+            symbol: symbol.clone(),
+            period: self.period,
+            adjust: self.adjust.into(),
+            sessions: self.session.into(),
+            select,
+        };
+        Ok((query, wanted))
+    }
+
+    /// A chart that stays, drawn anew for every size of the window and every few seconds.
+    fn watch(
+        &self,
+        source: &Source<'_>,
+        symbol: &Symbol,
+        seconds: u16,
+        surroundings: &Surroundings,
+    ) -> Result<(), Failure> {
+        if self.format != Format::Chart || !output::stdout_is_terminal() {
+            return Err(usage("--watch is for --format chart on a terminal"));
+        }
+        let quiet = progress::Flags { quiet: true };
+        let (query, _) = self.query(symbol, &Terminal::of_stdout(), surroundings)?;
+        let title = source.title(&query)?;
+        watch::run(seconds, |terminal| {
+            let (query, wanted) = self.query(symbol, terminal, surroundings)?;
+            let collected = source.collect(&query, wanted, quiet, surroundings)?;
+            Ok(collected.draw(&title, surroundings, terminal.chart()))
+        })
+    }
+
     fn is_range(&self) -> bool {
         self.start.is_some() || self.end.is_some()
     }
@@ -204,116 +267,124 @@ impl Arguments {
     }
 }
 
-fn collect(query: &Query, wanted: Option<u64>, surroundings: &Surroundings) -> Result<Collected, Failure> {
-    let store = surroundings.open(Access::Read)?;
+impl Source<'_> {
+    /// A symbol as it was typed, or what may have been meant.
+    fn symbol(&self, text: &str) -> Result<Symbol, Failure> {
+        match self {
+            Source::Here(surroundings) => surroundings.symbol(text),
+            Source::Server(session) => text.parse().map_err(|error| {
+                let names = candles::suggestions(session, text);
+                usage(format!("{error}{}", suggest::question(&names)))
+            }),
+        }
+    }
+
+    fn collect(
+        &self,
+        query: &Query,
+        wanted: Option<u64>,
+        progress: progress::Flags,
+        surroundings: &Surroundings,
+    ) -> Result<Collected, Failure> {
+        let venue = surroundings.history.venue(&query.symbol);
+        let plan = Plan::of(query, venue, surroundings.now());
+        let forward = matches!(plan.keep, history::Keep::First(_));
+        let limit = wanted.unwrap_or(COUNT_LIMIT);
+        let bar = progress.count(limit, "candles");
+        let gathered = match self {
+            Source::Here(surroundings) => {
+                let store = surroundings.open(Access::Read)?;
+                gather(&store, query, plan, limit, &bar, surroundings)
+                    .map_err(|failure| suggest::hinted(failure, &store))?
+            }
+            Source::Server(session) => candles::gather(session, query, limit, &bar, &MachineTime::new()?)?,
+        };
+        drop(bar);
+        let Gathered { mut pages, decimals, ended } = gathered;
+        if !forward {
+            pages.reverse();
+        }
+        let rows = pages.iter().map(Candles::len).sum();
+        let mut candles = Candles::with_capacity(rows);
+        pages.iter().for_each(|page| candles.append(page));
+        let surplus = rows.saturating_sub(usize::try_from(limit).unwrap_or(usize::MAX));
+        candles.keep(if forward { 0..rows - surplus } else { surplus..rows });
+        let (complete, note) = match wanted {
+            // A count is answered in full, or as far as the data goes.
+            Some(count) if (candles.len() as u64) < count => {
+                (false, Some(self.too_few(query, candles.len(), count)?))
+            }
+            Some(_) => (true, None),
+            None if ended => (true, None),
+            None => (false, Some(format!("cut at {COUNT_LIMIT} candles: ask for a shorter range"))),
+        };
+        Ok(Collected {
+            symbol: query.symbol.clone(),
+            period: query.period,
+            decimals,
+            candles,
+            complete,
+            note,
+        })
+    }
+
+    /// Why there are fewer candles than were asked for.
+    fn too_few(&self, query: &Query, found: usize, count: u64) -> Result<String, Failure> {
+        if let Source::Here(surroundings) = self {
+            let mut reader = surroundings.open(Access::Read)?.reader()?;
+            let sources = reader.snapshot()?.series_of(&query.symbol)?;
+            if !sources.iter().any(|info| info.series.grain == query.period.source()) {
+                let kind = if query.period.is_clock() { "one-minute" } else { "daily" };
+                return Ok(format!("no {kind} candles of {} are stored", query.symbol));
+            }
+        }
+        Ok(format!("{found} of {count} candles: there are no more in that direction"))
+    }
+
+    fn title(&self, query: &Query) -> Result<String, Failure> {
+        let name = match self {
+            Source::Here(surroundings) => {
+                let mut reader = surroundings.open(Access::Read)?.reader()?;
+                let security = reader.snapshot()?.security(&query.symbol)?;
+                security.and_then(|s| s.name_en.or(s.name_hk).or(s.name_cn))
+            }
+            Source::Server(session) => candles::name(session, &query.symbol),
+        };
+        let adjusted = if query.adjust == Adjust::Forward { ", forward adjusted" } else { "" };
+        let name = name.unwrap_or_default();
+        Ok(output::printable(&format!("{} {name} · {}{adjusted}", query.symbol, query.period)))
+    }
+}
+
+impl Collected {
+    fn draw(&self, title: &str, surroundings: &Surroundings, options: ChartOptions) -> String {
+        let zone = surroundings.history.venue(&self.symbol).zone();
+        chart::draw(title, &self.candles, zone, self.period, self.decimals, options)
+    }
+}
+
+/// Pages out of the store, in the order in which a question goes through them, until there are enough candles.
+fn gather(
+    store: &Store,
+    query: &Query,
+    plan: Plan,
+    limit: u64,
+    bar: &progress::Bar,
+    surroundings: &Surroundings,
+) -> Result<Gathered, Failure> {
     let mut reader = store.reader()?;
-    let now = surroundings.now();
-    let history = &surroundings.history;
-    let plan = Plan::of(query, history.venue(&query.symbol), now);
-    let forward = matches!(plan.keep, history::Keep::First(_));
-    let limit = usize::try_from(wanted.unwrap_or(COUNT_LIMIT)).unwrap_or(usize::MAX);
-    let (mut pages, mut rows, mut decimals) = (Vec::new(), 0, 3);
-    let mut ended = true;
-    for answer in history.pages(&mut reader, query, plan, now) {
+    let mut gathered = Gathered::default();
+    let mut rows = 0;
+    for answer in surroundings.history.pages(&mut reader, query, plan, surroundings.now()) {
         let answer = answer?;
-        decimals = answer.decimals;
-        rows += answer.candles.len();
-        pages.push(answer.candles);
+        gathered.decimals = answer.decimals;
+        rows += answer.candles.len() as u64;
+        gathered.pages.push(answer.candles);
+        bar.set(rows);
         if rows >= limit {
-            ended = false;
+            gathered.ended = false;
             break;
         }
     }
-    if !forward {
-        pages.reverse();
-    }
-    let mut candles = Candles::with_capacity(rows);
-    pages.iter().for_each(|page| candles.append(page));
-    let surplus = rows.saturating_sub(limit);
-    candles.keep(if forward { 0..rows - surplus } else { surplus..rows });
-    let (complete, note) = match wanted {
-        // A count is answered in full, or as far as the data goes.
-        Some(count) if (candles.len() as u64) < count => {
-            let snapshot = reader.snapshot()?;
-            let sources = snapshot.series_of(&query.symbol)?;
-            let text = match sources.iter().any(|info| info.series.grain == query.period.source()) {
-                true => format!("{} of {count} candles: there are no more in that direction", candles.len()),
-                false if query.period.is_clock() => {
-                    format!("no one-minute candles of {} are stored", query.symbol)
-                }
-                false => format!("no daily candles of {} are stored", query.symbol),
-            };
-            (false, Some(text))
-        }
-        Some(_) => (true, None),
-        None if ended => (true, None),
-        None => (false, Some(format!("cut at {COUNT_LIMIT} candles: ask for a shorter range"))),
-    };
-    Ok(Collected { symbol: query.symbol.clone(), period: query.period, decimals, candles, complete, note })
-}
-
-fn chart_title(query: &Query, surroundings: &Surroundings) -> Result<String, Failure> {
-    let store = surroundings.open(Access::Read)?;
-    let mut reader = store.reader()?;
-    let security = reader.snapshot()?.security(&query.symbol)?;
-    let name = security.and_then(|s| s.name_en.or(s.name_hk).or(s.name_cn)).unwrap_or_default();
-    let adjusted = if query.adjust == Adjust::Forward { ", forward adjusted" } else { "" };
-    Ok(output::printable(&format!("{} {name} · {}{adjusted}", query.symbol, query.period)))
-}
-
-fn print_table(out: &mut impl Write, collected: &Collected, zone: &Zone) -> Result<(), Failure> {
-    let sessions = collected.candles.session.iter().any(|session| *session != market::Session::Intraday);
-    let mut columns = vec![Column::Left("time")];
-    columns.extend(["open", "high", "low", "close", "volume", "turnover"].map(Column::Right));
-    if sessions {
-        columns.push(Column::Left("session"));
-    }
-    let rows = collected.candles.iter().map(|candle| {
-        let price = |price: market::Price| price.text(collected.decimals).to_string();
-        let (date, seconds) = zone.local(candle.time);
-        let time = match collected.period {
-            Period::Clock(_) => format!("{date} {:02}:{:02}", seconds / 3600, seconds / 60 % 60),
-            Period::Calendar(_) => date.to_string(),
-        };
-        let mut row =
-            vec![time, price(candle.open), price(candle.high), price(candle.low), price(candle.close)];
-        row.extend([candle.volume.to_string(), candle.turnover.text().to_string()]);
-        if sessions {
-            row.push(candle.session.to_string());
-        }
-        row
-    });
-    writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
-    Ok(())
-}
-
-/// The wire form's names and nesting, with `time` in RFC 3339 added. Written a candle at a time: a million of them
-/// need no tree in memory.
-fn print_json(out: &mut impl Write, collected: &Collected, zone: &Zone) -> Result<(), Failure> {
-    writeln!(out, "{{")?;
-    writeln!(out, "  \"symbol\": \"{}\",", collected.symbol)?;
-    writeln!(out, "  \"period\": \"{}\",", collected.period)?;
-    writeln!(out, "  \"complete\": {},", collected.complete)?;
-    write!(out, "  \"candlesticks\": [")?;
-    for (index, candle) in collected.candles.iter().enumerate() {
-        let separator = if index == 0 { "" } else { "," };
-        let price = |price: market::Price| price.text(collected.decimals);
-        write!(
-            out,
-            "{separator}\n    {{\"close\": \"{}\", \"open\": \"{}\", \"low\": \"{}\", \"high\": \"{}\", \"volume\": {}, \
-             \"turnover\": \"{}\", \"timestamp\": {}, \"trade_session\": {}, \"time\": \"{}\"}}",
-            price(candle.close),
-            price(candle.open),
-            price(candle.low),
-            price(candle.high),
-            candle.volume,
-            candle.turnover.text(),
-            candle.time.0,
-            candle.session.code(),
-            zone.rfc3339(candle.time),
-        )?;
-    }
-    let end = if collected.candles.is_empty() { "]" } else { "\n  ]" };
-    writeln!(out, "{end}\n}}")?;
-    Ok(())
+    Ok(gathered)
 }

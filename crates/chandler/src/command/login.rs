@@ -6,9 +6,10 @@ use std::process::{Command, Stdio};
 use anyhow::anyhow;
 use clap::Args;
 use market::Timestamp;
+use serde_json::{Map, Value, json};
 
 use crate::failure::{Failure, usage};
-use crate::output;
+use crate::output::{self, Format};
 use crate::remote::files::{Book, Home, Registration, TokenFile, check_client_id};
 use crate::remote::http::Network;
 use crate::remote::oauth::{Begun, Device, Outcome, Provider};
@@ -32,6 +33,9 @@ pub(crate) struct Arguments {
     /// Also file the token under this client id, for a program that has one written in it; may be repeated
     #[arg(long, value_name = "CLIENT_ID")]
     file_as: Vec<String>,
+    /// JSON comes when it is done; what to open meanwhile stands on standard error
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -42,7 +46,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let provider = Provider { server: &url, http: &network };
     let time = MachineTime::new()?;
     let (mut registration, device) = arguments.begin(provider, &home, &mut book, time.now())?;
-    show(&device)?;
+    show(&device, arguments.format)?;
     if !arguments.no_browser && output::stdout_is_terminal() {
         open_browser(device.verification_uri_complete.as_deref().unwrap_or(&device.verification_uri));
     }
@@ -69,7 +73,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         provider.revoke(&former, &registration.client_id).ok();
     }
     let session = Session::new(url.clone(), Box::new(network), token.access_token.clone());
-    tell(&home, &url, &registration, &token, &session)
+    let name = account_name(&session);
+    match arguments.format {
+        Format::Json => Ok(output::json(&signed_in_json(&home, &url, &registration, &token, name))?),
+        Format::Table => tell(&home, &url, &registration, &token, name),
+    }
 }
 
 impl Arguments {
@@ -141,8 +149,11 @@ fn default_name() -> String {
     output::printable(&name).chars().take(CLIENT_NAME_CHARS_MAX).collect()
 }
 
-fn show(device: &Device) -> Result<(), Failure> {
-    let mut out = output::stdout();
+fn show(device: &Device, format: Format) -> Result<(), Failure> {
+    let mut out: Box<dyn Write> = match format {
+        Format::Table => Box::new(output::stdout()),
+        Format::Json => Box::new(std::io::stderr()),
+    };
     let address = device.verification_uri_complete.as_deref().unwrap_or(&device.verification_uri);
     writeln!(out, "To sign in, open this page in a browser, on any device:\n\n    {address}\n")?;
     if !device.user_code.is_empty() {
@@ -166,16 +177,39 @@ fn open_browser(address: &str) {
     command.spawn().ok();
 }
 
+fn account_name(session: &Session) -> Option<String> {
+    let data = session.get("/v1/connections").ok()?;
+    field(&data, "account").as_str().map(output::printable)
+}
+
+/// What programs need to know of a login. The token is in the file, and nowhere else.
+fn signed_in_json(
+    home: &Home,
+    url: &Url,
+    registration: &Registration,
+    token: &TokenFile,
+    name: Option<String>,
+) -> Value {
+    let files: Vec<Value> = registration
+        .names()
+        .map(|name| json!({"client_id": name, "token_file": home.token_path(name).display().to_string()}))
+        .collect();
+    let environment: Map<String, Value> =
+        sdk::addresses(url).into_iter().map(|(name, value)| (name, value.into())).collect();
+    json!({
+        "server": url.as_str(), "account": name, "expires_at": Timestamp(token.expires_at).to_string(),
+        "client_id": registration.client_id, "files": files, "environment": environment,
+    })
+}
+
 fn tell(
     home: &Home,
     url: &Url,
     registration: &Registration,
     token: &TokenFile,
-    session: &Session,
+    name: Option<String>,
 ) -> Result<(), Failure> {
     let mut out = output::stdout();
-    let name = session.get("/v1/connections").ok();
-    let name = name.as_ref().and_then(|data| field(data, "account").as_str()).map(output::printable);
     let who = name.map_or_else(String::new, |name| format!(" as {name:?}"));
     writeln!(out, "\nSigned in{who}, until {}. `chandler logout` ends it.", Timestamp(token.expires_at))?;
     for name in registration.names() {

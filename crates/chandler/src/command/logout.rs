@@ -3,52 +3,94 @@
 use std::io::Write;
 
 use clap::Args;
+use serde_json::json;
 
 use crate::failure::Failure;
-use crate::output;
+use crate::output::{self, Format};
 use crate::remote;
-use crate::remote::files::Home;
+use crate::remote::files::{Home, Registration};
 use crate::remote::http::Network;
 use crate::remote::oauth::Provider;
+use crate::sdk::Url;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     remote: remote::Flags,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// What came of it, line by line and as a document.
+#[derive(Default)]
+struct Told {
+    lines: Vec<String>,
+    was_signed_in: bool,
+    is_revoked: bool,
+    is_unregistered: bool,
+    removed: Vec<String>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let home = Home::of_user()?;
     let mut book = home.book()?;
     let url = arguments.remote.server(&book)?;
-    let mut out = output::stdout();
-    let Some(registration) = book.servers.remove(url.as_str()) else {
-        writeln!(out, "nobody has signed in to {} from here", url.as_str())?;
-        return Ok(out.flush()?);
-    };
-    let network = Network::to(&url);
-    let provider = Provider { server: &url, http: &network };
-    // A file that cannot be read is no reason to keep the rest.
-    match home.token(&registration.client_id).ok().flatten() {
-        Some(token) => match provider.revoke(&token, &registration.client_id) {
-            Ok(true) => writeln!(out, "the token is revoked")?,
-            Ok(false) => writeln!(out, "the server did not revoke the token: it ends by itself")?,
-            Err(error) => writeln!(out, "the token is not revoked, it ends by itself: {error:#}")?,
+    let told = match book.servers.remove(url.as_str()) {
+        None => Told {
+            lines: vec![format!("nobody has signed in to {} from here", url.as_str())],
+            ..Told::default()
         },
-        None => writeln!(out, "there was no token")?,
+        Some(registration) => {
+            let told = end(&home, &url, &registration)?;
+            if book.current.as_deref() == Some(url.as_str()) {
+                book.current = book.servers.keys().next().cloned();
+            }
+            home.save_book(&book)?;
+            told
+        }
+    };
+    if arguments.format == Format::Json {
+        return Ok(output::json(&json!({
+            "server": url.as_str(), "was_signed_in": told.was_signed_in, "token_revoked": told.is_revoked,
+            "registration_removed": told.is_unregistered, "files_removed": told.removed,
+        }))?);
     }
-    match provider.unregister(&registration) {
-        Ok(true) => writeln!(out, "the registration of this machine is removed")?,
-        Ok(false) => writeln!(out, "the server did not remove the registration of this machine")?,
-        Err(error) => writeln!(out, "the registration of this machine stays at the server: {error:#}")?,
+    let mut out = output::stdout();
+    for line in &told.lines {
+        writeln!(out, "{line}")?;
     }
-    for path in home.remove_tokens(&registration)? {
-        writeln!(out, "removed {}", path.display())?;
-    }
-    if book.current.as_deref() == Some(url.as_str()) {
-        book.current = book.servers.keys().next().cloned();
-    }
-    home.save_book(&book)?;
-    writeln!(out, "signed out of {}", url.as_str())?;
     Ok(out.flush()?)
+}
+
+fn end(home: &Home, url: &Url, registration: &Registration) -> Result<Told, Failure> {
+    let network = Network::to(url);
+    let provider = Provider { server: url, http: &network };
+    let mut told = Told { was_signed_in: true, ..Told::default() };
+    // A file that cannot be read is no reason to keep the rest.
+    let revoked = match home.token(&registration.client_id).ok().flatten() {
+        Some(token) => match provider.revoke(&token, &registration.client_id) {
+            Ok(true) => {
+                told.is_revoked = true;
+                "the token is revoked".to_owned()
+            }
+            Ok(false) => "the server did not revoke the token: it ends by itself".to_owned(),
+            Err(error) => format!("the token is not revoked, it ends by itself: {error:#}"),
+        },
+        None => "there was no token".to_owned(),
+    };
+    let unregistered = match provider.unregister(registration) {
+        Ok(true) => {
+            told.is_unregistered = true;
+            "the registration of this machine is removed".to_owned()
+        }
+        Ok(false) => "the server did not remove the registration of this machine".to_owned(),
+        Err(error) => format!("the registration of this machine stays at the server: {error:#}"),
+    };
+    told.lines = vec![revoked, unregistered];
+    for path in home.remove_tokens(registration)? {
+        told.lines.push(format!("removed {}", path.display()));
+        told.removed.push(path.display().to_string());
+    }
+    told.lines.push(format!("signed out of {}", url.as_str()));
+    Ok(told)
 }

@@ -4,11 +4,13 @@ use std::io::Write;
 
 use clap::Args;
 use serde_json::{Value, json};
-use store::{Access, ImportId, QuarantineOf};
+use store::{Access, ImportId, QuarantineEntry, QuarantineOf};
 
 use crate::failure::Failure;
 use crate::output::{self, Column, Format};
-use crate::surroundings::{Surroundings, symbol};
+use crate::remote::session::Session;
+use crate::remote::{self, field};
+use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -22,28 +24,17 @@ pub(crate) struct Arguments {
     count: u32,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+    #[command(flatten)]
+    remote: remote::Elsewhere,
 }
 
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
-    let of = arguments.symbol.as_deref().map(symbol).transpose()?;
-    let store = surroundings.open(Access::Read)?;
-    let mut reader = store.reader()?;
-    let which = match (arguments.import, &of) {
-        (Some(import), _) => QuarantineOf::Import(ImportId(import)),
-        (None, Some(symbol)) => QuarantineOf::Symbol(symbol.as_str()),
-        (None, None) => QuarantineOf::All,
+    let documents = match arguments.remote.session(surroundings)? {
+        Some(session) => arguments.there(&session)?,
+        None => arguments.here(surroundings)?,
     };
-    let rows = reader.snapshot()?.quarantine(which, arguments.count)?;
     if arguments.format == Format::Json {
-        let document = rows.iter().map(|entry| {
-            let row = &entry.row;
-            json!({
-                "import": row.import_id.0, "file": entry.file, "line": row.line, "symbol": row.symbol, "text": row.text,
-                "reason": row.reason,
-            })
-        });
-        output::json(&document.collect::<Vec<Value>>())?;
-        return Ok(());
+        return Ok(output::json(&documents)?);
     }
     let columns = [
         Column::Right("import"),
@@ -53,23 +44,49 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
         Column::Left("reason"),
         Column::Left("row"),
     ];
-    let cells = rows.iter().map(|entry| {
-        let row = &entry.row;
-        let symbol = row.symbol.clone().unwrap_or_default();
-        vec![
-            row.import_id.0.to_string(),
-            entry.file.clone(),
-            row.line.to_string(),
-            symbol,
-            row.reason.clone(),
-            row.text.clone(),
-        ]
+    let cells = documents.iter().map(|row| {
+        let text = |name: &str| field(row, name).as_str().unwrap_or_default().to_owned();
+        let number = |name: &str| field(row, name).to_string();
+        vec![number("import"), text("file"), number("line"), text("symbol"), text("reason"), text("text")]
     });
     let mut out = output::stdout();
-    match rows.is_empty() {
+    match documents.is_empty() {
         true => writeln!(out, "nothing is quarantined")?,
         false => writeln!(out, "{}", output::text(&output::table(&columns, cells)))?,
     }
     out.flush()?;
     Ok(())
+}
+
+impl Arguments {
+    fn here(&self, surroundings: &Surroundings) -> Result<Vec<Value>, Failure> {
+        let of = self.symbol.as_deref().map(|text| surroundings.symbol(text)).transpose()?;
+        let store = surroundings.open(Access::Read)?;
+        let mut reader = store.reader()?;
+        let which = match (self.import, &of) {
+            (Some(import), _) => QuarantineOf::Import(ImportId(import)),
+            (None, Some(symbol)) => QuarantineOf::Symbol(symbol.as_str()),
+            (None, None) => QuarantineOf::All,
+        };
+        let rows = reader.snapshot()?.quarantine(which, self.count)?;
+        let document = |entry: &QuarantineEntry| {
+            let row = &entry.row;
+            json!({
+                "import": row.import_id.0, "file": entry.file, "line": row.line, "symbol": row.symbol, "text": row.text,
+                "reason": row.reason,
+            })
+        };
+        Ok(rows.iter().map(document).collect())
+    }
+
+    fn there(&self, session: &Session) -> Result<Vec<Value>, Failure> {
+        let import = self.import.map(|import| import.to_string());
+        let parameters: Vec<(&str, &str)> =
+            [("import", import.as_deref()), ("symbol", self.symbol.as_deref())]
+                .into_iter()
+                .filter_map(|(name, value)| Some((name, value?)))
+                .collect();
+        let count = usize::try_from(self.count).unwrap_or(usize::MAX);
+        session.rows("/v1/quarantine", &parameters, "rows", "after", count)
+    }
 }

@@ -2,36 +2,44 @@
 
 use std::io::Write;
 
-use access::{Access, Quota, Standing};
+use access::{Access, Quota};
 use anyhow::anyhow;
 use clap::Args;
-use market::{Market, Zone};
 use serde_json::Value;
 
 use super::account::named;
 use super::serve::open_accounts;
 use crate::failure::Failure;
 use crate::output::{self, Column, Format};
+use crate::remote::{self, field};
 use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// One account, by name or number [default: all of them]
+    /// One account, by name or number [default: all of them; at a server, the one that has signed in]
     account: Option<String>,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+    #[command(flatten)]
+    remote: remote::Elsewhere,
 }
 
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+    if let Some(session) = arguments.remote.session(surroundings)? {
+        let mut path = "/v1/quota".to_owned();
+        if let Some(name) = &arguments.account {
+            let query = form_urlencoded::Serializer::new(String::new()).append_pair("account", name).finish();
+            path = format!("{path}?{query}");
+        }
+        let document = session.get(&path).map_err(|error| session.told(error))?;
+        return print(&document, arguments.format);
+    }
     surroundings.open(store::Access::Read)?;
     let access = open_accounts(surroundings)?;
     match &arguments.account {
         Some(name) => {
             let quota = quota(&access, named(&access, name)?.id, surroundings)?;
-            if arguments.format == Format::Json {
-                return Ok(output::json(&server::quota_document(&quota, surroundings.now()))?);
-            }
-            one(&quota)
+            print(&server::quota_document(&quota, surroundings.now()), arguments.format)
         }
         None => all(&access, arguments.format, surroundings),
     }
@@ -42,49 +50,77 @@ fn quota(access: &Access, id: access::AccountId, surroundings: &Surroundings) ->
     quota.ok_or_else(|| anyhow!("account {} has gone", id.0).into())
 }
 
-fn one(quota: &Quota) -> Result<(), Failure> {
-    let Quota { account, usage, next, securities } = quota;
-    let standing = &usage.standing;
-    let zone = Zone::of(Market::Hk);
-    let mut out = output::stdout();
-    writeln!(out, "account      {} {:?}", account.id.0, account.name)?;
-    writeln!(out, "used         {} of {} securities in {}", usage.used, usage.limit, usage.month)?;
-    writeln!(out, "level        {}: {}", standing.level, standing.reason)?;
-    if standing.own_quota {
-        writeln!(out, "limit        {}, a number of its own", usage.limit)?;
+/// One account's month, out of the document that this program and servers make of it alike.
+fn print(document: &Value, format: Format) -> Result<(), Failure> {
+    if format == Format::Json {
+        return Ok(output::json(document)?);
     }
-    writeln!(out, "assets       {}", assets(standing))?;
-    let orders = &standing.grounds.orders;
-    writeln!(out, "orders       {} in {}", orders.count, orders.month)?;
-    writeln!(out, "next         {}", outlook(quota))?;
-    writeln!(out, "full again   {}", zone.rfc3339(usage.resets_at))?;
-    for (symbol, at) in securities {
-        writeln!(out, "             {symbol} since {}", zone.rfc3339(*at))?;
+    // What a server says is shown, not believed.
+    let shown = |value: &Value| output::printable(value.as_str().unwrap_or(&value.to_string()));
+    let text = |name: &str| shown(field(document, name));
+    let level = field(document, "level");
+    let of_level = |name: &str| shown(field(level, name));
+    let mut out = output::stdout();
+    writeln!(out, "account      {} {:?}", text("account_id"), text("account"))?;
+    writeln!(out, "used         {} of {} securities in {}", text("used"), text("limit"), text("month"))?;
+    writeln!(out, "level        {}: {}", of_level("number"), of_level("reason"))?;
+    if field(level, "own_quota").as_bool() == Some(true) {
+        writeln!(out, "limit        {}, a number of its own", text("limit"))?;
+    }
+    let assets = field(level, "assets");
+    match assets.is_null() {
+        true => writeln!(out, "assets       none were told")?,
+        false => {
+            let hkd = grouped(&shown(field(assets, "hkd")));
+            writeln!(out, "assets       HKD {hkd} on {}", shown(field(assets, "day")))?;
+        }
+    }
+    let orders = field(level, "orders");
+    writeln!(out, "orders       {} in {}", shown(field(orders, "count")), shown(field(orders, "month")))?;
+    let next = field(document, "next_change");
+    let of_next = |name: &str| shown(field(next, name));
+    match next.is_null() {
+        true => writeln!(out, "next         the same from {}, as far as is known", text("next_trading_day"))?,
+        false => writeln!(
+            out,
+            "next         level {} with {} securities a month from {}",
+            of_next("level"),
+            of_next("limit"),
+            of_next("day")
+        )?,
+    }
+    writeln!(out, "full again   {}", text("resets_at"))?;
+    let securities = field(document, "securities").as_array().map(Vec::as_slice).unwrap_or_default();
+    for one in securities {
+        writeln!(
+            out,
+            "             {} since {}",
+            shown(field(one, "symbol")),
+            shown(field(one, "first_used_at"))
+        )?;
     }
     if securities.is_empty() {
         writeln!(out, "             no security so far")?;
     }
     // What will hold is only as good as what was told.
-    if next.changes && next.standing.level != standing.level {
-        writeln!(out, "             level {} because {}", next.standing.level, next.standing.reason)?;
+    if !next.is_null() && field(next, "level") != field(level, "number") {
+        writeln!(out, "             level {} because {}", of_next("level"), of_next("reason"))?;
     }
     Ok(out.flush()?)
 }
 
-fn assets(standing: &Standing) -> String {
-    match standing.grounds.assets {
-        Some(worth) => format!("{} on {}", worth.total, worth.day),
-        None => "none were told".to_owned(),
+/// `80000.00` as `80,000.00`.
+fn grouped(plain: &str) -> String {
+    let (whole, cents) = plain.split_once('.').unwrap_or((plain, "00"));
+    match whole.parse() {
+        Ok(whole) => format!("{}.{cents}", output::thousands(whole)),
+        Err(_) => plain.to_owned(),
     }
 }
 
 fn outlook(quota: &Quota) -> String {
     let next = &quota.next.standing;
-    if quota.next.changes {
-        format!("level {} with {} securities a month from {}", next.level, next.limit, next.day)
-    } else {
-        format!("the same from {}, as far as is known", next.day)
-    }
+    format!("level {} with {} securities a month from {}", next.level, next.limit, next.day)
 }
 
 fn all(access: &Access, format: Format, surroundings: &Surroundings) -> Result<(), Failure> {

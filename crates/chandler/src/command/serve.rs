@@ -1,8 +1,8 @@
 //! `chandler serve`: the store, answered over HTTP, WebSocket and TCP until a signal says stop.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use access::{Access, Region};
@@ -38,6 +38,15 @@ pub(crate) struct Arguments {
     /// A proxy whose X-Forwarded-For is believed, as 10.0.0.7 or 10.0.0.0/8; may be repeated
     #[arg(long, env = "CHANDLER_TRUSTED_PROXIES", value_name = "ADDRESS[/PREFIX]", value_delimiter = ',')]
     trusted_proxy: Vec<String>,
+    /// Where health, readiness, metrics and status are served without sign-in, as 10.0.0.7:9090
+    #[arg(long, env = "CHANDLER_INTERNAL", value_name = "ADDRESS:PORT")]
+    internal: Option<String>,
+    /// A PEM file with the certificate of HTTP and WebSocket; needs --tls-key
+    #[arg(long, env = "CHANDLER_TLS_CERT", value_name = "FILE")]
+    tls_cert: Option<String>,
+    /// A PEM file with its private key
+    #[arg(long, env = "CHANDLER_TLS_KEY", value_name = "FILE")]
+    tls_key: Option<String>,
     /// Connections of all kinds that may be open at once [default: 16384]
     #[arg(long, env = "CHANDLER_CONNECTIONS_MAX", value_name = "N")]
     connections_max: Option<u32>,
@@ -53,6 +62,9 @@ pub(crate) struct Arguments {
     /// How it is logged [default: text]
     #[arg(long, env = "CHANDLER_LOG_FORMAT", value_enum)]
     log_format: Option<LogFormat>,
+    /// Whether each request over HTTP is logged [default: true]
+    #[arg(long, env = "CHANDLER_LOG_REQUESTS", value_name = "true|false")]
+    log_requests: Option<bool>,
 }
 
 /// What is said on stdout, in one line, once clients may come.
@@ -63,6 +75,11 @@ struct Ready {
     tcp: SocketAddr,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     regional: Vec<ReadyRegion>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    internal: Option<SocketAddr>,
+    /// Whether HTTP and WebSocket speak TLS.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    tls: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -74,21 +91,28 @@ struct ReadyRegion {
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
     let config = arguments.config()?;
     log::start(&config.log)?;
-    let serving = Serving::start(&config.server.settings(), surroundings).map_err(Failed::told)?;
+    let settings = config.server.settings();
+    let serving = Serving::start(&settings, surroundings).map_err(Failed::told)?;
     let Addresses { http, tcp } = serving.addresses;
     let mut out = output::stdout();
     let regional = serving.regional.iter();
     let regional =
         regional.map(|(region, http)| ReadyRegion { region: region.as_str(), http: *http }).collect();
-    serde_json::to_writer(&mut out, &Ready { event: "listening", http, tcp, regional })?;
+    let (internal, tls) = (serving.internal, settings.tls.is_some());
+    serde_json::to_writer(&mut out, &Ready { event: "listening", http, tcp, regional, internal, tls })?;
     writeln!(out)?;
     out.flush()?;
     serving.run()
 }
 
 impl Arguments {
+    /// The file that the others are laid over, if one is named.
+    pub(crate) fn config_file(&self) -> Option<&Path> {
+        self.config.as_deref()
+    }
+
     /// Flags over environment over file over defaults; the first two have been put together already.
-    fn config(&self) -> Result<Config, Failure> {
+    pub(crate) fn config(&self) -> Result<Config, Failure> {
         let mut config = self.config.as_deref().map(Config::read).transpose()?.unwrap_or_default();
         if let Some(text) = &self.listen {
             config.server.listen = address(text, "--listen")?;
@@ -110,6 +134,11 @@ impl Arguments {
             config.server.trusted_proxies =
                 proxies.map_err(|error| usage(format!("--trusted-proxy {error}")))?;
         }
+        if let Some(text) = &self.internal {
+            config.server.internal = Some(address(text, "--internal")?);
+        }
+        config.server.tls_cert = self.tls_cert.clone().unwrap_or(config.server.tls_cert);
+        config.server.tls_key = self.tls_key.clone().unwrap_or(config.server.tls_key);
         config.server.connections_max = self.connections_max.unwrap_or(config.server.connections_max);
         config.server.cache_mb = self.cache_mb.unwrap_or(config.server.cache_mb);
         config.server.check().map_err(usage)?;
@@ -117,6 +146,7 @@ impl Arguments {
             config.log.filter.clone_from(filter);
         }
         config.log.format = self.log_format.unwrap_or(config.log.format);
+        config.log.requests = self.log_requests.unwrap_or(config.log.requests);
         Ok(config)
     }
 }
@@ -134,6 +164,7 @@ pub(crate) struct Serving {
     server: Server,
     pub(crate) addresses: Addresses,
     regional: Vec<(Region, SocketAddr)>,
+    internal: Option<SocketAddr>,
 }
 
 /// Why a server did not come up. A port that is taken is apart, for whoever can take another.
@@ -188,27 +219,45 @@ impl Serving {
         })?;
         let addresses = server.addresses().map_err(Failure::from)?;
         let regional = server.regional_addresses().map_err(Failure::from)?;
-        Ok(Serving { runtime, signals, server, addresses, regional })
+        let internal = server.internal_address().map_err(Failure::from)?;
+        Ok(Serving { runtime, signals, server, addresses, regional, internal })
     }
 
     /// Serves until SIGINT or SIGTERM, then lets what runs come to its end. Ctrl-C from then on does not wait for that;
     /// another SIGTERM changes nothing, because those who supervise processes may send it twice.
     pub(crate) fn run(self) -> Result<(), Failure> {
-        let Serving { runtime, mut signals, server, addresses, regional } = self;
+        let Serving { runtime, mut signals, server, addresses, regional, internal } = self;
         let ended = runtime.block_on(async {
             tracing::info!(http = %addresses.http, tcp = %addresses.tcp, "listening");
             for (region, address) in &regional {
                 tracing::info!(%region, http = %address, "listening for one region");
             }
+            if let Some(address) = internal {
+                tracing::info!(http = %address, "listening for those who watch");
+            }
+            for warning in server.warnings() {
+                tracing::warn!("{warning}");
+            }
+            let reloader = server.reloader();
             let (stop, stopped) = tokio::sync::oneshot::channel();
             let running = server.run(async {
                 // The sender is kept until it has sent.
                 stopped.await.ok();
             });
             tokio::pin!(running);
-            tokio::select! {
-                () = &mut running => return Ok(()),
-                name = signals.next() => tracing::info!(signal = name, "stopping"),
+            loop {
+                tokio::select! {
+                    () = &mut running => return Ok(()),
+                    signal = signals.next() => match signal {
+                        HANGUP if reloader.reload() => tracing::info!("reading the certificate anew"),
+                        // A terminal that is closed takes along what was started in it; a service has none.
+                        HANGUP if !io::stderr().is_terminal() => tracing::info!("there is nothing to read anew"),
+                        name => {
+                            tracing::info!(signal = name, "stopping");
+                            break;
+                        }
+                    },
+                }
             }
             // Nobody to tell means that nothing runs any more.
             stop.send(()).ok();
@@ -244,11 +293,14 @@ pub(crate) fn open_accounts(surroundings: &Surroundings) -> Result<Access, Failu
     Ok(Access::open(surroundings.directory(), Clock::Machine.now())?.with_calendar(calendar))
 }
 
+const HANGUP: &str = "SIGHUP";
+
 #[cfg(unix)]
 #[derive(Debug)]
 struct Signals {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
+    hangup: tokio::signal::unix::Signal,
 }
 
 #[cfg(unix)]
@@ -256,13 +308,14 @@ impl Signals {
     fn listen() -> Result<Signals, Failure> {
         use tokio::signal::unix::{SignalKind, signal};
         let (interrupt, terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-        Ok(Signals { interrupt, terminate })
+        Ok(Signals { interrupt, terminate, hangup: signal(SignalKind::hangup())? })
     }
 
     async fn next(&mut self) -> &'static str {
         tokio::select! {
             _ = self.interrupt.recv() => "SIGINT",
             _ = self.terminate.recv() => "SIGTERM",
+            _ = self.hangup.recv() => HANGUP,
         }
     }
 

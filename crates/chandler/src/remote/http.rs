@@ -1,6 +1,6 @@
 //! One request to a server, and its answer: bounded in time and size, never followed elsewhere.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use access::Secret;
@@ -16,6 +16,20 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 /// A list of all connections of a full server is three megabytes.
 const ANSWER_MAX: u64 = 8 << 20;
+/// Headers that somebody here reads, and how much of them.
+const READ: [&str; 7] =
+    ["date", "retry-after", "x-next", "x-ratelimit-limit", "x-quota-limit", "x-quota-used", "x-quota-reset"];
+const HEADER_MAX: usize = 100;
+/// How a command-line client calls itself.
+const AGENT: &str = concat!("cli/", env!("CARGO_PKG_VERSION"));
+
+/// Which command of this program asks; servers are told, so that their operators can tell programs apart.
+static COMMAND: OnceLock<String> = OnceLock::new();
+
+/// Notes which command this process runs. Once: what it is does not change.
+pub(crate) fn announce(command: String) {
+    COMMAND.set(command).ok();
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Method {
@@ -30,6 +44,7 @@ pub(crate) struct Request {
     pub(crate) url: String,
     pub(crate) bearer: Option<Secret>,
     pub(crate) region: Option<&'static str>,
+    pub(crate) accept: &'static str,
     pub(crate) body: Option<Body>,
 }
 
@@ -40,7 +55,7 @@ pub(crate) enum Body {
 
 impl Request {
     pub(crate) fn new(method: Method, url: String) -> Request {
-        Request { method, url, bearer: None, region: None, body: None }
+        Request { method, url, bearer: None, region: None, accept: "application/json", body: None }
     }
 
     pub(crate) fn form(url: String, fields: &[(&'static str, &str)]) -> Request {
@@ -52,7 +67,35 @@ impl Request {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
+    pub(crate) headers: Headers,
     pub(crate) body: Vec<u8>,
+}
+
+/// The headers of an answer that are of use here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Headers(Vec<(&'static str, String)>);
+
+impl Headers {
+    fn of(all: &http::HeaderMap) -> Headers {
+        let read = |name: &'static str| {
+            let text = all.get(name)?.to_str().ok().filter(|text| text.len() <= HEADER_MAX)?;
+            Some((name, text.to_owned()))
+        };
+        Headers(READ.into_iter().filter_map(read).collect())
+    }
+
+    #[cfg(test)]
+    pub(crate) fn with(pairs: &[(&'static str, &str)]) -> Headers {
+        Headers(pairs.iter().map(|(name, text)| (*name, (*text).to_owned())).collect())
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(known, _)| *known == name).map(|(_, text)| text.as_str())
+    }
+
+    pub(crate) fn number(&self, name: &str) -> Option<u64> {
+        self.get(name)?.parse().ok()
+    }
 }
 
 impl Answer {
@@ -92,7 +135,7 @@ impl Network {
             .max_redirects_will_error(false)
             .timeout_connect(Some(CONNECT_WITHIN))
             .timeout_global(Some(ANSWER_WITHIN))
-            .user_agent(concat!("chandler/", env!("CARGO_PKG_VERSION")));
+            .user_agent(AGENT);
         if is_loopback(url.host()) {
             // No proxy leads to this very machine.
             config = config.proxy(None);
@@ -109,7 +152,10 @@ impl Http for Network {
             Method::Delete => http::Method::DELETE,
         };
         let mut head =
-            http::Request::builder().method(method).uri(&request.url).header("accept", "application/json");
+            http::Request::builder().method(method).uri(&request.url).header("accept", request.accept);
+        if let Some(command) = COMMAND.get() {
+            head = head.header("x-cli-cmd", command);
+        }
         if let Some(token) = &request.bearer {
             let mut value =
                 http::HeaderValue::from_str(&format!("Bearer {}", token.expose())).map_err(|_| {
@@ -142,9 +188,10 @@ impl Http for Network {
             let to = crate::output::printable(&to.chars().take(200).collect::<String>());
             return Err(anyhow!("{} sends on to {to}: name that server with --server", origin(&request.url)));
         }
+        let headers = Headers::of(response.headers());
         let body =
             response.body_mut().with_config().limit(ANSWER_MAX).read_to_vec().with_context(unreachable)?;
-        Ok(Answer { status, body })
+        Ok(Answer { status, headers, body })
     }
 }
 
@@ -195,11 +242,12 @@ mod tests {
         request.region = Some("ap");
         request.bearer = Some(Secret::new("ap_token".to_owned()));
         let answer = Network::to(&url).send(&request).unwrap();
-        assert_eq!(answer, Answer { status: 400, body: b"{}".to_vec() });
+        assert_eq!(answer, Answer { status: 400, headers: Headers::default(), body: b"{}".to_vec() });
         let asked = asked.join().unwrap().to_ascii_lowercase();
         for part in [
             "post /oauth2/token http/1.1\r\n",
             "x-dc-region: ap\r\n",
+            concat!("user-agent: cli/", env!("CARGO_PKG_VERSION"), "\r\n"),
             "authorization: bearer ap_token\r\n",
             "content-type: application/x-www-form-urlencoded\r\n",
             "\r\n\r\na=b+c%26&d=z",

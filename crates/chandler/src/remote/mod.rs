@@ -1,8 +1,10 @@
 //! Another server, seen from the command line: signing in to it, and asking it as the account that signed in.
 //!
 //! [`http`] is the only part that knows a network; everything else is given something that sends requests, so that the
-//! tests need none. [`oauth`] runs the device flow, [`files`] keeps what it brings, [`session`] asks with it.
+//! tests need none. [`oauth`] runs the device flow, [`files`] keeps what it brings, [`session`] asks with it, [`candles`]
+//! reads history.
 
+pub(crate) mod candles;
 pub(crate) mod files;
 pub(crate) mod http;
 pub(crate) mod oauth;
@@ -20,6 +22,8 @@ use serde_json::Value;
 use crate::clock::Clock;
 use crate::failure::{Failure, usage};
 use crate::sdk::Url;
+use crate::surroundings::Surroundings;
+use session::Session;
 
 /// Where `chandler serve` listens when nobody says otherwise.
 pub(crate) const SERVER_DEFAULT: &str = "http://127.0.0.1:8080";
@@ -43,6 +47,33 @@ impl Flags {
         let agreed = self.insecure_http || book.servers.contains_key(url.as_str());
         check(&url, agreed)?;
         Ok(url)
+    }
+}
+
+/// The flags of commands that answer from the store here, unless a server is named.
+#[derive(Debug, Args)]
+pub(crate) struct Elsewhere {
+    /// Ask this server instead of the store here, as the account that has signed in to it
+    #[arg(long, env = "CHANDLER_SERVER", value_name = "URL")]
+    server: Option<String>,
+    /// Send tokens over plain http to a machine that is not this one
+    #[arg(long)]
+    insecure_http: bool,
+}
+
+impl Elsewhere {
+    /// A session with the server that is meant, if one is. A store that the command line names is closer to what was
+    /// wanted than a server that the environment does.
+    pub(crate) fn session(&self, surroundings: &Surroundings) -> Result<Option<Session>, Failure> {
+        let named = surroundings.named;
+        match (&self.server, named.store, named.server) {
+            (None, ..) | (Some(_), true, false) => Ok(None),
+            (Some(_), true, true) => Err(usage("--server and --store: name one of them")),
+            (Some(server), false, _) => {
+                let flags = Flags { server: Some(server.clone()), insecure_http: self.insecure_http };
+                Session::open(&flags).map(Some)
+            }
+        }
     }
 }
 

@@ -43,7 +43,7 @@ impl Http for Script {
         self.asked.borrow_mut().push(format!("{:?} {path} {region} {body}", request.method));
         let answer = self.answers.borrow_mut().pop_front().expect("one more answer than was prepared");
         let (status, body) = answer.ok_or_else(|| anyhow!("cannot reach it"))?;
-        Ok(Answer { status, body: body.to_string().into_bytes() })
+        Ok(Answer { status, headers: Default::default(), body: body.to_string().into_bytes() })
     }
 }
 

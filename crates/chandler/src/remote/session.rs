@@ -6,7 +6,7 @@ use market::Timestamp;
 use serde_json::Value;
 
 use super::files::{Home, Registration, TokenFile};
-use super::http::{Http, Method, Network, Request};
+use super::http::{Answer, Headers, Http, Method, Network, Request};
 use super::oauth::Provider;
 use super::{Flags, field};
 use crate::clock::Clock;
@@ -19,6 +19,8 @@ const TOKEN_VARIABLE: &str = "CHANDLER_TOKEN";
 /// A token that ends sooner is renewed first, whatever its life was.
 const RENEW_BEFORE_S: i64 = 300;
 const MESSAGE_CHARS_MAX: usize = 300;
+/// Rows that a server gives at a time (`docs/http.md`).
+const ROWS_A_PAGE: usize = 200;
 
 /// A server, and the token to ask it with.
 pub(crate) struct Session {
@@ -33,7 +35,7 @@ pub(crate) enum ApiError {
     #[error("{0:#}")]
     Unreachable(anyhow::Error),
     #[error("{message} ({code})")]
-    Refused { status: u16, code: i64, message: String },
+    Refused { status: u16, code: i64, message: String, headers: Headers },
     #[error("the answer is not one of Chandler's: status {status}")]
     Strange { status: u16 },
 }
@@ -45,9 +47,8 @@ impl Session {
         let book = home.book()?;
         let url = flags.server(&book)?;
         let http = Box::new(Network::to(&url));
-        let given = std::env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty());
-        let token = match given {
-            Some(token) => Secret::new(token),
+        let token = match given(TOKEN_VARIABLE).or_else(|| sdk_token(&url)) {
+            Some(token) => token,
             None => {
                 let registration = book.servers.get(url.as_str()).ok_or_else(|| not_signed_in(&url))?;
                 let provider = Provider { server: &url, http: &*http };
@@ -62,27 +63,65 @@ impl Session {
     }
 
     pub(crate) fn get(&self, path: &str) -> Result<Value, ApiError> {
-        self.ask(Method::Get, path)
+        self.ask(Request::new(Method::Get, self.address(path)))
+    }
+
+    /// A table instead of the envelope, and the headers that came with it.
+    pub(crate) fn get_table(&self, path: &str) -> Result<(Vec<u8>, Headers), ApiError> {
+        let request = Request { accept: "text/csv", ..Request::new(Method::Get, self.address(path)) };
+        let answer = self.send(request)?;
+        if answer.is_success() { Ok((answer.body, answer.headers)) } else { Err(refused(answer)) }
+    }
+
+    /// Rows of a list that comes in pages, up to a number of them. `onward` is the parameter that takes an answer's `next`.
+    pub(crate) fn rows(
+        &self,
+        path: &str,
+        parameters: &[(&str, &str)],
+        list: &str,
+        onward: &str,
+        count: usize,
+    ) -> Result<Vec<Value>, Failure> {
+        let mut rows: Vec<Value> = Vec::new();
+        let mut next: Option<String> = None;
+        while rows.len() < count {
+            let mut query = form_urlencoded::Serializer::new(String::new());
+            query.extend_pairs(parameters);
+            query.append_pair("limit", &(count - rows.len()).min(ROWS_A_PAGE).to_string());
+            query.extend_pairs(next.iter().map(|next| (onward, next)));
+            let data = self.get(&format!("{path}?{}", query.finish())).map_err(|error| self.told(error))?;
+            let page = field(&data, list).as_array().map(Vec::as_slice).unwrap_or_default();
+            rows.extend_from_slice(page);
+            // A page of nothing would be followed by as much.
+            next = match field(&data, "next") {
+                Value::String(text) if !page.is_empty() => Some(text.clone()),
+                Value::Number(number) if !page.is_empty() => Some(number.to_string()),
+                _ => break,
+            };
+        }
+        rows.truncate(count);
+        Ok(rows)
     }
 
     pub(crate) fn delete(&self, path: &str) -> Result<Value, ApiError> {
-        self.ask(Method::Delete, path)
+        self.ask(Request::new(Method::Delete, self.address(path)))
+    }
+
+    fn address(&self, path: &str) -> String {
+        format!("{}{path}", self.url.as_str())
+    }
+
+    fn send(&self, mut request: Request) -> Result<Answer, ApiError> {
+        request.bearer = Some(self.token.clone());
+        self.http.send(&request).map_err(ApiError::Unreachable)
     }
 
     /// The data of an answer.
-    fn ask(&self, method: Method, path: &str) -> Result<Value, ApiError> {
-        let mut request = Request::new(method, format!("{}{path}", self.url.as_str()));
-        request.bearer = Some(self.token.clone());
-        let answer = self.http.send(&request).map_err(ApiError::Unreachable)?;
-        let status = answer.status;
-        let body = answer.json().ok_or(ApiError::Strange { status })?;
-        match (field(&body, "code").as_i64(), field(&body, "message").as_str()) {
-            (Some(0), _) => Ok(field(&body, "data").clone()),
-            (Some(code), Some(message)) => {
-                let message = printable(message).chars().take(MESSAGE_CHARS_MAX).collect();
-                Err(ApiError::Refused { status, code, message })
-            }
-            _ => Err(ApiError::Strange { status }),
+    fn ask(&self, request: Request) -> Result<Value, ApiError> {
+        let answer = self.send(request)?;
+        match answer.json() {
+            Some(body) if field(&body, "code").as_i64() == Some(0) => Ok(taken(body, "data")),
+            _ => Err(refused(answer)),
         }
     }
 
@@ -94,9 +133,44 @@ impl Session {
             ApiError::Refused { status: 401, .. } => {
                 anyhow!("{server}: {error}: run `chandler login`").into()
             }
+            ApiError::Refused { status: 429, ref headers, .. } => match headers.number("retry-after") {
+                Some(seconds) => anyhow!("{server}: {error}: try again in {seconds} s").into(),
+                None => anyhow!("{server}: {error}: try again later").into(),
+            },
             error => anyhow!("{server}: {error}").into(),
         }
     }
+}
+
+/// What a server says instead of data.
+fn refused(answer: Answer) -> ApiError {
+    let Answer { status, headers, .. } = &answer;
+    let body = answer.json().unwrap_or_default();
+    match (field(&body, "code").as_i64(), field(&body, "message").as_str()) {
+        (Some(code), Some(message)) if code != 0 => {
+            let message = printable(message).chars().take(MESSAGE_CHARS_MAX).collect();
+            ApiError::Refused { status: *status, code, message, headers: headers.clone() }
+        }
+        _ => ApiError::Strange { status: *status },
+    }
+}
+
+/// A field of an answer without a copy of it: answers are long.
+fn taken(mut body: Value, name: &str) -> Value {
+    body.get_mut(name).map(Value::take).unwrap_or_default()
+}
+
+fn given(variable: &str) -> Option<Secret> {
+    std::env::var(variable).ok().filter(|token| !token.is_empty()).map(Secret::new)
+}
+
+/// The access token that the environment has for SDKs, if it has it for this very server: nobody else is to see it.
+fn sdk_token(url: &Url) -> Option<Secret> {
+    ["LONGBRIDGE", "LONGPORT"].into_iter().find_map(|prefix| {
+        let address = std::env::var(format!("{prefix}_HTTP_URL")).ok()?;
+        let same = Url::parse(&address).is_ok_and(|address| address == *url);
+        if same { given(&format!("{prefix}_ACCESS_TOKEN")) } else { None }
+    })
 }
 
 pub(crate) fn not_signed_in(url: &Url) -> Failure {

@@ -58,6 +58,6 @@ fn served(world: &World) -> Vec<String> {
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(seen.iter().any(|line| line.starts_with("Serving at http://127.0.0.1:")), "{seen:?}");
+    assert!(seen.iter().any(|line| line.starts_with("Open http://127.0.0.1:")), "{seen:?}");
     seen
 }

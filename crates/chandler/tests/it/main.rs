@@ -2,7 +2,9 @@
 
 mod account;
 mod audit;
+mod backup;
 mod bad_input;
+mod cli;
 mod demo;
 mod house;
 mod import;
@@ -10,6 +12,7 @@ mod kline;
 mod levels;
 mod login;
 mod people;
+mod remote;
 mod reports;
 mod serve;
 mod world;

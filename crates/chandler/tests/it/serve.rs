@@ -134,9 +134,98 @@ fn logs_can_be_json_and_filtered() {
     let (_, _, err) = process.stop("TERM");
     let first: serde_json::Value = serde_json::from_str(err.lines().next().unwrap()).unwrap();
     assert_eq!((&first["level"], &first["message"]), (&"INFO".into(), &"listening".into()), "{err}");
-    let mut process = Process::start(&world, &["--log", "warn"]);
+    // A disk that is nearly full is warned of, and is not this test's matter.
+    let mut process = Process::start(&world, &["--log", "error"]);
     process.ready();
     assert_eq!(process.stop("TERM").2, "");
+}
+
+/// What was logged, as values.
+fn logged(err: &str) -> Vec<serde_json::Value> {
+    err.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect()
+}
+
+#[test]
+fn each_request_is_one_line_without_secrets_paths_or_symbols() {
+    let world = world();
+    let account = world.json(&["account", "create", "alice"]);
+    let token = account["access_token"].as_str().unwrap();
+    let mut process = Process::start(&world, &["--log-format", "json"]);
+    let (at, _) = process.ready();
+    assert_eq!(ask(at, &account)["code"], 0);
+    let get =
+        |path: &str| http(at, &format!("GET {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n"));
+    assert!(
+        get(&format!("/v1/quote/history-candlesticks?symbol=700.HK&access_token={token}")).contains("200 OK")
+    );
+    assert!(get(&format!("/udf/key/{token}/config")).contains("200 OK"));
+    assert!(get("/nobody/knows/this").contains(" 404 "));
+    let (_, _, err) = process.stop("TERM");
+    let lines: Vec<_> = logged(&err).into_iter().filter(|line| line["target"] == "requests").collect();
+    let of = |field: &str| lines.iter().map(|line| line[field].clone()).collect::<Vec<_>>();
+    let routes =
+        ["/quote/history-candlesticks", "/v1/quote/history-candlesticks", "/udf/key/{token}/config", "-"];
+    assert_eq!(of("http.route"), routes, "{err}");
+    assert_eq!(of("http.status"), [200, 200, 200, 404]);
+    assert_eq!(of("outcome"), ["ok", "ok", "ok", "not_found"]);
+    assert_eq!(lines[0]["candles"], 2);
+    assert_eq!(lines[1]["candles"], 10);
+    assert_eq!(lines[0]["account.id"], account["account_id"], "{err}");
+    assert_eq!(lines[3]["account.id"], serde_json::Value::Null);
+    assert!(
+        lines.iter().all(|line| line["elapsed_ms"].is_f64() && line["trace"].as_str().unwrap().len() == 24)
+    );
+    for word in [token, "700.HK", "alice", "nobody"] {
+        assert!(!err.contains(word), "{word} is in {err}");
+    }
+    let mut process = Process::start(&world, &["--log-requests", "false"]);
+    let (at, _) = process.ready();
+    assert_eq!(ask(at, &account)["code"], 0);
+    let (_, _, err) = process.stop("TERM");
+    assert!(err.contains("listening") && !err.contains("request"), "{err}");
+}
+
+#[test]
+fn a_hangup_reads_the_certificate_anew_and_ends_nothing() {
+    let world = world();
+    let renew = || {
+        let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+        world.write("cert.pem", made.cert.pem());
+        world.write("key.pem", made.signing_key.serialize_pem());
+    };
+    renew();
+    let mut process = Process::start(
+        &world,
+        &[
+            "--tls-cert",
+            "cert.pem",
+            "--tls-key",
+            "key.pem",
+            "--internal",
+            "127.0.0.1:0",
+            "--log-format",
+            "json",
+        ],
+    );
+    let line: serde_json::Value = serde_json::from_str(&process.line()).unwrap();
+    assert_eq!(line["tls"], true, "{line}");
+    let internal: SocketAddr = line["internal"].as_str().unwrap().parse().unwrap();
+    let reloads = || {
+        let text = http(internal, "GET /metrics HTTP/1.0\r\n\r\n");
+        let value =
+            text.lines().find_map(|line| line.strip_prefix("chandler_tls_reloads_total{outcome=\"ok\"} "));
+        value.unwrap().parse::<u32>().unwrap()
+    };
+    assert_eq!(reloads(), 0);
+    renew();
+    let pid = process.child.id().to_string();
+    assert!(Command::new("kill").args(["-s", "HUP", &pid]).status().unwrap().success());
+    while reloads() == 0 {}
+    let (code, _, err) = process.stop("TERM");
+    assert_eq!(code, Some(0), "{err}");
+    assert!(logged(&err).iter().any(|line| line["message"] == "reading the certificate anew"), "{err}");
 }
 
 #[test]
@@ -196,6 +285,23 @@ fn what_keeps_a_server_from_starting_is_told_in_a_line() {
             &["serve", "--listen", free, "--tcp", free, "--regional", &format!("us={address}")],
             1,
             &[&address, "in use"],
+        ),
+        (&["serve", "--internal", "9090"], 2, &["--internal", "9090"]),
+        (&["serve", "--tls-cert", "cert.pem"], 2, &["tls_cert", "tls_key", "both"]),
+        (
+            &[
+                "serve",
+                "--listen",
+                free,
+                "--tcp",
+                free,
+                "--tls-cert",
+                "absent.pem",
+                "--tls-key",
+                "absent.pem",
+            ],
+            1,
+            &["TLS", "absent.pem"],
         ),
         (&["serve", "--connections-max", "0"], 2, &["connections_max"]),
         (&["serve", "--log", "server=loud"], 2, &["server=loud", "log filter"]),

@@ -1,6 +1,6 @@
 //! What is stored against what the calendar expects.
 
-use history::{DayCoverage, GapReason, coverage};
+use history::{DayCoverage, DayState, Expected, GapReason, coverage};
 use market::{Date, Market};
 
 use crate::common::{COARSE, Shop, at, date, days, minutes, symbol, venue};
@@ -133,4 +133,123 @@ fn nothing_known_or_stored_is_an_error() {
     assert_eq!(ask(&shop), "5.HK is not known here: import its candles, or check the spelling");
     shop.act(&symbol("5.HK"), &[]);
     assert_eq!(ask(&shop), "5.HK is known, but has no candles");
+}
+
+/// A letter for each day of an inclusive range.
+fn letters(shop: &Shop, name: &str, range: (&str, &str), now: &str) -> String {
+    let security = symbol(name);
+    let venue = venue(security.market());
+    let range = (date(range.0), date(range.1));
+    let expected = Expected::of(venue, range, at(security.market(), now));
+    let states = expected.states(&mut shop.store.reader().unwrap(), &security).unwrap();
+    states.into_iter().map(DayState::letter).collect()
+}
+
+/// The letters as the slow way has them, a day at a time.
+fn letters_slowly(shop: &Shop, name: &str, range: (&str, &str), now: &str) -> String {
+    let security = symbol(name);
+    let venue = venue(security.market());
+    let now = at(security.market(), now);
+    let (from, through) = (date(range.0), date(range.1));
+    let reader = &mut shop.store.reader().unwrap();
+    let all = coverage(&shop.history, reader, &security, (None, None), now).unwrap();
+    let (first, last) = (all.days[0].date, all.days[all.days.len() - 1].date);
+    let letter = |day: &DayCoverage| {
+        let minutes_whole = day.gaps.iter().all(|gap| gap.reason == GapReason::NoTrades);
+        match (day.daily, day.stored) {
+            (true, _) if minutes_whole => 'c',
+            (false, 0) if day.daily_gap == Some(GapReason::NoTrades) => '.',
+            (false, 0) => 'm',
+            _ => 'p',
+        }
+    };
+    let dates =
+        std::iter::successors(Some(from), |date| date.tomorrow().ok()).take_while(|date| *date <= through);
+    dates
+        .map(|date| match all.days.iter().find(|day| day.date == date) {
+            _ if !venue.calendar().covers(date) || date < first || date > last => '.',
+            Some(day) if day.kind.is_some() => letter(day),
+            _ => '-',
+        })
+        .collect()
+}
+
+#[track_caller]
+fn check_letters(shop: &Shop, name: &str, range: (&str, &str), now: &str, expected: &str) {
+    assert_eq!(letters(shop, name, range, now), expected);
+    assert_eq!(letters_slowly(shop, name, range, now), expected, "the slow way");
+}
+
+#[test]
+fn a_day_is_told_in_a_letter() {
+    let shop = Shop::new();
+    let hk = |local: &str| at(Market::Hk, local).0;
+    let whole = minutes(Market::Hk, "2025-12-15", "2025-12-24").time;
+    // Ten quiet minutes on Monday, an afternoon on Tuesday and all of Thursday that were never loaded, a quiet morning on
+    // Wednesday.
+    let first = whole.iter().copied().filter(|t| {
+        *t < hk("2025-12-16 12:30") && !(hk("2025-12-15 10:00")..hk("2025-12-15 10:10")).contains(t)
+    });
+    let second = whole.iter().copied().filter(|t| {
+        let quiet = hk("2025-12-17 09:30")..hk("2025-12-17 12:30");
+        (hk("2025-12-17 00:00")..hk("2025-12-18 00:00")).contains(t) && !quiet.contains(t)
+    });
+    let third = whole.iter().copied().filter(|t| *t >= hk("2025-12-19 00:00"));
+    // The day before the first minutes has a daily candle alone; on Friday there is none, on Saturday one too many.
+    let daily = days(Market::Hk, "2025-12-12", "2025-12-22").time.into_iter();
+    let daily = daily.filter(|t| *t != hk("2025-12-19 00:00")).chain([hk("2025-12-20 00:00")]);
+    let mut daily: Vec<i64> = daily.collect();
+    daily.sort_unstable();
+    let files = [
+        shop.file("first.csv", csv("5.HK", first)),
+        shop.file("second.csv", csv("5.HK", second)),
+        shop.file("third.csv", csv("5.HK", third)),
+        shop.file("daily.csv", csv("5.HK", daily.into_iter())),
+    ];
+    shop.import(&files);
+    let range = ("2025-12-10", "2025-12-31");
+    // 10th to 14th: before the first day, the first day, a weekend. 15th to 21st. 22nd to 28th: the 23rd and 24th have no
+    // daily candle, the 25th and 26th are holidays. 29th missing, 30th still open.
+    check_letters(&shop, "5.HK", range, "2025-12-30 11:00", "..c--cpppp--cpp----m..");
+    // The same days with a closed evening.
+    check_letters(&shop, "5.HK", ("2025-12-29", "2025-12-31"), "2025-12-30 18:00", "mm.");
+    check_letters(&shop, "5.HK", ("2025-12-18", "2025-12-18"), "2025-12-30 18:00", "p");
+    assert_eq!(letters(&shop, "5.HK", ("2025-12-18", "2025-12-17"), "2025-12-30 18:00"), "");
+    assert_eq!(letters(&shop, "6.HK", ("2025-12-18", "2025-12-19"), "2025-12-30 18:00"), "..");
+}
+
+#[test]
+fn a_halted_day_expects_nothing_and_one_without_volume_is_whole() {
+    let shop = Shop::new();
+    let daily = days(Market::Cn, "2026-05-18", "2026-05-20").time;
+    shop.import(&[shop.file("daily.csv", csv("600519.SH", [daily[0], daily[2]].into_iter()))]);
+    check_letters(&shop, "600519.SH", ("2026-05-17", "2026-05-22"), "2026-05-21 18:00", ".c.cm.");
+    let mut daily = days(Market::Hk, "2025-12-22", "2025-12-23");
+    daily.volume[1] = 0;
+    shop.stock(&symbol("5.HK"), &minutes(Market::Hk, "2025-12-22", "2025-12-22"), &daily, COARSE);
+    check_letters(&shop, "5.HK", ("2025-12-22", "2025-12-23"), "2025-12-23 18:00", "cc");
+}
+
+#[test]
+fn minutes_are_counted_across_blocks_as_they_are_read() {
+    let shop = crate::common::full_shop();
+    for (name, range) in [("700.HK", ("2025-12-10", "2026-01-05")), ("AAPL.US", ("2025-06-25", "2025-07-20"))]
+    {
+        let found = letters(shop, name, range, "2026-01-10 11:00");
+        assert_eq!(found, letters_slowly(shop, name, range, "2026-01-10 11:00"), "{name}");
+        assert!(found.contains("ccc") && found.contains("pp"), "{name}: {found}");
+    }
+}
+
+#[test]
+fn a_candle_of_a_closed_day_makes_no_day_complete() {
+    let shop = Shop::new();
+    let daily = ["2026-11-13 00:00", "2026-11-15 00:00"].map(|local| at(Market::Hk, local).0);
+    shop.import(&[shop.file("daily.csv", csv("5.HK", daily.into_iter()))]);
+    let now = at(Market::Hk, "2026-11-15 18:00");
+    let reader = &mut shop.store.reader().unwrap();
+    let found = coverage(&shop.history, reader, &symbol("5.HK"), (None, None), now).unwrap();
+    let complete: Vec<bool> = found.days.iter().map(DayCoverage::is_complete).collect();
+    assert_eq!(complete, [true, false]);
+    check_letters(&shop, "5.HK", ("2026-11-13", "2026-11-15"), "2026-11-15 18:00", "c--");
 }

@@ -58,6 +58,13 @@ pub(crate) enum CandleReply {
 }
 
 impl CandleReply {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            CandleReply::Columns(answer) => answer.candles.len(),
+            CandleReply::Pages { slices, .. } => slices.iter().map(|slice| slice.rows.len()).sum(),
+        }
+    }
+
     pub(crate) fn encode(&self) -> Vec<Bytes> {
         let mut head = Vec::new();
         match self {
@@ -225,8 +232,10 @@ pub(super) fn at_once(
     plan.plain()?;
     // What goes wrong here goes wrong again below, where it is told.
     if let Ok(Some(slices)) = services.shelf.slices_in_memory(version, &plan) {
+        services.metrics.cache_hit();
         return Some(Ok(CandleReply::Pages { symbol: query.symbol.clone(), slices }));
     }
+    services.metrics.cache_miss();
     Some(answer_plan(query, &plan, services, now))
 }
 

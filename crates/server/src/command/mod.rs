@@ -243,6 +243,14 @@ impl Command {
 }
 
 impl Reply {
+    /// Candles in it.
+    pub(crate) fn candles(&self) -> usize {
+        match self {
+            Reply::Candles(candles) => candles.len(),
+            _ => 0,
+        }
+    }
+
     /// The body of a response, in pieces that follow each other.
     pub(crate) fn encode(&self) -> Vec<Bytes> {
         let bytes = match self {

@@ -1,14 +1,18 @@
 //! `GET /v1/quote/history-candlesticks`: the history command for people without an SDK, in the form they like, and
 //! longer than the protocol's answers if they want.
 
+use access::Demand;
 use bytes::Bytes;
+use history::Sessions;
 use hyper::header::{HeaderName, HeaderValue, LINK, VARY};
+use market::Symbol;
 
-use super::envelope::{self, Problem};
+use super::envelope::Problem;
 use super::format::Format;
 use super::parameters::{Parameters, Question};
+use super::pieces::{self, Whole};
 use super::{Answer, Asked, allowance};
-use crate::command::{Paged, Paging, Request};
+use crate::command::{self, Paged, Paging, Request};
 use crate::refusal::Refusal;
 use crate::route::{self, Caller};
 use crate::services::Services;
@@ -30,13 +34,12 @@ fn reply(asked: &Asked<'_>, caller: &Caller, services: &Services) -> Result<Answ
         Some(format) => format,
         None => Format::accepted(asked.headers)?,
     };
-    affordable(&question, caller, services)?;
-    let Paged { answer, next } = ask(&question, caller, services)?;
-    let token = next.map(|at| question.token(at));
-    let zone = services.history.venue(&answer.symbol).zone();
-    let body: Bytes = format.encode(&answer, zone, token.as_deref())?;
-    let mut reply = envelope::respond(200, format.content_type(), body);
-    if let Some(token) = token {
+    let whole = match taken_apart(asked, &question, format, caller, services)? {
+        Some(whole) => whole,
+        None => whole(asked, &question, format, caller, services)?,
+    };
+    let mut reply = pieces::cut(&whole, asked.method, asked.headers)?;
+    if let Some(token) = whole.next {
         let path = asked.path.trim_start_matches('/');
         let link = format!("</{path}?{}>; rel=\"next\"", parameters.with_next(&token));
         for (name, value) in [(LINK, link), (NEXT, token)] {
@@ -44,6 +47,62 @@ fn reply(asked: &Asked<'_>, caller: &Caller, services: &Services) -> Result<Answ
         }
     }
     Ok(reply)
+}
+
+/// An answer of which somebody has had a piece already. It was counted then; whether they may see it is asked again.
+fn taken_apart(
+    asked: &Asked<'_>,
+    question: &Question,
+    format: Format,
+    caller: &Caller,
+    services: &Services,
+) -> Result<Option<Whole>, Problem> {
+    if !pieces::is_piecewise(asked) {
+        return Ok(None);
+    }
+    let key = key(asked, format);
+    let Some(whole) = services.pieces.find(caller.who.account(), &key, services.uptime()) else {
+        return Ok(None);
+    };
+    may_see(&command::symbol(&question.message.symbol)?, caller, services)?;
+    Ok(Some(whole))
+}
+
+fn whole(
+    asked: &Asked<'_>,
+    question: &Question,
+    format: Format,
+    caller: &Caller,
+    services: &Services,
+) -> Result<Whole, Problem> {
+    affordable(question, caller, services)?;
+    let Paged { answer, next } = ask(question, caller, services)?;
+    asked.note.candles(answer.candles.len());
+    let next = next.map(|at| question.token(at));
+    let zone = services.history.venue(&answer.symbol).zone();
+    let body: Bytes = format.encode(&answer, zone, next.as_deref())?;
+    let whole = Whole { body, content_type: format.content_type(), next };
+    if pieces::is_piecewise(asked) {
+        let (whose, now) = (caller.who.account(), services.uptime());
+        services.pieces.keep(whose, key(asked, format), now, whole.clone());
+    }
+    Ok(whole)
+}
+
+/// What makes two requests ask for the same bytes. Tokens are not in the query any more.
+fn key(asked: &Asked<'_>, format: Format) -> String {
+    format!("{} {}", format.name(), asked.query)
+}
+
+/// Whether whoever asks may look at a security, and at which hours of it at most; nothing is counted for that.
+pub(super) fn may_see(symbol: &Symbol, caller: &Caller, services: &Services) -> Result<Sessions, Refusal> {
+    services.known(symbol, services.glance()?)?;
+    services.at_home(caller)?;
+    let demand = Demand::Quotes { caller: &caller.who, market: symbol.market().into() };
+    let permit = services.access.admit(demand, services.market_now())?;
+    let widest = if permit.overnight() { Sessions::All } else { Sessions::Extended };
+    services.access.spend(permit, services.machine_now())?;
+    Ok(widest)
 }
 
 /// An answer that is worth more calls than the account's rule has would never be let in; better to say so.

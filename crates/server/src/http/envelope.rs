@@ -14,6 +14,7 @@ use hyper::{Response, StatusCode};
 use serde_json::{Value, json};
 
 use super::{Answer, allowance};
+use crate::metrics::Outcome;
 use crate::refusal::Refusal;
 use crate::services::Foreign;
 
@@ -40,11 +41,24 @@ pub(crate) struct Problem {
     code: u64,
     text: String,
     header: Option<(HeaderName, HeaderValue)>,
+    /// What it counts as, where the status does not tell.
+    outcome: Option<Outcome>,
+}
+
+/// The parts of a [`Problem`].
+#[derive(Debug)]
+pub(super) struct Told {
+    pub(super) status: u16,
+    pub(super) code: u64,
+    pub(super) text: String,
+    pub(super) header: Option<(HeaderName, HeaderValue)>,
+    /// What it counts as.
+    pub(super) outcome: Outcome,
 }
 
 impl Problem {
     fn new(status: u16, code: u64, text: impl Into<String>) -> Problem {
-        Problem { status, code, text: text.into(), header: None }
+        Problem { status, code, text: text.into(), header: None, outcome: None }
     }
 
     fn with(self, name: HeaderName, value: HeaderValue) -> Problem {
@@ -74,8 +88,32 @@ impl Problem {
         Problem::new(403, code::NOT_AUTHORISED, text)
     }
 
+    /// The account's to do, but not with a token that others may have read.
+    pub(super) fn forbidden_in_address() -> Problem {
+        let text = "this may not be done with a token in the address: send it as a header";
+        Problem::new(403, code::NOT_AUTHORISED, text)
+    }
+
+    /// A page of somebody else's has made the browser ask.
+    pub(super) fn of_another_site() -> Problem {
+        let text =
+            "another site asks with the session of this browser: open the page itself, or send a token";
+        Problem::new(403, code::NOT_AUTHORISED, text)
+    }
+
+    /// The session of a browser alone does not change anything.
+    pub(super) fn without_mark() -> Problem {
+        let text = "the mark of the page is missing or of another session: send x-csrf as /v1/me tells it";
+        Problem::new(403, code::NOT_AUTHORISED, text)
+    }
+
     pub(super) fn too_often(text: &str, retry_after_s: i64) -> Problem {
         Problem::new(429, code::TOO_OFTEN, text).with(RETRY_AFTER, HeaderValue::from(retry_after_s))
+    }
+
+    /// A piece was asked for that begins behind the end.
+    pub(super) fn unsatisfiable(length: usize) -> Problem {
+        Problem::new(416, 416, format!("the range begins behind the end: there are {length} bytes"))
     }
 
     pub(super) fn not_acceptable(text: &str) -> Problem {
@@ -107,11 +145,20 @@ impl Problem {
         Problem::internal()
     }
 
+    /// What it says, for a door that says it in another form.
+    pub(super) fn told(self) -> Told {
+        let Problem { status, code, text, header, outcome } = self;
+        Told { status, code, text, header, outcome: outcome.unwrap_or_else(|| Outcome::of_status(status)) }
+    }
+
     pub(super) fn answer(self) -> Answer {
         let body = json!({"code": self.code, "message": self.text, "data": null});
         let mut answer = json(self.status, body.to_string().into());
         if let Some((name, value)) = self.header {
             answer.headers_mut().insert(name, value);
+        }
+        if let Some(outcome) = self.outcome {
+            answer.extensions_mut().insert(outcome);
         }
         if self.status == 401 {
             answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -149,6 +196,7 @@ impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Problem {
         let (_, code) = refusal.on_wire();
         let problem = Problem::new(refusal.on_http(), code, refusal.text());
+        let problem = Problem { outcome: Some(refusal.outcome()), ..problem };
         match &refusal {
             Refusal::TooFast { retry_after, .. } => {
                 problem.with(RETRY_AFTER, HeaderValue::from(allowance::seconds_up(*retry_after).max(1)))
@@ -169,6 +217,10 @@ pub(super) fn json(status: u16, body: Bytes) -> Answer {
 
 pub(super) fn plain(text: &'static str) -> Answer {
     respond(200, TEXT, Bytes::from_static(text.as_bytes()))
+}
+
+pub(super) fn text(text: String) -> Answer {
+    respond(200, TEXT, text.into())
 }
 
 pub(super) fn respond(status: u16, content_type: HeaderValue, body: Bytes) -> Answer {

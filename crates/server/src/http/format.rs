@@ -26,7 +26,7 @@ const ACCEPT_MAX: usize = 32;
 impl Format {
     const ALL: [Format; 4] = [Format::Json, Format::Csv, Format::Arrow, Format::Parquet];
 
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Format::Json => "json",
             Format::Csv => "csv",

@@ -28,7 +28,11 @@ fn reply(asked: &Asked<'_>, command: u8, caller: &Caller, services: &Services) -
     let request = decode(command, asked.body)?;
     let work = route::admit_request(services, caller, request)?;
     let data = match command {
-        number::HISTORY | number::CANDLESTICKS => CandleReply::Columns(work.run_columns(services)?).json(),
+        number::HISTORY | number::CANDLESTICKS => {
+            let candles = CandleReply::Columns(work.run_columns(services)?);
+            asked.note.candles(candles.len());
+            candles.json()
+        }
         _ => work.run(services)?.json(),
     };
     Ok(envelope::success(data))

@@ -5,17 +5,28 @@ mod admin;
 mod allowance;
 mod candles;
 mod connections;
+mod coverage;
 mod envelope;
 mod format;
+mod imports;
+mod me;
 mod mirror;
+mod named;
 mod oauth;
+mod open;
 mod parameters;
+mod pieces;
+mod proof;
 mod quota;
 mod routes;
+mod securities;
 mod sign_ins;
 mod token;
+mod udf;
 mod upgrade;
+mod watch;
 
+use std::cell::Cell;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -29,16 +40,22 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::json;
-use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::{Instant, timeout};
 
-use crate::listen::Entrance;
-use crate::route::{Caller, Language};
+use crate::listen::{Entrance, Face};
+use crate::metrics::{Connection, Outcome};
+use crate::request_log::{self, Ended, OverHttp};
 use crate::services::Services;
 use crate::{pages, proxies};
 use envelope::Problem;
+pub(crate) use pieces::Pieces;
+use proof::Addressed;
+pub(crate) use proof::{Me, as_operator};
 pub use quota::quota_document;
-use routes::{Endpoint, Found};
+use routes::{Endpoint, Found, Way};
+pub(crate) use securities::{SEARCHES_EACH, SEARCHES_MAX};
+use watch::Watch;
 
 /// A request's head must be there by then; a connection kept alive may be silent as long.
 const HEAD_WITHIN: Duration = Duration::from_secs(30);
@@ -49,20 +66,43 @@ const BODY_MAX: usize = 256 << 10;
 const DROPPED_MAX: usize = 4 << 20;
 const HEAD_MAX: usize = 32 << 10;
 const HEADERS_MAX: usize = 100;
-/// Headers that prove who asks. Given twice, either could be meant.
-const PROOFS: [&str; 4] = ["authorization", "x-api-key", "x-timestamp", "x-api-signature"];
-const ELSEWHERE: access::Denial =
-    access::Denial::TokenInvalid("the account is of another region than the address");
 const OPENAPI: &str = include_str!("openapi.json");
 
 pub(crate) type Answer = Response<Full<Bytes>>;
 
+/// A connection that is counted as long as it is here.
+struct Counted {
+    services: Arc<Services>,
+    kind: Connection,
+}
+
+impl Counted {
+    fn new(entrance: &Entrance) -> Counted {
+        let kind = match entrance.face {
+            Face::Public => Connection::Http,
+            Face::Internal => Connection::Internal,
+        };
+        entrance.services.metrics.opened(kind);
+        Counted { services: entrance.services.clone(), kind }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.services.metrics.closed(self.kind);
+    }
+}
+
 /// Serves one HTTP connection, which may turn into a long one.
-pub(crate) async fn serve(stream: TcpStream, entrance: Entrance) {
+pub(crate) async fn serve<S>(stream: S, entrance: Entrance)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let _counted = Counted::new(&entrance);
     let mut shutdown = entrance.shutdown.clone();
     let service = service_fn(|request| {
         let entrance = entrance.clone();
-        async move { Ok::<_, Infallible>(answer(request, entrance).await) }
+        async move { Ok::<_, Infallible>(answer::<S>(request, entrance).await) }
     });
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
@@ -84,16 +124,51 @@ pub(crate) async fn serve(stream: TcpStream, entrance: Entrance) {
     }
 }
 
-/// Every answer bears a trace id, and so does whatever is logged while it is made.
-async fn answer(request: Request<Incoming>, mut entrance: Entrance) -> Answer {
+/// Every answer bears a trace id, and so does whatever is logged while it is made. Here it is counted, too.
+async fn answer<S>(request: Request<Incoming>, entrance: Entrance) -> Answer
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (since, trace) = (Instant::now(), envelope::trace_id());
+    let services = entrance.services.clone();
+    let is_upgrade = entrance.face == Face::Public && upgrade::is_wanted(&request);
+    let way = if is_upgrade { Way::UPGRADE } else { routes::way(request.method(), request.uri().path()) };
+    let method = routes::known_method(request.method());
+    let (answer, Noted { account, candles }) = answer_way::<S>(request, way, &trace, entrance).await;
+    let status = answer.status().as_u16();
+    let outcome = answer.extensions().get().copied().unwrap_or_else(|| Outcome::of_status(status));
+    let bytes = answer.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
+    let ended = Ended { bytes: bytes.unwrap_or_default(), candles, account, ..Ended::at(since, outcome) };
+    let about = OverHttp { task: way.task, method, route: way.route, status, trace: &trace };
+    request_log::of_http(&services.metrics, &about, &ended);
+    answer
+}
+
+async fn answer_way<S>(
+    request: Request<Incoming>,
+    way: Way,
+    trace: &str,
+    mut entrance: Entrance,
+) -> (Answer, Noted)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let may_watch = watch::may_watch(&entrance, request.headers());
     entrance.peer = proxies::client(&entrance.trusted, entrance.peer, request.headers());
-    let trace = envelope::trace_id();
     let person = person(&request).map(|language| (language, entrance.services.clone()));
-    let mut answer = if upgrade::is_wanted(&request) {
-        upgrade::answer(request, entrance)
+    let mut noted = Noted::default();
+    let mut answer = if way == Way::UPGRADE {
+        upgrade::answer::<S>(request, entrance)
+    } else if way.endpoint == Some(Endpoint::Watch(Watch::Health)) {
+        // Whether the process answers must not depend on whether it has a thread to spare.
+        watch::health()
     } else {
         match read(request).await {
-            Ok((parts, body)) => respond(parts, body, &trace, entrance).await,
+            Ok((parts, body)) => {
+                let answer;
+                (answer, noted) = respond(parts, body, trace, may_watch, entrance).await;
+                answer
+            }
             Err(problem) => problem.answer(),
         }
     };
@@ -103,8 +178,38 @@ async fn answer(request: Request<Incoming>, mut entrance: Entrance) -> Answer {
     {
         answer = pages::instead(&answer, language.to_str().unwrap_or_default(), &services);
     }
-    envelope::mark(&mut answer, &trace);
-    answer
+    envelope::mark(&mut answer, trace);
+    (answer, noted)
+}
+
+/// What there is to say about a request once it is answered.
+#[derive(Clone, Copy, Debug, Default)]
+struct Noted {
+    account: Option<access::AccountId>,
+    candles: usize,
+}
+
+/// Where it is written down meanwhile.
+#[derive(Debug, Default)]
+pub(crate) struct Note {
+    account: Cell<Option<access::AccountId>>,
+    candles: Cell<usize>,
+}
+
+impl Note {
+    /// The account that asks.
+    fn account(&self, id: access::AccountId) {
+        self.account.set(Some(id));
+    }
+
+    /// How many candles are in the answer.
+    pub(crate) fn candles(&self, count: usize) {
+        self.candles.set(count);
+    }
+
+    fn noted(&self) -> Noted {
+        Noted { account: self.account.get(), candles: self.candles.get() }
+    }
 }
 
 /// The languages of whoever asks for a page; nothing for programs.
@@ -140,11 +245,19 @@ async fn read(request: Request<Incoming>) -> Result<(hyper::http::request::Parts
     Ok((parts, bytes))
 }
 
-async fn respond(parts: hyper::http::request::Parts, body: Bytes, trace: &str, entrance: Entrance) -> Answer {
+async fn respond(
+    parts: hyper::http::request::Parts,
+    body: Bytes,
+    trace: &str,
+    may_watch: bool,
+    entrance: Entrance,
+) -> (Answer, Noted) {
     let services = entrance.services.clone();
-    let span = tracing::info_span!("http", trace, method = %parts.method, path = parts.uri.path());
+    let span =
+        tracing::info_span!("http", trace, method = %parts.method, path = %proof::shown(parts.uri.path()));
     // Admission and answers may wait for the disk, which is no business of the threads that serve connections.
     let answer = tokio::task::spawn_blocking(move || {
+        let note = Note::default();
         let asked = Asked {
             method: &parts.method,
             path: parts.uri.path(),
@@ -155,39 +268,21 @@ async fn respond(parts: hyper::http::request::Parts, body: Bytes, trace: &str, e
             peer: entrance.peer,
             region: entrance.region,
             is_business: false,
+            takes_session: false,
+            address_token: None,
+            face: entrance.face,
+            may_watch,
+            note: &note,
         };
-        span.in_scope(|| asked.answer(&services).unwrap_or_else(Problem::answer))
+        let answer = span.in_scope(|| asked.answer(&services).unwrap_or_else(Problem::answer));
+        (answer, note.noted())
     });
     match answer.await {
         Ok(answer) => answer,
         Err(error) => {
             tracing::error!(%error, trace, "a request ended unexpectedly");
-            Problem::internal().answer()
+            (Problem::internal().answer(), Noted::default())
         }
-    }
-}
-
-/// An account that asks, itself or through a program that its owner has let in.
-#[derive(Clone, Debug)]
-pub(crate) struct Me {
-    pub(crate) account: Arc<access::Account>,
-    pub(crate) who: access::Caller,
-}
-
-impl Me {
-    /// Whether this is for them to do, where it is for operators.
-    pub(crate) fn as_operator(&self) -> Result<(), Problem> {
-        as_operator(&self.account, &self.who)
-    }
-}
-
-/// Every power over other accounts is asked for here. A program that was let in by an operator has none of them: what its
-/// owner has agreed to is a list in which they are not.
-pub(crate) fn as_operator(account: &access::Account, who: &access::Caller) -> Result<(), Problem> {
-    match account.role {
-        access::Role::Operator if who.is_oauth() => Err(Problem::forbidden_to_programs()),
-        access::Role::Operator => Ok(()),
-        access::Role::User => Err(Problem::forbidden()),
     }
 }
 
@@ -215,29 +310,69 @@ pub(crate) struct Asked<'a> {
     pub(crate) region: Option<access::Region>,
     /// Whether it is about the account itself, which only listeners of its own region answer.
     is_business: bool,
+    /// Whether the session of a browser proves who asks.
+    takes_session: bool,
+    /// A token that came in the address, where it may.
+    address_token: Option<&'a access::Secret>,
+    face: Face,
+    /// Whether whoever asks may see how the service does without proving to be an operator.
+    may_watch: bool,
+    /// What is told about the request once it is answered.
+    pub(crate) note: &'a Note,
 }
 
 impl Asked<'_> {
     fn answer(&self, services: &Services) -> Result<Answer, Problem> {
         match routes::find(self.method.as_str(), self.path) {
-            Found::Endpoint(endpoint, parameter) => {
-                let is_business = endpoint.is_business();
-                Asked { parameter: &parameter, is_business, ..*self }.serve(endpoint, services)
+            found
+                if self.face == Face::Internal
+                    && !matches!(found, Found::Endpoint(Endpoint::Watch(_), _)) =>
+            {
+                Err(Problem::not_found())
             }
+            Found::Endpoint(endpoint, parameter) if endpoint.takes_token_in_address() => {
+                let mut answer =
+                    self.serve_addressed(endpoint, &parameter, services).unwrap_or_else(Problem::answer);
+                open::open(&mut answer);
+                Ok(answer)
+            }
+            Found::Endpoint(endpoint, parameter) => self.serve_at(endpoint, &parameter, services),
             Found::Options(allow) => {
                 let mut answer = Response::new(Full::default());
                 *answer.status_mut() = StatusCode::NO_CONTENT;
                 answer.headers_mut().insert(ALLOW, allow);
+                if matches!(routes::find("GET", self.path), Found::Endpoint(found, _) if found.takes_token_in_address())
+                {
+                    open::preflight(&mut answer);
+                }
                 Ok(answer)
             }
             Found::OtherMethod(allow) => Err(Problem::wrong_method(allow)),
-            Found::Nothing => Err(Problem::not_found()),
+            Found::Nothing => pages::file(self).ok_or_else(Problem::not_found),
         }
+    }
+
+    /// The same for an endpoint whose callers may have nothing but an address.
+    fn serve_addressed(
+        &self,
+        endpoint: Endpoint,
+        parameter: &str,
+        services: &Services,
+    ) -> Result<Answer, Problem> {
+        let Addressed { token, query } = Addressed::of(self, parameter)?;
+        Asked { query: &query, address_token: token.as_ref(), ..*self }
+            .serve_at(endpoint, parameter, services)
+    }
+
+    fn serve_at(&self, endpoint: Endpoint, parameter: &str, services: &Services) -> Result<Answer, Problem> {
+        let (is_business, takes_session) = (endpoint.is_business(), endpoint.takes_session());
+        Asked { parameter, is_business, takes_session, ..*self }.serve(endpoint, services)
     }
 
     fn serve(&self, endpoint: Endpoint, services: &Services) -> Result<Answer, Problem> {
         match endpoint {
             Endpoint::Health => Ok(envelope::plain("success")),
+            Endpoint::Watch(what) => watch::answer(self, what, services),
             Endpoint::OpenApi => Ok(envelope::json(200, Bytes::from_static(OPENAPI.as_bytes()))),
             Endpoint::Icon => Ok(no_icon()),
             Endpoint::SocketToken => self.one_time_password(services),
@@ -248,12 +383,21 @@ impl Asked<'_> {
             Endpoint::QuotaPreview => quota::preview(self, services),
             Endpoint::Admin(desk) => admin::answer(self, desk, services),
             Endpoint::Candles => candles::answer(self, services),
+            Endpoint::Udf(feed) => Ok(udf::answer(self, feed, services)),
             Endpoint::Mirror(command) => mirror::answer(self, command, services),
             Endpoint::Connections => connections::list(self, services),
             Endpoint::CloseConnection => connections::close(self, services),
             Endpoint::RefreshToken => token::refresh(self, services),
             Endpoint::SignIns => sign_ins::list(self, services),
             Endpoint::EndSignIn => sign_ins::end(self, services),
+            Endpoint::Me => me::show(self, services),
+            Endpoint::Securities => securities::search(self, services),
+            Endpoint::Security => securities::show(self, services),
+            Endpoint::Actions => securities::actions(self, services),
+            Endpoint::Coverage => coverage::rows(self, services),
+            Endpoint::CoverageDays => coverage::days(self, services),
+            Endpoint::Imports => imports::list(self, services),
+            Endpoint::Quarantine => imports::quarantine(self, services),
             Endpoint::OAuth(door) => Ok(oauth::answer(self, door, services)),
             Endpoint::Page(page) => Ok(pages::answer(self, page, services)),
         }
@@ -264,60 +408,6 @@ impl Asked<'_> {
         let seats = services.seats(&caller.who)?;
         let otp = services.access.issue_otp(&caller.who, services.uptime()).map_err(Problem::from_access)?;
         Ok(envelope::success(json!({"otp": otp.expose(), "limit": seats.limit, "online": seats.online})))
-    }
-
-    /// Who asks, proven by signature or bearer token.
-    pub(crate) fn caller(&self, services: &Services) -> Result<Caller, Problem> {
-        if let Some(name) = PROOFS.iter().find(|name| self.headers.get_all(**name).iter().count() > 1) {
-            return Err(Problem::bad_request(&format!("the header {name} is there more than once")));
-        }
-        let header = |name: &str| self.header(name);
-        let request = self.signed(&header);
-        let denied = |denial: access::Denial| {
-            self.note_denied(&request, &denial, services);
-            Problem::from(denial)
-        };
-        let who = services.access.identify(&request, services.machine_now()).map_err(denied)?;
-        let language = Language::parse(self.header("accept-language").unwrap_or_default());
-        // The mirrors have no way to opt in: whoever has the right gets overnight hours, and the SDKs leave them out
-        // themselves where the user does not want them. Leaving them out here would lose them for those who do.
-        let caller = Caller { who, language, overnight: true, entrance: self.region };
-        if self.is_business {
-            services.at_home(&caller).inspect_err(|_| self.note_denied(&request, &ELSEWHERE, services))?;
-        }
-        Ok(caller)
-    }
-
-    /// A refused login is written down; that it could not be is no reason to refuse otherwise.
-    fn note_denied<'a>(
-        &self,
-        request: &'a access::SignedRequest<'a>,
-        denial: &access::Denial,
-        services: &Services,
-    ) {
-        let offered = access::Offered::Request(request);
-        if let Err(error) = services.access.note_denied(offered, denial, self.peer.ip(), services.moment()) {
-            tracing::error!(%error, "cannot write down a refused login");
-        }
-    }
-
-    /// What a signature is about.
-    fn signed<'a>(&'a self, header: &'a dyn Fn(&str) -> Option<&'a str>) -> access::SignedRequest<'a> {
-        access::SignedRequest {
-            method: self.method.as_str(),
-            path: self.path,
-            raw_query: self.query,
-            header,
-            body: self.body,
-        }
-    }
-
-    /// The account that asks, as it stands now.
-    pub(crate) fn me(&self, services: &Services) -> Result<Me, Problem> {
-        let Caller { who, .. } = self.caller(services)?;
-        let account = services.access.account(who.account()).map_err(Problem::from_access)?;
-        let account = account.ok_or_else(|| Problem::from(crate::refusal::Refusal::Revoked))?;
-        Ok(Me { account, who })
     }
 
     /// The first value of a name in the query string.

@@ -1,21 +1,29 @@
 //! What there is to ask for, and with which method.
 
+use hyper::Method;
 use hyper::header::HeaderValue;
 
 use super::admin::Desk;
 use super::oauth::Door;
+use super::udf::Feed;
+use super::watch::Watch;
 use crate::command::number;
+use crate::metrics::Task;
 use crate::pages::{Page, path as page_path};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Endpoint {
     Health,
+    /// How the service does.
+    Watch(Watch),
     OpenApi,
     Icon,
     SocketToken,
     Announce,
     Packages,
     Candles,
+    /// TradingView's protocol for charts.
+    Udf(Feed),
     /// A command of the long connection, by its number.
     Mirror(u8),
     Connections,
@@ -28,6 +36,14 @@ pub(super) enum Endpoint {
     OAuth(Door),
     SignIns,
     EndSignIn,
+    Me,
+    Securities,
+    Security,
+    Actions,
+    Coverage,
+    CoverageDays,
+    Imports,
+    Quarantine,
     Page(Page),
 }
 
@@ -38,16 +54,86 @@ impl Endpoint {
         !matches!(
             self,
             Endpoint::Health
+                | Endpoint::Watch(_)
                 | Endpoint::OpenApi
                 | Endpoint::Icon
                 | Endpoint::SocketToken
                 | Endpoint::Announce
                 | Endpoint::Packages
                 | Endpoint::Candles
+                | Endpoint::Udf(_)
                 | Endpoint::Mirror(_)
                 | Endpoint::OAuth(_)
                 | Endpoint::Page(_)
         )
+    }
+}
+
+impl Endpoint {
+    /// Whether the token may stand in the address, for tools that can be given nothing else. Addresses are kept in histories
+    /// and logs, so this is for candles alone, and pages of other sites may ask for them too.
+    pub(super) fn takes_token_in_address(self) -> bool {
+        matches!(self, Endpoint::Candles | Endpoint::Udf(_))
+    }
+
+    /// Whether the session of a browser is a proof. What opens doors that outlive the session is for programs, and so is what
+    /// only SDKs ask for.
+    pub(super) fn takes_session(self) -> bool {
+        matches!(
+            self,
+            Endpoint::Candles
+                | Endpoint::Udf(_)
+                | Endpoint::Packages
+                | Endpoint::Connections
+                | Endpoint::CloseConnection
+                | Endpoint::Quota
+                | Endpoint::QuotaPreview
+                | Endpoint::Admin(_)
+                | Endpoint::SignIns
+                | Endpoint::EndSignIn
+                | Endpoint::Me
+                | Endpoint::Securities
+                | Endpoint::Security
+                | Endpoint::Actions
+                | Endpoint::Coverage
+                | Endpoint::CoverageDays
+                | Endpoint::Imports
+                | Endpoint::Quarantine
+                | Endpoint::Watch(_)
+        )
+    }
+}
+
+impl Endpoint {
+    /// What it counts as.
+    fn task(self) -> Task {
+        match self {
+            Endpoint::Health | Endpoint::Watch(_) => Task::Watch,
+            Endpoint::SocketToken => Task::SocketToken,
+            Endpoint::Candles | Endpoint::Udf(Feed::History) => Task::History,
+            Endpoint::Mirror(command) => Task::of_command(command),
+            Endpoint::Admin(_) => Task::Admin,
+            Endpoint::OAuth(_) => Task::OAuth,
+            Endpoint::Page(_) => Task::Page,
+            Endpoint::Connections
+            | Endpoint::CloseConnection
+            | Endpoint::RefreshToken
+            | Endpoint::Quota
+            | Endpoint::QuotaPreview
+            | Endpoint::Packages
+            | Endpoint::SignIns
+            | Endpoint::EndSignIn
+            | Endpoint::Me => Task::Account,
+            Endpoint::Udf(_)
+            | Endpoint::Securities
+            | Endpoint::Security
+            | Endpoint::Actions
+            | Endpoint::Coverage
+            | Endpoint::CoverageDays
+            | Endpoint::Imports
+            | Endpoint::Quarantine => Task::Data,
+            Endpoint::OpenApi | Endpoint::Icon | Endpoint::Announce => Task::Other,
+        }
     }
 }
 
@@ -74,6 +160,10 @@ const _: () = assert!(access::NAME_CHARS_MAX * 4 <= PARAMETER_MAX);
 /// is listed in full wins over one with a parameter.
 pub(super) const ROUTES: &[(&str, &str, Endpoint)] = &[
     (GET, "/health", Endpoint::Health),
+    (GET, "/healthz", Endpoint::Watch(Watch::Health)),
+    (GET, "/readyz", Endpoint::Watch(Watch::Ready)),
+    (GET, "/metrics", Endpoint::Watch(Watch::Metrics)),
+    (GET, "/status", Endpoint::Watch(Watch::Status)),
     (GET, "/openapi.json", Endpoint::OpenApi),
     (GET, "/favicon.ico", Endpoint::Icon),
     (GET, "/v1/socket/token", Endpoint::SocketToken),
@@ -95,6 +185,19 @@ pub(super) const ROUTES: &[(&str, &str, Endpoint)] = &[
     (POST, page_path::SIGN_OUT, Endpoint::Page(Page::SignOut)),
     (POST, page_path::END, Endpoint::Page(Page::End)),
     (GET, page_path::STYLE, Endpoint::Page(Page::Style)),
+    (GET, page_path::CHART, Endpoint::Page(Page::Chart)),
+    (GET, page_path::QUOTA, Endpoint::Page(Page::Desk)),
+    (GET, page_path::CONNECTIONS, Endpoint::Page(Page::Desk)),
+    (GET, page_path::COVERAGE, Endpoint::Page(Page::Desk)),
+    (GET, page_path::IMPORTS, Endpoint::Page(Page::Desk)),
+    (GET, "/v1/me", Endpoint::Me),
+    (GET, "/v1/securities", Endpoint::Securities),
+    (GET, "/v1/securities/{symbol}", Endpoint::Security),
+    (GET, "/v1/securities/{symbol}/actions", Endpoint::Actions),
+    (GET, "/v1/coverage", Endpoint::Coverage),
+    (GET, "/v1/coverage/{symbol}", Endpoint::CoverageDays),
+    (GET, "/v1/imports", Endpoint::Imports),
+    (GET, "/v1/quarantine", Endpoint::Quarantine),
     (GET, "/v1/quota", Endpoint::Quota),
     (POST, "/v1/quota/preview", Endpoint::QuotaPreview),
     (GET, "/v1/admin/accounts", Endpoint::Admin(Desk::Accounts)),
@@ -118,6 +221,19 @@ pub(super) const ROUTES: &[(&str, &str, Endpoint)] = &[
     (GET, "/v1/quote/cmd", Endpoint::Announce),
     (GET, "/v1/quote/my-quotes", Endpoint::Packages),
     (GET, "/v1/quote/history-candlesticks", Endpoint::Candles),
+    (GET, "/udf/config", Endpoint::Udf(Feed::Config)),
+    (GET, "/udf/time", Endpoint::Udf(Feed::Time)),
+    (GET, "/udf/symbols", Endpoint::Udf(Feed::Symbols)),
+    (GET, "/udf/search", Endpoint::Udf(Feed::Search)),
+    (GET, "/udf/history", Endpoint::Udf(Feed::History)),
+    (GET, "/udf/marks", Endpoint::Udf(Feed::Marks)),
+    // For charts that can be given an address and nothing else.
+    (GET, "/udf/key/{token}/config", Endpoint::Udf(Feed::Config)),
+    (GET, "/udf/key/{token}/time", Endpoint::Udf(Feed::Time)),
+    (GET, "/udf/key/{token}/symbols", Endpoint::Udf(Feed::Symbols)),
+    (GET, "/udf/key/{token}/search", Endpoint::Udf(Feed::Search)),
+    (GET, "/udf/key/{token}/history", Endpoint::Udf(Feed::History)),
+    (GET, "/udf/key/{token}/marks", Endpoint::Udf(Feed::Marks)),
     (POST, "/quote/history-candlesticks", Endpoint::Mirror(number::HISTORY)),
     (POST, "/quote/candlesticks", Endpoint::Mirror(number::CANDLESTICKS)),
     (POST, "/quote/intraday", Endpoint::Mirror(number::INTRADAY)),
@@ -141,6 +257,37 @@ pub(super) const ROUTES: &[(&str, &str, Endpoint)] = &[
     (POST, "/quote/capital-distribution", Endpoint::Mirror(25)),
     (POST, "/quote/calc-indexes", Endpoint::Mirror(26)),
 ];
+
+/// What a request is called where it is counted and written down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Way {
+    pub(super) endpoint: Option<Endpoint>,
+    pub(super) task: Task,
+    /// The pattern of the path; of a path that leads nowhere nothing is repeated.
+    pub(super) route: &'static str,
+}
+
+impl Way {
+    pub(super) const UPGRADE: Way = Way { endpoint: None, task: Task::Upgrade, route: "*" };
+    const NOWHERE: Way = Way { endpoint: None, task: Task::Other, route: "-" };
+}
+
+pub(super) fn way(method: &Method, path: &str) -> Way {
+    let wanted = if method == Method::HEAD { GET } else { method.as_str() };
+    let here = || ROUTES.iter().filter(|route| route.0 == wanted && parameter(route.1, path).is_some());
+    let found = here().find(|route| !has_parameter(route.1)).or_else(|| here().next());
+    found.map_or(Way::NOWHERE, |(_, route, endpoint)| Way {
+        endpoint: Some(*endpoint),
+        task: endpoint.task(),
+        route,
+    })
+}
+
+/// A method by name, if it is one of the usual ones: a client may send any word.
+pub(super) fn known_method(method: &Method) -> &'static str {
+    const KNOWN: [&str; 7] = [GET, POST, DELETE, "HEAD", "OPTIONS", "PUT", "PATCH"];
+    KNOWN.into_iter().find(|known| method == *known).unwrap_or("other")
+}
 
 pub(super) fn find(method: &str, path: &str) -> Found {
     if path == "*" {
@@ -181,6 +328,9 @@ fn has_parameter(pattern: &str) -> bool {
 
 /// Whether a path is one of a pattern's, and if so the value of its parameter.
 fn parameter(pattern: &str, path: &str) -> Option<String> {
+    if path.is_empty() {
+        return None;
+    }
     // A base address that ends in a slash gives two at the front; the signature is still that of the path as sent.
     let (pattern, path) = (pattern.trim_start_matches('/'), path.trim_start_matches('/'));
     if !has_parameter(pattern) {

@@ -9,7 +9,7 @@ use hyper::header::{
 };
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::Answer;
 use super::envelope::Problem;
@@ -28,7 +28,11 @@ fn has_token(request: &Request<Incoming>, name: HeaderName, token: &str) -> bool
     values.flat_map(|value| value.split(',')).any(|part| part.trim().eq_ignore_ascii_case(token))
 }
 
-pub(super) fn answer(mut request: Request<Incoming>, entrance: Entrance) -> Answer {
+/// `S` is the stream under the connection.
+pub(super) fn answer<S>(mut request: Request<Incoming>, entrance: Entrance) -> Answer
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let header = |name: HeaderName| request.headers().get(name).and_then(|value| value.to_str().ok());
     let Some(key) = header(SEC_WEBSOCKET_KEY).filter(|key| key.len() == 24) else {
         return Problem::bad_request("a WebSocket begins with a key of 24 characters").answer();
@@ -43,7 +47,7 @@ pub(super) fn answer(mut request: Request<Incoming>, entrance: Entrance) -> Answ
     tasks.spawn(async move {
         // A client that leaves between the two is nobody's trouble.
         let Ok(upgraded) = upgrading.await else { return };
-        if let Ok(parts) = upgraded.downcast::<TokioIo<TcpStream>>() {
+        if let Ok(parts) = upgraded.downcast::<TokioIo<S>>() {
             let opening = match opening {
                 Opening::Early(_) => Opening::Early(parts.read_buf),
                 other => other,

@@ -9,6 +9,7 @@ mod house;
 mod outbox;
 mod pending;
 mod session;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod transport;
@@ -27,7 +28,9 @@ use tokio::sync::watch;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use wire::{Packet, Status};
 
+use crate::metrics::Outcome;
 use crate::refusal::Refusal;
+use crate::request_log::Ended;
 use crate::route;
 use crate::services::Services;
 use outbox::Outbox;
@@ -138,6 +141,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         held: Vec<u8>,
     ) -> Link<S> {
         let now = Instant::now();
+        services.metrics.opened(tally::kind(&transport));
         let by = SignInBy { at: now + AUTH_WITHIN, close: CloseCode::Auth, reason: "no sign-in in time" };
         Link {
             stream,
@@ -214,9 +218,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         let reads = self.outbox.bytes() < UNSENT_MAX && !self.draining;
         if !self.outbox.is_empty() {
             let before = self.outbox.bytes();
+            // What is done is told once everything has left, though nothing may have been left to hand over.
+            let is_emptied = |outbox: &Outbox| before == 0 && outbox.is_empty();
             if let Poll::Ready(Err(_)) = self.outbox.poll_write(&mut self.stream, cx) {
                 return Poll::Ready(Err(End::Gone));
             }
+            moved |= is_emptied(&self.outbox);
             if self.outbox.bytes() < before {
                 self.taken = Instant::now();
                 moved = true;
@@ -306,8 +313,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             return Err(End::Gone);
         }
         let overdue = self.pending.as_mut().map(|pending| pending.overdue(now)).unwrap_or_default();
-        for (command, id) in overdue {
-            self.answer((command, id, Err(Refusal::TimedOut)));
+        for answered in overdue {
+            self.answer(answered);
         }
         if now >= self.pinged + PING_EVERY {
             self.pinged = now;
@@ -325,8 +332,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         match incoming {
             Incoming::Packet(Packet::Request { command, id, timeout_ms, body }) => {
                 let limit = (timeout_ms > 0).then(|| Duration::from_millis(timeout_ms.into()));
-                let by = limit.map(|limit| Instant::now() + limit);
-                self.request(Asked { command, id, by, body: body.into_owned() });
+                let since = Instant::now();
+                let by = limit.map(|limit| since + limit);
+                self.request(Asked { command, id, by, since, body: body.into_owned() });
                 Ok(())
             }
             // Answers to our heartbeats, and pushes nobody asked for.
@@ -345,12 +353,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         match asked.command {
             HEARTBEAT if asked.body.len() > HEARTBEAT_MAX => {
                 let text = format!("a heartbeat is at most {HEARTBEAT_MAX} bytes");
-                self.answer((HEARTBEAT, asked.id, Err(Refusal::Malformed(text))));
+                self.answer(asked.answered(Err(Refusal::Malformed(text))));
             }
             HEARTBEAT => {
                 self.note_work();
+                let (since, length) = (asked.since, asked.body.len());
                 let body = vec![asked.body.into()];
                 self.transport.response(HEARTBEAT, asked.id, Status::Success, body, &mut self.outbox);
+                self.count(HEARTBEAT, since, Outcome::Ok, length);
             }
             AUTH | RECONNECT => self.sign_in(&asked),
             _ => self.business(asked),
@@ -359,34 +369,33 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
 
     fn business(&mut self, asked: Asked) {
         let Some(session) = &mut self.session else {
-            return self.answer((asked.command, asked.id, Err(Refusal::Unauthenticated)));
+            return self.answer(asked.answered(Err(Refusal::Unauthenticated)));
         };
         session.note(asked.command);
         if session.is_trade(asked.command) {
             let answer = session::trade(asked.command, &asked.body);
-            return self.answer((asked.command, asked.id, answer));
+            return self.answer(asked.answered(answer));
         }
         let waits = match &mut self.pending {
             Some(pending) if !pending.may_start() => pending.wait(asked),
             _ => return self.start(asked),
         };
         if let Err(asked) = waits {
-            self.answer((asked.command, asked.id, Err(Refusal::Busy)));
+            self.answer(asked.answered(Err(Refusal::Busy)));
         }
     }
 
     fn start(&mut self, asked: Asked) {
-        let (command, id) = (asked.command, asked.id);
         let Some(session) = &self.session else {
-            return self.answer((command, id, Err(Refusal::Unauthenticated)));
+            return self.answer(asked.answered(Err(Refusal::Unauthenticated)));
         };
-        let work = match route::admit(&self.services, session.caller(), command, &asked.body) {
+        let work = match route::admit(&self.services, session.caller(), asked.command, &asked.body) {
             Ok(work) => work,
-            Err(refusal) => return self.answer((command, id, Err(refusal))),
+            Err(refusal) => return self.answer(asked.answered(Err(refusal))),
         };
         // A short read costs less than handing it to another thread.
         match work.answer_at_once(&self.services) {
-            Some(answer) => self.answer((command, id, answer)),
+            Some(answer) => self.answer(asked.answered(answer)),
             None => {
                 let services = self.services.clone();
                 self.pending.get_or_insert_default().start(&asked, work, services);
@@ -394,7 +403,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         }
     }
 
-    fn answer(&mut self, (command, id, answer): Answered) {
+    fn answer(&mut self, Answered { command, id, since, answer }: Answered) {
+        let (before, account) = (self.outbox.bytes(), self.account());
+        let (outcome, candles) = match &answer {
+            Ok(reply) => (Outcome::Ok, reply.candles()),
+            Err(refusal) => (refusal.outcome(), 0),
+        };
         if let Err(Refusal::Revoked) = answer {
             // Said once, and then the door is shut.
             self.session = None;
@@ -410,6 +424,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                 self.respond_error(command, id, status, code, &refusal.text());
             }
         }
+        let bytes = self.outbox.bytes().saturating_sub(before);
+        self.end(command, &Ended { candles, bytes, account, ..Ended::at(since, outcome) });
     }
 
     fn respond_error(&mut self, command: u8, id: u32, status: Status, code: u64, text: &str) {

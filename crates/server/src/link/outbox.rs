@@ -16,6 +16,8 @@ const SLICES_MAX: usize = 32;
 pub(crate) struct Outbox {
     pieces: VecDeque<Bytes>,
     bytes: usize,
+    /// The connection has taken something that it may still hold back, as TLS does.
+    is_unflushed: bool,
 }
 
 impl Outbox {
@@ -27,7 +29,7 @@ impl Outbox {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.pieces.is_empty()
+        self.pieces.is_empty() && !self.is_unflushed
     }
 
     pub(crate) fn bytes(&self) -> usize {
@@ -49,13 +51,20 @@ impl Outbox {
             let slices = slices.get(..count).unwrap_or_default();
             match Pin::new(&mut *stream).poll_write_vectored(cx, slices) {
                 Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                Poll::Ready(Ok(written)) => self.advance(written),
+                Poll::Ready(Ok(written)) => {
+                    self.is_unflushed = true;
+                    self.advance(written);
+                }
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                 Poll::Pending => return Poll::Pending,
             }
         }
         // An idle connection keeps no room for what it once had to say.
         self.pieces = VecDeque::new();
+        if self.is_unflushed {
+            std::task::ready!(Pin::new(stream).poll_flush(cx))?;
+            self.is_unflushed = false;
+        }
         Poll::Ready(Ok(()))
     }
 
@@ -79,6 +88,50 @@ mod tests {
     use tokio::io::AsyncReadExt;
 
     use super::*;
+
+    /// Takes everything at once and hands it on only when it is flushed, which it lets itself be asked for twice.
+    #[derive(Default)]
+    struct Holding {
+        taken: usize,
+        passed_on: usize,
+        flushes: u32,
+    }
+
+    impl AsyncWrite for Holding {
+        fn poll_write(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            bytes: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            self.taken += bytes.len();
+            Poll::Ready(Ok(bytes.len()))
+        }
+
+        fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+            self.flushes += 1;
+            if self.flushes == 1 {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            self.passed_on = self.taken;
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test]
+    async fn what_a_connection_holds_back_has_not_left_yet() {
+        let (mut held, mut outbox) = (Holding::default(), Outbox::default());
+        outbox.push(Bytes::from_static(b"answer"));
+        let first = poll_fn(|cx| Poll::Ready(outbox.poll_write(&mut held, cx))).await;
+        assert!(first.is_pending() && outbox.bytes() == 0 && !outbox.is_empty());
+        poll_fn(|cx| outbox.poll_write(&mut held, cx)).await.unwrap();
+        assert!(outbox.is_empty());
+        assert_eq!(held.passed_on, 6);
+    }
 
     #[tokio::test]
     async fn pieces_go_out_in_order_however_little_the_connection_takes() {

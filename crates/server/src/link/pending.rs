@@ -25,10 +25,25 @@ pub(super) struct Asked {
     pub(super) id: u32,
     /// The client does not want to wait any longer than this, the time in the queue included.
     pub(super) by: Option<Instant>,
+    /// When it was there.
+    pub(super) since: Instant,
     pub(super) body: Vec<u8>,
 }
 
-pub(super) type Answered = (u8, u32, Result<Reply, Refusal>);
+/// A request that has come to its end.
+#[derive(Debug)]
+pub(super) struct Answered {
+    pub(super) command: u8,
+    pub(super) id: u32,
+    pub(super) since: Instant,
+    pub(super) answer: Result<Reply, Refusal>,
+}
+
+impl Asked {
+    pub(super) fn answered(&self, answer: Result<Reply, Refusal>) -> Answered {
+        Answered { command: self.command, id: self.id, since: self.since, answer }
+    }
+}
 
 #[derive(Debug, Default)]
 pub(super) struct Pending {
@@ -46,6 +61,7 @@ struct Started {
     command: u8,
     id: u32,
     by: Option<Instant>,
+    since: Instant,
     settled: Settled,
     /// The client has been told that time is over.
     given_up: bool,
@@ -103,8 +119,8 @@ impl Pending {
         let settled = Settled::default();
         let settle = settled.clone();
         let task = self.running.spawn_blocking(move || work.run_if(&services, || settle.settle())).id();
-        let Asked { command, id, by, .. } = *asked;
-        self.started.push(Started { task, command, id, by, settled, given_up: false });
+        let Asked { command, id, by, since, .. } = *asked;
+        self.started.push(Started { task, command, id, by, since, settled, given_up: false });
     }
 
     /// Waits until something that runs has ended. There is no answer if the client has been given one already.
@@ -121,8 +137,8 @@ impl Pending {
         let Some(at) = self.started.iter().position(|started| started.task == task) else {
             return Poll::Ready(None);
         };
-        let Started { command, id, given_up, .. } = self.started.swap_remove(at);
-        Poll::Ready((!given_up).then_some((command, id, answer)))
+        let Started { command, id, since, given_up, .. } = self.started.swap_remove(at);
+        Poll::Ready((!given_up).then_some(Answered { command, id, since, answer }))
     }
 
     pub(super) fn next_deadline(&self) -> Option<Instant> {
@@ -130,8 +146,8 @@ impl Pending {
         started.chain(self.waiting.iter().filter_map(|asked| asked.by)).min()
     }
 
-    /// Requests whose time is over: command and id.
-    pub(super) fn overdue(&mut self, now: Instant) -> Vec<(u8, u32)> {
+    /// Requests whose time is over, which is their answer.
+    pub(super) fn overdue(&mut self, now: Instant) -> Vec<Answered> {
         let is_over = |by: Option<Instant>| by.is_some_and(|by| by <= now);
         let mut overdue = Vec::new();
         for started in self.started.iter_mut().filter(|started| is_over(started.by)) {
@@ -139,13 +155,14 @@ impl Pending {
             // An answer that is being paid for is as good as there.
             if started.settled.settle() {
                 started.given_up = true;
-                overdue.push((started.command, started.id));
+                let Started { command, id, since, .. } = *started;
+                overdue.push(Answered { command, id, since, answer: Err(Refusal::TimedOut) });
             }
         }
         self.waiting.retain(|asked| {
             let over = is_over(asked.by);
             if over {
-                overdue.push((asked.command, asked.id));
+                overdue.push(asked.answered(Err(Refusal::TimedOut)));
                 self.waiting_bytes -= asked.body.len();
             }
             !over

@@ -20,6 +20,7 @@ use wire::{Status, code, control, trade};
 use super::transport::{AUTH, CloseCode};
 use super::{Asked, Link};
 use crate::command::{Reply, number};
+use crate::metrics::{Entry, Outcome, Proven};
 use crate::refusal::Refusal;
 use crate::route::{Caller, Language};
 use crate::services::Services;
@@ -145,6 +146,10 @@ impl Links {
         drop(all);
         guests.sort_by_key(|guest| guest.id);
         guests
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.lock().len()
     }
 
     pub(crate) fn get(&self, id: ConnectionId) -> Option<Guest> {
@@ -295,7 +300,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     pub(super) fn sign_in(&mut self, asked: &Asked) {
         let (proof, metadata) = match decode(asked) {
             Ok(decoded) => decoded,
-            Err(refusal) => return self.answer((asked.command, asked.id, Err(refusal))),
+            Err(refusal) => return self.answer(asked.answered(Err(refusal))),
         };
         let Services { access, links, .. } = &*self.services;
         let moment = Moment { now: self.services.machine_now(), uptime: self.services.uptime() };
@@ -316,6 +321,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         let (caller, gateway) = manner(who, self.from.region, &metadata);
         self.session = Some(Session { caller, gateway, id, kicked, pulse, links: links.clone() });
         self.sign_in_by = None;
+        self.services.metrics.proof(self.entry(), Proven::Accepted);
         // The answers to both commands have the same fields.
         let response = control::AuthResponse {
             session_id: session.id.expose().to_owned(),
@@ -324,8 +330,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             online: seats.online,
         };
         self.note_work();
-        let body = vec![response.encode_to_vec().into()];
-        self.transport.response(asked.command, asked.id, Status::Success, body, &mut self.outbox);
+        let body = response.encode_to_vec();
+        let length = body.len();
+        self.transport.response(
+            asked.command,
+            asked.id,
+            Status::Success,
+            vec![body.into()],
+            &mut self.outbox,
+        );
+        self.count(asked.command, asked.since, Outcome::Ok, length);
     }
 
     /// The client is told at once and closes by itself; we do only if it does not.
@@ -347,8 +361,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             }
         };
         self.respond_error(asked.command, asked.id, status, number, &text);
+        let outcome = match denial {
+            Denial::Failed(_) => Outcome::Internal,
+            Denial::ConnectionsTaken(_) => Outcome::TooMany,
+            _ => Outcome::Unauthenticated,
+        };
+        self.services.metrics.proof(self.entry(), Proven::Refused);
+        self.count(asked.command, asked.since, outcome, text.len());
         if self.session.is_none() {
             self.shut(close, "sign-in was refused");
+        }
+    }
+
+    fn entry(&self) -> Entry {
+        match self.transport.door() {
+            Door::WebSocket => Entry::WebSocket,
+            Door::Tcp => Entry::Tcp,
         }
     }
 

@@ -47,7 +47,7 @@ impl Fields {
 /// Where to go on after signing in or out: to a page of ours that is known by its path, and nowhere else.
 pub(super) fn safe_next(text: &str) -> Option<&str> {
     let path = text.split_once('?').map_or(text, |(path, _)| path);
-    let ours = [path::CONFIRM, path::AUTHORIZE, path::SIGN_IN].contains(&path);
+    let ours = [path::CONFIRM, path::AUTHORIZE, path::SIGN_IN].contains(&path) || path::FRONT.contains(&path);
     let plain = text.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'\\' | b'#'));
     (ours && plain && text.len() <= NEXT_MAX).then_some(text)
 }
@@ -96,13 +96,17 @@ mod tests {
             "/oauth2/device/authorize/confirm?user_code=BCDF-GHJK&client_id=7",
             "/oauth2/authorize?redirect_uri=http%3A%2F%2Flocalhost%3A60355%2Fcallback",
             "/oauth2/authorize?redirect_uri=http://localhost:60355/callback",
+            "/",
+            "/?symbol=700.HK&period=5m",
+            "/coverage?symbol=700.HK",
         ] {
             assert_eq!(safe_next(good), Some(good));
         }
         let long = format!("/signin?{}", "x".repeat(NEXT_MAX));
         for bad in [
             "",
-            "/",
+            "/\\",
+            "//",
             "//example.org",
             "//example.org/signin",
             "/\\example.org",

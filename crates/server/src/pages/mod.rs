@@ -2,10 +2,12 @@
 //! without scripts; one stylesheet, in the executable. Looking at a page decides nothing: only a form that this server
 //! made for this browser does.
 
+mod assets;
 mod authorize;
 mod cookies;
 mod device;
 mod forms;
+mod front;
 mod home;
 mod html;
 mod programs;
@@ -24,7 +26,6 @@ use hyper::header::{
 };
 use hyper::{Method, Response, StatusCode};
 
-use crate::PublicUrl;
 use crate::http::{Answer, Asked};
 use crate::route::Language;
 use crate::services::Services;
@@ -32,6 +33,9 @@ use cookies::Kind;
 use forms::Fields;
 use html::Html;
 use words::Words;
+
+pub(crate) use assets::file;
+pub(crate) use front::{GUESTS_EACH, GUESTS_MAX};
 
 /// Where the pages are.
 pub(crate) mod path {
@@ -41,6 +45,13 @@ pub(crate) mod path {
     pub(crate) const SIGN_OUT: &str = "/signout";
     pub(crate) const END: &str = "/signin/end";
     pub(crate) const STYLE: &str = "/assets/pages.css";
+    pub(crate) const CHART: &str = "/";
+    pub(crate) const QUOTA: &str = "/quota";
+    pub(crate) const CONNECTIONS: &str = "/connections";
+    pub(crate) const COVERAGE: &str = "/coverage";
+    pub(crate) const IMPORTS: &str = "/imports";
+    /// Those with scripts of their own.
+    pub(crate) const FRONT: [&str; 5] = [CHART, QUOTA, CONNECTIONS, COVERAGE, IMPORTS];
 }
 
 const STYLE: &str = include_str!("pages.css");
@@ -57,6 +68,9 @@ pub(crate) enum Page {
     SignOut,
     End,
     Style,
+    Chart,
+    /// What an account and an operator look after, a page each.
+    Desk,
 }
 
 /// Whether a path is that of a page: whoever asks for one is a person, and is answered as one.
@@ -64,6 +78,7 @@ pub(crate) fn is_page(path: &str) -> bool {
     let path = path.trim_start_matches('/');
     [path::CONFIRM, path::AUTHORIZE, path::SIGN_IN, path::SIGN_OUT, path::END]
         .iter()
+        .chain(&path::FRONT)
         .any(|page| page.strip_prefix('/') == Some(path))
 }
 
@@ -76,8 +91,20 @@ pub(crate) fn answer(asked: &Asked<'_>, page: Page, services: &Services) -> Answ
         Page::SignOut => sign_in::sign_out(&visit),
         Page::End => programs::end(&visit),
         Page::Style => Ok(style()),
+        Page::Chart => front::answer(&visit, assets::CHART),
+        Page::Desk => front::answer(&visit, assets::DESK),
     });
     shown.unwrap_or_else(|trouble| trouble.answer(frame))
+}
+
+/// The cookie of whoever is signed in, among those of a request. Whether it is good is to be asked.
+pub(crate) fn session<'a>(cookies: &'a str, services: &Services) -> Option<&'a str> {
+    Kind::Session.read(cookies, is_secure(services))
+}
+
+/// Whether cookies are for https alone.
+fn is_secure(services: &Services) -> bool {
+    services.is_https()
 }
 
 /// The page in place of an answer that is meant for programs.
@@ -110,6 +137,15 @@ impl<'a> Frame<'a> {
     fn of(accept_language: &str, services: &'a Services) -> Frame<'a> {
         let base = services.public_url.as_ref().map_or("", |url| url.parts().1);
         Frame { words: Words::of(Language::parse(accept_language)), base }
+    }
+
+    /// An address of ours without the path that a proxy has us under, as a script of a page may have it from its browser.
+    fn within<'b>(&self, address: &'b str) -> &'b str {
+        match address.strip_prefix(self.base) {
+            Some("") if !self.base.is_empty() => path::CHART,
+            Some(rest) if rest.starts_with('/') => rest,
+            _ => address,
+        }
     }
 
     /// A page's address, as a browser has to ask for it.
@@ -212,7 +248,7 @@ struct Visit<'a> {
 
 impl<'a> Visit<'a> {
     fn of(asked: &'a Asked<'a>, services: &'a Services, frame: Frame<'a>) -> Result<Visit<'a>, Trouble> {
-        let secure = services.public_url.as_ref().is_some_and(PublicUrl::is_https);
+        let secure = is_secure(services);
         let mut visit = Visit { asked, services, frame, words: frame.words, secure, session: None };
         if let Some(cookie) = visit.cookie(Kind::Session) {
             let browser = services.access.browser(cookie, services.machine_now())?;

@@ -6,6 +6,7 @@ use hyper::StatusCode;
 use hyper::header::HeaderValue;
 
 use super::*;
+use crate::metrics::{Entry, Proven};
 
 const PURPOSE: &str = "sign in";
 const PURPOSE_OUT: &str = "sign out";
@@ -29,7 +30,7 @@ pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, Trouble> {
         return sign_in(visit);
     }
     let query = visit.query()?;
-    let next = forms::safe_next(query.get("next"));
+    let next = forms::safe_next(visit.frame.within(query.get("next")));
     match &visit.session {
         None => form(visit, &Form { next: next.unwrap_or(path::SIGN_IN), ..Form::default() }),
         Some(_) if next.is_some_and(|next| !next.starts_with(path::SIGN_IN)) => {
@@ -112,12 +113,14 @@ fn sign_in(visit: &Visit<'_>) -> Result<Answer, Trouble> {
     let words = visit.words;
     let refused = match visit.services.access.sign_in(&login, visit.moment()) {
         Ok(signed_in) => {
+            visit.services.metrics.proof(Entry::Page, Proven::Accepted);
             let session = Kind::Session.set(&signed_in.session, visit.secure);
             let device = Kind::Device.set(&signed_in.device, visit.secure);
             return redirect(&visit.frame.at(next), session.into_iter().chain(device).collect());
         }
         Err(refused) => refused,
     };
+    visit.services.metrics.proof(Entry::Page, Proven::Refused);
     let (status, text, retry_after) = match refused {
         LoginRefused::Wrong => (StatusCode::FORBIDDEN, words.login_wrong.to_owned(), None),
         LoginRefused::Wait(wait) => {

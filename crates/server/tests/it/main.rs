@@ -3,4 +3,6 @@
 mod commands;
 mod http;
 mod link;
+mod restored;
 mod support;
+mod tls;

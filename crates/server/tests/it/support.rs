@@ -13,7 +13,7 @@ use history::import::{Context, Options, Progress, import};
 use market::{Timestamp, Venues};
 use server::{Addresses, Server, Settings};
 use store::Store;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -32,6 +32,8 @@ pub(crate) struct Running {
     pub(crate) dir: tempfile::TempDir,
     pub(crate) addresses: Addresses,
     pub(crate) regional: Vec<(Region, SocketAddr)>,
+    pub(crate) internal: Option<SocketAddr>,
+    pub(crate) reloader: server::Reloader,
     pub(crate) access: Access,
     pub(crate) market_now: Arc<AtomicI64>,
     stop: Option<oneshot::Sender<()>>,
@@ -64,13 +66,14 @@ impl Running {
             Server::bind(&settings, store, history, service, market, Arc::new(machine_now)).await.unwrap();
         let addresses = server.addresses().unwrap();
         let regional = server.regional_addresses().unwrap();
+        let (internal, reloader) = (server.internal_address().unwrap(), server.reloader());
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(server.run(async {
             stopped.await.ok();
         }));
         // Account commands run beside the server, through a connection of their own.
         let access = Access::open(dir.path(), machine_now()).unwrap();
-        Running { dir, addresses, regional, access, market_now, stop: Some(stop), task }
+        Running { dir, addresses, regional, internal, reloader, access, market_now, stop: Some(stop), task }
     }
 
     /// Asks the server to stop, waits until it has, and gives the folder back.
@@ -258,7 +261,7 @@ pub(crate) struct Response {
 }
 
 impl Response {
-    fn parse(bytes: &[u8]) -> Response {
+    pub(crate) fn parse(bytes: &[u8]) -> Response {
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").expect("a whole head");
         let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
         let lines = head.lines().filter_map(|line| line.split_once(": "));
@@ -302,9 +305,9 @@ fn unchunked(mut rest: &[u8]) -> Vec<u8> {
 }
 
 /// A client of the long connection that sends exactly what it is told to.
-pub(crate) struct Client {
-    pub(crate) stream: TcpStream,
-    websocket: bool,
+pub(crate) struct Client<S = TcpStream> {
+    pub(crate) stream: S,
+    pub(crate) websocket: bool,
     pub(crate) next_id: u32,
 }
 
@@ -319,7 +322,7 @@ pub(crate) enum Read {
     End,
 }
 
-impl Client {
+impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
     /// A frame with a mask, as clients must send them.
     pub(crate) async fn frame(&mut self, first: u8, payload: &[u8]) {
         let mut bytes = vec![first];

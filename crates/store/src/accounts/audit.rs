@@ -109,7 +109,7 @@ impl Accounts {
 }
 
 /// For changes that are under way.
-pub(super) fn write(
+pub(crate) fn write(
     db: &Db,
     account: Option<AccountId>,
     event: &str,

@@ -15,6 +15,7 @@ use rusqlite::Row;
 use crate::db::{Db, Fault, Role, Sql, small};
 use crate::{StoreError, migrate, sql as common_sql};
 
+pub(crate) use audit::write as write_audit;
 pub use audit::{AuditFilter, AuditId, AuditNote, AuditRow};
 pub use levels::{AssetRow, Entered, Holding, LevelChange, LevelRow, LevelSeen, OrderRow, RateRow, Told};
 pub use oauth::{CLIENTS_MAX, DEVICES_MAX, DEVICES_OF_CLIENT_MAX, FAMILIES_MAX};
@@ -38,7 +39,7 @@ mod renewal;
 mod renewal_sql;
 mod sql;
 
-const FILE: &str = "accounts.db";
+pub(crate) const FILE: &str = "accounts.db";
 /// Held while the database is created or migrated: SQLite does not wait when two connections turn a new file to WAL.
 const LOCK_FILE: &str = "accounts.lock";
 /// The longest text an account may carry in any of its columns. Checked by whoever makes accounts in its own words;
@@ -368,7 +369,7 @@ impl Accounts {
     }
 
     // A panic in a question or a change leaves nothing half done in the connection, so poison is no reason to stop.
-    fn read(&self) -> MutexGuard<'_, Db> {
+    pub(crate) fn read(&self) -> MutexGuard<'_, Db> {
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

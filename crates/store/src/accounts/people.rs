@@ -91,6 +91,25 @@ impl Accounts {
         })
     }
 
+    /// The same without a password, for an account that is open to whoever comes. Whether there is such an account.
+    pub fn begin_guest(
+        &self,
+        id: AccountId,
+        hash: &[u8; 32],
+        expires_at: Timestamp,
+        note: &AuditNote<'_>,
+    ) -> Result<bool, StoreError> {
+        self.change(|db| {
+            db.run(sql::FORGET_EXPIRED, (note.at.0, FORGOTTEN_AT_ONCE))?;
+            if db.run(sql::ADD_GUEST, (hash.as_slice(), note.at.0, expires_at.0, id.0))? == 0 {
+                return Ok(false);
+            }
+            db.run(sql::END_OLDEST, (id.0, SESSIONS_MAX))?;
+            audit::write(db, Some(id), "login.accepted", note)?;
+            Ok(true)
+        })
+    }
+
     pub fn browser(&self, hash: &[u8; 32], now: Timestamp) -> Result<Option<BrowserRow>, StoreError> {
         self.read().first(sql::SESSION, (hash.as_slice(), now.0), |row| {
             let (account, expires_at) = (AccountId(row.get(0)?), Timestamp(row.get(2)?));

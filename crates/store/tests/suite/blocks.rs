@@ -1,5 +1,5 @@
 use market::{Grain, Timestamp};
-use store::{BLOCK_BYTES_MAX, BlockEntry, Lane, NewBlock, Series, StoreError, View};
+use store::{BLOCK_BYTES_MAX, BlockEntry, Lane, NewBlock, Series, StoreError, Totals, View};
 
 use crate::fixture::{block, fresh, minutes, put, spans, symbol};
 
@@ -302,4 +302,25 @@ fn pages_of_replaced_blocks_are_used_again() {
     }
     // The first replacements write beside the old blocks before those are free.
     assert_eq!(sizes[1], sizes[5], "{sizes:?}");
+}
+
+#[test]
+fn the_sums_of_a_store_are_those_of_its_series_and_reads_are_counted() {
+    let fresh = fresh();
+    assert_eq!(fresh.store.reader().unwrap().view().totals().unwrap(), Totals::default());
+    put(&fresh.store, &minutes("700.HK"), &[], &directory());
+    put(&fresh.store, &minutes("5.HK"), &[], &[block(0, 4)]);
+    let mut reader = fresh.store.reader().unwrap();
+    let bytes = directory().iter().chain(&[block(0, 4)]).map(|block| block.bytes.len() as u64).sum();
+    assert_eq!(reader.view().totals().unwrap(), Totals { series: 2, candles: 45, blocks: 5, bytes });
+    let before = fresh.store.blocks_read();
+    let entries = reader.view().blocks(&minutes("700.HK"), None, None).unwrap();
+    assert_eq!(fresh.store.blocks_read(), before, "a directory is no block");
+    let mut body = Vec::new();
+    for entry in &entries {
+        reader.view().block(entry.id, &mut body).unwrap();
+    }
+    assert_eq!(fresh.store.blocks_read(), before + 4);
+    let sizes = fresh.store.file_sizes();
+    assert!(sizes.candles > bytes && sizes.accounts == 0, "{sizes:?}");
 }

@@ -226,3 +226,49 @@ fn long_texts_from_outside_are_cut() {
 fn cut(batch: &Batch<'_>) -> QuarantineRow {
     batch.quarantine(QuarantineOf::All, 1).unwrap().remove(0).row
 }
+
+#[test]
+fn the_last_import_is_the_one_that_was_started_last() {
+    let fresh = fresh();
+    let mut writer = fresh.store.writer().unwrap();
+    let mut batch = writer.begin().unwrap();
+    assert_eq!(batch.last_import().unwrap(), None);
+    let first = batch.start_import(&file("a.csv", 1, "")).unwrap();
+    let second = batch.start_import(&file("b.csv", 2, "")).unwrap();
+    batch.checkpoint_import(first, &progress(ImportState::Done, 1), LATER).unwrap();
+    batch.commit().unwrap();
+    let last = fresh.store.reader().unwrap().view().last_import().unwrap().unwrap();
+    assert_eq!((last.id, last.file.as_str(), last.state), (second, "b.csv", ImportState::Running));
+}
+
+#[test]
+fn the_ledger_and_the_quarantine_are_read_a_page_at_a_time() {
+    let fresh = fresh();
+    let mut writer = fresh.store.writer().unwrap();
+    let mut batch = writer.begin().unwrap();
+    let ids: Vec<ImportId> =
+        (1..=3).map(|number| batch.start_import(&file("a.csv", number, "")).unwrap()).collect();
+    batch.add_quarantine(&[row(ids[0], 7, Some("700.HK")), row(ids[1], 2, Some("5.HK"))]).unwrap();
+    batch.add_quarantine(&[row(ids[0], 8, Some("5.HK")), row(ids[0], 9, None)]).unwrap();
+    batch.commit().unwrap();
+    let mut reader = fresh.store.reader().unwrap();
+    let snapshot = reader.snapshot().unwrap();
+    let imports = |before: Option<ImportId>, limit: u32| -> Vec<ImportId> {
+        snapshot.imports_before(before, limit).unwrap().into_iter().map(|record| record.id).collect()
+    };
+    assert_eq!(imports(None, 2), [ids[2], ids[1]]);
+    assert_eq!(imports(Some(ids[1]), 2), [ids[0]]);
+    assert!(imports(Some(ids[0]), 2).is_empty());
+    for (of, lines) in [
+        (QuarantineOf::All, vec![7, 2, 8, 9]),
+        (QuarantineOf::Import(ids[0]), vec![7, 8, 9]),
+        (QuarantineOf::Symbol("5.HK"), vec![2, 8]),
+    ] {
+        let (mut after, mut seen) = (0, Vec::new());
+        while let [(place, entry)] = snapshot.quarantine_after(of, after, 1).unwrap().as_slice() {
+            after = *place;
+            seen.push(entry.row.line);
+        }
+        assert_eq!(seen, lines, "{of:?}");
+    }
+}

@@ -73,6 +73,8 @@ pub(super) struct Set {
     /// Long connections it may have open at once
     #[arg(long, value_name = "N")]
     connections: Option<u32>,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
 }
 
 impl Arguments {
@@ -115,7 +117,11 @@ impl Set {
         let account = named(access, &self.name)?;
         access.change_terms(account.id, self.change()?, &Actor::Operator, present).map_err(theirs)?;
         let account = named(access, &self.name)?;
-        say(&format!("account {:?}: {}", account.name, show::in_words(access, &account, present)?))
+        let text = format!("account {:?}: {}", account.name, show::in_words(access, &account, present)?);
+        let document = json!({
+            "account_id": account.id.0, "name": account.name, "terms": show::terms_json(access, &account, present)?,
+        });
+        say(self.format, &text, document)
     }
 
     fn change(&self) -> Result<TermsChange, Failure> {

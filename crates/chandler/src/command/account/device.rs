@@ -4,9 +4,11 @@
 use access::{Access, Actor, DeviceRequest, Present};
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
+use serde_json::json;
 
 use super::{named, say};
 use crate::failure::{Failure, usage};
+use crate::output::Format;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
@@ -29,11 +31,13 @@ struct Code {
     /// The account it is about
     #[arg(long, value_name = "NAME")]
     account: String,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
 }
 
 impl Arguments {
     pub(super) fn run(&self, access: &Access, present: Present) -> Result<(), Failure> {
-        let (Code { code, account }, approve) = match &self.action {
+        let (Code { code, account, format }, approve) = match &self.action {
             Action::Approve(code) => (code, true),
             Action::Deny(code) => (code, false),
         };
@@ -52,6 +56,11 @@ impl Arguments {
             return Err(none().into());
         }
         let said = if approve { "may use" } else { "was told no about" };
-        say(&format!("{:?} (client {}) {said} account {:?}", client.name, client.id, account.name))
+        let text = format!("{:?} (client {}) {said} account {:?}", client.name, client.id, account.name);
+        let document = json!({
+            "account_id": account.id.0, "name": account.name, "client_id": client.id, "client_name": client.name,
+            "approved": approve,
+        });
+        say(*format, &text, document)
     }
 }

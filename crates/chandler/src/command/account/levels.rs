@@ -37,6 +37,8 @@ struct Set {
     /// Completed orders of a month that must be exceeded, or `none`
     #[arg(long, value_name = "N|none")]
     orders: Option<String>,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
 }
 
 impl Arguments {
@@ -61,16 +63,23 @@ impl Set {
             orders: number(orders.as_deref())?,
         };
         let step = access.change_level(change, &Actor::Operator, present).map_err(theirs)?;
-        say(&format!("level {}: {} securities a month, {}", step.level, step.quota, condition(&step)))?;
-        tell_fault(access)
+        let text = format!("level {}: {} securities a month, {}", step.level, step.quota, condition(&step));
+        say(self.format, &text, step_json(&step))?;
+        tell_fault(access, self.format)
     }
 }
 
 /// Somebody may have changed the rows by other means; nobody is served until that is mended.
-fn tell_fault(access: &Access) -> Result<(), Failure> {
+fn tell_fault(access: &Access, format: Format) -> Result<(), Failure> {
     match access.ladder() {
         Err(AccessError::Terms(fault)) => {
-            say(&format!("this is no ladder, and nobody is served by it: {fault}: mend it with `levels set`"))
+            let text =
+                format!("this is no ladder, and nobody is served by it: {fault}: mend it with `levels set`");
+            if format == Format::Json {
+                eprintln!("{text}");
+                return Ok(());
+            }
+            say(format, &text, Value::Null)
         }
         other => Ok(other.map(drop)?),
     }
@@ -91,20 +100,18 @@ fn number<T: std::str::FromStr>(text: Option<&str>) -> Result<Option<Option<T>>,
 fn list(access: &Access, format: Format) -> Result<(), Failure> {
     let steps = access.steps()?;
     if format == Format::Json {
-        let steps: Vec<Value> = steps
-            .iter()
-            .map(|step| {
-                json!({"level": step.level.number(), "quota": step.quota, "assets": step.assets, "orders": step.orders})
-            })
-            .collect();
-        return Ok(output::json(&steps)?);
+        return Ok(output::json(&steps.iter().map(step_json).collect::<Vec<Value>>())?);
     }
     let columns = [Column::Right("level"), Column::Right("quota"), Column::Left("takes")];
     let rows = steps.iter().map(|step| vec![step.level.to_string(), step.quota.to_string(), condition(step)]);
     let mut out = output::stdout();
     writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
     out.flush()?;
-    tell_fault(access)
+    tell_fault(access, format)
+}
+
+fn step_json(step: &Step) -> Value {
+    json!({"level": step.level.number(), "quota": step.quota, "assets": step.assets, "orders": step.orders})
 }
 
 fn condition(step: &Step) -> String {

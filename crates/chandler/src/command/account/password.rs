@@ -2,12 +2,14 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
-use access::{Access, Actor, PASSWORD_BYTES_MAX, Present, Secret};
+use access::{Access, Account, Actor, PASSWORD_BYTES_MAX, Present, Secret};
 use clap::Args;
 use console::Term;
+use serde_json::{Value, json};
 
 use super::{named, say, theirs};
 use crate::failure::{Failure, usage};
+use crate::output::Format;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
@@ -18,6 +20,8 @@ pub(super) struct Arguments {
     /// Remove the password: nobody signs in to the pages as this account any more
     #[arg(long, conflicts_with = "stdin")]
     remove: bool,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
 }
 
 impl Arguments {
@@ -26,7 +30,8 @@ impl Arguments {
         if self.remove {
             let had = access.remove_password(account.id, &Actor::Operator, present.machine)?;
             let said = if had { "no longer has a password" } else { "had no password" };
-            return say(&format!("account {:?} {said}", account.name));
+            let text = format!("account {:?} {said}", account.name);
+            return say(self.format, &text, document(&account, false, had));
         }
         if account.revoked_at.is_some() {
             return Err(usage(format!("account {:?} is revoked: nobody can sign in as it", account.name)));
@@ -37,8 +42,14 @@ impl Arguments {
             typed(&account.name)?
         };
         access.set_password(account.id, &password, &Actor::Operator, present.machine).map_err(theirs)?;
-        say(&format!("account {:?} has a password; whoever was signed in is not any more", account.name))
+        let text =
+            format!("account {:?} has a password; whoever was signed in is not any more", account.name);
+        say(self.format, &text, document(&account, true, true))
     }
+}
+
+fn document(account: &Account, password: bool, changed: bool) -> Value {
+    json!({"account_id": account.id.0, "name": account.name, "password": password, "changed": changed})
 }
 
 fn first_line(input: impl BufRead) -> Result<Secret, Failure> {

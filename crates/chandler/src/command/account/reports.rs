@@ -82,7 +82,7 @@ impl Assets {
         let single = [("account", &self.name), ("amount", &self.amount), ("currency", &self.currency)];
         let table = table(self.file.as_deref(), &single, &self.day, "NAME AMOUNT CURRENCY")?;
         let reported = access.report_assets(&table, &Actor::Operator, present);
-        told(reported, "amount")
+        told(reported, "amount", self.format)
     }
 
     fn list(&self, access: &Access) -> Result<(), Failure> {
@@ -109,7 +109,7 @@ impl Orders {
         }
         let single = [("account", &self.name), ("count", &self.count)];
         let table = table(self.file.as_deref(), &single, &self.day, "NAME COUNT")?;
-        told(access.report_orders(&table, &Actor::Operator, present), "row")
+        told(access.report_orders(&table, &Actor::Operator, present), "row", self.format)
     }
 
     fn list(&self, access: &Access) -> Result<(), Failure> {
@@ -132,7 +132,7 @@ impl Rates {
         }
         let single = [("currency", &self.currency), ("rate", &self.rate)];
         let table = table(self.file.as_deref(), &single, &self.day, "CURRENCY RATE")?;
-        told(access.report_rates(&table, &Actor::Operator, present), "exchange rate")
+        told(access.report_rates(&table, &Actor::Operator, present), "exchange rate", self.format)
     }
 
     fn list(&self, access: &Access) -> Result<(), Failure> {
@@ -186,14 +186,15 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-fn told(reported: Result<Reported, AccessError>, what: &str) -> Result<(), Failure> {
+fn told(reported: Result<Reported, AccessError>, what: &str, format: Format) -> Result<(), Failure> {
     let Reported { rows, accounts } = reported?;
     let plural = if rows == 1 { "" } else { "s" };
-    match accounts {
-        0 => say(&format!("{rows} {what}{plural} taken")),
-        1 => say(&format!("{rows} {what}{plural} taken, for 1 account")),
-        many => say(&format!("{rows} {what}{plural} taken, for {many} accounts")),
-    }
+    let text = match accounts {
+        0 => format!("{rows} {what}{plural} taken"),
+        1 => format!("{rows} {what}{plural} taken, for 1 account"),
+        many => format!("{rows} {what}{plural} taken, for {many} accounts"),
+    };
+    say(format, &text, json!({"rows": rows, "accounts": accounts}))
 }
 
 fn print(columns: &[Column], rows: impl Iterator<Item = Vec<String>>) -> Result<(), Failure> {

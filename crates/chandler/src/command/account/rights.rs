@@ -2,9 +2,11 @@
 
 use access::{Access, Actor, Present, Right, Validity, parse_instant};
 use clap::Args;
+use serde_json::json;
 
 use super::{named, say, theirs};
 use crate::failure::{Failure, usage};
+use crate::output::Format;
 
 #[derive(Debug, Args)]
 pub(super) struct Grant {
@@ -17,6 +19,8 @@ pub(super) struct Grant {
     /// When it ends, that moment not included [default: never]
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
 }
 
 #[derive(Debug, Args)]
@@ -24,6 +28,8 @@ pub(super) struct Withdraw {
     name: String,
     /// HK, US, US_OVERNIGHT, CN, SG or US_OPTIONS
     package: String,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
 }
 
 impl Grant {
@@ -33,7 +39,11 @@ impl Grant {
         let validity = Validity { starts_at: time(&self.from)?, ends_at: time(&self.until)? };
         let account = named(access, &self.name)?;
         access.grant(account.id, right, validity, &Actor::Operator, present.machine).map_err(theirs)?;
-        say(&format!("account {:?} has {right} {validity}", account.name))
+        let [from, until] = [validity.starts_at, validity.ends_at].map(|at| at.map(|at| at.to_string()));
+        let document = json!({
+            "account_id": account.id.0, "name": account.name, "package": right.as_str(), "from": from, "until": until,
+        });
+        say(self.format, &format!("account {:?} has {right} {validity}", account.name), document)
     }
 }
 
@@ -43,6 +53,9 @@ impl Withdraw {
         let account = named(access, &self.name)?;
         let had = access.withdraw(account.id, right, &Actor::Operator, present.machine)?;
         let said = if had { "no longer has" } else { "did not have" };
-        say(&format!("account {:?} {said} {right}", account.name))
+        let document = json!({
+            "account_id": account.id.0, "name": account.name, "package": right.as_str(), "changed": had,
+        });
+        say(self.format, &format!("account {:?} {said} {right}", account.name), document)
     }
 }

@@ -40,9 +40,10 @@ pub(super) fn base(asked: &Asked<'_>, services: &Services) -> String {
         return url.to_string();
     }
     let host = asked.headers.get(HOST).and_then(|host| host.to_str().ok()).filter(|host| is_host(host));
+    let scheme = if services.is_https() { "https" } else { "http" };
     match host {
-        Some(host) => format!("http://{host}"),
-        None => format!("http://{}", services.serves_all_at),
+        Some(host) => format!("{scheme}://{host}"),
+        None => format!("{scheme}://{}", services.serves_all_at),
     }
 }
 

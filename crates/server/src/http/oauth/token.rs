@@ -7,6 +7,7 @@ use super::super::{Answer, Asked};
 use super::client::{self, Said};
 use super::form::Form;
 use super::{Refusable, answer, metadata, moment};
+use crate::metrics::{self, Granted};
 use crate::pages::path::CONFIRM;
 use crate::services::Services;
 
@@ -54,6 +55,7 @@ pub(super) fn issue(asked: &Asked<'_>, services: &Services) -> Answer {
             _ => return Err(OAuthError::UnsupportedGrantType),
         };
         let tokens = services.access.redeem(&said.proof(), &grant, asked.region, moment(services));
+        count(&grant, tokens.as_ref().err(), services);
         let tokens = tokens.inspect_err(|error| note_declined(asked, services, said, Some(grant), error))?;
         Ok(answer::object(
             200,
@@ -66,6 +68,20 @@ pub(super) fn issue(asked: &Asked<'_>, services: &Services) -> Answer {
             }),
         ))
     })
+}
+
+fn count(grant: &Grant<'_>, error: Option<&OAuthError>, services: &Services) {
+    let grant = match grant {
+        Grant::Code { .. } => metrics::Grant::Code,
+        Grant::Device { .. } => metrics::Grant::Device,
+        Grant::Refresh { .. } => metrics::Grant::Refresh,
+    };
+    let granted = match error {
+        None => Granted::Issued,
+        Some(OAuthError::AuthorizationPending | OAuthError::SlowDown) => Granted::Pending,
+        Some(_) => Granted::Refused,
+    };
+    services.metrics.grant(grant, granted);
 }
 
 /// `token_type_hint` is a hint, and not needed here.

@@ -48,7 +48,7 @@ async fn what_is_not_there_says_so_in_the_envelope() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     for path in [
-        "/",
+        "/nothing",
         "/v1/quote",
         "/v3/socket/token",
         "/quote/",

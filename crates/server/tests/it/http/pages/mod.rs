@@ -2,9 +2,12 @@
 
 mod consent;
 mod device;
+mod front;
 mod guessing;
+mod guest;
 mod home;
 mod plain;
+mod session;
 mod sign_in;
 
 use std::collections::BTreeMap;

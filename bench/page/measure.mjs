@@ -1,0 +1,156 @@
+// How long until the first chart is on the screen, by the browser's own clock.
+//   node bench/page/measure.mjs EXECUTABLE WORK PACKAGES [VISITS]
+// Each visit has a profile of its own: nothing cached, only the cookie of a session. Visits to the chart alternate with visits to a
+// small page of the same server without a script, whose first paint is what any page costs in this browser on this machine.
+
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { cpus, loadavg } from 'node:os';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+
+const [EXECUTABLE, WORK, PACKAGES, VISITS = '20'] = process.argv.slice(2);
+const { chromium } = createRequire(path.join(path.resolve(PACKAGES), 'package.json'))('playwright-core');
+const STORE = path.join(WORK, 'store');
+// A Sunday, so that the newest candle does not move while this runs.
+const CLOCK = '2026-11-15T02:00:00Z';
+const [NAME, PASSWORD] = ['bench', 'fifteen hundred candles'];
+const CHARTS = { 'days': '/?symbol=CNDL.US', 'minutes, all hours': '/?symbol=CNDL.US&period=1m&session=all' };
+const PLAIN = '/signin';
+const CANDLES = 1000;
+const WEIGHT_MAX = 150 * 1000;
+const TARGET_MS = 500;
+const BROWSER = [
+  '--disable-gpu', '--no-first-run', '--no-proxy-server', '--disable-background-networking', '--disable-component-update', '--disable-sync',
+];
+
+const say = (...words) => console.log(...words);
+
+function chandler(words, input = '') {
+  const ran = spawnSync(EXECUTABLE, ['--store', `sqlite:${STORE}`, '--clock', CLOCK, ...words], { input, encoding: 'utf8' });
+  if (ran.status !== 0) throw new Error(`chandler ${words[0]}: ${ran.stderr}`);
+  return ran.stdout;
+}
+
+async function serve() {
+  if (!existsSync(path.join(STORE, 'candles.db'))) chandler(['demo', '--quiet']);
+  for (const end of ['', '-wal', '-shm']) rmSync(path.join(STORE, `accounts.db${end}`), { force: true });
+  const words = ['--store', `sqlite:${STORE}`, '--clock', CLOCK, 'serve', '--listen', '127.0.0.1:0', '--tcp', '127.0.0.1:0', '--log', 'warn'];
+  const server = spawn(EXECUTABLE, words, { stdio: ['ignore', 'pipe', 'inherit'] });
+  process.on('exit', () => server.kill('SIGTERM'));
+  const line = await new Promise((resolve, reject) => {
+    createInterface({ input: server.stdout }).once('line', resolve);
+    server.once('exit', (code) => reject(new Error(`the server ended with ${code}`)));
+  });
+  server.url = `http://${JSON.parse(line).http}`;
+  chandler(['account', 'create', NAME, '--overnight', '--rate', 'unlimited', '--url', server.url]);
+  chandler(['account', 'password', NAME], `${PASSWORD}\n`);
+  return server;
+}
+
+async function signIn(browser, server) {
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  await page.goto(server.url + PLAIN);
+  await page.locator('input[autocomplete=username]').fill(NAME);
+  await page.locator('input[type=password]').fill(PASSWORD);
+  await page.keyboard.press('Enter');
+  await page.locator('input[type=password]').waitFor({ state: 'detached' });
+  const state = await context.storageState();
+  await context.close();
+  return state;
+}
+
+/** One visit with a fresh profile: `done` says in the page that there is nothing more to wait for. */
+async function visit(browser, state, url, done) {
+  const context = await browser.newContext({ storageState: state, viewport: { width: 1280, height: 800 }, serviceWorkers: 'block' });
+  await context.addInitScript(() => {
+    globalThis.shift = 0;
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries()) globalThis.shift += entry.value;
+    }).observe({ type: 'layout-shift', buffered: true });
+  });
+  const page = await context.newPage();
+  const bytes = { page: 0, answers: 0 };
+  const network = await context.newCDPSession(page);
+  await network.send('Network.enable');
+  const addresses = new Map();
+  network.on('Network.responseReceived', ({ requestId, response }) => addresses.set(requestId, new URL(response.url).pathname));
+  network.on('Network.loadingFinished', ({ requestId, encodedDataLength }) => {
+    bytes[addresses.get(requestId)?.startsWith('/v1/') ? 'answers' : 'page'] += encodedDataLength;
+  });
+  await page.goto(url, { waitUntil: 'load' });
+  await page.waitForFunction(done);
+  const times = await page.evaluate(() => {
+    const [navigation] = performance.getEntriesByType('navigation');
+    const mark = (name) => performance.getEntriesByName(name)[0]?.startTime;
+    return {
+      painted: mark('chandler:painted'),
+      words: mark('first-contentful-paint'),
+      ready: navigation.domContentLoadedEventEnd,
+      shift: globalThis.shift,
+      count: document.getElementById('count')?.textContent,
+    };
+  });
+  await context.close();
+  return { ...times, bytes };
+}
+
+const isPainted = () => performance.getEntriesByName('chandler:painted').length > 0 && document.getElementById('name').textContent !== '';
+const hasWords = () => performance.getEntriesByName('first-contentful-paint').length > 0;
+
+function quantile(values, share) {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.ceil(share * sorted.length) - 1)];
+}
+
+function row(name, values, unit = 'ms') {
+  const [median, most, worst] = [0.5, 0.9, 1].map((share) => quantile(values, share).toFixed(0));
+  say(`| ${name} | ${median} | ${most} | ${worst} | ${unit} |`);
+}
+
+mkdirSync(WORK, { recursive: true });
+const server = await serve();
+const browser = await chromium.launch({
+  executablePath: process.env.CHANDLER_E2E_CHROMIUM ?? '/usr/bin/chromium',
+  chromiumSandbox: false,
+  args: BROWSER,
+});
+const failures = [];
+try {
+  const state = await signIn(browser, server);
+  const model = /model name\s*: (.*)/.exec(readFileSync('/proc/cpuinfo', 'utf8'))?.[1] ?? 'unknown processor';
+  say(`${VISITS} visits each, alternating; Chromium ${browser.version()}, ${cpus().length} cores, ${model}, load ${loadavg()[0].toFixed(1)}\n`);
+  const plain = [];
+  const charts = Object.fromEntries(Object.keys(CHARTS).map((name) => [name, []]));
+  await visit(browser, state, server.url + PLAIN, hasWords);
+  for (let count = 0; count < Number(VISITS); count += 1) {
+    plain.push(await visit(browser, state, server.url + PLAIN, hasWords));
+    for (const [name, address] of Object.entries(CHARTS)) charts[name].push(await visit(browser, state, server.url + address, isPainted));
+  }
+  say('| navigation to | median | p90 | worst | |\n|---|---|---|---|---|');
+  row('first paint of a small page', plain.map(({ words }) => words));
+  for (const [name, visits] of Object.entries(charts)) {
+    const of = (key) => visits.map((one) => one[key]);
+    row(`${name}: DOM ready`, of('ready'));
+    row(`${name}: first words painted`, of('words'));
+    row(`${name}: first chart painted, ${visits[0].count}`, of('painted'));
+    const floor = quantile(plain.map(({ words }) => words), 0.5);
+    const chart = quantile(of('painted'), 0.5);
+    say(`| ${name}: chart against small page | ${(chart / floor).toFixed(1)} | | | times |`);
+    const files = Math.max(...visits.map(({ bytes }) => bytes.page));
+    const answers = Math.max(...visits.map(({ bytes }) => bytes.answers));
+    say(`| ${name}: files of the page, as sent | ${(files / 1000).toFixed(1)} | | | KB |`);
+    say(`| ${name}: answers with candles and facts, as sent | ${(answers / 1000).toFixed(1)} | | | KB |`);
+    say(`| ${name}: layout shift | | | ${Math.max(...of('shift'))} | |`);
+    if (chart > TARGET_MS) failures.push(`${name}: ${chart.toFixed(0)} ms is more than ${TARGET_MS}`);
+    if (files > WEIGHT_MAX) failures.push(`${name}: ${files} bytes are more than ${WEIGHT_MAX}`);
+    if (Math.max(...of('shift')) > 0) failures.push(`${name}: something moved`);
+    if (!visits.every(({ count }) => count.startsWith(CANDLES.toLocaleString('en')))) throw new Error(`${name}: not ${CANDLES} candles`);
+  }
+} finally {
+  await browser.close();
+  server.kill('SIGTERM');
+}
+say(failures.length === 0 ? '\nEvery goal is met.' : `\nNot met: ${failures.join('; ')}.`);

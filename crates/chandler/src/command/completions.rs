@@ -1,0 +1,25 @@
+//! `chandler completions`: what a shell needs to complete commands, flags and their values.
+
+use std::io::Write;
+
+use clap::Args;
+use clap_complete::Shell;
+
+use crate::failure::Failure;
+use crate::output;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The shell that will read it
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+pub(crate) fn run(arguments: &Arguments, mut command: clap::Command) -> Result<(), Failure> {
+    // Into memory first: the generator panics where a write fails, and a closed pipe is no reason to.
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut command, "chandler", &mut script);
+    let mut out = output::stdout();
+    out.write_all(&script)?;
+    Ok(out.flush()?)
+}

@@ -1,0 +1,143 @@
+//! `chandler doctor`: looks at everything that tends to be wrong, and says of each what to do. It changes nothing, and sends
+//! no token anywhere.
+
+mod databases;
+mod machine;
+mod ports;
+mod sdk;
+mod time;
+
+use std::io::Write;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::serve;
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::output::{self, Format};
+use crate::remote::http::Network;
+use crate::sdk::Url;
+use crate::surroundings::Surroundings;
+
+#[derive(Debug, Args)]
+#[group(skip)]
+pub(crate) struct Arguments {
+    /// Also ask this server whether it is well, and what time it has there
+    #[arg(long, env = "CHANDLER_SERVER", value_name = "URL")]
+    server: Option<String>,
+    /// Verify every checksum of the store, as `chandler check` does, not only a sample
+    #[arg(long)]
+    deep: bool,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    #[command(flatten)]
+    serve: serve::Arguments,
+}
+
+/// How a check came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Verdict {
+    Ok,
+    Warn,
+    Fail,
+}
+
+impl Verdict {
+    fn as_str(self) -> &'static str {
+        match self {
+            Verdict::Ok => "ok",
+            Verdict::Warn => "warn",
+            Verdict::Fail => "fail",
+        }
+    }
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Check {
+    name: &'static str,
+    verdict: Verdict,
+    says: String,
+    /// What to do about it.
+    advice: Option<String>,
+}
+
+impl Check {
+    fn ok(name: &'static str, says: impl Into<String>) -> Check {
+        Check { name, verdict: Verdict::Ok, says: says.into(), advice: None }
+    }
+
+    fn warn(name: &'static str, says: impl Into<String>, advice: impl Into<String>) -> Check {
+        Check { name, verdict: Verdict::Warn, says: says.into(), advice: Some(advice.into()) }
+    }
+
+    fn fail(name: &'static str, says: impl Into<String>, advice: impl Into<String>) -> Check {
+        Check { name, verdict: Verdict::Fail, says: says.into(), advice: Some(advice.into()) }
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+    let checks = arguments.checks(surroundings)?;
+    let failed = checks.iter().any(|check| check.verdict == Verdict::Fail);
+    match arguments.format {
+        Format::Json => {
+            let checks: Vec<Value> = checks.iter().map(as_json).collect();
+            output::json(&json!({"ok": !failed, "checks": checks}))?;
+        }
+        Format::Table => print(&checks)?,
+    }
+    if failed { Err(Failure::Reported) } else { Ok(()) }
+}
+
+impl Arguments {
+    fn checks(&self, surroundings: &Surroundings) -> Result<Vec<Check>, Failure> {
+        let server = self.server.as_deref().map(Url::parse).transpose()?;
+        let mut checks = vec![time::clock(surroundings)];
+        checks.extend(time::calendars(surroundings));
+        let (config, check) = self.config();
+        checks.push(check);
+        checks.extend(machine::disk(surroundings));
+        checks.extend(machine::descriptors(config.server.connections_max));
+        checks.extend(ports::all(&config.server));
+        checks.extend(databases::all(surroundings, self.deep));
+        checks.extend(sdk::all(&|name| std::env::var(name).ok(), &sdk::listens));
+        if let Some(url) = &server {
+            checks.extend(ports::server(url, &Network::to(url)));
+        }
+        Ok(checks)
+    }
+
+    /// What a server would be started with. A file that is wrong is a finding, and the defaults stand in for it.
+    fn config(&self) -> (Config, Check) {
+        let name = "configuration";
+        match (self.serve.config(), self.serve.config_file()) {
+            (Ok(config), Some(path)) => (config, Check::ok(name, format!("{} is good", path.display()))),
+            (Ok(config), None) => (config, Check::ok(name, "no file; defaults, environment and flags hold")),
+            (Err(failure), _) => {
+                let advice = "mend it; docs/chandler.toml lists every key, `chandler config show` what holds";
+                (Config::default(), Check::fail(name, failure.to_string(), advice))
+            }
+        }
+    }
+}
+
+fn as_json(check: &Check) -> Value {
+    let Check { name, verdict, says, advice } = check;
+    json!({"check": name, "verdict": verdict.as_str(), "says": says, "advice": advice})
+}
+
+fn print(checks: &[Check]) -> Result<(), Failure> {
+    let width = checks.iter().map(|check| check.name.len()).max().unwrap_or(0);
+    let mut out = output::stdout();
+    for Check { name, verdict, says, advice } in checks {
+        writeln!(out, "{:<4}  {name:<width$}  {}", verdict.as_str(), output::printable(says))?;
+        if let Some(advice) = advice {
+            writeln!(out, "{:<4}  {:<width$}  -> {}", "", "", output::printable(advice))?;
+        }
+    }
+    let count = |of: Verdict| checks.iter().filter(|check| check.verdict == of).count();
+    let (warned, failed) = (count(Verdict::Warn), count(Verdict::Fail));
+    writeln!(out, "{} checks, {warned} to look at, {failed} to mend", checks.len())?;
+    Ok(out.flush()?)
+}

@@ -1,0 +1,117 @@
+//! What the system gives: space on the disk, and descriptors for connections.
+
+use std::path::Path;
+
+use super::Check;
+use crate::output;
+use crate::surroundings::Surroundings;
+
+/// Less free space than this holds no import, and soon no log.
+const FREE_MIN: u64 = 100_000_000;
+/// Descriptors that are not connections: databases, listeners, the log.
+const DESCRIPTORS_OWN: u64 = 64;
+
+/// The disk that the store is on, or would be.
+pub(super) fn disk(surroundings: &Surroundings) -> Option<Check> {
+    let store = surroundings.directory();
+    let there = store.ancestors().find(|path| path.is_dir())?;
+    let size: u64 = std::fs::read_dir(store)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.metadata().ok())
+        .filter(|metadata| metadata.is_file())
+        .map(|metadata| metadata.len())
+        .sum();
+    Some(judge(store, size, space(there)?))
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Space {
+    free: u64,
+    read_only: bool,
+}
+
+#[cfg(unix)]
+fn space(path: &Path) -> Option<Space> {
+    use rustix::fs::{StatVfsMountFlags, statvfs};
+    let found = statvfs(path).ok()?;
+    let free = found.f_bavail.saturating_mul(found.f_frsize);
+    Some(Space { free, read_only: found.f_flag.contains(StatVfsMountFlags::RDONLY) })
+}
+
+#[cfg(not(unix))]
+fn space(_: &Path) -> Option<Space> {
+    None
+}
+
+fn judge(store: &Path, size: u64, space: Space) -> Check {
+    const NAME: &str = "disk";
+    let (free, held) = (output::size(space.free), output::size(size));
+    let says = format!("{free} free where {} is, the store has {held}", store.display());
+    if space.read_only {
+        let advice = "make it writable: imports, and accounts while serving, write there";
+        return Check::fail(NAME, format!("{} is on a disk that cannot be written", store.display()), advice);
+    }
+    match space.free {
+        free if free < FREE_MIN => {
+            Check::fail(NAME, says, "free some space: a full disk stops imports and accounts")
+        }
+        // A large import writes most of the store anew before it lets the old blocks go; so does a backup.
+        free if free < size => {
+            Check::warn(NAME, says, "have as much free as the store has, for backups and large imports")
+        }
+        _ => Check::ok(NAME, says),
+    }
+}
+
+/// Whether as many connections as are allowed can be open at all.
+pub(super) fn descriptors(connections_max: u32) -> Option<Check> {
+    Some(judge_descriptors(limit()?, connections_max))
+}
+
+#[cfg(unix)]
+fn limit() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::Nofile).current
+}
+
+#[cfg(not(unix))]
+fn limit() -> Option<u64> {
+    None
+}
+
+fn judge_descriptors(limit: u64, connections_max: u32) -> Check {
+    const NAME: &str = "descriptors";
+    let needed = u64::from(connections_max) + DESCRIPTORS_OWN;
+    let says = format!("{limit} files may be open at once, connections_max is {connections_max}");
+    if limit < needed {
+        let advice = format!(
+            "raise the limit to {needed} (`ulimit -n`, LimitNOFILE of a unit), or lower connections_max to {}",
+            limit.saturating_sub(DESCRIPTORS_OWN)
+        );
+        return Check::warn(NAME, says, advice);
+    }
+    Check::ok(NAME, says)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Verdict;
+    use super::*;
+
+    #[test]
+    fn a_disk_needs_room_for_as_much_again() {
+        let verdict =
+            |free, read_only| judge(Path::new("x"), 5_000_000_000, Space { free, read_only }).verdict;
+        assert_eq!(verdict(5_000_000_000, false), Verdict::Ok);
+        assert_eq!(verdict(4_999_999_999, false), Verdict::Warn);
+        assert_eq!(verdict(FREE_MIN - 1, false), Verdict::Fail);
+        assert_eq!(verdict(5_000_000_000, true), Verdict::Fail);
+    }
+
+    #[test]
+    fn every_connection_is_a_descriptor() {
+        assert_eq!(judge_descriptors(1024, 900).verdict, Verdict::Ok);
+        assert_eq!(judge_descriptors(1024, 961).verdict, Verdict::Warn);
+        assert!(judge_descriptors(1024, 16_384).advice.unwrap().contains("lower connections_max to 960"));
+    }
+}

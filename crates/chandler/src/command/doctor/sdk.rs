@@ -1,0 +1,178 @@
+//! The variables of the public SDKs: all of them or none. Their names are told, their values never, but for addresses.
+
+use std::collections::BTreeSet;
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+use super::Check;
+
+const NAME: &str = "SDK variables";
+const FAMILIES: [&str; 2] = ["LONGBRIDGE", "LONGPORT"];
+const CREDENTIALS: [&str; 3] = ["APP_KEY", "APP_SECRET", "ACCESS_TOKEN"];
+const ADDRESSES: [&str; 3] = ["HTTP_URL", "QUOTE_WS_URL", "TRADE_WS_URL"];
+/// How long a server may take to take a connection.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What the environment says, and whether somebody listens where it points.
+pub(super) fn all(env: &dyn Fn(&str) -> Option<String>, listens: &dyn Fn(&str, u16) -> bool) -> Vec<Check> {
+    let value = |family: &str, name: &str| env(&format!("{family}_{name}")).filter(|text| !text.is_empty());
+    let mut checks: Vec<Check> =
+        FAMILIES.into_iter().filter_map(|family| halves(family, &|name| value(family, name))).collect();
+    let both = CREDENTIALS.into_iter().chain(ADDRESSES);
+    let differ: Vec<&str> = both
+        .filter(|name| match FAMILIES.map(|family| value(family, name)) {
+            [Some(one), Some(other)] => one != other,
+            _ => false,
+        })
+        .collect();
+    if !differ.is_empty() {
+        let says = format!("LONGBRIDGE_ and LONGPORT_ differ in {}", differ.join(", "));
+        checks.push(Check::warn(
+            NAME,
+            says,
+            "newer packages read the first, older ones the second: set both alike",
+        ));
+    }
+    let addresses: BTreeSet<String> = FAMILIES
+        .into_iter()
+        .flat_map(|family| ADDRESSES.into_iter().filter_map(move |name| value(family, name)))
+        .collect();
+    checks.extend(addresses.iter().filter_map(|address| reach(address, listens)));
+    if checks.is_empty() {
+        let set =
+            FAMILIES.into_iter().any(|family| CREDENTIALS.iter().any(|name| value(family, name).is_some()));
+        checks.push(Check::ok(NAME, if set { "whole, and somebody listens there" } else { "none are set" }));
+    }
+    checks
+}
+
+/// What a family has of its variables, if that is only a part.
+fn halves(family: &str, value: &dyn Fn(&str) -> Option<String>) -> Option<Check> {
+    let missing = |names: &[&str]| -> Vec<String> {
+        names.iter().filter(|name| value(name).is_none()).map(|name| format!("{family}_{name}")).collect()
+    };
+    let (credentials, addresses) = (missing(&CREDENTIALS), missing(&ADDRESSES));
+    let some = |missing: &[String], all: usize| !missing.is_empty() && missing.len() < all;
+    if some(&credentials, CREDENTIALS.len()) {
+        let says = format!("half set: {} missing", list(&credentials));
+        return Some(Check::warn(
+            NAME,
+            says,
+            "`chandler account create` prints all of them, as lines for a shell",
+        ));
+    }
+    if some(&addresses, ADDRESSES.len()) {
+        let says = format!("half set: {} missing, so a part of an SDK would ask elsewhere", list(&addresses));
+        return Some(Check::warn(NAME, says, "`chandler account create --url URL` prints all of them"));
+    }
+    if credentials.is_empty() && !addresses.is_empty() {
+        let says = format!("{family}_ has credentials but no addresses: an SDK would ask its own service");
+        return Some(Check::warn(NAME, says, format!("set {}", addresses.join(", "))));
+    }
+    None
+}
+
+fn list(names: &[String]) -> String {
+    format!("{} {}", names.join(", "), if names.len() == 1 { "is" } else { "are" })
+}
+
+/// A finding if nobody listens at an address, or it is none.
+fn reach(address: &str, listens: &dyn Fn(&str, u16) -> bool) -> Option<Check> {
+    let advice = "start the server there (`chandler serve`), or set the variables to where it is";
+    let Some((host, port)) = host_and_port(address) else {
+        let says = "an address among the variables cannot be read";
+        return Some(Check::warn(NAME, says, "write http://127.0.0.1:8080 and ws://127.0.0.1:8080/v2"));
+    };
+    if listens(&host, port) {
+        return None;
+    }
+    Some(Check::warn(NAME, format!("nobody listens at {host}:{port}"), advice))
+}
+
+fn host_and_port(address: &str) -> Option<(String, u16)> {
+    let (scheme, rest) = address.split_once("://")?;
+    let usual = match scheme {
+        "http" | "ws" => 80,
+        "https" | "wss" => 443,
+        _ => return None,
+    };
+    // What stands before an @ is a name or a secret.
+    let authority = rest.split(['/', '?', '#']).next()?.rsplit('@').next()?;
+    let (host, port) = match authority.strip_prefix('[') {
+        Some(six) => six.split_once(']').map(|(host, rest)| (host, rest.strip_prefix(':')))?,
+        None => authority.split_once(':').map_or((authority, None), |(host, port)| (host, Some(port))),
+    };
+    let port = match port {
+        Some(text) => text.parse().ok()?,
+        None => usual,
+    };
+    (!host.is_empty()).then(|| (host.to_owned(), port))
+}
+
+pub(super) fn listens(host: &str, port: u16) -> bool {
+    let Ok(found) = (host, port).to_socket_addrs() else { return false };
+    found.into_iter().take(2).any(|address| TcpStream::connect_timeout(&address, PATIENCE).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Verdict;
+    use super::*;
+
+    fn told(variables: &[(&str, &str)]) -> Vec<String> {
+        let env = |name: &str| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        };
+        let checks = all(&env, &|host, port| (host, port) == ("127.0.0.1", 8080));
+        checks.iter().map(|check| format!("{}: {}", check.verdict.as_str(), check.says)).collect()
+    }
+
+    const WHOLE: [(&str, &str); 6] = [
+        ("LONGPORT_APP_KEY", "key"),
+        ("LONGPORT_APP_SECRET", "hush"),
+        ("LONGPORT_ACCESS_TOKEN", "hush2"),
+        ("LONGPORT_HTTP_URL", "http://127.0.0.1:8080"),
+        ("LONGPORT_QUOTE_WS_URL", "ws://127.0.0.1:8080/v2"),
+        ("LONGPORT_TRADE_WS_URL", "ws://127.0.0.1:8080/v2"),
+    ];
+
+    #[test]
+    fn all_or_none_is_well() {
+        assert_eq!(told(&[]), ["ok: none are set"]);
+        assert_eq!(told(&WHOLE), ["ok: whole, and somebody listens there"]);
+    }
+
+    #[test]
+    fn a_half_is_named_and_no_secret_is_told() {
+        let without = |name: &str| -> Vec<(&str, &str)> {
+            WHOLE.into_iter().filter(|(known, _)| *known != name).collect()
+        };
+        assert_eq!(told(&without("LONGPORT_APP_SECRET")), ["warn: half set: LONGPORT_APP_SECRET is missing"]);
+        assert_eq!(
+            told(&without("LONGPORT_HTTP_URL")),
+            ["warn: half set: LONGPORT_HTTP_URL is missing, so a part of an SDK would ask elsewhere"]
+        );
+        assert_eq!(
+            told(&WHOLE[..3]),
+            ["warn: LONGPORT_ has credentials but no addresses: an SDK would ask its own service"]
+        );
+        let mut differs = WHOLE.to_vec();
+        differs.extend(
+            WHOLE.map(|(name, value)| (name.replace("LONGPORT", "LONGBRIDGE").leak() as &str, value)),
+        );
+        differs[6].1 = "other";
+        assert_eq!(told(&differs), ["warn: LONGBRIDGE_ and LONGPORT_ differ in APP_KEY"]);
+        assert!(!told(&differs).concat().contains("hush"));
+    }
+
+    #[test]
+    fn an_address_where_nobody_listens_is_told_without_what_is_before_the_host() {
+        let mut away = WHOLE;
+        away[3].1 = "https://name:hush@example.org/x";
+        assert_eq!(told(&away), ["warn: nobody listens at example.org:443"]);
+        away[3].1 = "nowhere";
+        assert_eq!(told(&away), ["warn: an address among the variables cannot be read"]);
+        assert_eq!(host_and_port("ws://[::1]:9/v2"), Some(("::1".to_owned(), 9)));
+        assert_eq!(all(&|_| None, &|_, _| false)[0].verdict, Verdict::Ok);
+    }
+}

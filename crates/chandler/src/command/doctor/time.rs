@@ -1,0 +1,84 @@
+//! Whether the clock can be right, and how long the calendars last.
+
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use jiff::civil::date;
+use market::{Market, Timestamp, Zone};
+
+use super::Check;
+use crate::clock::Clock;
+use crate::command::calendar::WARN_DAYS;
+use crate::surroundings::Surroundings;
+
+/// File systems and clocks of other machines that wrote to them are allowed to differ by so much.
+const SLACK_S: i64 = 300;
+
+/// The machine's clock against what was certainly written before now.
+pub(super) fn clock(surroundings: &Surroundings) -> Check {
+    let store = surroundings.directory();
+    let program = std::env::current_exe().ok();
+    let files = ["candles.db", "accounts.db"].map(|name| store.join(name));
+    let files = files.iter().map(|path| path.as_path()).chain(program.as_deref());
+    let written = files.filter_map(|path| Some((written_at(path)?, path.display().to_string())));
+    judge(Clock::Machine.now(), written.max())
+}
+
+fn judge(now: Timestamp, newest: Option<(Timestamp, String)>) -> Check {
+    const NAME: &str = "clock";
+    const ADVICE: &str = "set the machine's clock: signatures, tokens and levels go by it";
+    // This program is younger than that, so a clock before it is one that was never set.
+    let floor = Zone::of(Market::Hk).midnight(date(2026, 11, 1));
+    if now < floor {
+        return Check::fail(NAME, format!("the machine says {now}, when this program did not exist"), ADVICE);
+    }
+    match newest {
+        Some((at, path)) if at.0.saturating_sub(now.0) > SLACK_S => {
+            Check::fail(NAME, format!("the machine says {now}, but {path} was written at {at}"), ADVICE)
+        }
+        _ => Check::ok(NAME, format!("{now}, later than everything that was written")),
+    }
+}
+
+fn written_at(path: &Path) -> Option<Timestamp> {
+    let since = path.metadata().ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_secs()).ok().map(Timestamp)
+}
+
+pub(super) fn calendars(surroundings: &Surroundings) -> Vec<Check> {
+    const NAME: &str = "calendar";
+    const ADVICE: &str =
+        "`chandler calendar --write DIR`, add the days that were announced, then --calendars DIR";
+    let each = Market::ALL.into_iter().map(|market| {
+        let venue = surroundings.history.venues().of(market);
+        let through = venue.calendar().valid_through();
+        let left = venue.zone().date(surroundings.now()).until(through).map_or(0, |span| span.get_days());
+        let says = format!("{market} is known through {through}, {left} days from now");
+        match left {
+            left if left < 0 => Check::fail(
+                NAME,
+                format!("{market} was known through {through}: weekdays count as trading days since then"),
+                ADVICE,
+            ),
+            left if left < WARN_DAYS => Check::warn(NAME, says, ADVICE),
+            _ => Check::ok(NAME, says),
+        }
+    });
+    each.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Verdict;
+    use super::*;
+
+    #[test]
+    fn a_clock_cannot_be_behind_what_was_written() {
+        let now = Timestamp(1_794_708_000);
+        let verdict = |at: Option<i64>| judge(now, at.map(|at| (Timestamp(at), "x".to_owned()))).verdict;
+        assert_eq!(verdict(None), Verdict::Ok);
+        assert_eq!(verdict(Some(now.0 + SLACK_S)), Verdict::Ok);
+        assert_eq!(verdict(Some(now.0 + SLACK_S + 1)), Verdict::Fail);
+        assert_eq!(judge(Timestamp(0), None).verdict, Verdict::Fail);
+    }
+}

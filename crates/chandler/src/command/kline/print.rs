@@ -1,0 +1,66 @@
+//! Candles as text: a table for people, the wire form's JSON for programs.
+
+use std::io::Write;
+
+use market::{Period, Zone};
+
+use super::Collected;
+use crate::failure::Failure;
+use crate::output::{self, Column};
+
+pub(super) fn table(out: &mut impl Write, collected: &Collected, zone: &Zone) -> Result<(), Failure> {
+    let sessions = collected.candles.session.iter().any(|session| *session != market::Session::Intraday);
+    let mut columns = vec![Column::Left("time")];
+    columns.extend(["open", "high", "low", "close", "volume", "turnover"].map(Column::Right));
+    if sessions {
+        columns.push(Column::Left("session"));
+    }
+    let rows = collected.candles.iter().map(|candle| {
+        let price = |price: market::Price| price.text(collected.decimals).to_string();
+        let (date, seconds) = zone.local(candle.time);
+        let time = match collected.period {
+            Period::Clock(_) => format!("{date} {:02}:{:02}", seconds / 3600, seconds / 60 % 60),
+            Period::Calendar(_) => date.to_string(),
+        };
+        let mut row =
+            vec![time, price(candle.open), price(candle.high), price(candle.low), price(candle.close)];
+        row.extend([candle.volume.to_string(), candle.turnover.text().to_string()]);
+        if sessions {
+            row.push(candle.session.to_string());
+        }
+        row
+    });
+    writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
+    Ok(())
+}
+
+/// The wire form's names and nesting, with `time` in RFC 3339 added. Written a candle at a time: a million of them
+/// need no tree in memory.
+pub(super) fn json(out: &mut impl Write, collected: &Collected, zone: &Zone) -> Result<(), Failure> {
+    writeln!(out, "{{")?;
+    writeln!(out, "  \"symbol\": \"{}\",", collected.symbol)?;
+    writeln!(out, "  \"period\": \"{}\",", collected.period)?;
+    writeln!(out, "  \"complete\": {},", collected.complete)?;
+    write!(out, "  \"candlesticks\": [")?;
+    for (index, candle) in collected.candles.iter().enumerate() {
+        let separator = if index == 0 { "" } else { "," };
+        let price = |price: market::Price| price.text(collected.decimals);
+        write!(
+            out,
+            "{separator}\n    {{\"close\": \"{}\", \"open\": \"{}\", \"low\": \"{}\", \"high\": \"{}\", \"volume\": {}, \
+             \"turnover\": \"{}\", \"timestamp\": {}, \"trade_session\": {}, \"time\": \"{}\"}}",
+            price(candle.close),
+            price(candle.open),
+            price(candle.low),
+            price(candle.high),
+            candle.volume,
+            candle.turnover.text(),
+            candle.time.0,
+            candle.session.code(),
+            zone.rfc3339(candle.time),
+        )?;
+    }
+    let end = if collected.candles.is_empty() { "]" } else { "\n  ]" };
+    writeln!(out, "{end}\n}}")?;
+    Ok(())
+}

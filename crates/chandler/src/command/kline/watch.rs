@@ -1,0 +1,155 @@
+//! A chart that stays on the screen. It is drawn anew whenever the window changes its size and every few seconds, until
+//! somebody presses q. Whatever ends it, the screen is given back as it was.
+
+use std::io::{self, IsTerminal, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+
+use crate::failure::Failure;
+use crate::terminal::Terminal;
+
+/// How long a key or a new size may wait to be noticed.
+const SLICE: Duration = Duration::from_millis(100);
+
+/// Shows what `chart` draws for a screen. What cannot be drawn for a moment is told on the screen instead: a server may come
+/// back. But somebody who cannot be shown anything at first is told so as usual.
+pub(super) fn run(
+    seconds: u16,
+    mut chart: impl FnMut(&Terminal) -> Result<String, Failure>,
+) -> Result<(), Failure> {
+    let mut drawing = chart(&Terminal::of_stdout())?;
+    let (stop, resized) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    #[cfg(unix)]
+    signal_hook::flag::register(signal_hook::consts::SIGWINCH, Arc::clone(&resized))?;
+    let screen = Screen::take()?;
+    let every = Duration::from_secs(seconds.into());
+    loop {
+        screen.show(&drawing, seconds)?;
+        let drawn = Instant::now();
+        while drawn.elapsed() < every && !resized.load(Ordering::Relaxed) {
+            if screen.wants_to_end()? || stop.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+        }
+        resized.store(false, Ordering::Relaxed);
+        drawing = chart(&Terminal::of_stdout()).unwrap_or_else(|failure| failure.to_string());
+    }
+}
+
+/// The terminal, ours until this is dropped.
+struct Screen {
+    keys: Option<Keys>,
+}
+
+impl Screen {
+    /// The second screen of the terminal, without a cursor; what was on the first one comes back afterwards.
+    fn take() -> io::Result<Screen> {
+        // First what is given back if the next step fails.
+        let screen = Screen { keys: Keys::take() };
+        let mut out = io::stdout().lock();
+        out.write_all(b"\x1b[?1049h\x1b[?25l")?;
+        out.flush()?;
+        Ok(screen)
+    }
+
+    /// A whole picture in one write, over the one before, so that nothing flickers.
+    fn show(&self, drawing: &str, seconds: u16) -> io::Result<()> {
+        let end = if self.keys.is_some() { "q ends" } else { "Ctrl-C ends" };
+        let mut frame = String::with_capacity(drawing.len() * 2);
+        frame.push_str("\x1b[H");
+        for line in drawing.lines() {
+            frame.extend([line, "\x1b[K\r\n"]);
+        }
+        frame.push_str(&format!("{end}, every {seconds} s\x1b[K\x1b[J"));
+        let mut out = io::stdout().lock();
+        out.write_all(frame.as_bytes())?;
+        out.flush()
+    }
+
+    /// Waits for a moment; whether somebody has pressed a key that means enough.
+    fn wants_to_end(&self) -> io::Result<bool> {
+        match &self.keys {
+            Some(keys) => Ok(matches!(keys.next()?, Some(b'q' | b'Q' | b'\x04'))),
+            None => {
+                std::thread::sleep(SLICE);
+                Ok(false)
+            }
+        }
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        let mut out = io::stdout().lock();
+        // A terminal that has gone needs nothing back.
+        out.write_all(b"\x1b[?25h\x1b[?1049l").and_then(|()| out.flush()).ok();
+    }
+}
+
+/// Single keys from stdin, neither shown nor waited for until the end of a line.
+#[cfg(unix)]
+struct Keys {
+    before: rustix::termios::Termios,
+}
+
+#[cfg(unix)]
+impl Keys {
+    /// None where stdin is no terminal.
+    fn take() -> Option<Keys> {
+        use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
+        if !io::stdin().is_terminal() {
+            return None;
+        }
+        let before = tcgetattr(io::stdin()).ok()?;
+        let mut raw = before.clone();
+        // Ctrl-C stays a signal. Suspending is off: it would leave the shell with our screen.
+        raw.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
+        // A read gives what there is after a tenth of a second, which is `SLICE`.
+        for (index, value) in
+            [(SpecialCodeIndex::VMIN, 0), (SpecialCodeIndex::VTIME, 1), (SpecialCodeIndex::VSUSP, 0)]
+        {
+            raw.special_codes[index] = value;
+        }
+        // What was typed before is not thrown away: it may be the q of somebody who has changed their mind.
+        tcsetattr(io::stdin(), OptionalActions::Now, &raw).ok()?;
+        Some(Keys { before })
+    }
+
+    fn next(&self) -> io::Result<Option<u8>> {
+        let mut key = [0];
+        match io::stdin().lock().read(&mut key) {
+            Ok(0) => Ok(None),
+            Ok(_) => Ok(key.first().copied()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+#[cfg(unix)]
+impl Drop for Keys {
+    fn drop(&mut self) {
+        let now = rustix::termios::OptionalActions::Flush;
+        rustix::termios::tcsetattr(io::stdin(), now, &self.before).ok();
+    }
+}
+
+#[cfg(not(unix))]
+struct Keys;
+
+#[cfg(not(unix))]
+impl Keys {
+    fn take() -> Option<Keys> {
+        None
+    }
+
+    fn next(&self) -> io::Result<Option<u8>> {
+        Ok(None)
+    }
+}

@@ -1,0 +1,133 @@
+//! `chandler restore`: a backup becomes the store, also while a server serves it.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use access::Actor;
+use clap::{Args, ValueEnum};
+use serde_json::json;
+use store::{Existing, Manifest, Part, Restore, Restored, Scope};
+
+use super::backup::{VERSION, check, describe, manifest_json, watched};
+use crate::clock::Clock;
+use crate::failure::Failure;
+use crate::output::{self, Format};
+use crate::progress::Flags;
+use crate::surroundings::Surroundings;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The folder of the backup
+    source: PathBuf,
+    /// Verify the backup and change nothing
+    #[arg(long, conflicts_with_all = ["replace", "only", "key", "no_verify", "discard"])]
+    check: bool,
+    /// Put the backup in the place of a store that is there; a server may go on serving
+    #[arg(long)]
+    replace: bool,
+    /// With --replace: do not keep a backup of what is replaced
+    #[arg(long, requires = "replace")]
+    discard: bool,
+    /// Restore one of the two and leave the other as it is
+    #[arg(long, value_enum, value_name = "WHAT")]
+    only: Option<OnlyArgument>,
+    /// The secret.key that belongs to a backup made without it
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+    /// Compare checksums, but do not check every page and every block
+    #[arg(long)]
+    no_verify: bool,
+    #[command(flatten)]
+    progress: Flags,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum OnlyArgument {
+    Candles,
+    Accounts,
+}
+
+pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+    let source = &arguments.source;
+    if !arguments.no_verify {
+        let manifest = watched(arguments.progress, |watch| store::verify(source, watch))?;
+        check(source, surroundings, "the backup is damaged: use another one")?;
+        if arguments.check {
+            return checked(arguments, &manifest);
+        }
+    }
+    let actor = Actor::Operator.to_string();
+    let restore = Restore {
+        from: source,
+        store: surroundings.directory(),
+        scope: match arguments.only {
+            None => Scope::All,
+            Some(OnlyArgument::Candles) => Scope::Candles,
+            Some(OnlyArgument::Accounts) => Scope::Accounts,
+        },
+        key: arguments.key.as_deref(),
+        existing: match (arguments.replace, arguments.discard) {
+            (false, _) => Existing::Refuse,
+            (true, false) => Existing::Replace,
+            (true, true) => Existing::ReplaceAndForget,
+        },
+        chandler: VERSION,
+        now: Clock::Machine.now(),
+        actor: &actor,
+    };
+    let restored = watched(arguments.progress, |watch| restore.run(watch))?;
+    match arguments.format {
+        Format::Json => Ok(output::json(&json!({
+            "store": surroundings.directory().display().to_string(), "manifest": manifest_json(&restored.manifest),
+            "restored": restored.parts.iter().map(|part| part.file_name()).collect::<Vec<_>>(),
+            "kept": restored.kept.as_ref().map(|path| path.display().to_string()),
+            "still_revoked": restored.still_revoked, "gone": restored.gone,
+        }))?),
+        Format::Table => report(&restored, surroundings),
+    }
+}
+
+fn checked(arguments: &Arguments, manifest: &Manifest) -> Result<(), Failure> {
+    if arguments.format == Format::Json {
+        let backup = arguments.source.display().to_string();
+        return Ok(output::json(
+            &json!({"backup": backup, "verified": true, "manifest": manifest_json(manifest)}),
+        )?);
+    }
+    let mut out = output::stdout();
+    describe(&mut out, manifest)?;
+    writeln!(out, "{}: all whole", arguments.source.display())?;
+    Ok(out.flush()?)
+}
+
+/// Names listed before the rest is counted.
+const NAMES_SHOWN: usize = 20;
+
+fn report(restored: &Restored, surroundings: &Surroundings) -> Result<(), Failure> {
+    let mut out = output::stdout();
+    describe(&mut out, &restored.manifest)?;
+    let parts = restored.parts.iter().map(|part| part.file_name()).collect::<Vec<_>>().join(" and ");
+    writeln!(out, "restored {parts} in {}", surroundings.directory().display())?;
+    if restored.parts.contains(&Part::Accounts) {
+        writeln!(out, "logins have ended: people sign in again; API keys are as they were in the backup")?;
+    }
+    let names = |out: &mut dyn Write, what: &str, all: &[String]| -> std::io::Result<()> {
+        if all.is_empty() {
+            return Ok(());
+        }
+        let mut shown: Vec<String> =
+            all.iter().take(NAMES_SHOWN).map(|name| output::printable(name)).collect();
+        if all.len() > NAMES_SHOWN {
+            shown.push(format!("and {} more", all.len() - NAMES_SHOWN));
+        }
+        writeln!(out, "{what}: {}", shown.join(", "))
+    };
+    names(&mut out, "revoked since the backup, and still so", &restored.still_revoked)?;
+    names(&mut out, "not in the backup, and gone", &restored.gone)?;
+    if let Some(kept) = &restored.kept {
+        writeln!(out, "what was there before is kept in {}", kept.display())?;
+    }
+    Ok(out.flush()?)
+}

@@ -1,0 +1,112 @@
+//! How far long work has come: a bar on stderr, if a person is looking and did not ask for quiet. Nothing here ever reaches stdout.
+
+use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use clap::Args;
+use history::import::Progress;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::output;
+
+/// The flag of every command that may take a while.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(crate) struct Flags {
+    /// No progress bar and no notes on standard error
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// A bar, or nothing.
+#[derive(Debug)]
+pub(crate) struct Bar {
+    bar: Option<ProgressBar>,
+}
+
+impl Flags {
+    /// A bar that counts things of some kind: securities, blocks, candles.
+    pub(crate) fn count(self, total: u64, of: &'static str) -> Bar {
+        self.styled(total, &format!("{{bar:30}} {{human_pos}}/{{human_len}} {of}  {{msg}}  ETA {{eta}}"))
+    }
+
+    /// A bar that counts bytes.
+    pub(crate) fn bytes(self, total: u64) -> Bar {
+        self.styled(total, "{bar:30} {bytes}/{total_bytes}  {msg}  {bytes_per_sec}  ETA {eta}")
+    }
+
+    fn styled(self, total: u64, template: &str) -> Bar {
+        if self.quiet || !std::io::stderr().is_terminal() {
+            return Bar { bar: None };
+        }
+        let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
+        let style = ProgressStyle::with_template(template);
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        Bar { bar: Some(bar) }
+    }
+
+    /// A word for the person at the terminal or in the log, unless quiet is wanted.
+    pub(crate) fn note(self, text: &str) {
+        if !self.quiet {
+            eprintln!("{text}");
+        }
+    }
+}
+
+impl Bar {
+    pub(crate) fn set(&self, done: u64) {
+        if let Some(bar) = &self.bar {
+            bar.set_position(done);
+        }
+    }
+
+    pub(crate) fn advance(&self, by: u64) {
+        if let Some(bar) = &self.bar {
+            bar.inc(by);
+        }
+    }
+
+    /// What stands beside the bar; only made where there is one.
+    pub(crate) fn say(&self, text: impl FnOnce() -> String) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(text());
+        }
+    }
+
+    /// Writes above the bar, where a plain line would break it.
+    pub(crate) fn line(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| eprintln!("{text}")),
+            None => eprintln!("{text}"),
+        }
+    }
+
+    /// Runs an import, showing the bytes and rows it has read.
+    pub(crate) fn over_import<T>(&self, progress: &Progress, total: u64, work: impl FnOnce() -> T) -> T {
+        let Some(bar) = &self.bar else { return work() };
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    bar.set_position(progress.bytes.load(Ordering::Relaxed).min(total));
+                    let rows = progress.rows.load(Ordering::Relaxed);
+                    let rate = rows as f64 / bar.elapsed().as_secs_f64().max(0.001);
+                    bar.set_message(format!("{} rows, {:.2} M/s", output::thousands(rows), rate / 1e6));
+                    std::thread::park_timeout(Duration::from_millis(100));
+                }
+            });
+            let result = work();
+            done.store(true, Ordering::Relaxed);
+            result
+        })
+    }
+}
+
+impl Drop for Bar {
+    /// Whatever way the work ended, nothing of the bar stays on the screen.
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! Candles of another server, through the public HTTP form: page after page, as far as they are wanted.
+
+use std::time::Duration;
+
+use history::{Adjust, Anchor, Direction, Query, Select, Sessions};
+use market::{Candle, Candles, Price, Session as Hours, Symbol, Timestamp, Turnover};
+use serde_json::Value;
+use store::Security;
+
+use super::http::Headers;
+use super::session::{ApiError, Session};
+use super::{Time, field};
+use crate::failure::Failure;
+use crate::output::printable;
+use crate::progress::Bar;
+use crate::suggest;
+
+const PATH: &str = "/v1/quote/history-candlesticks";
+/// Candles that one call of the rate is worth, and calls that one answer may cost (`docs/http.md`).
+const CALL: u64 = 1_000;
+const CALLS_MAX: u64 = 10;
+/// How long a server may make us wait at a time, and how often for one page: five windows of the usual rate.
+const WAIT_MAX_S: u64 = 60;
+const WAITS_MAX: u32 = 10;
+/// What a server says of a symbol that it does not have.
+const INVALID: i64 = 301_600;
+const QUOTA: i64 = 301_607;
+const TOO_FAST: u16 = 429;
+/// Securities that one search gives at most.
+const SEARCH_LIMIT: &str = "50";
+
+/// Pages in the order in which a question goes through them; each is in order of time.
+#[derive(Debug)]
+pub(crate) struct Gathered {
+    pub(crate) pages: Vec<Candles>,
+    /// How prices are written.
+    pub(crate) decimals: u32,
+    /// There is nothing beyond the last page.
+    pub(crate) ended: bool,
+}
+
+impl Default for Gathered {
+    fn default() -> Gathered {
+        Gathered { pages: Vec::new(), decimals: 3, ended: true }
+    }
+}
+
+/// What the server writes over its columns.
+const HEADER: &str = "symbol,time,open,high,low,close,volume,turnover,session";
+
+pub(crate) fn gather(
+    session: &Session,
+    query: &Query,
+    limit: u64,
+    bar: &Bar,
+    time: &dyn Time,
+) -> Result<Gathered, Failure> {
+    let question = parameters(query);
+    let mut gathered = Gathered::default();
+    let mut written = Written::default();
+    let (mut rows, mut calls) = (0, 1);
+    let mut next: Option<String> = None;
+    loop {
+        let size = limit.saturating_sub(rows).clamp(1, calls * CALL);
+        let address = address(&question, size, next.as_deref());
+        let first = next.is_none();
+        let (body, headers) = patiently(session, &address, first, bar, time)
+            .map_err(|error| told(session, &query.symbol, error))?;
+        // How much an answer may hold at once depends on how often the account may ask.
+        calls = headers.number("x-ratelimit-limit").unwrap_or(CALLS_MAX).clamp(1, CALLS_MAX);
+        let candles = read(&body, &query.symbol, &mut written).ok_or_else(|| strange(session))?;
+        let count = candles.len() as u64;
+        if count > size {
+            return Err(strange(session));
+        }
+        rows += count;
+        gathered.pages.push(candles);
+        bar.set(rows);
+        next = headers.get("x-next").map(str::to_owned);
+        match next {
+            // A server that goes on for ever with nothing would keep us for ever.
+            Some(_) if count == 0 => return Err(strange(session)),
+            Some(_) if rows < limit => {}
+            _ => break,
+        }
+    }
+    gathered.ended = next.is_none();
+    gathered.decimals = match written.decimals() {
+        Some(decimals) => decimals,
+        None => decimals(session, &query.symbol).unwrap_or(written.fewest.unwrap_or_default()),
+    };
+    Ok(gathered)
+}
+
+/// One page. Between pages it waits as long as the server asks for; before the first one, somebody would wonder.
+fn patiently(
+    session: &Session,
+    address: &str,
+    first: bool,
+    bar: &Bar,
+    time: &dyn Time,
+) -> Result<(Vec<u8>, Headers), Asked> {
+    for _ in 0..WAITS_MAX {
+        let refused = match session.get_table(address) {
+            Ok(answer) => return Ok(answer),
+            Err(ApiError::Refused { status: TOO_FAST, headers, .. }) if !first => headers,
+            Err(error) => return Err(Asked::Refused(error)),
+        };
+        let seconds = refused.number("retry-after").unwrap_or(1).clamp(1, WAIT_MAX_S);
+        bar.line(&format!("{} asks to wait {seconds} s before the next page", session.url.as_str()));
+        if !time.pause(Duration::from_secs(seconds)) {
+            return Err(Asked::Stopped);
+        }
+    }
+    session.get_table(address).map_err(Asked::Refused)
+}
+
+/// Why there is no page.
+enum Asked {
+    Refused(ApiError),
+    Stopped,
+}
+
+fn told(session: &Session, symbol: &Symbol, asked: Asked) -> Failure {
+    let error = match asked {
+        Asked::Refused(error) => error,
+        Asked::Stopped => return Failure::Interrupted("stopped while waiting for the server".to_owned()),
+    };
+    let server = session.url.as_str();
+    match &error {
+        ApiError::Refused { code: QUOTA, headers, message, .. } => {
+            let header = |name: &str| headers.get(name).map(printable);
+            match (header("x-quota-used"), header("x-quota-limit"), header("x-quota-reset")) {
+                (Some(used), Some(limit), Some(reset)) => anyhow::anyhow!(
+                    "{server}: {message} ({QUOTA}): {used} of {limit} securities are used, the next month begins on \
+                     {reset}; `chandler quota --server {server}` lists them"
+                )
+                .into(),
+                _ => session.told(error),
+            }
+        }
+        ApiError::Refused { status: 400, code: INVALID, message, .. }
+            if message.contains(symbol.as_str()) && message.contains("not known") =>
+        {
+            let names = suggestions(session, symbol.as_str());
+            anyhow::anyhow!("{server}: {message}{}", suggest::question(&names)).into()
+        }
+        _ => session.told(error),
+    }
+}
+
+fn strange(session: &Session) -> Failure {
+    anyhow::anyhow!("{}: the answer is not one of Chandler's", session.url.as_str()).into()
+}
+
+/// The question in the words of the query string.
+fn parameters(query: &Query) -> Vec<(&'static str, String)> {
+    let mut pairs = vec![("symbol", query.symbol.to_string()), ("period", query.period.to_string())];
+    if query.adjust == Adjust::Forward {
+        pairs.push(("adjust", "forward".to_owned()));
+    }
+    match query.sessions {
+        Sessions::Intraday => {}
+        Sessions::Extended => pairs.push(("session", "extended".to_owned())),
+        Sessions::All => pairs.push(("session", "all".to_owned())),
+    }
+    match query.select {
+        Select::Dates { start, end } => {
+            let dates = [("start", start), ("end", end)];
+            pairs.extend(dates.into_iter().filter_map(|(name, date)| Some((name, date?.to_string()))));
+        }
+        Select::Offset { direction, anchor, .. } => {
+            let name = if direction == Direction::Past { "before" } else { "after" };
+            let clock = |minute: i32| format!("{:02}:{:02}", minute / 60, minute % 60);
+            match anchor {
+                Anchor::Latest if direction == Direction::Past => {}
+                Anchor::Latest => pairs.push(("direction", "1".to_owned())),
+                Anchor::Day(date) => pairs.push((name, date.to_string())),
+                Anchor::Minute(date, minute) => pairs.push((name, format!("{date}T{}", clock(minute)))),
+                Anchor::LatestMinute(minute) => pairs.extend([
+                    ("direction", u8::from(direction == Direction::Present).to_string()),
+                    ("minute", clock(minute)),
+                ]),
+            }
+        }
+    }
+    pairs
+}
+
+fn address(question: &[(&'static str, String)], limit: u64, next: Option<&str>) -> String {
+    let mut text = form_urlencoded::Serializer::new(String::new());
+    text.extend_pairs(question.iter().map(|(name, value)| (*name, value.as_str())));
+    text.append_pair("limit", &limit.to_string());
+    if let Some(token) = next {
+        text.append_pair("next", token);
+    }
+    format!("{PATH}?{}", text.finish())
+}
+
+/// How prices are written: with the decimals of the security, and more only where a price needs them. So one that ends in a
+/// zero has just those; without such a price, nobody can tell.
+#[derive(Debug, Default)]
+struct Written {
+    fewest: Option<u32>,
+    is_certain: bool,
+}
+
+impl Written {
+    fn price(&mut self, text: &str) -> Option<i64> {
+        let digits = text.split_once('.').map_or(0, |(_, digits)| digits.len());
+        let digits = u32::try_from(digits).ok().filter(|digits| *digits <= market::DECIMALS_MAX)?;
+        self.fewest = Some(self.fewest.map_or(digits, |fewest| fewest.min(digits)));
+        self.is_certain |= digits == 0 || text.ends_with('0');
+        Price::parse(text).ok().map(|price| price.0)
+    }
+
+    /// `None` if the prices do not say.
+    fn decimals(&self) -> Option<u32> {
+        match self.fewest {
+            // No price at all: whatever is said of them is right.
+            None => Some(Gathered::default().decimals),
+            fewest => fewest.filter(|_| self.is_certain),
+        }
+    }
+}
+
+/// The candles of a table, in order of time; `None` if it is not such a table.
+fn read(body: &[u8], symbol: &Symbol, written: &mut Written) -> Option<Candles> {
+    let text = std::str::from_utf8(body).ok()?;
+    let mut lines = text.lines();
+    if lines.next()? != HEADER {
+        return None;
+    }
+    let mut candles = Candles::default();
+    for line in lines {
+        let mut fields = line.split(',');
+        if fields.next()? != symbol.as_str() {
+            return None;
+        }
+        let time = fields.next()?.parse::<jiff::Timestamp>().ok()?.as_second();
+        if candles.time.last().is_some_and(|last| *last >= time) {
+            return None;
+        }
+        let mut price = || written.price(fields.next()?).map(Price);
+        let (open, high, low, close) = (price()?, price()?, price()?, price()?);
+        let volume = fields.next()?.parse().ok()?;
+        let turnover = Turnover::parse(fields.next()?).ok()?;
+        let session = Hours::parse(fields.next()?)?;
+        if fields.next().is_some() {
+            return None;
+        }
+        candles.push(Candle { time: Timestamp(time), open, high, low, close, volume, turnover, session });
+    }
+    Some(candles)
+}
+
+/// What the server knows of a security besides its candles, which costs nothing.
+fn details(session: &Session, symbol: &Symbol) -> Option<Value> {
+    session.get(&format!("/v1/securities/{symbol}")).ok()
+}
+
+fn decimals(session: &Session, symbol: &Symbol) -> Option<u32> {
+    let decimals = field(&details(session, symbol)?, "decimals").as_u64()?;
+    u32::try_from(decimals).ok().filter(|decimals| *decimals <= market::DECIMALS_MAX)
+}
+
+/// What the server calls a security; a chart goes without if it does not say.
+pub(crate) fn name(session: &Session, symbol: &Symbol) -> Option<String> {
+    let details = details(session, symbol)?;
+    let names = ["name_en", "name_hk", "name_cn"].map(|name| text(&details, name));
+    names.into_iter().flatten().next()
+}
+
+/// Symbols of the server that are like this one. None is as good as an error: it is only a hint.
+pub(crate) fn suggestions(session: &Session, typed: &str) -> Vec<String> {
+    let ticker = typed.rsplit_once('.').map_or(typed, |(ticker, _)| ticker);
+    // The server looks for parts of codes and names. A slip of the finger is mostly in the second half.
+    let letters = ticker.chars().count();
+    let half: String = ticker.chars().take(letters.div_ceil(2)).collect();
+    for part in [ticker, &half] {
+        let names = suggest::nearest(typed, search(session, part).iter());
+        if !names.is_empty() {
+            return names;
+        }
+    }
+    Vec::new()
+}
+
+fn search(session: &Session, part: &str) -> Vec<Security> {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    query.append_pair("query", part).append_pair("limit", SEARCH_LIMIT);
+    let Ok(data) = session.get(&format!("/v1/securities?{}", query.finish())) else { return Vec::new() };
+    let found = field(&data, "securities").as_array().into_iter().flatten();
+    let security = |one: &Value| {
+        let symbol = field(one, "symbol").as_str()?.parse().ok()?;
+        let [name_en, name_hk, name_cn] = ["name_en", "name_hk", "name_cn"].map(|name| text(one, name));
+        Some(Security { name_en, name_hk, name_cn, ..Security::new(symbol) })
+    };
+    found.filter_map(security).collect()
+}
+
+fn text(of: &Value, name: &str) -> Option<String> {
+    field(of, name).as_str().filter(|text| !text.is_empty()).map(printable)
+}
+
+#[cfg(test)]
+#[path = "candles_tests.rs"]
+mod tests;

@@ -1,0 +1,305 @@
+//! "Did you mean": what a person may have wanted to type. Periods are told by their many names; symbols by what is stored.
+
+use std::ffi::OsStr;
+
+use clap::builder::{PossibleValue, TypedValueParser};
+use history::HistoryError;
+use market::{ParseSymbolError, Period, Region, Symbol};
+use store::{Access, Security, Store};
+
+use crate::failure::{Failure, usage};
+
+/// Suggestions at a time: more are a list to read, not a hint.
+const SHOWN: usize = 3;
+/// Letters of what was typed that are compared; nobody calls a security more.
+const TYPED_MAX: usize = 40;
+
+/// Reads a period, and knows all of them for completion.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PeriodParser;
+
+impl TypedValueParser for PeriodParser {
+    type Value = Period;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<Period, clap::Error> {
+        (|text: &str| period(text)).parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(PERIODS.into_iter().map(PossibleValue::new)))
+    }
+}
+
+/// What periods are called in answers.
+const PERIODS: [&str; 18] = [
+    "1m", "2m", "3m", "5m", "10m", "15m", "20m", "30m", "45m", "60m", "120m", "180m", "240m", "day", "week",
+    "month", "quarter", "year",
+];
+
+/// Names that other programs have for periods, beside those that [`Period`] reads itself.
+const ALIASES: [(&str, &str); 26] = [
+    ("min", "1m"),
+    ("minute", "1m"),
+    ("minutely", "1m"),
+    ("hour", "60m"),
+    ("hourly", "60m"),
+    ("h", "60m"),
+    ("1hr", "60m"),
+    ("halfhour", "30m"),
+    ("days", "day"),
+    ("1day", "day"),
+    ("weeks", "week"),
+    ("1week", "week"),
+    ("1wk", "week"),
+    ("wk", "week"),
+    ("months", "month"),
+    ("1month", "month"),
+    ("1mon", "month"),
+    ("mon", "month"),
+    ("quarters", "quarter"),
+    ("1quarter", "quarter"),
+    ("3mo", "quarter"),
+    ("years", "year"),
+    ("1year", "year"),
+    ("1yr", "year"),
+    ("12mo", "year"),
+    ("annual", "year"),
+];
+
+/// A period under any name that can mean one only.
+pub(crate) fn period(text: &str) -> Result<Period, String> {
+    let error = match text.parse::<Period>() {
+        Ok(period) => return Ok(period),
+        Err(error) => error,
+    };
+    let lower: String = text.chars().take(TYPED_MAX).flat_map(char::to_lowercase).collect();
+    let plain = lower.replace(['-', '_', ' '], "");
+    if let Some(period) =
+        ALIASES.iter().find(|(name, _)| *name == plain).and_then(|(_, name)| name.parse().ok())
+    {
+        return Ok(period);
+    }
+    if let Ok(period) = plain.parse() {
+        return Ok(period);
+    }
+    match nearest_period(&plain) {
+        Some(period) => Err(format!("{error}; did you mean {period}?")),
+        None => Err(error.to_string()),
+    }
+}
+
+/// The length nearest to a number of minutes or hours that is not served, or the word nearest to one that is mistyped.
+fn nearest_period(text: &str) -> Option<Period> {
+    let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
+    if let Ok(number) = digits.parse::<u32>() {
+        let minutes = match text.get(digits.len()..)? {
+            "" | "m" | "min" | "mins" | "minute" | "minutes" => number,
+            "h" | "hr" | "hrs" | "hour" | "hours" => number.checked_mul(60)?,
+            _ => return None,
+        };
+        let distance = |period: &Period| match period {
+            Period::Clock(length) => u32::from(length.get()).abs_diff(minutes),
+            Period::Calendar(_) => u32::MAX,
+        };
+        return Period::all().min_by_key(distance);
+    }
+    let words = ["minute", "hour", "day", "daily", "week", "weekly", "month", "monthly", "quarter", "year"];
+    let near = words.iter().map(|word| (strsim::osa_distance(word, text), word));
+    let (distance, word) = near.min_by_key(|(distance, _)| *distance)?;
+    if distance <= word.len() / 3 { period(word).ok() } else { None }
+}
+
+/// A symbol of the command line. One that is written wrongly is held against what is stored.
+pub(crate) fn symbol(text: &str, store: Option<&Store>) -> Result<Symbol, Failure> {
+    text.parse().map_err(|error: ParseSymbolError| {
+        let stored = store.and_then(|store| securities(store).ok()).unwrap_or_default();
+        let names = nearest(text, stored.iter());
+        usage(format!("{error}{}", question(&names)))
+    })
+}
+
+/// The failure, with a hint if it is about a symbol that is not known.
+pub(crate) fn hinted(failure: Failure, store: &Store) -> Failure {
+    let Failure::Data(error) = &failure else { return failure };
+    let Some(HistoryError::UnknownSecurity(symbol)) = error.downcast_ref() else { return failure };
+    let stored = securities(store).unwrap_or_default();
+    let names = nearest(symbol.as_str(), stored.iter());
+    if names.is_empty() {
+        return failure;
+    }
+    anyhow::anyhow!("{error}{}", question(&names)).into()
+}
+
+/// `; did you mean 700.HK or 701.HK?`, or nothing.
+pub(crate) fn question(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => format!("; did you mean {one}?"),
+        [rest @ .., last] => format!("; did you mean {} or {last}?", rest.join(", ")),
+    }
+}
+
+fn securities(store: &Store) -> Result<Vec<Security>, store::StoreError> {
+    store.reader()?.snapshot()?.securities()
+}
+
+/// The store, for hints alone: one that cannot be opened gives none.
+pub(crate) fn store_for_hints(directory: &std::path::Path) -> Option<Store> {
+    Store::open(directory, Access::Read).ok()
+}
+
+/// The symbols that a text may have meant, best first.
+pub(crate) fn nearest<'a>(typed: &str, known: impl Iterator<Item = &'a Security>) -> Vec<String> {
+    let typed: String = typed.trim().chars().take(TYPED_MAX).collect::<String>().to_ascii_uppercase();
+    let (ticker, region) = match typed.rsplit_once('.') {
+        Some((ticker, region)) if !ticker.is_empty() => (ticker, Region::parse(region)),
+        _ => (typed.as_str(), None),
+    };
+    let mut found: Vec<(usize, bool, bool, &str)> = known
+        .filter_map(|security| {
+            let symbol = &security.symbol;
+            let distance = distance(ticker, symbol.ticker()).or_else(|| is_named(security, &typed))?;
+            let elsewhere = region.is_some_and(|region| region != symbol.region());
+            Some((distance, elsewhere, symbol.ticker() != ticker, symbol.as_str()))
+        })
+        .collect();
+    found.sort_unstable();
+    // Where something fits exactly, what fits nearly is noise.
+    let exact = found.first().is_some_and(|(distance, ..)| *distance == 0);
+    let fits = found.iter().filter(|(distance, ..)| !exact || *distance == 0);
+    fits.take(SHOWN).map(|(.., symbol)| (*symbol).to_owned()).collect()
+}
+
+/// How far two tickers are apart, if they are near at all.
+fn distance(typed: &str, stored: &str) -> Option<usize> {
+    let bare = |text: &str| text.trim_start_matches('0').replace(['-', '.', ' ', '_'], "");
+    let (typed, stored) = (bare(typed), bare(stored));
+    if typed.is_empty() {
+        return None;
+    }
+    let apart = strsim::osa_distance(&typed, &stored);
+    // One letter in four may be wrong, and one in any case; but not the only one.
+    let allowed = (typed.len().max(stored.len()) / 4).max(1);
+    (apart <= allowed && apart < typed.len()).then_some(apart)
+}
+
+/// Whether a word is part of a name; those come after tickers that are nearly right.
+fn is_named(security: &Security, typed: &str) -> Option<usize> {
+    const NAME_LETTERS_MIN: usize = 2;
+    if typed.chars().count() < NAME_LETTERS_MIN || typed.chars().all(|c| c.is_ascii_digit()) {
+        return None;
+    }
+    let names = [&security.name_en, &security.name_cn, &security.name_hk];
+    let named = names.into_iter().flatten().any(|name| name.to_uppercase().contains(typed));
+    named.then_some(TYPED_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn periods_have_many_names() {
+        for (text, means) in [
+            ("1d", "day"),
+            ("Daily", "day"),
+            ("1-day", "day"),
+            ("hour", "60m"),
+            ("hourly", "60m"),
+            ("1h", "60m"),
+            ("5min", "5m"),
+            ("5 min", "5m"),
+            ("1mo", "month"),
+            ("1mon", "month"),
+            ("w", "week"),
+            ("1wk", "week"),
+            ("3mo", "quarter"),
+            ("annual", "year"),
+        ] {
+            assert_eq!(period(text).map(|period| period.to_string()), Ok(means.to_owned()), "{text}");
+        }
+    }
+
+    #[test]
+    fn completion_knows_every_period() {
+        assert_eq!(PERIODS.to_vec(), Period::all().map(|period| period.to_string()).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_period_that_is_not_served_has_a_neighbour_that_is() {
+        for (text, means) in [
+            ("7m", "5m"),
+            ("90m", "60m"),
+            ("5h", "240m"),
+            ("dya", "day"),
+            ("wekly", "week"),
+            ("yaer", "year"),
+        ] {
+            let error = period(text).unwrap_err();
+            assert!(error.ends_with(&format!("; did you mean {means}?")), "{text}: {error}");
+        }
+        for text in ["", "x", "5x", "fortnight", "99999999999m"] {
+            assert!(!period(text).unwrap_err().contains("did you mean"), "{text}");
+        }
+    }
+
+    fn known() -> Vec<Security> {
+        let named = |symbol: &str, name: &str| Security {
+            name_en: Some(name.to_owned()),
+            name_hk: Some("騰訊".to_owned()).filter(|_| name == "Tencent"),
+            ..Security::new(symbol.parse().unwrap())
+        };
+        vec![
+            named("700.HK", "Tencent"),
+            named("701.HK", "Other"),
+            named("9988.HK", "Alibaba"),
+            named("AAPL.US", "Apple Inc."),
+            named("BRK-B.US", "Berkshire"),
+            named("600519.SH", "Moutai"),
+            named("000001.SZ", "Bank"),
+            named("1.HK", "Wick"),
+        ]
+    }
+
+    fn hints(text: &str) -> String {
+        nearest(text, known().iter()).join(" ")
+    }
+
+    #[test]
+    fn symbols_are_found_by_their_ticker_whatever_stands_behind_the_dot() {
+        assert_eq!(hints("700"), "700.HK");
+        assert_eq!(hints("00700"), "700.HK");
+        assert_eq!(hints("700.US"), "700.HK");
+        assert_eq!(hints("600519.SS"), "600519.SH");
+        assert_eq!(hints("aapl"), "AAPL.US");
+        assert_eq!(hints("BRK.B"), "BRK-B.US");
+        assert_eq!(hints("1"), "1.HK 000001.SZ");
+        assert_eq!(hints("000001"), "000001.SZ 1.HK");
+    }
+
+    #[test]
+    fn symbols_are_found_by_a_slip_of_the_finger_and_by_name() {
+        assert_eq!(hints("APPL.US"), "AAPL.US");
+        assert_eq!(hints("9989.HK"), "9988.HK");
+        assert_eq!(hints("702.HK"), "700.HK 701.HK");
+        assert_eq!(hints("apple"), "AAPL.US");
+        assert_eq!(hints("騰訊"), "700.HK");
+        for nothing in ["", ".", "X.US", "ZZZZ.US", "8", "\u{1b}[31m"] {
+            assert_eq!(hints(nothing), "", "{nothing:?}");
+        }
+    }
+
+    #[test]
+    fn hints_are_a_question_at_the_end_of_the_line() {
+        let names =
+            |names: &[&str]| question(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+        assert_eq!(names(&[]), "");
+        assert_eq!(names(&["A"]), "; did you mean A?");
+        assert_eq!(names(&["A", "B", "C"]), "; did you mean A, B or C?");
+    }
+}

@@ -1,0 +1,70 @@
+//! Rules that hold for the whole tree of commands.
+
+use clap::{Command, CommandFactory};
+
+use crate::Arguments;
+
+/// Commands that take no `--format json`, and why.
+const WITHOUT_JSON: [(&str, &str); 4] = [
+    ("chandler export", "its --format is that of the candles; --summary json tells what was written"),
+    ("chandler serve", "its one line on stdout is JSON always"),
+    ("chandler completions", "prints a script for a shell"),
+    ("chandler man", "prints a page for man"),
+];
+
+fn leaves(command: &Command, path: &str, found: &mut Vec<(String, Command)>) {
+    let path = format!("{path} {}", command.get_name()).trim().to_owned();
+    let below: Vec<&Command> = command.get_subcommands().filter(|below| below.get_name() != "help").collect();
+    if below.is_empty() {
+        found.push((path.clone(), command.clone()));
+    }
+    below.into_iter().for_each(|below| leaves(below, &path, found));
+}
+
+fn all() -> Vec<(String, Command)> {
+    let mut found = Vec::new();
+    let mut tree = Arguments::command();
+    tree.build();
+    leaves(&tree, "", &mut found);
+    found
+}
+
+#[test]
+fn every_command_takes_format_json_or_has_a_reason() {
+    for (path, command) in all() {
+        let format = command.get_arguments().find(|argument| argument.get_long() == Some("format"));
+        let values = format.map(|format| format.get_possible_values()).unwrap_or_default();
+        let takes_json = values.iter().any(|value| value.get_name() == "json");
+        let excused = WITHOUT_JSON.iter().any(|(name, _)| *name == path);
+        assert!(takes_json != excused, "{path}: takes JSON: {takes_json}, excused: {excused}");
+    }
+    assert!(WITHOUT_JSON.iter().all(|(name, _)| all().iter().any(|(path, _)| path == name)));
+}
+
+#[test]
+fn every_command_and_every_argument_is_described() {
+    Arguments::command().debug_assert();
+    for (path, command) in all() {
+        assert!(command.get_about().is_some(), "{path} says nothing about itself");
+        for argument in command.get_arguments().filter(|argument| argument.get_long() != Some("format")) {
+            let (id, plain) = (argument.get_id(), argument.is_positional());
+            assert!(plain || argument.get_help().is_some(), "{path}: {id} says nothing about itself");
+        }
+    }
+}
+
+#[test]
+fn no_flag_of_a_command_hides_behind_that_of_another_environment() {
+    // A variable means one thing, whatever command reads it.
+    let mut seen: Vec<(String, String)> = Vec::new();
+    for (path, command) in all() {
+        for argument in command.get_arguments() {
+            let Some(variable) = argument.get_env() else { continue };
+            let (variable, id) = (variable.to_string_lossy().into_owned(), argument.get_id().to_string());
+            match seen.iter().find(|(known, _)| *known == variable) {
+                Some((_, known)) => assert_eq!(*known, id, "{path}: {variable}"),
+                None => seen.push((variable, id)),
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! `chandler backup` and `chandler restore`: through the executable, as an operator meets them.
+
+use std::fs;
+
+use crate::world::{World, days};
+
+fn world() -> World {
+    let world = World::with(&[("days.csv", &days("700.HK"))]);
+    world.ok(&["account", "create", "ana"]);
+    world
+}
+
+fn export(world: &World) -> String {
+    world.ok(&["export", "--format", "csv"])
+}
+
+#[test]
+fn what_was_lost_comes_back_from_a_backup() {
+    let world = world();
+    let before = export(&world);
+    let report = world.json(&["backup", "saved"]);
+    assert_eq!((&report["backup"], &report["verified"]), (&"saved".into(), &true.into()));
+    let manifest = &report["manifest"];
+    assert_eq!((&manifest["counts"]["candles"], &manifest["counts"]["accounts"]), (&10.into(), &1.into()));
+    let names: Vec<_> = manifest["files"].as_array().unwrap().iter().map(|file| &file["name"]).collect();
+    assert_eq!(names, ["candles.db", "accounts.db", "secret.key"]);
+    let at = manifest["created_at"].as_str().unwrap();
+    assert!(at.ends_with('Z') && at.len() == 20, "{at}");
+
+    fs::remove_dir_all(world.path("store")).unwrap();
+    let report = world.ok(&["restore", "saved"]);
+    assert!(report.contains("restored candles.db and accounts.db in"), "{report}");
+    assert_eq!(export(&world), before);
+    assert!(world.ok(&["account", "list"]).contains("ana"));
+    assert_eq!(world.json(&["audit", "--limit", "1"])[0]["event"], "store.restored");
+    assert!(world.ok(&["check"]).contains("all whole"));
+}
+
+#[test]
+fn a_store_is_replaced_only_on_request_and_the_way_back_is_kept() {
+    let world = world();
+    let before = export(&world);
+    world.ok(&["backup", "saved"]);
+    world.write("more.csv", days("5.HK"));
+    world.ok(&["import", "more.csv"]);
+    let after = export(&world);
+    let (code, says) = world.fails(&["restore", "saved"]);
+    assert!(code == 1 && says.contains("--replace"), "{code} {says}");
+    let report = world.json(&["restore", "saved", "--replace"]);
+    assert_eq!(export(&world), before);
+    world.ok(&["restore", report["kept"].as_str().unwrap(), "--replace", "--discard", "--only", "candles"]);
+    assert_eq!(export(&world), after);
+}
+
+#[test]
+fn a_backup_can_be_verified_and_damage_is_told() {
+    let world = world();
+    let report = world.ok(&["backup", "saved", "--no-verify"]);
+    assert!(report.contains("not verified"), "{report}");
+    assert!(world.ok(&["restore", "saved", "--check"]).contains("all whole"));
+    assert_eq!(world.json(&["restore", "saved", "--check"])["verified"], true);
+    for name in ["candles.db", "accounts.db", "secret.key", "MANIFEST.json"] {
+        let path = world.path("saved").join(name);
+        let whole = fs::read(&path).unwrap();
+        let mut bent = whole.clone();
+        let middle = bent.len() / 2;
+        bent[middle] ^= 1;
+        fs::write(&path, bent).unwrap();
+        for arguments in
+            [&["restore", "saved", "--check"][..], &["restore", "saved", "--replace", "--no-verify"]]
+        {
+            let (code, says) = world.fails(arguments);
+            assert!(code == 1 && says.contains(name) && says.lines().count() == 1, "{code} {says}");
+        }
+        fs::write(&path, whole).unwrap();
+    }
+}
+
+#[test]
+fn dated_backups_are_kept_up_to_a_number_and_nothing_else_is_touched() {
+    let world = world();
+    for name in ["chandler-20200101T000000Z", "chandler-20200102T000000Z"] {
+        world.ok(&["backup", "first"]);
+        fs::create_dir_all(world.path("saved")).unwrap();
+        fs::rename(world.path("first"), world.path("saved").join(name)).unwrap();
+    }
+    world.write("saved/chandler-20190101T000000Z/notes.txt", "mine");
+    let report = world.json(&["backup", "saved", "--keep", "2"]);
+    let removed = report["removed"].as_array().unwrap();
+    assert_eq!(removed.len(), 1);
+    assert!(removed[0].as_str().unwrap().ends_with("chandler-20200101T000000Z"));
+    assert!(world.path("saved/chandler-20190101T000000Z/notes.txt").exists());
+    assert_eq!(fs::read_dir(world.path("saved")).unwrap().count(), 3);
+}
+
+#[test]
+fn a_damaged_store_is_copied_as_it_is_and_pushes_no_older_backup_out() {
+    let world = world();
+    world.ok(&["backup", "first"]);
+    fs::create_dir(world.path("saved")).unwrap();
+    fs::rename(world.path("first"), world.path("saved/chandler-20200101T000000Z")).unwrap();
+    // A byte inside a block: pages and indexes stay right, the block's own checksum does not.
+    let path = world.path("store/candles.db");
+    let mut bytes = fs::read(&path).unwrap();
+    let block = bytes.windows(4).rposition(|four| four == b"CNDL").unwrap();
+    bytes[block + 40] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    let (code, says) = world.fails(&["backup", "saved", "--keep", "1"]);
+    assert!(code == 1 && says.contains("damaged"), "{says}");
+    assert_eq!(fs::read_dir(world.path("saved")).unwrap().count(), 2);
+}
+
+#[test]
+fn what_cannot_be_done_is_told() {
+    let world = world();
+    fs::create_dir(world.path("there")).unwrap();
+    world.ok(&["backup", "bare", "--without-key"]);
+    for (arguments, code, says) in [
+        (&["backup", "there"][..], 1, "name a folder that is not"),
+        (&["backup", "no/such/place"], 1, "no/such/place"),
+        (&["backup"], 2, "DESTINATION"),
+        (&["backup", "x", "--keep", "0"], 2, "--keep"),
+        (&["restore", "there"], 1, "MANIFEST.json"),
+        (&["restore", "bare", "--discard"], 2, "--replace"),
+        (&["restore", "bare", "--check", "--replace"], 2, "--check"),
+        (&["restore", "bare", "--store", "sqlite:fresh"], 1, "--key"),
+        (&["restore", "bare", "--store", "sqlite:fresh", "--key", "days.csv"], 1, "days.csv"),
+    ] {
+        let (found, stderr) = world.fails(arguments);
+        assert_eq!(found, code, "{arguments:?} {stderr}");
+        assert!(stderr.contains(says), "{arguments:?} {stderr}");
+    }
+    world.ok(&["restore", "bare", "--store", "sqlite:fresh", "--key", "store/secret.key"]);
+    world.ok(&["account", "list", "--store", "sqlite:fresh"]);
+}

@@ -1,0 +1,260 @@
+//! The command line as such: completions, manual, configuration, hints, the doctor.
+
+use std::io::Write;
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::world::{Ran, World, days, executable, hour};
+
+/// What bash offers for a line that is being typed.
+fn completed(words: &[&str]) -> Vec<String> {
+    let script = format!(
+        "source <({exe} completions bash)\nCOMP_WORDS=({words})\nCOMP_CWORD={at}\n\
+         _chandler chandler \"${{COMP_WORDS[COMP_CWORD]}}\" \"${{COMP_WORDS[COMP_CWORD-1]}}\"\n\
+         printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+        exe = executable().display(),
+        words = words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" "),
+        at = words.len() - 1,
+    );
+    let output = Command::new("bash").args(["--norc", "-c", &script]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn bash_completes_commands_flags_and_values() {
+    assert_eq!(completed(&["chandler", "kl"]), ["kline"]);
+    assert_eq!(completed(&["chandler", "account", "cre"]), ["create"]);
+    assert_eq!(completed(&["chandler", "kline", "700.HK", "--per"]), ["--period"]);
+    assert_eq!(completed(&["chandler", "kline", "700.HK", "--period", "q"]), ["quarter"]);
+    assert_eq!(
+        completed(&["chandler", "kline", "700.HK", "--period", "1"]),
+        ["1m", "10m", "15m", "120m", "180m"]
+    );
+    assert_eq!(completed(&["chandler", "kline", "700.HK", "--session", "ex"]), ["extended"]);
+    assert_eq!(completed(&["chandler", "kline", "700.HK", "--format", "p"]), ["parquet"]);
+}
+
+#[test]
+fn every_shell_has_a_script() {
+    let world = World::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = world.ok(&["completions", shell]);
+        assert!(script.contains("kline") && script.contains("quarter"), "{shell}");
+    }
+    assert_eq!(world.fails(&["completions", "tcsh"]).0, 2);
+}
+
+#[test]
+fn the_manual_has_a_page_a_command() {
+    let world = World::new();
+    world.ok(&["man", "--dir", "man"]);
+    for name in ["chandler.1", "chandler-kline.1", "chandler-account-create.1", "chandler-doctor.1"] {
+        let page =
+            std::fs::read_to_string(world.path("man").join(name)).unwrap_or_else(|_| panic!("no {name}"));
+        for part in [".TH", ".SH NAME", ".SH SYNOPSIS", ".SH OPTIONS"] {
+            assert!(page.contains(part), "{name}: {part}");
+        }
+    }
+    let names: Vec<String> = std::fs::read_dir(world.path("man"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert!(!names.iter().any(|name| name.contains("help")), "{names:?}");
+    let one = world.ok(&["man", "account", "create"]);
+    assert!(one.contains(".SH NAME") && one.contains("chandler\\-account\\-create"), "{one}");
+    assert_eq!(world.fails(&["man", "nothing"]).0, 2);
+    // Where groff is installed, it has nothing to complain about.
+    let groff = Command::new("groff")
+        .args(["-man", "-Tutf8", "-ww", "-z"])
+        .arg(world.path("man/chandler-kline.1"))
+        .output();
+    if let Ok(groff) = groff {
+        assert!(
+            groff.status.success() && groff.stderr.is_empty(),
+            "{}",
+            String::from_utf8_lossy(&groff.stderr)
+        );
+    }
+}
+
+#[test]
+fn settings_say_where_they_come_from() {
+    let world = World::new();
+    world.write("chandler.toml", "[server]\ntcp = \"127.0.0.1:2\"\nlisten = \"127.0.0.1:3\"\ncache_mb = 7\n");
+    let arguments = ["config", "show", "--config", "chandler.toml", "--listen", "127.0.0.1:4"];
+    let run = |format: &str| {
+        let mut command = world.command(&[&arguments[..], &["--format", format]].concat());
+        let ran = Ran::of(command.env("CHANDLER_CACHE_MB", "9").output().unwrap());
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        ran.stdout
+    };
+    let shown: Value = serde_json::from_str(&run("json")).unwrap();
+    let of = |key: &str| {
+        let all = shown["settings"].as_array().unwrap();
+        let one = all.iter().find(|one| one["key"] == key).unwrap_or_else(|| panic!("no {key}"));
+        format!("{} {} {}", one["value"], one["source"], one["from"])
+    };
+    assert_eq!(of("server.listen"), r#""127.0.0.1:4" "flag" "--listen""#);
+    assert_eq!(of("server.cache_mb"), r#"9 "environment" "CHANDLER_CACHE_MB""#);
+    assert_eq!(of("server.tcp"), r#""127.0.0.1:2" "file" "chandler.toml""#);
+    assert_eq!(of("log.filter"), r#""info" "default" null"#);
+    assert!(run("table").contains("server.tcp"));
+    // TOML is a file that says the same again.
+    world.write("again.toml", run("toml"));
+    let again = world.json(&["config", "show", "--config", "again.toml"]);
+    let values = |shown: &Value| -> Vec<(Value, Value)> {
+        let all = shown["settings"].as_array().unwrap().iter();
+        all.map(|one| (one["key"].clone(), one["value"].clone())).collect()
+    };
+    assert_eq!(values(&again), values(&shown));
+}
+
+#[test]
+fn a_configuration_file_is_checked_without_being_used() {
+    let world = World::new();
+    world.write("good.toml", "[server]\ncache_mb = 7\n");
+    world.write("bad.toml", "[server]\ncache = 7\n");
+    assert_eq!(world.json(&["config", "check", "good.toml"])["keys"], serde_json::json!(["server.cache_mb"]));
+    assert!(world.ok(&["config", "check", "good.toml"]).contains("good, sets 1 of"));
+    let (code, said) = world.fails(&["config", "check", "bad.toml"]);
+    assert!(code == 1 && said.contains("line 2") && said.contains("cache"), "{code} {said}");
+    assert_eq!(world.fails(&["config", "check", "absent.toml"]).0, 2);
+}
+
+#[test]
+fn a_mistyped_symbol_or_period_is_answered_with_a_question() {
+    let world =
+        World::with(&[("a.csv", &days("700.HK")), ("b.csv", &hour("9988.HK")), ("c.csv", &days("AAPL.US"))]);
+    for (arguments, code, says) in [
+        (&["kline", "700"][..], 2, "did you mean 700.HK?"),
+        (&["kline", "00700"], 2, "did you mean 700.HK?"),
+        (&["kline", "700.US"], 1, "did you mean 700.HK?"),
+        (&["kline", "APPL.US"], 1, "did you mean AAPL.US?"),
+        (&["inspect", "9989.HK"], 1, "did you mean 9988.HK?"),
+        (&["coverage", "9989.HK"], 1, "did you mean 9988.HK?"),
+        (&["export", "9989.HK"], 1, "did you mean 9988.HK?"),
+        (&["kline", "700.HK", "--period", "dya"], 2, "did you mean day?"),
+        (&["kline", "700.HK", "--period", "7m"], 2, "did you mean 5m?"),
+    ] {
+        let (found, said) = world.fails(arguments);
+        assert_eq!(found, code, "{arguments:?}: {said}");
+        assert!(said.contains(says), "{arguments:?}: {said}");
+    }
+    assert!(!world.fails(&["kline", "ZZZZ.US"]).1.contains("did you mean"));
+    assert_eq!(world.ok(&["kline", "700.hk", "-p", "daily"]), world.ok(&["kline", "0700.HK"]));
+}
+
+#[test]
+fn the_doctor_finds_nothing_where_all_is_well() {
+    let world = World::with(&[("a.csv", &days("700.HK"))]);
+    world.ok(&["account", "create", "ann"]);
+    let run = |arguments: &[&str]| {
+        let ports = ["doctor", "--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0", "--connections-max", "9"];
+        world.run(&[&ports, arguments].concat())
+    };
+    for arguments in [&["--format", "json"][..], &["--format", "json", "--deep"]] {
+        let ran = run(arguments);
+        let found: Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_eq!((ran.code, &found["ok"]), (Some(0), &true.into()), "{found}");
+        let checks = found["checks"].as_array().unwrap();
+        for name in [
+            "clock",
+            "calendar",
+            "configuration",
+            "disk",
+            "port",
+            "store",
+            "accounts",
+            "secret.key",
+            "SDK variables",
+        ] {
+            assert!(checks.iter().any(|check| check["check"] == name), "{name}: {found}");
+        }
+    }
+    assert!(run(&[]).stdout.contains("ok    store"), "{}", run(&[]).stdout);
+}
+
+#[test]
+fn the_doctor_says_what_is_wrong_and_what_to_do() {
+    let world = World::with(&[("a.csv", &days("700.HK"))]);
+    world.ok(&["account", "create", "ann"]);
+    world.write("bad.toml", "[server]\ncache = 7\n");
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    std::thread::spawn(move || taken.incoming().for_each(drop));
+    let judged = |arguments: &[&str], check: &str, env: &[(&str, &str)]| {
+        let ports = ["doctor", "--tcp", "127.0.0.1:0", "--format", "json"];
+        let mut command = world.command(&[&ports, arguments].concat());
+        let ran = Ran::of(command.envs(env.iter().copied()).output().unwrap());
+        let found: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{}", ran.stderr));
+        let of = found["checks"].as_array().unwrap().iter().filter(|one| one["check"] == check);
+        let words: Vec<String> = of.map(|one| format!("{} {}", one["verdict"], one["says"])).collect();
+        (ran.code, words.join("\n"))
+    };
+    let (code, words) = judged(&["--listen", &address], "port", &[]);
+    assert!(code == Some(1) && words.contains("in use by another program"), "{words}");
+    let listen = ["--listen", "127.0.0.1:0"];
+    let (code, words) = judged(&[&listen[..], &["--config", "bad.toml"]].concat(), "configuration", &[]);
+    assert!(code == Some(1) && words.contains("line 2"), "{words}");
+    let (code, words) = judged(&listen, "SDK variables", &[("LONGPORT_APP_SECRET", "hush")]);
+    assert!(code == Some(0) && words.contains("LONGPORT_APP_KEY") && !words.contains("hush"), "{words}");
+    let (code, words) =
+        judged(&[&listen[..], &["--clock", "2031-01-01T00:00:00Z"]].concat(), "calendar", &[]);
+    assert!(code == Some(1) && words.contains("was known through"), "{words}");
+    let (code, words) = judged(&[&listen[..], &["--server", "http://127.0.0.1:9"]].concat(), "server", &[]);
+    assert!(code == Some(1) && words.contains("cannot reach"), "{words}");
+    std::fs::write(world.path("store/secret.key"), [7; 32]).unwrap();
+    let (code, words) = judged(&listen, "secret.key", &[]);
+    assert!(code == Some(1) && words.contains("sealed"), "{words}");
+    let path = world.path("store/candles.db");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle..middle + 4096].fill(0xaa);
+    std::fs::write(&path, bytes).unwrap();
+    let (code, words) = judged(&[&listen[..], &["--deep"]].concat(), "store", &[]);
+    assert!(code == Some(1) && words.contains("fail"), "{words}");
+}
+
+#[test]
+fn a_chart_that_stays_gives_the_screen_back() {
+    let world = World::with(&[("a.csv", &days("700.HK"))]);
+    let (code, said) = world.fails(&["kline", "700.HK", "--format", "chart", "--watch"]);
+    assert!(code == 2 && said.contains("terminal"), "{said}");
+    // `script` makes a terminal; where it is not installed, there is nobody to look.
+    let line = format!("{} kline 700.HK --format chart --watch=3600", executable().display());
+    let mut command = Command::new("script");
+    command.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm").env("CHANDLER_CLOCK", crate::world::NOW);
+    command.env("CHANDLER_STORE", format!("sqlite:{}", world.path("store").display()));
+    let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    let Ok(mut child) = child else { return };
+    child.stdin.take().unwrap().write_all(b"q").unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text:?}");
+    let (taken, given) = (text.find("\x1b[?1049h"), text.rfind("\x1b[?1049l"));
+    assert!(taken.is_some() && taken < text.find("700.HK") && given > text.rfind("q ends"), "{text:?}");
+}
+
+#[test]
+fn changes_to_accounts_are_told_as_documents_too() {
+    let world = World::with(&[("a.csv", &days("700.HK"))]);
+    world.ok(&["account", "create", "ann"]);
+    assert_eq!(world.json(&["account", "set", "ann", "--quota", "5"])["terms"]["quota"], 5);
+    let granted = world.json(&["account", "grant", "ann", "US_OVERNIGHT", "--until", "2027-01-01"]);
+    assert_eq!(
+        (&granted["package"], &granted["until"]),
+        (&"US_OVERNIGHT".into(), &"2026-12-31T16:00:00Z".into())
+    );
+    assert_eq!(world.json(&["account", "withdraw", "ann", "US_OVERNIGHT"])["changed"], true);
+    assert_eq!(world.json(&["account", "assets", "ann", "80000", "HKD"])["rows"], 1);
+    assert_eq!(world.json(&["account", "password", "ann", "--remove"])["changed"], false);
+    assert_eq!(world.json(&["account", "levels", "set", "1", "--quota", "120"])["quota"], 120);
+    assert_eq!(world.json(&["account", "revoke", "ann"])["changed"], true);
+    assert_eq!(world.json(&["audit", "--prune", "--before", "2020-01-01"])["forgotten"], 0);
+    let written = world.ok(&["export", "700.HK", "-o", "x.csv", "--summary", "json"]);
+    let written: Value = serde_json::from_str(&written).unwrap();
+    assert_eq!((&written["candles"], &written["securities"]), (&10.into(), &1.into()));
+}

@@ -1,0 +1,205 @@
+//! `--server`: the same question to a store here and to a server in front of it has the same answer, byte for byte.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+use crate::world::{Ran, World, days, hour};
+
+/// A server in front of a world's store, and the token of an account there. It does not outlive its test.
+struct Server {
+    child: Child,
+    url: String,
+    token: String,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+impl Server {
+    fn start(world: &World, account: &[&str]) -> Server {
+        let account = world.json(&[&["account", "create", "ann", "--overnight"], account].concat());
+        let ports = ["serve", "--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0", "--log", "error"];
+        let mut child = world.command(&ports).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let ready: Value = serde_json::from_str(&line).unwrap();
+        let url = format!("http://{}", ready["http"].as_str().unwrap());
+        Server { child, url, token: account["access_token"].as_str().unwrap().to_owned() }
+    }
+
+    /// A command that has no store at all.
+    fn command(&self, world: &World, arguments: &[&str]) -> Command {
+        let mut command = world.command(&[arguments, &["--server", &self.url]].concat());
+        command
+            .env_remove("CHANDLER_STORE")
+            .env("CHANDLER_TOKEN", &self.token)
+            .env("HOME", world.path("home"));
+        command
+    }
+
+    fn run(&self, world: &World, arguments: &[&str]) -> Ran {
+        Ran::of(self.command(world, arguments).output().unwrap())
+    }
+}
+
+fn world() -> World {
+    let names = "symbol,name_en,name_hk,decimals\n700.HK,Lamp & Wick,燈,3\n701.HK,,燭,2\n";
+    let actions = "symbol,ex_date,cash,split,bonus,rights,rights_price\n700.HK,2026-11-10,1.5,1,0,0,0\n";
+    let fine = "symbol,time,open,high,low,close,volume,turnover\n\
+        701.HK,2026-11-12,1.12345,1.2345,1.11111,1.15,10,11.23456\n701.HK,2026-11-13,1.15,1.2,1.1,1.16,20,23.5\n";
+    World::with(&[
+        ("names.csv", names),
+        ("days.csv", &days("700.HK")),
+        ("hour.csv", &hour("700.HK")),
+        ("fine.csv", fine),
+        ("actions.csv", actions),
+    ])
+}
+
+#[test]
+fn a_server_answers_byte_for_byte_what_the_store_does() {
+    let world = world();
+    let server = Server::start(&world, &[]);
+    let questions: [&[&str]; 10] = [
+        &["700.HK"],
+        &["700.hk", "-n", "3", "--adjust", "forward"],
+        &["700.HK", "--before", "2026-11-06", "-n", "2"],
+        &["700.HK", "--after", "2026-11-06", "-n", "3"],
+        &["700.HK", "--start", "2026-11-04", "--end", "2026-11-10"],
+        &["700.HK", "--start", "2026-11-11"],
+        &["700.HK", "-p", "5m", "-n", "4"],
+        &["700.HK", "-p", "1m", "--before", "2026-11-13 09:40", "-n", "7"],
+        &["701.HK", "-n", "1", "--before", "2026-11-12"],
+        &["701.HK", "-p", "week"],
+    ];
+    for question in questions {
+        for format in ["table", "json", "csv", "chart"] {
+            let arguments = [&["kline"], question, &["--format", format]].concat();
+            let (here, there) = (world.run(&arguments), server.run(&world, &arguments));
+            assert_eq!(there.stdout, here.stdout, "{arguments:?}: {}", there.stderr);
+            assert_eq!((there.code, there.stderr), (here.code, here.stderr), "{arguments:?}");
+        }
+        let parquet =
+            |name: &'static str| [&["kline"], question, &["--format", "parquet", "-o", name]].concat();
+        world.ok(&parquet("here.parquet"));
+        assert_eq!(server.run(&world, &parquet("there.parquet")).code, Some(0));
+        let read = |name: &str| std::fs::read(world.path(name)).unwrap();
+        assert_eq!(read("there.parquet"), read("here.parquet"), "{question:?}");
+    }
+}
+
+#[test]
+fn thousands_of_candles_come_page_by_page() {
+    let mut text = "symbol,time,open,high,low,close,volume\n".to_owned();
+    let mut day = jiff::civil::date(2015, 1, 1);
+    for number in 1..=3500 {
+        text += &format!("700.HK,{day},{number},{number},{number},{number},1\n");
+        day = day.tomorrow().unwrap();
+    }
+    let world = World::with(&[("many.csv", &text)]);
+    let server = Server::start(&world, &[]);
+    for question in
+        [&["-n", "3300"][..], &["--start", "2015-01-02"], &["-n", "3300", "--after", "2015-01-05"]]
+    {
+        let arguments = [&["kline", "700.HK", "--format", "csv"], question].concat();
+        let there = server.run(&world, &arguments);
+        assert_eq!(there.code, Some(0), "{}", there.stderr);
+        assert_eq!(there.stdout, world.ok(&arguments));
+    }
+}
+
+#[test]
+fn a_token_is_needed_and_may_be_that_of_the_sdk() {
+    let world = world();
+    let server = Server::start(&world, &[]);
+    let run = |change: &dyn Fn(&mut Command)| {
+        let mut command = server.command(&world, &["kline", "700.HK"]);
+        change(&mut command);
+        Ran::of(command.output().unwrap())
+    };
+    let none = run(&|command| {
+        command.env_remove("CHANDLER_TOKEN");
+    });
+    assert_eq!(none.code, Some(1));
+    assert!(none.stderr.contains("chandler login"), "{}", none.stderr);
+    let wrong = run(&|command| {
+        command.env("CHANDLER_TOKEN", "ap_wrong");
+    });
+    assert_eq!(wrong.code, Some(1));
+    assert!(
+        wrong.stderr.contains("chandler login") && !wrong.stderr.contains("ap_wrong"),
+        "{}",
+        wrong.stderr
+    );
+    let with_sdk = |url: &str| {
+        run(&|command| {
+            command.env_remove("CHANDLER_TOKEN").env("LONGPORT_ACCESS_TOKEN", &server.token);
+            command.env("LONGPORT_HTTP_URL", url);
+        })
+    };
+    assert_eq!(with_sdk(&server.url).code, Some(0));
+    // The token belongs to another server, and this one must not see it.
+    assert_eq!(with_sdk("http://127.0.0.1:9").code, Some(1));
+}
+
+#[test]
+fn refusals_of_a_server_say_what_to_do() {
+    let world = world();
+    let server = Server::start(&world, &["--quota", "1"]);
+    assert_eq!(server.run(&world, &["kline", "700.HK"]).code, Some(0));
+    let spent = server.run(&world, &["kline", "701.HK"]);
+    assert_eq!(spent.code, Some(1));
+    for part in ["1 of 1 securities", "2026-12-01", "301607", "chandler quota"] {
+        assert!(spent.stderr.contains(part), "{part:?} is not in {:?}", spent.stderr);
+    }
+    let unknown = server.run(&world, &["kline", "7000.HK"]);
+    assert_eq!(unknown.code, Some(1));
+    assert!(unknown.stderr.contains("7000.HK is not known here; did you mean 700.HK?"), "{}", unknown.stderr);
+    let bare = server.run(&world, &["kline", "700"]);
+    assert_eq!(bare.code, Some(2));
+    assert!(bare.stderr.ends_with("did you mean 700.HK?\n"), "{}", bare.stderr);
+    let quota = server.run(&world, &["quota"]);
+    assert_eq!(quota.stdout, world.ok(&["quota", "ann"]));
+    let quota = server.run(&world, &["quota", "--format", "json"]);
+    assert_eq!(serde_json::from_str::<Value>(&quota.stdout).unwrap(), world.json(&["quota", "ann"]));
+}
+
+#[test]
+fn an_operator_reads_the_ledger_and_the_quarantine_of_a_server() {
+    let bad =
+        "symbol,time,open,high,low,close,volume\n700.HK,2026-11-12,1,2,3,1,1\n700.HK,2026-11-13,1,1,1,1,1\n";
+    let world = World::with(&[("days.csv", &days("701.HK")), ("bad.csv", bad)]);
+    let server = Server::start(&world, &["--role", "operator"]);
+    for arguments in [
+        &["imports"][..],
+        &["imports", "-n", "1", "--format", "json"],
+        &["quarantine"],
+        &["quarantine", "700.HK"],
+    ] {
+        let there = server.run(&world, arguments);
+        assert_eq!(there.stdout, world.ok(arguments), "{arguments:?}: {}", there.stderr);
+    }
+}
+
+#[test]
+fn a_store_on_the_command_line_is_stronger_than_a_server_in_the_environment() {
+    let world = world();
+    let store = format!("sqlite:{}", world.path("store").display());
+    let run = |arguments: &[&str]| {
+        let mut command = world.command(arguments);
+        command.env("CHANDLER_SERVER", "http://127.0.0.1:9").env("HOME", world.path("home"));
+        command.env("CHANDLER_TOKEN", "x");
+        Ran::of(command.output().unwrap())
+    };
+    assert_eq!(run(&["kline", "700.HK", "--store", &store]).code, Some(0));
+    let there = run(&["kline", "700.HK"]);
+    assert_eq!(there.code, Some(1));
+    assert!(there.stderr.contains("cannot reach http://127.0.0.1:9"), "{}", there.stderr);
+    assert_eq!(run(&["kline", "700.HK", "--store", &store, "--server", "http://127.0.0.1:9"]).code, Some(2));
+}

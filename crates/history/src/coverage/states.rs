@@ -1,0 +1,202 @@
+//! The same question for many securities at once, answered in a letter a day. What the calendar expects is reckoned once for a
+//! market; of the minutes only the times at both ends of each day are decoded, and a whole day only where the number of its
+//! candles does not decide.
+
+use std::collections::BTreeMap;
+
+use block::{Block, BlockError};
+use market::{Date, Grain, Session, Symbol, Timestamp, Venue};
+use store::{ImportSource, Lane, Reader, Series, Snapshot};
+
+use super::{Extent, GapReason, daily_gap, gaps, last_complete_day, volumes, window, within};
+use crate::read::HistoryError;
+
+/// How one day of one security stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DayState {
+    /// The daily candle is there, and each expected minute is, or is known to be without trades.
+    Complete,
+    Partial,
+    /// Neither the daily candle nor a minute, and nothing says that there was no trading.
+    Missing,
+    /// The market is closed, whatever is stored.
+    Closed,
+    /// Before the first day of the security or after the last that is over, a day that is known to be without trades, or one
+    /// that the calendar does not know.
+    NothingExpected,
+}
+
+impl DayState {
+    pub fn letter(self) -> char {
+        match self {
+            DayState::Complete => 'c',
+            DayState::Partial => 'p',
+            DayState::Missing => 'm',
+            DayState::Closed => '-',
+            DayState::NothingExpected => '.',
+        }
+    }
+}
+
+/// What the calendar of a market expects of a range of dates at a time.
+#[derive(Debug)]
+pub struct Expected<'a> {
+    venue: &'a Venue,
+    days: Vec<Day>,
+    /// The last trading day whose regular hours are over.
+    over: Option<Date>,
+    now: Timestamp,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Day {
+    date: Date,
+    is_covered: bool,
+    is_open: bool,
+    /// The regular minutes that have begun, first and last of them, and how many.
+    minutes: Option<(i64, i64)>,
+    count: u32,
+}
+
+/// What is stored of one security in the range.
+struct Stored {
+    extent: Extent,
+    volumes: BTreeMap<Date, i64>,
+    sources: Vec<ImportSource>,
+}
+
+impl<'a> Expected<'a> {
+    /// For an inclusive range of dates.
+    pub fn of(venue: &'a Venue, (from, through): (Date, Date), now: Timestamp) -> Expected<'a> {
+        let dates = std::iter::successors(Some(from), |date| date.tomorrow().ok());
+        let days = dates.take_while(|date| *date <= through).map(|date| Day::of(venue, date, now)).collect();
+        Expected { venue, days, over: last_complete_day(venue, now), now }
+    }
+
+    /// A state for each date of the range, in order. A security without candles has nothing but [`DayState::NothingExpected`].
+    pub fn states(&self, reader: &mut Reader, symbol: &Symbol) -> Result<Vec<DayState>, HistoryError> {
+        let snapshot = reader.snapshot()?;
+        let nothing = vec![DayState::NothingExpected; self.days.len()];
+        let (Some(from), Some(through)) = (self.days.first(), self.days.last()) else { return Ok(nothing) };
+        let Some(extent) = Extent::of(&snapshot, self.venue, symbol)? else { return Ok(nothing) };
+        let series = |grain| Series { symbol: symbol.clone(), grain, lane: Lane::Regular };
+        let times = window(self.venue, from.date, through.date);
+        let daily = within(&snapshot, &series(Grain::Day), &times)?;
+        let counts = self.counts(&snapshot, &series(Grain::Minute))?;
+        let stored = Stored {
+            extent,
+            volumes: volumes(self.venue, &daily),
+            sources: snapshot.import_sources(symbol)?,
+        };
+        let mut states = Vec::with_capacity(self.days.len());
+        for (day, count) in self.days.iter().zip(counts) {
+            states.push(self.state(&snapshot, symbol, day, count, &stored)?);
+        }
+        Ok(states)
+    }
+
+    fn state(
+        &self,
+        snapshot: &Snapshot<'_>,
+        symbol: &Symbol,
+        day: &Day,
+        count: u32,
+        stored: &Stored,
+    ) -> Result<DayState, HistoryError> {
+        let Stored { extent, volumes, sources } = stored;
+        let through = self.over.map_or(extent.last, |over| over.max(extent.last));
+        if !day.is_covered || !(extent.first..=through).contains(&day.date) {
+            return Ok(DayState::NothingExpected);
+        }
+        if !day.is_open {
+            return Ok(DayState::Closed);
+        }
+        let volume = volumes.get(&day.date).copied();
+        if volume.is_none() && count == 0 {
+            let known = daily_gap(self.venue, day.date, &[], sources) == GapReason::NoTrades;
+            return Ok(if known { DayState::NothingExpected } else { DayState::Missing });
+        }
+        if volume.is_none() {
+            return Ok(DayState::Partial);
+        }
+        let has_minutes = extent.first_minute.is_some_and(|first| first <= day.date);
+        let is_whole = !has_minutes || self.is_whole(snapshot, symbol, day, count, (volume, sources))?;
+        Ok(if is_whole { DayState::Complete } else { DayState::Partial })
+    }
+
+    /// Whether no minute of a day is missing that could be loaded. Of a day that one file reaches over, the number of candles
+    /// is enough to know it.
+    fn is_whole(
+        &self,
+        snapshot: &Snapshot<'_>,
+        symbol: &Symbol,
+        day: &Day,
+        count: u32,
+        (volume, sources): (Option<i64>, &[ImportSource]),
+    ) -> Result<bool, HistoryError> {
+        let Some((first, last)) = day.minutes else { return Ok(true) };
+        if count >= day.count || volume == Some(0) {
+            return Ok(true);
+        }
+        if count == 0 {
+            return Ok(false);
+        }
+        let series = Series { symbol: symbol.clone(), grain: Grain::Minute, lane: Lane::Regular };
+        let reaches_over = |source: &ImportSource| {
+            source.series == series && source.first.0 <= first && last <= source.last.0
+        };
+        if sources.iter().any(reaches_over) {
+            return Ok(true);
+        }
+        let times = within(snapshot, &series, &(first..last.saturating_add(1)))?.time;
+        let gaps = gaps(self.venue, day.date, &times, volume, sources, self.now);
+        Ok(gaps.iter().all(|gap| gap.reason == GapReason::NoTrades))
+    }
+
+    /// Stored minutes between the first and the last that is expected, for each day.
+    fn counts(&self, snapshot: &Snapshot<'_>, series: &Series) -> Result<Vec<u32>, HistoryError> {
+        let mut counts = vec![0_u32; self.days.len()];
+        let first = self.days.iter().find_map(|day| day.minutes);
+        let last = self.days.iter().rev().find_map(|day| day.minutes);
+        let (Some((first, _)), Some((_, last))) = (first, last) else { return Ok(counts) };
+        let until = Timestamp(last.saturating_add(1));
+        for entry in snapshot.blocks(series, Some(Timestamp(first)), Some(until))? {
+            let counted = snapshot.with_block(entry.id, |bytes| -> Result<(), BlockError> {
+                let mut columns = Block::parse(bytes)?.columns()?;
+                for (day, count) in self.days.iter().zip(&mut counts) {
+                    let Some((first, last)) = day.minutes else { continue };
+                    if last < entry.first.0 || entry.last.0 < first {
+                        continue;
+                    }
+                    let rows = columns.rows_before(last.saturating_add(1))? - columns.rows_before(first)?;
+                    *count = count.saturating_add(u32::try_from(rows).unwrap_or(u32::MAX));
+                }
+                Ok(())
+            })?;
+            counted.map_err(|source| HistoryError::Damaged {
+                series: series.clone(),
+                at: entry.first,
+                source,
+            })?;
+        }
+        Ok(counts)
+    }
+}
+
+impl Day {
+    fn of(venue: &Venue, date: Date, now: Timestamp) -> Day {
+        let is_covered = venue.calendar().covers(date);
+        let Some(day) = venue.day(date) else {
+            return Day { date, is_covered, is_open: false, minutes: None, count: 0 };
+        };
+        let (mut minutes, mut count) = (None, 0);
+        for (at, slot) in day.minutes() {
+            if slot.segment.session == Session::Intraday && at <= now {
+                let first = minutes.map_or(at.0, |(first, _)| first);
+                minutes = Some((first, at.0));
+                count += 1;
+            }
+        }
+        Day { date, is_covered, is_open: true, minutes, count }
+    }
+}

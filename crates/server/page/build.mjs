@@ -1,0 +1,68 @@
+// Puts the pages together: scripts and styles in one file each, made small, and the documents once for each language.
+//   node build.mjs PACKAGES OUT     PACKAGES has node_modules/ by the lock file; nothing is fetched
+// The chart page must stay below a weight, compressed; the build fails above it.
+
+import { cp, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+
+import { LANGUAGES } from './src/phrase.js';
+import { documents } from './src/phrases/documents.js';
+
+const HERE = path.dirname(fileURLToPath(import.meta.url));
+const [PACKAGES, OUT] = process.argv.slice(2).map((folder) => path.resolve(folder));
+if (!OUT) throw new Error('usage: node build.mjs PACKAGES OUT');
+const { build } = createRequire(path.join(PACKAGES, 'package.json'))('esbuild');
+const WEIGHT_MAX = 150 * 1024;
+
+await rm(OUT, { recursive: true, force: true });
+const options = {
+  bundle: true,
+  minify: true,
+  outdir: OUT,
+  logLevel: 'warning',
+  legalComments: 'none',
+  target: ['es2022'],
+  absWorkingDir: HERE,
+  nodePaths: [path.join(PACKAGES, 'node_modules')],
+};
+await build({ ...options, entryPoints: { app: 'src/app.js', desk: 'src/desk.js' }, format: 'esm' });
+await build({ ...options, entryPoints: { early: 'src/early.js' }, format: 'iife' });
+// Colours are written as light-dark(), which is resolved by the browser and must not be taken apart here.
+await build({ ...options, entryPoints: { style: 'styles/style.css' }, target: ['esnext'] });
+await cp(path.join(HERE, 'icons'), path.join(OUT, 'icons'), { recursive: true });
+// The first language is the one for everybody else, and has no folder of its own.
+for (const [at, language] of LANGUAGES.entries()) {
+  const folder = path.join(OUT, at === 0 ? '' : language);
+  await mkdir(folder, { recursive: true });
+  for (const page of ['index.html', 'desk.html']) {
+    const text = await readFile(path.join(HERE, page), 'utf8');
+    await writeFile(path.join(folder, page), translated(text, at, language));
+  }
+}
+await weigh();
+
+/** `{{name}}` becomes the phrase of that name; `{{lang}}` is what the document declares. */
+function translated(text, at, language) {
+  return text.replace(/\{\{(\w+)\}\}/g, (_, name) => {
+    const phrase = name === 'lang' ? language : documents[name]?.[at];
+    if (phrase === undefined) throw new Error(`no phrase ${name} in src/phrases/documents.js`);
+    return phrase.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
+  });
+}
+
+async function weigh() {
+  const sizes = {};
+  for (const name of await readdir(OUT, { recursive: true })) {
+    if (!/\.\w+$/.test(name)) continue;
+    sizes[name] = gzipSync(await readFile(path.join(OUT, name)), { level: 9 }).length;
+  }
+  for (const [page, ...others] of [['zh-CN/index.html', 'app.js'], ['zh-CN/desk.html', 'desk.js']]) {
+    const names = [page, ...others, 'early.js', 'style.css', 'icons/candle.svg'];
+    const total = names.reduce((sum, name) => sum + sizes[name], 0);
+    console.log(`${path.basename(page)}: ${(total / 1024).toFixed(1)} KiB compressed (${names.map((name) => `${name} ${sizes[name]}`).join(', ')})`);
+    if (total > WEIGHT_MAX) throw new Error(`${page} weighs ${total} bytes, more than ${WEIGHT_MAX}`);
+  }
+}

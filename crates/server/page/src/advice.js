@@ -1,0 +1,36 @@
+// Advice as something to look at: title, words, and what can be done.
+
+import { el } from './dom.js';
+import { phrase } from './phrases/shared.js';
+
+/** `onRetry` is called by the button or when the wait is over. Returns the element and a way to stop counting. */
+export function adviceElement(advice, onRetry) {
+  const box = el('div', { class: 'advice' }, el('h2', {}, advice.title), el('p', {}, advice.text));
+  if (advice.command) box.append(el('pre', {}, el('code', {}, advice.command)));
+  const choices = el('p', { class: 'choices' });
+  for (const { href, label } of advice.links) choices.append(el('a', { class: 'button main', href }, label));
+  if (advice.retry) choices.append(el('button', { type: 'button', class: 'main', onclick: onRetry }, phrase('try_again')));
+  let stop = () => {};
+  if (advice.wait) {
+    const left = el('strong', { class: 'countdown' }, phrase('waiting', advice.wait));
+    const tick = (seconds) => {
+      left.textContent = phrase('waiting', seconds);
+    };
+    choices.append(left);
+    stop = countDown(advice.wait, tick, onRetry);
+  }
+  if (choices.childNodes.length > 0) box.append(choices);
+  return { box, stop };
+}
+
+export function countDown(seconds, onTick, onEnd) {
+  let left = seconds;
+  const timer = setInterval(() => {
+    left -= 1;
+    onTick(Math.max(left, 0));
+    if (left > 0) return;
+    clearInterval(timer);
+    onEnd();
+  }, 1000);
+  return () => clearInterval(timer);
+}

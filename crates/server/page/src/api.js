@@ -1,0 +1,64 @@
+// Questions to the server. The session cookie says who asks; everything is of this origin.
+
+import { addressOf } from './base.js';
+import { exchange } from './exchange.js';
+
+/** An answer that was no success, with everything that a person can be told about it. */
+export class Refused extends Error {
+  constructor({ status, code, message, headers }) {
+    super(message);
+    this.name = 'Refused';
+    this.status = status;
+    this.code = code;
+    this.retryAfter = Number(headers?.get('retry-after')) || undefined;
+    this.quota = headers ? quotaOf(headers) : undefined;
+  }
+}
+
+/** A question that must be asked again later is worth telling from a server that says no. */
+export const UNREACHABLE = 0;
+
+export async function ask(path, { method = 'GET', body, signal } = {}) {
+  const headers = { accept: 'application/json' };
+  if (body !== undefined) headers['content-type'] = 'application/json';
+  if (method !== 'GET') headers['x-csrf'] = (await me()).csrf;
+  const text = body === undefined ? undefined : JSON.stringify(body);
+  const sent = { method, headers, body: text, signal, credentials: 'same-origin' };
+  const asked = takeEarly(path) ?? exchange(fetch(addressOf(path), sent));
+  const { response, envelope } = await asked.catch((error) => {
+    if (error.name === 'AbortError') throw error;
+    throw new Refused({ status: UNREACHABLE, message: 'the server does not answer' });
+  });
+  if (!response.ok || envelope?.code !== 0) {
+    const { code, message = `status ${response.status}` } = envelope ?? {};
+    throw new Refused({ status: response.status, code, message, headers: response.headers });
+  }
+  return { data: envelope.data, quota: quotaOf(response.headers) };
+}
+
+/** The answer that early.js has asked for, once: whoever asks again wants to know anew. */
+function takeEarly(path) {
+  const early = globalThis.chandlerEarly;
+  if (early?.path !== path) return undefined;
+  globalThis.chandlerEarly = undefined;
+  return early.answer;
+}
+
+let known;
+
+/** Who is signed in. Asked once for each page; a failure is not remembered. */
+export function me() {
+  known ??= ask('/v1/me').then(
+    (answer) => answer.data,
+    (error) => {
+      known = undefined;
+      throw error;
+    },
+  );
+  return known;
+}
+
+function quotaOf(headers) {
+  const [used, limit, reset] = ['x-quota-used', 'x-quota-limit', 'x-quota-reset'].map((name) => headers.get(name));
+  return used === null || limit === null ? undefined : { used: Number(used), limit: Number(limit), reset };
+}

@@ -1,0 +1,387 @@
+// The chart page. Start here: a view (what the address says) opens a feed (its candles), which is shown on the chart; what
+// the reader does makes another view. Everything else has a file of its own.
+
+import { describeAction, placeActions } from './actions.js';
+import { adviceElement } from './advice.js';
+import { ask, me } from './api.js';
+import { whereIAm } from './base.js';
+import { dateOf, indexOfWall } from './candles.js';
+import { ChartView, ROOM_RIGHT } from './chart.js';
+import { decimalsOf, grouped } from './decimal.js';
+import { byId } from './dom.js';
+import { Feed } from './feed.js';
+import { listen } from './keys.js';
+import { formatLink, parseLink } from './link.js';
+import { marketOf, zoneLabel } from './market.js';
+import { remember, remembered } from './memory.js';
+import { Pager } from './pager.js';
+import { periodNamed, stepPeriod } from './periods.js';
+import { phrase } from './phrases/chart.js';
+import { cycleRise, cycleTheme } from './prefer.js';
+import { nameFor } from './rank.js';
+import { readOut, showReadOut, spoken } from './readout.js';
+import { adviceFor } from './refusal.js';
+import { Search, suggestions } from './search.js';
+import { dayBreaks, extendedRuns, pauses } from './shading.js';
+import { showMe } from './shell.js';
+import { dated, pointOf, tickText } from './words.js';
+
+const ADDRESS_PAUSE_MS = 250;
+const SPEECH_PAUSE_MS = 350;
+const DECIMALS_USUAL = 3;
+
+// The state of the page: what is asked for, and what has come of it. The chart is made when there is something to draw,
+// because an empty one would be painted first, for nothing.
+let view;
+let chart;
+let feed;
+let facts;
+let placed = new Map();
+let stopWaiting = () => {};
+
+const pager = new Pager({ pill: byId('pill'), onPage: draw, onRefused: (refused) => adviceFor(refused, place()) });
+const search = new Search(byId('symbol'), byId('found'), (symbol) => change({ symbol, before: undefined }));
+
+const makeChart = () =>
+  new ChartView(byId('chart'), {
+    tickText,
+    crosshairText: (wall) => {
+      const at = indexOfWall(chart.candles, wall);
+      return at < 0 ? '' : dated(chart.candles[at], period(), marketOf(view.symbol));
+    },
+    onLook: look,
+    onRange: (range) => {
+      pager.seen(range);
+      keepAddress();
+      if (chart.cursor === undefined) look(undefined);
+    },
+  });
+
+const period = () => periodNamed(view.period);
+const place = () => ({ symbol: view.symbol, here: formatLink(view) });
+
+async function open() {
+  stopWaiting();
+  feed?.close();
+  pager.watch(undefined);
+  showControls();
+  const mine = new Feed(view, ask);
+  feed = mine;
+  notice('loading');
+  showReadOut(undefined);
+  if (facts?.symbol !== view.symbol) clearFacts();
+  try {
+    await mine.open();
+  } catch (error) {
+    if (feed === mine) refused(error);
+    return;
+  }
+  if (feed !== mine) return;
+  if (mine.candles.length === 0) return nothing();
+  notice(undefined);
+  if (chart) {
+    chart.clear();
+    draw();
+    chart.home();
+  } else {
+    // A new chart is at home already.
+    chart = makeChart();
+    draw();
+  }
+  remember('symbol', view.symbol);
+  // Everything else can wait for the first picture, which is what somebody waits for. The library knows only then what is in sight.
+  await nextPicture();
+  performance.mark('chandler:painted');
+  if (feed !== mine) return;
+  pager.watch(mine);
+  pager.seen(chart.range());
+  look(chart.cursor);
+  const found = await factsFor(mine.view.symbol);
+  if (feed !== mine) return;
+  facts = found;
+  showFacts();
+}
+
+/** Once the frame that is being made is on the screen. */
+const nextPicture = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+
+/** Everything that depends on the candles of the feed. */
+function draw() {
+  const { candles } = feed;
+  const last = candles.at(-1);
+  chart.show(candles, { decimals: last ? decimalsOf(last.text.close) : DECIMALS_USUAL, backdrop: backdrop() });
+  byId('count').textContent = extent(candles);
+  showQuota();
+  look(chart.cursor);
+}
+
+function extent(candles) {
+  const count = phrase('candles', grouped(candles.length));
+  if (feed.reachesBeginning) return phrase('begins', count, dateOf(candles[0]));
+  return feed.isFull ? phrase('full', count) : count;
+}
+
+function backdrop() {
+  const { candles } = feed;
+  const isClock = period().family === 'clock';
+  const known = facts?.symbol === view.symbol ? facts : { actions: [] };
+  const described = known.actions.map((action) => describeAction(action, known.currency));
+  placed = placeActions(candles, described, period().family, period().name);
+  return {
+    runs: isClock ? extendedRuns(candles) : [],
+    breaks: isClock ? dayBreaks(candles) : [],
+    pauses: isClock ? pauses(candles, known.sessions ?? []) : [],
+    placed,
+    begins: feed.reachesBeginning ? { line: phrase('begins_here'), date: dateOf(candles[0]) } : undefined,
+  };
+}
+
+let speech;
+
+function look(index) {
+  if (!feed || feed.candles.length === 0) return;
+  const { candles } = feed;
+  // With nothing pointed at, the numbers are those of the last candle that can be seen.
+  const at = index ?? Math.min(Math.max(Math.floor(chart.range()?.to ?? Infinity), 0), candles.length - 1);
+  const market = marketOf(view.symbol);
+  const said = readOut(candles, at, { period: period(), market, placed });
+  showReadOut(said);
+  byId('zone').textContent = zoneLabel(market, candles[at].offset, period().family);
+  clearTimeout(speech);
+  speech = setTimeout(() => speak(said, index === undefined && at === candles.length - 1), SPEECH_PAUSE_MS);
+}
+
+/** Whoever moves the pointer sees what is under it; only keys and a new view are told to the ear. */
+function speak(said, isLatest) {
+  if (!isLatest && !chart.isByKeys) return;
+  const text = spoken(said, isLatest);
+  if (byId('speech').textContent !== text) byId('speech').textContent = text;
+}
+
+async function factsFor(symbol) {
+  if (facts?.symbol === symbol) return facts;
+  const path = `/v1/securities/${encodeURIComponent(symbol)}`;
+  try {
+    const [security, actions] = await Promise.all([ask(path), ask(`${path}/actions`)]);
+    return { ...security.data, actions: actions.data.actions };
+  } catch {
+    // Names and marks are worth having, but a chart without them is still a chart.
+    return { symbol, actions: [] };
+  }
+}
+
+function clearFacts() {
+  byId('name').textContent = '';
+  byId('about').textContent = '';
+}
+
+function showFacts() {
+  const about = [facts.exchange, facts.currency, facts.lot ? phrase('lot', facts.lot) : ''].filter(Boolean).join(' · ');
+  byId('name').textContent = nameFor(facts, navigator.languages);
+  byId('about').textContent = about;
+  chart.decorate(backdrop());
+  look(chart.cursor);
+}
+
+function change(what) {
+  view = { ...view, ...what };
+  // Before there is a security there is nothing that a period could be of.
+  if (!view.symbol) return;
+  writeAddress(view, 'pushState');
+  open();
+}
+
+/**
+ * What somebody chose is a step that the back button undoes; scrolling and what the page chose by itself are none. Browsers count
+ * these calls and refuse them when there are too many, so the same address is not written twice.
+ */
+function writeAddress(shown, how = 'replaceState') {
+  const link = formatLink(shown);
+  if (link !== whereIAm()) history[how](null, '', link);
+}
+
+/** After the back button. */
+function goBack() {
+  // Where the view was scrolled to last must not be written over the address that has just been gone back to.
+  clearTimeout(address);
+  ({ view } = parseLink(location.search));
+  begin();
+}
+
+/** The address names what is on the screen, so that it can be kept and sent; the newest candles need no date. */
+let address;
+
+function keepAddress() {
+  clearTimeout(address);
+  address = setTimeout(() => {
+    if (!feed || feed.candles.length === 0 || !byId('notice').hidden) return;
+    const last = feed.candles.length - 1;
+    // The candle that `home` would put where it is now, or opening the address again would move the view a little.
+    const right = Math.round(chart.range()?.to ?? last) - ROOM_RIGHT;
+    const isNewest = feed.reachesNow && right >= last;
+    const before = isNewest ? undefined : pointOf(feed.candles[Math.min(Math.max(right, 0), last)], period());
+    // The feed keeps asking from where it began; only the address moves on.
+    writeAddress({ ...view, before });
+  }, ADDRESS_PAUSE_MS);
+}
+
+function showControls() {
+  const market = marketOf(view.symbol);
+  search.set(view.symbol);
+  document.title = `${view.symbol} ${period().label} · Chandler`;
+  byId('code').textContent = view.symbol;
+  for (const name of ['period', 'adjust', 'session']) {
+    const chosen = document.querySelector(`input[name=${name}][value="${view[name]}"]`);
+    chosen.checked = true;
+    if (name === 'period') bringIntoView(chosen.parentElement);
+  }
+  const hasSessions = Boolean(market?.extended) && period().family === 'clock';
+  byId('sessions').disabled = !hasSessions;
+  byId('sessions').title = hasSessions ? '' : phrase('no_sessions');
+  showDate();
+}
+
+function showDate() {
+  byId('go').value = view.before?.slice(0, 10) ?? '';
+  byId('go').classList.remove('waiting');
+}
+
+/** Only the strip scrolls; scrollIntoView would move the page too. */
+function bringIntoView(label) {
+  const strip = label.closest('.periods');
+  strip.scrollLeft = label.offsetLeft - strip.offsetLeft - strip.clientWidth / 2;
+}
+
+function showQuota() {
+  const { quota } = feed;
+  if (quota) byId('quota').textContent = phrase('quota', quota.used, quota.limit);
+}
+
+function notice(what, content) {
+  const box = byId('notice');
+  box.hidden = what === undefined;
+  box.dataset.kind = what ?? '';
+  box.setAttribute('aria-busy', String(what === 'loading'));
+  if (what === 'loading') box.replaceChildren(loadingText());
+  else box.replaceChildren(...(content ? [content] : []));
+}
+
+function loadingText() {
+  const text = document.createElement('p');
+  text.textContent = view.symbol ? phrase('loading', view.symbol) : phrase('loading_any');
+  return text;
+}
+
+function refused(error, again = open) {
+  if (error.name === 'AbortError') return;
+  if (error.name !== 'Refused') throw error;
+  const { box, stop } = adviceElement(adviceFor(error, place()), again);
+  stopWaiting = stop;
+  notice('refused', box);
+  byId('count').textContent = '';
+  byId('speech').textContent = [...box.children].map((part) => part.textContent).join('. ');
+}
+
+function nothing() {
+  const { symbol, before } = view;
+  const newest = { href: formatLink({ ...view, before: undefined }), label: phrase('show_newest') };
+  const advice = before
+    ? { title: phrase('none_before', symbol, before), text: phrase('none_before_text'), links: [newest] }
+    : {
+        title: phrase('none', symbol),
+        text: phrase('none_text'),
+        links: [],
+        command: `chandler import candles.csv --symbol ${symbol}`,
+      };
+  notice('empty', adviceElement(advice, open).box);
+}
+
+function wire() {
+  for (const name of ['period', 'adjust', 'session']) {
+    byId('controls').addEventListener('change', (event) => {
+      if (event.target.name !== name) return;
+      change({ [name]: event.target.value, before: parseLink(location.search).view.before });
+    });
+  }
+  // Who picks with the pointer goes on with the chart; who picks with keys goes on picking.
+  byId('controls').addEventListener('click', (event) => {
+    if (event.target.type === 'radio' && event.detail > 0) byId('chart').focus({ preventScroll: true });
+  });
+  byId('go').addEventListener('change', (event) => {
+    const before = event.target.value || undefined;
+    if (before !== view.before) change({ before });
+  });
+  byId('newest').addEventListener('click', newest);
+  const help = byId('help');
+  byId('help-open').addEventListener('click', () => help.showModal());
+  const restyled = (choose) => () => {
+    choose();
+    chart?.restyle();
+  };
+  byId('theme').addEventListener('click', restyled(cycleTheme));
+  byId('rise').addEventListener('click', restyled(cycleRise));
+  addEventListener('popstate', goBack);
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => chart?.restyle());
+  const cycle = (step) => change({ period: stepPeriod(view.period, step), before: parseLink(location.search).view.before });
+  const other = (name, one, two) =>
+    change({ [name]: view[name] === one ? two : one, before: parseLink(location.search).view.before });
+  listen({
+    '/': () => byId('symbol').focus(),
+    '?': () => help.showModal(),
+    ArrowLeft: (event) => chart?.step(event.shiftKey ? -10 : -1),
+    ArrowRight: (event) => chart?.step(event.shiftKey ? 10 : 1),
+    Home: () => chart?.look(0),
+    End: newest,
+    '+': () => chart?.zoom(1.25),
+    '=': () => chart?.zoom(1.25),
+    '-': () => chart?.zoom(0.8),
+    p: () => cycle(1),
+    P: () => cycle(-1),
+    a: () => other('adjust', 'none', 'forward'),
+    s: () => {
+      if (!byId('sessions').disabled) other('session', 'intraday', 'all');
+    },
+    g: () => byId('go').focus(),
+    r: () => (view.symbol ? open() : begin()),
+    t: restyled(cycleTheme),
+    c: restyled(cycleRise),
+    Escape: () => chart?.clearLook(),
+  });
+}
+
+function newest() {
+  if (!feed) return;
+  if (!feed.reachesNow) {
+    change({ before: undefined });
+    return;
+  }
+  chart?.home();
+  chart?.clearLook();
+}
+
+/** Opens what the address names, or what was looked at last, or what the server thinks is worth a look. */
+async function begin() {
+  view.symbol ??= remembered('symbol');
+  try {
+    notice('loading');
+    view.symbol ??= (await suggestions('')).at(0)?.symbol;
+  } catch (error) {
+    refused(error, begin);
+    return;
+  }
+  if (view.symbol) {
+    writeAddress(view);
+    await open();
+    return;
+  }
+  const command = 'chandler import FILES…';
+  const { box } = adviceElement({ title: phrase('empty'), text: phrase('on_server'), links: [], command }, begin);
+  notice('empty', box);
+}
+
+const parsed = parseLink(location.search);
+view = parsed.view;
+if (parsed.ignored.length > 0) byId('speech').textContent = phrase('ignored', parsed.ignored.join(', '));
+wire();
+showDate();
+begin().finally(() => me().then(showMe, () => showMe(undefined)));

@@ -1,0 +1,143 @@
+// What is painted behind and beside the candles: hours outside the regular session, the start of each trading day, the place
+// where history begins, and corporate actions. A primitive of the chart library, attached to a pane by one of its series.
+
+import { FONT } from './palette.js';
+
+const BADGE = 15;
+const BADGE_FLOOR = 6;
+// Below this a break every few pixels would be a grey wash.
+const BREAK_GAP_MIN = 26;
+const DASH = 4;
+
+export class Backdrop {
+  /** `hasLabels` for the pane that also bears words; the volume below only continues the background. */
+  constructor(hasLabels) {
+    this.hasLabels = hasLabels;
+    this.shown = { runs: [], breaks: [], pauses: [], placed: new Map(), begins: undefined, palette: undefined };
+    const behind = { drawBackground: (target) => this.paint(target, paintBehind), draw: () => {} };
+    const among = { draw: (target) => this.paint(target, paintLines) };
+    const above = { draw: (target) => this.paint(target, paintAbove) };
+    // Lines lie between candles, above the grid, which would hide those that it shares a place with.
+    this.views = [
+      { zOrder: () => 'bottom', renderer: () => behind },
+      { zOrder: () => 'normal', renderer: () => among },
+    ];
+    if (hasLabels) this.views.push({ zOrder: () => 'top', renderer: () => above });
+  }
+
+  attached({ chart, requestUpdate }) {
+    this.time = chart.timeScale();
+    this.requestUpdate = requestUpdate;
+  }
+
+  paneViews() {
+    return this.views;
+  }
+
+  show(shown) {
+    this.shown = shown;
+    this.requestUpdate?.();
+  }
+
+  paint(target, painter) {
+    const range = this.time?.getVisibleLogicalRange();
+    if (!range || !this.shown.palette) return;
+    target.useMediaCoordinateSpace(({ context, mediaSize }) => {
+      const spacing = this.time.options().barSpacing;
+      const leftOf = (index) => this.time.logicalToCoordinate(index) - spacing / 2;
+      painter({ context, mediaSize, range, spacing, leftOf, hasLabels: this.hasLabels }, this.shown);
+    });
+  }
+}
+
+function paintBehind({ context, mediaSize, range, spacing, leftOf }, { runs, palette }) {
+  const { height } = mediaSize;
+  for (const run of runs) {
+    if (run.to < range.from - 1 || run.from > range.to + 1) continue;
+    const left = Math.round(leftOf(run.from));
+    context.fillStyle = run.session === 3 ? palette.night : palette.outside;
+    context.fillRect(left, 0, Math.round(leftOf(run.to) + spacing) - left, height);
+  }
+}
+
+function paintLines({ context, mediaSize, range, spacing, leftOf }, { breaks, pauses, begins, palette }) {
+  const { height } = mediaSize;
+  context.fillStyle = palette.line;
+  const roomy = (indexes) => {
+    const visible = indexes.filter((index) => index >= range.from && index <= range.to + 1);
+    const gap = visible.length > 1 ? ((visible.at(-1) - visible[0]) / (visible.length - 1)) * spacing : Infinity;
+    return gap >= BREAK_GAP_MIN ? visible.map((index) => Math.round(leftOf(index))) : [];
+  };
+  for (const left of roomy(breaks)) context.fillRect(left, 0, 1, height);
+  for (const left of roomy(pauses)) for (let top = 0; top < height; top += DASH * 2) context.fillRect(left, top, 1, DASH);
+  if (begins && range.from < 1) {
+    context.fillStyle = palette.accent;
+    context.fillRect(Math.round(leftOf(0)) - 3, 0, 1, height);
+  }
+}
+
+function paintAbove(place, { placed, begins, palette }) {
+  if (begins && place.range.from < 1) paintBeginning(place, begins, palette);
+  paintBadges(place, placed, palette);
+}
+
+function paintBeginning({ context, mediaSize, leftOf }, { line, date }, palette) {
+  const at = Math.round(leftOf(0)) - 3;
+  context.font = `11px ${FONT}`;
+  context.textBaseline = 'middle';
+  const width = Math.max(context.measureText(line).width, context.measureText(date).width);
+  const fits = at - 10 - width > 0;
+  context.textAlign = fits ? 'right' : 'left';
+  const x = fits ? at - 8 : at + 10;
+  context.fillStyle = palette.soft;
+  context.fillText(line, x, mediaSize.height - 44);
+  context.fillStyle = palette.ink;
+  context.font = `600 11px ${FONT}`;
+  context.fillText(date, x, mediaSize.height - 28);
+}
+
+/**
+ * Marks at the foot of the pane: in words where the next mark leaves room, as letters else, as a tick where even those would
+ * overlap. Dividends give way, because a split explains a cliff in the prices and a dividend hardly shows.
+ */
+function paintBadges({ context, mediaSize, range, spacing, leftOf }, placed, palette) {
+  const visible = [...placed.keys()].filter((index) => index >= range.from - 1 && index <= range.to + 1).sort((a, b) => a - b);
+  const marks = visible.map((index, at) => {
+    const next = visible[at + 1];
+    const left = Math.round(leftOf(index) + (spacing - BADGE) / 2);
+    const room = (next === undefined ? mediaSize.width : leftOf(next) + (spacing - BADGE) / 2) - left - 4;
+    return { left, room, actions: placed.get(index) };
+  });
+  const isMinor = ({ actions }) => actions.every(({ letter }) => letter === 'D');
+  const taken = [];
+  const y = mediaSize.height - BADGE - BADGE_FLOOR;
+  context.font = `600 10px ${FONT}`;
+  context.textBaseline = 'middle';
+  context.textAlign = 'center';
+  for (const mark of [...marks.filter((one) => !isMinor(one)), ...marks.filter(isMinor)]) {
+    const { left, room, actions } = mark;
+    const widthOf = (text) => Math.max(BADGE, Math.ceil(context.measureText(text).width) + 8);
+    const words = actions.map(({ brief }) => brief).join(', ');
+    const text = widthOf(words) <= room ? words : actions.map(({ letter }) => letter).join('');
+    const right = left + widthOf(text);
+    if (taken.some((other) => left < other.right + 2 && right + 2 > other.left)) {
+      context.fillStyle = palette.accent;
+      context.fillRect(left + Math.floor(BADGE / 2), y + BADGE + 2, 2, 3);
+      continue;
+    }
+    taken.push({ left, right });
+    paintBadge(context, { left, y, width: right - left, text }, palette);
+  }
+}
+
+function paintBadge(context, { left, y, width, text }, palette) {
+  context.beginPath();
+  context.roundRect(left + 0.5, y + 0.5, width, BADGE, 3);
+  context.fillStyle = palette.sheet;
+  context.fill();
+  context.strokeStyle = palette.accent;
+  context.lineWidth = 1;
+  context.stroke();
+  context.fillStyle = palette.accent;
+  context.fillText(text, left + width / 2 + 0.5, y + BADGE / 2 + 1);
+}

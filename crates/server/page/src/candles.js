@@ -1,0 +1,76 @@
+// Candles as the page keeps them: the served text beside the numbers that the chart draws with.
+
+import { offsetOf } from './market.js';
+
+export const SESSION = { intraday: 0, pre: 1, post: 2, overnight: 3 };
+
+/** One served candle. */
+export function candleOf(served) {
+  const offset = offsetOf(served.time);
+  return {
+    stamp: served.timestamp,
+    // The chart library knows no zones and cuts days at UTC midnight. Given the market's wall clock as if it were UTC, its
+    // days, months and labels are the market's. No market here trades while its clocks change, so order survives.
+    wall: served.timestamp + offset * 60,
+    offset,
+    time: served.time,
+    session: served.trade_session ?? SESSION.intraday,
+    text: {
+      open: served.open,
+      high: served.high,
+      low: served.low,
+      close: served.close,
+      volume: String(served.volume),
+      turnover: served.turnover,
+    },
+    open: Number(served.open),
+    high: Number(served.high),
+    low: Number(served.low),
+    close: Number(served.close),
+    volume: Number(served.volume),
+  };
+}
+
+/**
+ * Two ascending runs as one. Pages meet in a candle that both have (both ends of a question are inclusive), and the newer
+ * answer wins there, because the last candle may have been forming when the older one was given.
+ */
+export function mergePages(kept, fresh) {
+  if (kept.length === 0) return fresh;
+  if (fresh.length === 0) return kept;
+  if (fresh.at(-1).stamp < kept[0].stamp) return fresh.concat(kept);
+  if (fresh[0].stamp > kept.at(-1).stamp) return kept.concat(fresh);
+  const merged = [];
+  let [left, right] = [0, 0];
+  while (left < kept.length && right < fresh.length) {
+    if (kept[left].stamp < fresh[right].stamp) {
+      merged.push(kept[left]);
+      left += 1;
+      continue;
+    }
+    if (kept[left].stamp === fresh[right].stamp) left += 1;
+    merged.push(fresh[right]);
+    right += 1;
+  }
+  return merged.concat(kept.slice(left), fresh.slice(right));
+}
+
+/** Where a candle of this wall time is in the ascending list, or -1. */
+export function indexOfWall(candles, wall) {
+  const at = firstIndex(candles, (candle) => candle.wall >= wall);
+  return candles[at]?.wall === wall ? at : -1;
+}
+
+/** The first index for which a condition holds that never stops holding; the length if it never does. */
+export function firstIndex(list, holds) {
+  let [low, high] = [0, list.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (holds(list[middle])) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+export const dateOf = (candle) => candle.time.slice(0, 10);
+export const clockOf = (candle) => candle.time.slice(11, 16);

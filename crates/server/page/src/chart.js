@@ -1,0 +1,183 @@
+// The chart library, behind the few things that the page wants of it: show candles, say what is looked at, move, zoom.
+
+import { CandlestickSeries, ColorType, CrosshairMode, HistogramSeries, LineStyle, createChart } from 'lightweight-charts';
+
+import { Backdrop } from './backdrop.js';
+import { abbreviated } from './decimal.js';
+import { FONT, readPalette } from './palette.js';
+
+const SPACING = 7;
+/** Candles' worth of empty space to the right of the newest. */
+export const ROOM_RIGHT = 4;
+const VOLUME_SHARE = 0.2;
+
+export class ChartView {
+  constructor(container, { tickText, crosshairText, onLook, onRange }) {
+    this.container = container;
+    this.onLook = onLook;
+    this.candles = [];
+    this.cursor = undefined;
+    this.isByKeys = false;
+    const isCalm = matchMedia('(prefers-reduced-motion: reduce)').matches;
+    this.palette = readPalette();
+    const { layout, ...colours } = chartColours(this.palette);
+    this.chart = createChart(container, {
+      ...colours,
+      autoSize: true,
+      // The library's logo brings a style element that the content policy forbids; the page names its makers in words.
+      layout: {
+        ...layout,
+        fontFamily: FONT,
+        fontSize: 11,
+        attributionLogo: false,
+        panes: { ...layout.panes, enableResize: false },
+      },
+      kineticScroll: { touch: !isCalm, mouse: false },
+      rightPriceScale: { borderVisible: false, minimumWidth: 68, scaleMargins: { top: 0.06, bottom: 0.1 } },
+      timeScale: {
+        borderVisible: false,
+        timeVisible: true,
+        barSpacing: SPACING,
+        rightOffset: ROOM_RIGHT,
+        minBarSpacing: 0.6,
+        // A page of newer candles must not push away what somebody is looking at.
+        shiftVisibleRangeOnNewBar: false,
+        tickMarkFormatter: (wall, weight) => tickText(wall, weight),
+      },
+      localization: { timeFormatter: (wall) => crosshairText(wall) },
+    });
+    const options = { borderVisible: false, priceLineVisible: false, ...candleColours(this.palette) };
+    this.price = this.chart.addSeries(CandlestickSeries, options);
+    this.volume = this.chart.addSeries(
+      HistogramSeries,
+      { priceLineVisible: false, lastValueVisible: false, priceFormat: { type: 'custom', minMove: 1, formatter: abbreviated } },
+      1,
+    );
+    const [top, bottom] = this.chart.panes();
+    top.setStretchFactor(1 - VOLUME_SHARE);
+    bottom.setStretchFactor(VOLUME_SHARE);
+    this.volume.priceScale().applyOptions({ scaleMargins: { top: 0.12, bottom: 0 } });
+    this.backdrops = [new Backdrop(true), new Backdrop(false)];
+    this.price.attachPrimitive(this.backdrops[0]);
+    this.volume.attachPrimitive(this.backdrops[1]);
+    this.chart.subscribeCrosshairMove((event) => {
+      const isInside = event.time !== undefined && this.candles[event.logical] !== undefined;
+      this.cursor = isInside ? event.logical : undefined;
+      if (event.sourceEvent) this.isByKeys = false;
+      onLook(this.cursor);
+    });
+    this.chart.timeScale().subscribeVisibleLogicalRangeChange((range) => range && onRange(range));
+  }
+
+  /** All candles of the view, in place of those before; what is looked at stays where it is. */
+  show(candles, { decimals, backdrop }) {
+    this.candles = candles;
+    this.backdrop = backdrop;
+    const step = 10 ** -decimals;
+    this.price.applyOptions({ priceFormat: { type: 'price', precision: decimals, minMove: step } });
+    this.price.setData(candles.map(({ wall, open, high, low, close }) => ({ time: wall, open, high, low, close })));
+    this.drawVolume();
+    this.drawBackdrop();
+  }
+
+  drawVolume() {
+    const { 'rise-soft': rise, 'fall-soft': fall } = this.palette;
+    this.volume.setData(
+      this.candles.map(({ wall, open, close, volume }) => ({ time: wall, value: volume, color: close >= open ? rise : fall })),
+    );
+  }
+
+  decorate(backdrop) {
+    this.backdrop = backdrop;
+    this.drawBackdrop();
+  }
+
+  drawBackdrop() {
+    if (!this.backdrop) return;
+    for (const one of this.backdrops) one.show({ ...this.backdrop, palette: this.palette });
+  }
+
+  /** After another scheme, or another colour of rising. */
+  restyle() {
+    this.palette = readPalette();
+    this.chart.applyOptions(chartColours(this.palette));
+    this.price.applyOptions(candleColours(this.palette));
+    this.drawVolume();
+    this.drawBackdrop();
+  }
+
+  /** Before the candles of another view: the library would keep the times of both until the volumes have followed the prices. */
+  clear() {
+    this.candles = [];
+    this.cursor = undefined;
+    cancelAnimationFrame(this.looking);
+    this.chart.clearCrosshairPosition();
+    this.volume.setData([]);
+    this.price.setData([]);
+  }
+
+  /** The newest candles at the usual width. */
+  home() {
+    const time = this.chart.timeScale();
+    time.applyOptions({ barSpacing: SPACING, rightOffset: ROOM_RIGHT });
+    time.scrollToPosition(ROOM_RIGHT, false);
+    this.price.priceScale().applyOptions({ autoScale: true });
+  }
+
+  range() {
+    return this.chart.timeScale().getVisibleLogicalRange();
+  }
+
+  /** Round the right edge, where the newest candle is, unless the cursor says what is looked at. */
+  zoom(factor) {
+    const { from, to } = this.range() ?? {};
+    if (from === undefined) return;
+    const anchor = this.cursor ?? to;
+    const span = Math.min(Math.max((to - from) / factor, 8), 4000);
+    const share = (anchor - from) / (to - from);
+    this.chart.timeScale().setVisibleLogicalRange({ from: anchor - span * share, to: anchor + span * (1 - share) });
+  }
+
+  /** Moves the crosshair by candles, and the chart after it. */
+  step(count) {
+    if (this.candles.length === 0) return;
+    const { from, to } = this.range();
+    const last = this.candles.length - 1;
+    const at = this.cursor ?? Math.min(last, Math.floor(to) - 1) - count;
+    this.look(Math.min(Math.max(at + count, 0), last), { from, to });
+  }
+
+  look(index, { from, to } = this.range()) {
+    const candle = this.candles[index];
+    if (!candle) return;
+    // The library tells of what the pointer does only, so what keys do is told here.
+    this.cursor = index;
+    this.isByKeys = true;
+    this.onLook(index);
+    const span = to - from;
+    const time = this.chart.timeScale();
+    if (index < from + 2) time.setVisibleLogicalRange({ from: index - 4, to: index - 4 + span });
+    else if (index > to - 1) time.setVisibleLogicalRange({ from: index + ROOM_RIGHT - span, to: index + ROOM_RIGHT });
+    // The library moves the range with the next frame, and would place the crosshair by the range of this one.
+    cancelAnimationFrame(this.looking);
+    this.looking = requestAnimationFrame(() => this.chart.setCrosshairPosition(candle.close, candle.wall, this.price));
+  }
+
+  clearLook() {
+    cancelAnimationFrame(this.looking);
+    this.chart.clearCrosshairPosition();
+    this.cursor = undefined;
+    this.onLook(undefined);
+  }
+}
+
+function chartColours({ sheet, soft, ink, grid, line }) {
+  const label = { color: soft, width: 1, style: LineStyle.Dotted, labelBackgroundColor: ink };
+  return {
+    layout: { background: { type: ColorType.Solid, color: sheet }, textColor: soft, panes: { separatorColor: line } },
+    grid: { vertLines: { color: grid }, horzLines: { color: grid } },
+    crosshair: { mode: CrosshairMode.Normal, vertLine: label, horzLine: label },
+  };
+}
+
+const candleColours = ({ rise, fall }) => ({ upColor: rise, downColor: fall, wickUpColor: rise, wickDownColor: fall });

@@ -1,0 +1,75 @@
+// Exact arithmetic on decimals that arrive as text. Floats may place a candle on the screen, but nothing that a person
+// reads as a price has been through one.
+
+const DECIMAL = /^(-?)(\d+)(?:\.(\d+))?$/;
+
+function parsed(text) {
+  const found = DECIMAL.exec(text);
+  if (!found) throw new RangeError(`not a decimal: ${text}`);
+  const [, sign, whole, fraction = ''] = found;
+  return { units: BigInt(sign + whole + fraction), scale: fraction.length };
+}
+
+const scaled = (one, scale) => one.units * 10n ** BigInt(scale - one.scale);
+
+function written(units, scale) {
+  const digits = String(units < 0n ? -units : units).padStart(scale + 1, '0');
+  const whole = digits.slice(0, digits.length - scale);
+  const text = scale > 0 ? `${whole}.${digits.slice(digits.length - scale)}` : whole;
+  return units < 0n ? `-${text}` : text;
+}
+
+/** `a - b`, with the decimals of the finer of the two. */
+export function minus(a, b) {
+  const [left, right] = [parsed(a), parsed(b)];
+  const scale = Math.max(left.scale, right.scale);
+  return written(scaled(left, scale) - scaled(right, scale), scale);
+}
+
+/** By how many percent `now` is above `before`, two decimals, half away from zero; nothing if `before` is zero. */
+export function percentChange(now, before) {
+  const [late, early] = [parsed(now), parsed(before)];
+  const scale = Math.max(late.scale, early.scale);
+  const base = scaled(early, scale);
+  if (base === 0n) return undefined;
+  return written(dividedAwayFromZero((scaled(late, scale) - base) * 10_000n, base), 2);
+}
+
+function dividedAwayFromZero(dividend, divisor) {
+  const negative = dividend < 0n !== divisor < 0n;
+  const [top, bottom] = [dividend < 0n ? -dividend : dividend, divisor < 0n ? -divisor : divisor];
+  const quotient = (top * 2n + bottom) / (bottom * 2n);
+  return negative ? -quotient : quotient;
+}
+
+/** The sign is part of the message of a change, so a rise has one too. The minus is the typographic one, as wide as a plus. */
+export function signed(text) {
+  if (text.startsWith('-')) return `\u2212${text.slice(1)}`;
+  return /[1-9]/.test(text) ? `+${text}` : text;
+}
+
+export const decimalsOf = (text) => (text.includes('.') ? text.length - text.indexOf('.') - 1 : 0);
+
+/**
+ * Whole part in groups of three; the fraction stays as it was served. By hand, because the first use of `Intl` costs a chart that
+ * is waiting to be painted some 20 ms.
+ */
+export function grouped(text) {
+  const [whole, fraction] = String(text).split('.');
+  const spaced = whole.replace(/\B(?=(\d{3})+$)/g, ',');
+  return fraction === undefined ? spaced : `${spaced}.${fraction}`;
+}
+
+/** A volume for the axis, where exactness would only be noise: `12.4M`. */
+export function abbreviated(number) {
+  const steps = [
+    [1e12, 'T'],
+    [1e9, 'B'],
+    [1e6, 'M'],
+    [1e3, 'K'],
+  ];
+  for (const [size, letter] of steps) {
+    if (Math.abs(number) >= size) return `${(number / size).toFixed(number / size >= 100 ? 0 : 1)}${letter}`;
+  }
+  return String(Math.round(number));
+}

@@ -1,0 +1,167 @@
+// What is stored against what the calendar expects: a box for each security and day, and the gaps behind a box.
+
+import { ask } from '../api.js';
+import { addressOf } from '../base.js';
+import { el } from '../dom.js';
+import { phrase } from '../phrases/desk.js';
+import { calendarDays, monthSpans, shiftDate } from './days.js';
+import { chartLink, count, table } from './table.js';
+
+const DAYS = 91;
+const STATES = { c: 'complete', p: 'partial', m: 'missing', '-': 'closed_day', '.': 'outside' };
+const ROWS = 100;
+
+export const coverage = { title: phrase('coverage'), fill };
+
+async function fill() {
+  const asked = new URLSearchParams(location.search);
+  const end = asked.get('end');
+  const query = new URLSearchParams({
+    days: DAYS,
+    limit: ROWS,
+    ...(end && { end }),
+    ...(asked.get('after') && { after: asked.get('after') }),
+  });
+  const { data } = await ask(`/v1/coverage?${query}`);
+  const detail = el(
+    'section',
+    { class: 'sheet', 'aria-live': 'polite' },
+    el('p', { class: 'lead' }, phrase('choose')),
+  );
+  const show = (symbol, date) => drill(detail, symbol, data, date);
+  if (asked.get('symbol')) await show(asked.get('symbol'));
+  return [
+    el('p', { class: 'lead' }, phrase('complete_means')),
+    el(
+      'section',
+      { class: 'sheet' },
+      bar(data),
+      data.rows.length > 0 ? heat(data, show) : el('p', {}, phrase('nothing_yet')),
+      legend(),
+    ),
+    detail,
+  ];
+}
+
+function bar({ start, end, today, next }) {
+  const way = (query, label, kind = 'button') => el('a', { class: kind, href: addressOf(`/coverage?${query}`) }, phrase(label));
+  const later = shiftDate(end, DAYS);
+  return el(
+    'p',
+    { class: 'row' },
+    el('strong', {}, phrase('range', start, end)),
+    way(`end=${shiftDate(start, -1)}`, 'earlier', 'button push'),
+    end < today ? way(`end=${later > today ? today : later}`, 'later') : undefined,
+    next ? way(`end=${end}&after=${encodeURIComponent(next)}`, 'more_securities') : undefined,
+  );
+}
+
+function heat(data, show) {
+  const days = calendarDays(data.start, data.end);
+  const grid = el('div', { class: 'heat' }, el('span', {}), el('span', { class: 'lead' }, phrase('complete')), monthRow(days));
+  for (const row of data.rows) {
+    const expected = [...row.days].filter((state) => 'cpm'.includes(state)).length;
+    const complete = [...row.days].filter((state) => state === 'c').length;
+    const button = el('button', { type: 'button', class: 'symbol', 'aria-expanded': 'false' }, row.symbol);
+    const open = (date) => {
+      for (const other of grid.querySelectorAll('.symbol')) other.setAttribute('aria-expanded', String(other === button));
+      show(row.symbol, date);
+    };
+    button.addEventListener('click', () => open());
+    const boxes = el(
+      'div',
+      { class: 'days', 'aria-hidden': 'true' },
+      days.map((date, at) =>
+        el('i', {
+          'data-state': row.days[at] ?? '.',
+          'data-date': date,
+          title: `${row.symbol} ${date}: ${phrase(STATES[row.days[at]] ?? 'outside')}`,
+        }),
+      ),
+    );
+    boxes.addEventListener('click', (event) => {
+      if (event.target.dataset.date) open(event.target.dataset.date);
+    });
+    grid.append(
+      button,
+      el('span', { class: complete < expected ? 'number warn' : 'number' }, `${count(complete)} / ${count(expected)}`),
+      boxes,
+    );
+  }
+  return el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': phrase('heat') }, grid);
+}
+
+function monthRow(days) {
+  const row = el('div', { class: 'months', 'aria-hidden': 'true' });
+  for (const { text, from, length } of monthSpans(days)) {
+    const label = el('span', {}, text);
+    label.style.gridColumn = `${from + 1} / span ${length}`;
+    row.append(label);
+  }
+  return row;
+}
+
+const legend = () =>
+  el(
+    'p',
+    { class: 'legend' },
+    Object.entries(STATES)
+      .filter(([state]) => state !== '.')
+      .map(([state, word]) => el('span', {}, el('i', { 'data-state': state }), phrase(word))),
+  );
+
+async function drill(detail, symbol, { start, end }, date) {
+  const query = new URLSearchParams({ start: date ?? start, end: date ?? end });
+  let data;
+  try {
+    ({ data } = await ask(`/v1/coverage/${encodeURIComponent(symbol)}?${query}`));
+  } catch (error) {
+    if (error.name !== 'Refused') throw error;
+    detail.replaceChildren(el('p', { class: 'warn' }, phrase('no_details', symbol, error.message)));
+    return;
+  }
+  const isQuiet = ({ daily, gaps }) => daily && gaps.length > 0 && gaps.every(({ reason }) => reason === 'no trades');
+  const isOpen = ({ daily, gaps }) => !daily || gaps.some(({ reason }) => reason !== 'no trades');
+  const rows = date ? data.days : data.days.filter(isOpen);
+  const quiet = date ? [] : data.days.filter(isQuiet);
+  const columns = [
+    {
+      title: phrase('day'),
+      of: (day) => el('a', { href: addressOf(`/?symbol=${encodeURIComponent(symbol)}&period=1m&before=${day.date}`) }, day.date),
+    },
+    { title: phrase('session'), of: (day) => day.day },
+    { title: phrase('daily'), of: (day) => (day.daily ? phrase('there') : el('span', { class: 'warn' }, phrase('missing'))) },
+    { title: phrase('minutes'), kind: 'number', of: (day) => `${count(day.minutes)} / ${count(day.expected)}` },
+    { title: phrase('gaps'), kind: 'wide', of: (day) => gaps(day) },
+  ];
+  const none = date ? phrase('nothing_expected', symbol, date) : phrase('all_complete');
+  detail.replaceChildren(
+    el('div', { class: 'row' }, el('h2', {}, chartLink(symbol), ` ${date ?? phrase('range', start, end)}`)),
+    table(phrase('gaps_of', symbol), columns, rows, none),
+    ...(quiet.length === 0
+      ? []
+      : [
+          el(
+            'details',
+            {},
+            el('summary', {}, phrase('quiet', count(quiet.length))),
+            table(phrase('quiet', count(quiet.length)), columns, quiet, ''),
+          ),
+        ]),
+  );
+  detail.scrollIntoView({ block: 'nearest' });
+}
+
+// A thinly traded day has a gap every few minutes; the first ones tell the story.
+const GAPS_SHOWN = 6;
+const REASONS = { 'no trades': 'no trades', 'not loaded': 'not loaded' };
+
+function gaps(day) {
+  const listed = day.gaps.slice(0, GAPS_SHOWN).map(({ first, last, minutes, reason }) => {
+    const span = minutes === 1 ? first.slice(11, 16) : `${first.slice(11, 16)}–${last.slice(11, 16)}`;
+    return el('span', { class: reason === 'no trades' ? undefined : 'warn' }, phrase('gap', span, minutes, phrase(REASONS[reason] ?? 'unknown gap')));
+  });
+  const parts = listed.flatMap((one, at) => (at > 0 ? [', ', one] : [one]));
+  const rest = day.gaps.length - listed.length + (day.gaps_omitted ?? 0);
+  return el('span', {}, parts, rest > 0 ? ` ${phrase('and_more', count(rest))}` : '');
+}

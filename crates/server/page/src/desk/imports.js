@@ -1,0 +1,80 @@
+// What has been imported, and the rows that were refused.
+
+import { ask } from '../api.js';
+import { addressOf } from '../base.js';
+import { el } from '../dom.js';
+import { phrase } from '../phrases/desk.js';
+import { chartLink, count, instant, table } from './table.js';
+
+const PAGE = 50;
+
+export const imports = { title: phrase('imports'), fill };
+
+async function fill() {
+  const asked = new URLSearchParams(location.search);
+  return Promise.all([ledgerSheet(asked), quarantineSheet(asked)]);
+}
+
+const fileName = (path) => path.split(/[\\/]/).at(-1);
+
+async function ledgerSheet(asked) {
+  const before = asked.get('before');
+  const { data } = await ask(`/v1/imports?${new URLSearchParams({ limit: PAGE, ...(before && { before }) })}`);
+  const number = (key) => ({ title: phrase(key), kind: 'number', of: (row) => count(row[key]) });
+  const refused = (row) =>
+    row.quarantined > 0
+      ? el('a', { href: addressOf(`/imports?import=${row.import}#quarantine`) }, count(row.quarantined))
+      : '0';
+  const columns = [
+    { title: '#', of: (row) => String(row.import) },
+    { title: phrase('file'), of: (row) => el('span', { title: row.file }, fileName(row.file)) },
+    { title: phrase('kind'), of: (row) => row.kind },
+    { title: phrase('state'), of: state },
+    number('rows'),
+    number('added'),
+    number('replaced'),
+    number('unchanged'),
+    { title: phrase('refused'), kind: 'number', of: refused },
+    { title: phrase('finished'), of: (row) => instant(row.finished_at ?? row.started_at) },
+  ];
+  const older = data.next
+    ? el('p', { class: 'row' }, el('a', { href: addressOf(`/imports?before=${data.next}`) }, phrase('earlier_imports')))
+    : undefined;
+  return el(
+    'section',
+    { class: 'sheet' },
+    el('h2', {}, phrase('ledger')),
+    table(phrase('ledger_caption'), columns, data.imports, phrase('nothing_yet')),
+    older,
+  );
+}
+
+function state(row) {
+  if (row.state === 'done') return phrase('done');
+  if (row.state === 'running') return `${Math.floor((100 * row.rows_done) / Math.max(row.rows, 1))} %`;
+  return el('span', { class: 'warn', title: row.message ?? '' }, row.state);
+}
+
+async function quarantineSheet(asked) {
+  const [which, after] = [asked.get('import'), asked.get('after')];
+  const query = new URLSearchParams({ limit: PAGE, ...(which && { import: which }), ...(after && { after }) });
+  const { data } = await ask(`/v1/quarantine?${query}`);
+  const columns = [
+    { title: phrase('import'), of: (row) => String(row.import) },
+    { title: phrase('file_line'), of: (row) => el('span', { title: row.file }, `${fileName(row.file)}:${row.line}`) },
+    { title: phrase('security'), of: (row) => (row.is_known ? chartLink(row.symbol) : row.symbol) },
+    { title: phrase('why'), kind: 'wide', of: (row) => row.reason },
+    { title: phrase('row'), kind: 'wide', of: (row) => el('code', {}, row.text) },
+  ];
+  const going = new URLSearchParams({ ...(which && { import: which }), after: data.next });
+  const all = el('a', { class: 'push', href: addressOf('/imports#quarantine') }, phrase('all_imports'));
+  return el(
+    'section',
+    { class: 'sheet', id: 'quarantine' },
+    el('div', { class: 'row' }, el('h2', {}, which ? phrase('refused_of', which) : phrase('refused_rows')), which ? all : undefined),
+    table(phrase('refused_rows'), columns, data.rows, phrase('none_refused')),
+    data.next
+      ? el('p', { class: 'row' }, el('a', { href: addressOf(`/imports?${going}#quarantine`) }, phrase('more')))
+      : undefined,
+  );
+}

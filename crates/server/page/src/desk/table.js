@@ -1,0 +1,44 @@
+// Tables of the desk pages: columns are told once, with how a row fills them.
+
+import { addressOf } from '../base.js';
+import { grouped } from '../decimal.js';
+import { el } from '../dom.js';
+
+/** `columns` of `{ title, of, kind }`, kind `number` or `wide`; `none` is what an empty table says. */
+export function table(caption, columns, rows, none) {
+  if (rows.length === 0) return el('p', { class: 'lead' }, none);
+  const head = columns.map(({ title, kind }) => el('th', { scope: 'col', class: kind }, title));
+  const cells = (row) => columns.map(({ of, kind }) => el('td', { class: kind }, of(row) ?? ''));
+  return el(
+    'div',
+    { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': caption },
+    el(
+      'table',
+      {},
+      el('caption', { class: 'unseen' }, caption),
+      el('thead', {}, el('tr', {}, head)),
+      el(
+        'tbody',
+        {},
+        rows.map((row) => el('tr', {}, cells(row))),
+      ),
+    ),
+  );
+}
+
+/** `2026-11-15 21:25:24 UTC`, as exact as it was told. */
+export function instant(rfc3339) {
+  if (!rfc3339) return '';
+  const [, date, clock, zone] = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?(Z|[+-]\d\d:\d\d)$/.exec(rfc3339) ?? [];
+  if (!date) return rfc3339;
+  return el(
+    'time',
+    { datetime: rfc3339 },
+    `${date} ${clock} `,
+    el('small', {}, zone === 'Z' ? 'UTC' : zone === '+08:00' ? 'HKT' : zone),
+  );
+}
+
+export const chartLink = (symbol) => el('a', { href: addressOf(`/?symbol=${encodeURIComponent(symbol)}`) }, symbol);
+
+export const count = (number) => grouped(number);

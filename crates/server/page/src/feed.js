@@ -1,0 +1,65 @@
+// The candles of one view, a page at a time: older ones without end, and newer ones where a view began in the past.
+
+import { candleOf, mergePages } from './candles.js';
+import { candlesPath, firstPoint } from './question.js';
+
+// A chart of more than this is slower to draw than anyone can read; another date is a better way to get there.
+export const CANDLES_MAX = 60_000;
+
+export class Feed {
+  constructor(view, ask) {
+    this.view = view;
+    this.ask = ask;
+    this.candles = [];
+    this.cursor = undefined;
+    this.reachesBeginning = false;
+    this.reachesNow = view.before === undefined;
+    this.abort = new AbortController();
+  }
+
+  /** The first page, which ends at the point of the view or now. */
+  async open() {
+    this.takeOlder(await this.page(firstPoint(this.view)));
+  }
+
+  get hasOlder() {
+    return !this.reachesBeginning && this.candles.length < CANDLES_MAX;
+  }
+
+  get isFull() {
+    return !this.reachesBeginning && this.candles.length >= CANDLES_MAX;
+  }
+
+  get hasNewer() {
+    return !this.reachesNow && this.candles.length < CANDLES_MAX;
+  }
+
+  async older() {
+    this.takeOlder(await this.page({ ...firstPoint(this.view), next: this.cursor }));
+  }
+
+  async newer() {
+    const last = this.candles.at(-1);
+    // The point is included, so the pages meet in one candle and nothing can be lost between them.
+    const point = last ? { after: new Date(last.stamp * 1000).toISOString().replace('.000', '') } : {};
+    const data = await this.page(point);
+    this.candles = mergePages(this.candles, data.candlesticks.map(candleOf));
+    this.reachesNow = !data.next;
+  }
+
+  close() {
+    this.abort.abort();
+  }
+
+  takeOlder(data) {
+    this.candles = mergePages(this.candles, data.candlesticks.map(candleOf));
+    this.cursor = data.next ?? undefined;
+    this.reachesBeginning = !data.next;
+  }
+
+  async page(point) {
+    const { data, quota } = await this.ask(candlesPath(this.view, point), { signal: this.abort.signal });
+    this.quota = quota ?? this.quota;
+    return data;
+  }
+}

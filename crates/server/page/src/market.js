@@ -1,0 +1,46 @@
+// Markets by the region of a symbol, and what their clocks are called. The offset itself is never computed here: every
+// served candle carries the offset of its own instant, so no zone table in the browser can disagree with the server's.
+
+import { phrase } from './phrases/chart.js';
+
+const HONG_KONG = { market: 'HK', place: phrase('hong_kong'), zone: 'Asia/Hong_Kong', names: { 480: 'HKT' }, extended: false };
+const SHANGHAI = { market: 'CN', place: phrase('shanghai'), zone: 'Asia/Shanghai', names: { 480: 'CST' }, extended: false };
+const NEW_YORK = {
+  market: 'US',
+  place: phrase('new_york'),
+  zone: 'America/New_York',
+  names: { [-300]: 'EST', [-240]: 'EDT' },
+  extended: true,
+};
+const BY_REGION = { HK: HONG_KONG, SH: SHANGHAI, SZ: SHANGHAI, US: NEW_YORK };
+
+/** The market of a symbol such as `700.HK`; nothing for a region that is not served. */
+export function marketOf(symbol) {
+  return BY_REGION[symbol.slice(symbol.lastIndexOf('.') + 1)];
+}
+
+/** `EDT`, or `UTC+08:00` where the offset has no name in that market. */
+export function zoneName(market, offsetMinutes) {
+  return market?.names[offsetMinutes] ?? `UTC${offsetText(offsetMinutes)}`;
+}
+
+/** `New York (EDT)` for times of day; dates are those of the place, whatever its clocks are set to. */
+export function zoneLabel(market, offsetMinutes, family) {
+  if (!market) return zoneName(market, offsetMinutes);
+  return family === 'clock' ? `${market.place} (${zoneName(market, offsetMinutes)})` : phrase('dates', market.place);
+}
+
+/** Minutes east of Greenwich, from the end of an RFC 3339 time. */
+export function offsetOf(rfc3339) {
+  if (rfc3339.endsWith('Z')) return 0;
+  const found = /([+-])(\d\d):(\d\d)$/.exec(rfc3339);
+  if (!found) throw new RangeError(`no offset in ${rfc3339}`);
+  const size = Number(found[2]) * 60 + Number(found[3]);
+  return found[1] === '-' ? -size : size;
+}
+
+function offsetText(minutes) {
+  const size = Math.abs(minutes);
+  const two = (number) => String(number).padStart(2, '0');
+  return `${minutes < 0 ? '-' : '+'}${two(Math.floor(size / 60))}:${two(size % 60)}`;
+}

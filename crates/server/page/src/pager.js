@@ -1,0 +1,81 @@
+// Asks for the next page when the reader comes near an end of what is loaded, one question at a time, and says so in a small
+// pill. A refusal here must not take the chart away: what is shown stays true.
+
+import { countDown } from './advice.js';
+import { el } from './dom.js';
+import { phrase } from './phrases/chart.js';
+import { phrase as shared } from './phrases/shared.js';
+
+// How many candles before the end are near: about a screen, so that a steady scroll meets no edge.
+const NEAR = 150;
+
+export class Pager {
+  constructor({ pill, onPage, onRefused }) {
+    Object.assign(this, { pill, onPage, onRefused, isBusy: false, isStopped: false, stopWaiting: () => {} });
+  }
+
+  watch(feed) {
+    this.stopWaiting();
+    this.feed = feed;
+    this.isStopped = false;
+    this.say(undefined);
+  }
+
+  /** What is visible now, as positions among the candles. */
+  seen(range) {
+    this.range = range;
+    if (!this.feed || !range || this.isBusy || this.isStopped) return;
+    if (range.from < NEAR && this.feed.hasOlder) this.turn('older');
+    else if (range.to > this.feed.candles.length - NEAR / 3 && this.feed.hasNewer) this.turn('newer');
+  }
+
+  async turn(way) {
+    const { feed } = this;
+    this.isBusy = true;
+    this.say(phrase(`loading_${way}`));
+    try {
+      await feed[way]();
+    } catch (error) {
+      this.isBusy = false;
+      if (this.feed === feed) this.refuse(error);
+      return;
+    }
+    this.isBusy = false;
+    if (this.feed !== feed) {
+      // Another view was opened meanwhile, and its first look was turned away because this page was on its way.
+      this.seen(this.range);
+      return;
+    }
+    this.say(undefined);
+    this.onPage();
+    // Older candles move every position, and the chart tells the new ones itself; newer candles move none.
+    if (way === 'newer') this.seen(this.range);
+  }
+
+  refuse(error) {
+    if (error.name === 'AbortError') return;
+    if (error.name !== 'Refused') throw error;
+    this.isStopped = true;
+    const { title, wait } = this.onRefused(error);
+    const again = () => {
+      this.isStopped = false;
+      this.say(undefined);
+      this.seen(this.range);
+    };
+    if (!wait) {
+      this.say(el('span', {}, `${title}. `, el('button', { type: 'button', onclick: again }, shared('try_again'))));
+      return;
+    }
+    const left = el('strong', {}, `${wait} s`);
+    const tick = (seconds) => {
+      left.textContent = `${seconds} s`;
+    };
+    this.say(el('span', {}, phrase('going_on', title), ' ', left));
+    this.stopWaiting = countDown(wait, tick, again);
+  }
+
+  say(what) {
+    this.pill.hidden = what === undefined;
+    this.pill.replaceChildren(...(what === undefined ? [] : [what]));
+  }
+}

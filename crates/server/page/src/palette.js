@@ -1,0 +1,34 @@
+// The colours of the stylesheet, for the canvas. They are read off probes, because a custom property that depends on
+// the scheme is only text until something is painted with it.
+
+const NAMES = [
+  'ground',
+  'sheet',
+  'ink',
+  'soft',
+  'grid',
+  'line',
+  'accent',
+  'rise',
+  'fall',
+  'rise-soft',
+  'fall-soft',
+  'outside',
+  'night',
+];
+
+export function readPalette() {
+  // All probes before the first look at one of them, so that styles are worked out once.
+  const probes = NAMES.map((name) => {
+    const probe = document.createElement('span');
+    probe.hidden = true;
+    probe.style.color = `var(--${name})`;
+    return probe;
+  });
+  document.body.append(...probes);
+  const palette = Object.fromEntries(NAMES.map((name, at) => [name, getComputedStyle(probes[at]).color]));
+  for (const probe of probes) probe.remove();
+  return palette;
+}
+
+export const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';

@@ -1,0 +1,15 @@
+// What the pages say, in the three languages of the service. The server has chosen the document by what the browser prefers;
+// the scripts follow the document, so that a page never speaks two languages. What the server itself says stays as it came.
+
+export const LANGUAGES = ['en', 'zh-CN', 'zh-HK'];
+
+const spoken = Math.max(LANGUAGES.indexOf(globalThis.document?.documentElement.lang), 0);
+
+/** A table with a column for each language becomes a function from a key, and what goes into `{0}`, `{1}` …, to a phrase. */
+export function phrasesOf(table) {
+  const phrase = (key, ...values) => filled(table[key][spoken], values);
+  phrase.table = table;
+  return phrase;
+}
+
+export const filled = (text, values) => text.replace(/\{(\d)\}/g, (_, at) => String(values[at]));

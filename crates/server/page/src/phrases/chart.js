@@ -1,0 +1,70 @@
+// What the chart page says beyond what is in its document.
+
+import { phrasesOf } from '../phrase.js';
+
+export const phrase = phrasesOf({
+  loading: ['Loading {0}…', '正在载入 {0}…', '正在載入 {0}…'],
+  loading_any: ['Loading…', '载入中…', '載入中…'],
+  loading_older: ['loading older candles…', '正在载入更早的K线…', '正在載入更早的K線…'],
+  loading_newer: ['loading newer candles…', '正在载入更新的K线…', '正在載入更新的K線…'],
+  going_on: ['{0}, going on in', '{0}，稍后继续：', '{0}，稍後繼續：'],
+  candles: ['{0} candles', '{0} 根K线', '{0} 根K線'],
+  begins: ['{0}, history begins {1}', '{0}，历史始于 {1}', '{0}，歷史始於 {1}'],
+  full: [
+    '{0}, as many as one view holds: go to an earlier date for more',
+    '{0}，已达一次显示的上限；要看更早的请前往更早日期',
+    '{0}，已達一次顯示的上限；要看更早的請前往更早日期',
+  ],
+  begins_here: ['history begins here', '历史由此开始', '歷史由此開始'],
+  quota: ['quota {0} of {1}', '额度 {0}/{1}', '額度 {0}/{1}'],
+  lot: ['lot {0}', '每手 {0}', '每手 {0}'],
+  no_sessions: ['Extended hours are part of US minutes only', '只有美股分钟K线含盘前盘后', '只有美股分鐘K線含盤前盤後'],
+  none_before: ['No candles of {0} before {1}', '{1} 之前没有 {0} 的K线', '{1} 之前沒有 {0} 的K線'],
+  none_before_text: ['There is nothing up to that date.', '到该日期为止没有数据。', '到該日期為止沒有數據。'],
+  show_newest: ['Show the newest', '显示最新', '顯示最新'],
+  none: ['No candles of {0}', '没有 {0} 的K线', '沒有 {0} 的K線'],
+  none_text: [
+    'There is nothing of it in this period yet. On the server:',
+    '此周期尚无数据。请在服务器上运行：',
+    '此週期尚無數據。請在伺服器上執行：',
+  ],
+  empty: ['Nothing has been imported yet', '尚未导入任何数据', '尚未匯入任何數據'],
+  on_server: ['On the server:', '请在服务器上运行：', '請在伺服器上執行：'],
+  ignored: ['Not understood in the address: {0}', '网址中无法理解：{0}', '網址中無法理解：{0}'],
+
+  search_visitor: ['sign in to search', '登录后可搜索', '登入後可搜尋'],
+  search_down: [
+    'the search is not available; type a whole symbol, as 700.HK',
+    '搜索暂不可用；请输入完整代码，如 700.HK',
+    '搜尋暫不可用；請輸入完整代碼，如 700.HK',
+  ],
+  search_none: ['nothing like that here', '没有符合的证券', '沒有符合的證券'],
+
+  pre: ['pre-market', '盘前', '盤前'],
+  post: ['post-market', '盘后', '盤後'],
+  overnight: ['overnight', '夜盘', '夜盤'],
+  week_of: ['week of {0}', '{0} 当周', '{0} 當週'],
+  dates: ['{0} dates', '{0}日期', '{0}日期'],
+  hong_kong: ['Hong Kong', '香港', '香港'],
+  shanghai: ['Shanghai', '上海', '上海'],
+  new_york: ['New York', '纽约', '紐約'],
+  latest: ['latest, ', '最新，', '最新，'],
+  spoken: [
+    '{0}: open {1}, high {2}, low {3}, close {4}, change {5}, volume {6}',
+    '{0}：开 {1}，高 {2}，低 {3}，收 {4}，涨跌 {5}，成交量 {6}',
+    '{0}：開 {1}，高 {2}，低 {3}，收 {4}，升跌 {5}，成交量 {6}',
+  ],
+
+  dividend_brief: ['Div {0}', '派息 {0}', '派息 {0}'],
+  dividend: ['dividend {0}', '派息 {0}', '派息 {0}'],
+  split_brief: ['Split {0}:1', '1 拆 {0}', '1 拆 {0}'],
+  split: ['split of {0} for 1', '每股拆为 {0} 股', '每股拆為 {0} 股'],
+  merge_brief: ['{0}→1', '{0} 合 1', '{0} 合 1'],
+  merge: ['{0} shares became 1', '{0} 股合为 1 股', '{0} 股合為 1 股'],
+  bonus_brief: ['Bonus {0}', '送股 {0}', '紅股 {0}'],
+  bonus: ['bonus of {0} a share', '每股送 {0}', '每股送紅股 {0}'],
+  rights_brief: ['Rights {0} @ {1}', '供股 {0} @ {1}', '供股 {0} @ {1}'],
+  rights: ['rights of {0} a share at {1}', '每股供 {0}，供股价 {1}', '每股供 {0}，供股價 {1}'],
+  ex: ['ex {0}: {1}', '{0} 除权：{1}', '{0} 除權：{1}'],
+  comma: [', ', '，', '，'],
+});

@@ -1,0 +1,58 @@
+// What every page may have to say: who is signed in, refusals and what to do about them, dates.
+
+import { phrasesOf } from '../phrase.js';
+
+export const phrase = phrasesOf({
+  sign_in: ['Sign in', '登录', '登入'],
+  account_title: ['Programs and signing out', '程序与退出登录', '程式與登出'],
+  try_again: ['Try again', '重试', '重試'],
+  waiting: ['Trying again in {0} s', '{0} 秒后重试', '{0} 秒後重試'],
+
+  gone: ['The server does not answer', '服务器没有回应', '伺服器沒有回應'],
+  gone_text: ['It may be restarting, or the network is down.', '服务器可能正在重启，或网络不通。', '伺服器可能正在重啟，或網絡不通。'],
+  visitor: ['You are not signed in', '尚未登录', '尚未登入'],
+  visitor_text: ['Candles are shown to accounts of this server.', '登录本服务器的账户后即可查看K线。', '登入本伺服器的帳戶後即可查看K線。'],
+  spent: ['This month’s quota is used up', '本月额度已用完', '本月額度已用完'],
+  spent_text: [
+    '{0} of {1} securities are used. Those stay open; new ones can be asked for from {2} on.',
+    '已用 {0}/{1} 只证券。这些证券仍可查看；{2} 起可查看新的证券。',
+    '已用 {0}/{1} 隻證券。這些證券仍可查看；{2} 起可查看新的證券。',
+  ],
+  spent_link: ['See the quota', '查看额度', '查看額度'],
+  fast: ['Asked too often', '请求过于频繁', '請求過於頻繁'],
+  fast_text: ['The server allows only so many questions at a time.', '服务器限制了一段时间内的请求数。', '伺服器限制了一段時間內的請求數。'],
+  no_right: ['Not open to this account', '此账户没有权限', '此帳戶沒有權限'],
+  no_right_text: ['{0} An operator can grant it.', '{0} 可请管理员授权。', '{0} 可請管理員授權。'],
+  no_right_link: ['See your rights', '查看权限', '查看權限'],
+  none: ['No candles of {0}', '没有 {0} 的K线', '沒有 {0} 的K線'],
+  none_text: [
+    'The security is known, but nothing has been imported for it yet. On the server:',
+    '已知此证券，但尚未导入其数据。请在服务器上运行：',
+    '已知此證券，但尚未匯入其數據。請在伺服器上執行：',
+  ],
+  unknown: ['{0} is not known here', '这里没有 {0}', '這裡沒有 {0}'],
+  unknown_text: [
+    'Search for another one, or import its candles on the server:',
+    '请搜索其他证券，或在服务器上导入其K线：',
+    '請搜尋其他證券，或在伺服器上匯入其K線：',
+  ],
+  operators: ['For operators', '仅限管理员', '僅限管理員'],
+  operators_text: [
+    'This page is for operators of the server. An operator can give your account that role.',
+    '此页面仅供服务器管理员使用。管理员可授予您的账户此角色。',
+    '此頁面僅供伺服器管理員使用。管理員可授予您的帳戶此角色。',
+  ],
+  not_found: ['Not found', '未找到', '未找到'],
+  not_found_text: ['This server does not offer that.', '此服务器不提供该内容。', '此伺服器不提供該內容。'],
+  broken: ['Something went wrong on the server', '服务器出错', '伺服器出錯'],
+  no_answer: ['The server cannot answer this', '服务器无法回答', '伺服器無法回答'],
+
+  weekdays: ['Sun Mon Tue Wed Thu Fri Sat', '周日 周一 周二 周三 周四 周五 周六', '週日 週一 週二 週三 週四 週五 週六'],
+  months: [
+    'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec',
+    '1月 2月 3月 4月 5月 6月 7月 8月 9月 10月 11月 12月',
+    '1月 2月 3月 4月 5月 6月 7月 8月 9月 10月 11月 12月',
+  ],
+  day_of_month: ['{0} {1}', '{1}{0}日', '{1}{0}日'],
+  month_of_year: ['{0} {1}', '{1}年{0}', '{1}年{0}'],
+});

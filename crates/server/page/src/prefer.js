@@ -1,0 +1,25 @@
+// How a reader wants things to look.
+
+import { remember } from './memory.js';
+
+const root = document.documentElement;
+
+/** Light, dark, or as the system has it, in turn. */
+export function cycleTheme() {
+  const isDark = matchMedia('(prefers-color-scheme: dark)').matches;
+  const shown = root.dataset.theme ?? (isDark ? 'dark' : 'light');
+  const next = shown === 'dark' ? 'light' : 'dark';
+  // Choosing what the system prefers anyway is the way back to following it.
+  choose('theme', next === (isDark ? 'dark' : 'light') ? undefined : next);
+}
+
+/** Rising candles are green in New York and red in Shanghai. */
+export function cycleRise() {
+  choose('rise', root.dataset.rise === 'red' ? undefined : 'red');
+}
+
+function choose(name, value) {
+  if (value) root.dataset[name] = value;
+  else delete root.dataset[name];
+  remember(name, value);
+}

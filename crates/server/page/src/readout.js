@@ -1,0 +1,56 @@
+// The numbers of the candle that is looked at, as they were served. The boxes are in the page from the start and as wide as
+// they will ever be, so nothing moves when they fill.
+
+import { SESSION } from './candles.js';
+import { grouped, minus, percentChange, signed } from './decimal.js';
+import { byId } from './dom.js';
+import { phrase } from './phrases/chart.js';
+import { dated } from './words.js';
+
+const SESSION_PHRASES = { [SESSION.pre]: 'pre', [SESSION.post]: 'post', [SESSION.overnight]: 'overnight' };
+const CELLS = ['time', 'open', 'high', 'low', 'close', 'change', 'volume', 'turnover', 'event'];
+
+/** What a candle says, cell by cell. */
+export function readOut(candles, index, { period, market, placed }) {
+  const candle = candles[index];
+  const before = candles[index - 1];
+  const { text } = candle;
+  const change = before ? minus(text.close, before.text.close) : undefined;
+  const percent = before ? percentChange(text.close, before.text.close) : undefined;
+  const outside = SESSION_PHRASES[candle.session];
+  const actions = placed.get(index)?.map((action) => action.full) ?? [];
+  return {
+    time: dated(candle, period, market),
+    open: text.open,
+    high: text.high,
+    low: text.low,
+    close: text.close,
+    change: change === undefined ? '–' : `${signed(change)}${percent === undefined ? '' : ` (${signed(percent)} %)`}`,
+    direction: direction(change),
+    volume: grouped(text.volume),
+    turnover: grouped(text.turnover),
+    event: [outside ? phrase(outside) : '', ...actions].filter(Boolean).join(' · '),
+  };
+}
+
+function direction(change) {
+  if (change === undefined || !/[1-9]/.test(change)) return 'level';
+  return change.startsWith('-') ? 'fall' : 'rise';
+}
+
+export function showReadOut(said) {
+  for (const name of CELLS) {
+    const cell = byId(`ro-${name}`);
+    const text = said?.[name] ?? (name === 'event' ? '' : '–');
+    if (cell.textContent !== text) cell.textContent = text;
+  }
+  byId('ro-event').title = said?.event ?? '';
+  byId('readout').dataset.direction = said?.direction ?? 'level';
+}
+
+/** The same for the ear. */
+export function spoken(said, isLatest) {
+  const { time, open, high, low, close, change, volume, event } = said;
+  const start = isLatest ? phrase('latest') : '';
+  return start + phrase('spoken', time, open, high, low, close, change, volume) + (event ? phrase('comma') + event : '');
+}

@@ -1,0 +1,45 @@
+// What to tell a person whose question was refused, and what they can do. One place, so that every page says the same.
+
+import { UNREACHABLE } from './api.js';
+import { addressOf } from './base.js';
+import { phrase } from './phrases/shared.js';
+
+const QUOTA_SPENT = 301607;
+const NO_CANDLES = 301603;
+const NO_RIGHT = 301604;
+const BAD_QUESTION = 301600;
+
+/**
+ * `links` lead somewhere, `command` is for the operator's terminal, `retry` offers the button, `wait` counts down in seconds
+ * and then asks again by itself. `here` is where to come back to after signing in.
+ */
+export function adviceFor(refused, { symbol, here = addressOf('/') } = {}) {
+  const { status, code, message } = refused;
+  const told = (title, text, more = {}) => ({ title, text, links: [], ...more });
+  const link = (path, label) => ({ links: [{ href: addressOf(path), label: phrase(label) }] });
+  if (status === UNREACHABLE) return told(phrase('gone'), phrase('gone_text'), { retry: true });
+  if (status === 401)
+    return told(phrase('visitor'), phrase('visitor_text'), link(`/signin?next=${encodeURIComponent(here)}`, 'sign_in'));
+  if (code === QUOTA_SPENT) return told(phrase('spent'), spent(refused), link('/quota', 'spent_link'));
+  if (status === 429) return told(phrase('fast'), phrase('fast_text'), { wait: refused.retryAfter ?? 5 });
+  if (code === NO_RIGHT)
+    return told(phrase('no_right'), phrase('no_right_text', sentence(message)), link('/quota', 'no_right_link'));
+  if (code === NO_CANDLES) return told(phrase('none', symbol), phrase('none_text'), importing(symbol));
+  if (code === BAD_QUESTION && /not known/.test(message))
+    return told(phrase('unknown', symbol), phrase('unknown_text'), importing(symbol));
+  if (status === 403) return told(phrase('operators'), phrase('operators_text'));
+  if (status === 404) return told(phrase('not_found'), phrase('not_found_text'));
+  if (status >= 500) return told(phrase('broken'), sentence(message), { retry: true });
+  return told(phrase('no_answer'), sentence(message));
+}
+
+function spent({ quota, message }) {
+  return quota ? phrase('spent_text', quota.used, quota.limit, quota.reset) : sentence(message);
+}
+
+const importing = (symbol) => ({ command: `chandler import candles.csv --symbol ${symbol}` });
+
+function sentence(text) {
+  const first = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(first) ? first : `${first}.`;
+}

@@ -1,0 +1,16 @@
+// What all pages have in common: who is signed in, and which places they may go to.
+
+import { addressOf, whereIAm } from './base.js';
+import { byId } from './dom.js';
+import { remember } from './memory.js';
+import { phrase } from './phrases/shared.js';
+
+/** `who` is nothing for a visitor. Places for operators appear for operators alone; the server checks again. */
+export function showMe(who) {
+  document.documentElement.dataset.role = who?.role ?? 'visitor';
+  remember('role', who?.role);
+  const account = byId('account');
+  account.textContent = who ? who.account : phrase('sign_in');
+  account.title = who ? `${who.account}: ${phrase('account_title')}` : '';
+  if (!who) account.href = addressOf(`/signin?next=${encodeURIComponent(whereIAm())}`);
+}

@@ -1,0 +1,286 @@
+//! The securities that have candles, in memory as they were at one version of the store, so that whoever types a name is
+//! answered between two letters.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use market::{Market, Region, Symbol};
+use store::{Lane, Reader, StoreError};
+use unicode_normalization::UnicodeNormalization;
+
+use crate::refusal::Refusal;
+use crate::services::Services;
+
+/// While files are imported the store has another version every second or so, and reading all securities takes longer than
+/// answering out of a list that is a moment old.
+const KEPT_FOR: Duration = Duration::from_secs(1);
+/// Securities that are looked at for what to suggest, and those that are suggested.
+const SUGGESTED_MAX: usize = 50;
+
+#[derive(Debug)]
+pub(crate) struct Listed {
+    pub(crate) symbol: Symbol,
+    pub(crate) name_en: String,
+    pub(crate) name_cn: String,
+    pub(crate) name_hk: String,
+    /// The symbol and the names as they are compared.
+    code: String,
+    names: Vec<String>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Directory {
+    /// By symbol.
+    listed: Vec<Listed>,
+    /// Places in the list, the most worth a look first.
+    suggested: Vec<usize>,
+}
+
+/// The directory of the last version that somebody asked about.
+#[derive(Debug, Default)]
+pub(crate) struct Kept(Mutex<Option<(i64, Duration, Arc<Directory>)>>);
+
+impl Services {
+    pub(crate) fn directory(&self) -> Result<Arc<Directory>, Refusal> {
+        let (version, uptime) = (self.glance()?, self.uptime());
+        // Held while the list is read: everybody else wants the same one.
+        let mut kept = self.directory.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((at, since, directory)) = &*kept
+            && (*at == version || uptime.saturating_sub(*since) < KEPT_FOR)
+        {
+            return Ok(Arc::clone(directory));
+        }
+        let directory = Arc::new(self.with_reader(Directory::read).map_err(|error| {
+            tracing::error!(%error, "cannot list the securities");
+            Refusal::Internal
+        })?);
+        *kept = Some((version, self.uptime(), Arc::clone(&directory)));
+        Ok(directory)
+    }
+}
+
+impl Directory {
+    fn read(reader: &mut Reader) -> Result<Directory, StoreError> {
+        let snapshot = reader.snapshot()?;
+        // Both lists are in the order of symbols.
+        let mut series = snapshot.all_series()?.into_iter().peekable();
+        let mut securities = snapshot.securities()?;
+        securities.sort_by(|one, other| one.symbol.cmp(&other.symbol));
+        let (mut listed, mut worth) = (Vec::with_capacity(securities.len()), Vec::new());
+        for security in securities {
+            let (mut lanes, mut rows) = ([false; Lane::ALL.len()], 0_u64);
+            while series.next_if(|info| info.series.symbol < security.symbol).is_some() {}
+            while let Some(info) = series.next_if(|info| info.series.symbol == security.symbol) {
+                rows = rows.saturating_add(info.rows);
+                for (lane, has) in Lane::ALL.iter().zip(&mut lanes) {
+                    *has |= *lane == info.series.lane;
+                }
+            }
+            if rows == 0 || security.symbol.is_us_option() {
+                continue;
+            }
+            worth.push((lanes.iter().filter(|has| **has).count(), rows, listed.len()));
+            listed.push(Listed::of(security));
+        }
+        worth.sort_by(|one, other| (other.0, other.1, one.2).cmp(&(one.0, one.1, other.2)));
+        worth.truncate(SUGGESTED_MAX);
+        let mut suggested = Vec::with_capacity(worth.len());
+        for (lanes, _, place) in worth {
+            let Some(one) = listed.get(place) else { continue };
+            let acts = !snapshot.actions(&one.symbol)?.is_empty();
+            suggested.push((lanes + usize::from(acts), place));
+        }
+        suggested.sort_by_key(|(worth, _)| std::cmp::Reverse(*worth));
+        Ok(Directory { listed, suggested: suggested.into_iter().map(|(_, place)| place).collect() })
+    }
+
+    pub(crate) fn contains(&self, symbol: &Symbol) -> bool {
+        self.place(symbol).is_ok()
+    }
+
+    fn place(&self, symbol: &Symbol) -> Result<usize, usize> {
+        self.listed.binary_search_by(|one| one.symbol.cmp(symbol))
+    }
+
+    /// Those behind a symbol in the order of symbols, or all.
+    pub(crate) fn behind(&self, symbol: Option<&Symbol>) -> &[Listed] {
+        let from = match symbol.map(|symbol| self.place(symbol)) {
+            None => 0,
+            Some(Ok(place)) => place + 1,
+            Some(Err(place)) => place,
+        };
+        self.listed.get(from..).unwrap_or_default()
+    }
+
+    /// Up to `limit` securities that a few typed letters mean, the best first, and whether there are more; what is worth a look
+    /// if nothing is typed.
+    pub(crate) fn search(
+        &self,
+        typed: &str,
+        may_see: impl Fn(Market) -> bool,
+        limit: usize,
+    ) -> (Vec<&Listed>, bool) {
+        let wanted = Wanted::of(typed);
+        let mut found: Vec<&Listed> = if wanted.text.is_empty() {
+            self.suggested.iter().filter_map(|place| self.listed.get(*place)).collect()
+        } else {
+            let mut ranked: Vec<(u8, usize, &Listed)> = self
+                .listed
+                .iter()
+                .filter_map(|one| Some((one.rank(&wanted)?, one.symbol.as_str().len(), one)))
+                .collect();
+            ranked.sort_by(|one, other| {
+                (one.0, one.1, &one.2.symbol).cmp(&(other.0, other.1, &other.2.symbol))
+            });
+            ranked.into_iter().map(|(.., one)| one).collect()
+        };
+        found.retain(|one| may_see(one.symbol.market()));
+        let more = found.len() > limit;
+        found.truncate(limit);
+        (found, more)
+    }
+}
+
+/// What is typed, as it is compared.
+struct Wanted {
+    text: String,
+    /// Without the zeros at the front of a number, which codes of Hong Kong do not have here.
+    short: Option<String>,
+}
+
+impl Wanted {
+    fn of(typed: &str) -> Wanted {
+        let text = folded(typed);
+        let short = text.trim_start_matches('0');
+        let is_number = short.starts_with(|letter: char| letter.is_ascii_digit());
+        let short = (is_number && short.len() < text.len()).then(|| short.to_owned());
+        Wanted { text, short }
+    }
+}
+
+impl Listed {
+    fn of(security: store::Security) -> Listed {
+        let [name_en, name_cn, name_hk] =
+            [security.name_en, security.name_cn, security.name_hk].map(Option::unwrap_or_default);
+        let mut names: Vec<String> = Vec::new();
+        for name in [&name_en, &name_cn, &name_hk].map(|name| folded(name)) {
+            if !name.is_empty() && !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        let code = folded(security.symbol.as_str());
+        Listed { symbol: security.symbol, name_en, name_cn, name_hk, code, names }
+    }
+
+    /// How well it is meant, 0 being best; nothing if it is not.
+    fn rank(&self, wanted: &Wanted) -> Option<u8> {
+        let Wanted { text, short } = wanted;
+        let short = short.as_ref().filter(|_| self.symbol.region() == Region::Hk);
+        let texts = || std::iter::once(text).chain(short);
+        let ticker = self.code.rsplit_once('.').map_or(self.code.as_str(), |(ticker, _)| ticker);
+        let names = |is: &dyn Fn(&str) -> bool| self.names.iter().any(|name| is(name));
+        if texts().any(|text| self.code == *text || ticker == text) {
+            Some(0)
+        } else if texts().any(|text| self.code.starts_with(text.as_str())) {
+            Some(1)
+        } else if names(&|name| name == text) {
+            Some(2)
+        } else if names(&|name| name.starts_with(text.as_str())) {
+            Some(3)
+        } else if names(&|name| words(name).any(|word| word.starts_with(text.as_str()))) {
+            Some(4)
+        } else if names(&|name| name.contains(text.as_str())) {
+            Some(5)
+        } else if self.code.contains(text.as_str()) {
+            Some(6)
+        } else {
+            None
+        }
+    }
+}
+
+/// The beginnings of words, each to the end of the name: people type two words as well.
+fn words(name: &str) -> impl Iterator<Item = &str> {
+    let mut before = ' ';
+    name.char_indices().filter_map(move |(at, letter)| {
+        let begins = !before.is_alphanumeric() && letter.is_alphanumeric();
+        before = letter;
+        begins.then(|| name.get(at..)).flatten()
+    })
+}
+
+/// Full-width letters are letters, and large ones small.
+fn folded(text: &str) -> String {
+    text.nfkc().flat_map(char::to_lowercase).collect::<String>().trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use store::Security;
+
+    use super::*;
+
+    fn directory() -> Directory {
+        let security = |symbol: &str, en: &str, cn: &str, hk: &str| {
+            let text = |text: &str| Some(text.to_owned());
+            let new = Security::new(symbol.parse().unwrap());
+            Listed::of(Security { name_en: text(en), name_cn: text(cn), name_hk: text(hk), ..new })
+        };
+        let mut listed = vec![
+            security("700.HK", "Lamplight Harbour", "灯港控股", "燈港控股"),
+            security("7001.HK", "Harbour", "港", "港"),
+            security("70.HK", "Old Harbour-Works", "", ""),
+            security("AAPL.US", "Wick & Wax", "烛", "燭"),
+            security("000700.SZ", "Boat", "船", "船"),
+        ];
+        listed.sort_by(|one, other| one.symbol.cmp(&other.symbol));
+        let suggested = vec![0, 1];
+        Directory { listed, suggested }
+    }
+
+    #[track_caller]
+    fn check(typed: &str, expected: &str) {
+        let directory = directory();
+        let (found, more) = directory.search(typed, |_| true, 10);
+        let found: Vec<&str> = found.iter().map(|one| one.symbol.as_str()).collect();
+        assert_eq!((found.join(" "), more), (expected.to_owned(), false), "{typed:?}");
+    }
+
+    #[test]
+    fn codes_come_before_names_and_the_nearest_first() {
+        check("700", "700.HK 7001.HK 000700.SZ");
+        check("700.hk", "700.HK");
+        check("0700", "700.HK 7001.HK 000700.SZ");
+        check("000700", "700.HK 000700.SZ 7001.HK");
+        check("００７００．ＨＫ", "700.HK");
+        check("harbour", "7001.HK 70.HK 700.HK");
+        check("HARBOUR-w", "70.HK");
+        check("works", "70.HK");
+        check("wick & w", "AAPL.US");
+        check("灯", "700.HK");
+        check("燈港", "700.HK");
+        check("控股", "700.HK");
+        check("mplig", "700.HK");
+        check(".us", "AAPL.US");
+        check("nothing", "");
+        check("0", "000700.SZ 70.HK 700.HK 7001.HK");
+    }
+
+    #[test]
+    fn what_may_not_be_seen_is_not_found_and_the_rest_is_counted() {
+        let directory = directory();
+        let (found, more) = directory.search("700", |market| market == Market::Hk, 1);
+        assert_eq!((found[0].symbol.as_str(), found.len(), more), ("700.HK", 1, true));
+        let (found, more) = directory.search(" ", |market| market == Market::Cn, 5);
+        assert_eq!((found[0].symbol.as_str(), found.len(), more), ("000700.SZ", 1, false));
+    }
+
+    #[test]
+    fn one_goes_on_behind_a_symbol_whether_or_not_it_is_there() {
+        let directory = directory();
+        let behind = |text: &str| directory.behind(Some(&text.parse().unwrap())).len();
+        assert_eq!(directory.behind(None).len(), 5);
+        assert_eq!((behind("000700.SZ"), behind("000001.SZ"), behind("ZZ.US")), (4, 5, 0));
+        assert!(directory.contains(&"70.HK".parse().unwrap()));
+    }
+}

@@ -1,0 +1,220 @@
+//! Who asks, and what proves it. There are four proofs, and a request has one of them: a signature or a bearer token in its
+//! headers; a token in its address, for tools that can be given nothing but one, where the endpoint says so; and the
+//! session of a browser, which is there whether or not the person wanted this request, and so has to show more.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use access::{Denial, Offered, Secret, SignedRequest};
+use hyper::Method;
+
+use super::Asked;
+use super::envelope::Problem;
+use crate::metrics::{Entry, Proven};
+use crate::pages;
+use crate::refusal::Refusal;
+use crate::route::{Caller, Language};
+use crate::services::Services;
+
+/// Headers that prove who asks. Given twice, either could be meant.
+const PROOFS: [&str; 4] = ["authorization", "x-api-key", "x-timestamp", "x-api-signature"];
+/// Where a token stands in an address: RFC 6750, section 2.3.
+const IN_QUERY: &str = "access_token";
+/// Where it stands in the path, for tools that write queries of their own.
+const IN_PATH: &str = "/udf/key/";
+/// The header in which scripts of our pages prove themselves, and what their mark is for.
+const CSRF: &str = "x-csrf";
+const CSRF_PURPOSE: &str = "ask";
+const ELSEWHERE: Denial = Denial::TokenInvalid("the account is of another region than the address");
+
+/// An account that asks, itself or through a program that its owner has let in.
+#[derive(Clone, Debug)]
+pub(crate) struct Me {
+    pub(crate) account: Arc<access::Account>,
+    pub(crate) who: access::Caller,
+}
+
+impl Me {
+    /// Whether this is for them to do, where it is for operators.
+    pub(crate) fn as_operator(&self) -> Result<(), Problem> {
+        as_operator(&self.account, &self.who)
+    }
+}
+
+/// Every power over other accounts is asked for here. A program that was let in by an operator has none of them: what its
+/// owner has agreed to is a list in which they are not. Neither has an address, which others get to see.
+pub(crate) fn as_operator(account: &access::Account, who: &access::Caller) -> Result<(), Problem> {
+    match account.role {
+        access::Role::Operator if who.is_oauth() => Err(Problem::forbidden_to_programs()),
+        access::Role::Operator if who.is_in_address() => Err(Problem::forbidden_in_address()),
+        access::Role::Operator => Ok(()),
+        access::Role::User => Err(Problem::forbidden()),
+    }
+}
+
+/// A token that came in an address, and the query without it: it is no parameter of what is asked, and must not get into
+/// links and refusals.
+#[derive(Debug)]
+pub(super) struct Addressed<'a> {
+    pub(super) token: Option<Secret>,
+    pub(super) query: Cow<'a, str>,
+}
+
+impl<'a> Addressed<'a> {
+    /// For an endpoint that takes tokens so. `parameter` is that of the path.
+    pub(super) fn of(asked: &Asked<'a>, parameter: &str) -> Result<Addressed<'a>, Problem> {
+        let mut token = is_keyed(asked.path).then(|| Secret::new(parameter.to_owned()));
+        let is_token = |pair: &&str| {
+            form_urlencoded::parse(pair.as_bytes()).next().is_some_and(|(name, _)| name == IN_QUERY)
+        };
+        if !asked.query.split('&').any(|pair| is_token(&pair)) {
+            return Ok(Addressed { token, query: asked.query.into() });
+        }
+        for pair in asked.query.split('&').filter(is_token) {
+            let value = form_urlencoded::parse(pair.as_bytes()).next().map(|(_, value)| value.into_owned());
+            if token.is_some() {
+                return Err(Problem::bad_request("there is more than one token in the address"));
+            }
+            let value = value.filter(|value| !value.is_empty());
+            token = Some(Secret::new(value.ok_or_else(|| Problem::bad_request("access_token is empty"))?));
+        }
+        let rest: Vec<&str> = asked.query.split('&').filter(|pair| !is_token(pair)).collect();
+        Ok(Addressed { token, query: rest.join("&").into() })
+    }
+}
+
+fn is_keyed(path: &str) -> bool {
+    let path = path.trim_start_matches('/');
+    IN_PATH.strip_prefix('/').is_some_and(|prefix| path.starts_with(prefix))
+}
+
+/// A path as it may be written down: without the token in it.
+pub(super) fn shown(path: &str) -> Cow<'_, str> {
+    if !is_keyed(path) {
+        return path.into();
+    }
+    let rest = path.trim_start_matches('/').splitn(4, '/').nth(3);
+    format!("{IN_PATH}…{}{}", if rest.is_some() { "/" } else { "" }, rest.unwrap_or_default()).into()
+}
+
+impl Asked<'_> {
+    /// Who asks.
+    pub(crate) fn caller(&self, services: &Services) -> Result<Caller, Problem> {
+        if let Some(name) = PROOFS.iter().find(|name| self.headers.get_all(**name).iter().count() > 1) {
+            return Err(Problem::bad_request(&format!("the header {name} is there more than once")));
+        }
+        let in_headers = PROOFS.iter().any(|name| self.headers.contains_key(*name));
+        let session = self.session(services).filter(|_| self.takes_session && !in_headers);
+        let bearer = self.address_token.map(|token| Secret::new(format!("Bearer {}", token.expose())));
+        let header = |name: &str| match &bearer {
+            Some(bearer) if name == "authorization" => Some(bearer.expose()),
+            _ => self.header(name),
+        };
+        let request = self.signed(&header);
+        let (offered, proven) = match (&bearer, session) {
+            (Some(_), _) if in_headers => {
+                return Err(Problem::bad_request(
+                    "a token in the address and a proof in the headers: send one",
+                ));
+            }
+            (Some(_), _) => {
+                let proven = services.access.identify(&request, services.machine_now());
+                (Offered::Request(&request), proven.map(access::Caller::in_address))
+            }
+            (None, Some(cookie)) => {
+                (Offered::Browser, services.access.identify_browser(cookie, services.machine_now()))
+            }
+            (None, None) => {
+                (Offered::Request(&request), services.access.identify(&request, services.machine_now()))
+            }
+        };
+        let who = proven.map_err(|denial| {
+            self.note_denied(offered, &denial, services);
+            services.metrics.proof(Entry::Http, Proven::Refused);
+            Problem::from(denial)
+        })?;
+        services.metrics.proof(Entry::Http, Proven::Accepted);
+        self.note.account(who.account());
+        if let (true, Some(cookie)) = (who.is_browser(), session) {
+            self.is_of_our_pages(cookie, services)?;
+        }
+        let language = Language::parse(self.header("accept-language").unwrap_or_default());
+        // The mirrors have no way to opt in: whoever has the right gets overnight hours, and the SDKs leave them out
+        // themselves where the user does not want them. Leaving them out here would lose them for those who do.
+        let caller = Caller { who, language, overnight: true, entrance: self.region };
+        if self.is_business {
+            services.at_home(&caller).inspect_err(|_| self.note_denied(offered, &ELSEWHERE, services))?;
+        }
+        Ok(caller)
+    }
+
+    /// A browser sends its cookie with whatever any page makes it ask. That a page of ours does is known by what browsers say
+    /// themselves, where they do; and nothing is changed without the mark that only our pages can read.
+    fn is_of_our_pages(&self, cookie: &str, services: &Services) -> Result<(), Problem> {
+        let mut site = self.headers.get_all("sec-fetch-site").iter();
+        if !site.all(|site| site == "same-origin" || site == "none") {
+            return Err(Problem::of_another_site());
+        }
+        let is_safe = [Method::GET, Method::HEAD].contains(self.method);
+        let mark = self.header(CSRF).unwrap_or_default();
+        if !is_safe && !services.access.is_form_mark(mark, cookie, CSRF_PURPOSE) {
+            return Err(Problem::without_mark());
+        }
+        Ok(())
+    }
+
+    /// The cookie of the browser's session, good or not.
+    fn session(&self, services: &Services) -> Option<&str> {
+        pages::session(self.header("cookie").unwrap_or_default(), services)
+    }
+
+    /// What a script of our pages has to send with whatever changes something; the same as long as the session is.
+    pub(super) fn session_mark(&self, services: &Services) -> Option<String> {
+        self.session(services).map(|cookie| services.access.form_mark(cookie, CSRF_PURPOSE))
+    }
+
+    /// A refused login is written down; that it could not be is no reason to refuse otherwise.
+    fn note_denied(&self, offered: Offered<'_>, denial: &Denial, services: &Services) {
+        if let Err(error) = services.access.note_denied(offered, denial, self.peer.ip(), services.moment()) {
+            tracing::error!(%error, "cannot write down a refused login");
+        }
+    }
+
+    /// What a signature is about.
+    pub(super) fn signed<'a>(&'a self, header: &'a dyn Fn(&str) -> Option<&'a str>) -> SignedRequest<'a> {
+        SignedRequest {
+            method: self.method.as_str(),
+            path: self.path,
+            raw_query: self.query,
+            header,
+            body: self.body,
+        }
+    }
+
+    /// The account that asks, as it stands now.
+    pub(crate) fn me(&self, services: &Services) -> Result<Me, Problem> {
+        let Caller { who, .. } = self.caller(services)?;
+        let account = services.access.account(who.account()).map_err(Problem::from_access)?;
+        let account = account.ok_or_else(|| Problem::from(Refusal::Revoked))?;
+        Ok(Me { account, who })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_written_down_without_its_token() {
+        for (path, written) in [
+            ("/v1/quota", "/v1/quota"),
+            ("/udf/config", "/udf/config"),
+            ("/udf/key/ap_secret/config", "/udf/key/…/config"),
+            ("//udf/key/ap_secret/a/b", "/udf/key/…/a/b"),
+            ("/udf/key/ap_secret", "/udf/key/…"),
+            ("/udf/key/", "/udf/key/…"),
+        ] {
+            assert_eq!(shown(path), written);
+        }
+    }
+}

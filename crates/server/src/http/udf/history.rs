@@ -1,0 +1,212 @@
+//! `history`: candles of a span of time, or so many before a point.
+
+use std::fmt::Write;
+
+use history::{COUNT_MAX, Sessions};
+use market::{Candles, Period, Price, Span, Timestamp, Venue, Zone};
+use serde_json::json;
+use wire::quote;
+
+use super::ticker::Ticker;
+use super::{echo, number, required, resolution};
+use crate::command::{Paged, Paging, Request, period_number};
+use crate::http::envelope::{self, Problem};
+use crate::http::parameters::LIMIT_MAX;
+use crate::http::{Answer, Asked};
+use crate::refusal::Refusal;
+use crate::route::{self, Caller};
+use crate::services::Services;
+
+/// Times that are reckoned with, 1970 to 2100; charts ask for less than nothing when they are scrolled far enough.
+const STAMPS: (i64, i64) = (1, 4_102_444_800);
+const DAY: i64 = 86_400;
+
+/// What is asked, once it is understood.
+#[derive(Debug)]
+struct Question {
+    ticker: Ticker,
+    period: Period,
+    /// Candles are stamped before this.
+    to: i64,
+    /// Candles are stamped from here on; none if a number of them is wanted, however old.
+    from: Option<i64>,
+    limit: usize,
+}
+
+pub(super) fn answer(asked: &Asked<'_>, caller: &Caller, services: &Services) -> Result<Answer, Problem> {
+    let question = parse(asked, services)?;
+    let limit = question.limit.min(affordable(caller, services)?);
+    let calls = u32::try_from(limit.div_ceil(COUNT_MAX)).unwrap_or(u32::MAX);
+    // Whether the account may see overnight hours is decided on the way, as for a connection that opted in.
+    let caller = Caller { overnight: question.ticker.sessions == Sessions::All, ..*caller };
+    let zone = services.history.venue(&question.ticker.symbol).zone();
+    let request = Request::History(message(&question, limit, zone));
+    let work = route::admit_calls(services, &caller, request, calls)?;
+    let Paged { answer, .. } = work.run_pages(Paging { limit, from: None }, services)?;
+    asked.note.candles(answer.candles.len());
+    let stamp = |at: i64| match question.period {
+        Period::Clock(_) => at,
+        Period::Calendar(_) => day_stamp(Timestamp(at), zone).0,
+    };
+    let stamps: Vec<i64> = answer.candles.time.iter().map(|at| stamp(*at)).collect();
+    let first = question.from.map_or(0, |from| stamps.partition_point(|at| *at < from));
+    if first == stamps.len() {
+        // The newest candle that is older tells a chart how far back to look next.
+        let body = match stamps.last() {
+            Some(older) => json!({"s": "no_data", "nextTime": older}),
+            None => json!({"s": "no_data"}),
+        };
+        return Ok(envelope::json(200, body.to_string().into()));
+    }
+    let body = table(&answer.candles, &stamps, first, answer.decimals).map_err(|_| Problem::internal())?;
+    Ok(envelope::json(200, body.into()))
+}
+
+/// The stamp of a day or of something longer: charts want midnight of its date in UTC, wherever the market is.
+pub(super) fn day_stamp(midnight: Timestamp, zone: &Zone) -> Timestamp {
+    Timestamp(midnight.0.saturating_add(zone.offset(midnight)))
+}
+
+fn parse(asked: &Asked<'_>, services: &Services) -> Result<Question, Refusal> {
+    let ticker = Ticker::parse(&required(asked, "symbol")?)?;
+    let period = resolution::parse(&required(asked, "resolution")?)?;
+    let clamp = |at: i64| at.clamp(STAMPS.0, STAMPS.1);
+    let to = number(asked, "to")?.ok_or_else(|| Refusal::Malformed("to is missing".to_owned()))?;
+    let to = clamp(to);
+    let from = number(asked, "from")?.map(clamp);
+    let countback = match number(asked, "countback")? {
+        None | Some(0) => None,
+        Some(count) => Some(usize::try_from(count).map_err(|_| {
+            Refusal::Malformed(format!("countback {:?} is below 1", echo(&count.to_string())))
+        })?),
+    };
+    let (from, limit) = match (countback, from) {
+        // So many are wanted whether or not the span has them: weekends would else make charts ask again and again.
+        (Some(count), _) => (None, count),
+        (None, Some(from)) => {
+            let venue = services.history.venue(&ticker.symbol);
+            (Some(from), candles_max(from, to, period, ticker.sessions, venue))
+        }
+        (None, None) => return Err(Refusal::Malformed("from is missing".to_owned())),
+    };
+    Ok(Question { ticker, period, to, from, limit: limit.clamp(1, LIMIT_MAX) })
+}
+
+/// No more than the account may ever have at once: a chart goes on from where an answer begins.
+fn affordable(caller: &Caller, services: &Services) -> Result<usize, Problem> {
+    let allowance =
+        services.access.allowance(&caller.who, services.uptime()).map_err(Problem::from_access)?;
+    let calls = allowance.map_or(usize::MAX, |rule| usize::try_from(rule.limit).unwrap_or(usize::MAX));
+    Ok(calls.saturating_mul(COUNT_MAX).max(1))
+}
+
+/// An upper bound on the candles of a span, which decides how many calls it is worth.
+fn candles_max(from: i64, to: i64, period: Period, sessions: Sessions, venue: &Venue) -> usize {
+    let seconds = to.saturating_sub(from).max(0);
+    let days = |length: i64| seconds / (length * DAY) + 2;
+    let candles = match period {
+        Period::Clock(minutes) => {
+            let length = i64::from(minutes.get());
+            let hours = venue.hours(venue.zone().date(Timestamp(to)));
+            let open = hours.iter().filter(|segment| {
+                let lane = history::lane_of(segment.session);
+                sessions.lanes(period, venue.market()).contains(&lane)
+            });
+            let a_day: i64 = open.map(|segment| i64::from(segment.minutes()) / length + 1).sum();
+            (days(1) * a_day).min(seconds / (length * 60) + 2)
+        }
+        Period::Calendar(Span::Day) => days(1),
+        Period::Calendar(Span::Week) => days(7),
+        Period::Calendar(Span::Month) => days(28),
+        Period::Calendar(Span::Quarter) => days(90),
+        Period::Calendar(Span::Year) => days(365),
+    };
+    usize::try_from(candles).unwrap_or(usize::MAX)
+}
+
+/// The same question as every other door asks it: so many candles back from a point, the point included.
+fn message(question: &Question, limit: usize, zone: &Zone) -> quote::SecurityHistoryCandlestickRequest {
+    let last = Timestamp(question.to - 1);
+    let (date, minute) = match question.period {
+        Period::Clock(_) => {
+            let (date, seconds) = zone.local(last);
+            (date, format!("{:02}{:02}", seconds / 3600, seconds / 60 % 60))
+        }
+        Period::Calendar(_) => {
+            let at = jiff::Timestamp::from_second(last.0).unwrap_or_default();
+            (jiff::tz::Offset::UTC.to_datetime(at).date(), String::new())
+        }
+    };
+    quote::SecurityHistoryCandlestickRequest {
+        symbol: question.ticker.symbol.as_str().to_owned(),
+        period: period_number(question.period),
+        adjust_type: i32::from(question.ticker.adjust == history::Adjust::Forward),
+        query_type: 1,
+        trade_session: if question.ticker.sessions == Sessions::Intraday { 0 } else { 100 },
+        offset_request: Some(quote::OffsetRequest {
+            direction: 0,
+            date: date.strftime("%Y%m%d").to_string(),
+            minute,
+            count: i32::try_from(limit.min(COUNT_MAX)).unwrap_or(i32::MAX),
+        }),
+        date_request: None,
+    }
+}
+
+/// Columns side by side. Prices are numbers here, written digit by digit: no binary fraction is on the way.
+fn table(candles: &Candles, stamps: &[i64], first: usize, decimals: u32) -> Result<String, std::fmt::Error> {
+    let rows = stamps.len().saturating_sub(first);
+    let mut text = String::with_capacity(64 + 60 * rows);
+    text.push_str(r#"{"s":"ok""#);
+    column(&mut text, 't', stamps.iter().skip(first))?;
+    let prices = [('o', &candles.open), ('h', &candles.high), ('l', &candles.low), ('c', &candles.close)];
+    for (name, prices) in prices {
+        column(&mut text, name, prices.iter().skip(first).map(|price| Price(*price).text(decimals)))?;
+    }
+    column(&mut text, 'v', candles.volume.iter().skip(first))?;
+    text.push('}');
+    Ok(text)
+}
+
+fn column<T: std::fmt::Display>(
+    text: &mut String,
+    name: char,
+    values: impl Iterator<Item = T>,
+) -> std::fmt::Result {
+    write!(text, r#","{name}":["#)?;
+    for (row, value) in values.enumerate() {
+        if row > 0 {
+            text.push(',');
+        }
+        write!(text, "{value}")?;
+    }
+    text.push(']');
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use market::Market;
+
+    use super::*;
+
+    #[test]
+    fn a_span_is_never_worth_less_than_the_candles_it_has() {
+        // A week of each market, in which every minute is traded.
+        let (from, to) = (1_794_182_400, 1_794_787_200);
+        for market in [Market::Hk, Market::Us, Market::Cn] {
+            let venue = Venue::built_in(market).unwrap();
+            let dates = venue.zone().date(Timestamp(from))..=venue.zone().date(Timestamp(to));
+            let days = venue.calendar().days(*dates.start(), *dates.end());
+            let stamps: Vec<i64> = days
+                .flat_map(|(date, _)| {
+                    venue.day(date).unwrap().minutes().map(|(at, _)| at.0).collect::<Vec<_>>()
+                })
+                .filter(|at| (from..to).contains(at))
+                .collect();
+            let max = candles_max(from, to, Period::MINUTE, Sessions::All, &venue);
+            assert!(max >= stamps.len(), "{market}: {max} of {}", stamps.len());
+            assert!(max <= stamps.len() * 2, "{market}: {max} of {}", stamps.len());
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! `marks`: corporate actions on the chart.
+
+use market::{Action, Period, Session, Timestamp, Venue};
+use serde_json::{Value, json};
+use store::StoreError;
+
+use super::ticker::Ticker;
+use super::{number, required, resolution};
+use crate::http::Asked;
+use crate::http::candles::may_see;
+use crate::http::envelope::Problem;
+use crate::refusal::Refusal;
+use crate::route::Caller;
+use crate::services::Services;
+
+/// Marks of one answer, the newest: a chart with more would be nothing else.
+const MARKS_MAX: usize = 500;
+
+pub(super) fn answer(asked: &Asked<'_>, caller: &Caller, services: &Services) -> Result<Value, Problem> {
+    let ticker = Ticker::parse(&required(asked, "symbol")?)?;
+    let period = asked.parameter_of("resolution").filter(|text| !text.is_empty());
+    let period = period.map_or(Ok(Period::DAY), |text| resolution::parse(&text))?;
+    let from = number(asked, "from")?.unwrap_or(i64::MIN);
+    let to = number(asked, "to")?.unwrap_or(i64::MAX);
+    may_see(&ticker.symbol, caller, services)?;
+    let read =
+        |reader: &mut store::Reader| -> Result<_, StoreError> { reader.snapshot()?.actions(&ticker.symbol) };
+    let actions = services.with_reader(read).map_err(|error| {
+        tracing::error!(%error, "cannot read corporate actions");
+        Refusal::Internal
+    })?;
+    let venue = services.history.venue(&ticker.symbol);
+    // What is announced for a later day stands on no candle.
+    let today = venue.zone().date(services.market_now());
+    let there = actions.iter().filter(|action| action.ex_date <= today);
+    let stamped = there.map(|action| (time(action, period, venue), action));
+    let mut marks: Vec<Value> = stamped
+        .filter(|(at, _)| (from..=to).contains(&at.0))
+        .enumerate()
+        .map(|(row, (at, action))| mark(row, at, action))
+        .collect();
+    marks.drain(..marks.len().saturating_sub(MARKS_MAX));
+    Ok(Value::from(marks))
+}
+
+/// The stamp of the candle that a mark belongs to: the day's, or that of the first minute.
+fn time(action: &Action, period: Period, venue: &Venue) -> Timestamp {
+    let midnight = venue.zone().midnight(action.ex_date);
+    let Period::Clock(_) = period else { return super::history::day_stamp(midnight, venue.zone()) };
+    let segments = venue.hours(action.ex_date).iter();
+    let open =
+        segments.filter(|segment| segment.session == Session::Intraday).map(|segment| segment.start).min();
+    venue.zone().instant(action.ex_date, i64::from(open.unwrap_or(0)) * 60)
+}
+
+fn mark(row: usize, at: Timestamp, action: &Action) -> Value {
+    let Action { ex_date, cash, split, bonus, rights, rights_price } = action;
+    let told = [
+        (!cash.is_zero(), "D", format!("dividend {cash} a share")),
+        (*split != market::adjust::Amount::ONE, "S", format!("split: {split} for 1")),
+        (!bonus.is_zero(), "B", format!("bonus: {bonus} for 1")),
+        (!rights.is_zero(), "R", format!("rights: {rights} for 1 at {rights_price}")),
+    ];
+    let told: Vec<(&str, String)> =
+        told.into_iter().filter(|(is_there, ..)| *is_there).map(|(_, label, text)| (label, text)).collect();
+    let label = told.first().map_or("A", |(label, _)| label);
+    let text: Vec<String> = told.iter().map(|(_, text)| text.clone()).collect();
+    json!({
+        "id": format!("{ex_date}-{row}"),
+        "time": at.0,
+        "color": if label == "D" { "green" } else { "blue" },
+        "text": format!("{ex_date}: {}", text.join(", ")),
+        "label": label,
+        "labelFontColor": "white",
+        "minSize": 14,
+    })
+}

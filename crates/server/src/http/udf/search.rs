@@ -1,0 +1,90 @@
+//! `search`: securities by code or name, with the ways in which they can be seen.
+
+use access::Demand;
+use market::Symbol;
+use serde_json::{Value, json};
+use store::{Security, StoreError};
+
+use super::number;
+use super::symbols::{description, exchange, kind};
+use super::ticker::Ticker;
+use crate::http::envelope::Problem;
+use crate::http::{Asked, securities};
+use crate::refusal::Refusal;
+use crate::route::Caller;
+use crate::services::Services;
+
+/// Rows of an answer, and what a chart gets that does not say.
+const LIMIT_MAX: usize = 100;
+const LIMIT_DEFAULT: usize = 30;
+/// Securities that are looked at for those of one place or kind.
+const LOOKED_AT_MAX: usize = 1_000;
+const QUERY_CHARS_MAX: usize = 64;
+
+pub(super) fn answer(asked: &Asked<'_>, caller: &Caller, services: &Services) -> Result<Value, Problem> {
+    let text = |name: &str| asked.parameter_of(name).unwrap_or_default();
+    let query: String = text("query").trim().chars().take(QUERY_CHARS_MAX).collect();
+    let limit = number(asked, "limit")?.and_then(|limit| usize::try_from(limit).ok());
+    let limit = limit.filter(|limit| *limit > 0).unwrap_or(LIMIT_DEFAULT).min(LIMIT_MAX);
+    let (wanted_kind, place) = (text("type"), text("exchange"));
+    let is_wanted = |symbol: &Symbol| {
+        (place.is_empty() || place.eq_ignore_ascii_case(symbol.region().as_str()))
+            && (wanted_kind.is_empty() || wanted_kind == kind(symbol))
+    };
+    let permit = services.access.admit(Demand::Open { caller: &caller.who }, services.market_now());
+    let permit = permit.map_err(Refusal::from)?;
+    securities::pass(&permit, services)?;
+    let directory = services.directory()?;
+    let (words, manner) = parts(&query);
+    let (found, _) = directory.search(words, |market| permit.holds(market.into()), LOOKED_AT_MAX);
+    let symbols = found.into_iter().map(|one| &one.symbol).filter(|symbol| is_wanted(symbol));
+    let mut tickers: Vec<Ticker> = Vec::new();
+    for (rank, symbol) in symbols.take(limit).enumerate() {
+        let variants = Ticker::variants(symbol).into_iter();
+        tickers.extend(variants.filter(|ticker| is_shown(ticker, manner.as_deref(), rank)));
+    }
+    tickers.truncate(limit);
+    rows(&tickers, caller, services)
+}
+
+/// What is looked for, and behind an `@` in which way it is to be seen.
+fn parts(query: &str) -> (&str, Option<String>) {
+    match query.split_once('@') {
+        Some((words, manner)) => (words, Some(manner.to_ascii_lowercase())),
+        None => (query, None),
+    }
+}
+
+/// Whoever types an `@` looks for a way to see securities; else only the best match is shown in all of them.
+fn is_shown(ticker: &Ticker, manner: Option<&str>, rank: usize) -> bool {
+    let name = ticker.to_string();
+    let mut words = name.split('@').skip(1);
+    match manner {
+        Some(manner) => words.any(|word| word.starts_with(manner)),
+        None => rank == 0 || words.next().is_none(),
+    }
+}
+
+fn rows(tickers: &[Ticker], caller: &Caller, services: &Services) -> Result<Value, Problem> {
+    let read = services.with_reader(|reader| -> Result<Vec<Value>, StoreError> {
+        let snapshot = reader.snapshot()?;
+        let row = |ticker: &Ticker| {
+            let security = snapshot.security(&ticker.symbol)?;
+            let security = security.unwrap_or_else(|| Security::new(ticker.symbol.clone()));
+            let name = ticker.to_string();
+            Ok(json!({
+                "symbol": name,
+                "ticker": name,
+                "full_name": name,
+                "description": description(ticker, &security, caller.language),
+                "exchange": exchange(&security),
+                "type": kind(&ticker.symbol),
+            }))
+        };
+        tickers.iter().map(row).collect()
+    });
+    Ok(Value::from(read.map_err(|error| {
+        tracing::error!(%error, "cannot read securities");
+        Refusal::Internal
+    })?))
+}

@@ -1,0 +1,137 @@
+//! `symbols`: what a chart has to know of a security before it asks for candles.
+
+use history::Sessions;
+use market::{Period, Region, Symbol};
+use serde_json::{Value, json};
+use store::{Security, StoreError};
+
+use super::ticker::Ticker;
+use super::{config, hours, required, resolution};
+use crate::http::Asked;
+use crate::http::candles::may_see;
+use crate::http::envelope::Problem;
+use crate::refusal::Refusal;
+use crate::route::{Caller, Language};
+use crate::services::Services;
+
+pub(super) fn answer(asked: &Asked<'_>, caller: &Caller, services: &Services) -> Result<Value, Problem> {
+    let ticker = Ticker::parse(&required(asked, "symbol")?)?;
+    let widest = may_see(&ticker.symbol, caller, services)?;
+    let security = security(&ticker.symbol, services)?;
+    let sessions = match ticker.sessions {
+        // What the account may not see is left out of its candles too.
+        Sessions::All => widest,
+        sessions => sessions,
+    };
+    let venue = services.history.venue(&ticker.symbol);
+    let today = venue.zone().date(services.market_now());
+    let (minutes, longer): (Vec<Period>, Vec<Period>) = Period::all().partition(|period| period.is_clock());
+    let names = |periods: &[Period]| periods.iter().copied().map(resolution::name).collect::<Vec<_>>();
+    let months = longer
+        .iter()
+        .copied()
+        .map(resolution::name)
+        .filter_map(|name| Some(name.strip_suffix('M')?.to_owned()));
+    let name = ticker.to_string();
+    Ok(json!({
+        "name": name,
+        "ticker": name,
+        "full_name": name,
+        "description": description(&ticker, &security, caller.language),
+        "type": kind(&ticker.symbol),
+        "exchange": exchange(&security),
+        "listed_exchange": exchange(&security),
+        "timezone": venue.zone().name(),
+        "session": hours::week(venue, sessions, today),
+        "session_holidays": hours::holidays(venue),
+        "corrections": hours::corrections(venue, sessions),
+        "minmov": 1,
+        "pricescale": 10_u64.pow(security.decimals.min(market::DECIMALS_MAX)),
+        "format": "price",
+        "currency_code": security.currency.as_deref().unwrap_or(ticker.symbol.market().currency()),
+        "has_intraday": true,
+        "intraday_multipliers": names(&minutes),
+        "has_daily": true,
+        "daily_multipliers": ["1"],
+        "has_weekly_and_monthly": true,
+        "weekly_multipliers": ["1"],
+        "monthly_multipliers": months.collect::<Vec<_>>(),
+        "supported_resolutions": resolution::names().collect::<Vec<_>>(),
+        "volume_precision": 0,
+        "data_status": "endofday",
+    }))
+}
+
+pub(super) fn security(symbol: &Symbol, services: &Services) -> Result<Security, Refusal> {
+    let found =
+        services.with_reader(|reader| -> Result<_, StoreError> { reader.snapshot()?.security(symbol) });
+    let found = found.map_err(|error| {
+        tracing::error!(%error, "cannot read a security");
+        Refusal::Internal
+    })?;
+    Ok(found.unwrap_or_else(|| Security::new(symbol.clone())))
+}
+
+/// The name in the caller's language, or in another, or the symbol; and in which way it is seen.
+pub(super) fn description(ticker: &Ticker, security: &Security, language: Language) -> String {
+    let Security { name_en, name_cn, name_hk, .. } = security;
+    let order = match language {
+        Language::En => [name_en, name_cn, name_hk],
+        Language::ZhCn => [name_cn, name_hk, name_en],
+        Language::ZhHk => [name_hk, name_cn, name_en],
+    };
+    let name = order.into_iter().flatten().find(|name| !name.is_empty());
+    let name = name.map_or(ticker.symbol.as_str(), String::as_str);
+    match ticker.manner(language) {
+        manner if manner.is_empty() => name.to_owned(),
+        manner => format!("{name} ({manner})"),
+    }
+}
+
+pub(super) fn exchange(security: &Security) -> &str {
+    let known = security.exchange.as_deref().filter(|exchange| !exchange.is_empty());
+    known.unwrap_or(security.symbol.region().as_str())
+}
+
+/// Whether a symbol is an index's, by the conventions of its region: there is no column for it.
+pub(super) fn kind(symbol: &Symbol) -> &'static str {
+    let ticker = symbol.ticker();
+    let is_index = match symbol.region() {
+        Region::Us => ticker.starts_with('.'),
+        Region::Hk => !ticker.bytes().all(|byte| byte.is_ascii_digit()),
+        Region::Sh => ticker.starts_with("000"),
+        Region::Sz => ticker.starts_with("399"),
+    };
+    if is_index { config::INDEX } else { config::STOCK }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_index_is_known_by_the_form_of_its_symbol() {
+        for (symbol, wanted) in [
+            (".SPX.US", "index"),
+            ("HSI.HK", "index"),
+            ("000001.SH", "index"),
+            ("399001.SZ", "index"),
+            ("BRK.B.US", "stock"),
+            ("700.HK", "stock"),
+            ("600519.SH", "stock"),
+            ("000001.SZ", "stock"),
+        ] {
+            assert_eq!(kind(&symbol.parse().unwrap()), wanted, "{symbol}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_missing_is_taken_from_another_language_and_last_from_the_symbol() {
+        let ticker = Ticker::parse("9001.HK@forward").unwrap();
+        let nameless = Security::new(ticker.symbol.clone());
+        let named = Security { name_cn: Some("灯港".into()), ..nameless.clone() };
+        assert_eq!(description(&ticker, &nameless, Language::En), "9001.HK (adjusted)");
+        assert_eq!(description(&ticker, &named, Language::ZhHk), "灯港 (前復權)");
+        assert_eq!(description(&Ticker::plain(ticker.symbol), &named, Language::En), "灯港");
+    }
+}

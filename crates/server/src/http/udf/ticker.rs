@@ -1,0 +1,161 @@
+//! What a chart calls a security: its symbol, and behind an `@` what the protocol has no parameter for.
+//!
+//! `CNDL.US` is prices as traded in regular hours; `CNDL.US@forward`, `CNDL.US@extended`, `CNDL.US@forward@all` are the
+//! other ways to see it.
+
+use std::fmt;
+
+use history::{Adjust, Sessions};
+use market::{Market, Symbol};
+
+use super::echo;
+use crate::command;
+use crate::refusal::Refusal;
+use crate::route::Language;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Ticker {
+    pub(super) symbol: Symbol,
+    pub(super) adjust: Adjust,
+    pub(super) sessions: Sessions,
+}
+
+/// Bytes that are looked at: the longest symbol and two words have less.
+const BYTES_MAX: usize = 64;
+const FORWARD: &str = "forward";
+const EXTENDED: &str = "extended";
+const ALL: &str = "all";
+
+impl Ticker {
+    /// A security as it is traded.
+    pub(super) fn plain(symbol: Symbol) -> Ticker {
+        Ticker { symbol, adjust: Adjust::None, sessions: Sessions::Intraday }
+    }
+
+    /// Charts write an exchange before the symbol when they save a layout; it says nothing that the symbol does not.
+    pub(super) fn parse(text: &str) -> Result<Ticker, Refusal> {
+        if text.len() > BYTES_MAX {
+            return Err(Refusal::BadQuery(format!("symbol {:?} is too long", echo(text))));
+        }
+        let text = text.rsplit_once(':').map_or(text, |(_, symbol)| symbol);
+        let mut parts = text.split('@');
+        let mut ticker = Ticker::plain(command::symbol(parts.next().unwrap_or_default())?);
+        for word in parts {
+            let word = word.to_ascii_lowercase();
+            match (word.as_str(), ticker.adjust, ticker.sessions) {
+                (FORWARD, Adjust::None, _) => ticker.adjust = Adjust::Forward,
+                (EXTENDED, _, Sessions::Intraday) => ticker.sessions = Sessions::Extended,
+                (ALL, _, Sessions::Intraday) => ticker.sessions = Sessions::All,
+                (FORWARD | EXTENDED | ALL, ..) => return Err(wrong(text, "says the same thing twice")),
+                _ => {
+                    return Err(wrong(
+                        text,
+                        "has something behind the @ that is none of forward, extended, all",
+                    ));
+                }
+            }
+        }
+        Ok(ticker)
+    }
+
+    /// Every way to see a security, the plainest first. Only the United States have other hours than the regular ones.
+    pub(super) fn variants(symbol: &Symbol) -> Vec<Ticker> {
+        let sessions: &[Sessions] = match symbol.market() {
+            Market::Us => &[Sessions::Intraday, Sessions::Extended, Sessions::All],
+            Market::Hk | Market::Cn => &[Sessions::Intraday],
+        };
+        let of = |adjust: Adjust| {
+            sessions.iter().map(move |sessions| Ticker {
+                symbol: symbol.clone(),
+                adjust,
+                sessions: *sessions,
+            })
+        };
+        of(Adjust::None).chain(of(Adjust::Forward)).collect()
+    }
+
+    /// What is behind the name of the security, in words.
+    pub(super) fn manner(&self, language: Language) -> String {
+        let pick = |words: [&'static str; 3]| match (language, words) {
+            (Language::En, [word, ..]) | (Language::ZhCn, [_, word, _]) | (Language::ZhHk, [.., word]) => {
+                word
+            }
+        };
+        let adjust = match self.adjust {
+            Adjust::None => None,
+            Adjust::Forward => Some(pick(["adjusted", "前复权", "前復權"])),
+        };
+        let sessions = match self.sessions {
+            Sessions::Intraday => None,
+            Sessions::Extended => Some(pick(["pre and post", "盘前盘后", "盤前盤後"])),
+            Sessions::All => Some(pick(["all hours", "全时段", "全時段"])),
+        };
+        let words: Vec<&str> = adjust.into_iter().chain(sessions).collect();
+        words.join(", ")
+    }
+}
+
+impl fmt::Display for Ticker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.symbol.as_str())?;
+        if self.adjust == Adjust::Forward {
+            write!(f, "@{FORWARD}")?;
+        }
+        match self.sessions {
+            Sessions::Intraday => Ok(()),
+            Sessions::Extended => write!(f, "@{EXTENDED}"),
+            Sessions::All => write!(f, "@{ALL}"),
+        }
+    }
+}
+
+fn wrong(text: &str, what: &str) -> Refusal {
+    Refusal::BadQuery(format!("symbol {:?} {what}", echo(text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ticker_is_written_as_it_is_read_and_in_one_way_only() {
+        for (text, canonical) in [
+            ("CNDL.US", "CNDL.US"),
+            ("cndl.us@FORWARD", "CNDL.US@forward"),
+            ("NASD:CNDL.US@all", "CNDL.US@all"),
+            ("00700.HK", "700.HK"),
+            ("CNDL.US@extended@forward", "CNDL.US@forward@extended"),
+        ] {
+            let ticker = Ticker::parse(text).unwrap();
+            assert_eq!(ticker.to_string(), canonical);
+            assert_eq!(Ticker::parse(canonical), Ok(ticker));
+        }
+    }
+
+    #[test]
+    fn what_contradicts_itself_or_is_not_known_is_refused() {
+        for text in [
+            "CNDL",
+            "CNDL.US@",
+            "CNDL.US@back",
+            "CNDL.US@all@extended",
+            "A.US@forward@forward",
+            &"A".repeat(65),
+        ] {
+            assert!(matches!(Ticker::parse(text), Err(Refusal::BadQuery(_))), "{text}");
+        }
+    }
+
+    #[test]
+    fn each_way_to_see_a_security_is_listed_once() {
+        let names = |symbol: &str| {
+            let all = Ticker::variants(&symbol.parse().unwrap());
+            all.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(names("700.HK"), "700.HK 700.HK@forward");
+        assert_eq!(
+            names("A.US"),
+            "A.US A.US@extended A.US@all A.US@forward A.US@forward@extended A.US@forward@all"
+        );
+    }
+}

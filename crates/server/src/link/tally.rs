@@ -1,0 +1,57 @@
+//! What is counted of a connection and of its requests.
+
+use tokio::time::Instant;
+
+use super::session::Session;
+use super::transport::{AUTH, HEARTBEAT, RECONNECT};
+use super::{Link, Transport};
+use crate::metrics::{self, Connection, Outcome, Task};
+use crate::request_log::{self, Ended};
+
+impl<S> Link<S> {
+    /// Counts a request and writes its line.
+    pub(super) fn end(&self, command: u8, ended: &Ended) {
+        let (door, task) = (door(&self.transport), task(command, self.session.as_ref()));
+        request_log::of_link(&self.services.metrics, door, task, command, ended);
+    }
+
+    /// The same where there is nothing to say of it but how it went.
+    pub(super) fn count(&self, command: u8, since: Instant, outcome: Outcome, bytes: usize) {
+        self.end(command, &Ended { bytes, account: self.account(), ..Ended::at(since, outcome) });
+    }
+
+    pub(super) fn account(&self) -> Option<access::AccountId> {
+        self.session.as_ref().map(|session| session.caller().who.account())
+    }
+}
+
+impl<S> Drop for Link<S> {
+    fn drop(&mut self) {
+        self.services.metrics.closed(kind(&self.transport));
+    }
+}
+
+pub(super) fn kind(transport: &Transport) -> Connection {
+    match transport {
+        Transport::WebSocket(_) => Connection::WebSocket,
+        Transport::Tcp(_) => Connection::Tcp,
+    }
+}
+
+fn door(transport: &Transport) -> metrics::Door {
+    match transport {
+        Transport::WebSocket(_) => metrics::Door::WebSocket,
+        Transport::Tcp(_) => metrics::Door::Tcp,
+    }
+}
+
+/// What a command counts as; its number may mean something else to a client of the trade gateway.
+fn task(command: u8, session: Option<&Session>) -> Task {
+    match command {
+        HEARTBEAT => Task::Heartbeat,
+        AUTH => Task::SignIn,
+        RECONNECT => Task::Resume,
+        command if session.is_some_and(|session| session.is_trade(command)) => Task::Trade,
+        command => Task::of_command(command),
+    }
+}

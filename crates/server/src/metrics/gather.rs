@@ -1,0 +1,253 @@
+//! All numbers as text, for Prometheus and whatever else reads its format.
+
+use std::sync::atomic::Ordering;
+
+use access::AuditFilter;
+use market::Market;
+
+use super::text::{Kind, Text};
+use super::{
+    Connection, Counters, Door, Entry, Grant, Granted, Handshake, Metrics, Outcome, Proven, Reload, Task,
+    disk, process,
+};
+use crate::facts;
+use crate::services::Services;
+
+/// `application/openmetrics-text` asks for more than this; every scraper takes the older form.
+pub(crate) fn exposition(services: &Services) -> String {
+    let mut text = Text::default();
+    about(services, &mut text);
+    requests(&services.metrics, &mut text);
+    connections(services, &mut text);
+    people(services, &mut text);
+    cache(services, &mut text);
+    store(services, &mut text);
+    certificate(services, &mut text);
+    of_process(services, &mut text);
+    text.finish()
+}
+
+fn about(services: &Services, text: &mut Text) {
+    text.family(Kind::Gauge, "chandler_build_info", "Always 1; the version is in the label.")
+        .sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
+    let name = "chandler_calendar_end_timestamp_seconds";
+    text.family(Kind::Gauge, name, "When the trading days that a market's calendar knows end.");
+    for market in Market::ALL {
+        let end = facts::calendar_end(market, services.history.venues());
+        text.sample(&[("market", market.as_str())], end.0);
+    }
+    let name = "chandler_market_timestamp_seconds";
+    text.one(Kind::Gauge, name, "The market's time, which may be set apart.", Some(services.market_now().0));
+}
+
+fn requests(metrics: &Metrics, text: &mut Text) {
+    let name = "chandler_requests_total";
+    text.family(
+        Kind::Counter,
+        name,
+        "Requests that have been answered or refused, by door, command and outcome.",
+    );
+    let mut refused = [0_u64; Outcome::COUNT];
+    for (door, task) in pairs() {
+        let Some(requests) = metrics.requests(door, task) else { continue };
+        for (outcome, refused) in Outcome::ALL.iter().zip(&mut refused) {
+            let count = requests.outcomes.get(outcome.index());
+            *refused = refused.saturating_add(count);
+            // What answers is there from the beginning; of all that can go wrong, only what has.
+            if count > 0 || *outcome == Outcome::Ok {
+                let labels =
+                    [("door", door.as_str()), ("command", task.as_str()), ("outcome", outcome.as_str())];
+                text.sample(&labels, count);
+            }
+        }
+    }
+    let name = "chandler_request_duration_seconds";
+    text.family(
+        Kind::Histogram,
+        name,
+        "From the last byte of a request to the first of its answer being ready.",
+    );
+    for (door, task) in pairs() {
+        if let Some(requests) = metrics.requests(door, task).filter(|some| !some.durations.is_empty()) {
+            text.histogram(&[("door", door.as_str()), ("command", task.as_str())], &requests.durations);
+        }
+    }
+    text.family(Kind::Counter, "chandler_refusals_total", "Requests that got no answer, by reason.");
+    for (outcome, count) in Outcome::ALL.iter().zip(refused).filter(|(outcome, _)| **outcome != Outcome::Ok) {
+        text.sample(&[("kind", outcome.as_str())], count);
+    }
+    text.family(Kind::Counter, "chandler_sent_bytes_total", "Bytes of answers, without the heads of HTTP.");
+    for door in Door::ALL {
+        text.sample(&[("door", door.as_str())], metrics.sent_bytes.get(door.index()));
+    }
+    let candles = metrics.candles.load(Ordering::Relaxed);
+    text.one(Kind::Counter, "chandler_candles_served_total", "Candles in answers.", Some(candles));
+}
+
+/// The doors that a kind of request comes in by.
+fn pairs() -> impl Iterator<Item = (Door, Task)> {
+    let all = Door::ALL.iter().flat_map(|door| Task::ALL.iter().map(move |task| (*door, *task)));
+    all.filter(|(door, task)| match task {
+        Task::Heartbeat | Task::SignIn | Task::Resume | Task::Trade => *door != Door::Http,
+        Task::SocketToken
+        | Task::Upgrade
+        | Task::Account
+        | Task::Admin
+        | Task::OAuth
+        | Task::Page
+        | Task::Data
+        | Task::Watch => *door == Door::Http,
+        Task::Profile
+        | Task::TradingSessions
+        | Task::TradingDays
+        | Task::StaticInfo
+        | Task::Quotes
+        | Task::Intraday
+        | Task::Candlesticks
+        | Task::History
+        | Task::Other => true,
+    })
+}
+
+fn connections(services: &Services, text: &mut Text) {
+    let metrics = &services.metrics;
+    text.family(Kind::Gauge, "chandler_connections", "Connections that are open, by what they are now.");
+    for kind in Connection::ALL {
+        text.sample(&[("kind", kind.as_str())], metrics.open(*kind).max(0));
+    }
+    let name = "chandler_connections_opened_total";
+    text.family(Kind::Counter, name, "Connections that have begun, or become, such a one.");
+    by_label(text, "kind", Connection::ALL.iter().map(|kind| kind.as_str()), &metrics.opened);
+    let limit = Some(services.connections_max);
+    text.one(Kind::Gauge, "chandler_connections_limit", "Connections that may be open at once.", limit);
+    let name = "chandler_connections_signed_in";
+    text.one(
+        Kind::Gauge,
+        name,
+        "Long connections on which somebody has signed in.",
+        Some(services.links.count()),
+    );
+}
+
+fn people(services: &Services, text: &mut Text) {
+    let metrics = &services.metrics;
+    let name = "chandler_sign_ins_total";
+    text.family(
+        Kind::Counter,
+        name,
+        "Proofs of identity: of a connection, of a person at a page, of each HTTP request.",
+    );
+    for entry in Entry::ALL {
+        for proven in Proven::ALL {
+            let count = metrics.proofs.get(entry.index() * Proven::COUNT + proven.index());
+            text.sample(&[("door", entry.as_str()), ("outcome", proven.as_str())], count);
+        }
+    }
+    let name = "chandler_oauth_grants_total";
+    text.family(Kind::Counter, name, "Requests for tokens of OAuth, by what is offered for them.");
+    for grant in Grant::ALL {
+        for granted in Granted::ALL {
+            let count = metrics.grants.get(grant.index() * Granted::COUNT + granted.index());
+            text.sample(&[("grant", grant.as_str()), ("outcome", granted.as_str())], count);
+        }
+    }
+    let spends = metrics.quota_spends.load(Ordering::Relaxed);
+    let name = "chandler_quota_spends_total";
+    text.one(Kind::Counter, name, "Securities that were charged to the quota of an account.", Some(spends));
+    // Rows are numbered from 1 on, so the last one tells how many have been written.
+    let last = services.access.audit(&AuditFilter { limit: 1, ..AuditFilter::default() });
+    let last = last.inspect_err(|error| tracing::error!(%error, "cannot look at the accounts")).ok();
+    let rows = last.map(|rows| rows.first().map_or(0, |row| row.id.0));
+    text.one(Kind::Counter, "chandler_audit_rows_total", "Rows written to the audit, ever.", rows);
+}
+
+fn cache(services: &Services, text: &mut Text) {
+    let (load, (hits, misses)) = (services.shelf.load(), services.metrics.cache_looks());
+    text.one(Kind::Gauge, "chandler_cache_bytes", "Memory that encoded candles take.", Some(load.bytes));
+    text.one(Kind::Gauge, "chandler_cache_limit_bytes", "Memory that they may take.", Some(load.bytes_max));
+    text.one(Kind::Gauge, "chandler_cache_entries", "Pages of encoded candles in memory.", Some(load.pages));
+    text.one(Kind::Counter, "chandler_cache_hits_total", "Answers out of memory alone.", Some(hits));
+    let help = "Answers that memory could have given and the store had to.";
+    text.one(Kind::Counter, "chandler_cache_misses_total", help, Some(misses));
+}
+
+/// A store that cannot be read is no reason to tell nothing of the rest.
+fn store(services: &Services, text: &mut Text) {
+    let holdings =
+        services.holdings().inspect_err(|error| tracing::error!(%error, "cannot look at the store"));
+    let holdings = holdings.ok();
+    let totals = holdings.as_ref().map(|holdings| holdings.totals);
+    let version = holdings.as_ref().map(|holdings| holdings.version);
+    text.one(
+        Kind::Gauge,
+        "chandler_store_up",
+        "Whether the store can be read.",
+        Some(u8::from(version.is_some())),
+    );
+    text.one(Kind::Gauge, "chandler_store_version", "Grows with each change of the store.", version);
+    let one = |text: &mut Text, name, help, value: Option<u64>| text.one(Kind::Gauge, name, help, value);
+    one(text, "chandler_store_series", "Series in the store.", totals.map(|totals| totals.series));
+    let help = "Candles in the store, those rolled up from others included.";
+    one(text, "chandler_store_candles", help, totals.map(|totals| totals.candles));
+    one(text, "chandler_store_blocks", "Blocks in the store.", totals.map(|totals| totals.blocks));
+    one(text, "chandler_store_block_bytes", "Bytes of all blocks.", totals.map(|totals| totals.bytes));
+    let sizes = services.store.file_sizes();
+    text.family(Kind::Gauge, "chandler_store_file_bytes", "Bytes of the files of the store.");
+    for (file, bytes) in [
+        ("candles", sizes.candles),
+        ("candles_log", sizes.candles_log),
+        ("accounts", sizes.accounts),
+        ("accounts_log", sizes.accounts_log),
+    ] {
+        text.sample(&[("file", file)], bytes);
+    }
+    let disk = disk(services.store.dir());
+    one(
+        text,
+        "chandler_disk_free_bytes",
+        "What is left of the disk of the store.",
+        disk.map(|disk| disk.free_bytes),
+    );
+    one(text, "chandler_disk_size_bytes", "The disk of the store.", disk.map(|disk| disk.bytes));
+    let read = Some(services.store.blocks_read());
+    text.one(Kind::Counter, "chandler_blocks_read_total", "Blocks read from the store.", read);
+    let finished = services.last_import().ok().flatten().and_then(|import| import.finished_at).map(|at| at.0);
+    let name = "chandler_import_finished_timestamp_seconds";
+    text.one(Kind::Gauge, name, "When the last import ended; nothing while it runs.", finished);
+}
+
+fn certificate(services: &Services, text: &mut Text) {
+    let end = services.tls.as_ref().map(|tls| tls.certificate().not_after.0);
+    let name = "chandler_tls_certificate_expiry_timestamp_seconds";
+    text.one(Kind::Gauge, name, "When the certificate that is shown ends; nothing without TLS.", end);
+    text.family(Kind::Counter, "chandler_tls_handshakes_total", "How handshakes of TLS went.");
+    let handshakes = Handshake::ALL.iter().map(|handshake| handshake.as_str());
+    by_label(text, "outcome", handshakes, &services.metrics.handshakes);
+    text.family(Kind::Counter, "chandler_tls_reloads_total", "How reading the certificate anew went.");
+    by_label(text, "outcome", Reload::ALL.iter().map(|reload| reload.as_str()), &services.metrics.reloads);
+}
+
+fn of_process(services: &Services, text: &mut Text) {
+    let process = process::process();
+    let one = |text: &mut Text, name, help, value: Option<u64>| text.one(Kind::Gauge, name, help, value);
+    one(text, "process_resident_memory_bytes", "Memory in use.", process.resident_bytes);
+    one(text, "process_virtual_memory_bytes", "Addresses in use.", process.virtual_bytes);
+    one(text, "process_open_fds", "Files and sockets that are open.", process.open_files);
+    one(text, "process_max_fds", "Files and sockets that may be open.", process.files_max);
+    one(text, "process_threads", "Threads.", process.threads);
+    let cpu = process.cpu_ticks.map(|ticks| super::text::seconds(ticks.saturating_mul(10_000_000)));
+    text.one(Kind::Counter, "process_cpu_seconds_total", "Time on all processors, of user and system.", cpu);
+    let started = Some(services.started_at.0);
+    text.one(Kind::Gauge, "process_start_time_seconds", "When the server began.", started);
+}
+
+fn by_label<'a, const N: usize>(
+    text: &mut Text,
+    name: &str,
+    values: impl Iterator<Item = &'a str>,
+    counters: &Counters<N>,
+) {
+    for (at, value) in values.enumerate() {
+        text.sample(&[(name, value)], counters.get(at));
+    }
+}

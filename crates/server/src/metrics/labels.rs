@@ -1,0 +1,149 @@
+//! What tells numbers of one kind apart. Closed sets, all of them: a label that grows with accounts or symbols would grow
+//! without end, and tell of people.
+
+use crate::command::number;
+
+/// An enum whose variants have a text each and are numbered from 0.
+macro_rules! label {
+    ($(#[$about:meta])* $name:ident { $($variant:ident => $text:literal),+ $(,)? }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum $name { $($variant),+ }
+
+        impl $name {
+            pub(crate) const ALL: &'static [$name] = &[$($name::$variant),+];
+            pub(crate) const COUNT: usize = $name::ALL.len();
+
+            pub(crate) fn as_str(self) -> &'static str {
+                match self { $($name::$variant => $text),+ }
+            }
+
+            pub(super) fn index(self) -> usize {
+                self as usize
+            }
+        }
+    };
+}
+
+label! {
+    /// The way a request came.
+    Door { WebSocket => "websocket", Tcp => "tcp", Http => "http" }
+}
+
+label! {
+    /// Where somebody proves who they are; at the page, with a password.
+    Entry { WebSocket => "websocket", Tcp => "tcp", Http => "http", Page => "page" }
+}
+
+label! {
+    /// What was asked for. The first ones are commands of the protocol, by whichever door; the rest is HTTP's alone.
+    Task {
+        Heartbeat => "heartbeat",
+        SignIn => "sign_in",
+        Resume => "resume",
+        Profile => "profile",
+        TradingSessions => "trading_sessions",
+        TradingDays => "trading_days",
+        StaticInfo => "static_info",
+        Quotes => "quotes",
+        Intraday => "intraday",
+        Candlesticks => "candlesticks",
+        History => "history_candlesticks",
+        Trade => "trade_topics",
+        SocketToken => "socket_token",
+        Upgrade => "upgrade",
+        Account => "account",
+        Admin => "admin",
+        OAuth => "oauth",
+        Page => "page",
+        Data => "data",
+        Watch => "watch",
+        Other => "other",
+    }
+}
+
+label! {
+    /// How it ended: answered, or refused for one of a list of reasons.
+    Outcome {
+        Ok => "ok",
+        Malformed => "malformed",
+        UnknownCommand => "unknown_command",
+        Unauthenticated => "unauthenticated",
+        Revoked => "revoked",
+        TooFast => "too_fast",
+        Busy => "busy",
+        BadQuery => "bad_query",
+        NoQuotes => "no_quotes",
+        NoAccess => "no_access",
+        QuotaSpent => "quota_spent",
+        TooMany => "too_many",
+        NotOffered => "not_offered",
+        NotFound => "not_found",
+        TimedOut => "timed_out",
+        Internal => "internal",
+    }
+}
+
+label! {
+    /// A connection, by what it is at the moment.
+    Connection { Http => "http", WebSocket => "websocket", Tcp => "tcp", Internal => "internal" }
+}
+
+label! {
+    /// Whether a proof of identity was good.
+    Proven { Accepted => "accepted", Refused => "refused" }
+}
+
+label! {
+    /// What tokens of OAuth are traded for.
+    Grant { Code => "authorization_code", Device => "device_code", Refresh => "refresh_token" }
+}
+
+label! {
+    /// What became of it. A device that nobody has decided about yet is no refusal.
+    Granted { Issued => "issued", Pending => "pending", Refused => "refused" }
+}
+
+label! {
+    Handshake { Ok => "ok", Failed => "failed", Late => "late", Plain => "plain_http" }
+}
+
+label! {
+    Reload { Ok => "ok", Failed => "failed" }
+}
+
+impl Task {
+    /// Of a command of the quote endpoint.
+    pub(crate) fn of_command(command: u8) -> Task {
+        match command {
+            number::PROFILE => Task::Profile,
+            number::TRADING_SESSIONS => Task::TradingSessions,
+            number::TRADING_DAYS => Task::TradingDays,
+            number::STATIC_INFO => Task::StaticInfo,
+            number::QUOTE => Task::Quotes,
+            number::INTRADAY => Task::Intraday,
+            number::CANDLESTICKS => Task::Candlesticks,
+            number::HISTORY => Task::History,
+            _ => Task::Other,
+        }
+    }
+}
+
+impl Outcome {
+    /// Of an answer over HTTP that does not say more.
+    pub(crate) fn of_status(status: u16) -> Outcome {
+        match status {
+            ..400 => Outcome::Ok,
+            401 => Outcome::Unauthenticated,
+            403 => Outcome::NoAccess,
+            404 | 405 => Outcome::NotFound,
+            408 | 504 => Outcome::TimedOut,
+            413 => Outcome::TooMany,
+            429 => Outcome::TooFast,
+            503 => Outcome::Busy,
+            501 => Outcome::NotOffered,
+            500.. => Outcome::Internal,
+            400.. => Outcome::Malformed,
+        }
+    }
+}

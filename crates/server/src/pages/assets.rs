@@ -1,0 +1,219 @@
+//! The files of the front-end, as `build.rs` has packed them into the executable.
+
+use std::borrow::Cow;
+use std::io::Read;
+
+use bytes::Bytes;
+use flate2::read::GzDecoder;
+use http_body_util::Full;
+use hyper::header::{
+    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
+    HeaderMap, HeaderValue, IF_NONE_MATCH, VARY,
+};
+use hyper::{Method, Response, StatusCode};
+
+use super::guard;
+use crate::http::{Answer, Asked};
+
+/// One file. Its tag is made of its content.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asset {
+    path: &'static str,
+    content_type: &'static str,
+    gzip: &'static [u8],
+    length: usize,
+    tag: &'static str,
+}
+
+include!(concat!(env!("OUT_DIR"), "/assets.rs"));
+
+pub(super) const CHART: &str = "/index.html";
+pub(super) const DESK: &str = "/desk.html";
+/// Scripts and styles of ours alone, nothing from elsewhere, and nothing may frame it.
+const POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
+     form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+);
+const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD");
+/// A browser keeps what it has and asks whether that is still it: the next executable has other files under these names.
+const ASK_AGAIN: HeaderValue = HeaderValue::from_static("no-cache");
+
+fn find(path: &str) -> Option<&'static Asset> {
+    ASSETS.iter().find(|asset| asset.path == path)
+}
+
+/// A file by its address. The documents have addresses of their own.
+pub(crate) fn file(asked: &Asked<'_>) -> Option<Answer> {
+    let path = format!("/{}", asked.path.trim_start_matches('/'));
+    let asset = find(&path).filter(|asset| !asset.is_document())?;
+    if ![Method::GET, Method::HEAD].contains(asked.method) {
+        let mut answer = Response::new(Full::default());
+        *answer.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+        answer.headers_mut().insert(ALLOW, METHODS);
+        return Some(answer);
+    }
+    Some(serve(asked.headers, asset, ""))
+}
+
+/// One of the two documents in the reader's language, for a service that a proxy has under the path `base`.
+pub(super) fn document(headers: &HeaderMap, name: &str, language: &str, base: &str) -> Option<Answer> {
+    translated(name, language).map(|asset| serve(headers, asset, base))
+}
+
+/// English is in no folder of its own; neither is the one page of an executable that was built without the others.
+fn translated(name: &str, language: &str) -> Option<&'static Asset> {
+    find(&format!("/{language}{name}")).or_else(|| find(name))
+}
+
+fn serve(headers: &HeaderMap, asset: &Asset, base: &str) -> Answer {
+    // Documents that name another path are other documents.
+    let tag = if base.is_empty() {
+        format!("\"{}\"", asset.tag)
+    } else {
+        format!("\"{}-{:08x}\"", asset.tag, crc32fast::hash(base.as_bytes()))
+    };
+    let mut answer = Response::new(Full::default());
+    if is_known(headers, &tag) {
+        *answer.status_mut() = StatusCode::NOT_MODIFIED;
+    } else if base.is_empty() && accepts_gzip(headers) {
+        *answer.body_mut() = Full::new(Bytes::from_static(asset.gzip));
+        answer.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    } else {
+        *answer.body_mut() = Full::new(Bytes::from(based(asset.text(), base).into_owned()));
+    }
+    guard(&mut answer, Vec::new());
+    let headers = answer.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(asset.content_type));
+    headers.insert(CONTENT_SECURITY_POLICY, POLICY);
+    headers.insert(CACHE_CONTROL, ASK_AGAIN);
+    let varies = if asset.is_document() { "accept-encoding, accept-language" } else { "accept-encoding" };
+    headers.insert(VARY, HeaderValue::from_static(varies));
+    if let Ok(tag) = HeaderValue::try_from(tag) {
+        headers.insert(ETAG, tag);
+    }
+    answer
+}
+
+impl Asset {
+    /// Documents have addresses of their own, and are not asked for by the names of their files.
+    fn is_document(&self) -> bool {
+        [CHART, DESK].iter().any(|name| self.path.ends_with(name))
+    }
+
+    fn text(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.length);
+        // What was packed by the build unpacks to what it was; a damaged executable has worse troubles.
+        let read = GzDecoder::new(self.gzip).take(self.length as u64).read_to_end(&mut bytes);
+        if let Err(error) = read {
+            tracing::error!(%error, path = self.path, "cannot unpack a file of the executable");
+        }
+        bytes
+    }
+}
+
+/// A document whose addresses begin with a path. It says its addresses as `="/…`, and the path to its scripts in a `meta`.
+/// The path has no letter that means something in HTML.
+fn based(bytes: Vec<u8>, base: &str) -> Cow<'static, [u8]> {
+    if base.is_empty() {
+        return bytes.into();
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => {
+            let text = text.replace("=\"/", &format!("=\"{base}/"));
+            let empty = "<meta name=\"base\" content=\"\">";
+            text.replacen(empty, &format!("<meta name=\"base\" content=\"{base}\">"), 1).into_bytes().into()
+        }
+        Err(error) => error.into_bytes().into(),
+    }
+}
+
+/// Whether a browser has this very content already.
+fn is_known(headers: &HeaderMap, tag: &str) -> bool {
+    let lines = headers.get_all(IF_NONE_MATCH).iter().filter_map(|line| line.to_str().ok());
+    lines.flat_map(|line| line.split(',')).map(str::trim).any(|known| {
+        // A proxy that packs differently makes the tag a weak one.
+        known == "*" || known.strip_prefix("W/").unwrap_or(known) == tag
+    })
+}
+
+fn accepts_gzip(headers: &HeaderMap) -> bool {
+    let lines = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
+    lines.flat_map(|line| line.split(',')).any(|coding| {
+        let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
+        let weight = weight.trim().trim_start_matches("q=").trim();
+        let refused = !weight.is_empty() && weight.parse::<f32>().is_ok_and(|weight| weight <= 0.0);
+        ["gzip", "x-gzip", "*"].contains(&name.trim().to_ascii_lowercase().as_str()) && !refused
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(name: hyper::header::HeaderName, value: &'static str) -> HeaderMap {
+        HeaderMap::from_iter([(name, HeaderValue::from_static(value))])
+    }
+
+    #[test]
+    fn gzip_is_sent_to_those_who_take_it() {
+        for (value, takes) in [
+            ("gzip, deflate, br, zstd", true),
+            ("GZIP;q=0.5", true),
+            ("*", true),
+            ("br", false),
+            ("gzip;q=0, br", false),
+            ("identity", false),
+            ("", false),
+        ] {
+            assert_eq!(accepts_gzip(&head(ACCEPT_ENCODING, value)), takes, "{value}");
+        }
+        assert!(!accepts_gzip(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn a_tag_is_known_in_a_list_weak_or_strong() {
+        for (value, known) in [
+            ("\"a\"", true),
+            ("W/\"a\"", true),
+            ("\"b\", \"a\"", true),
+            ("*", true),
+            ("\"b\"", false),
+            ("a", false),
+        ] {
+            assert_eq!(is_known(&head(IF_NONE_MATCH, value), "\"a\""), known, "{value}");
+        }
+    }
+
+    #[test]
+    fn addresses_of_a_document_begin_with_the_path_it_is_under() {
+        let text = "<meta name=\"base\" content=\"\"><a href=\"/quota\"><script src=\"/app.js\">";
+        let under = based(text.as_bytes().to_vec(), "/api");
+        let expected =
+            "<meta name=\"base\" content=\"/api\"><a href=\"/api/quota\"><script src=\"/api/app.js\">";
+        assert_eq!(String::from_utf8_lossy(&under), expected);
+        assert_eq!(&*based(text.as_bytes().to_vec(), ""), text.as_bytes());
+    }
+
+    #[test]
+    fn a_document_is_found_in_every_language_and_is_no_file() {
+        for name in [CHART, DESK] {
+            for language in ["en", "zh-CN", "zh-HK", "tlh"] {
+                let asset = translated(name, language).expect("a document");
+                assert!(asset.is_document(), "{}", asset.path);
+                let text = String::from_utf8(asset.text()).expect("text");
+                // An executable without the front-end has its one page in English for everybody.
+                let is_own = asset.path == format!("/{language}{name}");
+                assert!(!is_own || text.contains(&format!("<html lang=\"{language}\">")), "{}", asset.path);
+            }
+        }
+    }
+
+    #[test]
+    fn both_documents_are_there_and_every_file_unpacks_to_its_length() {
+        assert!([CHART, DESK].iter().all(|name| find(name).is_some()));
+        for asset in ASSETS {
+            assert_eq!(asset.text().len(), asset.length, "{}", asset.path);
+            assert!(HeaderValue::try_from(asset.tag).is_ok());
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! One line for each request: what was asked, by which account, how it ended and how long it took. Requests over HTTP are
+//! told at `info`. Those of long connections come by the ten thousand a second, and a line for each would be a noticeable part of
+//! their cost: they are told at `debug`, and so is whoever looks at the numbers every few seconds. No line holds a symbol, a
+//! name, a path as it was sent or a query string.
+
+use std::time::Duration;
+
+use access::AccountId;
+use tokio::time::Instant;
+
+use crate::metrics::{Door, Metrics, Outcome, Task};
+
+/// The name under which a filter lets the lines through or keeps them out.
+const TARGET: &str = "requests";
+
+/// How a request ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ended {
+    pub(crate) outcome: Outcome,
+    pub(crate) took: Duration,
+    /// Bytes of the answer.
+    pub(crate) bytes: usize,
+    pub(crate) candles: usize,
+    pub(crate) account: Option<AccountId>,
+}
+
+impl Ended {
+    /// Now, having begun then.
+    pub(crate) fn at(since: Instant, outcome: Outcome) -> Ended {
+        Ended { outcome, took: since.elapsed(), bytes: 0, candles: 0, account: None }
+    }
+
+    fn count(&self, metrics: &Metrics, door: Door, task: Task) {
+        metrics.request(door, task, self.outcome, self.took, u64::try_from(self.bytes).unwrap_or(u64::MAX));
+    }
+
+    /// To the microsecond.
+    fn elapsed_ms(&self) -> f64 {
+        (self.took.as_secs_f64() * 1e6).round() / 1e3
+    }
+}
+
+/// A level is part of where a line stands in the code, so there is one for each.
+macro_rules! http_line {
+    ($level:ident, $about:expr, $ended:expr) => {
+        tracing::$level!(
+            target: TARGET,
+            door = Door::Http.as_str(),
+            command = $about.task.as_str(),
+            http.method = $about.method,
+            http.route = $about.route,
+            http.status = $about.status,
+            outcome = $ended.outcome.as_str(),
+            account.id = $ended.account.map(|id| id.0),
+            candles = $ended.candles,
+            response.bytes = $ended.bytes,
+            elapsed_ms = $ended.elapsed_ms(),
+            trace = $about.trace,
+            "request",
+        )
+    };
+}
+
+pub(crate) fn of_link(metrics: &Metrics, door: Door, task: Task, command: u8, ended: &Ended) {
+    ended.count(metrics, door, task);
+    tracing::debug!(
+        target: TARGET,
+        door = door.as_str(),
+        command = task.as_str(),
+        command.number = command,
+        outcome = ended.outcome.as_str(),
+        account.id = ended.account.map(|id| id.0),
+        candles = ended.candles,
+        response.bytes = ended.bytes,
+        elapsed_ms = ended.elapsed_ms(),
+        "request",
+    );
+}
+
+/// What HTTP knows besides.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OverHttp<'a> {
+    pub(crate) task: Task,
+    pub(crate) method: &'static str,
+    /// The pattern of the path: what stands in its braces may be a secret.
+    pub(crate) route: &'static str,
+    pub(crate) status: u16,
+    pub(crate) trace: &'a str,
+}
+
+pub(crate) fn of_http(metrics: &Metrics, about: &OverHttp<'_>, ended: &Ended) {
+    ended.count(metrics, Door::Http, about.task);
+    // Those who watch ask every few seconds, for ever.
+    if about.task == Task::Watch && ended.outcome == Outcome::Ok {
+        http_line!(debug, about, ended);
+    } else {
+        http_line!(info, about, ended);
+    }
+}

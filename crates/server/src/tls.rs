@@ -1,0 +1,232 @@
+//! TLS on the listeners of HTTP and WebSocket: which certificate is shown, how a handshake goes, and how the files may be
+//! replaced while connections stay open. Raw TCP has none: its clients speak no TLS.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, SystemTime};
+
+use market::Timestamp;
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{CertificateError, ServerConfig};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::sync::Notify;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+use crate::certificate::Certificate;
+use crate::metrics::{Handshake, Metrics, Reload};
+use crate::services::Services;
+
+/// A client says hello and hears ours by then.
+const HANDSHAKE_WITHIN: Duration = Duration::from_secs(5);
+/// How often the files are looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(30);
+/// A chain of certificates is a few kilobytes.
+const FILE_MAX: u64 = 1 << 20;
+/// The first byte of a handshake; no method of HTTP begins with it.
+const HANDSHAKE_RECORD: u8 = 0x16;
+const PLAIN: &str = "this port speaks TLS: write https:// or wss://\n";
+
+/// Where certificate and key are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// PEM: the certificate of the server first, then those that lead to the root.
+    pub certificate: PathBuf,
+    /// PEM, without a password.
+    pub key: PathBuf,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    #[error("cannot read {}: {source}", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("{} is larger than a megabyte: name a PEM file", path.display())]
+    TooLarge { path: PathBuf },
+    #[error("{} has no certificate: name a PEM file with the server's certificate first", path.display())]
+    NoCertificate { path: PathBuf },
+    #[error("{} has no private key that can be read: name a PEM file without a password", path.display())]
+    NoKey { path: PathBuf },
+    #[error("the key in {} is not the one of the certificate in {}", key.display(), certificate.display())]
+    Mismatch { certificate: PathBuf, key: PathBuf },
+    #[error("the certificate in {} cannot be used: {source}", path.display())]
+    Unusable { path: PathBuf, source: rustls::Error },
+}
+
+/// What new connections are shown.
+#[derive(Debug)]
+struct Shown {
+    config: Arc<ServerConfig>,
+    certificate: Certificate,
+}
+
+/// By which a file is known to be another: its length, and when it was last written.
+type Marks = [Option<(u64, Option<SystemTime>)>; 2];
+
+#[derive(Debug)]
+pub(crate) struct Tls {
+    files: TlsFiles,
+    shown: RwLock<Arc<Shown>>,
+    /// Of the files that were last read, whether or not they were good: a pair that is broken is complained of once.
+    marks: Mutex<Marks>,
+    wanted: Notify,
+}
+
+impl Tls {
+    pub(crate) fn open(files: TlsFiles) -> Result<Tls, TlsError> {
+        let marks = marks(&files);
+        let shown = RwLock::new(Arc::new(load(&files)?));
+        if is_open_to_others(&files.key) {
+            tracing::warn!(key = %files.key.display(), "everybody on this machine can read the key: chmod o-r");
+        }
+        Ok(Tls { files, shown, marks: Mutex::new(marks), wanted: Notify::new() })
+    }
+
+    fn shown(&self) -> Arc<Shown> {
+        self.shown.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The certificate that new connections are shown.
+    pub(crate) fn certificate(&self) -> Certificate {
+        self.shown().certificate.clone()
+    }
+
+    /// Makes the loop of [`Tls::watch`] read the files now, changed or not.
+    pub(crate) fn reload(&self) {
+        self.wanted.notify_one();
+    }
+
+    /// Reads the files when they have changed or somebody wants it, for ever.
+    pub(crate) async fn watch(self: Arc<Tls>, services: Arc<Services>) {
+        loop {
+            let forced = timeout(LOOK_EVERY, self.wanted.notified()).await.is_ok();
+            let (tls, services) = (self.clone(), services.clone());
+            // A panic there has been told of by its own means, and the next look is another.
+            tokio::task::spawn_blocking(move || tls.look(forced, &services.metrics)).await.ok();
+        }
+    }
+
+    /// A pair that is not good changes nothing but the log.
+    fn look(&self, forced: bool, metrics: &Metrics) {
+        let found = marks(&self.files);
+        let before = {
+            let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *marks, found)
+        };
+        if found == before && !forced {
+            return;
+        }
+        match load(&self.files) {
+            Ok(shown) => {
+                let until = shown.certificate.not_after;
+                *self.shown.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(shown);
+                metrics.reload(Reload::Ok);
+                tracing::info!(certificate.not_after = %until, "new connections get the certificate that was read anew");
+            }
+            Err(error) => {
+                metrics.reload(Reload::Failed);
+                tracing::error!(%error, "the certificate from before stays in use");
+            }
+        }
+    }
+
+    /// The handshake with one client; nothing if it does not come about.
+    pub(crate) async fn greet(&self, stream: TcpStream, metrics: &Metrics) -> Option<TlsStream<TcpStream>> {
+        let config = self.shown().config.clone();
+        let (outcome, stream) = match timeout(HANDSHAKE_WITHIN, shake(config, stream)).await {
+            Ok(Ok(Some(stream))) => (Handshake::Ok, Some(stream)),
+            Ok(Ok(None)) => (Handshake::Plain, None),
+            Ok(Err(error)) => {
+                tracing::debug!(%error, "a TLS handshake failed");
+                (Handshake::Failed, None)
+            }
+            Err(_) => (Handshake::Late, None),
+        };
+        metrics.handshake(outcome);
+        stream
+    }
+}
+
+/// Nothing for somebody who speaks HTTP, and has been told so.
+async fn shake(config: Arc<ServerConfig>, mut stream: TcpStream) -> io::Result<Option<TlsStream<TcpStream>>> {
+    let mut first = [0];
+    stream.peek(&mut first).await?;
+    if first.first().is_some_and(u8::is_ascii_alphabetic) {
+        let head = "HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain; charset=utf-8\r\nconnection: close";
+        let answer = format!("{head}\r\ncontent-length: {}\r\n\r\n{PLAIN}", PLAIN.len());
+        stream.write_all(answer.as_bytes()).await?;
+        stream.shutdown().await?;
+        // What is left unread would turn the end into a reset, which can overtake what was said.
+        tokio::io::copy(&mut stream, &mut tokio::io::sink()).await?;
+        return Ok(None);
+    }
+    if first != [HANDSHAKE_RECORD] {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "the first byte is not that of a handshake"));
+    }
+    TlsAcceptor::from(config).accept(stream).await.map(Some)
+}
+
+fn marks(files: &TlsFiles) -> Marks {
+    [&files.certificate, &files.key].map(|path| {
+        let file = std::fs::metadata(path).ok()?;
+        Some((file.len(), file.modified().ok()))
+    })
+}
+
+fn load(files: &TlsFiles) -> Result<Shown, TlsError> {
+    let TlsFiles { certificate: path, key: key_path } = files;
+    let none = || TlsError::NoCertificate { path: path.clone() };
+    let chain = CertificateDer::pem_slice_iter(&read(path)?).collect::<Result<Vec<_>, pem::Error>>();
+    let chain = chain.map_err(|_| none())?;
+    let certificate = chain.first().and_then(|first| Certificate::read(first)).ok_or_else(none)?;
+    let key = PrivateKeyDer::from_pem_slice(&read(key_path)?)
+        .map_err(|_| TlsError::NoKey { path: key_path.clone() })?;
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let unusable = |source| TlsError::Unusable { path: path.clone(), source };
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(unusable)?
+        .with_no_client_auth()
+        .with_single_cert(chain, key);
+    let mut config = config.map_err(|error| match error {
+        rustls::Error::InconsistentKeys(_) => {
+            TlsError::Mismatch { certificate: path.clone(), key: key_path.clone() }
+        }
+        rustls::Error::InvalidCertificate(CertificateError::BadEncoding) => none(),
+        // What is said of keys is said when they cannot be used at all.
+        rustls::Error::General(_) => TlsError::NoKey { path: key_path.clone() },
+        error => unusable(error),
+    })?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Shown { config: Arc::new(config), certificate })
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
+    let failed = |source| TlsError::Read { path: path.to_owned(), source };
+    let mut bytes = Vec::new();
+    File::open(path).map_err(failed)?.take(FILE_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > FILE_MAX {
+        return Err(TlsError::TooLarge { path: path.to_owned() });
+    }
+    Ok(bytes)
+}
+
+#[cfg(unix)]
+fn is_open_to_others(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o004 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_open_to_others(_: &Path) -> bool {
+    false
+}
+
+/// Seconds until a certificate ends; less than none once it has.
+pub(crate) fn left_s(certificate: &Certificate, now: Timestamp) -> i64 {
+    certificate.not_after.0.saturating_sub(now.0)
+}

@@ -1,0 +1,113 @@
+//! The two documents with scripts, their files, and the way back to them after signing in.
+
+use server::Settings;
+
+use super::*;
+
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
+                      form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+const FRONT: [&str; 5] = ["/", "/quota", "/connections", "/coverage", "/imports"];
+
+#[tokio::test]
+async fn the_documents_are_for_everybody_and_guarded() {
+    let server = Running::start().await;
+    for path in FRONT {
+        let answer = server.http("GET", &format!("{path}?symbol=700.HK"), "", b"").await;
+        assert_eq!(answer.status, 200, "{path}");
+        for (name, value) in [
+            ("content-type", "text/html; charset=utf-8"),
+            ("cache-control", "no-cache"),
+            ("vary", "accept-encoding, accept-language"),
+            ("x-content-type-options", "nosniff"),
+            ("x-frame-options", "deny"),
+            ("referrer-policy", "no-referrer"),
+            ("cross-origin-opener-policy", "same-origin"),
+            ("content-security-policy", POLICY),
+        ] {
+            assert_eq!(answer.header(name), Some(value), "{path} {name}");
+        }
+        assert!(answer.cookies.is_empty(), "{:?}", answer.cookies);
+        assert!(answer.text().starts_with("<!doctype html>"), "{}", answer.text());
+        let head = server.http("HEAD", path, "", b"").await;
+        assert_eq!((head.status, head.body.len()), (200, 0));
+        assert_eq!(head.header("etag"), answer.header("etag"));
+        let post = server.http("POST", path, "", b"").await;
+        assert_eq!((post.status, post.header("allow")), (405, Some("get, head, options")), "{path}");
+        assert_eq!(post.header("content-type"), Some("text/html; charset=utf-8"));
+    }
+}
+
+#[tokio::test]
+async fn a_document_is_packed_for_those_who_take_it_and_not_sent_twice() {
+    let server = Running::start().await;
+    let plain = server.http("GET", "/", "accept-encoding: br\r\n", b"").await;
+    let packed = server.http("GET", "/", "accept-encoding: gzip, br\r\n", b"").await;
+    assert_eq!((plain.header("content-encoding"), packed.header("content-encoding")), (None, Some("gzip")));
+    assert!(packed.body.starts_with(&[0x1f, 0x8b]) && packed.body.len() < plain.body.len());
+    let tag = plain.header("etag").unwrap();
+    assert_eq!(packed.header("etag"), Some(tag));
+    let again = server.http("GET", "/", &format!("if-none-match: {tag}\r\n"), b"").await;
+    assert_eq!((again.status, again.body.len(), again.header("etag")), (304, 0, Some(tag)));
+    let other = server.http("GET", "/", "if-none-match: \"other\"\r\n", b"").await;
+    assert_eq!((other.status, other.body), (200, plain.body));
+}
+
+#[tokio::test]
+async fn every_file_that_the_documents_name_is_there() {
+    let server = Running::start().await;
+    for path in ["/", "/quota"] {
+        let document = server.http("GET", path, "", b"").await;
+        let text = document.text();
+        let files: Vec<&str> = ["src=\"", "<link rel=\"stylesheet\" href=\"", "<link rel=\"icon\" href=\""]
+            .iter()
+            .flat_map(|start| text.split(start).skip(1))
+            .map(|rest| rest.split('"').next().unwrap())
+            .collect();
+        assert!(!files.is_empty());
+        for file in files {
+            let answer = server.http("GET", file, "", b"").await;
+            assert_eq!(answer.status, 200, "{file}");
+            assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{file}");
+        }
+    }
+    assert_eq!(server.http("GET", "/index.html", "", b"").await.status, 404);
+    assert_eq!(server.http("GET", "/nothing.js", "", b"").await.status, 404);
+}
+
+#[tokio::test]
+async fn under_a_path_the_documents_say_so_and_signing_in_leads_back_there() {
+    let public_url = Some("http://candles.example.com/api".parse().unwrap());
+    let server = Running::start_with(Settings { public_url, ..Settings::default() }).await;
+    person(&server, "ann");
+    let plain = Running::start().await.http("GET", "/", "", b"").await;
+    let document = server.http("GET", "/", "accept-encoding: gzip\r\n", b"").await;
+    let text = document.text();
+    assert!(text.contains("<meta name=\"base\" content=\"/api\">"), "{text}");
+    assert_eq!(text.matches("=\"/api/").count(), plain.text().matches("=\"/").count());
+    assert_eq!(text.matches("=\"/").count(), text.matches("=\"/api").count());
+    assert_ne!(document.header("etag"), plain.header("etag"));
+    for next in ["/api/quota", "/quota"] {
+        let mut browser = Browser::new(&server);
+        let answer =
+            browser.sign_in(&format!("/signin?{}", encoded(&[("next", next)])), "ann", PASSWORD).await;
+        assert_eq!((answer.status, answer.location.as_deref()), (303, Some("/api/quota")), "{next}");
+    }
+}
+
+#[tokio::test]
+async fn one_comes_back_to_the_page_that_one_wanted_and_to_no_other_site() {
+    let (server, _) = house().await;
+    for (next, location) in [
+        ("/?symbol=700.HK&period=5m", "/?symbol=700.HK&period=5m"),
+        ("/coverage", "/coverage"),
+        ("//example.org", "/signin"),
+        ("/\\example.org", "/signin"),
+        ("https://example.org/", "/signin"),
+        ("/health", "/signin"),
+    ] {
+        let mut browser = Browser::new(&server);
+        let answer =
+            browser.sign_in(&format!("/signin?{}", encoded(&[("next", next)])), "ann", PASSWORD).await;
+        assert_eq!((answer.status, answer.location.as_deref()), (303, Some(location)), "{next}");
+    }
+}

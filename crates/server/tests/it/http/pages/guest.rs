@@ -1,0 +1,104 @@
+//! A demonstration: whoever opens a page on the same machine is somebody, and nobody else is.
+
+use access::{AuditFilter, NewAccount, Role};
+use server::Settings;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::*;
+
+/// A server with a guest's account; further settings by name.
+async fn demonstration(settings: Settings) -> Running {
+    let dir = Running::start().await.stop().await;
+    let access = access::Access::open(dir.path(), machine_now()).unwrap();
+    let new = NewAccount { role: Role::Operator, ..NewAccount::named("demo", Terms::default()) };
+    let demo = access.create(&new, &Actor::Operator, machine_now()).unwrap();
+    Running::start_in(dir, Settings { guest: Some(demo.account_id), ..settings }).await
+}
+
+/// One request with a host of its own, and further header lines.
+async fn open(server: &Running, method: &str, path: &str, host: &str, head: &str) -> Response {
+    let mut stream = tokio::net::TcpStream::connect(server.addresses.http).await.unwrap();
+    let request = format!("{method} {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n{head}\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).await.unwrap();
+    Response::parse(&bytes)
+}
+
+fn accepted(server: &Running) -> Vec<access::AuditRow> {
+    let filter = AuditFilter { event: Some("login.accepted"), limit: 100, ..AuditFilter::default() };
+    server.access.audit(&filter).unwrap()
+}
+
+#[tokio::test]
+async fn whoever_opens_a_page_on_this_machine_is_signed_in() {
+    let server = demonstration(Settings::default()).await;
+    for (path, host) in
+        [("/", "127.0.0.1:8080"), ("/coverage", "localhost"), ("/?symbol=700.HK", "[::1]:8080")]
+    {
+        let answer = open(&server, "GET", path, host, "sec-fetch-dest: document\r\n").await;
+        assert_eq!((answer.status, answer.cookies.len()), (200, 1), "{path}");
+        let cookie = answer.cookies[0].split(';').next().unwrap();
+        assert!(answer.cookies[0].contains("HttpOnly; SameSite=Lax"), "{:?}", answer.cookies);
+        let head = format!("cookie: {cookie}\r\n");
+        let me = open(&server, "GET", "/v1/me", host, &head).await.json();
+        assert_eq!(
+            (me["data"]["account"].as_str(), me["data"]["role"].as_str()),
+            (Some("demo"), Some("operator"))
+        );
+        // Whoever is signed in already stays who they are.
+        assert!(open(&server, "GET", path, host, &head).await.cookies.is_empty());
+    }
+    let rows = accepted(&server);
+    assert_eq!(rows.len(), 3);
+    assert!(format!("{rows:?}").contains("as a guest, without a password, from 127.0.0.1"), "{rows:?}");
+}
+
+#[tokio::test]
+async fn nobody_else_and_nothing_else_begins_a_session() {
+    let server = demonstration(Settings::default()).await;
+    for (method, path, host, head) in [
+        // A name that somebody has pointed at this machine.
+        ("GET", "/", "rebound.example.org:8080", ""),
+        ("GET", "/", "127.0.0.1.example.org", ""),
+        ("GET", "/", "192.168.0.7:8080", ""),
+        // Somebody behind a proxy on this machine.
+        ("GET", "/", "127.0.0.1", "x-forwarded-for: 192.0.2.1\r\n"),
+        ("GET", "/", "127.0.0.1", "forwarded: for=192.0.2.1\r\n"),
+        ("GET", "/", "127.0.0.1", "via: 1.1 proxy\r\n"),
+        // A picture, a frame or a script on somebody else's page.
+        ("GET", "/", "127.0.0.1", "sec-fetch-dest: image\r\n"),
+        ("GET", "/", "127.0.0.1", "sec-fetch-dest: iframe\r\n"),
+        ("GET", "/", "127.0.0.1", "sec-fetch-dest: empty\r\n"),
+        ("HEAD", "/", "127.0.0.1", ""),
+        ("GET", "/signin", "127.0.0.1", ""),
+        ("GET", "/v1/me", "127.0.0.1", ""),
+        ("GET", "/assets/pages.css", "127.0.0.1", ""),
+    ] {
+        let answer = open(&server, method, path, host, head).await;
+        let session = answer.cookies.iter().any(|cookie| cookie.starts_with("chandler_session"));
+        assert!(!session, "{method} {path} {host} {head}");
+    }
+    assert!(accepted(&server).is_empty());
+}
+
+#[tokio::test]
+async fn without_the_setting_or_behind_a_trusted_proxy_there_are_no_guests() {
+    let trusted = vec!["10.0.0.1".parse().unwrap()];
+    for server in [
+        Running::start().await,
+        demonstration(Settings { trusted_proxies: trusted, ..Settings::default() }).await,
+    ] {
+        let answer = open(&server, "GET", "/", "127.0.0.1", "").await;
+        assert_eq!((answer.status, answer.cookies.len()), (200, 0));
+    }
+}
+
+#[tokio::test]
+async fn a_revoked_guest_is_nobody() {
+    let server = demonstration(Settings::default()).await;
+    let demo = server.access.account_named("demo").unwrap().unwrap();
+    server.access.revoke(demo.id, &Actor::Operator, "", machine_now()).unwrap();
+    let answer = open(&server, "GET", "/", "127.0.0.1", "").await;
+    assert_eq!((answer.status, answer.cookies.len()), (200, 0));
+}

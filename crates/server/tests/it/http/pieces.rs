@@ -1,0 +1,70 @@
+//! Candles as a file that is read in pieces.
+
+use access::{Actor, Created, Right, Terms};
+
+use crate::support::{Response, Running, machine_now};
+
+const PATH: &str = "/v1/quote/history-candlesticks?symbol=700.HK&period=day&start=2026-10-12&format=parquet";
+
+async fn ask(server: &Running, account: &Created, method: &str, head: &str) -> Response {
+    let bearer = format!("authorization: Bearer {}\r\n{head}", account.access_token.expose());
+    server.http(method, PATH, &bearer, b"").await
+}
+
+fn rate(text: &str) -> Terms {
+    Terms { rate: Some(text.parse().unwrap()), ..Terms::default() }
+}
+
+#[tokio::test]
+async fn the_pieces_of_an_answer_make_the_whole_and_count_once() {
+    let server = Running::start().await;
+    let account = server.account("ann", rate("2/3600"));
+    let head = ask(&server, &account, "HEAD", "").await;
+    let length: usize = head.header("content-length").unwrap().parse().unwrap();
+    assert!(head.status == 200 && head.body.is_empty() && length > 1000, "{head:?}");
+    assert_eq!(head.header("accept-ranges"), Some("bytes"));
+    assert_eq!(head.header("content-type"), Some("application/vnd.apache.parquet"));
+    assert_eq!(head.header("x-ratelimit-remaining"), Some("1"));
+    let mut whole = Vec::new();
+    for (range, told) in [
+        ("bytes=0-99".to_owned(), format!("bytes 0-99/{length}")),
+        (format!("bytes=100-{}", length - 9), format!("bytes 100-{}/{length}", length - 9)),
+        ("bytes=-8".to_owned(), format!("bytes {}-{}/{length}", length - 8, length - 1)),
+    ] {
+        let piece = ask(&server, &account, "GET", &format!("range: {range}\r\n")).await;
+        assert_eq!((piece.status, piece.header("content-range")), (206, Some(told.as_str())));
+        assert_eq!(piece.header("etag"), head.header("etag"));
+        assert_eq!(piece.header("x-ratelimit-remaining"), Some("1"));
+        whole.extend(piece.body);
+    }
+    assert!(whole.starts_with(b"PAR1") && whole.ends_with(b"PAR1"));
+    // Whoever wants the whole asks anew, and that counts.
+    let all = ask(&server, &account, "GET", "").await;
+    assert_eq!((all.status, all.header("x-ratelimit-remaining")), (200, Some("0")));
+    assert_eq!(all.body, whole);
+    let behind = ask(&server, &account, "GET", &format!("range: bytes={length}-\r\n")).await;
+    assert_eq!(
+        (behind.status, behind.header("content-range")),
+        (416, Some(format!("bytes */{length}").as_str()))
+    );
+    let other = ask(&server, &account, "GET", "range: bytes=0-3\r\nif-range: \"another\"\r\n").await;
+    assert_eq!((other.status, other.body.len()), (200, length));
+}
+
+#[tokio::test]
+async fn a_piece_is_nobody_elses_and_ends_with_the_right_to_it() {
+    let server = Running::start().await;
+    let (ann, bob) = (server.account("ann", rate("1/3600")), server.account("bob", rate("1/3600")));
+    let piece = "range: bytes=0-3\r\n";
+    assert_eq!(ask(&server, &ann, "GET", piece).await.status, 206);
+    assert_eq!(ask(&server, &ann, "GET", piece).await.status, 206);
+    let first = ask(&server, &bob, "GET", piece).await;
+    assert_eq!(
+        (first.status, first.header("x-ratelimit-remaining")),
+        (206, Some("0")),
+        "counted for him too"
+    );
+    server.access.withdraw(ann.account_id, Right::Hk, &Actor::Operator, machine_now()).unwrap();
+    server.noticed().await;
+    assert_eq!(ask(&server, &ann, "GET", piece).await.status, 403);
+}

@@ -1,0 +1,139 @@
+//! What there is to look at, for whoever may.
+
+use access::Terms;
+use serde_json::{Value, json};
+
+use crate::support::{OVERNIGHT, Response, Running};
+
+fn data(answer: &Response) -> Value {
+    let body = answer.json();
+    assert_eq!((answer.status, &body["code"]), (200, &json!(0)), "{body}");
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
+    body["data"].clone()
+}
+
+fn symbols(data: &Value) -> Vec<&str> {
+    data["securities"].as_array().unwrap().iter().map(|one| one["symbol"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn securities_are_found_by_code_and_by_name_in_three_languages() {
+    let server = Running::start().await;
+    let ann = server.account("ann", Terms::default());
+    for (query, found) in [
+        ("700", vec!["700.HK"]),
+        ("00700.hk", vec!["700.HK"]),
+        ("TENC", vec!["700.HK"]),
+        ("%E8%85%BE%E8%AE%AF", vec!["700.HK"]),
+        ("%E6%8E%A7%E8%82%A1", vec!["700.HK"]),
+        ("%EF%BC%97%EF%BC%90%EF%BC%90", vec!["700.HK"]),
+        ("aap", vec!["AAPL.US"]),
+        (".s", vec!["600519.SH"]),
+        // Known, and without candles.
+        ("hsbc", vec![]),
+    ] {
+        let answer = data(&server.get(&format!("/v1/securities?query={query}"), &ann).await);
+        assert_eq!(symbols(&answer), found, "{query}");
+        assert_eq!(answer["more"], false);
+    }
+    let first = data(&server.get("/v1/securities?query=700", &ann).await);
+    assert_eq!(
+        first["securities"][0],
+        json!({"symbol": "700.HK", "name_en": "Tencent", "name_cn": "腾讯控股", "name_hk": "騰訊控股"})
+    );
+    // Something with extended hours before what has none.
+    assert_eq!(symbols(&data(&server.get("/v1/securities", &ann).await)), ["AAPL.US", "700.HK", "600519.SH"]);
+    let one = data(&server.get("/v1/securities?limit=1", &ann).await);
+    assert_eq!((symbols(&one), &one["more"]), (vec!["AAPL.US"], &json!(true)));
+    // None of it is history.
+    assert_eq!(data(&server.get("/v1/quota", &ann).await)["used"], 0);
+}
+
+#[tokio::test]
+async fn markets_without_a_right_are_not_shown() {
+    let server = Running::start().await;
+    let ann = server.account_with("ann", "HK", Terms::default());
+    assert_eq!(symbols(&data(&server.get("/v1/securities", &ann).await)), ["700.HK"]);
+    for path in ["/v1/securities/AAPL.US", "/v1/securities/AAPL.US/actions"] {
+        let refused = server.get(path, &ann).await;
+        assert_eq!((refused.status, refused.json()["code"].as_u64()), (403, Some(301_604)), "{path}");
+    }
+    let none = server.http("GET", "/v1/securities", "", b"").await;
+    assert_eq!((none.status, none.json()["code"].as_u64()), (401, Some(401_004)));
+}
+
+#[tokio::test]
+async fn a_security_is_told_with_the_hours_that_the_account_may_see() {
+    let server = Running::start().await;
+    let (ann, bob) =
+        (server.account("ann", Terms::default()), server.account_with("bob", OVERNIGHT, Terms::default()));
+    let facts = data(&server.get("/v1/securities/00700.hk", &ann).await);
+    assert_eq!(
+        facts,
+        json!({
+            "symbol": "700.HK", "name_en": "Tencent", "name_cn": "腾讯控股", "name_hk": "騰訊控股", "market": "HK",
+            "zone": "Asia/Hong_Kong", "exchange": "SEHK", "currency": "HKD", "lot": 100, "decimals": 3,
+            "sessions": [
+                {"session": 0, "start": "09:30", "end": "12:00"}, {"session": 0, "start": "13:00", "end": "16:00"},
+            ],
+        })
+    );
+    let day = json!([
+        {"session": 1, "start": "04:00", "end": "09:30"}, {"session": 0, "start": "09:30", "end": "16:00"},
+        {"session": 2, "start": "16:00", "end": "20:00"},
+    ]);
+    let facts = data(&server.get("/v1/securities/AAPL.US", &ann).await);
+    assert_eq!((&facts["sessions"], &facts["currency"], &facts["lot"]), (&day, &json!("USD"), &json!(1)));
+    let night = data(&server.get("/v1/securities/AAPL.US", &bob).await);
+    assert_eq!(night["sessions"].as_array().unwrap()[..3], day.as_array().unwrap()[..]);
+    assert_eq!(
+        night["sessions"].as_array().unwrap()[3..],
+        [
+            json!({"session": 3, "start": "20:00", "end": "24:00"}),
+            json!({"session": 3, "start": "00:00", "end": "04:00"})
+        ]
+    );
+    for (path, status, code) in [
+        ("/v1/securities/9999.HK", 404, 404),
+        ("/v1/securities/tencent", 400, 301_600),
+        ("/v1/securities/700.HK?x=1", 400, 301_600),
+        ("/v1/securities/9999.HK/actions", 404, 404),
+    ] {
+        let refused = server.get(path, &ann).await;
+        assert_eq!((refused.status, refused.json()["code"].as_u64()), (status, Some(code)), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn actions_are_told_once_they_are_effective() {
+    let server = Running::start().await;
+    let ann = server.account("ann", Terms::default());
+    let told = data(&server.get("/v1/securities/700.HK/actions", &ann).await);
+    let action = json!({
+        "ex_date": "2026-11-02", "cash": "3.4", "split": "1", "bonus": "0", "rights": "0", "rights_price": "0",
+    });
+    assert_eq!(told, json!({"symbol": "700.HK", "actions": [action]}));
+    // The evening before, by Hong Kong's clock.
+    server.set_now(1_793_548_799);
+    assert_eq!(data(&server.get("/v1/securities/700.HK/actions", &ann).await)["actions"], json!([]));
+    server.set_now(1_793_548_800);
+    assert_eq!(data(&server.get("/v1/securities/700.HK/actions", &ann).await)["actions"][0], action);
+}
+
+#[tokio::test]
+async fn a_search_has_limits_and_known_parameters() {
+    let server = Running::start().await;
+    let ann = server.account("ann", Terms::default());
+    for query in [
+        "limit=0".to_owned(),
+        "limit=51".to_owned(),
+        "limit=1&limit=1".to_owned(),
+        "q=700".to_owned(),
+        format!("query={}", "x".repeat(65)),
+    ] {
+        let refused = server.get(&format!("/v1/securities?{query}"), &ann).await;
+        assert_eq!((refused.status, refused.json()["code"].as_u64()), (400, Some(301_600)), "{query}");
+    }
+    let longest = format!("/v1/securities?limit=50&query={}", "%E8%85%BE".repeat(64));
+    assert_eq!(server.get(&longest, &ann).await.status, 200);
+}

@@ -1,0 +1,310 @@
+//! TLS on the listeners of HTTP and WebSocket: certificates of our own making, for one test each.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use access::{Created, Terms};
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use server::{Settings, TlsFiles};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use wire::quote;
+
+use crate::support::{Client, PATIENCE, Response, Running};
+
+const NAME: &str = "candles.example.com";
+
+/// A certificate that signs itself, and its key, in a folder.
+struct Pair {
+    files: TlsFiles,
+    certificate: CertificateDer<'static>,
+    _dir: tempfile::TempDir,
+}
+
+impl Pair {
+    fn new() -> Pair {
+        let dir = tempfile::tempdir().unwrap();
+        let files = TlsFiles { certificate: dir.path().join("cert.pem"), key: dir.path().join("key.pem") };
+        let certificate = write(&files);
+        Pair { files, certificate, _dir: dir }
+    }
+
+    fn settings(&self) -> Settings {
+        Settings { tls: Some(self.files.clone()), ..Settings::default() }
+    }
+
+    /// Replaces both files by others.
+    fn renew(&mut self) {
+        self.certificate = write(&self.files);
+    }
+}
+
+fn write(files: &TlsFiles) -> CertificateDer<'static> {
+    let made = rcgen::generate_simple_self_signed(vec![NAME.to_owned(), "127.0.0.1".to_owned()]).unwrap();
+    std::fs::write(&files.certificate, made.cert.pem()).unwrap();
+    std::fs::write(&files.key, made.signing_key.serialize_pem()).unwrap();
+    made.cert.der().clone()
+}
+
+/// A client that trusts this certificate alone.
+async fn connect(at: SocketAddr, trusted: &CertificateDer<'static>) -> std::io::Result<TlsStream<TcpStream>> {
+    connect_with(at, trusted, rustls::DEFAULT_VERSIONS).await
+}
+
+async fn connect_with(
+    at: SocketAddr,
+    trusted: &CertificateDer<'static>,
+    versions: &[&'static rustls::SupportedProtocolVersion],
+) -> std::io::Result<TlsStream<TcpStream>> {
+    let mut roots = RootCertStore::empty();
+    roots.add(trusted.clone()).unwrap();
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(versions)
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    let stream = TcpStream::connect(at).await.unwrap();
+    let name = ServerName::try_from(NAME).unwrap();
+    timeout(PATIENCE, TlsConnector::from(Arc::new(config)).connect(name, stream)).await.unwrap()
+}
+
+/// One request; the connection stays open.
+async fn get(stream: &mut TlsStream<TcpStream>, path: &str, head: &str) -> Response {
+    let request = format!("GET {path} HTTP/1.1\r\nhost: {NAME}\r\n{head}\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut bytes = Vec::new();
+    let whole = |bytes: &[u8]| {
+        let text = String::from_utf8_lossy(bytes).to_ascii_lowercase();
+        let (head, body) = text.split_once("\r\n\r\n")?;
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: "))?;
+        Some(body.len() >= length.parse().unwrap())
+    };
+    while whole(&bytes) != Some(true) {
+        let mut part = [0; 4096];
+        let length = timeout(PATIENCE, stream.read(&mut part)).await.unwrap().unwrap();
+        assert_ne!(length, 0, "the connection has ended");
+        bytes.extend_from_slice(&part[..length]);
+    }
+    Response::parse(&bytes)
+}
+
+fn bearer(account: &Created) -> String {
+    format!("authorization: Bearer {}\r\n", account.access_token.expose())
+}
+
+#[tokio::test]
+async fn http_is_served_over_both_versions_and_nothing_older() {
+    let pair = Pair::new();
+    let server = Running::start_with(pair.settings()).await;
+    let ann = server.account("ann", Terms::default());
+    for version in rustls::ALL_VERSIONS {
+        let mut stream = connect_with(server.addresses.http, &pair.certificate, &[version]).await.unwrap();
+        let (_, connection) = stream.get_ref();
+        assert_eq!(connection.protocol_version(), Some(version.version));
+        assert_eq!(connection.alpn_protocol(), Some(&b"http/1.1"[..]));
+        assert_eq!(get(&mut stream, "/healthz", "").await.text(), "ok\n");
+        assert_eq!(get(&mut stream, "/v1/quota", &bearer(&ann)).await.status, 200);
+    }
+    let other = Pair::new();
+    connect(server.addresses.http, &other.certificate).await.expect_err("a certificate that nobody trusts");
+}
+
+#[tokio::test]
+async fn regional_listeners_speak_it_and_the_internal_one_does_not() {
+    let pair = Pair::new();
+    let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
+    let settings =
+        Settings { regional: vec![(access::Region::Us, any)], internal: Some(any), ..pair.settings() };
+    let server = Running::start_with(settings).await;
+    let mut stream = connect(server.regional[0].1, &pair.certificate).await.unwrap();
+    assert_eq!(get(&mut stream, "/health", "").await.text(), "success");
+    let status = server.http_to(server.internal.unwrap(), "GET", "/status", "", b"").await.json();
+    assert_eq!(status["tls"]["names"], serde_json::json!([NAME, "127.0.0.1"]));
+    let tls: Vec<bool> =
+        status["listeners"].as_array().unwrap().iter().map(|one| one["tls"].as_bool().unwrap()).collect();
+    assert_eq!(tls, [true, false, true, false]);
+}
+
+#[tokio::test]
+async fn a_websocket_carries_long_answers_through_it() {
+    let pair = Pair::new();
+    let server = Running::start_with(pair.settings()).await;
+    let ann = server.account("ann", Terms::default());
+    let mut stream = connect(server.addresses.http, &pair.certificate).await.unwrap();
+    let answer = get(&mut stream, "/v1/socket/token", &bearer(&ann)).await.json();
+    let otp = answer["data"]["otp"].as_str().unwrap().to_owned();
+    let request = format!(
+        "GET /v2 HTTP/1.1\r\nhost: {NAME}\r\nconnection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\
+         sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(timeout(PATIENCE, stream.read_u8()).await.unwrap().unwrap());
+    }
+    assert!(head.starts_with(b"HTTP/1.1 101 "));
+    let mut client = Client { stream, websocket: true, next_id: 1 };
+    client.sign_in(&otp, &[("accept-language", "en")]).await;
+    let minutes = quote::SecurityCandlestickRequest {
+        symbol: "700.HK".to_owned(),
+        period: 1,
+        count: 1000,
+        ..Default::default()
+    };
+    // Many at once and read late, so that the connection has to hold some of it back.
+    for _ in 0..40 {
+        client.request(19, &minutes).await;
+    }
+    for _ in 0..40 {
+        let (_, answer) = client.response().await;
+        let answer =
+            <quote::SecurityCandlestickResponse as prost::Message>::decode(&*answer.unwrap()).unwrap();
+        assert_eq!(answer.candlesticks.len(), 1000);
+    }
+    assert!(client.is_alive().await);
+}
+
+#[tokio::test]
+async fn a_renewed_pair_is_shown_to_new_connections_while_old_ones_go_on() {
+    let mut pair = Pair::new();
+    let server = Running::start_with(pair.settings()).await;
+    let before = pair.certificate.clone();
+    let mut old = connect(server.addresses.http, &before).await.unwrap();
+    assert_eq!(get(&mut old, "/healthz", "").await.status, 200);
+    pair.renew();
+    assert!(server.reloader.reload());
+    let until = async { while connect(server.addresses.http, &pair.certificate).await.is_err() {} };
+    timeout(PATIENCE, until).await.expect("the new certificate within the time allowed");
+    connect(server.addresses.http, &before).await.expect_err("the old one is not shown any more");
+    assert_eq!(get(&mut old, "/healthz", "").await.status, 200);
+}
+
+#[tokio::test]
+async fn files_that_change_are_noticed_without_being_told() {
+    let mut pair = Pair::new();
+    let server = Running::start_with(pair.settings()).await;
+    // Once it serves, it has begun to look as well.
+    connect(server.addresses.http, &pair.certificate).await.unwrap();
+    pair.renew();
+    // A certificate of another length is another one, whatever the clock of the disk says.
+    let mut text = std::fs::read_to_string(&pair.files.certificate).unwrap();
+    text.push_str("\n\n");
+    std::fs::write(&pair.files.certificate, text).unwrap();
+    let at = server.addresses.http;
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(31)).await;
+    tokio::time::resume();
+    let until = async { while connect(at, &pair.certificate).await.is_err() {} };
+    timeout(PATIENCE, until).await.expect("the new certificate within the time allowed");
+}
+
+#[tokio::test]
+async fn a_pair_that_is_broken_leaves_the_old_one_in_use() {
+    let mut pair = Pair::new();
+    let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
+    let server = Running::start_with(Settings { internal: Some(any), ..pair.settings() }).await;
+    let before = pair.certificate.clone();
+    let reloads = async |outcome: &str| {
+        let text = server.http_to(server.internal.unwrap(), "GET", "/metrics", "", b"").await;
+        let name = format!("chandler_tls_reloads_total{{outcome=\"{outcome}\"}} ");
+        let line = text.text().lines().find_map(|line| line.strip_prefix(&name).map(str::to_owned));
+        line.unwrap().parse::<u32>().unwrap()
+    };
+    std::fs::write(&pair.files.key, "not a key").unwrap();
+    server.reloader.reload();
+    timeout(PATIENCE, async { while reloads("failed").await == 0 {} }).await.unwrap();
+    connect(server.addresses.http, &before).await.unwrap();
+    pair.renew();
+    server.reloader.reload();
+    timeout(PATIENCE, async { while reloads("ok").await == 0 {} }).await.unwrap();
+    connect(server.addresses.http, &pair.certificate).await.unwrap();
+}
+
+/// What binding says of a pair that is not good.
+async fn refused(certificate: &Path, key: &Path) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    store::Store::open(dir.path(), store::Access::Write { now: crate::support::NOW }).unwrap();
+    let store = store::Store::open(dir.path(), store::Access::Read).unwrap();
+    let history = history::History::new(market::Venues::built_in().unwrap());
+    let access = access::Access::open(dir.path(), crate::support::NOW).unwrap();
+    let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
+    let tls = Some(TlsFiles { certificate: certificate.to_owned(), key: key.to_owned() });
+    let settings = Settings { listen: any, tcp: any, tls, ..Settings::default() };
+    let now: server::Clock = Arc::new(|| crate::support::NOW);
+    let bound = server::Server::bind(&settings, store, history, access, now.clone(), now).await;
+    bound.expect_err("a pair that is not good").to_string()
+}
+
+#[tokio::test]
+async fn a_pair_that_is_not_one_is_refused_at_the_start_in_words() {
+    let (one, other) = (Pair::new(), Pair::new());
+    let (certificate, key) = (&one.files.certificate, &one.files.key);
+    let text = refused(certificate, &other.files.key).await;
+    assert!(
+        text.starts_with("cannot speak TLS: the key in ") && text.contains("is not the one of"),
+        "{text}"
+    );
+    let text = refused(key, key).await;
+    assert!(text.contains("has no certificate"), "{text}");
+    let text = refused(certificate, certificate).await;
+    assert!(text.contains("has no private key"), "{text}");
+    let text = refused(&PathBuf::from("/nowhere/cert.pem"), key).await;
+    assert!(text.contains("cannot read /nowhere/cert.pem"), "{text}");
+    let large = one.files.key.with_file_name("large.pem");
+    std::fs::write(&large, vec![b'x'; 2 << 20]).unwrap();
+    let text = refused(&large, key).await;
+    assert!(text.contains("larger than a megabyte"), "{text}");
+}
+
+#[tokio::test]
+async fn who_says_nothing_or_speaks_something_else_is_not_kept() {
+    let pair = Pair::new();
+    let server = Running::start_with(pair.settings()).await;
+    let at = server.addresses.http;
+    let mut plain = TcpStream::connect(at).await.unwrap();
+    plain.write_all(b"GET / HTTP/1.1\r\nhost: test\r\n\r\n").await.unwrap();
+    plain.shutdown().await.unwrap();
+    let mut answer = String::new();
+    timeout(PATIENCE, plain.read_to_string(&mut answer)).await.unwrap().unwrap();
+    assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("this port speaks TLS"), "{answer}");
+    let mut noise = TcpStream::connect(at).await.unwrap();
+    noise.write_all(&[0; 64]).await.unwrap();
+    let mut rest = Vec::new();
+    // Ended, one way or the other.
+    timeout(PATIENCE, noise.read_to_end(&mut rest)).await.unwrap().ok();
+    assert!(rest.is_empty(), "{rest:?}");
+    // Silent from the beginning, and in the middle of a hello.
+    let (mut silent, mut slow) =
+        (TcpStream::connect(at).await.unwrap(), TcpStream::connect(at).await.unwrap());
+    slow.write_all(&[0x16, 0x03, 0x01, 0x02]).await.unwrap();
+    assert_eq!(get(&mut connect(at, &pair.certificate).await.unwrap(), "/healthz", "").await.status, 200);
+    tokio::time::pause();
+    for stream in [&mut silent, &mut slow] {
+        let mut rest = Vec::new();
+        timeout(Duration::from_secs(60), stream.read_to_end(&mut rest))
+            .await
+            .expect("the connection ends")
+            .ok();
+        assert!(rest.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn pages_and_programs_are_told_of_https() {
+    let pair = Pair::new();
+    let server = Running::start_with(pair.settings()).await;
+    let mut stream = connect(server.addresses.http, &pair.certificate).await.unwrap();
+    let metadata = get(&mut stream, "/.well-known/oauth-authorization-server", "").await.json();
+    assert_eq!(metadata["issuer"], format!("https://{NAME}"));
+    let page = get(&mut stream, "/signin", "").await;
+    assert!(page.cookies.iter().all(|cookie| cookie.starts_with("__Host-") && cookie.contains("; Secure")));
+    assert!(!page.cookies.is_empty(), "{page:?}");
+}

@@ -1,0 +1,367 @@
+//! The way back: a backup becomes a store, or takes the place of one that may be in use.
+//!
+//! Everything is copied beside its goal first, compared with the manifest on the way, migrated and prepared. Then each database
+//! goes live in one transaction, under the locks that every reader and writer of it respects.
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use blake3::Hash;
+use market::Timestamp;
+
+use super::{
+    Backup, BackupError, KeyFile, Manifest, PAGE_BYTES, Part, Progress, Stage, Watch, copy, create_folder,
+    digest, is_there, settle, sync,
+};
+use crate::db::{Db, Role, Sql};
+use crate::lock::Lock;
+use crate::migrate::Migration;
+use crate::{Accounts, ERA_VERSIONS, StoreError, migrate, sql};
+
+/// What to do with a store that is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    Refuse,
+    /// Replace it, and keep a backup of what it was in its folder.
+    Replace,
+    /// Replace it, and keep nothing.
+    ReplaceAndForget,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    All,
+    Candles,
+    Accounts,
+}
+
+/// A backup to be restored.
+#[derive(Clone, Copy, Debug)]
+pub struct Restore<'a> {
+    pub from: &'a Path,
+    /// The folder of the store.
+    pub store: &'a Path,
+    pub scope: Scope,
+    /// The key file, for a backup that was made without.
+    pub key: Option<&'a Path>,
+    pub existing: Existing,
+    pub chandler: &'a str,
+    /// The machine's time.
+    pub now: Timestamp,
+    /// Who does this, for the audit.
+    pub actor: &'a str,
+}
+
+/// What a restore has done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restored {
+    pub manifest: Manifest,
+    pub parts: Vec<Part>,
+    /// The backup of what was there before.
+    pub kept: Option<PathBuf>,
+    /// Accounts that the backup has as good, and that had been revoked since.
+    pub still_revoked: Vec<String>,
+    /// Accounts that the backup does not have.
+    pub gone: Vec<String>,
+}
+
+const STAGING: &str = "restore.partial";
+const CHECKPOINT: Sql = Sql { what: "fold in the log", text: "pragma wal_checkpoint(truncate)" };
+const SHAPE: Sql = Sql {
+    what: "read the schema",
+    text: "select type || ' ' || name from sqlite_schema where name not like 'sqlite%' order by 1",
+};
+
+impl Restore<'_> {
+    /// Restores it. Until the first database goes live, whatever goes wrong leaves all as it was.
+    pub fn run(&self, watch: &mut Watch<'_>) -> Result<Restored, BackupError> {
+        let manifest = Manifest::read(self.from)?;
+        let parts = self.parts(&manifest)?;
+        if self.existing == Existing::Refuse {
+            for part in Part::ALL {
+                if is_there(&self.live(part))? {
+                    return Err(BackupError::Exists { path: self.store.to_owned() });
+                }
+            }
+        }
+        let io = |what| move |source| StoreError::io(what, self.store, source);
+        fs::create_dir_all(self.store).map_err(io("create the directory"))?;
+        // No import can begin from here on, and none is running.
+        let _lock = Lock::take(self.store)?;
+        let staging = Staging::begin(self.store)?;
+        for part in &parts {
+            self.stage(&staging, &manifest, *part, watch)?;
+        }
+        if parts.contains(&Part::Accounts) {
+            self.stage_key(&staging, &manifest, watch)?;
+        }
+        let kept = self.keep(watch)?;
+        let reason = self.reason(&manifest, &parts);
+        let mut restored = Restored { manifest, parts, kept, still_revoked: Vec::new(), gone: Vec::new() };
+        self.go_live(&staging, &reason, &mut restored, watch)?;
+        Ok(restored)
+    }
+
+    fn live(&self, part: Part) -> PathBuf {
+        self.store.join(part.file_name())
+    }
+
+    fn parts(&self, manifest: &Manifest) -> Result<Vec<Part>, BackupError> {
+        let wanted: &[Part] = match self.scope {
+            Scope::All => &[Part::Candles, Part::Accounts],
+            Scope::Candles => &[Part::Candles],
+            Scope::Accounts => &[Part::Accounts],
+        };
+        let parts: Vec<Part> = wanted.iter().copied().filter(|part| manifest.file(*part).is_some()).collect();
+        match wanted.first().filter(|part| !parts.contains(part)) {
+            Some(part) => Err(BackupError::Lacks { path: self.from.to_owned(), part: *part }),
+            None => Ok(parts),
+        }
+    }
+
+    /// Copies a database beside its goal and makes it what this program expects.
+    fn stage(
+        &self,
+        staging: &Staging,
+        manifest: &Manifest,
+        part: Part,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), BackupError> {
+        let (from, to) = (self.from.join(part.file_name()), staging.path(part));
+        let Some(file) = manifest.file(part) else {
+            return Err(BackupError::Lacks { path: self.from.to_owned(), part });
+        };
+        let (bytes, hash) = copy(&from, &to, part, watch)?;
+        if !file.is(bytes, hash) {
+            return Err(BackupError::Differs { path: from });
+        }
+        let migrations = if part == Part::Accounts { migrate::ACCOUNTS } else { migrate::ALL };
+        let db = Db::open(&to, Role::Writer)?;
+        if migrate::schema(&db, migrations)? != migrate::known(migrations) {
+            migrate::migrate(&db, migrations, self.now)?;
+        }
+        // The digests of the manifest say that nothing has changed since, not that it was ever ours.
+        if shape(&db)? != made(migrations, self.now)? {
+            return Err(StoreError::Foreign { path: from }.into());
+        }
+        Ok(())
+    }
+
+    /// The key that the accounts are sealed with, unless it is in its place.
+    fn stage_key(
+        &self,
+        staging: &Staging,
+        manifest: &Manifest,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), BackupError> {
+        let inside = self.from.join(Part::Key.file_name());
+        if let Some(file) = manifest.file(Part::Key) {
+            let (bytes, hash) = digest(&inside, Part::Key, watch)?;
+            if !file.is(bytes, hash) {
+                return Err(BackupError::Differs { path: inside });
+            }
+        }
+        let Some(wanted) = &manifest.key_blake3 else { return Ok(()) };
+        let is_it = |hash: Hash| Hash::from_hex(wanted).is_ok_and(|wanted| wanted == hash);
+        let live = self.live(Part::Key);
+        if is_there(&live)? {
+            let (_, hash) = digest(&live, Part::Key, watch)?;
+            return if is_it(hash) { Ok(()) } else { Err(BackupError::OtherKey { path: live }) };
+        }
+        let from = match (self.key, manifest.file(Part::Key)) {
+            (Some(path), _) => path,
+            (None, Some(_)) => inside.as_path(),
+            (None, None) => return Err(BackupError::NoKey),
+        };
+        let (_, hash) = copy(from, &staging.path(Part::Key), Part::Key, watch)?;
+        match (is_it(hash), self.key) {
+            (true, _) => Ok(()),
+            (false, Some(path)) => Err(BackupError::OtherKey { path: path.to_owned() }),
+            (false, None) => Err(BackupError::Differs { path: inside }),
+        }
+    }
+
+    /// A backup of what is about to be replaced, so that the way back is another restore.
+    fn keep(&self, watch: &mut Watch<'_>) -> Result<Option<PathBuf>, BackupError> {
+        let is_live = |part| is_there(&self.live(part));
+        if self.existing != Existing::Replace || !(is_live(Part::Candles)? || is_live(Part::Accounts)?) {
+            return Ok(None);
+        }
+        if !is_live(Part::Candles)? {
+            migrate::migrate(&Db::open(&self.live(Part::Candles), Role::Writer)?, migrate::ALL, self.now)?;
+        }
+        let time: String = self.now.to_string().chars().filter(|letter| !"-:".contains(*letter)).collect();
+        let to = self.store.join(format!("before-restore-{time}"));
+        let backup = Backup {
+            store: self.store,
+            to: &to,
+            key: KeyFile::Include,
+            chandler: self.chandler,
+            now: self.now,
+        };
+        backup.make(watch).map_err(|error| self.unreadable(error))?;
+        Ok(Some(to))
+    }
+
+    fn go_live(
+        &self,
+        staging: &Staging,
+        reason: &str,
+        restored: &mut Restored,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), BackupError> {
+        let has = |part| restored.parts.contains(&part);
+        let (candles, accounts) = (has(Part::Candles), has(Part::Accounts));
+        if is_there(&staging.path(Part::Key))? {
+            place(&staging.path(Part::Key), &self.live(Part::Key))?;
+        }
+        // Where there is no store yet, one appears with its candles, so they come last.
+        let in_use = is_there(&self.live(Part::Candles))?;
+        if candles && in_use {
+            self.put_candles(staging, watch)?;
+        }
+        if accounts {
+            let settled = self.put_accounts(staging, reason).map_err(|error| match candles && in_use {
+                true => BackupError::Half { kept: restored.kept.clone(), source: Box::new(error) },
+                false => error,
+            })?;
+            (restored.still_revoked, restored.gone) = (settled.still_revoked, settled.gone);
+        }
+        if candles && !in_use {
+            self.put_candles(staging, watch)?;
+        }
+        if !accounts && is_there(&self.live(Part::Accounts))? {
+            let note = settle::note(self.now, self.actor, reason);
+            Accounts::open(self.store, self.now)?.note(None, "store.restored", &note)?;
+        }
+        Ok(())
+    }
+
+    fn put_candles(&self, staging: &Staging, watch: &mut Watch<'_>) -> Result<(), BackupError> {
+        let (path, part) = (self.live(Part::Candles), Part::Candles);
+        let staged = Db::open(&staging.path(part), Role::Writer)?;
+        if !is_there(&path)? {
+            renumber(&staged, &[])?;
+            drop(staged);
+            return place(&staging.path(part), &path);
+        }
+        let mut live = Db::open(&path, Role::Writer).map_err(|error| self.unreadable(error.into()))?;
+        let known = match migrate::schema(&live, migrate::ALL) {
+            Ok(0) => Ok(Vec::new()),
+            Ok(_) => settle::counters(&live),
+            Err(error) => Err(error),
+        };
+        renumber(&staged, &known.map_err(|error| self.unreadable(error.into()))?)?;
+        let filled = live.fill_from("replace the candles", &staged, |pages, of| {
+            let (bytes, bytes_total) = (pages.saturating_mul(PAGE_BYTES), of.saturating_mul(PAGE_BYTES));
+            watch(Progress { stage: Stage::Replace, part, bytes, bytes_total })
+        })?;
+        if filled.is_break() {
+            return Err(BackupError::Stopped);
+        }
+        // Readers may keep the log from being folded in; then the next writer does it.
+        live.each(CHECKPOINT, [], |_| Ok(ControlFlow::Continue(()))).ok();
+        Ok(())
+    }
+
+    fn put_accounts(&self, staging: &Staging, reason: &str) -> Result<settle::Settled, BackupError> {
+        let (staged, path) = (staging.path(Part::Accounts), self.live(Part::Accounts));
+        let note = settle::note(self.now, self.actor, reason);
+        if is_there(&path)? {
+            // Brings them to this schema, as the staged ones are.
+            Accounts::open(self.store, self.now).map_err(|error| self.unreadable(error.into()))?;
+            let live = Db::open(&path, Role::Writer)?;
+            return Ok(settle::replace(&live, &staged, &note)?);
+        }
+        settle::settle_alone(&Db::open(&staged, Role::Writer)?, &note)?;
+        place(&staged, &path)?;
+        Ok(settle::Settled::default())
+    }
+
+    /// What is damaged cannot be replaced in place, because that takes reading it.
+    fn unreadable(&self, error: BackupError) -> BackupError {
+        match error {
+            BackupError::Store(source @ (StoreError::Damaged { .. } | StoreError::Foreign { .. })) => {
+                BackupError::Unreadable { path: self.store.to_owned(), source: Box::new(source) }
+            }
+            other => other,
+        }
+    }
+
+    fn reason(&self, manifest: &Manifest, parts: &[Part]) -> String {
+        let what = match parts {
+            [Part::Candles] => "candles",
+            [Part::Accounts] => "accounts",
+            _ => "candles and accounts",
+        };
+        format!("{what} of the backup of {}", manifest.created_at)
+    }
+}
+
+/// Gives a database numbers that go on where the other stopped, and begins a new era: whatever is cached of the one is not
+/// of the other, though they may have given the same number to different blocks.
+fn renumber(staged: &Db, known: &[(String, i64)]) -> Result<(), StoreError> {
+    staged.run(sql::BEGIN_WRITE, [])?;
+    for (name, next) in settle::highest(settle::counters(staged)?, known) {
+        let next = match name.as_str() {
+            "version" => (next / ERA_VERSIONS).saturating_add(1).saturating_mul(ERA_VERSIONS),
+            _ => next,
+        };
+        staged.run(settle::SET_COUNTER, (name, next))?;
+    }
+    staged.run(sql::COMMIT, []).map(drop)
+}
+
+fn shape(db: &Db) -> Result<Vec<String>, StoreError> {
+    db.all(SHAPE, [], |row| Ok(row.get(0)?))
+}
+
+/// The tables and indexes that our own steps make.
+fn made(migrations: &[Migration], now: Timestamp) -> Result<Vec<String>, StoreError> {
+    let db = Db::open(Path::new(":memory:"), Role::Draft)?;
+    migrate::migrate(&db, migrations, now)?;
+    shape(&db)
+}
+
+/// Gives a file its name. A log beside that name would be taken for a part of it.
+fn place(from: &Path, to: &Path) -> Result<(), BackupError> {
+    for name in [from, to] {
+        for ending in ["-wal", "-shm", "-journal"] {
+            let path = super::beside(name, ending);
+            if is_there(&path)? {
+                return Err(BackupError::Leftover { path });
+            }
+        }
+    }
+    sync(from)?;
+    fs::rename(from, to).map_err(|source| StoreError::io("move into place", to, source))?;
+    Ok(to.parent().map_or(Ok(()), sync)?)
+}
+
+/// The folder in which a backup is prepared. It goes when the restore ends, however it ends; one that a crash has left is in
+/// nobody's way, because only who holds the lock of the store comes here.
+struct Staging {
+    dir: PathBuf,
+}
+
+impl Staging {
+    fn begin(store: &Path) -> Result<Staging, StoreError> {
+        let dir = store.join(STAGING);
+        if is_there(&dir)? {
+            fs::remove_dir_all(&dir).map_err(|source| StoreError::io("remove", &dir, source))?;
+        }
+        create_folder(&dir).map_err(|source| StoreError::io("create the folder", &dir, source))?;
+        Ok(Staging { dir })
+    }
+
+    fn path(&self, part: Part) -> PathBuf {
+        self.dir.join(part.file_name())
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.dir).ok();
+    }
+}

@@ -1,0 +1,197 @@
+//! What must not go back in time when accounts do: numbers that were given out, revocations, and whatever is good once.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use market::Timestamp;
+use rusqlite::Row;
+
+use crate::accounts::{AccountId, AuditNote, write_audit};
+use crate::db::{Db, Fault, Sql, small, statements};
+use crate::{StoreError, sql};
+
+statements! {
+    COUNT_ACCOUNTS: "count the accounts", "select count(*) from account";
+    ACCOUNTS: "read the accounts", "select id, name, created_at, revoked_at, epoch from account order by id";
+    CARRY: "carry an account over", "update account set epoch = $1, revoked_at = $2 where id = $3";
+    SET_COUNTER: "set a counter",
+        "insert into counter (name, next) values ($1, $2) on conflict (name) do update set next = excluded.next";
+    END_BROWSERS: "end the sessions of browsers", "delete from browser_session";
+    END_DEVICES: "end the waiting devices", "delete from device_grant";
+    END_CODES: "end the codes", "delete from authorization_code";
+    END_TOKENS: "end the logins", "delete from oauth_token";
+    END_REPLACED: "end the replaced tokens", "delete from replaced_token";
+}
+
+// These speak to SQLite alone.
+const TABLES: Sql = Sql {
+    what: "list the tables",
+    text: "select name from main.sqlite_schema where type = 'table' and name not like 'sqlite%' order by name",
+};
+const COLUMNS: Sql =
+    Sql { what: "list the columns", text: "select name from pragma_table_info($1) order by cid" };
+
+/// What became of accounts that are not as they were in the backup.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Settled {
+    pub(super) still_revoked: Vec<String>,
+    pub(super) gone: Vec<String>,
+}
+
+/// The accounts that are about to be replaced.
+#[derive(Debug, Default)]
+pub(super) struct Before {
+    counters: Vec<(String, i64)>,
+    accounts: Vec<Standing>,
+}
+
+#[derive(Clone, Debug)]
+struct Standing {
+    id: AccountId,
+    name: String,
+    created_at: i64,
+    revoked_at: Option<i64>,
+    epoch: u32,
+}
+
+impl Standing {
+    fn read(row: &Row<'_>) -> Result<Standing, Fault> {
+        Ok(Standing {
+            id: AccountId(row.get(0)?),
+            name: row.get(1)?,
+            created_at: row.get(2)?,
+            revoked_at: row.get(3)?,
+            epoch: small(row, 4)?,
+        })
+    }
+
+    /// Two histories of one installation may have given a number to two accounts.
+    fn is(&self, other: &Standing) -> bool {
+        (self.id, &self.name, self.created_at) == (other.id, &other.name, other.created_at)
+    }
+}
+
+/// Puts the accounts of another file in the place of these, in one transaction. Row by row, unlike candles: only so can the numbers
+/// that were given out up to this very moment be seen by the transaction that replaces them.
+pub(super) fn replace(live: &Db, staged: &Path, note: &AuditNote<'_>) -> Result<Settled, StoreError> {
+    let what = "replace the accounts";
+    let quoted = staged.to_string_lossy().replace('\'', "''");
+    live.script(what, &format!("attach database '{quoted}' as staged"))?;
+    live.run(sql::BEGIN_WRITE, [])?;
+    let work = || -> Result<Settled, StoreError> {
+        let before = Before::read(live)?;
+        // A table may come before the one it points at.
+        live.script(what, "pragma defer_foreign_keys = on")?;
+        let tables: Vec<String> = live.all(TABLES, [], |row| Ok(row.get(0)?))?;
+        for table in &tables {
+            live.script(what, &format!("delete from main.\"{table}\""))?;
+        }
+        for table in &tables {
+            let columns: Vec<String> = live.all(COLUMNS, [table], |row| Ok(row.get(0)?))?;
+            let columns = columns.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
+            live.script(
+                what,
+                &format!("insert into main.\"{table}\" ({columns}) select {columns} from staged.\"{table}\""),
+            )?;
+        }
+        let settled = settle(live, &before, note)?;
+        live.run(sql::COMMIT, [])?;
+        Ok(settled)
+    };
+    let done = work();
+    if done.is_err() {
+        live.run(sql::ROLLBACK, []).ok();
+    }
+    live.script(what, "detach database staged").ok();
+    done
+}
+
+/// The same for accounts that come to where none were.
+pub(super) fn settle_alone(db: &Db, note: &AuditNote<'_>) -> Result<(), StoreError> {
+    db.run(sql::BEGIN_WRITE, [])?;
+    let done = settle(db, &Before::default(), note).and_then(|_| db.run(sql::COMMIT, []).map(drop));
+    if done.is_err() {
+        db.run(sql::ROLLBACK, []).ok();
+    }
+    done
+}
+
+/// Counters as they must stand so that no number is given out twice, whichever of the two states gave it.
+pub(super) fn highest(one: Vec<(String, i64)>, other: &[(String, i64)]) -> Vec<(String, i64)> {
+    let mut all: HashMap<String, i64> = one.into_iter().collect();
+    for (name, next) in other {
+        let known = all.entry(name.clone()).or_insert(*next);
+        *known = (*known).max(*next);
+    }
+    let mut all: Vec<_> = all.into_iter().collect();
+    all.sort();
+    all
+}
+
+pub(super) fn counters(db: &Db) -> Result<Vec<(String, i64)>, StoreError> {
+    db.all(sql::COUNTERS, [], |row| Ok((row.get(0)?, row.get(1)?)))
+}
+
+impl Before {
+    fn read(db: &Db) -> Result<Before, StoreError> {
+        Ok(Before { counters: counters(db)?, accounts: db.all(ACCOUNTS, [], Standing::read)? })
+    }
+}
+
+/// A token that was used, or a login that was ended, after the backup was made would be good again: so every login ends.
+/// API keys are for programs, which nobody could sign in again, and go on.
+fn settle(db: &Db, before: &Before, note: &AuditNote<'_>) -> Result<Settled, StoreError> {
+    for end in [END_BROWSERS, END_DEVICES, END_CODES, END_TOKENS, END_REPLACED] {
+        db.run(end, [])?;
+    }
+    for (name, next) in highest(counters(db)?, &before.counters) {
+        // Whatever a server has in memory is of an earlier version.
+        let next = if name == "version" { next.saturating_add(1) } else { next };
+        db.run(SET_COUNTER, (name, next))?;
+    }
+    let mut settled = Settled::default();
+    let restored = db.all(ACCOUNTS, [], Standing::read)?;
+    let by_id: HashMap<AccountId, &Standing> = before.accounts.iter().map(|one| (one.id, one)).collect();
+    for account in &restored {
+        let Some(known) = by_id.get(&account.id) else { continue };
+        let same = account.is(known);
+        // Sessions carry the epoch they began in; those that had ended stay ended.
+        let epoch = account.epoch.max(known.epoch).saturating_add(u32::from(!same));
+        let stays = same && account.revoked_at.is_none() && known.revoked_at.is_some();
+        let revoked_at = if stays { known.revoked_at } else { account.revoked_at };
+        db.run(CARRY, (epoch, revoked_at, account.id.0))?;
+        if stays {
+            let reason = "revoked since the backup was made, and stays so";
+            write_audit(db, Some(account.id), "account.revoked", &AuditNote { reason, ..*note })?;
+            settled.still_revoked.push(account.name.clone());
+        }
+    }
+    let restored: HashMap<AccountId, &Standing> = restored.iter().map(|one| (one.id, one)).collect();
+    let is_gone = |known: &&Standing| !restored.get(&known.id).is_some_and(|account| account.is(known));
+    settled.gone = before.accounts.iter().filter(is_gone).map(|account| account.name.clone()).collect();
+    write_audit(db, None, "store.restored", note)?;
+    Ok(settled)
+}
+
+/// A note of a restore, whose words depend on what was restored.
+pub(super) fn note<'a>(at: Timestamp, actor: &'a str, reason: &'a str) -> AuditNote<'a> {
+    AuditNote { at, actor, reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_first_appear_in_ascending_order() {
+        crate::db::placeholders_ascend(ALL);
+    }
+
+    #[test]
+    fn every_statement_fits_the_schema() {
+        let conn = crate::db::schema_of(crate::migrate::ACCOUNTS);
+        for sql in ALL {
+            conn.prepare(sql.text).unwrap_or_else(|error| panic!("{error}: {}", sql.text));
+        }
+    }
+}

@@ -1,0 +1,213 @@
+// The chart page: finding a security, every switch, the way into the past, exact numbers, addresses.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+
+import { counted, drawn, expected, readOut, said, served, servedBack, signInTo, titled, walkTo } from './chart.js';
+import { stage } from './stage.js';
+
+const CANDLES = 5_000;
+const NAME = 'Wanda Wick';
+const on = stage([NAME, '--overnight', '--rate', 'unlimited']);
+
+/** As somebody who is signed in, at an address of the chart. */
+const atChart = (where, what, options = {}) =>
+  on.visit(options, async (visitor) => {
+    await signInTo(on, visitor, NAME, where);
+    await drawn(visitor.page);
+    await what(visitor.page, visitor);
+  });
+
+describe('the chart', () => {
+  it('opens with something to look at, says what it is and who is signed in', async () => {
+    await atChart('/', async (page, visitor) => {
+      assert.match(page.url(), /\/\?symbol=[A-Z0-9.]+$/);
+      await page.waitForFunction(() => document.getElementById('name').textContent.trim() !== '');
+      await page.waitForFunction((name) => document.getElementById('account').textContent === name, NAME);
+      assert.equal(await counted(page), 1000);
+      assert.match(await page.locator('footer').innerText(), /not affiliated/);
+      assert.equal(await page.locator('footer a[href*="tradingview.com"]').count(), 1);
+      assert.equal(await page.locator('.for-operator').first().isVisible(), false);
+      await visitor.look('chart-open');
+    });
+  });
+
+  it('finds a security by code and by name in three languages', async () => {
+    const names = [['9001', '9001.HK'], ['09001', '9001.HK'], ['lamplight', '9001.HK'], ['灯港', '9001.HK'], ['燈港', '9001.HK'], ['wick', 'WICK.US']];
+    for (const [typed, symbol] of names) {
+      await atChart('/?symbol=CNDL.US', async (page, visitor) => {
+        await page.keyboard.press('/');
+        await page.keyboard.type(typed);
+        const first = page.locator('#found [role=option]').first();
+        await first.getByText(symbol, { exact: true }).waitFor();
+        assert.equal(await page.locator('#symbol').getAttribute('aria-expanded'), 'true');
+        if (typed === '燈港') await visitor.keep('chart-search');
+        await page.keyboard.press('Enter');
+        await titled(page, symbol);
+        assert.match(page.url(), new RegExp(`symbol=${symbol.replace('.', '\\.')}$`));
+        assert.equal(await page.locator('#found').isVisible(), false);
+      });
+    }
+  });
+
+  it('says so when nothing is like what was typed', async () => {
+    await atChart('/?symbol=CNDL.US', async (page) => {
+      await page.locator('#symbol').click();
+      await page.keyboard.type('no such thing');
+      await page.getByText('nothing like that here').waitFor();
+      await page.keyboard.press('Escape');
+      assert.equal(await page.locator('#symbol').inputValue(), 'CNDL.US');
+    });
+  });
+
+  it('shows every period with the numbers of the HTTP door', async () => {
+    await atChart('/?symbol=9001.HK', async (page) => {
+      const radios = page.locator('input[name=period]');
+      const names = await radios.evaluateAll((all) => all.map((one) => one.value));
+      assert.equal(names.length, 18);
+      for (const period of names) {
+        const label = page.locator(`label:has(input[value="${period}"])`);
+        await label.click();
+        await titled(page, `9001.HK ${await page.evaluate((name) => ({ '60m': '1h', '120m': '2h', '180m': '3h', '240m': '4h', day: 'D', week: 'W', month: 'M', quarter: 'Q', year: 'Y' })[name] ?? name, period)} ·`);
+        const data = await served(on, on.people[NAME], { symbol: '9001.HK', period });
+        await page.keyboard.press('End');
+        assert.deepEqual(await readOut(page), expected(data.candlesticks.at(-1)), period);
+        assert.equal(await counted(page), data.candlesticks.length, period);
+      }
+    });
+  });
+
+  it('shows prices as traded and adjusted, and the action between them', async () => {
+    await atChart('/?symbol=CNDL.US&before=2014-06-09', async (page, visitor) => {
+      await page.waitForFunction(() => document.getElementById('about').textContent !== '');
+      for (const [adjust, key] of [['none', undefined], ['forward', 'a']]) {
+        if (key) {
+          await page.keyboard.press(key);
+          await page.waitForURL(/adjust=forward/);
+          await drawn(page);
+        }
+        await walkTo(page, '2014-06-09');
+        const { candlesticks } = await served(on, on.people[NAME], { symbol: 'CNDL.US', period: 'day', adjust, before: '2014-06-09', limit: 2 });
+        assert.deepEqual(await readOut(page), expected(candlesticks.at(-1)), adjust);
+        assert.match(await said(page, 'event'), /ex 2014-06-09: split of 2 for 1/);
+        await visitor.keep(`chart-action-${adjust}`);
+        await page.keyboard.press('ArrowLeft');
+        await page.waitForFunction((close) => document.getElementById('ro-close').textContent === close, candlesticks[0].close);
+        await page.keyboard.press('Escape');
+      }
+    });
+  });
+
+  it('shades hours outside the regular ones and names them', async () => {
+    await atChart('/?symbol=CNDL.US&period=15m', async (page, visitor) => {
+      assert.match(await page.locator('#zone').innerText(), /^New York \(EST\)$/);
+      const regular = await page.locator('#chart').screenshot();
+      await page.keyboard.press('s');
+      await page.waitForURL(/session=all/);
+      await drawn(page);
+      const { candlesticks } = await served(on, on.people[NAME], { symbol: 'CNDL.US', period: '15m', session: 'all' });
+      await page.keyboard.press('End');
+      assert.deepEqual(await readOut(page), expected(candlesticks.at(-1)));
+      assert.equal(await said(page, 'event'), 'post-market');
+      assert.match(await said(page, 'time'), /^Fri 2026-11-13 19:45 EST$/);
+      assert.notDeepEqual(await page.locator('#chart').screenshot(), regular);
+      await visitor.keep('chart-sessions');
+      // A market without other hours offers none, and says why.
+      await page.keyboard.press('/');
+      await page.keyboard.type('9001.HK');
+      await page.keyboard.press('Enter');
+      await titled(page, '9001.HK');
+      assert.equal(await page.locator('#sessions').evaluate((one) => one.disabled), true);
+      assert.match(await page.locator('#sessions').getAttribute('title'), /US minutes/);
+      assert.match(await page.locator('#zone').innerText(), /^Hong Kong \(HKT\)$/);
+    });
+  });
+
+  it('goes back over five thousand candles without a gap', async () => {
+    await atChart('/?symbol=WAX.US&period=5m', async (page, visitor) => {
+      const first = new URL(page.url()).searchParams.get('before');
+      for (let press = 0; press < 8; press += 1) await page.keyboard.press('-');
+      await page.mouse.move(600, 400);
+      for (let turn = 0; turn < 400 && (await counted(page)) < CANDLES; turn += 1) {
+        await page.mouse.wheel(-600, 0);
+        await page.evaluate(() => new Promise(requestAnimationFrame));
+      }
+      const count = await counted(page);
+      assert.ok(count >= CANDLES, `${count} candles`);
+      await page.waitForFunction((before) => new URL(location.href).searchParams.get('before') !== before, first);
+      await visitor.keep('chart-scrolled');
+      // The oldest that is loaded, and one in the middle of every page, are the candles that the HTTP door counts to.
+      const all = await servedBack(on, on.people[NAME], { symbol: 'WAX.US', period: '5m' }, count);
+      assert.equal(all.length, count);
+      await page.keyboard.press('Home');
+      await page.waitForFunction((close) => document.getElementById('ro-close').textContent === close, all[0].close);
+      assert.deepEqual(await readOut(page), expected(all[0]));
+      for (const at of [10, 20, 30]) {
+        await page.keyboard.press('Shift+ArrowRight');
+        await page.waitForFunction((time) => document.getElementById('ro-time').textContent.includes(time), all[at].time.slice(11, 16));
+        assert.deepEqual(await readOut(page), expected(all[at]));
+      }
+    });
+  });
+
+  it('says where history begins', async () => {
+    await atChart('/?symbol=9001.HK&period=month', async (page, visitor) => {
+      assert.match(await page.locator('#count').innerText(), /history begins 2004-06-01/);
+      await page.keyboard.press('Home');
+      await page.waitForFunction(() => document.getElementById('ro-time').textContent === '2004-06');
+      await visitor.keep('chart-beginning');
+    });
+  });
+
+  it('reads the exact numbers of a candle behind a deep link, as the HTTP door and the command line tell them', async () => {
+    const point = '2026-03-02T11:00';
+    const { candlesticks: [known] } = await served(on, on.people[NAME], { symbol: '9001.HK', period: '5m', before: point, limit: 1 });
+    const told = JSON.parse(
+      await on.server.command(['kline', '9001.HK', '--period', '5m', '--before', point, '-n', '1', '--format', 'json']),
+    );
+    await atChart(`/?symbol=9001.HK&period=5m&before=${point}`, async (page, visitor) => {
+      await walkTo(page, '2026-03-02 11:00');
+      assert.equal(await said(page, 'time'), 'Mon 2026-03-02 11:00 HKT');
+      assert.deepEqual(await readOut(page), expected(known));
+      assert.deepEqual(await readOut(page), expected(told.candlesticks[0]));
+      await visitor.keep('chart-exact');
+      await page.reload();
+      await drawn(page);
+      assert.match(page.url(), /before=2026-03-02T11:00$/, 'the address does not drift');
+      // Newer candles follow when the reader goes there.
+      await page.locator('#newest').click();
+      await page.waitForFunction(() => document.getElementById('ro-time').textContent.includes('2026-11-13'));
+      assert.doesNotMatch(page.url(), /before/);
+    });
+  });
+
+  it('names what is on the screen in its address, and the back button undoes a choice', async () => {
+    await atChart('/?symbol=9001.HK&period=week', async (page) => {
+      await page.keyboard.press('p');
+      await titled(page, '9001.HK M');
+      await page.keyboard.press('/');
+      await page.keyboard.type('CNDL.US');
+      await page.keyboard.press('Enter');
+      await titled(page, 'CNDL.US M');
+      await page.goBack();
+      await titled(page, '9001.HK M');
+      await page.goBack();
+      await titled(page, '9001.HK W');
+      assert.equal(new URL(page.url()).search, '?symbol=9001.HK&period=week');
+      await page.goForward();
+      await titled(page, '9001.HK M');
+    });
+  });
+
+  it('goes to a date', async () => {
+    await atChart('/?symbol=9001.HK', async (page) => {
+      await page.keyboard.press('g');
+      await page.locator('#go:focus').fill('2015-07-08');
+      await page.waitForURL(/before=2015-07-08/);
+      await drawn(page);
+      await walkTo(page, '2015-07-08');
+      const { candlesticks: [known] } = await served(on, on.people[NAME], { symbol: '9001.HK', period: 'day', before: '2015-07-08', limit: 1 });
+      assert.deepEqual(await readOut(page), expected(known));
+    });
+  });
+});

@@ -1,0 +1,189 @@
+// Account and operator pages: quota, connections, coverage, imports, and the way to the page that lets devices in.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, it } from 'node:test';
+
+import { drawn, signInTo } from './chart.js';
+import { Client } from './client.js';
+import { environment, within } from './harness.js';
+import { stage } from './stage.js';
+
+const [USER, OPERATOR] = ['Una Wick', 'Otto Lantern'];
+const on = stage([USER], [OPERATOR, '--role', 'operator']);
+
+const at = (name, where, what, options = {}) =>
+  on.visit(options, async (visitor) => {
+    await signInTo(on, visitor, name, where);
+    await what(visitor.page, visitor);
+  });
+
+/** A program with a line to the server, by the public SDK, until it is told to go. */
+async function program(account) {
+  const script = `
+import sys
+from longbridge.openapi import *
+quotes = QuoteContext(Config.from_apikey_env())
+quotes.trading_session()
+print('up', flush=True)
+sys.stdin.read()
+`;
+  const env = environment({ ...account.environment, LONGBRIDGE_PRINT_QUOTE_PACKAGES: 'false', HTTPS_PROXY: 'http://127.0.0.1:9' });
+  const child = spawn('timeout', ['--kill-after=5', '120', process.env.CHANDLER_E2E_PYTHON, '-c', script], { env });
+  process.on('exit', () => child.kill('SIGTERM'));
+  let told = '';
+  child.stderr.on('data', (text) => (told += text));
+  const up = new Promise((resolve, reject) => {
+    child.stdout.once('data', resolve);
+    child.once('exit', () => reject(new Error(told)));
+  });
+  await within(up, 'the SDK');
+  return child;
+}
+
+describe('the quota page', () => {
+  it('moves when another security is opened, and says which', async () => {
+    await at(USER, '/quota', async (page, visitor) => {
+      const used = async () => Number(await page.getByRole('meter').getAttribute('aria-valuenow'));
+      await page.getByText('Starts again').waitFor();
+      await page.getByText('2026-12-01').first().waitFor();
+      const before = await used();
+      await visitor.open(on.at('/?symbol=9002.HK'));
+      await drawn(page);
+      await page.getByText(`quota ${before + 1} of 100`).waitFor();
+      await visitor.open(on.at('/?symbol=WAX.US'));
+      await drawn(page);
+      await visitor.open(on.at('/?symbol=WAX.US&period=week'));
+      await drawn(page);
+      await page.locator('#quota').click();
+      await page.getByText('Starts again').waitFor();
+      assert.equal(await used(), before + 2, 'a security counts once');
+      for (const symbol of ['9002.HK', 'WAX.US']) await page.getByRole('link', { name: symbol, exact: true }).waitFor();
+      await visitor.look('desk-quota');
+    });
+  });
+
+  it('tells what a list of securities would cost, and spends nothing', async () => {
+    await at(USER, '/quota', async (page, visitor) => {
+      await page.getByLabel('Symbols').fill('9003.hk, 9004.HK 700.HK what?');
+      const before = await page.getByRole('meter').getAttribute('aria-valuenow');
+      await page.getByRole('button', { name: 'Preview' }).click();
+      await page.getByText(/Costs 2;/).waitFor();
+      await visitor.look('desk-preview');
+      await page.reload();
+      await page.getByText('Starts again').waitFor();
+      assert.equal(await page.getByRole('meter').getAttribute('aria-valuenow'), before);
+    });
+  });
+});
+
+describe('the connections page', () => {
+  it('shows the lines of an account and closes one of them', async () => {
+    const child = await program(on.people[USER]);
+    await at(USER, '/connections', async (page, visitor) => {
+      const close = page.getByRole('button', { name: /^Close connection/ });
+      await close.first().waitFor();
+      const before = await close.count();
+      await visitor.look('desk-connections');
+      await close.first().click();
+      await page.getByText(/is closed\./).waitFor();
+      await page.waitForFunction((count) => document.querySelectorAll('tbody button').length !== count, before);
+    });
+    child.kill('SIGTERM');
+  });
+
+  it('shows operators the lines of everybody', async () => {
+    const child = await program(on.people[USER]);
+    await at(OPERATOR, '/connections', async (page, visitor) => {
+      await page.getByText('Nobody is connected.').waitFor();
+      await page.getByRole('link', { name: 'Those of all accounts' }).click();
+      await page.getByRole('cell', { name: USER }).first().waitFor();
+      await visitor.look('desk-connections-all');
+    });
+    child.kill('SIGTERM');
+  });
+});
+
+describe('the pages of operators', () => {
+  it('tell others whose they are, and do not offer themselves', async () => {
+    for (const where of ['/coverage', '/imports']) {
+      await at(USER, where, async (page, visitor) => {
+        await page.getByRole('heading', { name: 'For operators' }).waitFor();
+        assert.equal(await page.locator('.for-operator').first().isVisible(), false);
+        await visitor.look(`desk-refused${where.replace('/', '-')}`);
+      }, { complaints: [/status of 403/] });
+    }
+  });
+
+  it('show coverage, and the gaps of a day behind it', async () => {
+    await at(OPERATOR, '/coverage', async (page, visitor) => {
+      const row = page.getByRole('button', { name: '9004.HK', exact: true });
+      await row.waitFor();
+      assert.ok((await page.locator('.days').first().locator('i').count()) >= 90);
+      await visitor.look('desk-coverage');
+      await page.locator('i[data-date="2026-11-13"][title^="9004.HK"]').click();
+      await page.getByRole('heading', { name: '9004.HK 2026-11-13' }).waitFor();
+      await page.getByRole('link', { name: '2026-11-13' }).waitFor();
+      await page.getByText(/no trades/).first().waitFor();
+      await visitor.look('desk-coverage-day');
+      await row.press('Enter');
+      await page.getByRole('heading', { name: /^9004\.HK 2026-\d\d-\d\d to 2026-\d\d-\d\d$/ }).waitFor();
+      await page.getByRole('link', { name: 'Earlier' }).click();
+      await page.getByRole('link', { name: 'Later' }).waitFor();
+      // A Sunday is closed and a day of trading is complete.
+      assert.equal(await page.locator('i[title^="9001.HK"][data-date="2026-08-09"]').getAttribute('data-state'), '-');
+      assert.equal(await page.locator('i[title^="9001.HK"][data-date="2026-08-10"]').getAttribute('data-state'), 'c');
+    });
+  });
+
+  it('show what was imported and what was refused, with the reason', async () => {
+    const file = path.join(on.server.store, 'crooked.csv');
+    writeFileSync(file, 'time,open,high,low,close,volume\n2026-11-12,10,9,11,10,100\n2026-11-13,10,11,9,10,100\n');
+    await on.server.command(['import', file, '--symbol', '9099.HK', '--period', '1d']);
+    await at(OPERATOR, '/imports', async (page, visitor) => {
+      const entry = page.getByRole('row').filter({ hasText: 'crooked.csv' });
+      await entry.first().waitFor();
+      await visitor.look('desk-imports');
+      await entry.first().getByRole('link').click();
+      await page.getByRole('heading', { name: /^Refused rows of import \d+$/ }).waitFor();
+      await page.getByText(/crooked\.csv:2/).waitFor();
+      await page.getByText(/low is above/).waitFor();
+      await visitor.look('desk-quarantine');
+      await page.getByRole('link', { name: 'All imports' }).click();
+      await page.getByRole('heading', { name: 'Refused rows', exact: true }).waitFor();
+    });
+  });
+});
+
+describe('the desk', () => {
+  it('leads to the page that lets a device in', async () => {
+    const client = await Client.register(on.server, 'Terminal of Una');
+    const grant = await client.device();
+    await at(USER, '/quota', async (page, visitor) => {
+      await page.getByText('Starts again').waitFor();
+      await page.getByRole('link', { name: 'Connect a device' }).click();
+      await page.getByLabel('Code').fill(grant.user_code);
+      assert.equal(await visitor.press('Continue'), 200);
+      await visitor.shows(/Terminal of Una/);
+      assert.equal(await visitor.press('Approve'), 200);
+      assert.equal((await client.poll(grant)).status, 200);
+      // It is among the programs of the account now.
+      await visitor.open(on.at('/quota'));
+      await page.getByRole('link', { name: 'Programs and signing out' }).click();
+      await page.getByText('Terminal of Una').waitFor();
+    });
+  });
+
+  it('is left by signing out', async () => {
+    await at(USER, '/quota', async (page, visitor) => {
+      await page.getByText('Starts again').waitFor();
+      await page.locator('#account').click();
+      await visitor.press('Sign out');
+      await visitor.open(on.at('/quota'));
+      await page.getByRole('heading', { name: 'You are not signed in' }).waitFor();
+      await page.getByRole('link', { name: 'Sign in' }).first().waitFor();
+    }, { complaints: [/status of 401/] });
+  });
+});

@@ -1,0 +1,291 @@
+// What the pages say when there is nothing to show, and how they look to different people on different screens.
+
+import assert from 'node:assert/strict';
+import { createServer, request as forward } from 'node:http';
+import { describe, it } from 'node:test';
+
+import { DESK, PHONE, WALL } from './browser.js';
+import { counted, drawn, said, signInTo, titled } from './chart.js';
+import { Server } from './harness.js';
+import { PASSWORD, stage } from './stage.js';
+
+const on = stage();
+
+/** Something in front of a server: under a path of its own, or sending documents in pieces that are painted one by one. */
+async function proxied(server, { path = '', slowly = false }) {
+  const proxy = createServer((asked, answer) => {
+    if (!asked.url.startsWith(`${path}/`)) return answer.writeHead(404).end();
+    const { hostname, port } = new URL(server().url);
+    const headers = { ...asked.headers, ...(slowly && { 'accept-encoding': 'identity' }) };
+    const to = { hostname, port, path: asked.url.slice(path.length), method: asked.method, headers };
+    const passed = forward(to, (given) => {
+      answer.writeHead(given.statusCode, given.headers);
+      if (slowly && given.headers['content-type']?.startsWith('text/html')) dribble(given, answer);
+      else given.pipe(answer);
+    });
+    passed.on('error', () => answer.destroy());
+    return asked.pipe(passed);
+  });
+  await new Promise((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  const close = () => {
+    proxy.close();
+    proxy.closeAllConnections();
+  };
+  return { url: `http://127.0.0.1:${proxy.address().port}${path}`, close };
+}
+
+async function dribble(given, answer) {
+  const [PIECE, PAUSE_MS] = [400, 25];
+  const chunks = [];
+  for await (const chunk of given) chunks.push(chunk);
+  const whole = Buffer.concat(chunks);
+  for (let at = 0; at < whole.length; at += PIECE) {
+    answer.write(whole.subarray(at, at + PIECE));
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+  }
+  answer.end();
+}
+
+describe('the chart page', () => {
+  it('asks a visitor to sign in, and brings them back to where they were', async () => {
+    await on.person('Vic Visitor');
+    await on.visit({ complaints: [/status of 401/] }, async (visitor) => {
+      const { page } = visitor;
+      assert.equal(await visitor.open(on.at('/?symbol=CNDL.US&period=15m')), 200);
+      await page.getByRole('heading', { name: 'You are not signed in' }).waitFor();
+      await visitor.look('state-visitor');
+      await page.locator('.advice').getByRole('link', { name: 'Sign in' }).click();
+      assert.equal(await visitor.signIn('Vic Visitor', PASSWORD), 200);
+      await titled(page, 'CNDL.US 15m');
+      assert.equal(new URL(page.url()).search, '?symbol=CNDL.US&period=15m');
+    });
+  });
+
+  it('says what to do about a security that is not here, or has nothing', async () => {
+    await on.person('Ned Nothing');
+    await on.visit({ complaints: [/status of 40[04]/] }, async (visitor) => {
+      await signInTo(on, visitor, 'Ned Nothing', '/?symbol=700.HK');
+      await visitor.page.getByRole('heading', { name: '700.HK is not known here' }).waitFor();
+      await visitor.page.getByText('chandler import candles.csv --symbol 700.HK', { exact: true }).waitFor();
+      await visitor.look('state-unknown');
+      await visitor.open(on.at('/?symbol=9099.HK'));
+      await visitor.page.getByRole('heading', { name: 'No candles of 9099.HK' }).waitFor();
+      await visitor.look('state-empty');
+      await visitor.open(on.at('/?symbol=9001.HK&before=1990-01-01'));
+      await visitor.page.getByRole('heading', { name: 'No candles of 9001.HK before 1990-01-01' }).waitFor();
+      await visitor.page.getByRole('link', { name: 'Show the newest' }).click();
+      await drawn(visitor.page);
+    });
+  });
+
+  it('waits when it is told to, and goes on by itself', async () => {
+    await on.person('Hal Haste', '--rate', '1/10');
+    await on.visit({ complaints: [/status of 429/] }, async (visitor) => {
+      const { page } = visitor;
+      await signInTo(on, visitor, 'Hal Haste', '/?symbol=WAX.US&period=5m');
+      await drawn(page);
+      const before = await counted(page);
+      // The page behind the first one is more than the account may ask for at once.
+      await page.keyboard.press('Home');
+      await page.getByText('going on in').waitFor();
+      await visitor.keep('state-pace');
+      await page.getByText('going on in').waitFor({ state: 'hidden' });
+      await page.waitForFunction((count) => Number(/^[\d,]+/.exec(document.getElementById('count').textContent)[0].replaceAll(',', '')) > count, before);
+      // The same for a view that cannot even begin.
+      await page.keyboard.press('p');
+      await page.getByRole('heading', { name: 'Asked too often' }).waitFor();
+      await visitor.look('state-wait');
+      await drawn(page);
+    });
+  });
+
+  it('says how much of the quota is used and when there is more', async () => {
+    await on.person('Quin Quota', '--quota', '1');
+    await on.visit({ complaints: [/status of 403/] }, async (visitor) => {
+      await signInTo(on, visitor, 'Quin Quota', '/?symbol=9001.HK');
+      await drawn(visitor.page);
+      await visitor.open(on.at('/?symbol=CNDL.US'));
+      await visitor.page.getByRole('heading', { name: 'This month’s quota is used up' }).waitFor();
+      await visitor.page.locator('.advice').getByText(/1 of 1 securities are used\..*2026-12-01/).waitFor();
+      await visitor.look('state-spent');
+      await visitor.page.getByRole('link', { name: 'See the quota' }).click();
+      await visitor.page.getByText('Starts again').waitFor();
+    });
+  });
+
+  it('says so when the account has no right to a market', async () => {
+    await on.person('Rex Rights', '--markets', 'HK');
+    await on.visit({ complaints: [/status of 403/] }, async (visitor) => {
+      await signInTo(on, visitor, 'Rex Rights', '/?symbol=CNDL.US');
+      await visitor.page.getByRole('heading', { name: 'Not open to this account' }).waitFor();
+      await visitor.look('state-no-right');
+    });
+  });
+
+  it('says so when the server is gone, and asks again when it is told to', async () => {
+    const server = await Server.start();
+    await server.account('Sam Storm', PASSWORD);
+    const there = { server, at: (path) => new URL(path, server.url).href };
+    await on.visit({ complaints: [/ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE/] }, async (visitor) => {
+      const { page } = visitor;
+      await signInTo(there, visitor, 'Sam Storm', '/?symbol=9001.HK');
+      await drawn(page);
+      await page.waitForFunction(() => document.getElementById('name').textContent !== '');
+      await server.stop();
+      await page.keyboard.press('p');
+      await page.getByRole('heading', { name: 'The server does not answer' }).waitFor();
+      await visitor.look('state-gone');
+      const answer = { symbol: '9001.HK', period: 'week', candlesticks: [], next: null };
+      await page.route('**/v1/**', (route) => route.fulfill({ json: { code: 0, message: 'success', data: answer } }));
+      await page.getByRole('button', { name: 'Try again' }).click();
+      await page.getByRole('heading', { name: 'No candles of 9001.HK' }).waitFor();
+    });
+  });
+
+  it('can be used from the keyboard alone, and tells the ear', async () => {
+    await on.person('Kay Keys', '--rate', 'unlimited');
+    await on.visit({}, async (visitor) => {
+      const { page } = visitor;
+      await signInTo(on, visitor, 'Kay Keys', '/?symbol=CNDL.US&period=5m');
+      await drawn(page);
+      await page.keyboard.press('?');
+      await page.getByRole('dialog').getByRole('heading', { name: 'Keys' }).waitFor();
+      await visitor.keep('chart-help');
+      await page.keyboard.press('Escape');
+      await page.getByRole('dialog').waitFor({ state: 'hidden' });
+      const latest = await said(page, 'time');
+      await page.locator('#chart').focus();
+      await page.keyboard.press('ArrowLeft');
+      await page.keyboard.press('ArrowLeft');
+      await page.waitForFunction((time) => document.getElementById('ro-time').textContent !== time, latest);
+      const moved = await said(page, 'time');
+      await page.waitForFunction((time) => document.getElementById('speech').textContent.startsWith(`${time}: open `), moved);
+      await page.keyboard.press('Escape');
+      for (const [key, words] of [['s', 'session=all'], ['a', 'adjust=forward'], ['p', 'period=10m']]) {
+        await page.keyboard.press(key);
+        await page.waitForFunction((part) => location.search.includes(part), words);
+        await drawn(page);
+      }
+      await page.keyboard.press('P');
+      await page.waitForFunction(() => location.search.includes('period=5m'));
+      // Every control can be reached, in the order in which they are read.
+      const reached = [];
+      await page.locator('.brand').focus();
+      for (let tab = 0; tab < 16; tab += 1) {
+        await page.keyboard.press('Tab');
+        reached.push(await page.evaluate(() => document.activeElement.id || document.activeElement.name || document.activeElement.textContent));
+      }
+      for (const stop of ['symbol', 'Quota', 'theme', 'help-open', 'period', 'adjust', 'session', 'go', 'newest', 'chart']) {
+        assert.ok(reached.includes(stop), `${stop} among ${reached}`);
+      }
+    });
+  });
+});
+
+describe('every page', () => {
+  it('can be read in light and in dark, on a phone, at a desk and on a wall', async () => {
+    await on.person('Lou Looks', '--role', 'operator', '--overnight', '--rate', 'unlimited');
+    for (const scheme of ['light', 'dark']) {
+      for (const [size, viewport] of [['phone', PHONE], ['desk', DESK], ['wall', WALL]]) {
+        await on.visit({ scheme, viewport }, async (visitor) => {
+          const { page } = visitor;
+          await signInTo(on, visitor, 'Lou Looks', '/?symbol=CNDL.US&period=5m&session=all');
+          await drawn(page);
+          await page.waitForFunction(() => document.getElementById('about').textContent !== '');
+          await visitor.look(`screen-${scheme}-${size}-chart`);
+          for (const [where, words] of [['quota', 'Starts again'], ['connections', 'Look again'], ['coverage', 'complete'], ['imports', 'Ledger']]) {
+            await visitor.open(on.at(`/${where}`));
+            await page.getByText(words).first().waitFor();
+            await visitor.look(`screen-${scheme}-${size}-${where}`);
+          }
+        });
+      }
+    }
+  });
+
+  it('works under a path of a larger site', async () => {
+    // As operators have it: the proxy takes the path away and passes everything else on.
+    let server;
+    const proxy = await proxied(() => server, { path: '/candles' });
+    const { url } = proxy;
+    server = await Server.start('--public-url', url);
+    await server.account('Pat Path', PASSWORD);
+    await on.visit({ complaints: [/status of 401/] }, async (visitor) => {
+      const { page } = visitor;
+      await visitor.open(`${url}/?symbol=CNDL.US&period=15m`);
+      await page.locator('.advice').getByRole('link', { name: 'Sign in' }).click();
+      assert.equal(await visitor.signIn('Pat Path', PASSWORD), 200);
+      await titled(page, 'CNDL.US 15m');
+      assert.equal(page.url(), `${url}/?symbol=CNDL.US&period=15m`);
+      await page.keyboard.press('p');
+      await titled(page, 'CNDL.US 20m');
+      await page.locator('#quota').click();
+      await page.getByText('Starts again').waitFor();
+      await page.getByRole('link', { name: 'CNDL.US', exact: true }).click();
+      await titled(page, 'CNDL.US');
+      assert.ok(page.url().startsWith(`${url}/?`), page.url());
+    });
+    await server.stop();
+    proxy.close();
+  });
+
+  it('does not move while a slow line brings it piece by piece', async () => {
+    await on.person('Mo Modem', '--role', 'operator', '--rate', 'unlimited');
+    const proxy = await proxied(() => on.server, { slowly: true });
+    for (const viewport of [PHONE, DESK]) {
+      await on.visit({ viewport }, async (visitor) => {
+        const { page } = visitor;
+        const there = { at: (path) => proxy.url + path };
+        await signInTo(there, visitor, 'Mo Modem', '/?symbol=CNDL.US&period=5m&before=2026-11-12T10:00');
+        await drawn(page);
+        await page.waitForFunction((name) => document.getElementById('account').textContent === name, 'Mo Modem');
+        for (const [where, words] of [['quota', 'Starts again'], ['coverage', 'complete']]) {
+          await visitor.open(there.at(`/${where}`));
+          await page.getByText(words).first().waitFor();
+        }
+      });
+    }
+    proxy.close();
+  });
+
+  it('keeps the choice of light or dark', async () => {
+    await on.person('Tess Theme');
+    await on.visit({ scheme: 'light' }, async (visitor) => {
+      const { page } = visitor;
+      const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+      await signInTo(on, visitor, 'Tess Theme', '/?symbol=9001.HK');
+      await drawn(page);
+      const light = await ground();
+      await page.keyboard.press('t');
+      const dark = await ground();
+      assert.notEqual(dark, light);
+      await visitor.open(on.at('/quota'));
+      assert.equal(await ground(), dark);
+      await page.locator('#theme').click();
+      assert.equal(await ground(), light);
+    });
+  });
+
+  it('speaks the language of the browser', async () => {
+    await on.person('Lin Lan');
+    for (const [locale, lang, chart, resets] of [
+      ['zh-CN', 'zh-CN', '图表', '重新计算'], ['zh-TW', 'zh-HK', '圖表', '重新計算'], ['fr', 'en', 'Chart', 'Starts again'],
+    ]) {
+      await on.visit({ locale }, async (visitor) => {
+        const { page } = visitor;
+        // The words of the sign-in page are in that language too, so it is told apart by its fields.
+        await visitor.open(on.at('/signin?next=%2F%3Fsymbol%3DCNDL.US'));
+        await page.locator('input[autocomplete=username]').fill('Lin Lan');
+        await page.locator('input[type=password]').fill(PASSWORD);
+        await page.keyboard.press('Enter');
+        await titled(page, 'CNDL.US');
+        assert.equal(await page.evaluate(() => document.documentElement.lang), lang);
+        await page.getByRole('link', { name: chart, exact: true }).waitFor();
+        await visitor.look(`language-${locale}-chart`);
+        await visitor.open(on.at('/quota'));
+        await page.getByText(resets).first().waitFor();
+        await visitor.look(`language-${locale}-quota`);
+      });
+    }
+  });
+});

@@ -1,0 +1,92 @@
+"""The pages about SDKs and tools: their code is that of the examples, and the examples run."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import harness
+import person
+
+DOCS, EXAMPLES = harness.ROOT / "docs", harness.ROOT / "e2e/examples"
+# A comment with a path, then a block of code.
+QUOTED = re.compile(r"<!-- (e2e/examples/\S+) -->\n```\w+\n(.*?)```", re.DOTALL)
+
+
+def quoted():
+    return [(page.name, path, code) for page in sorted(DOCS.glob("*.md")) for path, code in QUOTED.findall(page.read_text())]
+
+
+class Pages(unittest.TestCase):
+    def test_a_page_shows_the_example_that_is_run(self):
+        for page, path, code in quoted():
+            with self.subTest(page=page, path=path):
+                self.assertEqual(code, (harness.ROOT / path).read_text())
+
+    def test_every_example_is_on_a_page(self):
+        files = {str(path.relative_to(harness.ROOT)) for path in EXAMPLES.rglob("*") if path.is_file()}
+        self.assertEqual({path for _, path, _ in quoted()}, {path for path in files if "__pycache__" not in path})
+
+
+class Runner(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server, cls.account = harness.shared()
+        cls.environment = {
+            **harness.foreign_environment(cls.account),
+            "CHANDLER_URL": cls.server.url, "CHANDLER_TOKEN": cls.account["access_token"],
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+
+    def check(self, path, *says, program=None, **environment):
+        """An example must end well and say what it is there to say."""
+        program = program or {".py": sys.executable, ".js": "node"}[pathlib.Path(path).suffix]
+        with tempfile.TemporaryDirectory(dir=harness.WORK, prefix="home-") as folder:
+            ran = subprocess.run(
+                [program, str(EXAMPLES / path)], env={**self.environment, "HOME": folder, **environment}, cwd=folder,
+                capture_output=True, text=True, timeout=harness.PATIENCE_S * 2)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        for text in says:
+            self.assertIn(text, ran.stdout)
+
+
+class Examples(Runner):
+    def test_python(self):
+        self.check("python/first.py", "89.500 89.950 7923500\n", "True\n22 days\n166 candles, the first: TradeSession.Pre")
+        self.check("python/years.py", "9913 minutes, ascending")
+        self.check("python/errors.py", "9001.HK 10 candles", "1.HK 301600 1.HK is not known here", "301603")
+
+    def test_python_by_token_file(self):
+        _, login, client_id = person.signed_in(self.server, "by example", "--rate", "unlimited")
+        self.check("python/oauth.py", "5 candles", HOME=str(login.home), CLIENT_ID=client_id)
+
+    def test_node(self):
+        self.check("node/first.js", "22 days\n166 candles\n", "code: 301600")
+        self.check("node/years.js", "9913 minutes, ascending")
+
+    def test_pandas(self):
+        self.check("dataframes/with_pandas.py", "Decimal\n91.685\n166 candles\n52 weeks\n")
+
+    def test_polars(self):
+        self.check("dataframes/with_polars.py", "Decimal(precision=18, scale=6)", "hours")
+
+    def test_duckdb(self):
+        self.check("dataframes/with_duckdb.py", "11 months\n52 weeks\n")
+
+    def test_years_of_minutes_over_http(self):
+        self.check("dataframes/years.py", "30753 minutes, ascending")
+
+
+@unittest.skipUnless("CHANDLER_E2E_MORE" in os.environ, "run with `make e2e-more`")
+class More(Runner):
+    def test_vnpy(self):
+        with tempfile.TemporaryDirectory(dir=harness.WORK, prefix="home-") as home:
+            python = os.environ["CHANDLER_E2E_MORE"]
+            self.check("vnpy/backtest.py", "1690 days, the last closed at 89.95", "61 trades", program=python, HOME=home)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,45 @@
+"""The shared scenarios with the Node SDK: a process of its own, its answers held against the command line's."""
+
+import json
+import subprocess
+import unittest
+
+import harness
+import questions
+
+
+def answers(account, asked):
+    """What the Node SDK gets for each question."""
+    lines = "".join(json.dumps(question) + "\n" for question in asked)
+    command = ["node", str(harness.ROOT / "e2e/node/questions.js")]
+    environment = harness.foreign_environment(account)
+    ran = subprocess.run(command, env=environment, input=lines, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    return [json.loads(line) for line in ran.stdout.splitlines()]
+
+
+class Node(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server, cls.account = harness.shared()
+
+    def test_every_question_is_answered_as_the_command_line_answers_it(self):
+        asked = questions.load("questions.json")
+        found = answers(self.account, asked)
+        self.assertEqual(len(found), len(asked))
+        for question, answer in zip(asked, found):
+            with self.subTest(**question):
+                wanted = questions.expected(self.server.store, question, overnight=False)
+                self.assertEqual([tuple(row) for row in answer.get("rows", [answer])], wanted)
+
+    def test_every_refusal_has_its_code(self):
+        part = self.server.account("hong kong by node", "--markets", "HK", "--rate", "unlimited")
+        for is_part, account in ((False, self.account), (True, part)):
+            asked = [one for one in questions.load("refusals.json") if ("markets" in one) == is_part]
+            for question, answer in zip(asked, answers(account, asked), strict=True):
+                with self.subTest(**question):
+                    self.assertIn(f"code: {question['code']},", answer.get("error", ""))
+
+
+if __name__ == "__main__":
+    unittest.main()
