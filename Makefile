@@ -75,7 +75,8 @@ deb: setup page
 	$(if $(CPU),RUSTFLAGS="-C target-cpu=$(CPU)") CHANDLER_PAGE_REQUIRED=1 $(CARGO) build --release --locked -p chandler
 	rm -rf $(PACKAGE) && mkdir -p $(PACKAGE) && cp -r packaging/deb $(PACKAGE)/scripts
 	$(if $(CPU),rm $(PACKAGE)/scripts/preinst)
-	target/release/chandler man --dir $(PACKAGE)/man
+	target/release/chandler man --dir $(PACKAGE)/man && gzip -9n $(PACKAGE)/man/*.1
+	gzip -9nc CHANGELOG.md >$(PACKAGE)/changelog.gz
 	for shell in bash zsh fish; do target/release/chandler completions $$shell >$(PACKAGE)/chandler.$$shell; done
 	target/tools/bin/cargo-deb --no-build --locked -p chandler
 

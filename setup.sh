@@ -5,6 +5,8 @@ set -eu
 
 need() { ! command -v "$1" >/dev/null 2>&1; }
 
+run() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
+
 # install "what is missing" "what to do by hand" PACKAGE…
 install() {
     if need apt-get; then
@@ -12,7 +14,6 @@ install() {
         exit 1
     fi
     shift 2
-    run() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
     run apt-get update -q
     run apt-get install -qy --no-install-recommends "$@"
 }
@@ -31,9 +32,26 @@ fi
 cargo fmt --version >/dev/null 2>&1 || rustup component add rustfmt
 cargo clippy --version >/dev/null 2>&1 || rustup component add clippy
 
-# The pages are put together with Node; the executable needs none.
-if need node || need npm; then
-    install "Node with npm" "Node 20.10 or newer with npm" nodejs npm
+# The pages are put together with Node; the executable needs none. Debian 12's own Node is too old for it, Debian 13's is not.
+NODE=20.10
+# new_enough VERSION: whether it is $NODE or newer. What packagers put before and after does not count.
+new_enough() { [ "$(printf '%s\n' "$NODE" "$1" | sed 's/^v//; s/^[0-9]*://' | sort -V | head -n 1)" = "$NODE" ]; }
+no_node() {
+    echo "setup: $1; install Node $NODE or newer with npm and run this again" >&2
+    exit 1
+}
+
+if need node; then
+    if need apt-get; then no_node "no Node found"; fi
+    run apt-get update -q
+    offered=$(apt-cache policy nodejs | sed -n 's/^ *Candidate: //p')
+    case "$offered" in '' | '(none)') no_node "no Node found, and apt has none" ;; esac
+    new_enough "$offered" || no_node "no Node found, and apt's is $offered"
+    install "Node" "Node $NODE or newer" nodejs
+fi
+new_enough "$(node --version)" || no_node "Node $(node --version) is too old"
+if need npm; then
+    install "npm" "npm" npm
 fi
 
 if [ "${1-}" = --e2e ]; then

@@ -14,14 +14,23 @@ const PERIODS = {
 const ADJUSTS = { none: AdjustType.NoAdjust, forward: AdjustType.ForwardAdjust };
 const SESSIONS = { intraday: TradeSessions.Intraday, all: TradeSessions.All };
 
+// The SDK reads dates after the call has returned, and does not keep them itself: one that is collected meanwhile is sent as
+// whatever stands in its memory. So they are kept here.
+const kept = [];
+
+function keep(value) {
+  kept.push(value);
+  return value;
+}
+
 function date(text) {
-  return text ? new NaiveDate(...text.split("-").map(Number)) : null;
+  return text ? keep(new NaiveDate(...text.split("-").map(Number))) : null;
 }
 
 function datetime(text) {
   if (!text) return null;
   const [day, time] = text.split("T");
-  return new NaiveDatetime(date(day), new Time(...time.split(":").map(Number), 0));
+  return keep(new NaiveDatetime(date(day), keep(new Time(...time.split(":").map(Number), 0))));
 }
 
 async function ask(quotes, question) {

@@ -112,6 +112,17 @@ impl Access {
             // the key and an account a moment ago.
             None => Keys::load(dir)?.ok_or_else(|| AccessError::KeyMissing { path: Keys::path(dir) })?,
         };
+        Access::of(accounts, keys)
+    }
+
+    /// Opens accounts and key file to look at them: nothing is created or brought forward, and every change is refused.
+    pub fn look_at(dir: &Path) -> Result<Access, AccessError> {
+        let accounts = Accounts::look(dir)?;
+        let keys = Keys::load(dir)?.ok_or_else(|| AccessError::KeyMissing { path: Keys::path(dir) })?;
+        Access::of(accounts, keys)
+    }
+
+    fn of(accounts: Accounts, keys: Keys) -> Result<Access, AccessError> {
         Ok(Access {
             accounts,
             keys,

@@ -14,6 +14,7 @@ use market::Timestamp;
 use store::{AccountId, AuditNote, Person};
 use zeroize::Zeroizing;
 
+use crate::guests::Guests;
 use crate::identify::hash_token;
 use crate::keys::{Keys, MARK_BYTES};
 use crate::password::{self, Gate};
@@ -33,6 +34,7 @@ pub(crate) struct People {
     gate: Gate,
     sign_ins: SignIns,
     codes: Codes,
+    guests: Guests,
     pub(crate) news: News,
 }
 
@@ -179,7 +181,9 @@ impl Access {
         if cookie.len() > COOKIE_MAX {
             return Err(NOBODY);
         }
-        let row = self.accounts.browser(&hash_token(cookie), now)?.ok_or(NOBODY)?;
+        let hash = hash_token(cookie);
+        let row = self.accounts.browser(&hash, now)?.ok_or(NOBODY)?;
+        self.people.guests.seen(&hash);
         match self.look(row.account, Look::Fresh)? {
             Some((_, account)) if account.revoked_at.is_none() => {
                 Ok(Caller::new(account.id, account.epoch, row.expires_at).of_browser())
@@ -189,7 +193,7 @@ impl Access {
     }
 
     /// Signs somebody in without asking who they are, as an account that is open to whoever comes to this machine. Whether
-    /// such an account stands.
+    /// such an account stands. When there are too many guests, the one who was not seen for longest is signed out.
     pub fn sign_in_guest(
         &self,
         account: AccountId,
@@ -200,8 +204,14 @@ impl Access {
         let (actor, reason) =
             (Actor::Address(address).to_string(), format!("as a guest, without a password, from {address}"));
         let note = AuditNote { at: now, actor: &actor, reason: &reason };
-        if !self.accounts.begin_guest(account, &hash_token(session.expose()), expires_at, &note)? {
+        let hash = hash_token(session.expose());
+        if !self.accounts.begin_guest(account, &hash, expires_at, &note)? {
             return Ok(None);
+        }
+        if let Some(longest_unseen) = self.people.guests.come(hash) {
+            let actor = Actor::Service.to_string();
+            let note = AuditNote { at: now, actor: &actor, reason: "made room for another guest" };
+            self.accounts.end_browser(&longest_unseen, &note)?;
         }
         let device = write_device(&self.keys, random()?, account);
         Ok(Some(SignedIn { account, session, expires_at, device }))
@@ -211,7 +221,9 @@ impl Access {
     pub fn sign_out(&self, cookie: &str, by: &Browser, now: Timestamp) -> Result<bool, AccessError> {
         let actor = Actor::Account(by.account).to_string();
         let note = AuditNote { at: now, actor: &actor, reason: "" };
-        Ok(self.accounts.end_browser(&hash_token(cookie), &note)?)
+        let hash = hash_token(cookie);
+        self.people.guests.go(&hash);
+        Ok(self.accounts.end_browser(&hash, &note)?)
     }
 
     /// A cookie for somebody who is not signed in, to tie forms to.

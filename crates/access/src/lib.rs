@@ -20,6 +20,7 @@ mod admit;
 mod browser;
 mod connection;
 mod error;
+mod guests;
 mod identify;
 mod inputs;
 mod instant;

@@ -12,7 +12,7 @@ use access::Region;
 use anyhow::anyhow;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
-use server::{PublicUrl, Settings, TlsFiles, TrustedProxy};
+use server::{PublicUrl, Settings, TlsError, TlsFiles, TrustedProxy};
 
 use crate::failure::{Failure, usage};
 
@@ -213,6 +213,7 @@ impl Config {
             format!("{}{message}", line.unwrap_or_default())
         })?;
         config.server.check()?;
+        config.log.check()?;
         Ok(config)
     }
 }
@@ -237,6 +238,17 @@ impl ServerConfig {
         Ok(())
     }
 
+    /// Certificate and key, read as a server would when it starts; nothing where there are none.
+    pub(crate) fn check_tls(&self) -> Result<Option<TlsFiles>, TlsError> {
+        let Some(files) = self.tls() else { return Ok(None) };
+        files.check().map(|()| Some(files))
+    }
+
+    fn tls(&self) -> Option<TlsFiles> {
+        (!self.tls_cert.is_empty())
+            .then(|| TlsFiles { certificate: (&self.tls_cert).into(), key: (&self.tls_key).into() })
+    }
+
     pub(crate) fn settings(&self) -> Settings {
         let number = |value: u32| usize::try_from(value).unwrap_or(usize::MAX);
         Settings {
@@ -246,8 +258,7 @@ impl ServerConfig {
             public_url: self.public_url.clone(),
             trusted_proxies: self.trusted_proxies.clone(),
             internal: self.internal,
-            tls: (!self.tls_cert.is_empty())
-                .then(|| TlsFiles { certificate: (&self.tls_cert).into(), key: (&self.tls_key).into() }),
+            tls: self.tls(),
             guest: None,
             connections_max: number(self.connections_max),
             cache_bytes: number(self.cache_mb).saturating_mul(1 << 20),
@@ -343,6 +354,7 @@ mod tests {
             ("[server]\ntls_key = \"key.pem\"", &["tls_cert", "both"]),
             ("[log]\nrequests = 1", &["line 2"]),
             ("[log]\nformat = \"xml\"", &["line 2", "xml"]),
+            ("[log]\nfilter = \"info,server=loud\"", &["server=loud", "not a log filter"]),
             ("[server", &["line 1"]),
         ] {
             let error = Config::parse(text).unwrap_err();

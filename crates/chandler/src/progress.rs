@@ -22,6 +22,7 @@ pub(crate) struct Flags {
 #[derive(Debug)]
 pub(crate) struct Bar {
     bar: Option<ProgressBar>,
+    quiet: bool,
 }
 
 impl Flags {
@@ -37,12 +38,12 @@ impl Flags {
 
     fn styled(self, total: u64, template: &str) -> Bar {
         if self.quiet || !std::io::stderr().is_terminal() {
-            return Bar { bar: None };
+            return Bar { bar: None, quiet: self.quiet };
         }
         let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
         let style = ProgressStyle::with_template(template);
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        Bar { bar: Some(bar) }
+        Bar { bar: Some(bar), quiet: false }
     }
 
     /// A word for the person at the terminal or in the log, unless quiet is wanted.
@@ -73,10 +74,11 @@ impl Bar {
         }
     }
 
-    /// Writes above the bar, where a plain line would break it.
+    /// Writes above the bar, where a plain line would break it; nothing where quiet is wanted.
     pub(crate) fn line(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| eprintln!("{text}")),
+            None if self.quiet => {}
             None => eprintln!("{text}"),
         }
     }

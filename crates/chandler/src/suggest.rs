@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 
 use clap::builder::{PossibleValue, TypedValueParser};
 use history::HistoryError;
-use market::{ParseSymbolError, Period, Region, Symbol};
+use market::{ParsePeriodError, ParseSymbolError, Period, Region, Symbol};
 use store::{Access, Security, Store};
 
 use crate::failure::{Failure, usage};
@@ -73,18 +73,18 @@ const ALIASES: [(&str, &str); 26] = [
 
 /// A period under any name that can mean one only.
 pub(crate) fn period(text: &str) -> Result<Period, String> {
-    let error = match text.parse::<Period>() {
-        Ok(period) => return Ok(period),
-        Err(error) => error,
+    let typed: String =
+        text.chars().take(TYPED_MAX).filter(|letter| !matches!(letter, '-' | '_' | ' ')).collect();
+    let error = match (text.parse::<Period>(), typed.parse::<Period>()) {
+        (Ok(period), _) | (Err(_), Ok(period)) => return Ok(period),
+        // Without its capital it would pass for minutes.
+        (_, Err(error @ ParsePeriodError::Ambiguous { .. })) => return Err(error.to_string()),
+        (Err(error), _) => error,
     };
-    let lower: String = text.chars().take(TYPED_MAX).flat_map(char::to_lowercase).collect();
-    let plain = lower.replace(['-', '_', ' '], "");
+    let plain = typed.to_lowercase();
     if let Some(period) =
         ALIASES.iter().find(|(name, _)| *name == plain).and_then(|(_, name)| name.parse().ok())
     {
-        return Ok(period);
-    }
-    if let Ok(period) = plain.parse() {
         return Ok(period);
     }
     match nearest_period(&plain) {
@@ -246,6 +246,17 @@ mod tests {
         for text in ["", "x", "5x", "fortnight", "99999999999m"] {
             assert!(!period(text).unwrap_err().contains("did you mean"), "{text}");
         }
+    }
+
+    #[test]
+    fn a_capital_m_is_not_taken_for_minutes() {
+        for (text, means) in
+            [("1M", "1m or month"), ("1 M", "1m or month"), ("3M", "3m or quarter"), ("12M", "year")]
+        {
+            let error = period(text).unwrap_err();
+            assert!(error.ends_with(&format!("did you mean {means}?")), "{text}: {error}");
+        }
+        assert_eq!(period("5MIN"), period("5m"));
     }
 
     fn known() -> Vec<Security> {

@@ -69,6 +69,12 @@ impl Surroundings {
         })
     }
 
+    /// The same surroundings for a thread of its own.
+    pub(crate) fn again(&self) -> Surroundings {
+        let history = History::new(self.history.venues().clone());
+        Surroundings { history, store: self.store.clone(), ..*self }
+    }
+
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
     }

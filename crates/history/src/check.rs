@@ -1,5 +1,8 @@
 //! Verifying a store: every checksum, every index entry, every candle.
 
+use std::cell::Cell;
+use std::ops::ControlFlow;
+
 use crate::{HistoryError, adjustment};
 use block::Block;
 use market::{Candles, Timestamp, Venues};
@@ -33,20 +36,45 @@ pub fn check_watched(
     venues: &Venues,
     mut watch: impl FnMut(&CheckReport),
 ) -> Result<CheckReport, StoreError> {
+    let go_on = |report: &CheckReport| {
+        watch(report);
+        ControlFlow::Continue(())
+    };
+    Ok(check_until(store, venues, go_on)?.unwrap_or_default())
+}
+
+/// The same for work that can be stopped: `None` if `watch` has broken it off. What SQLite looks at by itself comes first, and to its end.
+pub fn check_until(
+    store: &Store,
+    venues: &Venues,
+    mut watch: impl FnMut(&CheckReport) -> ControlFlow<()>,
+) -> Result<Option<CheckReport>, StoreError> {
     let mut report = CheckReport::default();
+    if watch(&report).is_break() {
+        return Ok(None);
+    }
     let mut candles = Candles::default();
     let mut reader = store.reader()?;
-    let findings = reader.check(Depth::Full, |_, entry, bytes| {
+    let stopped = Cell::new(false);
+    let go_on = || if stopped.get() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+    let findings = reader.check_until(Depth::Full, go_on, |_, entry, bytes| {
+        if stopped.get() {
+            return None;
+        }
         report.blocks += 1;
         report.bytes += bytes.len() as u64;
         report.rows += u64::from(entry.rows);
         candles.clear();
-        watch(&report);
+        stopped.set(watch(&report).is_break());
         inspect(entry, bytes, &mut candles).err()
     })?;
+    let Some(findings) = findings.filter(|_| !stopped.get()) else { return Ok(None) };
     report.damage = findings.into_iter().map(damage).collect();
     let snapshot = reader.snapshot()?;
     for security in snapshot.securities()? {
+        if watch(&report).is_break() {
+            return Ok(None);
+        }
         let symbol = security.symbol;
         match adjustment::is_sound(&snapshot, venues.of(symbol.market()), &symbol) {
             Ok(true) => {}
@@ -62,7 +90,7 @@ pub fn check_watched(
             Err(_) => {}
         }
     }
-    Ok(report)
+    Ok(Some(report))
 }
 
 /// A block against its index entry, and its candles against the rules they passed on their way in.
@@ -94,4 +122,41 @@ fn damage(finding: Finding) -> Damage {
         | Finding::Unreadable(_) => (None, None),
     };
     Damage { series, at, problem }
+}
+
+#[cfg(test)]
+mod tests {
+    use market::Grain;
+    use store::{Access, Lane, NewBlock};
+
+    use super::*;
+
+    #[test]
+    fn a_check_that_is_stopped_looks_at_no_further_block_and_reports_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path(), Access::Write { now: Timestamp(0) }).unwrap();
+        let mut writer = store.writer().unwrap();
+        let mut batch = writer.begin().unwrap();
+        for symbol in ["700.HK", "5.HK"] {
+            let series = Series { symbol: symbol.parse().unwrap(), grain: Grain::Day, lane: Lane::Regular };
+            let block = |at| NewBlock {
+                first: Timestamp(at),
+                last: Timestamp(at),
+                rows: 1,
+                bytes: b"no block".to_vec(),
+            };
+            batch.replace_blocks(&series, &[], &[block(1), block(2)]).unwrap();
+        }
+        batch.commit().unwrap();
+        let venues = Venues::built_in().unwrap();
+        for stop_at in 0..=4 {
+            let mut seen = 0;
+            let report = check_until(&store, &venues, |report| {
+                seen = report.blocks;
+                if report.blocks == stop_at { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            assert!(report.unwrap().is_none() && seen == stop_at, "{stop_at}: {seen}");
+        }
+        assert_eq!(check(&store, &venues).unwrap().damage.len(), 4);
+    }
 }

@@ -14,7 +14,7 @@ mod query;
 mod read;
 mod shelf;
 
-pub use check::{CheckReport, Damage, check, check_watched};
+pub use check::{CheckReport, Damage, check, check_until, check_watched};
 pub use coverage::{Coverage, DayCoverage, DayState, Expected, Gap, GapReason, coverage};
 pub use plan::{Keep, Plan, Rows};
 pub use query::{Adjust, Anchor, BadQuery, COUNT_DEFAULT, COUNT_MAX, Direction, Query, Select, Sessions};

@@ -155,16 +155,40 @@ impl fmt::Display for Period {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{0:?} is not a period: 1m 2m 3m 5m 10m 15m 20m 30m 45m 60m 120m 180m 240m (or 1h 2h 3h 4h), day, week, month, quarter, year"
-)]
-pub struct ParsePeriodError(String);
+pub enum ParsePeriodError {
+    #[error(
+        "{0:?} is not a period: 1m 2m 3m 5m 10m 15m 20m 30m 45m 60m 120m 180m 240m (or 1h 2h 3h 4h), day, week, month, quarter, year"
+    )]
+    Unknown(String),
+    /// Charts write months with a capital M, and most people minutes with a small one.
+    #[error("{text:?} may mean minutes or months: did you mean {meant}?")]
+    Ambiguous { text: String, meant: String },
+}
+
+/// What a number with a capital M may have meant.
+fn ambiguous(text: &str) -> Option<ParsePeriodError> {
+    let digits = text.strip_suffix('M').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
+    let number: u16 = digits.parse().ok()?;
+    let minutes = Minutes::new(number).map(|_| format!("{number}m"));
+    let months = match number {
+        1 => Some("month".to_owned()),
+        3 => Some("quarter".to_owned()),
+        12 => Some("year".to_owned()),
+        _ => None,
+    };
+    let meant: Vec<String> = [minutes, months].into_iter().flatten().collect();
+    let text = text.chars().take(20).collect();
+    (!meant.is_empty()).then(|| ParsePeriodError::Ambiguous { text, meant: meant.join(" or ") })
+}
 
 impl FromStr for Period {
     type Err = ParsePeriodError;
 
     fn from_str(text: &str) -> Result<Period, ParsePeriodError> {
-        let wrong = || ParsePeriodError(text.chars().take(20).collect());
+        let wrong = || ParsePeriodError::Unknown(text.chars().take(20).collect());
+        if let Some(error) = ambiguous(text) {
+            return Err(error);
+        }
         let lower = text.to_ascii_lowercase();
         let span = match lower.as_str() {
             "day" | "1d" | "d" | "daily" => Some(Span::Day),

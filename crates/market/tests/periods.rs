@@ -52,6 +52,19 @@ fn periods_have_several_spellings() {
 }
 
 #[test]
+fn a_capital_m_is_asked_about() {
+    let check = |read: &str, asks: &str| {
+        let error = read.parse::<Period>().unwrap_err().to_string();
+        assert!(error.ends_with(&format!("did you mean {asks}?")), "{error}");
+    };
+    check("1M", "1m or month");
+    check("3M", "3m or quarter");
+    check("12M", "year");
+    check("15M", "15m");
+    assert!(!"7M".parse::<Period>().unwrap_err().to_string().contains("did you mean"));
+}
+
+#[test]
 fn the_coarsest_grain_that_tiles_a_period() {
     let check = |period: &str, grain: Grain, most: usize| {
         let period: Period = period.parse().unwrap();

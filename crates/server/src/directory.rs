@@ -16,6 +16,8 @@ use crate::services::Services;
 const KEPT_FOR: Duration = Duration::from_secs(1);
 /// Securities that are looked at for what to suggest, and those that are suggested.
 const SUGGESTED_MAX: usize = 50;
+/// Of the longest code of Hong Kong.
+const HK_DIGITS_MAX: usize = 5;
 
 #[derive(Debug)]
 pub(crate) struct Listed {
@@ -144,7 +146,8 @@ impl Directory {
 /// What is typed, as it is compared.
 struct Wanted {
     text: String,
-    /// Without the zeros at the front of a number, which codes of Hong Kong do not have here.
+    /// Without the zeros at the front of a number, which codes of Hong Kong do not have here. Such codes have five digits at
+    /// most: a longer number is of another place.
     short: Option<String>,
 }
 
@@ -152,7 +155,8 @@ impl Wanted {
     fn of(typed: &str) -> Wanted {
         let text = folded(typed);
         let short = text.trim_start_matches('0');
-        let is_number = short.starts_with(|letter: char| letter.is_ascii_digit());
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        let is_number = digits <= HK_DIGITS_MAX && short.starts_with(|letter: char| letter.is_ascii_digit());
         let short = (is_number && short.len() < text.len()).then(|| short.to_owned());
         Wanted { text, short }
     }
@@ -176,23 +180,29 @@ impl Listed {
     fn rank(&self, wanted: &Wanted) -> Option<u8> {
         let Wanted { text, short } = wanted;
         let short = short.as_ref().filter(|_| self.symbol.region() == Region::Hk);
-        let texts = || std::iter::once(text).chain(short);
         let ticker = self.code.rsplit_once('.').map_or(self.code.as_str(), |(ticker, _)| ticker);
         let names = |is: &dyn Fn(&str) -> bool| self.names.iter().any(|name| is(name));
-        if texts().any(|text| self.code == *text || ticker == text) {
+        let is_code = |text: &String| self.code == *text || ticker == text;
+        let begins_code = |text: &String| self.code.starts_with(text.as_str());
+        // What is typed comes before what may have been meant by it.
+        if is_code(text) {
             Some(0)
-        } else if texts().any(|text| self.code.starts_with(text.as_str())) {
+        } else if short.is_some_and(is_code) {
             Some(1)
-        } else if names(&|name| name == text) {
+        } else if begins_code(text) {
             Some(2)
-        } else if names(&|name| name.starts_with(text.as_str())) {
+        } else if short.is_some_and(begins_code) {
             Some(3)
-        } else if names(&|name| words(name).any(|word| word.starts_with(text.as_str()))) {
+        } else if names(&|name| name == text) {
             Some(4)
-        } else if names(&|name| name.contains(text.as_str())) {
+        } else if names(&|name| name.starts_with(text.as_str())) {
             Some(5)
-        } else if self.code.contains(text.as_str()) {
+        } else if names(&|name| words(name).any(|word| word.starts_with(text.as_str()))) {
             Some(6)
+        } else if names(&|name| name.contains(text.as_str())) {
+            Some(7)
+        } else if self.code.contains(text.as_str()) {
+            Some(8)
         } else {
             None
         }
@@ -232,6 +242,8 @@ mod tests {
             security("70.HK", "Old Harbour-Works", "", ""),
             security("AAPL.US", "Wick & Wax", "烛", "燭"),
             security("000700.SZ", "Boat", "船", "船"),
+            security("1.HK", "Beacon", "", ""),
+            security("000001.SZ", "Buoy", "", ""),
         ];
         listed.sort_by(|one, other| one.symbol.cmp(&other.symbol));
         let suggested = vec![0, 1];
@@ -251,7 +263,12 @@ mod tests {
         check("700", "700.HK 7001.HK 000700.SZ");
         check("700.hk", "700.HK");
         check("0700", "700.HK 7001.HK 000700.SZ");
-        check("000700", "700.HK 000700.SZ 7001.HK");
+        check("00700", "700.HK 7001.HK 000700.SZ");
+        // Six digits are no code of Hong Kong, and what is typed comes before what may be meant.
+        check("000700", "000700.SZ");
+        check("00070", "70.HK 000700.SZ 700.HK 7001.HK");
+        check("000001", "000001.SZ");
+        check("1", "1.HK 7001.HK 000001.SZ");
         check("００７００．ＨＫ", "700.HK");
         check("harbour", "7001.HK 70.HK 700.HK");
         check("HARBOUR-w", "70.HK");
@@ -263,7 +280,7 @@ mod tests {
         check("mplig", "700.HK");
         check(".us", "AAPL.US");
         check("nothing", "");
-        check("0", "000700.SZ 70.HK 700.HK 7001.HK");
+        check("0", "000001.SZ 000700.SZ 70.HK 700.HK 7001.HK");
     }
 
     #[test]
@@ -272,15 +289,15 @@ mod tests {
         let (found, more) = directory.search("700", |market| market == Market::Hk, 1);
         assert_eq!((found[0].symbol.as_str(), found.len(), more), ("700.HK", 1, true));
         let (found, more) = directory.search(" ", |market| market == Market::Cn, 5);
-        assert_eq!((found[0].symbol.as_str(), found.len(), more), ("000700.SZ", 1, false));
+        assert_eq!((found[0].symbol.as_str(), found.len(), more), ("000001.SZ", 2, false));
     }
 
     #[test]
     fn one_goes_on_behind_a_symbol_whether_or_not_it_is_there() {
         let directory = directory();
         let behind = |text: &str| directory.behind(Some(&text.parse().unwrap())).len();
-        assert_eq!(directory.behind(None).len(), 5);
-        assert_eq!((behind("000700.SZ"), behind("000001.SZ"), behind("ZZ.US")), (4, 5, 0));
+        assert_eq!(directory.behind(None).len(), 7);
+        assert_eq!((behind("000700.SZ"), behind("000002.SZ"), behind("ZZ.US")), (5, 6, 0));
         assert!(directory.contains(&"70.HK".parse().unwrap()));
     }
 }

@@ -12,6 +12,7 @@ mod facts;
 mod http;
 mod link;
 mod listen;
+mod local;
 mod metrics;
 mod pace;
 mod pages;
@@ -39,7 +40,8 @@ pub struct Settings {
     pub tcp: std::net::SocketAddr,
     /// Where HTTP and WebSocket are served to the accounts of one region alone.
     pub regional: Vec<(access::Region, std::net::SocketAddr)>,
-    /// Where health, readiness, metrics and status are served, and nothing else, to whoever comes; none for no such place.
+    /// Where health, readiness, metrics and status are served, and nothing else, to whoever comes; none for no such place. Where
+    /// there is one, the other listeners tell metrics and status to operators alone.
     pub internal: Option<std::net::SocketAddr>,
     /// What the listeners of HTTP and WebSocket show who they are with; none for plain HTTP.
     pub tls: Option<TlsFiles>,

@@ -17,6 +17,7 @@ use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use crate::link::{self, Transport};
+use crate::metrics::Connection;
 use crate::services::{Clock, Services};
 use crate::tls::{Tls, TlsError};
 use crate::{Settings, TrustedProxy, http};
@@ -124,6 +125,25 @@ pub(crate) struct Entrance {
     pub(crate) face: Face,
 }
 
+/// A connection that is counted as long as it is here.
+pub(crate) struct Counted {
+    services: Arc<Services>,
+    kind: Connection,
+}
+
+impl Counted {
+    pub(crate) fn new(services: &Arc<Services>, kind: Connection) -> Counted {
+        services.metrics.opened(kind);
+        Counted { services: services.clone(), kind }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.services.metrics.closed(self.kind);
+    }
+}
+
 impl Server {
     /// Takes the ports. `market` is the market's clock and the quota's, `machine` that of signatures and sessions.
     pub async fn bind(
@@ -153,8 +173,9 @@ impl Server {
         services.connections_max = settings.connections_max;
         services.guest = settings.guest.filter(|_| settings.trusted_proxies.is_empty());
         // Whoever is called otherwise from outside, and does not say by whom, has a proxy that we cannot know.
-        services.has_unknown_proxy =
-            settings.public_url.is_some() && settings.trusted_proxies.is_empty() && tls.is_none();
+        let is_hidden = settings.public_url.is_some() && settings.trusted_proxies.is_empty() && tls.is_none();
+        // Where the numbers have a listener of their own, they need no other, and no proxy has to be told apart.
+        services.nobody_is_local = is_hidden || settings.internal.is_some();
         let is_tls = tls.is_some();
         services.tls = tls;
         let mut listeners = vec![("http", &http, None, is_tls), ("tcp", &tcp, None, false)];
@@ -240,7 +261,10 @@ impl Hall {
             match self.services.tls.clone() {
                 None => self.tasks.spawn(http::serve(stream, entrance)),
                 Some(tls) => self.tasks.spawn(async move {
-                    if let Some(stream) = tls.greet(stream, &entrance.services.metrics).await {
+                    let shaking = Counted::new(&entrance.services, Connection::Handshake);
+                    let stream = tls.greet(stream, &entrance.services.metrics).await;
+                    drop(shaking);
+                    if let Some(stream) = stream {
                         // Apart, so that what a connection keeps is not as large as the handshake.
                         Box::pin(http::serve(stream, entrance)).await;
                     }

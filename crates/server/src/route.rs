@@ -134,23 +134,26 @@ impl Work {
         if !is_wanted() {
             return Err(Refusal::TimedOut);
         }
-        services.metrics.candles(reply.candles());
         spend(self.permit, services)?;
+        services.metrics.candles(reply.candles());
         Ok(reply)
     }
 
-    /// The same as columns of candles, for whoever does not want protobuf.
+    /// The same as columns of candles, for whoever does not want protobuf. How many are sent is theirs to count.
     pub(crate) fn run_columns(self, services: &Services) -> Result<history::Answer, Refusal> {
         let answer = self.command.columns(services)?;
-        services.metrics.candles(answer.candles.len());
         spend(self.permit, services)?;
         Ok(answer)
+    }
+
+    /// Whether overnight hours can be in the answer: the client wants them and the account may see them.
+    pub(crate) fn has_overnight(&self) -> bool {
+        self.caller.overnight
     }
 
     /// Columns again, beyond the thousand of one answer, and where to go on.
     pub(crate) fn run_pages(self, paging: Paging, services: &Services) -> Result<Paged, Refusal> {
         let paged = self.command.pages(paging, services)?;
-        services.metrics.candles(paged.answer.candles.len());
         spend(self.permit, services)?;
         Ok(paged)
     }

@@ -58,8 +58,9 @@ pub(crate) struct Services {
     /// Where it can be reached, in the order of the settings.
     pub(crate) listeners: Vec<Listening>,
     pub(crate) connections_max: usize,
-    /// Whether clients may reach us through a proxy that we cannot tell from one of this machine's own programs.
-    pub(crate) has_unknown_proxy: bool,
+    /// Whether no request counts as one of this machine: clients may reach us through a proxy that we cannot tell from one of
+    /// its own programs, or programs have a listener of their own.
+    pub(crate) nobody_is_local: bool,
     /// Who somebody on this machine is without signing in, in a demonstration.
     pub(crate) guest: Option<AccountId>,
     pub(crate) guests: Pace,
@@ -122,7 +123,7 @@ impl Services {
             tls: None,
             listeners: Vec::new(),
             connections_max: crate::Settings::default().connections_max,
-            has_unknown_proxy: false,
+            nobody_is_local: false,
             guest: None,
             guests: Pace::new(pages::GUESTS_MAX, pages::GUESTS_EACH),
             directory: directory::Kept::default(),

@@ -41,6 +41,13 @@ pub struct TlsFiles {
     pub key: PathBuf,
 }
 
+impl TlsFiles {
+    /// Whether a server could start with these files, without starting one.
+    pub fn check(&self) -> Result<(), TlsError> {
+        load(self).map(drop)
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     #[error("cannot read {}: {source}", path.display())]

@@ -1,6 +1,7 @@
 //! What is inconsistent in a store, as far as it can be seen without looking inside a block.
 
 use std::fmt;
+use std::ops::ControlFlow;
 
 use crate::db::{Db, Sql};
 use crate::{Accounts, BlockEntry, Reader, Series, SeriesInfo, StoreError, View, sql};
@@ -83,23 +84,37 @@ impl Reader {
         depth: Depth,
         mut inspect: impl FnMut(&Series, &BlockEntry, &[u8]) -> Option<String>,
     ) -> Result<Vec<Finding>, StoreError> {
+        let go_on = || ControlFlow::Continue(());
+        Ok(self.check_until(depth, go_on, &mut inspect)?.unwrap_or_default())
+    }
+
+    /// The same, asking before each series whether to go on. `None` if not.
+    pub fn check_until(
+        &mut self,
+        depth: Depth,
+        mut go_on: impl FnMut() -> ControlFlow<()>,
+        mut inspect: impl FnMut(&Series, &BlockEntry, &[u8]) -> Option<String>,
+    ) -> Result<Option<Vec<Finding>>, StoreError> {
         let snapshot = self.snapshot()?;
         let mut findings = Findings::default();
         findings.tables(&snapshot, depth);
         let Some(all) = findings.absorb(snapshot.all_series().map(|all| (Vec::new(), all))) else {
-            return Ok(findings.list);
+            return Ok(Some(findings.list));
         };
         for kept in &all {
+            if go_on().is_break() {
+                return Ok(None);
+            }
             if findings.list.len() >= FINDINGS_MAX {
                 break;
             }
             findings.absorb(one_series(&snapshot, kept, &mut inspect));
         }
         findings.list.truncate(FINDINGS_MAX);
-        Ok(findings.list)
+        Ok(Some(findings.list))
     }
 
-    /// The same without a look at any block: what the engine says of its pages, and the tables of one another.
+    /// As [`Reader::check`], without a look at any block: what the engine says of its pages, and the tables of one another.
     pub fn check_tables(&mut self, depth: Depth) -> Result<Vec<Finding>, StoreError> {
         let snapshot = self.snapshot()?;
         let mut findings = Findings::default();

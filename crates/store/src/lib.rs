@@ -35,8 +35,8 @@ pub use accounts::{
 };
 pub use action::ActionChanges;
 pub use backup::{
-    Backup, BackupError, Counts, Existing, KeyFile, Manifest, Part, PartEntry, Progress, Restore, Restored,
-    Scope, Stage, Watch, check_accounts, verify,
+    Backup, BackupError, Counts, Existing, KeyFile, Manifest, Part, PartEntry, Prepared, Progress, Restore,
+    Restored, Scope, Stage, Watch, check_pages, verify,
 };
 pub use batch::{BLOCK_BYTES_MAX, Batch, Change, NewBlock};
 pub use check::{Depth, FINDINGS_MAX, Finding};

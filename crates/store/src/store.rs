@@ -18,6 +18,8 @@ const CHECKPOINT: Sql = Sql { what: "fold in the log", text: "pragma wal_checkpo
 pub enum Access {
     /// Creates nothing and changes nothing.
     Read,
+    /// The same, and leaves no file behind that readers share: for whoever only wants to know whether all is well.
+    Look,
     /// Creates the store if it is absent and brings its schema up to date; `now` is noted beside each migration.
     Write { now: Timestamp },
 }
@@ -27,6 +29,7 @@ pub enum Access {
 pub struct Store {
     dir: PathBuf,
     path: PathBuf,
+    role: Role,
     /// Blocks read by readers of this store in this process.
     blocks_read: Arc<AtomicU64>,
 }
@@ -43,9 +46,10 @@ pub struct FileSizes {
 
 impl Store {
     pub fn open(dir: &Path, access: Access) -> Result<Store, StoreError> {
-        let store = Store { dir: dir.to_owned(), path: dir.join(FILE), blocks_read: Arc::default() };
+        let role = if matches!(access, Access::Look) { Role::Onlooker } else { Role::Reader };
+        let store = Store { dir: dir.to_owned(), path: dir.join(FILE), role, blocks_read: Arc::default() };
         match access {
-            Access::Read => store.reader().map(drop)?,
+            Access::Read | Access::Look => store.reader().map(drop)?,
             Access::Write { now } => store.prepare(now)?,
         }
         Ok(store)
@@ -87,7 +91,7 @@ impl Store {
         if !exists(&self.path)? {
             return Err(StoreError::Absent { path: self.dir.clone() });
         }
-        let db = Db::open(&self.path, Role::Reader)?;
+        let db = Db::open(&self.path, self.role)?;
         match migrate::schema(&db, migrate::ALL)? {
             found if found == migrate::known(migrate::ALL) => {
                 Ok(Reader { view: View::new(db, self.blocks_read.clone()), seen: None })

@@ -302,3 +302,23 @@ fn a_guest_is_signed_in_without_a_password_and_written_down() {
     house.access.revoke(id, &Actor::Operator, "", NOW).unwrap();
     assert!(house.access.sign_in_guest(id, address(1), NOW).unwrap().is_none());
 }
+
+#[test]
+fn a_guest_who_is_at_the_page_stays_however_many_come() {
+    let house = house();
+    let id = house.access.account_named("ann").unwrap().unwrap().id;
+    let at = |second: i64| Timestamp(NOW.0 + second);
+    let guest =
+        |second: i64| house.access.sign_in_guest(id, address(1), at(second)).unwrap().unwrap().session;
+    let owner = from(&house, 1, "ann", PASSWORD).unwrap().session;
+    let (busy, idle) = (guest(1), guest(2));
+    for second in 3..100 {
+        guest(second);
+        house.access.identify_browser(busy.expose(), at(second)).unwrap();
+    }
+    assert!(house.access.identify_browser(owner.expose(), at(100)).is_ok(), "guests drive out guests alone");
+    assert!(house.access.identify_browser(idle.expose(), at(100)).is_err());
+    let filter = AuditFilter { event: Some("logout"), limit: 1, ..AuditFilter::default() };
+    let rows = house.access.audit(&filter).unwrap();
+    assert_eq!((rows[0].account, rows[0].reason.as_str()), (Some(id), "made room for another guest"));
+}

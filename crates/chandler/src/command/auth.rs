@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use access::Secret;
 use clap::{Args, Subcommand};
 use market::Timestamp;
 use serde_json::{Value, json};
@@ -12,7 +13,7 @@ use crate::output::{self, Format};
 use crate::remote::files::{Book, Home, Registration, TokenFile};
 use crate::remote::http::Network;
 use crate::remote::oauth::{Provider, region};
-use crate::remote::session::{ApiError, Session, fresh_token, not_signed_in};
+use crate::remote::session::{ApiError, Session, environment_token, fresh_token, not_signed_in};
 use crate::remote::{self, field};
 use crate::sdk::Url;
 
@@ -38,7 +39,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let home = Home::of_user()?;
     let book = home.book()?;
     let url = remote.server(&book)?;
-    let status = Status::of(&home, &book, url)?;
+    let status = match environment_token(&url, remote)? {
+        Some((variable, token)) => Status::of_token(url, variable, token),
+        None => Status::of_login(&home, &book, url)?,
+    };
     match format {
         Format::Json => Ok(output::json(&status.json())?),
         Format::Table => status.print(),
@@ -48,10 +52,22 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// What is known here, and what the server says.
 struct Status {
     url: Url,
-    client_id: String,
-    client_name: String,
-    token: TokenFile,
+    token: Token,
     server: Result<Answers, ApiError>,
+}
+
+/// What the server was asked with.
+enum Token {
+    Login {
+        client_id: String,
+        client_name: String,
+        file: TokenFile,
+    },
+    /// Of this variable, as other commands take it before the login.
+    Environment {
+        variable: String,
+        token: Secret,
+    },
 }
 
 /// What the server says of the account. The parts that a server does not have are null.
@@ -62,11 +78,16 @@ struct Answers {
 }
 
 impl Status {
-    fn of(home: &Home, book: &Book, url: Url) -> Result<Status, Failure> {
+    fn of_token(url: Url, variable: String, token: Secret) -> Status {
+        let server = Answers::of(&Session::new(url.clone(), Box::new(Network::to(&url)), token.clone()));
+        Status { url, token: Token::Environment { variable, token }, server }
+    }
+
+    fn of_login(home: &Home, book: &Book, url: Url) -> Result<Status, Failure> {
         let Some(registration) = book.servers.get(url.as_str()) else { return Err(not_signed_in(&url)) };
-        let (token, server) = Status::ask(home, &url, registration)?;
+        let (file, server) = Status::ask(home, &url, registration)?;
         let Registration { client_id, client_name, .. } = registration.clone();
-        Ok(Status { url, client_id, client_name, token, server })
+        Ok(Status { url, token: Token::Login { client_id, client_name, file }, server })
     }
 
     fn ask(
@@ -91,13 +112,14 @@ impl Status {
             },
         };
         let session = Session::new(url.clone(), Box::new(network), token.access_token.clone());
-        let account = session.get("/v1/connections");
-        let answers = account.map(|account| Answers {
-            account,
-            packages: packages(session.get("/v1/quote/my-quotes?market=ALL").ok().as_ref()),
-            quota: session.get("/v1/quota").unwrap_or_default(),
-        });
-        Ok((token, answers))
+        Ok((token, Answers::of(&session)))
+    }
+
+    fn region(&self) -> &'static str {
+        region(match &self.token {
+            Token::Login { file, .. } => &file.access_token,
+            Token::Environment { token, .. } => token,
+        })
     }
 
     fn json(&self) -> Value {
@@ -105,13 +127,18 @@ impl Status {
             Ok(answers) => (Value::Null, Some(answers)),
             Err(error) => (error.to_string().into(), None),
         };
+        let (login, variable) = match &self.token {
+            Token::Login { client_id, client_name, file } => (Some((client_id, client_name, file)), None),
+            Token::Environment { variable, .. } => (None, Some(variable)),
+        };
         json!({
             "server": self.url.as_str(),
-            "client_id": self.client_id,
-            "client_name": self.client_name,
-            "region": region(&self.token.access_token),
-            "expires_at": Timestamp(self.token.expires_at).to_string(),
-            "renewable": self.token.refresh_token.is_some(),
+            "token_from": variable.map_or("login", String::as_str),
+            "client_id": login.map(|(id, ..)| id),
+            "client_name": login.map(|(_, name, _)| name),
+            "region": self.region(),
+            "expires_at": login.map(|(.., file)| Timestamp(file.expires_at).to_string()),
+            "renewable": login.is_some_and(|(.., file)| file.refresh_token.is_some()),
             "account": answers.map(|answers| field(&answers.account, "account")),
             "account_id": answers.map(|answers| field(&answers.account, "account_id")),
             "connections": answers.map(|answers| json!({
@@ -126,7 +153,7 @@ impl Status {
     fn print(&self) -> Result<(), Failure> {
         let mut out = output::stdout();
         writeln!(out, "server       {}", self.url.as_str())?;
-        let region = region(&self.token.access_token);
+        let region = self.region();
         match &self.server {
             Ok(Answers { account, packages, quota }) => {
                 let name = output::printable(field(account, "account").as_str().unwrap_or("?"));
@@ -145,10 +172,25 @@ impl Status {
                 writeln!(out, "problem      {error}")?;
             }
         }
-        writeln!(out, "client       {} ({})", self.client_id, output::printable(&self.client_name))?;
-        let renewed = if self.token.refresh_token.is_some() { ", renewed by itself" } else { "" };
-        writeln!(out, "token        until {}{renewed}", Timestamp(self.token.expires_at))?;
+        match &self.token {
+            Token::Login { client_id, client_name, file } => {
+                writeln!(out, "client       {client_id} ({})", output::printable(client_name))?;
+                let renewed = if file.refresh_token.is_some() { ", renewed by itself" } else { "" };
+                writeln!(out, "token        until {}{renewed}", Timestamp(file.expires_at))?;
+            }
+            Token::Environment { variable, .. } => writeln!(out, "token        that of {variable}")?,
+        }
         Ok(out.flush()?)
+    }
+}
+
+impl Answers {
+    fn of(session: &Session) -> Result<Answers, ApiError> {
+        session.get("/v1/connections").map(|account| Answers {
+            account,
+            packages: packages(session.get("/v1/quote/my-quotes?market=ALL").ok().as_ref()),
+            quota: session.get("/v1/quota").unwrap_or_default(),
+        })
     }
 }
 

@@ -1,29 +1,29 @@
 //! `chandler backup`: a verified copy of the store, taken while it is in use.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::Write;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use clap::Args;
 use serde_json::{Value, json};
-use store::{
-    Access, Backup, BackupError, KeyFile, Manifest, Part, Progress, Stage, Store, StoreError, Watch,
-};
+use store::{Backup, KeyFile, Manifest, Part};
+pub(super) use watched::{Looked, UNCHANGED, Watched, Words};
 
 use crate::clock::Clock;
 use crate::failure::Failure;
 use crate::output::{self, Column, Format};
-use crate::progress::{Bar, Flags};
+use crate::progress::Flags;
 use crate::surroundings::Surroundings;
+
+mod watched;
 
 /// The version of the program, for manifests.
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// What dated backups are called before and after their time.
 const DATED: (&str, &str) = ("chandler-", "Z");
+/// What a backup is called, after its name, until all of it is there.
+const PARTIAL: &str = ".partial";
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -47,33 +47,46 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
     // The time of a backup is the machine's: the market's may stand still.
     let now = Clock::Machine.now();
+    let watched = Watched::begin(arguments.progress)?;
+    let mut shelf = None;
     let to = match arguments.keep {
         None => arguments.destination.clone(),
         Some(_) => {
             let to = &arguments.destination;
             fs::create_dir_all(to).with_context(|| format!("cannot create {}", to.display()))?;
+            shelf = Shelf::enter(to)?;
             let time: String = now.to_string().chars().filter(|letter| !"-:".contains(*letter)).collect();
             to.join(format!("{}{time}", DATED.0))
         }
     };
     let key = if arguments.without_key { KeyFile::LeaveOut } else { KeyFile::Include };
     let backup = Backup { store: surroundings.directory(), to: &to, key, chandler: VERSION, now };
-    let manifest = watched(arguments.progress, |watch| backup.make(watch))?;
-    if !arguments.no_verify {
-        let what = "the backup is a true copy, but what was copied is damaged: find an older backup, or import the named series again";
-        check(&to, surroundings, what)?;
-    }
+    let manifest = watched.run(|watch| backup.make(watch))?;
+    drop(shelf);
+    let looked = if arguments.no_verify {
+        None
+    } else {
+        let words = Words {
+            damaged: "the backup is a true copy, but what was copied is damaged: find an older backup, or import the named series again",
+            stopped: &format!("stopped: {} is written, but not verified", to.display()),
+        };
+        Some(watched.check(&to, surroundings.history.venues(), &words)?)
+    };
     // Only now, so that a damaged store does not push out the backups from before the damage.
     let removed = arguments.keep.map_or(Ok(Vec::new()), |keep| rotate(&arguments.destination, keep))?;
     match arguments.format {
         Format::Json => output::json(&json!({
-            "backup": to.display().to_string(), "verified": !arguments.no_verify, "manifest": manifest_json(&manifest),
+            "backup": to.display().to_string(), "verified": looked == Some(Looked::AtBlocks), "manifest": manifest_json(&manifest),
             "removed": removed.iter().map(|path| path.display().to_string()).collect::<Vec<_>>(),
         }))?,
         Format::Table => {
             let mut out = output::stdout();
             describe(&mut out, &manifest)?;
-            let verdict = if arguments.no_verify { "not verified" } else { "verified" };
+            let verdict = match looked {
+                None => "not verified",
+                Some(Looked::AtBlocks) => "verified",
+                Some(Looked::AtPages) => NOT_BLOCKS,
+            };
             writeln!(out, "{}: {}, {verdict}", to.display(), output::size(manifest.bytes()))?;
             if manifest.key_blake3.is_some() && manifest.file(Part::Key).is_none() {
                 writeln!(out, "secret.key is not in it: keep that file elsewhere")?;
@@ -87,17 +100,46 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     Ok(())
 }
 
-/// Removes the oldest dated backups, by their names, beyond a number. Whatever else is in the folder stays.
-fn rotate(dir: &Path, keep: u32) -> Result<Vec<PathBuf>, Failure> {
-    let mut dated = Vec::new();
+/// Of a backup whose candles have an older schema.
+pub(super) const NOT_BLOCKS: &str = "pages verified, blocks not verified: the candles have an older schema, and a restore looks at the blocks before they go live";
+
+/// The folder of dated backups, while one is written into it. The system lets go of it with the process, however that ends.
+struct Shelf {
+    _folder: File,
+}
+
+impl Shelf {
+    /// Removes what killed backups have left, if nobody else is writing here. `None` where the system has no locks for folders: then nothing
+    /// is known, and nothing is removed.
+    fn enter(dir: &Path) -> Result<Option<Shelf>, Failure> {
+        let Ok(folder) = File::open(dir) else { return Ok(None) };
+        if folder.try_lock().is_ok() {
+            for path in dated(dir, |name| name.strip_suffix(PARTIAL).is_some_and(is_dated))? {
+                fs::remove_dir_all(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+            }
+        }
+        // From here on others see that somebody writes.
+        Ok(folder.lock_shared().is_ok().then_some(Shelf { _folder: folder }))
+    }
+}
+
+/// The folders in a folder that are called so.
+fn dated(dir: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>, Failure> {
+    let mut found = Vec::new();
     for entry in fs::read_dir(dir).with_context(|| format!("cannot list {}", dir.display()))? {
-        let path = entry?.path();
-        let is_dated = path.file_name().and_then(|name| name.to_str()).is_some_and(is_dated);
-        if is_dated && path.join("MANIFEST.json").is_file() {
-            dated.push(path);
+        let entry = entry?;
+        if entry.file_name().to_str().is_some_and(&is_wanted) && entry.file_type()?.is_dir() {
+            found.push(entry.path());
         }
     }
-    dated.sort();
+    found.sort();
+    Ok(found)
+}
+
+/// Removes the oldest dated backups, by their names, beyond a number. Whatever else is in the folder stays.
+fn rotate(dir: &Path, keep: u32) -> Result<Vec<PathBuf>, Failure> {
+    let mut dated = dated(dir, is_dated)?;
+    dated.retain(|path| path.join("MANIFEST.json").is_file());
     let over = dated.len().saturating_sub(usize::try_from(keep).unwrap_or(usize::MAX));
     dated.truncate(over);
     for path in &dated {
@@ -113,62 +155,6 @@ fn is_dated(name: &str) -> bool {
         (day.len(), time.len()) == (8, 6)
             && [day, time].iter().all(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
     })
-}
-
-/// Runs work that can be watched: with a bar if a person is looking, and stopped by the first Ctrl-C.
-pub(super) fn watched<T>(
-    flags: Flags,
-    work: impl FnOnce(&mut Watch<'_>) -> Result<T, BackupError>,
-) -> Result<T, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register_conditional_default(signal, Arc::clone(&stop))?;
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
-    }
-    let mut shown: Option<((Stage, Part), Bar)> = None;
-    let mut watch = |progress: Progress| {
-        let of = (progress.stage, progress.part);
-        if shown.as_ref().is_none_or(|(known, _)| *known != of) {
-            let bar = flags.bytes(progress.bytes_total);
-            bar.say(|| format!("{} {}", word(progress.stage), progress.part.file_name()));
-            shown = Some((of, bar));
-        }
-        if let Some((_, bar)) = &shown {
-            bar.set(progress.bytes);
-        }
-        if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    };
-    work(&mut watch).map_err(|error| match error {
-        BackupError::Stopped => Failure::Interrupted("stopped: nothing was changed".to_owned()),
-        error => error.into(),
-    })
-}
-
-fn word(stage: Stage) -> &'static str {
-    match stage {
-        Stage::Copy => "copying",
-        Stage::Verify => "reading",
-        Stage::Replace => "replacing",
-    }
-}
-
-/// Looks at every page, every block and every reference of a backup. `what` is said where something is wrong.
-pub(super) fn check(dir: &Path, surroundings: &Surroundings, what: &str) -> Result<(), Failure> {
-    store::check_accounts(dir)?;
-    let store = match Store::open(dir, Access::Read) {
-        // Blocks are looked at once a restore has brought them forward.
-        Err(StoreError::Outdated { .. }) => return Ok(()),
-        opened => opened?,
-    };
-    let report = history::check(&store, surroundings.history.venues())?;
-    if report.damage.is_empty() {
-        return Ok(());
-    }
-    for damage in &report.damage {
-        eprintln!("{}", output::printable(&damage.problem));
-    }
-    eprintln!("chandler: {what}");
-    Err(Failure::Reported)
 }
 
 /// The files of a backup, and what is in them.
@@ -207,6 +193,24 @@ pub(super) fn manifest_json(manifest: &Manifest) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_killed_backup_left_is_removed_unless_somebody_writes() {
+        let dir = tempfile::tempdir().unwrap();
+        let left = ["chandler-20261115T231101Z.partial", "chandler-20261115T231101Z", "mine.partial"]
+            .map(|name| dir.path().join(name));
+        left.iter().for_each(|path| fs::create_dir(path).unwrap());
+        let there = || left.each_ref().map(|path| path.exists());
+        let writing = File::open(dir.path()).unwrap();
+        writing.lock_shared().unwrap();
+        let second = Shelf::enter(dir.path()).unwrap();
+        assert!(second.is_some(), "two may write");
+        assert_eq!(there(), [true; 3]);
+        drop((writing, second));
+        let third = Shelf::enter(dir.path()).unwrap();
+        assert_eq!(there(), [false, true, true]);
+        assert!(third.is_some() && File::open(dir.path()).unwrap().try_lock().is_err());
+    }
 
     #[test]
     fn only_dated_backups_are_ever_removed() {

@@ -3,8 +3,10 @@
 use std::io::Write;
 
 use clap::Args;
+use history::CheckReport;
+use market::Venues;
 use serde_json::{Value, json};
-use store::Access;
+use store::{Access, Store, StoreError};
 
 use crate::failure::Failure;
 use crate::output::{self, Format};
@@ -19,13 +21,20 @@ pub(crate) struct Arguments {
     progress: progress::Flags,
 }
 
+/// Reads every block, with a bar for whoever waits.
+pub(crate) fn watched(
+    store: &Store,
+    venues: &Venues,
+    progress: progress::Flags,
+) -> Result<CheckReport, StoreError> {
+    let blocks = store.reader()?.snapshot()?.all_series()?.iter().map(|info| info.blocks).sum();
+    let bar = progress.count(blocks, "blocks");
+    history::check_watched(store, venues, |report| bar.set(report.blocks))
+}
+
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
     let store = surroundings.open(Access::Read)?;
-    let blocks = store.reader()?.snapshot()?.all_series()?.iter().map(|info| info.blocks).sum();
-    let bar = arguments.progress.count(blocks, "blocks");
-    let report =
-        history::check_watched(&store, surroundings.history.venues(), |report| bar.set(report.blocks))?;
-    drop(bar);
+    let report = watched(&store, surroundings.history.venues(), arguments.progress)?;
     match arguments.format {
         Format::Json => {
             let damage: Vec<Value> = report

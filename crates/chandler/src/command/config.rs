@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
+use anyhow::anyhow;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Subcommand, ValueEnum};
 use serde_json::{Map, Value, json};
@@ -136,24 +137,24 @@ impl Show {
         let values = flattened(&config);
         let settings: Vec<Setting> =
             values.into_iter().map(|(key, value)| Setting { from: from(&key), key, value }).collect();
+        let store = Setting {
+            key: "store".to_owned(),
+            value: format!("sqlite:{}", surroundings.directory().display()).into(),
+            from: surroundings_from(matches, "store"),
+        };
         match self.format {
             Format::Toml => toml(&settings),
             Format::Json => {
                 let file = file.map(|path| path.display().to_string());
-                let store = surroundings.directory().display().to_string();
                 let settings: Vec<Value> = settings.iter().map(Setting::json).collect();
-                Ok(output::json(
-                    &json!({"file": file, "store": format!("sqlite:{store}"), "settings": settings}),
-                )?)
+                Ok(output::json(&json!({"file": file, "store": store.json(), "settings": settings}))?)
             }
             Format::Table => {
                 let columns = ["setting", "value", "from"].map(Column::Left);
-                let store = format!("sqlite:{}", surroundings.directory().display());
-                let store = vec!["store".to_owned(), store, surroundings_from(matches, "store").words()];
-                let rows =
-                    settings.iter().map(|one| vec![one.key.clone(), text(&one.value), one.from.words()]);
+                let rows = settings.iter().chain([&store]);
+                let rows = rows.map(|one| vec![one.key.clone(), text(&one.value), one.from.words()]);
                 let mut out = output::stdout();
-                writeln!(out, "{}", output::text(&output::table(&columns, rows.chain([store]))))?;
+                writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
                 Ok(out.flush()?)
             }
         }
@@ -168,7 +169,8 @@ impl Setting {
 
 impl Check {
     fn run(&self) -> Result<(), Failure> {
-        Config::read(&self.file)?;
+        let config = Config::read(&self.file)?;
+        config.server.check_tls().map_err(|error| anyhow!("{}: {error}", self.file.display()))?;
         let keys = Config::keys_of(&self.file)?;
         let shown = self.file.display().to_string();
         if self.format == output::Format::Json {

@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
 use std::path::Path;
 
-use access::{Access, AccountId, NewAccount, QUOTA_MAX, RateRule, Right, Rights, Role, Terms};
+use access::{Access, Account, AccountId, NewAccount, QUOTA_MAX, RateRule, Right, Rights, Role, Terms};
 use anyhow::{Context, anyhow};
 use server::Settings;
 
@@ -25,15 +25,28 @@ const NAMES_MAX: u32 = 100;
 
 pub(crate) fn run(surroundings: &Surroundings) -> Result<(), Failure> {
     log::start(&LogConfig { filter: "warn".to_owned(), ..LogConfig::default() })?;
-    let (account, credentials) = demo_account(&open_accounts(surroundings)?, surroundings.directory())?;
-    let serving = start(surroundings, account)?;
+    let access = open_accounts(surroundings)?;
+    let (account, credentials) = demo_account(&access, surroundings.directory())?;
+    // A guest has an operator's powers over every account of the store.
+    let stranger = access.list()?.into_iter().find(|account| !is_of_demo(account));
+    let serving = start(surroundings, stranger.is_none().then_some(account))?;
     let url = Url::of(serving.addresses.http);
     let mut out = output::stdout();
-    writeln!(
-        out,
-        "\nOpen {}/ in a browser on this machine: it is signed in as the demo account.",
-        url.as_str()
-    )?;
+    match stranger {
+        None => writeln!(
+            out,
+            "\nOpen {}/ in a browser on this machine: it is signed in as the demo account.",
+            url.as_str()
+        )?,
+        Some(stranger) => writeln!(
+            out,
+            "\nOpen {}/ in a browser and sign in: this store has accounts that are not the demo's ({:?}), so nobody is \
+             let in without a password. `chandler account password {}` gives the demo account one.",
+            url.as_str(),
+            stranger.name,
+            access.account(account)?.map(|demo| demo.name.clone()).unwrap_or_default(),
+        )?,
+    }
     writeln!(
         out,
         "SDKs connect to the same address (raw TCP at {}). Ctrl-C ends it.\n",
@@ -52,8 +65,8 @@ print(*quotes.history_candlesticks_by_offset(\"CNDL.US\", Period.Day, AdjustType
 ";
 
 /// The usual ports, or others where those are taken.
-fn start(surroundings: &Surroundings, guest: AccountId) -> Result<Serving, Failure> {
-    let mut settings = Settings { guest: Some(guest), ..Settings::default() };
+fn start(surroundings: &Surroundings, guest: Option<AccountId>) -> Result<Serving, Failure> {
+    let mut settings = Settings { guest, ..Settings::default() };
     loop {
         let taken = match Serving::start(&settings, surroundings) {
             Ok(serving) => return Ok(serving),
@@ -75,12 +88,10 @@ fn demo_account(access: &Access, directory: &Path) -> Result<(AccountId, Credent
     {
         return Ok((account, credentials));
     }
-    let terms = Terms { quota: Some(QUOTA_MAX), rate: Some(RateRule::Unlimited), ..Terms::default() };
-    for number in 1..=NAMES_MAX {
-        let name = if number == 1 { "demo".to_owned() } else { format!("demo-{number}") };
+    for name in names() {
         if access.account_named(&name)?.is_none() {
             let rights = Rights::default().with(Right::UsOvernight);
-            let new = NewAccount { rights, role: Role::Operator, ..NewAccount::named(name, terms) };
+            let new = NewAccount { rights, role: Role::Operator, ..NewAccount::named(name, terms()) };
             let (account, credentials) = account::create(access, &new)?;
             write(&path, &credentials)?;
             return Ok((account.id, credentials));
@@ -89,9 +100,22 @@ fn demo_account(access: &Access, directory: &Path) -> Result<(AccountId, Credent
     Err(anyhow!("there are {NAMES_MAX} demo accounts: name another store").into())
 }
 
+fn names() -> impl Iterator<Item = String> {
+    std::iter::once("demo".to_owned()).chain((2..=NAMES_MAX).map(|number| format!("demo-{number}")))
+}
+
+fn terms() -> Terms {
+    Terms { quota: Some(QUOTA_MAX), rate: Some(RateRule::Unlimited), ..Terms::default() }
+}
+
+/// Whether an account is as the demo makes them. One that somebody else has made or changed is theirs, whatever its name.
+fn is_of_demo(account: &Account) -> bool {
+    account.role == Role::Operator && account.terms == terms() && names().any(|name| name == account.name)
+}
+
 /// The account of these credentials, if it stands and is an operator's.
 fn owner(access: &Access, credentials: &Credentials) -> Result<Option<AccountId>, Failure> {
-    let stands = |account: &&access::Account| account.revoked_at.is_none() && account.role == Role::Operator;
+    let stands = |account: &&Account| account.revoked_at.is_none() && account.role == Role::Operator;
     for account in access.list()?.iter().filter(stands) {
         if access.app_keys(account.id)?.iter().any(|(key, _)| *key == credentials.app_key) {
             return Ok(Some(account.id));

@@ -7,15 +7,18 @@ mod ports;
 mod sdk;
 mod time;
 
-use std::io::Write;
+use std::io::{self, Write};
+use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value, json};
+use server::TlsError;
 
 use super::serve;
-use crate::config::Config;
+use crate::config::{Config, ServerConfig};
 use crate::failure::Failure;
 use crate::output::{self, Format};
+use crate::progress;
 use crate::remote::http::Network;
 use crate::sdk::Url;
 use crate::surroundings::Surroundings;
@@ -32,8 +35,16 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, default_value_t)]
     format: Format,
     #[command(flatten)]
+    progress: progress::Flags,
+    #[command(flatten)]
     serve: serve::Arguments,
 }
+
+/// What helps whoever may not read or write what the service may.
+const AS_SERVICE: &str = "run this as the user that the service runs as (`sudo -u chandler chandler doctor`), or mend owner and mode";
+
+/// How long a server that was named may take to say how it is.
+const SERVER_WITHIN: Duration = Duration::from_secs(10);
 
 /// How a check came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,13 +108,14 @@ impl Arguments {
         checks.extend(time::calendars(surroundings));
         let (config, check) = self.config();
         checks.push(check);
+        checks.extend(certificate(&config.server));
         checks.extend(machine::disk(surroundings));
         checks.extend(machine::descriptors(config.server.connections_max));
         checks.extend(ports::all(&config.server));
-        checks.extend(databases::all(surroundings, self.deep));
+        checks.extend(databases::all(surroundings, self.deep, self.progress));
         checks.extend(sdk::all(&|name| std::env::var(name).ok(), &sdk::listens));
         if let Some(url) = &server {
-            checks.extend(ports::server(url, &Network::to(url)));
+            checks.extend(ports::server(url, &Network::within(url, SERVER_WITHIN)));
         }
         Ok(checks)
     }
@@ -118,6 +130,28 @@ impl Arguments {
                 let advice = "mend it; docs/chandler.toml lists every key, `chandler config show` what holds";
                 (Config::default(), Check::fail(name, failure.to_string(), advice))
             }
+        }
+    }
+}
+
+/// Certificate and key, where there are any.
+fn certificate(config: &ServerConfig) -> Option<Check> {
+    const NAME: &str = "certificate";
+    match config.check_tls() {
+        Ok(None) => None,
+        Ok(Some(files)) => {
+            Some(Check::ok(NAME, format!("{} can be shown to clients", files.certificate.display())))
+        }
+        Err(error) => {
+            let advice = match &error {
+                TlsError::Read { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+                    AS_SERVICE
+                }
+                _ => {
+                    "name the PEM files of a certificate and of its key (docs/tls.md): a server would not start"
+                }
+            };
+            Some(Check::fail(NAME, error.to_string(), advice))
         }
     }
 }

@@ -6,6 +6,8 @@ mod watch;
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use clap::{Args, ValueEnum};
 use files::CandleSink;
@@ -126,30 +128,31 @@ struct Collected {
     note: Option<String>,
 }
 
-/// Where candles come from.
-enum Source<'a> {
-    Here(&'a Surroundings),
-    Server(Session),
+/// Where candles come from. What is asked there may take long, so a thread of its own can do it.
+enum Source {
+    Here,
+    Server { session: Session, time: MachineTime },
 }
 
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
     if arguments.format == Format::Parquet && arguments.output.is_none() && output::stdout_is_terminal() {
         return Err(usage("Parquet is not for the terminal: add --output FILE, or redirect"));
     }
-    let source = match arguments.remote.session(surroundings)? {
-        Some(session) => Source::Server(session),
-        None => Source::Here(surroundings),
-    };
-    let symbol = source.symbol(&arguments.symbol)?;
+    let session = arguments.remote.session(surroundings)?;
     if let Some(seconds) = arguments.watch {
-        return arguments.watch(&source, &symbol, seconds, surroundings);
+        return arguments.watch(session, seconds, surroundings);
     }
+    let source = match session {
+        Some(session) => Source::Server { session, time: MachineTime::new()? },
+        None => Source::Here,
+    };
+    let symbol = source.symbol(&arguments.symbol, surroundings)?;
     let terminal = Terminal::of_stdout();
     let (query, wanted) = arguments.query(&symbol, &terminal, surroundings)?;
     let collected = source.collect(&query, wanted, arguments.progress, surroundings)?;
     // Asked for before there is any output: a title that cannot be had is no half-written file.
     let title = match arguments.format {
-        Format::Chart => source.title(&query)?,
+        Format::Chart => source.title(&query, surroundings)?,
         _ => String::new(),
     };
     let mut out: Box<dyn Write + Send> = match &arguments.output {
@@ -214,8 +217,7 @@ impl Arguments {
     /// A chart that stays, drawn anew for every size of the window and every few seconds.
     fn watch(
         &self,
-        source: &Source<'_>,
-        symbol: &Symbol,
+        session: Option<Session>,
         seconds: u16,
         surroundings: &Surroundings,
     ) -> Result<(), Failure> {
@@ -223,13 +225,23 @@ impl Arguments {
             return Err(usage("--watch is for --format chart on a terminal"));
         }
         let quiet = progress::Flags { quiet: true };
-        let (query, _) = self.query(symbol, &Terminal::of_stdout(), surroundings)?;
-        let title = source.title(&query)?;
-        watch::run(seconds, |terminal| {
-            let (query, wanted) = self.query(symbol, terminal, surroundings)?;
-            let collected = source.collect(&query, wanted, quiet, surroundings)?;
-            Ok(collected.draw(&title, surroundings, terminal.chart()))
-        })
+        let stop = Arc::new(AtomicBool::new(false));
+        let source = match session {
+            Some(session) => Source::Server { session, time: MachineTime::until(Arc::clone(&stop)) },
+            None => Source::Here,
+        };
+        // Until there is a chart, Ctrl-C does what it always does.
+        let symbol = source.symbol(&self.symbol, surroundings)?;
+        let (query, _) = self.query(&symbol, &Terminal::of_stdout(), surroundings)?;
+        let title = source.title(&query, surroundings)?;
+        let there = surroundings.again();
+        watch::run(
+            seconds,
+            &stop,
+            |terminal| self.query(&symbol, terminal, surroundings),
+            move |(query, wanted)| source.collect(&query, wanted, quiet, &there),
+            |collected: &Collected, terminal| collected.draw(&title, surroundings, terminal.chart()),
+        )
     }
 
     fn is_range(&self) -> bool {
@@ -267,12 +279,12 @@ impl Arguments {
     }
 }
 
-impl Source<'_> {
+impl Source {
     /// A symbol as it was typed, or what may have been meant.
-    fn symbol(&self, text: &str) -> Result<Symbol, Failure> {
+    fn symbol(&self, text: &str, surroundings: &Surroundings) -> Result<Symbol, Failure> {
         match self {
-            Source::Here(surroundings) => surroundings.symbol(text),
-            Source::Server(session) => text.parse().map_err(|error| {
+            Source::Here => surroundings.symbol(text),
+            Source::Server { session, .. } => text.parse().map_err(|error| {
                 let names = candles::suggestions(session, text);
                 usage(format!("{error}{}", suggest::question(&names)))
             }),
@@ -292,12 +304,12 @@ impl Source<'_> {
         let limit = wanted.unwrap_or(COUNT_LIMIT);
         let bar = progress.count(limit, "candles");
         let gathered = match self {
-            Source::Here(surroundings) => {
+            Source::Here => {
                 let store = surroundings.open(Access::Read)?;
                 gather(&store, query, plan, limit, &bar, surroundings)
                     .map_err(|failure| suggest::hinted(failure, &store))?
             }
-            Source::Server(session) => candles::gather(session, query, limit, &bar, &MachineTime::new()?)?,
+            Source::Server { session, time } => candles::gather(session, query, limit, &bar, time)?,
         };
         drop(bar);
         let Gathered { mut pages, decimals, ended } = gathered;
@@ -312,7 +324,7 @@ impl Source<'_> {
         let (complete, note) = match wanted {
             // A count is answered in full, or as far as the data goes.
             Some(count) if (candles.len() as u64) < count => {
-                (false, Some(self.too_few(query, candles.len(), count)?))
+                (false, Some(self.too_few(query, candles.len(), count, surroundings)?))
             }
             Some(_) => (true, None),
             None if ended => (true, None),
@@ -329,8 +341,14 @@ impl Source<'_> {
     }
 
     /// Why there are fewer candles than were asked for.
-    fn too_few(&self, query: &Query, found: usize, count: u64) -> Result<String, Failure> {
-        if let Source::Here(surroundings) = self {
+    fn too_few(
+        &self,
+        query: &Query,
+        found: usize,
+        count: u64,
+        surroundings: &Surroundings,
+    ) -> Result<String, Failure> {
+        if let Source::Here = self {
             let mut reader = surroundings.open(Access::Read)?.reader()?;
             let sources = reader.snapshot()?.series_of(&query.symbol)?;
             if !sources.iter().any(|info| info.series.grain == query.period.source()) {
@@ -341,14 +359,14 @@ impl Source<'_> {
         Ok(format!("{found} of {count} candles: there are no more in that direction"))
     }
 
-    fn title(&self, query: &Query) -> Result<String, Failure> {
+    fn title(&self, query: &Query, surroundings: &Surroundings) -> Result<String, Failure> {
         let name = match self {
-            Source::Here(surroundings) => {
+            Source::Here => {
                 let mut reader = surroundings.open(Access::Read)?.reader()?;
                 let security = reader.snapshot()?.security(&query.symbol)?;
                 security.and_then(|s| s.name_en.or(s.name_hk).or(s.name_cn))
             }
-            Source::Server(session) => candles::name(session, &query.symbol),
+            Source::Server { session, .. } => candles::name(session, &query.symbol),
         };
         let adjusted = if query.adjust == Adjust::Forward { ", forward adjusted" } else { "" };
         let name = name.unwrap_or_default();

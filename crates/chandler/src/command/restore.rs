@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 use store::{Existing, Manifest, Part, Restore, Restored, Scope};
 
-use super::backup::{VERSION, check, describe, manifest_json, watched};
+use super::backup::{Looked, NOT_BLOCKS, UNCHANGED, VERSION, Watched, Words, describe, manifest_json};
 use crate::clock::Clock;
 use crate::failure::Failure;
 use crate::output::{self, Format};
@@ -51,12 +51,13 @@ enum OnlyArgument {
 
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
     let source = &arguments.source;
-    if !arguments.no_verify {
-        let manifest = watched(arguments.progress, |watch| store::verify(source, watch))?;
-        check(source, surroundings, "the backup is damaged: use another one")?;
-        if arguments.check {
-            return checked(arguments, &manifest);
-        }
+    let watched = Watched::begin(arguments.progress)?;
+    let venues = surroundings.history.venues();
+    let words = Words { damaged: "the backup is damaged: use another one", stopped: UNCHANGED };
+    if arguments.check {
+        let manifest = watched.run(|watch| store::verify(source, watch))?;
+        let looked = watched.check(source, venues, &words)?;
+        return checked(arguments, &manifest, looked);
     }
     let actor = Actor::Operator.to_string();
     let restore = Restore {
@@ -77,7 +78,12 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
         now: Clock::Machine.now(),
         actor: &actor,
     };
-    let restored = watched(arguments.progress, |watch| restore.run(watch))?;
+    let prepared = watched.run(|watch| restore.prepare(watch))?;
+    if !arguments.no_verify {
+        // Of the copy that goes live, which has this version's schema whatever the backup has.
+        watched.check(prepared.dir(), venues, &words)?;
+    }
+    let restored = watched.run(|watch| prepared.go_live(watch))?;
     match arguments.format {
         Format::Json => Ok(output::json(&json!({
             "store": surroundings.directory().display().to_string(), "manifest": manifest_json(&restored.manifest),
@@ -89,16 +95,18 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     }
 }
 
-fn checked(arguments: &Arguments, manifest: &Manifest) -> Result<(), Failure> {
+fn checked(arguments: &Arguments, manifest: &Manifest, looked: Looked) -> Result<(), Failure> {
+    let verified = looked == Looked::AtBlocks;
     if arguments.format == Format::Json {
         let backup = arguments.source.display().to_string();
         return Ok(output::json(
-            &json!({"backup": backup, "verified": true, "manifest": manifest_json(manifest)}),
+            &json!({"backup": backup, "verified": verified, "manifest": manifest_json(manifest)}),
         )?);
     }
     let mut out = output::stdout();
     describe(&mut out, manifest)?;
-    writeln!(out, "{}: all whole", arguments.source.display())?;
+    let verdict = if verified { "all whole" } else { NOT_BLOCKS };
+    writeln!(out, "{}: {verdict}", arguments.source.display())?;
     Ok(out.flush()?)
 }
 

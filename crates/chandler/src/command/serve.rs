@@ -147,6 +147,7 @@ impl Arguments {
         }
         config.log.format = self.log_format.unwrap_or(config.log.format);
         config.log.requests = self.log_requests.unwrap_or(config.log.requests);
+        config.log.check().map_err(usage)?;
         Ok(config)
     }
 }

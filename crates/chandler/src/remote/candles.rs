@@ -101,6 +101,9 @@ fn patiently(
     time: &dyn Time,
 ) -> Result<(Vec<u8>, Headers), Asked> {
     for _ in 0..WAITS_MAX {
+        if time.is_over() {
+            return Err(Asked::Stopped);
+        }
         let refused = match session.get_table(address) {
             Ok(answer) => return Ok(answer),
             Err(ApiError::Refused { status: TOO_FAST, headers, .. }) if !first => headers,
@@ -124,7 +127,7 @@ enum Asked {
 fn told(session: &Session, symbol: &Symbol, asked: Asked) -> Failure {
     let error = match asked {
         Asked::Refused(error) => error,
-        Asked::Stopped => return Failure::Interrupted("stopped while waiting for the server".to_owned()),
+        Asked::Stopped => return Failure::Interrupted("stopped before all candles were there".to_owned()),
     };
     let server = session.url.as_str();
     match &error {

@@ -1,4 +1,5 @@
 use std::cell::RefCell;
+use std::sync::{Arc, Mutex};
 
 use access::Secret;
 use history::COUNT_MAX;
@@ -14,14 +15,16 @@ use crate::sdk::Url;
 struct Server {
     days: u64,
     decimals: usize,
-    lets_in: RefCell<u32>,
+    lets_in: Mutex<u32>,
     rate: Option<u64>,
-    asked: RefCell<Vec<String>>,
+    asked: Mutex<Vec<String>>,
 }
 
-/// Notes the pauses instead of taking them.
-#[derive(Default)]
-struct Pauses(RefCell<Vec<u64>>);
+/// Notes the pauses instead of taking them. Somebody presses Ctrl-C after so many looks at whether they did.
+struct Pauses {
+    taken: RefCell<Vec<u64>>,
+    looks: RefCell<u32>,
+}
 
 impl Time for Pauses {
     fn now(&self) -> Timestamp {
@@ -29,12 +32,18 @@ impl Time for Pauses {
     }
 
     fn pause(&self, length: Duration) -> bool {
-        self.0.borrow_mut().push(length.as_secs());
+        self.taken.borrow_mut().push(length.as_secs());
         true
+    }
+
+    fn is_over(&self) -> bool {
+        let over = *self.looks.borrow() == 0;
+        *self.looks.borrow_mut() -= u32::from(!over);
+        over
     }
 }
 
-impl Http for std::rc::Rc<Server> {
+impl Http for Arc<Server> {
     fn send(&self, request: &Request) -> anyhow::Result<Answer> {
         let (_, query) = request.url.split_once('?').unwrap_or_default();
         let value = |name: &str| {
@@ -42,7 +51,7 @@ impl Http for std::rc::Rc<Server> {
                 .find(|(known, _)| known == name)
                 .map(|(_, text)| text.into_owned())
         };
-        self.asked.borrow_mut().push(query.to_owned());
+        self.asked.lock().unwrap().push(query.to_owned());
         let refusal = |status: u16, code: i64, message: &str, headers: &[(&'static str, &str)]| {
             let body = json!({"code": code, "message": message, "data": null}).to_string().into_bytes();
             Ok(Answer { status, headers: Headers::with(headers), body })
@@ -66,11 +75,11 @@ impl Http for std::rc::Rc<Server> {
             }
             _ => {}
         }
-        if *self.lets_in.borrow() == 0 {
-            *self.lets_in.borrow_mut() = u32::MAX;
+        if *self.lets_in.lock().unwrap() == 0 {
+            *self.lets_in.lock().unwrap() = u32::MAX;
             return refusal(429, 301_606, "too fast", &[("retry-after", "7")]);
         }
-        *self.lets_in.borrow_mut() -= 1;
+        *self.lets_in.lock().unwrap() -= 1;
         let from: u64 = value("next").map_or(0, |next| next.parse().unwrap());
         let until = (from + value("limit").unwrap().parse::<u64>().unwrap()).min(self.days);
         let price = |day: u64| format!("{}.{}", 10 + day, "125".repeat(2).split_at(self.decimals).0);
@@ -109,17 +118,25 @@ struct Outcome {
 }
 
 fn ask(server: Server, symbol: &str, limit: u64) -> Outcome {
-    let server = std::rc::Rc::new(server);
+    ask_until(server, symbol, limit, u32::MAX)
+}
+
+fn ask_until(server: Server, symbol: &str, limit: u64, looks: u32) -> Outcome {
+    let server = Arc::new(server);
     let url = Url::parse("http://127.0.0.1:1").unwrap();
     let session = Session::new(url, Box::new(server.clone()), Secret::new("t".to_owned()));
-    let pauses = Pauses::default();
+    let pauses = Pauses { taken: RefCell::default(), looks: RefCell::new(looks) };
     let bar = Flags { quiet: true }.count(limit, "candles");
     let gathered = gather(&session, &query(symbol, LATEST), limit, &bar, &pauses);
-    Outcome { gathered, asked: server.asked.take(), pauses: pauses.0.take() }
+    Outcome {
+        gathered,
+        asked: std::mem::take(&mut *server.asked.lock().unwrap()),
+        pauses: pauses.taken.take(),
+    }
 }
 
 fn server(days: u64) -> Server {
-    Server { days, decimals: 3, lets_in: RefCell::new(u32::MAX), rate: None, asked: RefCell::default() }
+    Server { days, decimals: 3, lets_in: Mutex::new(u32::MAX), rate: None, asked: Mutex::default() }
 }
 
 fn limits(asked: &[String]) -> Vec<String> {
@@ -146,15 +163,22 @@ fn pages_grow_to_what_the_account_may_have_at_once() {
 
 #[test]
 fn between_pages_it_waits_as_it_is_told_and_before_the_first_it_says_so() {
-    let waits = Server { lets_in: RefCell::new(1), ..server(2_000) };
+    let waits = Server { lets_in: Mutex::new(1), ..server(2_000) };
     let Outcome { gathered, pauses, .. } = ask(waits, "700.HK", 2_000);
     assert_eq!(gathered.unwrap().pages.len(), 2);
     assert_eq!(pauses, [7]);
-    let refuses = Server { lets_in: RefCell::new(0), ..server(2_000) };
+    let refuses = Server { lets_in: Mutex::new(0), ..server(2_000) };
     let Outcome { gathered, pauses, .. } = ask(refuses, "700.HK", 2_000);
     let text = gathered.unwrap_err().to_string();
     assert!(text.contains("too fast") && text.ends_with("try again in 7 s"), "{text}");
     assert_eq!(pauses, [0; 0]);
+}
+
+#[test]
+fn ctrl_c_ends_it_before_the_next_page() {
+    let Outcome { gathered, asked, .. } = ask_until(server(30_000), "700.HK", 25_500, 2);
+    assert!(matches!(gathered, Err(Failure::Interrupted(_))));
+    assert_eq!(limits(&asked), ["1000", "10000"]);
 }
 
 #[test]

@@ -121,6 +121,11 @@ pub(crate) struct Network {
 
 impl Network {
     pub(crate) fn to(url: &Url) -> Network {
+        Network::within(url, ANSWER_WITHIN)
+    }
+
+    /// For those who only want to know whether somebody is there.
+    pub(crate) fn within(url: &Url, answer: Duration) -> Network {
         let tls = TlsConfig::builder()
             .provider(TlsProvider::Rustls)
             .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
@@ -133,8 +138,8 @@ impl Network {
             // A token is meant for the server that was named, not for where that one points.
             .max_redirects(0)
             .max_redirects_will_error(false)
-            .timeout_connect(Some(CONNECT_WITHIN))
-            .timeout_global(Some(ANSWER_WITHIN))
+            .timeout_connect(Some(CONNECT_WITHIN.min(answer)))
+            .timeout_global(Some(answer))
             .user_agent(AGENT);
         if is_loopback(url.host()) {
             // No proxy leads to this very machine.

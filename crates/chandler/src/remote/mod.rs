@@ -40,7 +40,7 @@ pub(crate) struct Flags {
 }
 
 impl Flags {
-    /// The server that is meant. One that has been signed in to before was agreed to then.
+    /// The server that is meant. One that has been signed in to before was agreed to then, for the tokens of that login.
     pub(crate) fn server(&self, book: &files::Book) -> Result<Url, Failure> {
         let text = self.server.as_deref().or(book.current.as_deref()).unwrap_or(SERVER_DEFAULT);
         let url = Url::parse(text)?;
@@ -78,7 +78,7 @@ impl Elsewhere {
 }
 
 /// Tokens are as good as passwords, so they leave this machine only sealed, or on purpose.
-fn check(url: &Url, agreed: bool) -> Result<(), Failure> {
+pub(crate) fn check(url: &Url, agreed: bool) -> Result<(), Failure> {
     // What stands before an @ is a name, and would pass for the host.
     if url.authority().contains('@') {
         return Err(usage(format!("{:?} has a user name in it: write the address alone", url.as_str())));
@@ -108,10 +108,12 @@ pub(crate) trait Time {
     fn now(&self) -> Timestamp;
     /// Whether the pause lasted as long as it should: not if the user wants to stop.
     fn pause(&self, length: Duration) -> bool;
+    /// Whether the user wants to stop.
+    fn is_over(&self) -> bool;
 }
 
-/// The machine's clock; Ctrl-C ends a pause.
-#[derive(Debug)]
+/// The machine's clock; Ctrl-C ends a pause. One for each command: what is done about a signal is never undone.
+#[derive(Clone, Debug)]
 pub(crate) struct MachineTime {
     stop: Arc<AtomicBool>,
 }
@@ -126,6 +128,11 @@ impl MachineTime {
         }
         Ok(MachineTime { stop })
     }
+
+    /// With a flag that somebody else raises, who has the signals.
+    pub(crate) fn until(stop: Arc<AtomicBool>) -> MachineTime {
+        MachineTime { stop }
+    }
 }
 
 impl Time for MachineTime {
@@ -136,12 +143,16 @@ impl Time for MachineTime {
     fn pause(&self, length: Duration) -> bool {
         const SLICE: Duration = Duration::from_millis(100);
         let mut left = length;
-        while !left.is_zero() && !self.stop.load(Ordering::Relaxed) {
+        while !left.is_zero() && !self.is_over() {
             let slice = left.min(SLICE);
             std::thread::sleep(slice);
             left -= slice;
         }
-        !self.stop.load(Ordering::Relaxed)
+        !self.is_over()
+    }
+
+    fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
     }
 }
 

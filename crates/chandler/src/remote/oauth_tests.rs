@@ -69,7 +69,11 @@ impl Time for Patience {
     fn pause(&self, length: Duration) -> bool {
         self.pauses.borrow_mut().push(length.as_secs());
         self.now.set(self.now.get() + length.as_secs() as i64);
-        self.pauses.borrow().len() < self.until
+        !self.is_over()
+    }
+
+    fn is_over(&self) -> bool {
+        self.pauses.borrow().len() >= self.until
     }
 }
 

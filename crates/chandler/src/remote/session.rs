@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::files::{Home, Registration, TokenFile};
 use super::http::{Answer, Headers, Http, Method, Network, Request};
 use super::oauth::Provider;
-use super::{Flags, field};
+use super::{Flags, check, field};
 use crate::clock::Clock;
 use crate::failure::Failure;
 use crate::output::printable;
@@ -25,7 +25,7 @@ const ROWS_A_PAGE: usize = 200;
 /// A server, and the token to ask it with.
 pub(crate) struct Session {
     pub(crate) url: Url,
-    http: Box<dyn Http>,
+    http: Box<dyn Http + Send>,
     token: Secret,
 }
 
@@ -47,8 +47,8 @@ impl Session {
         let book = home.book()?;
         let url = flags.server(&book)?;
         let http = Box::new(Network::to(&url));
-        let token = match given(TOKEN_VARIABLE).or_else(|| sdk_token(&url)) {
-            Some(token) => token,
+        let token = match environment_token(&url, flags)? {
+            Some((_, token)) => token,
             None => {
                 let registration = book.servers.get(url.as_str()).ok_or_else(|| not_signed_in(&url))?;
                 let provider = Provider { server: &url, http: &*http };
@@ -58,7 +58,7 @@ impl Session {
         Ok(Session { url, http, token })
     }
 
-    pub(crate) fn new(url: Url, http: Box<dyn Http>, token: Secret) -> Session {
+    pub(crate) fn new(url: Url, http: Box<dyn Http + Send>, token: Secret) -> Session {
         Session { url, http, token }
     }
 
@@ -164,12 +164,25 @@ fn given(variable: &str) -> Option<Secret> {
     std::env::var(variable).ok().filter(|token| !token.is_empty()).map(Secret::new)
 }
 
+/// The token that the environment has for this server, and the variable it stands in. It is good for more than one login, so
+/// that a login over plain http was agreed to once says nothing about it.
+pub(crate) fn environment_token(url: &Url, flags: &Flags) -> Result<Option<(String, Secret)>, Failure> {
+    let own = given(TOKEN_VARIABLE).map(|token| (TOKEN_VARIABLE.to_owned(), token));
+    let found = own.or_else(|| sdk_token(url));
+    if found.is_some() {
+        check(url, flags.insecure_http)?;
+    }
+    Ok(found)
+}
+
 /// The access token that the environment has for SDKs, if it has it for this very server: nobody else is to see it.
-fn sdk_token(url: &Url) -> Option<Secret> {
+fn sdk_token(url: &Url) -> Option<(String, Secret)> {
     ["LONGBRIDGE", "LONGPORT"].into_iter().find_map(|prefix| {
         let address = std::env::var(format!("{prefix}_HTTP_URL")).ok()?;
         let same = Url::parse(&address).is_ok_and(|address| address == *url);
-        if same { given(&format!("{prefix}_ACCESS_TOKEN")) } else { None }
+        let variable = format!("{prefix}_ACCESS_TOKEN");
+        let token = given(&variable).filter(|_| same)?;
+        Some((variable, token))
     })
 }
 

@@ -77,6 +77,54 @@ fn a_backup_can_be_verified_and_damage_is_told() {
 }
 
 #[test]
+fn blocks_of_an_older_schema_are_not_called_verified_and_are_looked_at_before_they_go_live() {
+    let world = world();
+    let before = export(&world);
+    let old = rusqlite::Connection::open(world.path("store/candles.db")).unwrap();
+    old.execute_batch("drop table adjustment; delete from migration where version = 2").unwrap();
+    drop(old);
+    let report = world.ok(&["backup", "saved"]);
+    assert!(report.contains("blocks not verified"), "{report}");
+    assert_eq!(world.json(&["backup", "more"])["verified"], false);
+    assert_eq!(world.json(&["restore", "saved", "--check"])["verified"], false);
+    assert!(world.ok(&["restore", "saved", "--check"]).contains("blocks not verified"));
+    world.ok(&["restore", "saved", "--store", "sqlite:fresh"]);
+    assert_eq!(world.ok(&["export", "--format", "csv", "--store", "sqlite:fresh"]), before);
+
+    // A block that was damaged before it was backed up: the checksums of the files are right.
+    let path = world.path("store/candles.db");
+    let mut bytes = fs::read(&path).unwrap();
+    let block = bytes.windows(4).rposition(|four| four == b"CNDL").unwrap();
+    bytes[block + 40] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    world.ok(&["backup", "bent"]);
+    let (code, says) = world.fails(&["restore", "bent", "--store", "sqlite:other"]);
+    assert!(code == 1 && says.contains("the backup is damaged"), "{says}");
+    assert!(!world.path("other/candles.db").exists() && !world.path("other/restore.partial").exists());
+}
+
+#[test]
+fn a_backup_is_not_restored_into_itself_and_may_be_named_with_a_slash() {
+    let world = world();
+    assert!(world.ok(&["backup", "saved/"]).contains(" verified"));
+    for store in ["sqlite:saved", "sqlite:store/../saved/"] {
+        let (code, says) = world.fails(&["restore", "saved", "--replace", "--store", store]);
+        assert!(code == 1 && says.contains("is a backup"), "{code} {says}");
+    }
+    assert_eq!(world.json(&["restore", "saved/", "--check"])["verified"], true);
+}
+
+#[test]
+fn what_killed_backups_have_left_goes_with_the_next_dated_one() {
+    let world = world();
+    world.write("saved/chandler-20200101T000000Z.partial/candles.db", "half");
+    world.write("saved/notes.partial/notes.txt", "mine");
+    world.ok(&["backup", "saved", "--keep", "2"]);
+    assert!(!world.path("saved/chandler-20200101T000000Z.partial").exists());
+    assert!(world.path("saved/notes.partial/notes.txt").exists());
+}
+
+#[test]
 fn dated_backups_are_kept_up_to_a_number_and_nothing_else_is_touched() {
     let world = world();
     for name in ["chandler-20200101T000000Z", "chandler-20200102T000000Z"] {

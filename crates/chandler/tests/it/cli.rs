@@ -101,6 +101,9 @@ fn settings_say_where_they_come_from() {
     assert_eq!(of("server.cache_mb"), r#"9 "environment" "CHANDLER_CACHE_MB""#);
     assert_eq!(of("server.tcp"), r#""127.0.0.1:2" "file" "chandler.toml""#);
     assert_eq!(of("log.filter"), r#""info" "default" null"#);
+    let store = &shown["store"];
+    assert_eq!((&store["source"], &store["from"]), (&"environment".into(), &"CHANDLER_STORE".into()));
+    assert!(store["value"].as_str().unwrap().starts_with("sqlite:"), "{store}");
     assert!(run("table").contains("server.tcp"));
     // TOML is a file that says the same again.
     world.write("again.toml", run("toml"));
@@ -125,6 +128,25 @@ fn a_configuration_file_is_checked_without_being_used() {
 }
 
 #[test]
+fn what_a_server_would_not_start_with_is_no_good_configuration() {
+    let world = World::with(&[("a.csv", &days("700.HK"))]);
+    world.write("loud.toml", "[log]\nfilter = \"info,server=loud\"\n");
+    world.write("tls.toml", "[server]\ntls_cert = \"cert.pem\"\ntls_key = \"key.pem\"\n");
+    world.write("cert.pem", "no certificate");
+    for (file, says) in [("loud.toml", "not a log filter"), ("tls.toml", "cert.pem has no certificate")] {
+        let (code, said) = world.fails(&["config", "check", file]);
+        assert!(code == 1 && said.contains(says), "{code} {said}");
+        let (_, served) = world.fails(&["serve", "--config", file]);
+        assert!(served.contains(says), "{served}");
+        let doctor = ["doctor", "--config", file, "--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0"];
+        let ran = world.run(&doctor);
+        assert!(ran.code == Some(1) && ran.stdout.contains(says), "{}", ran.stdout);
+    }
+    let (code, said) = world.fails(&["config", "show", "--log", "info,server=loud"]);
+    assert!(code == 2 && said.contains("not a log filter"), "{said}");
+}
+
+#[test]
 fn a_mistyped_symbol_or_period_is_answered_with_a_question() {
     let world =
         World::with(&[("a.csv", &days("700.HK")), ("b.csv", &hour("9988.HK")), ("c.csv", &days("AAPL.US"))]);
@@ -138,6 +160,7 @@ fn a_mistyped_symbol_or_period_is_answered_with_a_question() {
         (&["export", "9989.HK"], 1, "did you mean 9988.HK?"),
         (&["kline", "700.HK", "--period", "dya"], 2, "did you mean day?"),
         (&["kline", "700.HK", "--period", "7m"], 2, "did you mean 5m?"),
+        (&["kline", "700.HK", "-p", "1M"], 2, "did you mean 1m or month?"),
     ] {
         let (found, said) = world.fails(arguments);
         assert_eq!(found, code, "{arguments:?}: {said}");
@@ -177,6 +200,47 @@ fn the_doctor_finds_nothing_where_all_is_well() {
     assert!(run(&[]).stdout.contains("ok    store"), "{}", run(&[]).stdout);
 }
 
+/// Every file of the store: what is in it, and when it was written.
+fn store_files(world: &World) -> Vec<(String, Vec<u8>, std::time::SystemTime)> {
+    let entries = std::fs::read_dir(world.path("store")).unwrap().map(|entry| entry.unwrap());
+    let mut files: Vec<_> = entries
+        .map(|entry| {
+            let written = entry.metadata().unwrap().modified().unwrap();
+            (entry.file_name().into_string().unwrap(), std::fs::read(entry.path()).unwrap(), written)
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn the_doctor_changes_nothing() {
+    let world = World::with(&[("a.csv", &days("700.HK"))]);
+    world.ok(&["account", "create", "ann"]);
+    std::fs::remove_file(world.path("store/accounts.lock")).unwrap();
+    // Readers leave these behind for one another; with nothing in the log they are not missed.
+    for name in ["store/candles.db-wal", "store/candles.db-shm"].map(|name| world.path(name)) {
+        assert!(
+            !name.ends_with("candles.db-wal") || std::fs::metadata(&name).map_or(0, |file| file.len()) == 0
+        );
+        std::fs::remove_file(name).ok();
+    }
+    let before = store_files(&world);
+    for arguments in
+        [&["doctor", "--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0"][..], &["doctor", "--deep"]]
+    {
+        let ran = world.run(arguments);
+        assert!(ran.stdout.contains("ok    secret.key"), "{}", ran.stdout);
+        let after = store_files(&world);
+        let names =
+            |files: &[(String, Vec<u8>, _)]| files.iter().map(|file| file.0.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&after), names(&before));
+        let changed = after.iter().zip(&before).filter(|(after, before)| after != before);
+        let changed: Vec<&str> = changed.map(|(after, _)| after.0.as_str()).collect();
+        assert_eq!(changed, [""; 0]);
+    }
+}
+
 #[test]
 fn the_doctor_says_what_is_wrong_and_what_to_do() {
     let world = World::with(&[("a.csv", &days("700.HK"))]);
@@ -196,6 +260,25 @@ fn the_doctor_says_what_is_wrong_and_what_to_do() {
     };
     let (code, words) = judged(&["--listen", &address], "port", &[]);
     assert!(code == Some(1) && words.contains("in use by another program"), "{words}");
+    let twice = ["--listen", "127.0.0.1:18999", "--internal", "127.0.0.1:18999"];
+    let (code, words) = judged(&twice, "port", &[]);
+    assert!(code == Some(1) && words.contains("one port cannot be both"), "{words}");
+    let advice = |check: &str| {
+        let ran =
+            world.run(&["doctor", "--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0", "--format", "json"]);
+        let found: Value = serde_json::from_str(&ran.stdout).unwrap();
+        let one = found["checks"].as_array().unwrap().iter().find(|one| one["check"] == check).unwrap();
+        one["advice"].as_str().unwrap_or_default().to_owned()
+    };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let key = world.path("store/secret.key");
+        let mode = |mode| std::fs::set_permissions(&key, PermissionsExt::from_mode(mode)).unwrap();
+        mode(0o644);
+        assert!(advice("secret.key").starts_with("chmod 600 "), "{}", advice("secret.key"));
+        mode(0o600);
+    }
     let listen = ["--listen", "127.0.0.1:0"];
     let (code, words) = judged(&[&listen[..], &["--config", "bad.toml"]].concat(), "configuration", &[]);
     assert!(code == Some(1) && words.contains("line 2"), "{words}");

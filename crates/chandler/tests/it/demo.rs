@@ -39,6 +39,13 @@ fn a_served_demo_keeps_its_account(world: &World) {
     let third = served(world);
     assert_ne!(credentials(&third), credentials(&first));
     assert_eq!(world.json(&["account", "list"])[1]["name"], "demo-2");
+    assert!(third.iter().any(|line| line.ends_with("it is signed in as the demo account.")), "{third:?}");
+    // Where somebody else has an account, nobody becomes an operator by opening a page.
+    world.ok(&["account", "create", "alice"]);
+    let fourth = served(world);
+    assert!(fourth.iter().any(|line| line.contains("and sign in") && line.contains("alice")), "{fourth:?}");
+    assert!(!fourth.iter().any(|line| line.contains("it is signed in")), "{fourth:?}");
+    assert_eq!(credentials(&fourth), credentials(&third));
 }
 
 /// What a served demo prints until it is ready.

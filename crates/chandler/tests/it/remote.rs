@@ -1,11 +1,12 @@
 //! `--server`: the same question to a store here and to a server in front of it has the same answer, byte for byte.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use crate::world::{Ran, World, days, hour};
+use crate::world::{Ran, World, days, executable, hour};
 
 /// A server in front of a world's store, and the token of an account there. It does not outlive its test.
 struct Server {
@@ -181,6 +182,7 @@ fn an_operator_reads_the_ledger_and_the_quarantine_of_a_server() {
         &["imports", "-n", "1", "--format", "json"],
         &["quarantine"],
         &["quarantine", "700.HK"],
+        &["quarantine", "--format", "json"],
     ] {
         let there = server.run(&world, arguments);
         assert_eq!(there.stdout, world.ok(arguments), "{arguments:?}: {}", there.stderr);
@@ -202,4 +204,107 @@ fn a_store_on_the_command_line_is_stronger_than_a_server_in_the_environment() {
     assert_eq!(there.code, Some(1));
     assert!(there.stderr.contains("cannot reach http://127.0.0.1:9"), "{}", there.stderr);
     assert_eq!(run(&["kline", "700.HK", "--store", &store, "--server", "http://127.0.0.1:9"]).code, Some(2));
+}
+
+/// A server that answers the first question for candles, and to the second says nothing for as long as somebody waits. It tells
+/// when that one has come.
+fn falls_silent() -> (String, std::sync::mpsc::Receiver<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut asked = 0;
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let head = request(&mut stream);
+            let (kind, body) = if head.contains("history-candlesticks") {
+                asked += 1;
+                let columns = "symbol,time,open,high,low,close,volume,turnover,session";
+                let row = "700.HK,2026-11-13T00:00:00+08:00,1.0,2.0,0.5,1.5,7,10.25,intraday";
+                ("text/csv", format!("{columns}\n{row}\n"))
+            } else {
+                ("application/json", r#"{"code":0,"message":"","data":{"decimals":2}}"#.to_owned())
+            };
+            if asked == 2 {
+                tell.send(()).unwrap();
+                stream.read_to_end(&mut Vec::new()).ok();
+                return;
+            }
+            let length = body.len();
+            let head = format!(
+                "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: {kind}\r\ncontent-length: {length}"
+            );
+            write!(stream, "{head}\r\n\r\n{body}").unwrap();
+        }
+    });
+    (url, told)
+}
+
+fn request(stream: &mut TcpStream) -> String {
+    let mut lines = BufReader::new(stream).lines().map(Result::unwrap);
+    let head: Vec<String> = lines.by_ref().take_while(|line| !line.is_empty()).collect();
+    head.join("\n")
+}
+
+#[test]
+fn whoever_watches_a_silent_server_leaves_at_once_and_has_the_screen_back() {
+    for keys in ["q", "\x03\x03"] {
+        let (world, (url, silent)) = (World::new(), falls_silent());
+        let line = format!("{} kline 700.HK --format chart --watch=1 --server {url}", executable().display());
+        // `script` makes a terminal; where it is not installed, there is nobody to look.
+        let mut command = Command::new("script");
+        command.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm").env("HOME", world.path("home"));
+        command.env("CHANDLER_TOKEN", "ap_x").env("CHANDLER_CLOCK", crate::world::NOW);
+        let Ok(mut child) = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() else { return };
+        let mut stdin = child.stdin.take().unwrap();
+        silent.recv().unwrap();
+        stdin.write_all(keys.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{keys:?}: {text:?}");
+        assert!(
+            text.contains("\x1b[?1049h") && text.trim_end().ends_with("\x1b[?25h\x1b[?1049l"),
+            "{keys:?}: {text:?}"
+        );
+        // Whoever had waited for the server would have been told that it does not answer.
+        assert!(!text.contains("cannot reach"), "{keys:?}: {text:?}");
+    }
+}
+
+#[test]
+fn a_token_of_the_environment_is_what_auth_status_tells_of() {
+    let world = world();
+    let server = Server::start(&world, &[]);
+    let status = server.run(&world, &["auth", "status", "--format", "json"]);
+    let status: Value = serde_json::from_str(&status.stdout).unwrap_or_else(|_| panic!("{}", status.stderr));
+    assert_eq!((&status["account"], &status["token_from"]), (&"ann".into(), &"CHANDLER_TOKEN".into()));
+    assert_eq!((&status["client_id"], &status["problem"]), (&Value::Null, &Value::Null));
+    let shown = server.run(&world, &["auth", "status"]);
+    assert!(
+        shown.stdout.contains("\"ann\"") && shown.stdout.contains("that of CHANDLER_TOKEN"),
+        "{}",
+        shown.stdout
+    );
+    assert!(!shown.stdout.contains(&server.token));
+}
+
+#[test]
+fn a_login_over_plain_http_is_no_leave_for_other_tokens() {
+    let world = world();
+    let there = "http://chandler.invalid:1";
+    let registration = serde_json::json!({
+        "client_id": "c", "client_name": "n", "registration_access_token": "r", "registration_client_uri": "u",
+    });
+    let book = serde_json::json!({"current": there, "servers": {there: registration}});
+    world.write("home/.config/chandler/login.json", book.to_string());
+    let run = |token: &str| {
+        let mut command = world.command(&["connections", "--server", there]);
+        command.env("HOME", world.path("home")).env("CHANDLER_TOKEN", token);
+        Ran::of(command.output().unwrap())
+    };
+    let refused = run("ap_x");
+    assert!(refused.code == Some(2) && refused.stderr.contains("--insecure-http"), "{}", refused.stderr);
+    // Its own token may go there; there is none.
+    let own = run("");
+    assert!(own.code == Some(1) && own.stderr.contains("nobody has signed in"), "{}", own.stderr);
 }

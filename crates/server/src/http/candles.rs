@@ -9,6 +9,7 @@ use market::Symbol;
 
 use super::envelope::Problem;
 use super::format::Format;
+use super::packed::{accepts_gzip, packed};
 use super::parameters::{Parameters, Question};
 use super::pieces::{self, Whole};
 use super::{Answer, Asked, allowance};
@@ -23,7 +24,7 @@ pub(super) fn answer(asked: &Asked<'_>, services: &Services) -> Result<Answer, P
     let caller = asked.caller(services)?;
     let mut answer = reply(asked, &caller, services).unwrap_or_else(Problem::answer);
     allowance::tell(&mut answer, &caller, services);
-    answer.headers_mut().insert(VARY, HeaderValue::from_static("accept"));
+    answer.headers_mut().insert(VARY, HeaderValue::from_static("accept, accept-encoding"));
     Ok(answer)
 }
 
@@ -38,7 +39,11 @@ fn reply(asked: &Asked<'_>, caller: &Caller, services: &Services) -> Result<Answ
         Some(whole) => whole,
         None => whole(asked, &question, format, caller, services)?,
     };
-    let mut reply = pieces::cut(&whole, asked.method, asked.headers)?;
+    let (mut reply, candles) = pieces::cut(&whole, asked.method, asked.headers)?;
+    if format == Format::Json && !pieces::is_piecewise(asked) && accepts_gzip(asked.headers) {
+        reply = packed(reply, &whole.body);
+    }
+    asked.note.candles(candles);
     if let Some(token) = whole.next {
         let path = asked.path.trim_start_matches('/');
         let link = format!("</{path}?{}>; rel=\"next\"", parameters.with_next(&token));
@@ -64,8 +69,10 @@ fn taken_apart(
     let Some(whole) = services.pieces.find(caller.who.account(), &key, services.uptime()) else {
         return Ok(None);
     };
-    may_see(&command::symbol(&question.message.symbol)?, caller, services)?;
-    Ok(Some(whole))
+    let widest = may_see(&command::symbol(&question.message.symbol)?, caller, services)?;
+    // Made when the account could see other hours than now, it is another answer.
+    let has_overnight = question.overnight && widest == Sessions::All;
+    Ok(Some(whole).filter(|whole| whole.has_overnight == has_overnight))
 }
 
 fn whole(
@@ -76,12 +83,12 @@ fn whole(
     services: &Services,
 ) -> Result<Whole, Problem> {
     affordable(question, caller, services)?;
-    let Paged { answer, next } = ask(question, caller, services)?;
-    asked.note.candles(answer.candles.len());
+    let (Paged { answer, next }, has_overnight) = ask(question, caller, services)?;
+    let candles = answer.candles.len();
     let next = next.map(|at| question.token(at));
     let zone = services.history.venue(&answer.symbol).zone();
     let body: Bytes = format.encode(&answer, zone, next.as_deref())?;
-    let whole = Whole { body, content_type: format.content_type(), next };
+    let whole = Whole { body, content_type: format.content_type(), next, candles, has_overnight };
     if pieces::is_piecewise(asked) {
         let (whose, now) = (caller.who.account(), services.uptime());
         services.pieces.keep(whose, key(asked, format), now, whole.clone());
@@ -122,10 +129,13 @@ fn affordable(question: &Question, caller: &Caller, services: &Services) -> Resu
     }
 }
 
-fn ask(question: &Question, caller: &Caller, services: &Services) -> Result<Paged, Refusal> {
+/// The answer, and whether overnight hours can be in it.
+fn ask(question: &Question, caller: &Caller, services: &Services) -> Result<(Paged, bool), Refusal> {
     // Whether the account may see overnight hours is decided on the way, as for a connection that opted in.
     let caller = Caller { overnight: question.overnight, ..*caller };
     let request = Request::History(question.message.clone());
     let work = route::admit_calls(services, &caller, request, question.calls())?;
-    work.run_pages(Paging { limit: question.limit, from: question.from }, services)
+    let has_overnight = work.has_overnight();
+    let paged = work.run_pages(Paging { limit: question.limit, from: question.from }, services)?;
+    Ok((paged, has_overnight))
 }

@@ -91,6 +91,9 @@ fn described(day: &DayCoverage, zone: &Zone) -> Value {
             "reason": gap.reason.as_str(),
         })
     };
+    // What makes the day partial stands first: a thinly traded one has a gap every few minutes.
+    let mut gaps: Vec<&Gap> = day.gaps.iter().collect();
+    gaps.sort_by_key(|gap| gap.reason == GapReason::NoTrades);
     json!({
         "date": day.date.to_string(),
         "day": match day.kind {
@@ -103,7 +106,7 @@ fn described(day: &DayCoverage, zone: &Zone) -> Value {
         "minutes": day.stored,
         "expected": day.expected,
         "extended": day.extended,
-        "gaps": day.gaps.iter().take(GAPS_MAX).map(gap).collect::<Vec<Value>>(),
+        "gaps": gaps.into_iter().take(GAPS_MAX).map(gap).collect::<Vec<Value>>(),
         "gaps_omitted": day.gaps.len().saturating_sub(GAPS_MAX),
     })
 }

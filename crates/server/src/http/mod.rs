@@ -14,6 +14,7 @@ mod mirror;
 mod named;
 mod oauth;
 mod open;
+mod packed;
 mod parameters;
 mod pieces;
 mod proof;
@@ -21,6 +22,8 @@ mod quota;
 mod routes;
 mod securities;
 mod sign_ins;
+#[cfg(test)]
+mod tests;
 mod token;
 mod udf;
 mod upgrade;
@@ -29,7 +32,6 @@ mod watch;
 use std::cell::Cell;
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -43,12 +45,13 @@ use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout};
 
-use crate::listen::{Entrance, Face};
+use crate::listen::{Counted, Entrance, Face};
 use crate::metrics::{Connection, Outcome};
 use crate::request_log::{self, Ended, OverHttp};
 use crate::services::Services;
-use crate::{pages, proxies};
+use crate::{local, pages, proxies};
 use envelope::Problem;
+pub(crate) use packed::accepts_gzip;
 pub(crate) use pieces::Pieces;
 use proof::Addressed;
 pub(crate) use proof::{Me, as_operator};
@@ -59,6 +62,8 @@ use watch::Watch;
 
 /// A request's head must be there by then; a connection kept alive may be silent as long.
 const HEAD_WITHIN: Duration = Duration::from_secs(30);
+/// The same for those who watch: they are on a near network, and have few places.
+const WATCHERS_HEAD_WITHIN: Duration = Duration::from_secs(5);
 const BODY_WITHIN: Duration = Duration::from_secs(10);
 const BODY_MAX: usize = 256 << 10;
 /// What is read and dropped of a body that is too large: a client that is still writing when the connection closes may
@@ -70,35 +75,16 @@ const OPENAPI: &str = include_str!("openapi.json");
 
 pub(crate) type Answer = Response<Full<Bytes>>;
 
-/// A connection that is counted as long as it is here.
-struct Counted {
-    services: Arc<Services>,
-    kind: Connection,
-}
-
-impl Counted {
-    fn new(entrance: &Entrance) -> Counted {
-        let kind = match entrance.face {
-            Face::Public => Connection::Http,
-            Face::Internal => Connection::Internal,
-        };
-        entrance.services.metrics.opened(kind);
-        Counted { services: entrance.services.clone(), kind }
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.services.metrics.closed(self.kind);
-    }
-}
-
 /// Serves one HTTP connection, which may turn into a long one.
 pub(crate) async fn serve<S>(stream: S, entrance: Entrance)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let _counted = Counted::new(&entrance);
+    let (kind, head_within) = match entrance.face {
+        Face::Public => (Connection::Http, HEAD_WITHIN),
+        Face::Internal => (Connection::Internal, WATCHERS_HEAD_WITHIN),
+    };
+    let _counted = Counted::new(&entrance.services, kind);
     let mut shutdown = entrance.shutdown.clone();
     let service = service_fn(|request| {
         let entrance = entrance.clone();
@@ -106,7 +92,7 @@ where
     });
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_WITHIN)
+        .header_read_timeout(head_within)
         .max_buf_size(HEAD_MAX)
         .max_headers(HEADERS_MAX)
         .serve_connection(TokioIo::new(stream), service)
@@ -129,44 +115,52 @@ async fn answer<S>(request: Request<Incoming>, entrance: Entrance) -> Answer
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let (since, trace) = (Instant::now(), envelope::trace_id());
+    let trace = envelope::trace_id();
     let services = entrance.services.clone();
     let is_upgrade = entrance.face == Face::Public && upgrade::is_wanted(&request);
     let way = if is_upgrade { Way::UPGRADE } else { routes::way(request.method(), request.uri().path()) };
     let method = routes::known_method(request.method());
-    let (answer, Noted { account, candles }) = answer_way::<S>(request, way, &trace, entrance).await;
+    let is_head = request.method() == Method::HEAD;
+    let (answer, since, Noted { account, candles }) = answer_way::<S>(request, way, &trace, entrance).await;
     let status = answer.status().as_u16();
     let outcome = answer.extensions().get().copied().unwrap_or_else(|| Outcome::of_status(status));
     let bytes = answer.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
-    let ended = Ended { bytes: bytes.unwrap_or_default(), candles, account, ..Ended::at(since, outcome) };
+    // What is said about a body is not the body.
+    let (bytes, candles) = if is_head { (0, 0) } else { (bytes.unwrap_or_default(), candles) };
+    services.metrics.candles(candles);
+    let ended = Ended { bytes, candles, account, ..Ended::at(since, outcome) };
     let about = OverHttp { task: way.task, method, route: way.route, status, trace: &trace };
     request_log::of_http(&services.metrics, &about, &ended);
     answer
 }
 
+/// The answer, and when the whole request was there: how fast a client writes is not ours to answer for.
 async fn answer_way<S>(
     request: Request<Incoming>,
     way: Way,
     trace: &str,
     mut entrance: Entrance,
-) -> (Answer, Noted)
+) -> (Answer, Instant, Noted)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let may_watch = watch::may_watch(&entrance, request.headers());
+    let is_local =
+        way.asks_whether_local() && local::is_local(&entrance, request.version(), request.headers());
     entrance.peer = proxies::client(&entrance.trusted, entrance.peer, request.headers());
     let person = person(&request).map(|language| (language, entrance.services.clone()));
-    let mut noted = Noted::default();
+    let (mut since, mut noted) = (Instant::now(), Noted::default());
     let mut answer = if way == Way::UPGRADE {
         upgrade::answer::<S>(request, entrance)
     } else if way.endpoint == Some(Endpoint::Watch(Watch::Health)) {
         // Whether the process answers must not depend on whether it has a thread to spare.
         watch::health()
     } else {
-        match read(request).await {
+        let read = read(request).await;
+        since = Instant::now();
+        match read {
             Ok((parts, body)) => {
                 let answer;
-                (answer, noted) = respond(parts, body, trace, may_watch, entrance).await;
+                (answer, noted) = respond(parts, body, trace, is_local, entrance).await;
                 answer
             }
             Err(problem) => problem.answer(),
@@ -179,7 +173,7 @@ where
         answer = pages::instead(&answer, language.to_str().unwrap_or_default(), &services);
     }
     envelope::mark(&mut answer, trace);
-    (answer, noted)
+    (answer, since, noted)
 }
 
 /// What there is to say about a request once it is answered.
@@ -202,7 +196,7 @@ impl Note {
         self.account.set(Some(id));
     }
 
-    /// How many candles are in the answer.
+    /// How many candles are sent.
     pub(crate) fn candles(&self, count: usize) {
         self.candles.set(count);
     }
@@ -249,7 +243,7 @@ async fn respond(
     parts: hyper::http::request::Parts,
     body: Bytes,
     trace: &str,
-    may_watch: bool,
+    is_local: bool,
     entrance: Entrance,
 ) -> (Answer, Noted) {
     let services = entrance.services.clone();
@@ -271,7 +265,7 @@ async fn respond(
             takes_session: false,
             address_token: None,
             face: entrance.face,
-            may_watch,
+            is_local,
             note: &note,
         };
         let answer = span.in_scope(|| asked.answer(&services).unwrap_or_else(Problem::answer));
@@ -315,8 +309,8 @@ pub(crate) struct Asked<'a> {
     /// A token that came in the address, where it may.
     address_token: Option<&'a access::Secret>,
     face: Face,
-    /// Whether whoever asks may see how the service does without proving to be an operator.
-    may_watch: bool,
+    /// Whether it comes from this very machine, where somebody wants to know.
+    pub(crate) is_local: bool,
     /// What is told about the request once it is answered.
     pub(crate) note: &'a Note,
 }

@@ -27,6 +27,9 @@ pub(super) struct Whole {
     pub(super) content_type: HeaderValue,
     /// How to go on.
     pub(super) next: Option<String>,
+    pub(super) candles: usize,
+    /// Whether overnight hours can be in it.
+    pub(super) has_overnight: bool,
 }
 
 /// Answers that somebody is taking apart, the newest last.
@@ -77,8 +80,8 @@ pub(super) fn is_piecewise(asked: &Asked<'_>) -> bool {
     *asked.method == Method::HEAD || asked.headers.contains_key(RANGE)
 }
 
-/// What is wanted of an answer.
-pub(super) fn cut(whole: &Whole, method: &Method, headers: &HeaderMap) -> Result<Answer, Problem> {
+/// What is wanted of an answer, and how many candles are sent with it.
+pub(super) fn cut(whole: &Whole, method: &Method, headers: &HeaderMap) -> Result<(Answer, usize), Problem> {
     let (body, mark) = (&whole.body, mark(&whole.body));
     let text = |value: String| HeaderValue::from_str(&value).map_err(|_| Problem::internal());
     let part = if *method == Method::HEAD || is_outdated(headers, &mark) {
@@ -90,6 +93,7 @@ pub(super) fn cut(whole: &Whole, method: &Method, headers: &HeaderMap) -> Result
             .map_or(Part::All, |range| part(range, body.len()))
     };
     let length = body.len();
+    let candles = if *method == Method::HEAD { 0 } else { share(whole.candles, &part, length) };
     let mut answer = match part {
         Part::All => envelope::respond(200, whole.content_type.clone(), body.clone()),
         Part::Some(range) => {
@@ -106,7 +110,17 @@ pub(super) fn cut(whole: &Whole, method: &Method, headers: &HeaderMap) -> Result
     };
     answer.headers_mut().insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     answer.headers_mut().insert(ETAG, text(mark)?);
-    Ok(answer)
+    Ok((answer, candles))
+}
+
+/// The candles of a part, by its share of the bytes. Parts that make up the whole have together as many as it.
+fn share(candles: usize, part: &Part, length: usize) -> usize {
+    let until = |end: usize| candles.saturating_mul(end).checked_div(length).unwrap_or_default();
+    match part {
+        Part::All => candles,
+        Part::Some(range) => until(range.end).saturating_sub(until(range.start)),
+        Part::Nothing => 0,
+    }
 }
 
 /// Whether the client has pieces of another answer than this one.
@@ -170,7 +184,22 @@ mod tests {
     }
 
     fn whole(bytes: usize) -> Whole {
-        Whole { body: vec![0; bytes].into(), content_type: HeaderValue::from_static("text/csv"), next: None }
+        let content_type = HeaderValue::from_static("text/csv");
+        Whole { body: vec![0; bytes].into(), content_type, next: None, candles: 7, has_overnight: false }
+    }
+
+    #[test]
+    fn the_parts_of_an_answer_have_its_candles_and_a_look_at_its_head_has_none() {
+        let whole = whole(100);
+        let candles = |method: Method, range: Option<&str>| {
+            let range = range.map(|range| (RANGE, HeaderValue::from_str(range).unwrap()));
+            cut(&whole, &method, &HeaderMap::from_iter(range)).unwrap().1
+        };
+        assert_eq!((candles(Method::GET, None), candles(Method::HEAD, None)), (7, 0));
+        let parts = ["bytes=0-9", "bytes=10-49", "bytes=50-98", "bytes=-1"];
+        assert_eq!(parts.map(|range| candles(Method::GET, Some(range))).iter().sum::<usize>(), 7);
+        assert_eq!(candles(Method::GET, Some("bytes=100-")), 0);
+        assert_eq!(candles(Method::HEAD, Some("bytes=0-9")), 0);
     }
 
     #[test]

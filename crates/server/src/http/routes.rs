@@ -9,7 +9,7 @@ use super::udf::Feed;
 use super::watch::Watch;
 use crate::command::number;
 use crate::metrics::Task;
-use crate::pages::{Page, path as page_path};
+use crate::pages::{self, Page, path as page_path};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Endpoint {
@@ -268,7 +268,14 @@ pub(super) struct Way {
 }
 
 impl Way {
+    /// Whether the answer may depend on the request coming from this machine.
+    pub(super) fn asks_whether_local(self) -> bool {
+        matches!(self.endpoint, Some(Endpoint::Watch(_) | Endpoint::Page(_)))
+    }
+
     pub(super) const UPGRADE: Way = Way { endpoint: None, task: Task::Upgrade, route: "*" };
+    /// A file of the front-end, whichever.
+    pub(super) const FILE: Way = Way { endpoint: None, task: Task::Page, route: "/{file}" };
     const NOWHERE: Way = Way { endpoint: None, task: Task::Other, route: "-" };
 }
 
@@ -276,11 +283,11 @@ pub(super) fn way(method: &Method, path: &str) -> Way {
     let wanted = if method == Method::HEAD { GET } else { method.as_str() };
     let here = || ROUTES.iter().filter(|route| route.0 == wanted && parameter(route.1, path).is_some());
     let found = here().find(|route| !has_parameter(route.1)).or_else(|| here().next());
-    found.map_or(Way::NOWHERE, |(_, route, endpoint)| Way {
-        endpoint: Some(*endpoint),
-        task: endpoint.task(),
-        route,
-    })
+    match found {
+        Some((_, route, endpoint)) => Way { endpoint: Some(*endpoint), task: endpoint.task(), route },
+        None if pages::is_file(path) => Way::FILE,
+        None => Way::NOWHERE,
+    }
 }
 
 /// A method by name, if it is one of the usual ones: a client may send any word.
@@ -499,6 +506,12 @@ mod tests {
                 |segment: &str| segment.starts_with('{') && segment.ends_with('}') && segment.len() > 2;
             assert!(path.split('/').all(|segment| !segment.contains(['{', '}']) || whole(segment)), "{path}");
         }
+    }
+
+    #[test]
+    fn a_path_that_leads_nowhere_is_not_repeated() {
+        assert_eq!(way(&Method::GET, "/nothing.js"), Way::NOWHERE);
+        assert_eq!(way(&Method::HEAD, "//v1/quota").route, "/v1/quota");
     }
 
     #[test]

@@ -86,7 +86,13 @@ label! {
 
 label! {
     /// A connection, by what it is at the moment.
-    Connection { Http => "http", WebSocket => "websocket", Tcp => "tcp", Internal => "internal" }
+    Connection {
+        Http => "http",
+        WebSocket => "websocket",
+        Tcp => "tcp",
+        Internal => "internal",
+        Handshake => "handshake",
+    }
 }
 
 label! {

@@ -7,13 +7,13 @@ use bytes::Bytes;
 use flate2::read::GzDecoder;
 use http_body_util::Full;
 use hyper::header::{
-    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
-    HeaderMap, HeaderValue, IF_NONE_MATCH, VARY,
+    ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderMap,
+    HeaderValue, IF_NONE_MATCH, VARY,
 };
 use hyper::{Method, Response, StatusCode};
 
 use super::guard;
-use crate::http::{Answer, Asked};
+use crate::http::{Answer, Asked, accepts_gzip};
 
 /// One file. Its tag is made of its content.
 #[derive(Clone, Copy, Debug)]
@@ -43,9 +43,16 @@ fn find(path: &str) -> Option<&'static Asset> {
 }
 
 /// A file by its address. The documents have addresses of their own.
+fn addressed(path: &str) -> Option<&'static Asset> {
+    find(&format!("/{}", path.trim_start_matches('/'))).filter(|asset| !asset.is_document())
+}
+
+pub(crate) fn is_file(path: &str) -> bool {
+    addressed(path).is_some()
+}
+
 pub(crate) fn file(asked: &Asked<'_>) -> Option<Answer> {
-    let path = format!("/{}", asked.path.trim_start_matches('/'));
-    let asset = find(&path).filter(|asset| !asset.is_document())?;
+    let asset = addressed(asked.path)?;
     if ![Method::GET, Method::HEAD].contains(asked.method) {
         let mut answer = Response::new(Full::default());
         *answer.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
@@ -136,38 +143,12 @@ fn is_known(headers: &HeaderMap, tag: &str) -> bool {
     })
 }
 
-fn accepts_gzip(headers: &HeaderMap) -> bool {
-    let lines = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
-    lines.flat_map(|line| line.split(',')).any(|coding| {
-        let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
-        let weight = weight.trim().trim_start_matches("q=").trim();
-        let refused = !weight.is_empty() && weight.parse::<f32>().is_ok_and(|weight| weight <= 0.0);
-        ["gzip", "x-gzip", "*"].contains(&name.trim().to_ascii_lowercase().as_str()) && !refused
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn head(name: hyper::header::HeaderName, value: &'static str) -> HeaderMap {
         HeaderMap::from_iter([(name, HeaderValue::from_static(value))])
-    }
-
-    #[test]
-    fn gzip_is_sent_to_those_who_take_it() {
-        for (value, takes) in [
-            ("gzip, deflate, br, zstd", true),
-            ("GZIP;q=0.5", true),
-            ("*", true),
-            ("br", false),
-            ("gzip;q=0, br", false),
-            ("identity", false),
-            ("", false),
-        ] {
-            assert_eq!(accepts_gzip(&head(ACCEPT_ENCODING, value)), takes, "{value}");
-        }
-        assert!(!accepts_gzip(&HeaderMap::new()));
     }
 
     #[test]

@@ -34,7 +34,7 @@ use forms::Fields;
 use html::Html;
 use words::Words;
 
-pub(crate) use assets::file;
+pub(crate) use assets::{file, is_file};
 pub(crate) use front::{GUESTS_EACH, GUESTS_MAX};
 
 /// Where the pages are.

@@ -134,6 +134,29 @@ async fn regional_listeners_speak_it_and_the_internal_one_does_not() {
 }
 
 #[tokio::test]
+async fn a_connection_that_has_not_said_hello_yet_is_counted() {
+    let pair = Pair::new();
+    let internal = Some("127.0.0.1:0".parse().unwrap());
+    let server = Running::start_with(Settings { internal, ..pair.settings() }).await;
+    let counted = async |wanted: u64| {
+        let until = async {
+            loop {
+                let status = server.http_to(server.internal.unwrap(), "GET", "/status", "", b"").await.json();
+                let connections = &status["connections"];
+                if connections["handshake"] == wanted && connections["http"] == 0 {
+                    return;
+                }
+            }
+        };
+        timeout(PATIENCE, until).await.expect("the number within the time allowed");
+    };
+    let silent = TcpStream::connect(server.addresses.http).await.unwrap();
+    counted(1).await;
+    drop(silent);
+    counted(0).await;
+}
+
+#[tokio::test]
 async fn a_websocket_carries_long_answers_through_it() {
     let pair = Pair::new();
     let server = Running::start_with(pair.settings()).await;

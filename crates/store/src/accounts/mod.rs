@@ -151,6 +151,18 @@ impl Accounts {
         Ok(Accounts { reader: Mutex::new(reader), writer: Mutex::new(writer), path })
     }
 
+    /// Opens the accounts of a store to look at them: no lock, no migration, no file that was not there. Changes are refused.
+    pub fn look(dir: &Path) -> Result<Accounts, StoreError> {
+        let path = dir.join(FILE);
+        let [reader, writer] = [Db::open(&path, Role::Onlooker)?, Db::open(&path, Role::Onlooker)?];
+        let (found, known) =
+            (migrate::schema(&reader, migrate::ACCOUNTS)?, migrate::known(migrate::ACCOUNTS));
+        if found != known {
+            return Err(StoreError::Outdated { path, found, known });
+        }
+        Ok(Accounts { reader: Mutex::new(reader), writer: Mutex::new(writer), path })
+    }
+
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -491,5 +503,49 @@ fn create_private(path: &Path) -> Result<(), StoreError> {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(source) => Err(StoreError::io("create", path, source)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every file of a folder, with what is in it.
+    fn files(dir: &Path) -> Vec<(String, Vec<u8>)> {
+        let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+        let mut all: Vec<_> = entries
+            .map(|path| {
+                (path.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read(&path).unwrap())
+            })
+            .collect();
+        all.sort();
+        all
+    }
+
+    #[test]
+    fn a_look_changes_nothing_and_brings_nothing_forward() {
+        let dir = tempfile::tempdir().unwrap();
+        // A name that has to be written otherwise in an address.
+        let dir = dir.path().join("50% of #1?");
+        std::fs::create_dir(&dir).unwrap();
+        assert!(Accounts::look(&dir).is_err());
+        let first = &migrate::ACCOUNTS[..1];
+        migrate::migrate(&Db::open(&dir.join(FILE), Role::Writer).unwrap(), first, Timestamp(0)).unwrap();
+        let before = files(&dir);
+        assert!(matches!(Accounts::look(&dir), Err(StoreError::Outdated { found: 1, .. })));
+        assert_eq!(files(&dir), before);
+        drop(Accounts::open(&dir, Timestamp(0)).unwrap());
+        std::fs::remove_file(dir.join(LOCK_FILE)).unwrap();
+        let before = files(&dir);
+        let looked = Accounts::look(&dir).unwrap();
+        assert!(looked.is_empty().unwrap() && looked.check(crate::Depth::Full).unwrap().is_empty());
+        assert!(matches!(looked.take_id(), Err(StoreError::Denied { .. })));
+        drop(looked);
+        assert_eq!(files(&dir), before);
+        // What a server has not folded in yet is seen too.
+        let serving = Accounts::open(&dir, Timestamp(0)).unwrap();
+        serving.take_id().unwrap();
+        let version = serving.version().unwrap();
+        assert_eq!(Accounts::look(&dir).unwrap().version().unwrap(), version);
     }
 }

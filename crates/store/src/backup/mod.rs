@@ -18,7 +18,7 @@ use blake3::Hash;
 use market::Timestamp;
 
 pub use manifest::{Counts, Manifest, Part, PartEntry};
-pub use restore::{Existing, Restore, Restored, Scope};
+pub use restore::{Existing, Prepared, Restore, Restored, Scope};
 
 use crate::db::{Db, Role, Sql, natural};
 use crate::{StoreError, migrate, sql};
@@ -34,6 +34,8 @@ pub enum BackupError {
     Store(#[from] StoreError),
     #[error("{} is there already: name a folder that is not", path.display())]
     Taken { path: PathBuf },
+    #[error("a backup cannot be called {}: choose a name that the program does not use itself", path.display())]
+    Reserved { path: PathBuf },
     #[error(
         "{} is there: another backup is being written, or one was interrupted; remove it if none runs",
         path.display()
@@ -56,6 +58,8 @@ pub enum BackupError {
     Damaged { path: PathBuf, problem: String },
     #[error("the backup at {} has no {}: use another one, or leave out --only", path.display(), part.file_name())]
     Lacks { path: PathBuf, part: Part },
+    #[error("{} is a backup, which a restore would spoil: name the folder of a store with --store", path.display())]
+    IsBackup { path: PathBuf },
     #[error("there is a store at {} already: add --replace to put the backup in its place", path.display())]
     Exists { path: PathBuf },
     #[error(
@@ -72,10 +76,12 @@ pub enum BackupError {
     #[error("the backup was made without secret.key: name the file that belongs to it with --key")]
     NoKey,
     #[error(
-        "the candles are restored, the accounts are not: run the same command again{}",
+        "the {} are restored, the rest is not: run the same command again{}{}",
+        if *done == Part::Candles { "candles" } else { "accounts" },
+        if *replaces { "" } else { " with --replace" },
         kept.as_ref().map(|kept| format!(", or go back with `chandler restore {} --replace`", kept.display())).unwrap_or_default()
     )]
-    Half { kept: Option<PathBuf>, source: Box<BackupError> },
+    Half { done: Part, replaces: bool, kept: Option<PathBuf>, source: Box<BackupError> },
     #[error(
         "the store at {} cannot be read, so it cannot be replaced in place: stop the server, move the files of the store away, \
          and restore into the empty folder",
@@ -91,6 +97,7 @@ pub enum BackupError {
 pub enum Stage {
     Copy,
     Verify,
+    /// Asked once before the first database goes live, with nothing done: the last moment at which a stop costs nothing.
     Replace,
 }
 
@@ -130,6 +137,10 @@ const CHUNK: usize = 1 << 20;
 /// A key file has 32 bytes; what is longer is not one.
 const KEY_BYTES_MAX: u64 = 4_096;
 const PAGE_BYTES: u64 = 4_096;
+/// What a folder is called until all of it is there.
+const PARTIAL: &str = ".partial";
+/// The other files of a store, beside its parts and what begins with their names.
+const RESERVED: [&str; 3] = ["writer.lock", "accounts.lock", restore::STAGING];
 
 // These speak to SQLite alone.
 const PLAIN: Sql = Sql { what: "close the copy", text: "pragma journal_mode = delete" };
@@ -140,18 +151,21 @@ const REFERENCES: Sql =
 impl Backup<'_> {
     /// Makes it, or leaves nothing behind.
     pub fn make(&self, watch: &mut Watch<'_>) -> Result<Manifest, BackupError> {
-        if is_there(self.to)? {
-            return Err(BackupError::Taken { path: self.to.to_owned() });
-        }
-        let partial = beside(self.to, ".partial");
+        self.make_with(self.store, watch)
+    }
+
+    /// The same with the candles of another folder.
+    fn make_with(&self, candles: &Path, watch: &mut Watch<'_>) -> Result<Manifest, BackupError> {
+        let to = self.goal()?;
+        let partial = beside(&to, PARTIAL);
         match create_folder(&partial) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 return Err(BackupError::Unfinished { path: partial });
             }
             made => made.map_err(|source| StoreError::io("create the folder", &partial, source))?,
         }
-        let made = self.fill(&partial, watch).and_then(|manifest| {
-            move_into_place(&partial, self.to)?;
+        let made = self.fill(&partial, candles, watch).and_then(|manifest| {
+            move_into_place(&partial, &to)?;
             Ok(manifest)
         });
         if made.is_err() {
@@ -161,8 +175,31 @@ impl Backup<'_> {
         made
     }
 
-    fn fill(&self, partial: &Path, watch: &mut Watch<'_>) -> Result<Manifest, BackupError> {
-        let candles = Source::begin(self.store, Part::Candles, migrate::ALL)?
+    /// The folder that is to be, without a separator at its end.
+    fn goal(&self) -> Result<PathBuf, BackupError> {
+        // What ends in `..` or is a root is there already.
+        let taken = || BackupError::Taken { path: self.to.to_owned() };
+        let name = self.to.file_name().ok_or_else(taken)?;
+        let to = self.to.with_file_name(name);
+        if is_there(&to)? {
+            return Err(taken());
+        }
+        let in_store = match (fs::canonicalize(folder_of(&to)), fs::canonicalize(self.store)) {
+            (Ok(folder), Ok(store)) => folder == store,
+            // What cannot be found is told when it is opened.
+            _ => false,
+        };
+        let name = name.to_string_lossy();
+        let is_ours =
+            Part::ALL.iter().any(|part| name.starts_with(part.file_name())) || RESERVED.contains(&&*name);
+        if name.ends_with(PARTIAL) || in_store && is_ours {
+            return Err(BackupError::Reserved { path: to });
+        }
+        Ok(to)
+    }
+
+    fn fill(&self, partial: &Path, candles: &Path, watch: &mut Watch<'_>) -> Result<Manifest, BackupError> {
+        let candles = Source::begin(candles, Part::Candles, migrate::ALL)?
             .ok_or_else(|| StoreError::Absent { path: self.store.to_owned() })?;
         let accounts = Source::begin(self.store, Part::Accounts, migrate::ACCOUNTS)?;
         let mut files = vec![candles.copy_to(partial, watch)?];
@@ -263,10 +300,10 @@ pub fn verify(dir: &Path, watch: &mut Watch<'_>) -> Result<Manifest, BackupError
     Ok(manifest)
 }
 
-/// Lets SQLite look at every page and reference of the accounts of a backup. The candles have a check of their own, which
-/// also looks inside their blocks: open the folder as a store.
-pub fn check_accounts(dir: &Path) -> Result<(), BackupError> {
-    let path = dir.join(Part::Accounts.file_name());
+/// Lets SQLite look at every page and reference of a database of a backup, if it is there. The candles of this version have a
+/// check of their own, which also looks inside their blocks: open the folder as a store.
+pub fn check_pages(dir: &Path, part: Part) -> Result<(), BackupError> {
+    let path = dir.join(part.file_name());
     if !is_there(&path)? {
         return Ok(());
     }
@@ -310,9 +347,17 @@ fn is_there(path: &Path) -> Result<bool, StoreError> {
 
 /// The same name with an ending.
 fn beside(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
+    let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(ending);
-    PathBuf::from(name)
+    path.with_file_name(name)
+}
+
+/// The folder that a name is in.
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
 }
 
 /// For the owner alone: a backup holds what the store holds.
@@ -320,7 +365,20 @@ fn create_folder(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
+    builder.create(path)?;
+    #[cfg(unix)]
+    if let Some((user, group)) = owner_to_be(path, &fs::symlink_metadata(path)?) {
+        std::os::unix::fs::lchown(path, Some(user), Some(group))?;
+    }
+    Ok(())
+}
+
+/// Who should own a thing that root has made in the folder of another: that one, who could not read it otherwise.
+#[cfg(unix)]
+fn owner_to_be(path: &Path, made: &fs::Metadata) -> Option<(u32, u32)> {
+    use std::os::unix::fs::MetadataExt;
+    let folder = fs::metadata(folder_of(path)).ok()?;
+    (made.uid() == 0 && folder.uid() != 0).then(|| (folder.uid(), folder.gid()))
 }
 
 fn create_file(path: &Path) -> Result<File, StoreError> {
@@ -328,7 +386,14 @@ fn create_file(path: &Path) -> Result<File, StoreError> {
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path).map_err(|source| StoreError::io("create", path, source))
+    let file = options.open(path).map_err(|source| StoreError::io("create", path, source))?;
+    // By the handle, so that nothing that was put in its place meanwhile is given away.
+    #[cfg(unix)]
+    if let Some((user, group)) = file.metadata().ok().and_then(|made| owner_to_be(path, &made)) {
+        std::os::unix::fs::fchown(&file, Some(user), Some(group))
+            .map_err(|source| StoreError::io("give away", path, source))?;
+    }
+    Ok(file)
 }
 
 fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
@@ -350,11 +415,7 @@ fn sync(path: &Path) -> Result<(), StoreError> {
 fn move_into_place(from: &Path, to: &Path) -> Result<(), StoreError> {
     sync(from)?;
     fs::rename(from, to).map_err(|source| StoreError::io("move into place", to, source))?;
-    match to.parent() {
-        Some(parent) if parent.as_os_str().is_empty() => sync(Path::new(".")),
-        Some(parent) => sync(parent),
-        None => Ok(()),
-    }
+    sync(folder_of(to))
 }
 
 /// Length and digest of a file as it can be read.

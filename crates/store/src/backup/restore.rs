@@ -11,8 +11,8 @@ use blake3::Hash;
 use market::Timestamp;
 
 use super::{
-    Backup, BackupError, KeyFile, Manifest, PAGE_BYTES, Part, Progress, Stage, Watch, copy, create_folder,
-    digest, is_there, settle, sync,
+    Backup, BackupError, KeyFile, Manifest, PAGE_BYTES, PARTIAL, Part, Progress, Stage, Watch, beside, copy,
+    create_file, create_folder, digest, is_there, manifest, settle, sync,
 };
 use crate::db::{Db, Role, Sql};
 use crate::lock::Lock;
@@ -66,18 +66,45 @@ pub struct Restored {
     pub gone: Vec<String>,
 }
 
-const STAGING: &str = "restore.partial";
+/// A backup that is copied beside its goal, compared with its manifest and brought to this version's schema. Nothing of it is live; it
+/// goes away with this. No import can begin while it is there.
+#[derive(Debug)]
+pub struct Prepared<'a> {
+    restore: Restore<'a>,
+    manifest: Manifest,
+    parts: Vec<Part>,
+    staging: Staging,
+    // Last: the folder goes before the lock does.
+    _lock: Lock,
+}
+
+pub(super) const STAGING: &str = "restore.partial";
+/// What the backups of what was replaced are called, before the time.
+const KEPT: &str = "before-restore-";
+/// More restores than anybody can begin within a second.
+const KEPT_MAX: u32 = 1_000;
+/// What may stand beside a database that is in use.
+const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
 const CHECKPOINT: Sql = Sql { what: "fold in the log", text: "pragma wal_checkpoint(truncate)" };
 const SHAPE: Sql = Sql {
     what: "read the schema",
     text: "select type || ' ' || name from sqlite_schema where name not like 'sqlite%' order by 1",
 };
 
-impl Restore<'_> {
-    /// Restores it. Until the first database goes live, whatever goes wrong leaves all as it was.
+impl<'a> Restore<'a> {
+    /// Restores it, without a look at what is inside. See [`Prepared`].
     pub fn run(&self, watch: &mut Watch<'_>) -> Result<Restored, BackupError> {
+        self.prepare(watch)?.go_live(watch)
+    }
+
+    /// Copies it to where it can be looked at. The store is as it was.
+    pub fn prepare(&self, watch: &mut Watch<'_>) -> Result<Prepared<'a>, BackupError> {
         let manifest = Manifest::read(self.from)?;
         let parts = self.parts(&manifest)?;
+        // Also the very backup that is to be restored, whatever the path to it.
+        if is_there(&self.store.join(manifest::FILE))? {
+            return Err(BackupError::IsBackup { path: self.store.to_owned() });
+        }
         if self.existing == Existing::Refuse {
             for part in Part::ALL {
                 if is_there(&self.live(part))? {
@@ -88,7 +115,9 @@ impl Restore<'_> {
         let io = |what| move |source| StoreError::io(what, self.store, source);
         fs::create_dir_all(self.store).map_err(io("create the directory"))?;
         // No import can begin from here on, and none is running.
-        let _lock = Lock::take(self.store)?;
+        let lock = self.lock()?;
+        self.clear()?;
+        self.no_leftovers(&parts)?;
         let staging = Staging::begin(self.store)?;
         for part in &parts {
             self.stage(&staging, &manifest, *part, watch)?;
@@ -96,11 +125,51 @@ impl Restore<'_> {
         if parts.contains(&Part::Accounts) {
             self.stage_key(&staging, &manifest, watch)?;
         }
-        let kept = self.keep(watch)?;
-        let reason = self.reason(&manifest, &parts);
-        let mut restored = Restored { manifest, parts, kept, still_revoked: Vec::new(), gone: Vec::new() };
-        self.go_live(&staging, &reason, &mut restored, watch)?;
-        Ok(restored)
+        Ok(Prepared { restore: *self, manifest, parts, staging, _lock: lock })
+    }
+
+    /// The files of locks are made here if they are not there, so that they belong to whom the folder belongs.
+    fn lock(&self) -> Result<Lock, StoreError> {
+        let has_accounts = is_there(&self.live(Part::Accounts))?;
+        for (name, is_used) in [("writer.lock", true), ("accounts.lock", has_accounts)] {
+            let path = self.store.join(name);
+            if is_used && !is_there(&path)? {
+                // Somebody else may be quicker; what is wrong otherwise is told by whoever opens it.
+                create_file(&path).ok();
+            }
+        }
+        Lock::take(self.store)
+    }
+
+    /// Removes the half of a backup that a restore was making when it was killed. None runs: the lock is ours.
+    fn clear(&self) -> Result<(), StoreError> {
+        let fail = |source| StoreError::io("list", self.store, source);
+        for entry in fs::read_dir(self.store).map_err(fail)? {
+            let entry = entry.map_err(fail)?;
+            let name = entry.file_name();
+            let is_ours = name.to_str().and_then(|name| name.strip_prefix(KEPT)?.strip_suffix(PARTIAL));
+            if is_ours.is_some() && entry.file_type().map_err(fail)?.is_dir() {
+                let path = entry.path();
+                fs::remove_dir_all(&path).map_err(|source| StoreError::io("remove", &path, source))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A log without its database would be taken for a part of the one that comes: looked for before anything is put in its place.
+    fn no_leftovers(&self, parts: &[Part]) -> Result<(), BackupError> {
+        for part in parts {
+            let live = self.live(*part);
+            if is_there(&live)? {
+                continue;
+            }
+            for path in COMPANIONS.map(|ending| beside(&live, ending)) {
+                if is_there(&path)? {
+                    return Err(BackupError::Leftover { path });
+                }
+            }
+        }
+        Ok(())
     }
 
     fn live(&self, part: Part) -> PathBuf {
@@ -183,16 +252,14 @@ impl Restore<'_> {
     }
 
     /// A backup of what is about to be replaced, so that the way back is another restore.
-    fn keep(&self, watch: &mut Watch<'_>) -> Result<Option<PathBuf>, BackupError> {
+    fn keep(&self, staging: &Staging, watch: &mut Watch<'_>) -> Result<Option<PathBuf>, BackupError> {
         let is_live = |part| is_there(&self.live(part));
         if self.existing != Existing::Replace || !(is_live(Part::Candles)? || is_live(Part::Accounts)?) {
             return Ok(None);
         }
-        if !is_live(Part::Candles)? {
-            migrate::migrate(&Db::open(&self.live(Part::Candles), Role::Writer)?, migrate::ALL, self.now)?;
-        }
-        let time: String = self.now.to_string().chars().filter(|letter| !"-:".contains(*letter)).collect();
-        let to = self.store.join(format!("before-restore-{time}"));
+        let candles =
+            if is_live(Part::Candles)? { self.store.to_owned() } else { staging.no_candles(self.now)? };
+        let to = self.name_to_keep()?;
         let backup = Backup {
             store: self.store,
             to: &to,
@@ -200,42 +267,21 @@ impl Restore<'_> {
             chandler: self.chandler,
             now: self.now,
         };
-        backup.make(watch).map_err(|error| self.unreadable(error))?;
+        backup.make_with(&candles, watch).map_err(|error| self.unreadable(error))?;
         Ok(Some(to))
     }
 
-    fn go_live(
-        &self,
-        staging: &Staging,
-        reason: &str,
-        restored: &mut Restored,
-        watch: &mut Watch<'_>,
-    ) -> Result<(), BackupError> {
-        let has = |part| restored.parts.contains(&part);
-        let (candles, accounts) = (has(Part::Candles), has(Part::Accounts));
-        if is_there(&staging.path(Part::Key))? {
-            place(&staging.path(Part::Key), &self.live(Part::Key))?;
+    /// A name of its own for every restore, though two may begin in one second.
+    fn name_to_keep(&self) -> Result<PathBuf, BackupError> {
+        let time: String = self.now.to_string().chars().filter(|letter| !"-:".contains(*letter)).collect();
+        let mut path = self.store.join(format!("{KEPT}{time}"));
+        for number in 2..KEPT_MAX {
+            if !is_there(&path)? {
+                break;
+            }
+            path = self.store.join(format!("{KEPT}{time}-{number}"));
         }
-        // Where there is no store yet, one appears with its candles, so they come last.
-        let in_use = is_there(&self.live(Part::Candles))?;
-        if candles && in_use {
-            self.put_candles(staging, watch)?;
-        }
-        if accounts {
-            let settled = self.put_accounts(staging, reason).map_err(|error| match candles && in_use {
-                true => BackupError::Half { kept: restored.kept.clone(), source: Box::new(error) },
-                false => error,
-            })?;
-            (restored.still_revoked, restored.gone) = (settled.still_revoked, settled.gone);
-        }
-        if candles && !in_use {
-            self.put_candles(staging, watch)?;
-        }
-        if !accounts && is_there(&self.live(Part::Accounts))? {
-            let note = settle::note(self.now, self.actor, reason);
-            Accounts::open(self.store, self.now)?.note(None, "store.restored", &note)?;
-        }
-        Ok(())
+        Ok(path)
     }
 
     fn put_candles(&self, staging: &Staging, watch: &mut Watch<'_>) -> Result<(), BackupError> {
@@ -272,11 +318,19 @@ impl Restore<'_> {
             // Brings them to this schema, as the staged ones are.
             Accounts::open(self.store, self.now).map_err(|error| self.unreadable(error.into()))?;
             let live = Db::open(&path, Role::Writer)?;
+            self.put_key(staging)?;
             return Ok(settle::replace(&live, &staged, &note)?);
         }
         settle::settle_alone(&Db::open(&staged, Role::Writer)?, &note)?;
+        self.put_key(staging)?;
         place(&staged, &path)?;
         Ok(settle::Settled::default())
+    }
+
+    /// Only accounts have a use for it, so it comes with them.
+    fn put_key(&self, staging: &Staging) -> Result<(), BackupError> {
+        let staged = staging.path(Part::Key);
+        if is_there(&staged)? { place(&staged, &self.live(Part::Key)) } else { Ok(()) }
     }
 
     /// What is damaged cannot be replaced in place, because that takes reading it.
@@ -296,6 +350,75 @@ impl Restore<'_> {
             _ => "candles and accounts",
         };
         format!("{what} of the backup of {}", manifest.created_at)
+    }
+}
+
+impl Prepared<'_> {
+    /// The folder in which the databases can be looked at before they go live: `candles.db`, `accounts.db`, as far as they are wanted.
+    pub fn dir(&self) -> &Path {
+        &self.staging.dir
+    }
+
+    /// Puts it in the place of what is there. Until the first database is live, whatever goes wrong leaves all as it was.
+    pub fn go_live(self, watch: &mut Watch<'_>) -> Result<Restored, BackupError> {
+        let kept = self.restore.keep(&self.staging, watch)?;
+        let (manifest, parts) = (self.manifest.clone(), self.parts.clone());
+        let mut restored = Restored { manifest, parts, kept, still_revoked: Vec::new(), gone: Vec::new() };
+        let mut live = None;
+        let done = self.put(&mut restored, &mut live, watch);
+        match (done, live) {
+            (Ok(()), _) => Ok(restored),
+            (Err(error), None) => {
+                // What it is a copy of is where it was.
+                restored.kept.map(fs::remove_dir_all);
+                Err(error)
+            }
+            (Err(error), Some(done)) => Err(BackupError::Half {
+                done,
+                replaces: self.restore.existing != Existing::Refuse,
+                kept: restored.kept,
+                source: Box::new(error),
+            }),
+        }
+    }
+
+    /// `live` is what has been put in its place last.
+    fn put(
+        &self,
+        restored: &mut Restored,
+        live: &mut Option<Part>,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), BackupError> {
+        let (restore, staging) = (&self.restore, &self.staging);
+        let reason = restore.reason(&self.manifest, &self.parts);
+        let has = |part| self.parts.contains(&part);
+        let (candles, accounts) = (has(Part::Candles), has(Part::Accounts));
+        restore.no_leftovers(&self.parts)?;
+        let part = if candles { Part::Candles } else { Part::Accounts };
+        let bytes_total = self.manifest.file(part).map_or(0, |file| file.bytes);
+        if watch(Progress { stage: Stage::Replace, part, bytes: 0, bytes_total }).is_break() {
+            return Err(BackupError::Stopped);
+        }
+        // Where there is no store yet, one appears with its candles, so they come last.
+        let in_use = is_there(&restore.live(Part::Candles))?;
+        if candles && in_use {
+            restore.put_candles(staging, watch)?;
+            *live = Some(Part::Candles);
+        }
+        if accounts {
+            let settled = restore.put_accounts(staging, &reason)?;
+            (restored.still_revoked, restored.gone) = (settled.still_revoked, settled.gone);
+            *live = Some(Part::Accounts);
+        }
+        if candles && !in_use {
+            restore.put_candles(staging, watch)?;
+            *live = Some(Part::Candles);
+        }
+        if !accounts && is_there(&restore.live(Part::Accounts))? {
+            let note = settle::note(restore.now, restore.actor, &reason);
+            Accounts::open(restore.store, restore.now)?.note(None, "store.restored", &note)?;
+        }
+        Ok(())
     }
 }
 
@@ -327,8 +450,7 @@ fn made(migrations: &[Migration], now: Timestamp) -> Result<Vec<String>, StoreEr
 /// Gives a file its name. A log beside that name would be taken for a part of it.
 fn place(from: &Path, to: &Path) -> Result<(), BackupError> {
     for name in [from, to] {
-        for ending in ["-wal", "-shm", "-journal"] {
-            let path = super::beside(name, ending);
+        for path in COMPANIONS.map(|ending| beside(name, ending)) {
             if is_there(&path)? {
                 return Err(BackupError::Leftover { path });
             }
@@ -341,6 +463,7 @@ fn place(from: &Path, to: &Path) -> Result<(), BackupError> {
 
 /// The folder in which a backup is prepared. It goes when the restore ends, however it ends; one that a crash has left is in
 /// nobody's way, because only who holds the lock of the store comes here.
+#[derive(Debug)]
 struct Staging {
     dir: PathBuf,
 }
@@ -357,6 +480,14 @@ impl Staging {
 
     fn path(&self, part: Part) -> PathBuf {
         self.dir.join(part.file_name())
+    }
+
+    /// A folder with candles in which nothing is, for a store that has accounts alone.
+    fn no_candles(&self, now: Timestamp) -> Result<PathBuf, StoreError> {
+        let dir = self.dir.join("empty");
+        create_folder(&dir).map_err(|source| StoreError::io("create the folder", &dir, source))?;
+        migrate::migrate(&Db::open(&dir.join(Part::Candles.file_name()), Role::Writer)?, migrate::ALL, now)?;
+        Ok(dir)
     }
 }
 

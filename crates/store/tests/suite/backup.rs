@@ -13,13 +13,13 @@ use store::{
 
 use crate::fixture::{Fresh, NOW, block, fresh, minutes, put, spans};
 
-const LATER: Timestamp = Timestamp(NOW.0 + 100);
+pub(crate) const LATER: Timestamp = Timestamp(NOW.0 + 100);
 
-fn on(_: Progress) -> ControlFlow<()> {
+pub(crate) fn on(_: Progress) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-fn add(accounts: &Accounts, name: &str) -> AccountId {
+pub(crate) fn add(accounts: &Accounts, name: &str) -> AccountId {
     let id = accounts.take_id().unwrap();
     let account = NewAccountRow {
         name: name.to_owned(),
@@ -46,7 +46,7 @@ fn note() -> AuditNote<'static> {
 }
 
 /// A store with two blocks, an account and a key.
-fn filled() -> (Fresh, Accounts) {
+pub(crate) fn filled() -> (Fresh, Accounts) {
     let fresh = fresh();
     put(&fresh.store, &minutes("700.HK"), &[], &[block(1, 4), block(5, 8)]);
     let accounts = Accounts::open(fresh.dir.path(), NOW).unwrap();
@@ -55,11 +55,11 @@ fn filled() -> (Fresh, Accounts) {
     (fresh, accounts)
 }
 
-fn backup(store: &Path, to: &Path) -> Result<Manifest, BackupError> {
+pub(crate) fn backup(store: &Path, to: &Path) -> Result<Manifest, BackupError> {
     Backup { store, to, key: KeyFile::Include, chandler: "1.2.3", now: NOW }.make(&mut on)
 }
 
-fn restore<'a>(from: &'a Path, store: &'a Path) -> Restore<'a> {
+pub(crate) fn restore<'a>(from: &'a Path, store: &'a Path) -> Restore<'a> {
     Restore {
         from,
         store,
@@ -72,12 +72,12 @@ fn restore<'a>(from: &'a Path, store: &'a Path) -> Restore<'a> {
     }
 }
 
-fn replace(from: &Path, store: &Path) -> Result<Restored, BackupError> {
+pub(crate) fn replace(from: &Path, store: &Path) -> Result<Restored, BackupError> {
     Restore { existing: Existing::Replace, ..restore(from, store) }.run(&mut on)
 }
 
 /// Every block of a store with its bytes, as text.
-fn content(dir: &Path) -> String {
+pub(crate) fn content(dir: &Path) -> String {
     let store = Store::open(dir, store::Access::Read).unwrap();
     let mut reader = store.reader().unwrap();
     let snapshot = reader.snapshot().unwrap();
@@ -92,7 +92,7 @@ fn content(dir: &Path) -> String {
     text
 }
 
-fn names(dir: &Path) -> Vec<String> {
+pub(crate) fn names(dir: &Path) -> Vec<String> {
     let mut names: Vec<String> =
         fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
@@ -117,7 +117,7 @@ fn a_backup_says_what_is_in_it_and_restores_to_the_same() {
     let counts = manifest.counts;
     assert_eq!((counts.series, counts.blocks, counts.candles, counts.accounts), (1, 2, 8, 1));
     assert_eq!(verify(&to, &mut on).unwrap(), manifest);
-    store::check_accounts(&to).unwrap();
+    store::check_pages(&to, Part::Accounts).unwrap();
 
     let restored = restore(&to, &back).run(&mut on).unwrap();
     assert_eq!((restored.parts.as_slice(), &restored.kept), (&[Part::Candles, Part::Accounts][..], &None));

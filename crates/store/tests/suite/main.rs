@@ -12,5 +12,6 @@ mod files;
 mod fixture;
 mod ledger;
 mod people;
+mod restores;
 mod securities;
 mod transactions;

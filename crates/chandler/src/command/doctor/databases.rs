@@ -1,5 +1,6 @@
 //! The store and the accounts: whether SQLite finds its pages whole, blocks their checksums, and the key its locks.
 
+use std::io;
 use std::ops::ControlFlow;
 
 use access::AccessError;
@@ -7,9 +8,9 @@ use block::Block;
 use market::{Candles, Timestamp};
 use store::{Access, Accounts, Depth, Finding, Store, StoreError};
 
-use super::Check;
-use crate::clock::Clock;
-use crate::command::serve::open_accounts;
+use super::{AS_SERVICE, Check};
+use crate::command::check;
+use crate::progress;
 use crate::surroundings::Surroundings;
 
 /// Series whose newest block is read: enough to notice a disk that loses things, quick enough not to be waited for.
@@ -17,16 +18,16 @@ const SAMPLE: usize = 64;
 /// Findings that are told; `chandler check` tells all.
 const TOLD: usize = 3;
 
-pub(super) fn all(surroundings: &Surroundings, deep: bool) -> Vec<Check> {
-    let mut checks = vec![store(surroundings, deep)];
+pub(super) fn all(surroundings: &Surroundings, deep: bool, progress: progress::Flags) -> Vec<Check> {
+    let mut checks = vec![store(surroundings, deep, progress)];
     checks.extend(accounts(surroundings, deep));
     checks
 }
 
-fn store(surroundings: &Surroundings, deep: bool) -> Check {
+fn store(surroundings: &Surroundings, deep: bool, progress: progress::Flags) -> Check {
     const NAME: &str = "store";
     let looked = surroundings.directory().display();
-    let store = match Store::open(surroundings.directory(), Access::Read) {
+    let store = match Store::open(surroundings.directory(), Access::Look) {
         Ok(store) => store,
         Err(error @ StoreError::Absent { .. }) => {
             return Check::warn(
@@ -35,17 +36,40 @@ fn store(surroundings: &Surroundings, deep: bool) -> Check {
                 "`chandler import FILE`, or `chandler demo` to try it",
             );
         }
-        Err(error) => return Check::fail(NAME, error.to_string(), "see docs/operating.md"),
+        Err(error) => return told(NAME, &error),
     };
-    let checked = if deep { every_block(&store, surroundings) } else { sample(&store) };
+    let checked = if deep { every_block(&store, surroundings, progress) } else { sample(&store) };
     match checked {
-        Err(error) => {
-            Check::fail(NAME, error.to_string(), "run `chandler check`, then restore a copy or import again")
-        }
+        Err(error) => told(NAME, &error),
         Ok((says, problems)) if problems.is_empty() => Check::ok(NAME, format!("{looked}: {says}")),
         Ok((_, problems)) => {
             damaged(NAME, &problems, "run `chandler check`, then import the named series again")
         }
+    }
+}
+
+/// A database that cannot be opened or read. What helps depends on what is wrong: who may not read a file needs no copy of it.
+fn told(name: &'static str, error: &StoreError) -> Check {
+    let says = error.to_string();
+    match error {
+        StoreError::Outdated { path, found, known } => Check::warn(
+            name,
+            format!("{} has an older schema ({found}, this program has {known})", path.display()),
+            "`chandler backup` first; the next `chandler import` brings candles forward, the next `chandler serve` accounts",
+        ),
+        StoreError::Denied { .. } => Check::fail(name, says, AS_SERVICE),
+        StoreError::Newer { .. } | StoreError::Changed { .. } => {
+            Check::fail(name, says, "use the release that wrote it, or a newer one")
+        }
+        StoreError::Locked { .. } | StoreError::Busy { .. } => {
+            Check::warn(name, says, "run this again in a moment")
+        }
+        StoreError::Full { .. } => Check::fail(name, says, "free some space"),
+        StoreError::Disk { .. } | StoreError::Io { .. } => {
+            Check::fail(name, says, "look at the system's log, and at the disk")
+        }
+        StoreError::Foreign { .. } => Check::fail(name, says, "name the folder of a store with --store"),
+        _ => Check::fail(name, says, "restore a backup, or import again (docs/operating.md)"),
     }
 }
 
@@ -58,8 +82,8 @@ fn damaged(name: &'static str, problems: &[String], advice: &str) -> Check {
 
 type Checked = Result<(String, Vec<String>), StoreError>;
 
-fn every_block(store: &Store, surroundings: &Surroundings) -> Checked {
-    let report = history::check(store, surroundings.history.venues())?;
+fn every_block(store: &Store, surroundings: &Surroundings, progress: progress::Flags) -> Checked {
+    let report = check::watched(store, surroundings.history.venues(), progress)?;
     let problems = report.damage.into_iter().map(|damage| damage.problem).collect();
     Ok((format!("whole, {} blocks", report.blocks), problems))
 }
@@ -94,16 +118,19 @@ fn accounts(surroundings: &Surroundings, deep: bool) -> Vec<Check> {
         return Vec::new();
     }
     let depth = if deep { Depth::Full } else { Depth::Quick };
-    let advice = "restore a copy of accounts.db (docs/operating.md)";
-    let opened = Accounts::open(surroundings.directory(), Clock::Machine.now());
+    let opened = Accounts::look(surroundings.directory());
     let found = opened.and_then(|all| Ok((all.check(depth)?, all.is_empty()?)));
     let (findings, is_empty) = match found {
-        Err(error) => return vec![Check::fail(NAME, error.to_string(), advice)],
+        Err(error) => return vec![told(NAME, &error)],
         Ok(found) => found,
     };
     let database = match findings.is_empty() {
         true => Check::ok(NAME, "accounts.db is whole"),
-        false => damaged(NAME, &findings.iter().map(Finding::to_string).collect::<Vec<_>>(), advice),
+        false => damaged(
+            NAME,
+            &findings.iter().map(Finding::to_string).collect::<Vec<_>>(),
+            "restore a copy of accounts.db (docs/operating.md)",
+        ),
     };
     // The key is made with the first account.
     if is_empty { vec![database] } else { vec![database, key(surroundings)] }
@@ -111,14 +138,52 @@ fn accounts(surroundings: &Surroundings, deep: bool) -> Vec<Check> {
 
 /// The key file: there, its owner's alone, and the one that secrets were sealed with.
 fn key(surroundings: &Surroundings) -> Check {
-    const NAME: &str = "secret.key";
-    let opened = open_accounts(surroundings)
-        .map_err(|failure| failure.to_string())
-        .and_then(|access| access.check_key().map_err(|error: AccessError| error.to_string()));
-    match opened {
-        Ok(opened) => Check::ok(NAME, format!("its owner's alone, and opens every app secret ({opened})")),
-        Err(error) => {
-            Check::fail(NAME, error, "restore the copy that belongs to accounts.db, with mode 0600")
+    let access = access::Access::look_at(surroundings.directory());
+    match access.and_then(|access| access.check_key()) {
+        Ok(opened) => Check::ok(KEY, format!("its owner's alone, and opens every app secret ({opened})")),
+        Err(error) => key_told(&error),
+    }
+}
+
+const KEY: &str = "secret.key";
+
+fn key_told(error: &AccessError) -> Check {
+    let says = error.to_string();
+    match error {
+        AccessError::KeyExposed { path } => Check::fail(KEY, says, format!("chmod 600 {}", path.display())),
+        AccessError::KeyFile { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+            Check::fail(KEY, format!("{says}: {source}"), AS_SERVICE)
         }
+        AccessError::KeyFile { source, .. } => {
+            Check::fail(KEY, format!("{says}: {source}"), "look at the system's log, and at the disk")
+        }
+        AccessError::Store(error) => told(KEY, error),
+        _ => Check::fail(KEY, says, "restore the copy that belongs to accounts.db, with mode 0600"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Verdict;
+    use super::*;
+
+    #[test]
+    fn who_may_not_read_a_key_is_not_told_to_replace_it() {
+        let path = || "store/secret.key".into();
+        let advice = |error: &AccessError| key_told(error).advice.unwrap();
+        assert_eq!(advice(&AccessError::KeyExposed { path: path() }), "chmod 600 store/secret.key");
+        let denied = io::ErrorKind::PermissionDenied.into();
+        let unreadable = AccessError::KeyFile { what: "read", path: path(), source: denied };
+        assert_eq!(advice(&unreadable), AS_SERVICE);
+        assert!(advice(&AccessError::KeyMissing { path: path() }).contains("restore"));
+    }
+
+    #[test]
+    fn an_older_schema_is_looked_at_later_and_a_permission_is_not_a_damage() {
+        let path = || "store/accounts.db".into();
+        let older = told("accounts", &StoreError::Outdated { path: path(), found: 1, known: 2 });
+        assert_eq!(older.verdict, Verdict::Warn);
+        let denied = StoreError::Denied { what: "open the database", path: path(), source: "no".into() };
+        assert_eq!(told("accounts", &denied).advice.as_deref(), Some(AS_SERVICE));
     }
 }

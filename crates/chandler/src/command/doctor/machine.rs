@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::Check;
+use super::{AS_SERVICE, Check};
 use crate::output;
 use crate::surroundings::Surroundings;
 
@@ -22,13 +22,19 @@ pub(super) fn disk(surroundings: &Surroundings) -> Option<Check> {
         .filter(|metadata| metadata.is_file())
         .map(|metadata| metadata.len())
         .sum();
-    Some(judge(store, size, space(there)?))
+    let mut space = space(there)?;
+    let files = ["candles.db", "accounts.db"].map(|name| store.join(name));
+    let files = files.iter().map(|path| path.as_path()).filter(|path| path.exists());
+    space.closed = [there].into_iter().chain(files).any(|path| !may_write(path));
+    Some(judge(store, size, space))
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Space {
     free: u64,
     read_only: bool,
+    /// This user may not write there.
+    closed: bool,
 }
 
 #[cfg(unix)]
@@ -36,7 +42,17 @@ fn space(path: &Path) -> Option<Space> {
     use rustix::fs::{StatVfsMountFlags, statvfs};
     let found = statvfs(path).ok()?;
     let free = found.f_bavail.saturating_mul(found.f_frsize);
-    Some(Space { free, read_only: found.f_flag.contains(StatVfsMountFlags::RDONLY) })
+    Some(Space { free, read_only: found.f_flag.contains(StatVfsMountFlags::RDONLY), closed: false })
+}
+
+#[cfg(unix)]
+fn may_write(path: &Path) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok()
+}
+
+#[cfg(not(unix))]
+fn may_write(_: &Path) -> bool {
+    true
 }
 
 #[cfg(not(unix))]
@@ -51,6 +67,10 @@ fn judge(store: &Path, size: u64, space: Space) -> Check {
     if space.read_only {
         let advice = "make it writable: imports, and accounts while serving, write there";
         return Check::fail(NAME, format!("{} is on a disk that cannot be written", store.display()), advice);
+    }
+    if space.closed {
+        let says = format!("this user may not write to {} or its databases", store.display());
+        return Check::fail(NAME, says, AS_SERVICE);
     }
     match space.free {
         free if free < FREE_MIN => {
@@ -100,12 +120,20 @@ mod tests {
 
     #[test]
     fn a_disk_needs_room_for_as_much_again() {
-        let verdict =
-            |free, read_only| judge(Path::new("x"), 5_000_000_000, Space { free, read_only }).verdict;
+        let verdict = |free, read_only| {
+            judge(Path::new("x"), 5_000_000_000, Space { free, read_only, closed: false }).verdict
+        };
         assert_eq!(verdict(5_000_000_000, false), Verdict::Ok);
         assert_eq!(verdict(4_999_999_999, false), Verdict::Warn);
         assert_eq!(verdict(FREE_MIN - 1, false), Verdict::Fail);
         assert_eq!(verdict(5_000_000_000, true), Verdict::Fail);
+    }
+
+    #[test]
+    fn a_folder_of_somebody_else_is_not_a_full_disk() {
+        let space = Space { free: u64::MAX, read_only: false, closed: true };
+        let check = judge(Path::new("x"), 0, space);
+        assert_eq!((check.verdict, check.advice.as_deref()), (Verdict::Fail, Some(AS_SERVICE)));
     }
 
     #[test]

@@ -1,19 +1,29 @@
 //! Whether a server could listen where it is configured to, and whether one that was named is well.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::time::Duration;
 
 use access::TIMESTAMP_TOLERANCE_S;
 use market::Timestamp;
+use serde_json::Value;
 
 use super::Check;
 use crate::clock::Clock;
 use crate::config::ServerConfig;
+use crate::output::printable;
+use crate::remote::field;
 use crate::remote::http::{Answer, Http, Method, Network, Request};
 use crate::sdk::Url;
 
 /// A clock that is off by more than this will soon be off by too much.
 const DRIFT_S: i64 = 30;
+/// How long whoever has a port of this machine may take to say who they are.
+const PROBE_WITHIN: Duration = Duration::from_secs(2);
+/// Of what a server says of itself, so much is told.
+const REASONS_CHARS_MAX: usize = 300;
 
 /// Who has a port that is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,27 +35,64 @@ enum Holder {
 }
 
 pub(super) fn all(config: &ServerConfig) -> Vec<Check> {
-    let answers = |address: SocketAddr| {
-        let url = Url::of(address);
-        health(&url, &Network::to(&url)).is_ok_and(|answer| answer.is_success())
-    };
+    all_asking(config, &|address| {
+        let url = Url::of(reachable(address));
+        health(&url, &Network::within(&url, PROBE_WITHIN)).is_ok_and(|(health, _)| health.is_chandler())
+    })
+}
+
+/// `probe` says whether a Chandler answers at an address. It is asked once of each: one that says nothing takes its time.
+fn all_asking(config: &ServerConfig, probe: &dyn Fn(SocketAddr) -> bool) -> Vec<Check> {
+    let asked = RefCell::new(BTreeMap::new());
+    let answers = |address: SocketAddr| *asked.borrow_mut().entry(address).or_insert_with(|| probe(address));
     // What monitors ask never speaks TLS; where there is such a listener, the others are its server's.
-    let internal = || config.internal.map(answers);
-    let holder = |address: SocketAddr| match (config.tls_cert.is_empty(), internal()) {
-        (_, Some(true)) => Holder::Chandler,
-        (true, _) if answers(address) => Holder::Chandler,
-        (true, _) => Holder::Other,
-        (false, _) => Holder::Unknown,
+    let holder = |address: SocketAddr| match config.internal.map(answers) {
+        Some(true) => Holder::Chandler,
+        _ if !config.tls_cert.is_empty() => Holder::Unknown,
+        _ if answers(address) => Holder::Chandler,
+        _ => Holder::Other,
     };
-    let http = std::iter::once(config.listen).chain(config.regional.iter().map(|one| one.listen));
-    let mut checks: Vec<Check> =
-        http.map(|address| judge(address, try_bind(address), || holder(address))).collect();
     // Raw TCP cannot be asked. Where our HTTP answers, its neighbour is ours as well.
-    checks.push(judge(config.tcp, try_bind(config.tcp), || holder(config.listen)));
+    let mut wanted = vec![("listen", config.listen, config.listen)];
+    wanted.extend(config.regional.iter().map(|one| ("regional", one.listen, one.listen)));
+    wanted.push(("tcp", config.tcp, config.listen));
+    let mut checks = Vec::new();
+    let mut before: Vec<(&str, SocketAddr)> = Vec::new();
+    for (setting, address, asks) in wanted {
+        checks.push(
+            clash(setting, address, &before)
+                .unwrap_or_else(|| judge(address, try_bind(address), || holder(asks))),
+        );
+        before.push((setting, address));
+    }
     checks.extend(config.internal.map(|address| {
-        judge(address, try_bind(address), || if answers(address) { Holder::Chandler } else { Holder::Other })
+        clash("internal", address, &before).unwrap_or_else(|| {
+            let holder = || if answers(address) { Holder::Chandler } else { Holder::Other };
+            judge(address, try_bind(address), holder)
+        })
     }));
     checks
+}
+
+/// Where a listener on all addresses is found from here.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}
+
+/// A finding if two settings want the same port, whoever has it now.
+fn clash(setting: &str, address: SocketAddr, before: &[(&str, SocketAddr)]) -> Option<Check> {
+    let same = |other: &SocketAddr| {
+        let all = address.ip().is_unspecified() || other.ip().is_unspecified();
+        address.port() != 0 && address.port() == other.port() && (all || address.ip() == other.ip())
+    };
+    let (other, taken) = before.iter().find(|(_, other)| same(other))?;
+    let says = format!("{setting} is {address} and {other} is {taken}: one port cannot be both");
+    Some(Check::fail("port", says, format!("give {setting} another port (docs/chandler.toml)")))
 }
 
 /// Takes the port for a moment.
@@ -86,12 +133,28 @@ fn judge(address: SocketAddr, bound: Result<(), io::ErrorKind>, holder: impl FnO
     }
 }
 
+/// What a server says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Health {
+    Well,
+    /// Why it is not, in its own words.
+    Unwell(String),
+    /// Another program, which answered with this status.
+    Other(u16),
+}
+
+impl Health {
+    fn is_chandler(&self) -> bool {
+        !matches!(self, Health::Other(_))
+    }
+}
+
 /// A server that was named: does it answer, and what time does it have?
 pub(super) fn server(url: &Url, http: &dyn Http) -> Vec<Check> {
     const NAME: &str = "server";
     let shown = url.as_str();
-    let answer = match health(url, http) {
-        Ok(answer) => answer,
+    let (health, answer) = match health(url, http) {
+        Ok(found) => found,
         Err(error) => {
             return vec![Check::fail(
                 NAME,
@@ -100,22 +163,47 @@ pub(super) fn server(url: &Url, http: &dyn Http) -> Vec<Check> {
             )];
         }
     };
-    let mut checks = vec![if answer.is_success() {
-        Check::ok(NAME, format!("{shown} is well"))
-    } else {
-        let says = format!("{shown} answers with status {}", answer.status);
-        Check::fail(NAME, says, "this is no Chandler, or one that is not well: see its log")
-    }];
+    let check = match health {
+        Health::Well => Check::ok(NAME, format!("{shown} is well")),
+        Health::Unwell(reasons) => {
+            Check::fail(NAME, format!("{shown} is not ready: {reasons}"), "see its log")
+        }
+        Health::Other(status) => {
+            let says = format!("{shown} answers with status {status}, but not as Chandler does");
+            // What the clock of another program says is of no use.
+            return vec![Check::fail(NAME, says, "is the address right, with its port and path?")];
+        }
+    };
+    let mut checks = vec![check];
     let date = answer.headers.get("date").and_then(parse_date);
     checks.extend(date.map(|there| drift(Clock::Machine.now(), there, shown)));
     checks
 }
 
-/// What monitors ask, or on older servers what stood in for it.
-fn health(url: &Url, http: &dyn Http) -> anyhow::Result<Answer> {
+/// Whether the one who answers is a Chandler: any program may say 200, or "ok".
+fn health(url: &Url, http: &dyn Http) -> anyhow::Result<(Health, Answer)> {
     let ask = |path: &str| http.send(&Request::new(Method::Get, format!("{}{path}", url.as_str())));
-    let answer = ask("/healthz")?;
-    if answer.status == 404 { ask("/health") } else { Ok(answer) }
+    let answer = ask("/readyz")?;
+    if answer.status == 404 {
+        // Servers from before there was such a path.
+        let answer = ask("/health")?;
+        let is_ours = answer.is_success() && answer.body == b"success";
+        let health = if is_ours { Health::Well } else { Health::Other(answer.status) };
+        return Ok((health, answer));
+    }
+    let body = answer.json().unwrap_or_default();
+    let health = match (field(&body, "ready").as_bool(), field(&body, "reasons").as_array()) {
+        (Some(true), Some(_)) if answer.is_success() => Health::Well,
+        (Some(false), Some(reasons)) => Health::Unwell(told(reasons)),
+        _ => Health::Other(answer.status),
+    };
+    Ok((health, answer))
+}
+
+/// The words of a server, which are shown and not believed.
+fn told(reasons: &[Value]) -> String {
+    let words: Vec<&str> = reasons.iter().filter_map(Value::as_str).collect();
+    printable(&words.join("; ")).chars().take(REASONS_CHARS_MAX).collect()
 }
 
 /// `Sun, 15 Nov 2026 02:00:00 GMT`
@@ -150,6 +238,61 @@ mod tests {
         assert_eq!(verdict(taken, Holder::Unknown), Verdict::Warn);
         assert_eq!(verdict(taken, Holder::Other), Verdict::Fail);
         assert_eq!(verdict(Err(io::ErrorKind::PermissionDenied), Holder::Other), Verdict::Fail);
+    }
+
+    #[test]
+    fn two_settings_on_one_port_are_told_whoever_has_it() {
+        let at = |text: &str| text.parse::<SocketAddr>().unwrap();
+        let before = [("listen", at("127.0.0.1:8080")), ("regional", at("0.0.0.0:8081"))];
+        let clashes = |text: &str| clash("tcp", at(text), &before).map(|check| check.verdict);
+        assert_eq!(clashes("127.0.0.1:8080"), Some(Verdict::Fail));
+        assert_eq!(clashes("0.0.0.0:8080"), Some(Verdict::Fail));
+        assert_eq!(clashes("10.0.0.7:8081"), Some(Verdict::Fail));
+        assert_eq!(clashes("10.0.0.7:8080"), None);
+        assert_eq!(clashes("127.0.0.1:2020"), None);
+        assert_eq!(clash("tcp", at("127.0.0.1:0"), &[("listen", at("127.0.0.1:0"))]), None);
+    }
+
+    #[test]
+    fn a_port_that_says_nothing_is_asked_once() {
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (listen, tcp) = (taken.local_addr().unwrap(), tcp.local_addr().map(|at| (at, tcp)).unwrap());
+        let config = ServerConfig { listen, tcp: tcp.0, ..ServerConfig::default() };
+        let asked = RefCell::new(Vec::new());
+        let checks = all_asking(&config, &|address| {
+            asked.borrow_mut().push(address);
+            false
+        });
+        assert_eq!(asked.take(), [listen]);
+        assert!(checks.iter().all(|check| check.verdict == Verdict::Fail), "{checks:?}");
+    }
+
+    struct Says(u16, &'static str);
+
+    impl Http for Says {
+        fn send(&self, _: &Request) -> anyhow::Result<Answer> {
+            Ok(Answer { status: self.0, headers: Default::default(), body: self.1.as_bytes().to_vec() })
+        }
+    }
+
+    #[test]
+    fn not_everybody_who_says_200_is_a_chandler() {
+        let url = Url::parse("http://127.0.0.1:1").unwrap();
+        let health = |status, body| health(&url, &Says(status, body)).unwrap().0;
+        assert_eq!(health(200, r#"{"ready": true, "reasons": []}"#), Health::Well);
+        assert_eq!(
+            health(503, r#"{"ready": false, "reasons": ["a", "b\u001b"]}"#),
+            Health::Unwell(told(&["a".into(), "b\u{1b}".into()]))
+        );
+        for (status, body) in
+            [(200, "ok\n"), (200, "<html>"), (200, "true"), (404, ""), (500, r#"{"ready": true}"#)]
+        {
+            assert_eq!(health(status, body), Health::Other(status), "{body}");
+        }
+        assert_eq!(health(404, "success"), Health::Other(404));
+        let checks = server(&url, &Says(200, "hello"));
+        assert_eq!((checks.len(), checks[0].verdict), (1, Verdict::Fail));
     }
 
     #[test]

@@ -9,7 +9,9 @@ use super::Check;
 const NAME: &str = "SDK variables";
 const FAMILIES: [&str; 2] = ["LONGBRIDGE", "LONGPORT"];
 const CREDENTIALS: [&str; 3] = ["APP_KEY", "APP_SECRET", "ACCESS_TOKEN"];
-const ADDRESSES: [&str; 3] = ["HTTP_URL", "QUOTE_WS_URL", "TRADE_WS_URL"];
+const HTTP: &str = "HTTP_URL";
+/// Where the sockets are: the Go package has names of its own for them (docs/sdk-go.md). One pair is enough.
+const SOCKETS: [[&str; 2]; 2] = [["QUOTE_WS_URL", "TRADE_WS_URL"], ["QUOTE_URL", "TRADE_URL"]];
 /// How long a server may take to take a connection.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -18,8 +20,9 @@ pub(super) fn all(env: &dyn Fn(&str) -> Option<String>, listens: &dyn Fn(&str, u
     let value = |family: &str, name: &str| env(&format!("{family}_{name}")).filter(|text| !text.is_empty());
     let mut checks: Vec<Check> =
         FAMILIES.into_iter().filter_map(|family| halves(family, &|name| value(family, name))).collect();
-    let both = CREDENTIALS.into_iter().chain(ADDRESSES);
-    let differ: Vec<&str> = both
+    let differ: Vec<&str> = CREDENTIALS
+        .into_iter()
+        .chain(addresses())
         .filter(|name| match FAMILIES.map(|family| value(family, name)) {
             [Some(one), Some(other)] => one != other,
             _ => false,
@@ -33,11 +36,11 @@ pub(super) fn all(env: &dyn Fn(&str) -> Option<String>, listens: &dyn Fn(&str, u
             "newer packages read the first, older ones the second: set both alike",
         ));
     }
-    let addresses: BTreeSet<String> = FAMILIES
+    let pointed: BTreeSet<String> = FAMILIES
         .into_iter()
-        .flat_map(|family| ADDRESSES.into_iter().filter_map(move |name| value(family, name)))
+        .flat_map(|family| addresses().filter_map(move |name| value(family, name)))
         .collect();
-    checks.extend(addresses.iter().filter_map(|address| reach(address, listens)));
+    checks.extend(pointed.iter().filter_map(|address| reach(address, listens)));
     if checks.is_empty() {
         let set =
             FAMILIES.into_iter().any(|family| CREDENTIALS.iter().any(|name| value(family, name).is_some()));
@@ -46,14 +49,17 @@ pub(super) fn all(env: &dyn Fn(&str) -> Option<String>, listens: &dyn Fn(&str, u
     checks
 }
 
+fn addresses() -> impl Iterator<Item = &'static str> {
+    [HTTP].into_iter().chain(SOCKETS.into_iter().flatten())
+}
+
 /// What a family has of its variables, if that is only a part.
 fn halves(family: &str, value: &dyn Fn(&str) -> Option<String>) -> Option<Check> {
     let missing = |names: &[&str]| -> Vec<String> {
         names.iter().filter(|name| value(name).is_none()).map(|name| format!("{family}_{name}")).collect()
     };
-    let (credentials, addresses) = (missing(&CREDENTIALS), missing(&ADDRESSES));
-    let some = |missing: &[String], all: usize| !missing.is_empty() && missing.len() < all;
-    if some(&credentials, CREDENTIALS.len()) {
+    let credentials = missing(&CREDENTIALS);
+    if !credentials.is_empty() && credentials.len() < CREDENTIALS.len() {
         let says = format!("half set: {} missing", list(&credentials));
         return Some(Check::warn(
             NAME,
@@ -61,15 +67,24 @@ fn halves(family: &str, value: &dyn Fn(&str) -> Option<String>) -> Option<Check>
             "`chandler account create` prints all of them, as lines for a shell",
         ));
     }
-    if some(&addresses, ADDRESSES.len()) {
-        let says = format!("half set: {} missing, so a part of an SDK would ask elsewhere", list(&addresses));
-        return Some(Check::warn(NAME, says, "`chandler account create --url URL` prints all of them"));
-    }
-    if credentials.is_empty() && !addresses.is_empty() {
+    if addresses().all(|name| value(name).is_none()) {
+        let all = missing(&[HTTP, "QUOTE_WS_URL", "TRADE_WS_URL"]);
         let says = format!("{family}_ has credentials but no addresses: an SDK would ask its own service");
-        return Some(Check::warn(NAME, says, format!("set {}", addresses.join(", "))));
+        return credentials.is_empty().then(|| Check::warn(NAME, says, format!("set {}", all.join(", "))));
     }
-    None
+    // Of each pair both or neither, and of one of them both.
+    let begun = SOCKETS.iter().filter(|pair| missing(pair.as_slice()).len() < pair.len());
+    let mut wanted: Vec<&str> = begun.flatten().copied().collect();
+    if wanted.is_empty() {
+        wanted.extend(SOCKETS.first().into_iter().flatten());
+    }
+    wanted.insert(0, HTTP);
+    let missing = missing(&wanted);
+    if missing.is_empty() {
+        return None;
+    }
+    let says = format!("half set: {} missing, so a part of an SDK would ask elsewhere", list(&missing));
+    Some(Check::warn(NAME, says, "`chandler account create --url URL` prints all of them"))
 }
 
 fn list(names: &[String]) -> String {
@@ -94,6 +109,8 @@ fn host_and_port(address: &str) -> Option<(String, u16)> {
     let usual = match scheme {
         "http" | "ws" => 80,
         "https" | "wss" => 443,
+        // Raw TCP, for the Go package; it has no usual port.
+        "tcp" => 0,
         _ => return None,
     };
     // What stands before an @ is a name or a secret.
@@ -106,7 +123,7 @@ fn host_and_port(address: &str) -> Option<(String, u16)> {
         Some(text) => text.parse().ok()?,
         None => usual,
     };
-    (!host.is_empty()).then(|| (host.to_owned(), port))
+    (!host.is_empty() && port != 0).then(|| (host.to_owned(), port))
 }
 
 pub(super) fn listens(host: &str, port: u16) -> bool {
@@ -163,6 +180,37 @@ mod tests {
         differs[6].1 = "other";
         assert_eq!(told(&differs), ["warn: LONGBRIDGE_ and LONGPORT_ differ in APP_KEY"]);
         assert!(!told(&differs).concat().contains("hush"));
+    }
+
+    #[test]
+    fn the_go_package_has_a_set_of_its_own() {
+        let go = |names: &[&'static str]| -> Vec<(&str, &str)> {
+            let sockets = [
+                ("LONGPORT_QUOTE_URL", "ws://127.0.0.1:8080/v2"),
+                ("LONGPORT_TRADE_URL", "tcp://127.0.0.1:8080"),
+            ];
+            let sockets = sockets.into_iter().filter(|(name, _)| names.contains(name));
+            WHOLE[..4].iter().copied().chain(sockets).collect()
+        };
+        assert_eq!(
+            told(&go(&["LONGPORT_QUOTE_URL", "LONGPORT_TRADE_URL"])),
+            ["ok: whole, and somebody listens there"]
+        );
+        let half = "warn: half set: LONGPORT_TRADE_URL is missing, so a part of an SDK would ask elsewhere";
+        assert_eq!(told(&go(&["LONGPORT_QUOTE_URL"])), [half]);
+        // The other pair whole does not make up for half of this one.
+        let mut both = WHOLE.to_vec();
+        both.push(("LONGPORT_QUOTE_URL", "ws://127.0.0.1:8080/v2"));
+        assert_eq!(told(&both), [half]);
+        assert_eq!(
+            told(&go(&[])),
+            [
+                "warn: half set: LONGPORT_QUOTE_WS_URL, LONGPORT_TRADE_WS_URL are missing, so a part of an SDK would \
+                 ask elsewhere"
+            ]
+        );
+        assert_eq!(host_and_port("tcp://127.0.0.1:2020"), Some(("127.0.0.1".to_owned(), 2020)));
+        assert_eq!(host_and_port("tcp://127.0.0.1"), None);
     }
 
     #[test]

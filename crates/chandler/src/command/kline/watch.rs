@@ -4,6 +4,7 @@
 use std::io::{self, IsTerminal, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -14,32 +15,104 @@ use crate::terminal::Terminal;
 /// How long a key or a new size may wait to be noticed.
 const SLICE: Duration = Duration::from_millis(100);
 
-/// Shows what `chart` draws for a screen. What cannot be drawn for a moment is told on the screen instead: a server may come
-/// back. But somebody who cannot be shown anything at first is told so as usual.
-pub(super) fn run(
+/// Shows what answers look like on a screen. They are found on a thread of their own, which is left alone when somebody wants to
+/// leave, so that a server that says nothing keeps nobody. What cannot be drawn for a moment is told on the screen instead: a
+/// server may come back. But somebody who cannot be shown anything at first is told so as usual.
+///
+/// Signals only raise `stop` from now on; a second one must not end the process while the screen is ours.
+pub(super) fn run<Q: Send + 'static, A: Send + 'static>(
     seconds: u16,
-    mut chart: impl FnMut(&Terminal) -> Result<String, Failure>,
+    stop: &Arc<AtomicBool>,
+    question: impl Fn(&Terminal) -> Result<Q, Failure>,
+    answer: impl Fn(Q) -> Result<A, Failure> + Send + 'static,
+    draw: impl Fn(&A, &Terminal) -> String,
 ) -> Result<(), Failure> {
-    let mut drawing = chart(&Terminal::of_stdout())?;
-    let (stop, resized) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let resized = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+        signal_hook::flag::register(signal, Arc::clone(stop))?;
     }
     #[cfg(unix)]
     signal_hook::flag::register(signal_hook::consts::SIGWINCH, Arc::clone(&resized))?;
-    let screen = Screen::take()?;
     let every = Duration::from_secs(seconds.into());
+    let mut elsewhere = Elsewhere::start(answer)?;
+    elsewhere.ask(question(&Terminal::of_stdout())?)?;
+    let mut answer = loop {
+        if stop.load(Ordering::Relaxed) {
+            return Err(Failure::Interrupted("stopped before there was anything to show".to_owned()));
+        }
+        if let Some(answer) = elsewhere.answer(SLICE)? {
+            break Ok(answer?);
+        }
+    };
+    let screen = Screen::take()?;
+    let mut answered = Instant::now();
     loop {
-        screen.show(&drawing, seconds)?;
-        let drawn = Instant::now();
-        while drawn.elapsed() < every && !resized.load(Ordering::Relaxed) {
+        let terminal = Terminal::of_stdout();
+        match &answer {
+            Ok(answer) => screen.show(&draw(answer, &terminal), seconds)?,
+            Err(failure) => screen.show(&Failure::to_string(failure), seconds)?,
+        }
+        loop {
             if screen.wants_to_end()? || stop.load(Ordering::Relaxed) {
                 return Ok(());
             }
+            let is_resized = resized.swap(false, Ordering::Relaxed);
+            if !elsewhere.is_busy && (is_resized || answered.elapsed() >= every) {
+                elsewhere.ask(question(&Terminal::of_stdout())?)?;
+            }
+            if let Some(new) = elsewhere.answer(Duration::ZERO)? {
+                (answer, answered) = (new, Instant::now());
+                break;
+            }
+            if is_resized {
+                break;
+            }
         }
-        resized.store(false, Ordering::Relaxed);
-        drawing = chart(&Terminal::of_stdout()).unwrap_or_else(|failure| failure.to_string());
     }
+}
+
+/// A thread that answers one question at a time.
+struct Elsewhere<Q, A> {
+    questions: Sender<Q>,
+    answers: Receiver<Result<A, Failure>>,
+    is_busy: bool,
+}
+
+impl<Q: Send + 'static, A: Send + 'static> Elsewhere<Q, A> {
+    fn start(answer: impl Fn(Q) -> Result<A, Failure> + Send + 'static) -> io::Result<Elsewhere<Q, A>> {
+        let (questions, asked) = mpsc::channel();
+        let (given, answers) = mpsc::channel();
+        let work = move || {
+            for question in asked {
+                if given.send(answer(question)).is_err() {
+                    break;
+                }
+            }
+        };
+        std::thread::Builder::new().spawn(work)?;
+        Ok(Elsewhere { questions, answers, is_busy: false })
+    }
+
+    fn ask(&mut self, question: Q) -> Result<(), Failure> {
+        self.is_busy = true;
+        self.questions.send(question).map_err(|_| gone())
+    }
+
+    /// The answer, if it comes by then.
+    fn answer(&mut self, within: Duration) -> Result<Option<Result<A, Failure>>, Failure> {
+        match self.answers.recv_timeout(within) {
+            Ok(answer) => {
+                self.is_busy = false;
+                Ok(Some(answer))
+            }
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(gone()),
+        }
+    }
+}
+
+fn gone() -> Failure {
+    anyhow::anyhow!("cannot draw any more: whoever asks for candles has stopped").into()
 }
 
 /// The terminal, ours until this is dropped.
@@ -151,5 +224,37 @@ impl Keys {
 
     fn next(&self) -> io::Result<Option<u8>> {
         Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_that_does_not_come_keeps_nobody() {
+        let (release, held) = mpsc::channel::<()>();
+        let mut elsewhere = Elsewhere::start(move |number: u32| {
+            if number == 2 {
+                held.recv().ok();
+            }
+            Ok(number * 10)
+        })
+        .unwrap();
+        let wait = Duration::from_secs(60);
+        elsewhere.ask(1).unwrap();
+        assert_eq!(elsewhere.answer(wait).unwrap().unwrap().unwrap(), 10);
+        assert!(!elsewhere.is_busy);
+        elsewhere.ask(2).unwrap();
+        assert!(elsewhere.answer(Duration::ZERO).unwrap().is_none() && elsewhere.is_busy);
+        release.send(()).unwrap();
+        assert_eq!(elsewhere.answer(wait).unwrap().unwrap().unwrap(), 20);
+    }
+
+    #[test]
+    fn a_thread_that_has_ended_is_a_failure_and_no_wait() {
+        let mut elsewhere = Elsewhere::<u32, u32>::start(|_| panic!("on purpose")).unwrap();
+        elsewhere.ask(1).unwrap();
+        assert!(elsewhere.answer(Duration::from_secs(60)).is_err());
     }
 }

@@ -43,7 +43,6 @@ pub(super) fn answer(asked: &Asked<'_>, caller: &Caller, services: &Services) ->
     let request = Request::History(message(&question, limit, zone));
     let work = route::admit_calls(services, &caller, request, calls)?;
     let Paged { answer, .. } = work.run_pages(Paging { limit, from: None }, services)?;
-    asked.note.candles(answer.candles.len());
     let stamp = |at: i64| match question.period {
         Period::Clock(_) => at,
         Period::Calendar(_) => day_stamp(Timestamp(at), zone).0,
@@ -58,6 +57,7 @@ pub(super) fn answer(asked: &Asked<'_>, caller: &Caller, services: &Services) ->
         };
         return Ok(envelope::json(200, body.to_string().into()));
     }
+    asked.note.candles(stamps.len().saturating_sub(first));
     let body = table(&answer.candles, &stamps, first, answer.decimals).map_err(|_| Problem::internal())?;
     Ok(envelope::json(200, body.into()))
 }
@@ -107,7 +107,8 @@ fn candles_max(from: i64, to: i64, period: Period, sessions: Sessions, venue: &V
     let candles = match period {
         Period::Clock(minutes) => {
             let length = i64::from(minutes.get());
-            let hours = venue.hours(venue.zone().date(Timestamp(to)));
+            // Of a full day: a span that ends on a half day has others in it.
+            let hours = venue.full_hours(venue.zone().date(Timestamp(to)));
             let open = hours.iter().filter(|segment| {
                 let lane = history::lane_of(segment.session);
                 sessions.lanes(period, venue.market()).contains(&lane)
@@ -186,7 +187,7 @@ fn column<T: std::fmt::Display>(
 
 #[cfg(test)]
 mod tests {
-    use market::Market;
+    use market::{Market, Session};
 
     use super::*;
 
@@ -207,6 +208,26 @@ mod tests {
             let max = candles_max(from, to, Period::MINUTE, Sessions::All, &venue);
             assert!(max >= stamps.len(), "{market}: {max} of {}", stamps.len());
             assert!(max <= stamps.len() * 2, "{market}: {max} of {}", stamps.len());
+        }
+    }
+
+    #[test]
+    fn a_span_that_ends_on_a_half_day_is_worth_its_full_days() {
+        let venue = Venue::built_in(Market::Us).unwrap();
+        let (first, half) = (jiff::civil::date(2025, 11, 3), jiff::civil::date(2025, 11, 28));
+        assert_ne!(venue.hours(half), venue.full_hours(half));
+        let (from, to) = (venue.zone().midnight(first).0, venue.zone().instant(half, 14 * 3600).0);
+        for (sessions, wanted) in [
+            (Sessions::Intraday, vec![Session::Intraday]),
+            (Sessions::Extended, vec![Session::Intraday, Session::Pre, Session::Post]),
+        ] {
+            let days = venue.calendar().days(first, half).map(|(date, _)| venue.day(date).unwrap());
+            let minutes = days.flat_map(|day| day.minutes().collect::<Vec<_>>());
+            let count = minutes
+                .filter(|(at, slot)| (from..to).contains(&at.0) && wanted.contains(&slot.segment.session))
+                .count();
+            let max = candles_max(from, to, Period::MINUTE, sessions, &venue);
+            assert!(max >= count, "{sessions:?}: {max} of {count}");
         }
     }
 }

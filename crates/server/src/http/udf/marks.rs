@@ -32,15 +32,21 @@ pub(super) fn answer(asked: &Asked<'_>, caller: &Caller, services: &Services) ->
     let venue = services.history.venue(&ticker.symbol);
     // What is announced for a later day stands on no candle.
     let today = venue.zone().date(services.market_now());
-    let there = actions.iter().filter(|action| action.ex_date <= today);
-    let stamped = there.map(|action| (time(action, period, venue), action));
+    let there = numbered(&actions).filter(|(_, action)| action.ex_date <= today);
+    let stamped = there.map(|(number, action)| (number, time(action, period, venue), action));
     let mut marks: Vec<Value> = stamped
-        .filter(|(at, _)| (from..=to).contains(&at.0))
-        .enumerate()
-        .map(|(row, (at, action))| mark(row, at, action))
+        .filter(|(_, at, _)| (from..=to).contains(&at.0))
+        .map(|(number, at, action)| mark(number, at, action))
         .collect();
     marks.drain(..marks.len().saturating_sub(MARKS_MAX));
     Ok(Value::from(marks))
+}
+
+/// Each action with its number among those of its day. Charts tell marks apart by it, so it must not depend on what else is asked
+/// for.
+fn numbered(actions: &[Action]) -> impl Iterator<Item = (usize, &Action)> {
+    let days = actions.chunk_by(|one, other| one.ex_date == other.ex_date);
+    days.flat_map(|day| day.iter().enumerate())
 }
 
 /// The stamp of the candle that a mark belongs to: the day's, or that of the first minute.
@@ -53,7 +59,7 @@ fn time(action: &Action, period: Period, venue: &Venue) -> Timestamp {
     venue.zone().instant(action.ex_date, i64::from(open.unwrap_or(0)) * 60)
 }
 
-fn mark(row: usize, at: Timestamp, action: &Action) -> Value {
+fn mark(number: usize, at: Timestamp, action: &Action) -> Value {
     let Action { ex_date, cash, split, bonus, rights, rights_price } = action;
     let told = [
         (!cash.is_zero(), "D", format!("dividend {cash} a share")),
@@ -66,7 +72,7 @@ fn mark(row: usize, at: Timestamp, action: &Action) -> Value {
     let label = told.first().map_or("A", |(label, _)| label);
     let text: Vec<String> = told.iter().map(|(_, text)| text.clone()).collect();
     json!({
-        "id": format!("{ex_date}-{row}"),
+        "id": format!("{ex_date}-{number}"),
         "time": at.0,
         "color": if label == "D" { "green" } else { "blue" },
         "text": format!("{ex_date}: {}", text.join(", ")),

@@ -38,12 +38,11 @@ pub(super) fn answer(asked: &Asked<'_>, caller: &Caller, services: &Services) ->
     let (words, manner) = parts(&query);
     let (found, _) = directory.search(words, |market| permit.holds(market.into()), LOOKED_AT_MAX);
     let symbols = found.into_iter().map(|one| &one.symbol).filter(|symbol| is_wanted(symbol));
-    let mut tickers: Vec<Ticker> = Vec::new();
-    for (rank, symbol) in symbols.take(limit).enumerate() {
-        let variants = Ticker::variants(symbol).into_iter();
-        tickers.extend(variants.filter(|ticker| is_shown(ticker, manner.as_deref(), rank)));
-    }
-    tickers.truncate(limit);
+    let ways = symbols
+        .enumerate()
+        .flat_map(|(rank, symbol)| Ticker::variants(symbol).into_iter().map(move |ticker| (rank, ticker)));
+    let shown = ways.filter(|(rank, ticker)| is_shown(ticker, manner.as_deref(), *rank));
+    let tickers: Vec<Ticker> = shown.map(|(_, ticker)| ticker).take(limit).collect();
     rows(&tickers, caller, services)
 }
 

@@ -1,6 +1,6 @@
 //! Candles for people without an SDK.
 
-use std::io::Cursor;
+use std::io::{Cursor, Read};
 
 use access::{Created, Terms};
 use arrow_array::cast::AsArray;
@@ -218,6 +218,27 @@ fn read_arrow(bytes: &[u8]) -> Vec<Row> {
 }
 
 #[tokio::test]
+async fn json_is_packed_for_those_who_take_it_and_plain_for_those_who_count_its_bytes() {
+    let server = Running::start().await;
+    let account = server.account("ann", unlimited());
+    let token = account.access_token.expose();
+    let ask = async |more: &str| {
+        let head = format!("authorization: Bearer {token}\r\n{more}");
+        server.http("GET", &format!("{PATH}?symbol=AAPL.US&period=1m&limit=1000"), &head, b"").await
+    };
+    let plain = ask("").await;
+    assert_eq!(plain.header("content-encoding"), None);
+    let packed = ask("accept-encoding: br, gzip\r\n").await;
+    assert_eq!((packed.header("content-encoding"), packed.header("etag")), (Some("gzip"), None));
+    let mut unpacked = Vec::new();
+    flate2::read::GzDecoder::new(&packed.body[..]).read_to_end(&mut unpacked).unwrap();
+    assert!(unpacked == plain.body && packed.body.len() * 3 < plain.body.len());
+    let piece = ask("accept-encoding: gzip\r\nrange: bytes=0-9\r\n").await;
+    assert_eq!((piece.status, piece.header("content-encoding")), (206, None));
+    assert!(piece.body[..] == plain.body[..10]);
+}
+
+#[tokio::test]
 async fn every_form_holds_the_same_candles() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
@@ -231,7 +252,7 @@ async fn every_form_holds_the_same_candles() {
     assert_eq!(csv.header("content-type"), Some("text/csv; charset=utf-8; header=present"));
     let lines: Vec<&str> = csv.text().lines().collect();
     assert_eq!((lines.len(), lines[0]), (2501, "symbol,time,open,high,low,close,volume,turnover,session"));
-    assert_eq!(csv.header("vary"), Some("accept"));
+    assert_eq!(csv.header("vary"), Some("accept, accept-encoding"));
     let rows = read_back("a.csv", &csv.body);
     let json = data(&accept("application/json").await);
     assert_eq!(rows.iter().map(|row| row.1).collect::<Vec<_>>(), times(&json));

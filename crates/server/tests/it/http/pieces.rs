@@ -2,13 +2,17 @@
 
 use access::{Actor, Created, Right, Terms};
 
-use crate::support::{Response, Running, machine_now};
+use crate::support::{OVERNIGHT, Response, Running, machine_now};
 
 const PATH: &str = "/v1/quote/history-candlesticks?symbol=700.HK&period=day&start=2026-10-12&format=parquet";
 
 async fn ask(server: &Running, account: &Created, method: &str, head: &str) -> Response {
+    ask_for(server, account, method, PATH, head).await
+}
+
+async fn ask_for(server: &Running, account: &Created, method: &str, path: &str, head: &str) -> Response {
     let bearer = format!("authorization: Bearer {}\r\n{head}", account.access_token.expose());
-    server.http(method, PATH, &bearer, b"").await
+    server.http(method, path, &bearer, b"").await
 }
 
 fn rate(text: &str) -> Terms {
@@ -67,4 +71,26 @@ async fn a_piece_is_nobody_elses_and_ends_with_the_right_to_it() {
     server.access.withdraw(ann.account_id, Right::Hk, &Actor::Operator, machine_now()).unwrap();
     server.noticed().await;
     assert_eq!(ask(&server, &ann, "GET", piece).await.status, 403);
+}
+
+#[tokio::test]
+async fn hours_that_may_not_be_seen_any_more_are_in_no_piece() {
+    let server = Running::start().await;
+    let ann = server.account_with("ann", OVERNIGHT, rate("unlimited"));
+    let path = "/v1/quote/history-candlesticks?symbol=AAPL.US&period=60m&session=all&limit=200&format=csv";
+    let mark = async || {
+        let head = ask_for(&server, &ann, "HEAD", path, "").await;
+        assert_eq!(head.status, 200, "{head:?}");
+        head.header("etag").unwrap().to_owned()
+    };
+    let (before, again) = (mark().await, mark().await);
+    assert_eq!(before, again);
+    server.access.withdraw(ann.account_id, Right::UsOvernight, &Actor::Operator, machine_now()).unwrap();
+    server.noticed().await;
+    let after = mark().await;
+    assert_ne!(after, before);
+    let piece = ask_for(&server, &ann, "GET", path, "range: bytes=0-\r\n").await;
+    assert_eq!((piece.status, piece.header("etag")), (206, Some(after.as_str())));
+    let whole = ask_for(&server, &ann, "GET", path, "").await;
+    assert_eq!(piece.body, whole.body);
 }

@@ -3,7 +3,7 @@
 use access::{Created, Terms};
 use serde_json::{Value, json};
 
-use crate::support::{OVERNIGHT, Response, Running};
+use crate::support::{OVERNIGHT, Response, Running, import_files};
 
 /// Midnight UTC of the last trading day, and of others around it.
 const FRIDAY: i64 = 1_794_528_000;
@@ -268,6 +268,8 @@ async fn securities_are_found_by_code_and_name_with_the_ways_to_see_them() {
     assert_eq!(tickers("query=%E8%85%BE%E8%AE%AF&limit=1").await, ["700.HK"]);
     assert_eq!(tickers("query=700@for").await, ["700.HK@forward"]);
     assert_eq!(tickers("query=AAPL@all").await, ["AAPL.US@all", "AAPL.US@forward@all"]);
+    // What is behind the @ is looked for first, and then the first few are taken.
+    assert_eq!(tickers("query=@all&limit=1").await, ["AAPL.US@all"]);
     assert_eq!(tickers("query=aapl").await.len(), 6);
     assert!(tickers("query=700&exchange=US").await.is_empty());
     assert!(tickers("query=700&type=index").await.is_empty());
@@ -303,9 +305,21 @@ async fn corporate_actions_are_marks_where_the_candle_of_their_day_is() {
         let asked = format!("marks?symbol=700.HK&from={from}&to={to}&resolution=D");
         assert_eq!(good(&server, &account, &asked).await, json!([]));
     }
+    // A mark is the same one whichever span it is found in.
+    let more = server.dir.path().join("more.csv");
+    let actions = "symbol,ex_date,cash,split,bonus,rights,rights_price\n700.HK,2026-10-20,1.5,1,0,0,0\n";
+    std::fs::write(&more, actions).unwrap();
+    import_files(server.dir.path(), &[more]);
+    let ids = async |from: i64| -> Vec<String> {
+        let asked = format!("marks?symbol=700.HK&from={from}&to={SATURDAY}&resolution=D");
+        let found = good(&server, &account, &asked).await;
+        found.as_array().unwrap().iter().map(|mark| mark["id"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(ids(0).await, ["2026-10-20-0", "2026-11-02-0"]);
+    assert_eq!(ids(day).await, ["2026-11-02-0"]);
     // Before its day an action is no more than announced.
     server.set_now(day - 100_000);
-    let asked = format!("marks?symbol=700.HK&from=0&to={SATURDAY}&resolution=D");
+    let asked = format!("marks?symbol=700.HK&from={day}&to={SATURDAY}&resolution=D");
     assert_eq!(good(&server, &account, &asked).await, json!([]));
 }
 

@@ -14,9 +14,13 @@ const WATCHED: [&str; 4] = ["/healthz", "/readyz", "/metrics", "/status"];
 
 /// As a program on the same machine asks.
 async fn local(server: &Running, path: &str, head: &str) -> Response {
-    let mut stream = TcpStream::connect(server.addresses.http).await.unwrap();
     let request =
         format!("GET {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n{head}\r\n", server.addresses.http);
+    sent(server, &request).await
+}
+
+async fn sent(server: &Running, request: &str) -> Response {
+    let mut stream = TcpStream::connect(server.addresses.http).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).await.unwrap();
@@ -189,9 +193,14 @@ async fn health_and_readiness_are_for_all_and_the_rest_for_this_machine_and_oper
             "forwarded: for=127.0.0.1\r\n",
             "via: 1.1 x\r\n",
             "x-real-ip: ::1\r\n",
+            "x-forwarded-host: candles.example.com\r\n",
+            "cf-connecting-ip: ::1\r\n",
         ] {
             assert_eq!(local(&server, path, head).await.status, 401, "{path} {head}");
         }
+        // And by one that was told nothing but where to: nginx speaks HTTP/1.0 then.
+        let request = format!("GET {path} HTTP/1.0\r\nhost: {}\r\n\r\n", server.addresses.http);
+        assert_eq!(sent(&server, &request).await.status, 401, "{path}");
     }
 }
 
@@ -230,6 +239,38 @@ async fn the_internal_listener_has_these_and_nothing_else() {
     let kinds: Vec<&str> =
         listeners.as_array().unwrap().iter().map(|one| one["kind"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["http", "tcp", "internal"]);
+    // Where the numbers have a listener of their own, the others have them for operators alone.
+    for path in ["/metrics", "/status"] {
+        assert_eq!(local(&server, path, "").await.status, 401, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_counted_as_sent_has_been_sent() {
+    let server = Running::start().await;
+    let ann = server.account("ann", Terms::default());
+    let bearer = format!("authorization: Bearer {}\r\n", ann.access_token.expose());
+    let counted = async || {
+        let found = metrics(&server).await;
+        (found["chandler_candles_served_total"], found["chandler_sent_bytes_total{door=\"http\"}"])
+    };
+    let path = "/v1/quote/history-candlesticks?symbol=700.HK&period=1m&limit=1000&format=csv";
+    let (_, before) = counted().await;
+    let head = server.http("HEAD", path, &bearer, b"").await;
+    let length: f64 = head.header("content-length").unwrap().parse().unwrap();
+    let (candles, bytes) = counted().await;
+    assert_eq!(candles, 0.0);
+    // The numbers themselves are sent as well; they are shorter.
+    assert!(bytes - before < length, "{before} {bytes} {length}");
+    server.http("GET", path, &format!("{bearer}range: bytes=0-999\r\n"), b"").await;
+    let piece = counted().await.0;
+    assert!(piece > 0.0 && piece < 100.0, "{piece}");
+    server.http("GET", path, &format!("{bearer}range: bytes=1000-\r\n"), b"").await;
+    assert_eq!(counted().await.0, 1000.0);
+    // A span of which nothing is sent counts nothing, although older candles were looked at.
+    let nothing = "/udf/history?symbol=700.HK&resolution=1D&from=1794614400&to=1794700800";
+    assert_eq!(server.get(nothing, &ann).await.json()["s"], "no_data");
+    assert_eq!(counted().await.0, 1000.0);
 }
 
 #[tokio::test]

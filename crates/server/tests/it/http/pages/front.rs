@@ -53,8 +53,9 @@ async fn a_document_is_packed_for_those_who_take_it_and_not_sent_twice() {
 }
 
 #[tokio::test]
-async fn every_file_that_the_documents_name_is_there() {
-    let server = Running::start().await;
+async fn every_file_that_the_documents_name_is_there_and_counts_as_a_page() {
+    let internal = Some("127.0.0.1:0".parse().unwrap());
+    let server = Running::start_with(Settings { internal, ..Settings::default() }).await;
     for path in ["/", "/quota"] {
         let document = server.http("GET", path, "", b"").await;
         let text = document.text();
@@ -70,6 +71,10 @@ async fn every_file_that_the_documents_name_is_there() {
             assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{file}");
         }
     }
+    let metrics = server.http_to(server.internal.unwrap(), "GET", "/metrics", "", b"").await;
+    let of = |line: &&str| line.starts_with("chandler_requests_total{door=\"http\",command=\"other\"");
+    let other: Vec<&str> = metrics.text().lines().filter(of).collect();
+    assert_eq!(other, ["chandler_requests_total{door=\"http\",command=\"other\",outcome=\"ok\"} 0"]);
     assert_eq!(server.http("GET", "/index.html", "", b"").await.status, 404);
     assert_eq!(server.http("GET", "/nothing.js", "", b"").await.status, 404);
 }

@@ -6,6 +6,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
 
+/// What browsers say of a page that a person opens.
+const OPENS: &str = "sec-fetch-dest: document\r\n";
+
 /// A server with a guest's account; further settings by name.
 async fn demonstration(settings: Settings) -> Running {
     let dir = Running::start().await.stop().await;
@@ -17,8 +20,12 @@ async fn demonstration(settings: Settings) -> Running {
 
 /// One request with a host of its own, and further header lines.
 async fn open(server: &Running, method: &str, path: &str, host: &str, head: &str) -> Response {
-    let mut stream = tokio::net::TcpStream::connect(server.addresses.http).await.unwrap();
     let request = format!("{method} {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n{head}\r\n");
+    send(server, &request).await
+}
+
+async fn send(server: &Running, request: &str) -> Response {
+    let mut stream = tokio::net::TcpStream::connect(server.addresses.http).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).await.unwrap();
@@ -36,21 +43,27 @@ async fn whoever_opens_a_page_on_this_machine_is_signed_in() {
     for (path, host) in
         [("/", "127.0.0.1:8080"), ("/coverage", "localhost"), ("/?symbol=700.HK", "[::1]:8080")]
     {
-        let answer = open(&server, "GET", path, host, "sec-fetch-dest: document\r\n").await;
+        let answer = open(&server, "GET", path, host, OPENS).await;
         assert_eq!((answer.status, answer.cookies.len()), (200, 1), "{path}");
         let cookie = answer.cookies[0].split(';').next().unwrap();
         assert!(answer.cookies[0].contains("HttpOnly; SameSite=Lax"), "{:?}", answer.cookies);
-        let head = format!("cookie: {cookie}\r\n");
+        // What sets a cookie is nobody else's.
+        assert_eq!(answer.header("cache-control"), Some("no-store"), "{path}");
+        let head = format!("{OPENS}cookie: {cookie}\r\n");
         let me = open(&server, "GET", "/v1/me", host, &head).await.json();
         assert_eq!(
             (me["data"]["account"].as_str(), me["data"]["role"].as_str()),
             (Some("demo"), Some("operator"))
         );
         // Whoever is signed in already stays who they are.
-        assert!(open(&server, "GET", path, host, &head).await.cookies.is_empty());
+        let again = open(&server, "GET", path, host, &head).await;
+        assert_eq!((again.cookies.len(), again.header("cache-control")), (0, Some("no-cache")));
     }
     let rows = accepted(&server);
     assert_eq!(rows.len(), 3);
+    let metrics = open(&server, "GET", "/metrics", "127.0.0.1", "").await;
+    let counted = "chandler_sign_ins_total{door=\"page\",outcome=\"accepted\"} 3\n";
+    assert!(metrics.text().contains(counted), "{}", metrics.text());
     assert!(format!("{rows:?}").contains("as a guest, without a password, from 127.0.0.1"), "{rows:?}");
 }
 
@@ -59,26 +72,31 @@ async fn nobody_else_and_nothing_else_begins_a_session() {
     let server = demonstration(Settings::default()).await;
     for (method, path, host, head) in [
         // A name that somebody has pointed at this machine.
-        ("GET", "/", "rebound.example.org:8080", ""),
-        ("GET", "/", "127.0.0.1.example.org", ""),
-        ("GET", "/", "192.168.0.7:8080", ""),
+        ("GET", "/", "rebound.example.org:8080", OPENS),
+        ("GET", "/", "127.0.0.1.example.org", OPENS),
+        ("GET", "/", "192.168.0.7:8080", OPENS),
         // Somebody behind a proxy on this machine.
-        ("GET", "/", "127.0.0.1", "x-forwarded-for: 192.0.2.1\r\n"),
-        ("GET", "/", "127.0.0.1", "forwarded: for=192.0.2.1\r\n"),
-        ("GET", "/", "127.0.0.1", "via: 1.1 proxy\r\n"),
-        // A picture, a frame or a script on somebody else's page.
+        ("GET", "/", "127.0.0.1", "sec-fetch-dest: document\r\nx-forwarded-for: 192.0.2.1\r\n"),
+        ("GET", "/", "127.0.0.1", "sec-fetch-dest: document\r\nforwarded: for=192.0.2.1\r\n"),
+        ("GET", "/", "127.0.0.1", "sec-fetch-dest: document\r\nvia: 1.1 proxy\r\n"),
+        ("GET", "/", "127.0.0.1", "sec-fetch-dest: document\r\ncf-connecting-ip: 192.0.2.1\r\n"),
+        // A picture, a frame or a script on somebody else's page; a program that looks whether the server is there.
         ("GET", "/", "127.0.0.1", "sec-fetch-dest: image\r\n"),
         ("GET", "/", "127.0.0.1", "sec-fetch-dest: iframe\r\n"),
         ("GET", "/", "127.0.0.1", "sec-fetch-dest: empty\r\n"),
-        ("HEAD", "/", "127.0.0.1", ""),
-        ("GET", "/signin", "127.0.0.1", ""),
-        ("GET", "/v1/me", "127.0.0.1", ""),
-        ("GET", "/assets/pages.css", "127.0.0.1", ""),
+        ("GET", "/", "127.0.0.1", "sec-fetch-dest: document\r\nsec-fetch-dest: document\r\n"),
+        ("GET", "/", "127.0.0.1", ""),
+        ("HEAD", "/", "127.0.0.1", OPENS),
+        ("GET", "/signin", "127.0.0.1", OPENS),
+        ("GET", "/v1/me", "127.0.0.1", OPENS),
+        ("GET", "/assets/pages.css", "127.0.0.1", OPENS),
     ] {
         let answer = open(&server, method, path, host, head).await;
         let session = answer.cookies.iter().any(|cookie| cookie.starts_with("chandler_session"));
         assert!(!session, "{method} {path} {host} {head}");
     }
+    let old = send(&server, "GET / HTTP/1.0\r\nhost: 127.0.0.1\r\nsec-fetch-dest: document\r\n\r\n").await;
+    assert_eq!((old.status, old.cookies.len()), (200, 0), "as nginx asks, unless it is told otherwise");
     assert!(accepted(&server).is_empty());
 }
 
@@ -89,7 +107,7 @@ async fn without_the_setting_or_behind_a_trusted_proxy_there_are_no_guests() {
         Running::start().await,
         demonstration(Settings { trusted_proxies: trusted, ..Settings::default() }).await,
     ] {
-        let answer = open(&server, "GET", "/", "127.0.0.1", "").await;
+        let answer = open(&server, "GET", "/", "127.0.0.1", OPENS).await;
         assert_eq!((answer.status, answer.cookies.len()), (200, 0));
     }
 }
@@ -99,6 +117,6 @@ async fn a_revoked_guest_is_nobody() {
     let server = demonstration(Settings::default()).await;
     let demo = server.access.account_named("demo").unwrap().unwrap();
     server.access.revoke(demo.id, &Actor::Operator, "", machine_now()).unwrap();
-    let answer = open(&server, "GET", "/", "127.0.0.1", "").await;
+    let answer = open(&server, "GET", "/", "127.0.0.1", OPENS).await;
     assert_eq!((answer.status, answer.cookies.len()), (200, 0));
 }

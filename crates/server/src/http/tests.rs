@@ -1,0 +1,81 @@
+//! What a connection does as time passes, with a clock that stands still until everybody waits.
+
+use std::sync::Arc;
+
+use history::History;
+use market::{Timestamp, Venues};
+use store::Store;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::sync::{Semaphore, watch};
+use tokio_util::task::TaskTracker;
+
+use super::*;
+use crate::metrics;
+
+const NOW: Timestamp = Timestamp(1_794_708_000);
+
+fn services() -> (Arc<Services>, tempfile::TempDir) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path(), store::Access::Write { now: NOW }).unwrap();
+    let history = History::new(Venues::built_in().unwrap());
+    let access = access::Access::open(dir.path(), NOW).unwrap();
+    let services = Services::new(store, history, access, 0, Arc::new(|| NOW), Arc::new(|| NOW));
+    (Arc::new(services), dir)
+}
+
+/// The far end of a connection that is served.
+fn connect(services: &Arc<Services>, face: Face) -> DuplexStream {
+    let (near, far) = tokio::io::duplex(64 << 10);
+    let (stop, shutdown) = watch::channel(false);
+    let place = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
+    let entrance = Entrance {
+        services: services.clone(),
+        shutdown,
+        tasks: TaskTracker::new(),
+        place: Arc::new(place),
+        peer: "127.0.0.1:50000".parse().unwrap(),
+        trusted: Arc::from([]),
+        region: None,
+        face,
+    };
+    tokio::spawn(async move {
+        serve(near, entrance).await;
+        drop(stop);
+    });
+    far
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_says_nothing_is_not_waited_for_and_those_who_watch_least() {
+    let (services, _dir) = services();
+    for (face, seconds) in [(Face::Public, 30), (Face::Internal, 5)] {
+        for said in ["", "GET /healthz HTTP/1.1\r\nhost: x\r\n"] {
+            let begun = Instant::now();
+            let mut far = connect(&services, face);
+            far.write_all(said.as_bytes()).await.unwrap();
+            far.read_to_end(&mut Vec::new()).await.unwrap();
+            assert_eq!(begun.elapsed().as_secs(), seconds, "{face:?} {said:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn how_slowly_a_client_writes_is_no_part_of_how_long_its_answer_took() {
+    let (services, _dir) = services();
+    let begun = Instant::now();
+    let mut far = connect(&services, Face::Public);
+    let head = "POST /quote/quotes HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 10\r\n\r\n{";
+    far.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    far.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+    assert_eq!(begun.elapsed().as_secs(), 10);
+    let text = metrics::exposition(&services);
+    let of = "door=\"http\",command=\"quotes\"";
+    for line in [
+        format!("chandler_request_duration_seconds_sum{{{of}}} 0\n"),
+        format!("chandler_request_duration_seconds_count{{{of}}} 1\n"),
+    ] {
+        assert!(text.contains(&line), "{line}{text}");
+    }
+}

@@ -1,0 +1,148 @@
+//! Whether a request comes from this very machine: what lets programs see the numbers, and people into a demonstration,
+//! without a proof.
+//!
+//! A proxy on this machine is a program on this machine too, and whoever asks through it is not. So nothing counts that a
+//! proxy may have passed on: a request with a header that proxies write, one in the version of HTTP that proxies speak
+//! unless they are told otherwise, or one for a host that is not this machine. The last also keeps web pages out that make a
+//! name of theirs lead here. A proxy that speaks HTTP/1.1, adds nothing and names this machine as the host cannot be told
+//! from a program; the settings that say there is one are in [`Services::nobody_is_local`].
+//!
+//! [`Services::nobody_is_local`]: crate::services::Services::nobody_is_local
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use hyper::Version;
+use hyper::header::{HOST, HeaderMap};
+
+use crate::listen::Entrance;
+
+/// What proxies, load balancers and content networks add to the requests of others.
+const FORWARDING: [&str; 19] = [
+    "forwarded",
+    "via",
+    "x-real-ip",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "x-remote-ip",
+    "x-remote-addr",
+    "x-original-host",
+    "x-original-url",
+    "x-envoy-external-address",
+    "x-azure-clientip",
+    "x-amzn-trace-id",
+    "true-client-ip",
+    "client-ip",
+    "cdn-loop",
+    "fastly-client-ip",
+    "fly-client-ip",
+    "proxy-client-ip",
+    "wl-proxy-client-ip",
+];
+/// Beginnings of further ones.
+const FORWARDING_FAMILIES: [&str; 3] = ["x-forwarded", "x-original-forwarded", "cf-"];
+
+pub(crate) fn is_local(entrance: &Entrance, version: Version, headers: &HeaderMap) -> bool {
+    entrance.peer.ip().to_canonical().is_loopback()
+        && !entrance.services.nobody_is_local
+        && is_direct(version, headers)
+        && is_for_this_machine(headers)
+}
+
+/// Whether nothing says that a proxy has passed a request on.
+fn is_direct(version: Version, headers: &HeaderMap) -> bool {
+    let writes = |name: &str| {
+        FORWARDING.contains(&name) || FORWARDING_FAMILIES.iter().any(|family| name.starts_with(family))
+    };
+    version >= Version::HTTP_11 && !headers.keys().any(|name| writes(name.as_str()))
+}
+
+/// Whether the one host of a request is a name of this machine to itself.
+fn is_for_this_machine(headers: &HeaderMap) -> bool {
+    let mut hosts = headers.get_all(HOST).iter();
+    let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
+    let Ok(host) = host.to_str() else { return false };
+    if let Some(rest) = host.strip_prefix('[') {
+        let Some((address, port)) = rest.split_once(']') else { return false };
+        return is_port(port) && address.parse::<Ipv6Addr>().is_ok_and(|address| address.is_loopback());
+    }
+    let (name, port) = host.find(':').map_or((host, ""), |at| host.split_at(at));
+    let is_here = name.eq_ignore_ascii_case("localhost")
+        || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    is_here && is_port(port)
+}
+
+/// Nothing, or a colon and a number.
+fn is_port(text: &str) -> bool {
+    text.is_empty() || text.strip_prefix(':').is_some_and(|digits| digits.parse::<u16>().is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::header::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    #[test]
+    fn only_names_that_can_be_nowhere_else_are_of_this_machine() {
+        let is = |host: &str| {
+            is_for_this_machine(&HeaderMap::from_iter([(HOST, HeaderValue::from_str(host).unwrap())]))
+        };
+        for host in
+            ["localhost", "LOCALHOST:8080", "127.0.0.1", "127.0.0.1:8080", "127.8.9.1:1", "[::1]", "[::1]:80"]
+        {
+            assert!(is(host), "{host}");
+        }
+        for host in [
+            "",
+            "example.org",
+            "localhost.example.org",
+            "127.0.0.1.example.org",
+            "127.1",
+            "2130706433",
+            "192.168.0.1",
+            "10.0.0.7:8080",
+            "0.0.0.0:8080",
+            "::1",
+            "[::1",
+            "[::]",
+            "[::2]:80",
+            "[2001:db8::1]:80",
+            "localhost:8080@example.org",
+            "localhost:x",
+            "localhost.",
+            "user@localhost",
+        ] {
+            assert!(!is(host), "{host}");
+        }
+        assert!(!is_for_this_machine(&HeaderMap::new()));
+        let mut twice = HeaderMap::from_iter([(HOST, HeaderValue::from_static("localhost"))]);
+        twice.append(HOST, HeaderValue::from_static("localhost"));
+        assert!(!is_for_this_machine(&twice));
+    }
+
+    #[test]
+    fn what_a_proxy_may_have_passed_on_is_not_direct() {
+        let with = |name: &'static str| {
+            HeaderMap::from_iter([(HeaderName::from_static(name), HeaderValue::from_static("x"))])
+        };
+        for name in FORWARDING.into_iter().chain([
+            "x-forwarded-for",
+            "x-forwarded-host",
+            "x-forwarded-proto",
+            "x-forwarded-port",
+            "x-forwarded-server",
+            "x-forwarded-prefix",
+            "x-forwarded",
+            "x-original-forwarded-for",
+            "cf-connecting-ip",
+            "cf-ray",
+        ]) {
+            assert!(!is_direct(Version::HTTP_11, &with(name)), "{name}");
+        }
+        for name in ["accept", "user-agent", "sec-fetch-dest", "cookie", "authorization"] {
+            assert!(is_direct(Version::HTTP_11, &with(name)), "{name}");
+        }
+        assert!(!is_direct(Version::HTTP_10, &HeaderMap::new()));
+        assert!(!is_direct(Version::HTTP_09, &HeaderMap::new()));
+    }
+}

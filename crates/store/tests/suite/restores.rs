@@ -1,0 +1,319 @@
+//! Restores that are stopped, killed or refused, and what they leave.
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use market::Timestamp;
+use store::{
+    Accounts, Backup, BackupError, Depth, Existing, KeyFile, Manifest, Part, Progress, Restore, Scope, Stage,
+    Store, StoreError, verify,
+};
+
+use crate::backup::{LATER, add, backup, content, filled, names, on, replace, restore};
+use crate::fixture::{Fresh, NOW, block, minutes, put};
+
+/// A store that has gone on since its backup, which is in the folder beside it.
+fn gone_on() -> (Fresh, Accounts, tempfile::TempDir) {
+    let (from, accounts) = filled();
+    let dir = tempfile::tempdir().unwrap();
+    backup(from.dir.path(), &dir.path().join("backup")).unwrap();
+    put(&from.store, &minutes("5.HK"), &[], &[block(1, 1)]);
+    add(&accounts, "bea");
+    (from, accounts, dir)
+}
+
+/// What is in a folder, without what comes and goes with every connection.
+fn lasting(dir: &Path) -> Vec<String> {
+    names(dir).into_iter().filter(|name| !name.ends_with("-wal") && !name.ends_with("-shm")).collect()
+}
+
+#[test]
+fn a_stop_at_any_moment_before_the_candles_are_live_leaves_the_store_as_it_was() {
+    let (from, accounts, dir) = gone_on();
+    let (store, to) = (from.dir.path(), dir.path().join("backup"));
+    let (there, new) = (lasting(store), content(store));
+    let mut stages = Vec::new();
+    for moment in 0.. {
+        let mut asked = 0;
+        let mut watch = |progress: Progress| {
+            asked += 1;
+            if asked <= moment {
+                return ControlFlow::Continue(());
+            }
+            stages.push(progress.stage);
+            ControlFlow::Break(())
+        };
+        match (Restore { existing: Existing::Replace, ..restore(&to, store) }).run(&mut watch) {
+            Ok(restored) => {
+                assert!(restored.kept.is_some() && content(store) != new);
+                break;
+            }
+            Err(error) => assert!(matches!(error, BackupError::Stopped), "{moment}: {error:?}"),
+        }
+        assert_eq!(content(store), new, "{moment}");
+        assert_eq!(lasting(store), there, "{moment}");
+        assert!(accounts.account_named("bea").unwrap().is_some(), "{moment}");
+    }
+    for stage in [Stage::Copy, Stage::Verify, Stage::Replace] {
+        assert!(stages.contains(&stage), "{stages:?}");
+    }
+}
+
+#[test]
+fn a_stop_just_before_going_live_leaves_an_empty_folder_empty() {
+    let (_from, _accounts, dir) = gone_on();
+    let (to, back) = (dir.path().join("backup"), dir.path().join("back"));
+    let mut watch = |progress: Progress| match progress.stage {
+        Stage::Replace => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    };
+    assert!(matches!(restore(&to, &back).run(&mut watch), Err(BackupError::Stopped)));
+    assert_eq!(names(&back), ["writer.lock"]);
+}
+
+#[test]
+fn what_is_prepared_can_be_looked_at_and_goes_away_if_nothing_comes_of_it() {
+    let (from, _accounts, dir) = gone_on();
+    let (store, to) = (from.dir.path(), dir.path().join("backup"));
+    let (there, new) = (lasting(store), content(store));
+    let prepared = Restore { existing: Existing::Replace, ..restore(&to, store) }.prepare(&mut on).unwrap();
+    assert_eq!(content(prepared.dir()), content(&to));
+    store::check_pages(prepared.dir(), Part::Accounts).unwrap();
+    assert!(matches!(from.store.writer(), Err(StoreError::Busy { .. })), "no import may begin");
+    drop(prepared);
+    assert_eq!((lasting(store), content(store)), (there, new));
+    from.store.writer().unwrap();
+}
+
+#[test]
+fn candles_of_an_older_schema_are_brought_forward_where_they_can_be_looked_at() {
+    let (from, accounts) = filled();
+    let store = from.dir.path();
+    let candles = content(store);
+    drop(accounts);
+    let old = rusqlite::Connection::open(store.join("candles.db")).unwrap();
+    old.execute_batch("drop table adjustment; delete from migration where version = 2").unwrap();
+    drop(old);
+    let dir = tempfile::tempdir().unwrap();
+    let (to, back) = (dir.path().join("backup"), dir.path().join("back"));
+    let manifest = backup(store, &to).unwrap();
+    assert_eq!(manifest.file(Part::Candles).unwrap().schema, Some(1));
+    assert!(matches!(Store::open(&to, store::Access::Read), Err(StoreError::Outdated { .. })));
+    store::check_pages(&to, Part::Candles).unwrap();
+    let prepared = restore(&to, &back).prepare(&mut on).unwrap();
+    let mut blocks = 0;
+    let mut reader = Store::open(prepared.dir(), store::Access::Read).unwrap().reader().unwrap();
+    let found = reader.check(Depth::Full, |_, _, _| {
+        blocks += 1;
+        None
+    });
+    assert_eq!((found.unwrap(), blocks), (Vec::new(), 2));
+    drop(reader);
+    prepared.go_live(&mut on).unwrap();
+    assert_eq!(content(&back), candles);
+}
+
+#[test]
+fn a_restore_that_fails_between_the_two_databases_says_so_and_is_completed_by_another() {
+    let (from, accounts, dir) = gone_on();
+    let (store, to) = (from.dir.path(), dir.path().join("backup"));
+    // Takes the accounts away just before the candles go live, so that theirs is the transaction that fails.
+    let mut watch = |progress: Progress| {
+        if progress.stage == Stage::Replace {
+            fs::remove_file(store.join("restore.partial/accounts.db")).ok();
+        }
+        ControlFlow::Continue(())
+    };
+    let error = Restore { existing: Existing::Replace, ..restore(&to, store) }.run(&mut watch).unwrap_err();
+    let BackupError::Half { done: Part::Candles, kept: Some(kept), .. } = &error else { panic!("{error:?}") };
+    let says = error.to_string();
+    assert!(
+        says.starts_with("the candles are restored, the rest is not: run the same command again"),
+        "{says}"
+    );
+    assert!(says.contains(&kept.display().to_string()), "{says}");
+    assert_eq!(content(store), content(&to));
+    assert!(accounts.account_named("bea").unwrap().is_some(), "the accounts are whole, and the old ones");
+    verify(kept, &mut on).unwrap();
+
+    let restored = replace(&to, store).unwrap();
+    assert_eq!(restored.gone, ["bea"]);
+    assert!(accounts.account_named("bea").unwrap().is_none());
+    assert_eq!(content(store), content(&to));
+    // The way back to before the first is still there, though both began in one second.
+    assert_ne!(restored.kept.as_ref(), Some(kept));
+    assert!(content(kept).contains("5.HK"));
+}
+
+#[test]
+fn what_was_live_when_a_restore_was_killed_between_the_two_databases_is_completed_by_another() {
+    let (from, accounts, dir) = gone_on();
+    let (store, to) = (from.dir.path(), dir.path().join("backup"));
+    // The same files as after a kill at that moment: candles live, accounts not, and all that had been prepared.
+    let candles = Restore { scope: Scope::Candles, existing: Existing::Replace, ..restore(&to, store) };
+    candles.run(&mut on).unwrap();
+    fs::create_dir(store.join("restore.partial")).unwrap();
+    fs::copy(to.join("accounts.db"), store.join("restore.partial/accounts.db")).unwrap();
+    replace(&to, store).unwrap();
+    assert!(accounts.account_named("bea").unwrap().is_none());
+    assert_eq!(content(store), content(&to));
+    assert!(!names(store).contains(&"restore.partial".to_owned()));
+}
+
+#[test]
+fn a_backup_is_never_taken_for_a_store() {
+    let (from, _accounts, dir) = gone_on();
+    let to = dir.path().join("backup");
+    let manifest = Manifest::read(&to).unwrap();
+    let other = dir.path().join("other");
+    backup(from.dir.path(), &other).unwrap();
+    let mut targets = vec![to.clone(), to.join("."), dir.path().join("other/../backup"), other];
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(&to, dir.path().join("link")).unwrap();
+        targets.push(dir.path().join("link"));
+    }
+    for target in targets {
+        for existing in [Existing::Refuse, Existing::Replace, Existing::ReplaceAndForget] {
+            let refused = Restore { existing, ..restore(&to, &target) }.run(&mut on).unwrap_err();
+            assert!(matches!(refused, BackupError::IsBackup { .. }), "{refused:?}");
+        }
+    }
+    assert_eq!(names(&to), ["MANIFEST.json", "accounts.db", "candles.db", "secret.key"]);
+    assert_eq!(verify(&to, &mut on).unwrap(), manifest);
+}
+
+#[test]
+fn a_separator_at_the_end_of_a_name_changes_nothing() {
+    let (from, _accounts, dir) = gone_on();
+    for name in ["one/", "two//", "three/."] {
+        backup(from.dir.path(), &dir.path().join(name)).unwrap();
+    }
+    assert_eq!(names(dir.path()), ["backup", "one", "three", "two"]);
+    let taken = backup(from.dir.path(), &dir.path().join("one/")).unwrap_err();
+    assert!(matches!(taken, BackupError::Taken { .. }), "{taken:?}");
+    let above = backup(from.dir.path(), &dir.path().join("one/..")).unwrap_err();
+    assert!(matches!(above, BackupError::Taken { .. }), "{above:?}");
+}
+
+#[test]
+fn a_backup_may_be_in_the_folder_of_its_store_but_not_where_the_store_has_its_files() {
+    let (from, _accounts) = filled();
+    let store = from.dir.path();
+    let there = lasting(store);
+    for name in [
+        "candles.db-journal",
+        "accounts.db-journal",
+        "accounts.lock.partial",
+        "restore.partial",
+        "saved.partial",
+    ] {
+        let refused = backup(store, &store.join(name)).unwrap_err();
+        assert!(matches!(refused, BackupError::Reserved { .. }), "{name}: {refused:?}");
+    }
+    assert_eq!(lasting(store), there);
+    let inside = store.join("saved");
+    backup(store, &inside).unwrap();
+    put(&from.store, &minutes("5.HK"), &[], &[block(1, 1)]);
+    replace(&inside, store).unwrap();
+    assert_eq!(content(store), content(&inside));
+}
+
+#[test]
+fn whatever_is_left_of_any_database_is_found_before_the_first_is_put_in_its_place() {
+    let (_from, _accounts, dir) = gone_on();
+    let to = dir.path().join("backup");
+    for (index, name) in
+        ["candles.db-wal", "candles.db-journal", "accounts.db-wal", "accounts.db-shm"].iter().enumerate()
+    {
+        let back = dir.path().join(format!("back {index}"));
+        fs::create_dir(&back).unwrap();
+        fs::write(back.join(name), "of another").unwrap();
+        let refused = restore(&to, &back).run(&mut on).unwrap_err();
+        assert!(matches!(&refused, BackupError::Leftover { path } if path.ends_with(name)), "{refused:?}");
+        assert_eq!(names(&back), [name, "writer.lock"]);
+        fs::remove_file(back.join(name)).unwrap();
+        restore(&to, &back).run(&mut on).unwrap();
+    }
+}
+
+#[test]
+fn a_restore_clears_away_what_killed_ones_have_left_and_nothing_else() {
+    let (from, _accounts, dir) = gone_on();
+    let (store, to) = (from.dir.path(), dir.path().join("backup"));
+    let (left, others) = ("before-restore-20251115T094640Z.partial", ["mine.partial", "before-restore-mine"]);
+    for name in others.iter().chain([&left]) {
+        fs::create_dir(store.join(name)).unwrap();
+        fs::write(store.join(name).join("candles.db"), "half").unwrap();
+    }
+    // An import that runs may be one that a restore cannot tell from another: nothing is touched without the lock.
+    let writer = from.store.writer().unwrap();
+    replace(&to, store).unwrap_err();
+    assert!(store.join(left).exists());
+    drop(writer);
+    replace(&to, store).unwrap();
+    assert!(!store.join(left).exists());
+    assert!(others.iter().all(|name| store.join(name).join("candles.db").exists()));
+}
+
+#[test]
+fn two_restores_within_a_second_keep_what_each_has_replaced() {
+    let (from, _accounts, dir) = gone_on();
+    let (store, to) = (from.dir.path(), dir.path().join("backup"));
+    let kept: Vec<_> = (0..3).map(|_| replace(&to, store).unwrap().kept.unwrap()).collect();
+    assert!(kept[0] != kept[1] && kept[1] != kept[2] && kept[0] != kept[2], "{kept:?}");
+    assert!(content(&kept[0]).contains("5.HK") && !content(&kept[1]).contains("5.HK"));
+    for path in &kept {
+        verify(path, &mut on).unwrap();
+    }
+}
+
+#[test]
+fn accounts_without_candles_are_kept_and_replaced_too() {
+    let (from, _accounts, dir) = gone_on();
+    let to = dir.path().join("backup");
+    let bare = dir.path().join("bare");
+    Restore { scope: Scope::Accounts, ..restore(&to, &bare) }.run(&mut on).unwrap();
+    add(&Accounts::open(&bare, NOW).unwrap(), "cal");
+    let there = lasting(&bare);
+    let replacing = Restore { existing: Existing::Replace, ..restore(&to, &bare) };
+    let mut watch = |progress: Progress| match progress.stage {
+        Stage::Replace => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    };
+    assert!(matches!(replacing.run(&mut watch), Err(BackupError::Stopped)));
+    assert_eq!(lasting(&bare), there, "no candles have appeared");
+    let restored = Restore { now: Timestamp(LATER.0 + 1), ..replacing }.run(&mut on).unwrap();
+    assert_eq!(restored.gone, ["cal"]);
+    assert_eq!(content(&bare), content(&to));
+    assert_eq!(Manifest::read(&restored.kept.unwrap()).unwrap().counts.accounts, 2);
+    drop(from);
+}
+
+/// Only root can make a folder somebody else's, so only root sees this fail.
+#[cfg(unix)]
+#[test]
+fn what_root_restores_belongs_to_whom_the_folder_belongs() {
+    use std::os::unix::fs::{MetadataExt, chown};
+    const SOMEBODY: u32 = 54_321;
+    let (_from, _accounts, dir) = gone_on();
+    let (to, back) = (dir.path().join("backup"), dir.path().join("back"));
+    fs::create_dir(&back).unwrap();
+    if chown(&back, Some(SOMEBODY), Some(SOMEBODY)).is_err() {
+        return;
+    }
+    restore(&to, &back).run(&mut on).unwrap();
+    // The accounts have not been opened yet, so their lock is not there.
+    let kept = replace(&to, &back).unwrap().kept.unwrap();
+    let saved = back.join("saved");
+    Backup { store: &back, to: &saved, key: KeyFile::Include, chandler: "1", now: NOW }
+        .make(&mut on)
+        .unwrap();
+    for folder in [&back, &kept, &saved] {
+        for name in names(folder) {
+            let found = fs::symlink_metadata(folder.join(&name)).unwrap();
+            assert_eq!((found.uid(), found.gid()), (SOMEBODY, SOMEBODY), "{name}");
+        }
+    }
+}
