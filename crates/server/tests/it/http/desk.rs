@@ -94,8 +94,13 @@ async fn the_days_of_one_security_tell_what_is_missing_and_why() {
             "/gaps/0",
             json!({"first": "2026-11-12T09:30:00+08:00", "last": "2026-11-12T09:59:00+08:00", "minutes": 30, "reason": "not loaded"}),
         ),
+        // What somebody could load stands before the minutes without trades, however late in the day it is.
         (
             "/gaps/1",
+            json!({"first": "2026-11-12T15:59:00+08:00", "last": "2026-11-12T16:00:00+08:00", "minutes": 2, "reason": "not loaded"}),
+        ),
+        (
+            "/gaps/2",
             json!({"first": "2026-11-12T10:02:00+08:00", "last": "2026-11-12T10:02:00+08:00", "minutes": 1, "reason": "no trades"}),
         ),
     ] {
