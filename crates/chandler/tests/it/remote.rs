@@ -250,10 +250,13 @@ fn request(stream: &mut TcpStream) -> String {
 fn whoever_watches_a_silent_server_leaves_at_once_and_has_the_screen_back() {
     for keys in ["q", "\x03\x03"] {
         let (world, (url, silent)) = (World::new(), falls_silent());
-        let line = format!("{} kline 700.HK --format chart --watch=1 --server {url}", executable().display());
+        // The shell goes away: Ctrl-C would end it too, and its exit code is not the one that is looked at.
+        let line =
+            format!("exec {} kline 700.HK --format chart --watch=1 --server {url}", executable().display());
         // `script` makes a terminal; where it is not installed, there is nobody to look.
         let mut command = Command::new("script");
         command.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm").env("HOME", world.path("home"));
+        command.env("SHELL", "/bin/sh");
         command.env("CHANDLER_TOKEN", "ap_x").env("CHANDLER_CLOCK", crate::world::NOW);
         let Ok(mut child) = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() else { return };
         let mut stdin = child.stdin.take().unwrap();
