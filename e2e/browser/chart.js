@@ -16,7 +16,8 @@ export async function signInTo(on, visitor, name, where) {
 /** Waits until the chart shows the candles that were asked for last. */
 export async function drawn(page) {
   await page.waitForFunction(
-    () => document.getElementById('notice').hidden && document.getElementById('ro-close').textContent !== '–',
+    // The next document may just have begun.
+    () => document.getElementById('notice')?.hidden && document.getElementById('ro-close').textContent !== '–',
   );
 }
 

@@ -50,11 +50,60 @@ describe('the chart', () => {
     }
   });
 
+  it('opens the mainland code that was typed, and no code of Hong Kong', async () => {
+    await atChart('/?symbol=9001.HK', async (page) => {
+      await page.keyboard.press('/');
+      await page.locator('#found [role=option]').first().waitFor();
+      await page.keyboard.type('009001');
+      // At once: what is remembered must not be taken for the answer.
+      await page.keyboard.press('Enter');
+      await titled(page, '009001.SZ');
+    });
+  });
+
+  it('leaves the keys of an input method to it', async () => {
+    await atChart('/?symbol=CNDL.US', async (page) => {
+      await page.keyboard.press('/');
+      await page.keyboard.type('灯港');
+      await page.locator('#found [role=option]').first().getByText('9001.HK', { exact: true }).waitFor();
+      const press = (key) =>
+        page.locator('#symbol').evaluate((box, name) => {
+          const event = new KeyboardEvent('keydown', { key: name, isComposing: true, bubbles: true, cancelable: true });
+          box.dispatchEvent(event);
+          return event.defaultPrevented;
+        }, key);
+      const marked = await page.locator('#symbol').getAttribute('aria-activedescendant');
+      assert.deepEqual([await press('ArrowDown'), await press('Enter')], [false, false]);
+      assert.equal(await page.locator('#symbol').getAttribute('aria-activedescendant'), marked);
+      assert.match(page.url(), /symbol=CNDL\.US$/);
+      await page.keyboard.press('Enter');
+      await titled(page, '9001.HK');
+    });
+  });
+
+  it('asks for the name again after it could not be told once', async () => {
+    await atChart('/?symbol=9001.HK', async (page) => {
+      await page.route('**/v1/securities/CNDL.US*', (route) => route.abort());
+      await page.keyboard.press('/');
+      await page.keyboard.type('CNDL.US');
+      const failed = page.waitForEvent('requestfailed');
+      await page.keyboard.press('Enter');
+      await failed;
+      await titled(page, 'CNDL.US');
+      assert.equal(await page.locator('#name').innerText(), '');
+      await page.unroute('**/v1/securities/CNDL.US*');
+      await page.keyboard.press('p');
+      await page.waitForFunction(() => document.getElementById('name').textContent !== '');
+    }, { complaints: [/ERR_FAILED/] });
+  });
+
   it('says so when nothing is like what was typed', async () => {
     await atChart('/?symbol=CNDL.US', async (page) => {
       await page.locator('#symbol').click();
       await page.keyboard.type('no such thing');
-      await page.getByText('nothing like that here').waitFor();
+      await page.getByRole('status').getByText('nothing like that here').waitFor();
+      assert.equal(await page.locator('#symbol').getAttribute('aria-expanded'), 'false');
+      assert.equal(await page.locator('#symbol').getAttribute('aria-activedescendant'), null);
       await page.keyboard.press('Escape');
       assert.equal(await page.locator('#symbol').inputValue(), 'CNDL.US');
     });
@@ -150,6 +199,21 @@ describe('the chart', () => {
     });
   });
 
+  it('keeps to the candle that is looked at when older ones come', async () => {
+    await atChart('/?symbol=WAX.US&period=5m', async (page) => {
+      let release;
+      const held = new Promise((done) => (release = done));
+      await page.route(/history-candlesticks.*next=/, (route) => held.then(() => route.continue()));
+      const before = await counted(page);
+      await page.keyboard.press('Home');
+      const looked = await readOut(page);
+      release();
+      await page.waitForFunction((count) => !document.getElementById('count').textContent.startsWith(count), before.toLocaleString('en'));
+      assert.ok((await counted(page)) > before);
+      assert.deepEqual(await readOut(page), looked);
+    });
+  });
+
   it('says where history begins', async () => {
     await atChart('/?symbol=9001.HK&period=month', async (page, visitor) => {
       assert.match(await page.locator('#count').innerText(), /history begins 2004-06-01/);
@@ -199,15 +263,48 @@ describe('the chart', () => {
     });
   });
 
-  it('goes to a date', async () => {
+  it('goes to a date that is picked or typed, in one step, and says the candle of that day', async () => {
     await atChart('/?symbol=9001.HK', async (page) => {
+      const shows = async (date) => {
+        await page.waitForURL(new RegExp(`before=${date}`));
+        await page.waitForFunction((text) => document.getElementById('ro-time').textContent.includes(text), date);
+        const { candlesticks: [known] } = await served(on, on.people[NAME], { symbol: '9001.HK', period: 'day', before: date, limit: 1 });
+        assert.deepEqual(await readOut(page), expected(known));
+        await page.waitForFunction((text) => new RegExp(`^\\w+ ${text}: open`).test(document.getElementById('speech').textContent), date);
+      };
       await page.keyboard.press('g');
       await page.locator('#go:focus').fill('2015-07-08');
-      await page.waitForURL(/before=2015-07-08/);
+      await shows('2015-07-08');
+      // What is typed is told by the browser digit by digit, in the order of its own language: the same number for day and month.
+      const steps = await page.evaluate(() => history.length);
+      await page.locator('#go').focus();
+      await page.keyboard.type('03032021');
+      assert.match(page.url(), /before=2015-07-08/);
+      await page.keyboard.press('Enter');
+      await shows('2021-03-03');
+      assert.equal(await page.evaluate(() => history.length), steps + 1);
+      // The box follows the view, so that the same date can be chosen again.
+      await page.locator('#chart').focus();
+      await page.keyboard.press('Home');
+      await page.waitForFunction(() => !document.getElementById('go').value.startsWith('2021-03'));
+      await page.locator('#go').fill('2021-03-03');
+      await shows('2021-03-03');
+    });
+  });
+
+  it('stays in the year when it is looked at in days, and offers what there is where there are no minutes', async () => {
+    await atChart('/?symbol=9001.HK&period=year&before=2015-01-01', async (page) => {
+      await page.getByRole('radio', { name: 'D', exact: true }).check({ force: true });
+      await page.waitForURL(/before=2015-12-31/);
       await drawn(page);
-      await walkTo(page, '2015-07-08');
-      const { candlesticks: [known] } = await served(on, on.people[NAME], { symbol: '9001.HK', period: 'day', before: '2015-07-08', limit: 1 });
-      assert.deepEqual(await readOut(page), expected(known));
+      await page.getByRole('radio', { name: '5m', exact: true }).check({ force: true });
+      await page.getByRole('heading', { name: /^No candles of 9001\.HK before 2015-12-31/ }).waitFor();
+      assert.equal(await page.locator('#count').innerText(), '');
+      const first = page.getByRole('link', { name: /^Show the first, / });
+      const [, date] = /, (\S+)$/.exec(await first.innerText());
+      await first.click();
+      await titled(page, '9001.HK 5m');
+      assert.equal(new URL(page.url()).searchParams.get('before'), date);
     });
   });
 });

@@ -9,7 +9,7 @@ import { describe, it } from 'node:test';
 import { drawn, signInTo } from './chart.js';
 import { Client } from './client.js';
 import { environment, within } from './harness.js';
-import { stage } from './stage.js';
+import { PASSWORD, stage } from './stage.js';
 
 const [USER, OPERATOR] = ['Una Wick', 'Otto Lantern'];
 const on = stage([USER], [OPERATOR, '--role', 'operator']);
@@ -76,6 +76,36 @@ describe('the quota page', () => {
       await page.getByText('Starts again').waitFor();
       assert.equal(await page.getByRole('meter').getAttribute('aria-valuenow'), before);
     });
+  });
+});
+
+describe('a desk page that has been open for a while', () => {
+  it('goes on after signing in anew elsewhere, and says so when nobody is signed in', async () => {
+    await at(USER, '/quota', async (page, { context }) => {
+      await page.getByText('Starts again').waitFor();
+      // The mark that the page sends belongs to the session, so it has to be asked for once it is known.
+      await page.getByLabel('Symbols').fill('9003.HK');
+      await page.getByRole('button', { name: 'Preview' }).click();
+      await page.getByText(/Costs \d/).waitFor();
+      await context.clearCookies();
+      const other = await context.newPage();
+      await other.goto(on.at('/signin'));
+      await other.getByLabel('Account').fill(USER);
+      await other.getByLabel('Password').fill(PASSWORD);
+      await Promise.all([other.waitForEvent('load'), other.keyboard.press('Enter')]);
+      await other.close();
+      await page.getByLabel('Symbols').fill('9003.HK 9004.HK 9001.HK');
+      await page.getByRole('button', { name: 'Preview' }).click();
+      await page.getByText('9001.HK', { exact: false }).and(page.locator('td')).first().waitFor();
+      assert.equal(await page.getByRole('heading', { name: 'For operators' }).count(), 0);
+    }, { complaints: [/status of 403/] });
+    await at(USER, '/connections', async (page, { context }) => {
+      const again = page.getByRole('button', { name: 'Look again' });
+      await again.waitFor();
+      await context.clearCookies();
+      await again.click();
+      await page.getByRole('heading', { name: 'You are not signed in' }).waitFor();
+    }, { complaints: [/status of 401/] });
   });
 });
 
@@ -171,6 +201,7 @@ describe('the desk', () => {
       assert.equal((await client.poll(grant)).status, 200);
       // It is among the programs of the account now.
       await visitor.open(on.at('/quota'));
+      await page.getByText('Starts again').waitFor();
       await page.getByRole('link', { name: 'Programs and signing out' }).click();
       await page.getByText('Terminal of Una').waitFor();
     });

@@ -150,6 +150,7 @@ describe('the pages', () => {
         assert.deepEqual([httpOnly, /Lax|Strict/.test(sameSite)], [true, true], name);
       }
       assert.equal(await visitor.page.evaluate(() => document.cookie), '');
+      await visitor.open(on.at('/signin'));
       await visitor.press('Sign out');
       // The cookie of before is worth nothing any more, wherever somebody has it from.
       await visitor.context.addCookies(cookies);

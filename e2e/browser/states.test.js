@@ -78,6 +78,51 @@ describe('the chart page', () => {
     });
   });
 
+  it('says what it has not understood in an address, and shows nothing else in its place', async () => {
+    await on.person('Ada Address');
+    await on.visit({}, async (visitor) => {
+      const { page } = visitor;
+      await signInTo(on, visitor, 'Ada Address', '/?symbol=9001.HK');
+      await drawn(page);
+      const asked = [];
+      page.on('request', (request) => asked.push(request.url()));
+      const address = '/?symbol=LAMPLIGHT&period=7m&before=yesterday';
+      await visitor.open(on.at(address));
+      await page.getByRole('heading', { name: '“LAMPLIGHT” is no symbol' }).waitFor();
+      await page.getByRole('status').getByText('period=7m, before=yesterday').waitFor();
+      assert.equal(page.url(), on.at(address));
+      assert.deepEqual(asked.filter((url) => url.includes('history-candlesticks')), [], 'nothing is charged');
+      await visitor.look('state-lost');
+      await page.getByRole('link', { name: /^9001\.HK / }).click();
+      await titled(page, '9001.HK D');
+      await visitor.open(on.at('/?symbol=9001.HK&period=7m'));
+      await page.getByRole('status').getByText('Not understood in the address: period=7m').waitFor();
+      await titled(page, '9001.HK D');
+      await visitor.look('state-ignored');
+      await page.keyboard.press('p');
+      await titled(page, '9001.HK W');
+      assert.equal(await page.locator('#note').innerText(), '');
+    });
+  });
+
+  it('leads to the page for signing in when the session ends while somebody scrolls', async () => {
+    await on.person('Eve Ended');
+    await on.visit({ complaints: [/status of 401/] }, async (visitor) => {
+      const { page, context } = visitor;
+      await signInTo(on, visitor, 'Eve Ended', '/?symbol=WAX.US&period=5m');
+      // The page behind the first is asked for when somebody comes near the end, which this screen is not yet.
+      await drawn(page);
+      await context.clearCookies();
+      await page.keyboard.press('Home');
+      const pill = page.locator('#pill');
+      await pill.getByText('You are not signed in').waitFor();
+      assert.equal(await pill.getByRole('button').count(), 0);
+      await pill.getByRole('link', { name: 'Sign in' }).click();
+      assert.equal(await visitor.signIn('Eve Ended', PASSWORD), 200);
+      await titled(page, 'WAX.US 5m');
+    });
+  });
+
   it('waits when it is told to, and goes on by itself', async () => {
     await on.person('Hal Haste', '--rate', '1/10');
     await on.visit({ complaints: [/status of 429/] }, async (visitor) => {
@@ -193,10 +238,19 @@ describe('every page', () => {
           await drawn(page);
           await page.waitForFunction(() => document.getElementById('about').textContent !== '');
           await visitor.look(`screen-${scheme}-${size}-chart`);
+          // Nothing is out of reach on a narrow screen.
+          await page.locator('#newest').click();
+          await page.getByRole('link', { name: 'Imports' }).click({ trial: true });
           for (const [where, words] of [['quota', 'Starts again'], ['connections', 'Look again'], ['coverage', 'complete'], ['imports', 'Ledger']]) {
             await visitor.open(on.at(`/${where}`));
             await page.getByText(words).first().waitFor();
             await visitor.look(`screen-${scheme}-${size}-${where}`);
+            if (where !== 'coverage') continue;
+            // The newest day is in sight, and so is the security that it is of.
+            for (const part of ['.days i:last-child', '.names .symbol']) {
+              const box = await page.locator(part).first().boundingBox();
+              assert.ok(box.x >= 0 && box.x + box.width <= viewport.width, `${part} at ${box.x}`);
+            }
           }
         });
       }
@@ -268,8 +322,10 @@ describe('every page', () => {
 
   it('speaks the language of the browser', async () => {
     await on.person('Lin Lan');
-    for (const [locale, lang, chart, resets] of [
-      ['zh-CN', 'zh-CN', '图表', '重新计算'], ['zh-TW', 'zh-HK', '圖表', '重新計算'], ['fr', 'en', 'Chart', 'Starts again'],
+    for (const [locale, lang, chart, resets, reason] of [
+      ['zh-CN', 'zh-CN', '图表', '重新计算', '资产与订单均未达到更高等级'],
+      ['zh-TW', 'zh-HK', '圖表', '重新計算', '資產與訂單均未達到更高等級'],
+      ['fr', 'en', 'Chart', 'Starts again', 'neither assets nor orders reach a higher level'],
     ]) {
       await on.visit({ locale }, async (visitor) => {
         const { page } = visitor;
@@ -284,6 +340,7 @@ describe('every page', () => {
         await visitor.look(`language-${locale}-chart`);
         await visitor.open(on.at('/quota'));
         await page.getByText(resets).first().waitFor();
+        await page.getByText(reason).first().waitFor();
         await visitor.look(`language-${locale}-quota`);
       });
     }

@@ -1,18 +1,20 @@
 //! The configuration file: TOML, a struct per concern, every key optional, no key unknown. `docs/chandler.toml` lists
 //! them all with their defaults, and a test holds it to that.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::fs::File;
 use std::io::Read;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use access::Region;
 use anyhow::anyhow;
 use clap::ValueEnum;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
-use server::{PublicUrl, Settings, TlsError, TlsFiles, TrustedProxy};
+use server::{Certificate, PublicUrl, Settings, TlsError, TlsFiles, TrustedProxy};
 
 use crate::failure::{Failure, usage};
 
@@ -53,12 +55,47 @@ pub(crate) struct ServerConfig {
 }
 
 /// A listener for the accounts of one region.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct RegionalConfig {
-    #[serde(deserialize_with = "region", serialize_with = "text")]
+    #[serde(serialize_with = "text")]
     pub(crate) region: Region,
     pub(crate) listen: SocketAddr,
+}
+
+/// One of them as a table of the file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RegionalTable {
+    #[serde(deserialize_with = "region")]
+    region: Region,
+    listen: SocketAddr,
+}
+
+impl<'de> Deserialize<'de> for RegionalConfig {
+    /// A line, as the flag has it, or a table. Not an untagged enum: that one cannot say what is wrong, nor where.
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<RegionalConfig, D::Error> {
+        struct LineOrTable;
+
+        impl<'de> Visitor<'de> for LineOrTable {
+            type Value = RegionalConfig;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a line like \"us=127.0.0.1:8081\", or a table with region and listen")
+            }
+
+            fn visit_str<E: Error>(self, line: &str) -> Result<RegionalConfig, E> {
+                line.parse().map_err(E::custom)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<RegionalConfig, A::Error> {
+                let RegionalTable { region, listen } =
+                    RegionalTable::deserialize(MapAccessDeserializer::new(table))?;
+                Ok(RegionalConfig { region, listen })
+            }
+        }
+
+        from.deserialize_any(LineOrTable)
+    }
 }
 
 fn region<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Region, D::Error> {
@@ -172,7 +209,15 @@ impl Default for LogConfig {
 }
 
 impl Config {
+    /// A file that has to stand alone.
     pub(crate) fn read(path: &Path) -> Result<Config, Failure> {
+        let config = Config::read_under(path)?;
+        config.server.check_ports().map_err(|error| anyhow!("{}: {error}", path.display()))?;
+        Ok(config)
+    }
+
+    /// A file over which environment and flags are laid: they may give one of two settings that want the same port another.
+    pub(crate) fn read_under(path: &Path) -> Result<Config, Failure> {
         let text = Config::text_of(path)?;
         Config::parse(&text).map_err(|error| anyhow!("{}: {error}", path.display()).into())
     }
@@ -238,10 +283,28 @@ impl ServerConfig {
         Ok(())
     }
 
+    /// Whether each listener can have its port, whoever has it now.
+    pub(crate) fn check_ports(&self) -> Result<(), String> {
+        let mut before = Vec::new();
+        for (setting, address) in self.listeners() {
+            if let Some(clash) = clash(setting, address, &before) {
+                return Err(format!("{clash}: give {setting} another port"));
+            }
+            before.push((setting, address));
+        }
+        Ok(())
+    }
+
+    /// Every address that is listened on, with the key that names it, in the order in which they are taken.
+    pub(crate) fn listeners(&self) -> impl Iterator<Item = (&'static str, SocketAddr)> {
+        let regional = self.regional.iter().map(|one| ("regional", one.listen));
+        let internal = self.internal.map(|address| ("internal", address));
+        [("listen", self.listen), ("tcp", self.tcp)].into_iter().chain(regional).chain(internal)
+    }
+
     /// Certificate and key, read as a server would when it starts; nothing where there are none.
-    pub(crate) fn check_tls(&self) -> Result<Option<TlsFiles>, TlsError> {
-        let Some(files) = self.tls() else { return Ok(None) };
-        files.check().map(|()| Some(files))
+    pub(crate) fn check_tls(&self) -> Result<Option<Certificate>, TlsError> {
+        self.tls().map(|files| files.check()).transpose()
     }
 
     fn tls(&self) -> Option<TlsFiles> {
@@ -264,6 +327,30 @@ impl ServerConfig {
             cache_bytes: number(self.cache_mb).saturating_mul(1 << 20),
         }
     }
+}
+
+/// What is wrong if a setting wants a port that one of those before it wants too.
+pub(crate) fn clash(setting: &str, address: SocketAddr, before: &[(&str, SocketAddr)]) -> Option<String> {
+    let (other, taken) = before.iter().find(|(_, taken)| is_same_port(address, *taken))?;
+    Some(format!("{setting} is {address} and {other} is {taken}: one port cannot be both"))
+}
+
+/// Whether the system gives out only one of two addresses. Port 0 is another one each time.
+fn is_same_port(one: SocketAddr, other: SocketAddr) -> bool {
+    let scope = |address: SocketAddr| match address {
+        SocketAddr::V4(_) => 0,
+        SocketAddr::V6(six) => six.scope_id(),
+    };
+    let takes = |all: IpAddr, one: IpAddr| match all {
+        IpAddr::V4(four) => four.is_unspecified() && one.is_ipv4(),
+        // A socket of all addresses of the sixth version is one of the fourth as well, unless the system was told otherwise.
+        IpAddr::V6(six) => six.is_unspecified(),
+    };
+    let (one_ip, other_ip) = (one.ip().to_canonical(), other.ip().to_canonical());
+    let is_same = one_ip == other_ip && scope(one) == scope(other);
+    one.port() != 0
+        && one.port() == other.port()
+        && (is_same || takes(one_ip, other_ip) || takes(other_ip, one_ip))
 }
 
 #[cfg(test)]
@@ -328,6 +415,7 @@ mod tests {
         for text in [
             "[server]\nregional = [{ region = \"us\", listen = \"127.0.0.1:8081\" }]",
             "[[server.regional]]\nregion = \"US\"\nlisten = \"127.0.0.1:8081\"",
+            "[server]\nregional = [\"us=127.0.0.1:8081\"]",
         ] {
             assert_eq!(Config::parse(text).unwrap().server.regional, expected);
         }
@@ -335,6 +423,58 @@ mod tests {
         for wrong in ["", "us", "eu=127.0.0.1:8081", "us=8081", "=127.0.0.1:1"] {
             assert!(wrong.parse::<RegionalConfig>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn the_lines_of_the_annotated_file_that_show_how_can_be_used() {
+        let shown = |begin: &str, lines: usize| -> String {
+            let shown = ANNOTATED.lines().filter_map(|line| line.strip_prefix("#     "));
+            let lines: Vec<&str> = shown.skip_while(|line| *line != begin).take(lines).collect();
+            format!("{}\n", lines.join("\n"))
+        };
+        let us = RegionalConfig { region: Region::Us, listen: "127.0.0.1:8081".parse().unwrap() };
+        let line = format!("[server]\n{}", shown("regional = [\"us=127.0.0.1:8081\"]", 1));
+        for text in [line, shown("[[server.regional]]", 3)] {
+            assert_eq!(Config::parse(&text).unwrap().server.regional, [us], "{text}");
+        }
+    }
+
+    #[test]
+    fn a_port_is_wanted_once() {
+        let clashes = |one: &str, other: &str| {
+            let before = [("listen", one.parse().unwrap())];
+            clash("tcp", other.parse().unwrap(), &before).is_some()
+        };
+        for (one, other) in [
+            ("127.0.0.1:5", "127.0.0.1:5"),
+            ("0.0.0.0:5", "127.0.0.1:5"),
+            ("0.0.0.0:5", "0.0.0.0:5"),
+            ("[::]:5", "[::1]:5"),
+            ("[::]:5", "127.0.0.1:5"),
+            ("[::]:5", "0.0.0.0:5"),
+            ("[::ffff:127.0.0.1]:5", "127.0.0.1:5"),
+            ("[fe80::1%2]:5", "[fe80::1%2]:5"),
+        ] {
+            assert!(clashes(one, other) && clashes(other, one), "{one} and {other}");
+        }
+        for (one, other) in [
+            ("127.0.0.1:5", "127.0.0.1:6"),
+            ("127.0.0.1:5", "127.0.0.2:5"),
+            ("127.0.0.1:5", "[::1]:5"),
+            ("0.0.0.0:5", "[::1]:5"),
+            ("[fe80::1%2]:5", "[fe80::1%3]:5"),
+            ("127.0.0.1:0", "127.0.0.1:0"),
+            ("0.0.0.0:0", "[::]:0"),
+        ] {
+            assert!(!clashes(one, other) && !clashes(other, one), "{one} and {other}");
+        }
+        let at = |text: &str| text.parse().unwrap();
+        let config = ServerConfig { internal: Some(at("0.0.0.0:2020")), ..ServerConfig::default() };
+        let says = config.check_ports().unwrap_err();
+        assert_eq!(
+            says,
+            "internal is 0.0.0.0:2020 and tcp is 127.0.0.1:2020: one port cannot be both: give internal another port"
+        );
     }
 
     #[test]
@@ -347,6 +487,9 @@ mod tests {
             ("[server]\ncache_mb = -1", &["line 2"]),
             ("[[server.regional]]\nregion = \"eu\"\nlisten = \"127.0.0.1:1\"", &["line 2", "eu", "ap or us"]),
             ("[[server.regional]]\nregion = \"us\"", &["line 1", "listen"]),
+            ("[[server.regional]]\nregion = \"us\"\nport = 1", &["line 3", "port"]),
+            ("[server]\nregional = [\"eu=127.0.0.1:1\"]", &["line 2", "eu=", "us=127.0.0.1:8081"]),
+            ("[server]\nregional = [8081]", &["line 2", "8081", "us=127.0.0.1:8081"]),
             ("[server]\npublic_url = \"example.com\"", &["line 2", "https://"]),
             ("[server]\ntrusted_proxies = [\"10.0.0.1/8\"]", &["line 2", "10.0.0.1/8", "prefix"]),
             ("[server]\ntrusted_proxies = [\"0.0.0.0/0\"]", &["line 2", "everybody"]),

@@ -3,12 +3,30 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use crate::output;
+
+/// Every exit code there is, and what it means; the manual has them too.
+pub(crate) const EXIT_CODES: [(u8, &str); 4] = [
+    (DONE, "It is done."),
+    (
+        STOOD_IN_THE_WAY,
+        "The data or the surroundings stood in the way, or something was found that has to be mended.",
+    ),
+    (WRITTEN_WRONGLY, "The command was written wrongly."),
+    (STOPPED, "It was stopped by a signal before it was done."),
+];
+const DONE: u8 = 0;
+const STOOD_IN_THE_WAY: u8 = 1;
+const WRITTEN_WRONGLY: u8 = 2;
+/// The shell's convention for SIGINT.
+const STOPPED: u8 = 130;
+
 /// Usage is the caller's to mend (exit 2), data and surroundings are the rest (exit 1).
 #[derive(Debug)]
 pub(crate) enum Failure {
     Usage(String),
     Data(anyhow::Error),
-    /// Stopped by the user; the shell's convention for SIGINT.
+    /// Stopped by the user.
     Interrupted(String),
     /// Reported already, only the exit code is left to give.
     Reported,
@@ -16,17 +34,34 @@ pub(crate) enum Failure {
 
 impl Failure {
     pub(crate) fn exit_code(&self) -> ExitCode {
-        match self {
-            Failure::Usage(_) => ExitCode::from(2),
-            Failure::Data(_) | Failure::Reported => ExitCode::from(1),
-            Failure::Interrupted(_) => ExitCode::from(130),
-        }
+        ExitCode::from(match self {
+            // `chandler export … | head` ends quietly: the reader has seen enough.
+            failure if failure.is_reader_gone() => DONE,
+            Failure::Usage(_) => WRITTEN_WRONGLY,
+            Failure::Data(_) | Failure::Reported => STOOD_IN_THE_WAY,
+            Failure::Interrupted(_) => STOPPED,
+        })
+    }
+
+    /// Whether nothing failed but that nobody reads any more.
+    fn is_reader_gone(&self) -> bool {
+        matches!(self, Failure::Data(error) if output::is_reader_gone(error))
+    }
+}
+
+/// What a report found, once it has been told: `chandler check | head -1` fails where `chandler check` does. What could not be told for
+/// another reason than a reader who has left is a failure of its own.
+pub(crate) fn found(told: Result<(), Failure>, verdict: Result<(), Failure>) -> Result<(), Failure> {
+    match told {
+        Err(failure) if !failure.is_reader_gone() => Err(failure),
+        _ => verdict,
     }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            failure if failure.is_reader_gone() => Ok(()),
             Failure::Usage(text) | Failure::Interrupted(text) => f.write_str(text),
             Failure::Data(error) => {
                 // Causes are joined to one line, each once: an outer message often quotes its source already.

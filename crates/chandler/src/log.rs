@@ -3,38 +3,116 @@
 use std::io::IsTerminal;
 
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 use crate::config::{LogConfig, LogFormat};
 use crate::failure::{Failure, usage};
+use crate::terminal;
+
+/// The parts that log: our crates, and the lines of requests.
+const PARTS: [&str; 10] =
+    ["access", "block", "chandler", "files", "history", "market", "requests", "server", "store", "wire"];
 
 /// Begins to log. Once for each process: a second call changes nothing.
 pub(crate) fn start(config: &LogConfig) -> Result<(), Failure> {
     let filter = config.parsed().map_err(usage)?;
-    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // A line that cannot be written is lost. To say so on the same stderr would be a panic in whatever wanted to log.
+    let logs = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .log_internal_errors(false);
     // A subscriber that is there already has been started by an earlier call.
     match config.format {
-        LogFormat::Text => logs.with_ansi(colour()).try_init().ok(),
+        LogFormat::Text => logs.with_ansi(colours()).try_init().ok(),
         LogFormat::Json => logs.json().flatten_event(true).try_init().ok(),
     };
     Ok(())
 }
 
-fn colour() -> bool {
-    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    std::io::stderr().is_terminal() && !set("NO_COLOR")
+fn colours() -> bool {
+    terminal::colours(std::io::stderr().is_terminal(), |name| std::env::var(name).ok())
 }
 
 impl LogConfig {
     /// The filter as the log understands it, or what is wrong with it.
     fn parsed(&self) -> Result<EnvFilter, String> {
+        let wrong = |why: String| {
+            format!("{:?} is not a log filter: write info, or info,server=debug: {why}", self.filter)
+        };
+        let mut rules: Vec<&str> = self.filter.split(',').map(str::trim).collect();
+        if let Some(word) = rules.iter().find(|rule| is_misspelt(rule)) {
+            return Err(wrong(format!(
+                "{word:?} is neither a level (off, error, warn, info, debug, trace) nor a part ({})",
+                PARTS.join(", ")
+            )));
+        }
         // What is named last about a part holds for it.
-        let requests = if self.requests { "" } else { ",requests=off" };
-        EnvFilter::builder().parse(format!("{}{requests}", self.filter)).map_err(|error| {
-            format!("{:?} is not a log filter: write info, or info,server=debug: {error}", self.filter)
-        })
+        if !self.requests {
+            rules.push("requests=off");
+        }
+        EnvFilter::builder().parse(rules.join(",")).map_err(|error| wrong(error.to_string()))
     }
 
     pub(crate) fn check(&self) -> Result<(), String> {
         self.parsed().map(drop)
+    }
+}
+
+/// A word alone is a level, or a part of which everything is logged. Taken for the name of a part that nobody has, a misspelt level
+/// would switch off all logs. Whoever wants to hear another library writes its level too.
+fn is_misspelt(rule: &str) -> bool {
+    let is_word = !rule.is_empty() && !rule.contains(['=', '[']);
+    let part = rule.split("::").next().unwrap_or(rule);
+    is_word && rule.parse::<LevelFilter>().is_err() && !PARTS.contains(&part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(filter: &str) -> Result<(), String> {
+        LogConfig { filter: filter.to_owned(), ..LogConfig::default() }.check()
+    }
+
+    #[test]
+    fn a_filter_is_made_of_levels_and_parts() {
+        for good in [
+            "info",
+            "WARN",
+            "off",
+            "3",
+            "server",
+            "server::http",
+            "requests",
+            "info,server=debug",
+            "warn, requests=off",
+            "info,rustls=trace",
+            "server[request]=debug",
+            "info,",
+            "",
+        ] {
+            assert_eq!(checked(good), Ok(()), "{good}");
+        }
+    }
+
+    #[test]
+    fn a_misspelt_level_is_refused_instead_of_silencing_everything() {
+        for (bad, word) in
+            [("infoo", "infoo"), ("inf,server=debug", "inf"), ("info,sever", "sever"), ("9", "9")]
+        {
+            let said = checked(bad).unwrap_err();
+            assert!(said.contains(&format!("{word:?} is neither a level")), "{bad}: {said}");
+            assert!(said.contains("not a log filter"), "{bad}: {said}");
+        }
+        assert!(checked("server=loud").unwrap_err().contains("not a log filter"));
+    }
+
+    #[test]
+    fn every_crate_of_ours_is_a_part() {
+        let crates = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+        for entry in std::fs::read_dir(crates).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            assert!(PARTS.contains(&name.as_str()), "{name}");
+        }
     }
 }

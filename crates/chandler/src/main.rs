@@ -1,5 +1,8 @@
 //! The one executable. This file knows the commands; each lives in a file of its own under `command/`.
 
+// The macros panic when nobody reads any more, or a disk is full; `output` has what does not.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod chart;
 mod clock;
 mod command;
@@ -103,11 +106,10 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Failure::Data(error)) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(failure) => {
             let text = failure.to_string();
             if !text.is_empty() {
-                eprintln!("chandler: {text}");
+                output::tell(format_args!("chandler: {text}"));
             }
             failure.exit_code()
         }
@@ -155,11 +157,4 @@ fn run(command: Command, surroundings: Surroundings, matches: &ArgMatches) -> Re
         Command::Completions(arguments) => command::completions::run(&arguments, Arguments::command()),
         Command::Man(arguments) => command::man::run(&arguments, Arguments::command()),
     }
-}
-
-/// `chandler export … | head` ends quietly: the reader has seen enough.
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        cause.downcast_ref::<std::io::Error>().is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
-    })
 }

@@ -1,10 +1,16 @@
-//! What commands print: aligned tables for people, JSON for programs. Everything goes through one buffered stdout, and every write may fail without a panic.
+//! What commands print: aligned tables for people, JSON for programs. Everything goes through one buffered stdout or into a
+//! file that is whole, notes and errors to stderr, and every write may fail without a panic.
 
+use std::fmt::Display;
+use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
+
+use crate::failure::{Failure, usage};
 
 /// How a report is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -14,8 +20,87 @@ pub(crate) enum Format {
     Json,
 }
 
-pub(crate) fn stdout() -> BufWriter<Stdout> {
-    BufWriter::with_capacity(1 << 16, io::stdout())
+pub(crate) fn stdout() -> BufWriter<Out<Stdout>> {
+    BufWriter::with_capacity(1 << 16, Out { inner: io::stdout(), to: None })
+}
+
+/// A line for whoever looks at stderr. Where nobody can be told, because a pipe has ended or a disk is full, the work and its exit
+/// code matter more than the word.
+pub(crate) fn tell(text: impl Display) {
+    io::stderr().write_all(format!("{text}\n").as_bytes()).ok();
+}
+
+/// Standard output or a file, whose errors say which.
+#[derive(Debug)]
+pub(crate) struct Out<W> {
+    inner: W,
+    to: Option<PathBuf>,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum WriteError {
+    #[error("cannot write to standard output: {0}")]
+    Stdout(#[source] io::Error),
+    #[error("cannot write {}: {source}", path.display())]
+    File { path: PathBuf, source: io::Error },
+}
+
+impl<W> Out<W> {
+    fn named(&self, source: io::Error) -> io::Error {
+        let kind = source.kind();
+        let error = match &self.to {
+            None => WriteError::Stdout(source),
+            Some(path) => WriteError::File { path: path.clone(), source },
+        };
+        io::Error::new(kind, error)
+    }
+}
+
+impl<W: Write> Write for Out<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.inner.write(bytes).map_err(|error| self.named(error))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush().map_err(|error| self.named(error))
+    }
+}
+
+/// Whether something failed because whoever read our stdout has seen enough. Other pipes and connections break too, and that is
+/// an error like any other.
+pub(crate) fn is_reader_gone(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        let io = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        let written = io.and_then(|error| error.downcast_ref::<WriteError>());
+        matches!(written, Some(WriteError::Stdout(error)) if error.kind() == io::ErrorKind::BrokenPipe)
+    })
+}
+
+/// Writes a file that appears under its name only when it is whole. Until then, and if it fails, what had the name before stays. A pipe
+/// or a device has no such moment and must not be replaced by a file, and a link stays a link.
+pub(crate) fn file<T>(
+    path: &Path,
+    write: impl FnOnce(&mut (dyn Write + Send)) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let cannot = |error: io::Error| usage(format!("cannot write {}: {error}", path.display()));
+    let into = |file: File| -> Result<T, Failure> {
+        let mut out = BufWriter::with_capacity(1 << 16, Out { inner: file, to: Some(path.clone()) });
+        let value = write(&mut out)?;
+        out.flush()?;
+        Ok(value)
+    };
+    if path.exists() && !path.is_file() {
+        return File::options().write(true).open(path).map_err(cannot).and_then(into);
+    }
+    let partial = path.with_added_extension("partial");
+    let written = into(File::create(&partial).map_err(cannot)?);
+    let written = written.and_then(|value| std::fs::rename(&partial, path).map_err(cannot).map(|()| value));
+    if written.is_err() {
+        // What is left of it is of no use; if it cannot be removed either, the first error matters more.
+        std::fs::remove_file(&partial).ok();
+    }
+    written
 }
 
 pub(crate) fn stdout_is_terminal() -> bool {
@@ -25,7 +110,8 @@ pub(crate) fn stdout_is_terminal() -> bool {
 /// One JSON document and a line end.
 pub(crate) fn json<T: Serialize>(value: &T) -> anyhow::Result<()> {
     let mut out = stdout();
-    serde_json::to_writer_pretty(&mut out, value)?;
+    // As an error of ours again: the other kind does not say that a pipe was broken.
+    serde_json::to_writer_pretty(&mut out, value).map_err(io::Error::from)?;
     writeln!(out)?;
     out.flush()?;
     Ok(())

@@ -8,7 +8,8 @@ use clap::Args;
 use history::import::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::output;
+use crate::chart::Glyphs;
+use crate::{output, terminal};
 
 /// The flag of every command that may take a while.
 #[derive(Clone, Copy, Debug, Default, Args)]
@@ -41,15 +42,18 @@ impl Flags {
             return Bar { bar: None, quiet: self.quiet };
         }
         let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
-        let style = ProgressStyle::with_template(template);
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        bar.set_style(match terminal::glyphs(true, |name| std::env::var(name).ok()) {
+            Glyphs::Unicode => style,
+            Glyphs::Ascii => style.progress_chars("##-"),
+        });
         Bar { bar: Some(bar), quiet: false }
     }
 
     /// A word for the person at the terminal or in the log, unless quiet is wanted.
     pub(crate) fn note(self, text: &str) {
         if !self.quiet {
-            eprintln!("{text}");
+            output::tell(text);
         }
     }
 }
@@ -77,9 +81,9 @@ impl Bar {
     /// Writes above the bar, where a plain line would break it; nothing where quiet is wanted.
     pub(crate) fn line(&self, text: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| eprintln!("{text}")),
+            Some(bar) => bar.suspend(|| output::tell(text)),
             None if self.quiet => {}
-            None => eprintln!("{text}"),
+            None => output::tell(text),
         }
     }
 

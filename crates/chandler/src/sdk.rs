@@ -2,6 +2,7 @@
 
 use access::Secret;
 use serde::{Deserialize, Serialize};
+use server::{ParsePublicUrlError, PublicUrl};
 
 use crate::failure::{Failure, usage};
 
@@ -22,15 +23,23 @@ pub(crate) struct Url(String);
 
 impl Url {
     pub(crate) fn parse(text: &str) -> Result<Url, Failure> {
-        let wrong = || usage(format!("{text:?} is not the address of a server: write http://127.0.0.1:8080"));
-        let address = text.trim_end_matches('/');
-        let rest = address.strip_prefix("http://").or_else(|| address.strip_prefix("https://"));
-        let fits = |rest: &str| {
-            let plain = |c: char| c.is_ascii_graphic() && !matches!(c, '\'' | '"' | '?' | '#' | '\\');
-            !rest.is_empty() && !rest.starts_with([':', '/']) && rest.chars().all(plain)
+        // What stands before an @ is a name or a password, and would pass for the host.
+        if text.contains('@') {
+            return Err(usage("the address of the server has a user name in it: write the address alone"));
+        }
+        let address = match text.parse::<PublicUrl>() {
+            // The parser forgives space round an address; here it is more likely a slip in a script.
+            Ok(address) if text.trim() == text => address,
+            Err(ParsePublicUrlError::Port(_)) => {
+                return Err(usage(format!("{text:?} has a port that there is not: ports are 1 to 65535")));
+            }
+            Ok(_) | Err(ParsePublicUrlError::Form(_)) => {
+                return Err(usage(format!(
+                    "{text:?} is not the address of a server: write http://127.0.0.1:8080"
+                )));
+            }
         };
-        rest.filter(|rest| fits(rest)).ok_or_else(wrong)?;
-        Ok(Url(address.to_owned()))
+        Ok(Url(address.as_str().to_owned()))
     }
 
     pub(crate) fn of(address: std::net::SocketAddr) -> Url {
@@ -46,13 +55,9 @@ impl Url {
         format!("{}/v2", self.0.replacen("http", "ws", 1))
     }
 
-    /// Host and port, and whatever else stands before the path.
-    pub(crate) fn authority(&self) -> &str {
-        self.0.split("://").nth(1).and_then(|rest| rest.split('/').next()).unwrap_or_default()
-    }
-
     pub(crate) fn host(&self) -> &str {
-        let authority = self.authority();
+        let authority =
+            self.0.split("://").nth(1).and_then(|rest| rest.split('/').next()).unwrap_or_default();
         match authority.strip_prefix('[').and_then(|rest| rest.split(']').next()) {
             Some(host) => host,
             None => authority.split(':').next().unwrap_or_default(),
@@ -151,10 +156,40 @@ mod tests {
 
     #[test]
     fn an_address_is_one() {
-        for text in
-            ["", "127.0.0.1:8080", "ws://x", "http://", "http:///x", "http://a b", "http://a'b", "http://:1"]
-        {
-            assert!(Url::parse(text).is_err(), "{text:?}");
+        for text in [
+            "",
+            "127.0.0.1:8080",
+            "ws://x",
+            "http://",
+            "http:///x",
+            "http://a b",
+            " http://a",
+            "http://a\n",
+            "http://a'b",
+            "http://:1",
+            "http://a?b",
+            "http://a#b",
+            "http://a\\b",
+            "http://[::1",
+        ] {
+            let Err(Failure::Usage(says)) = Url::parse(text) else { panic!("{text:?}") };
+            assert!(says.contains("http://127.0.0.1:8080"), "{says}");
+        }
+    }
+
+    #[test]
+    fn a_port_that_there_is_not_is_refused_before_a_token_goes_to_the_usual_one() {
+        for text in ["http://127.0.0.1:99999", "http://127.0.0.1:0", "https://a:", "https://a:8o80/x"] {
+            let Err(Failure::Usage(says)) = Url::parse(text) else { panic!("{text:?}") };
+            assert!(says.contains("65535"), "{says}");
+        }
+    }
+
+    #[test]
+    fn a_user_name_is_refused_and_a_password_with_it_never_shown() {
+        for text in ["http://127.0.0.1:80@example.org", "https://ann:hush@example.org", "https://a/@"] {
+            let Err(Failure::Usage(says)) = Url::parse(text) else { panic!("{text:?}") };
+            assert!(says.contains("user name") && !says.contains("hush"), "{says}");
         }
     }
 }

@@ -32,7 +32,8 @@ pub(crate) struct Surroundings {
     pub(crate) history: History,
     /// What the command line itself names, rather than the environment.
     pub(crate) named: Named,
-    store: PathBuf,
+    /// `None` where nobody named one and there is no home to have it in, which is well for commands that need none.
+    store: Option<PathBuf>,
     is_default: bool,
 }
 
@@ -56,8 +57,8 @@ impl Named {
 impl Surroundings {
     pub(crate) fn of(flags: Flags, named: Named) -> Result<Surroundings, Failure> {
         let (store, is_default) = match flags.store {
-            Some(text) => (store_directory(&text)?, false),
-            None => (default_directory()?, true),
+            Some(text) => (Some(store_directory(&text)?), false),
+            None => (default_directory(), true),
         };
         let venues = venues(flags.calendars.as_deref())?;
         Ok(Surroundings {
@@ -79,26 +80,34 @@ impl Surroundings {
         self.clock.now()
     }
 
-    pub(crate) fn directory(&self) -> &Path {
-        &self.store
+    pub(crate) fn directory(&self) -> Result<&Path, Failure> {
+        self.store.as_deref().ok_or_else(|| {
+            usage(format!(
+                "no store is named, and {HOME} is not set, under which it would be: add --store sqlite:DIR, or set \
+                 CHANDLER_STORE"
+            ))
+        })
     }
 
     /// The same surroundings with a store beside the default one, unless a store was named: invented securities do not
     /// belong among real ones.
     pub(crate) fn beside_default(mut self, name: &str) -> Surroundings {
-        if self.is_default {
-            self.store.set_file_name(name);
+        if let Some(store) = self.store.as_mut().filter(|_| self.is_default) {
+            store.set_file_name(name);
         }
         self
     }
 
     /// A symbol from the command line, or a usage error that says how to write one, and which one may have been meant.
     pub(crate) fn symbol(&self, text: &str) -> Result<Symbol, Failure> {
-        text.parse().or_else(|_| suggest::symbol(text, suggest::store_for_hints(&self.store).as_ref()))
+        text.parse().or_else(|_| {
+            let store = self.store.as_deref().and_then(suggest::store_for_hints);
+            suggest::symbol(text, store.as_ref())
+        })
     }
 
     pub(crate) fn open(&self, access: Access) -> Result<Store, Failure> {
-        Ok(Store::open(&self.store, access)?)
+        Ok(Store::open(self.directory()?, access)?)
     }
 }
 
@@ -117,20 +126,22 @@ fn store_directory(text: &str) -> Result<PathBuf, Failure> {
     }
 }
 
+/// The variable that the default store depends on.
+const HOME: &str = if cfg!(windows) { "LOCALAPPDATA" } else { "HOME" };
+
 /// The platform's data directory for one user.
-fn default_directory() -> Result<PathBuf, Failure> {
+fn default_directory() -> Option<PathBuf> {
     let from = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let base = if cfg!(target_os = "macos") {
-        from("HOME").map(|home| home.join("Library/Application Support"))
+        from(HOME).map(|home| home.join("Library/Application Support"))
     } else if cfg!(windows) {
-        from("LOCALAPPDATA")
+        from(HOME)
     } else {
         // The base directory convention asks that a relative path here be ignored.
         let data = from("XDG_DATA_HOME").filter(|path| path.is_absolute());
-        data.or_else(|| from("HOME").map(|home| home.join(".local/share")))
+        data.or_else(|| from(HOME).map(|home| home.join(".local/share")))
     };
-    base.map(|base| base.join("chandler"))
-        .ok_or_else(|| usage("no home directory: say where the data is with --store sqlite:DIR"))
+    Some(base?.join("chandler"))
 }
 
 fn venues(directory: Option<&Path>) -> Result<Venues, Failure> {

@@ -12,6 +12,7 @@ pub(crate) struct Terminal {
     height: u16,
     colour: bool,
     glyphs: Glyphs,
+    is_dumb: bool,
 }
 
 /// A chart in a pipe or a file has nobody's window to fit; this is a comfortable page.
@@ -33,20 +34,17 @@ impl Terminal {
             Some((width, height)) if width > 0 && height > 0 => (width, height),
             _ => (number("COLUMNS").unwrap_or(PAGE.0), number("LINES").unwrap_or(PAGE.1)),
         };
-        let dumb = env("TERM").is_none_or(|term| term == "dumb");
-        // A wish for no colour is stronger than one for colour in a pipe.
-        let forced = env("CLICOLOR_FORCE").is_some_and(|value| value != "0");
-        let colour = env("NO_COLOR").is_none() && (forced || is_terminal && !dumb);
-        // The locale says whether the screen can draw box characters; a pipe, and a screen that nobody has said anything
-        // about, are taken to be modern.
-        let locale = env("LC_ALL").or_else(|| env("LC_CTYPE")).or_else(|| env("LANG"));
-        let modern = locale.is_none_or(|locale| {
-            let locale = locale.to_ascii_lowercase();
-            locale.contains("utf-8") || locale.contains("utf8")
-        });
-        let glyphs = if modern || !is_terminal { Glyphs::Unicode } else { Glyphs::Ascii };
+        let colour = colours(is_terminal, env);
+        // Windows has no such variable, and its terminals can do what is asked of them.
+        let is_dumb = env("TERM").map_or(cfg!(unix), |term| term == "dumb");
+        let glyphs = glyphs(is_terminal, env);
         // The prompt wants a line below the chart.
-        Terminal { width, height: height.saturating_sub(1).max(1), colour, glyphs }
+        Terminal { width, height: height.saturating_sub(1).max(1), colour, glyphs, is_dumb }
+    }
+
+    /// Whether it can do no more than write line after line.
+    pub(crate) fn is_dumb(&self) -> bool {
+        self.is_dumb
     }
 
     /// How many candles a chart of this width could hold, one column each.
@@ -62,6 +60,26 @@ impl Terminal {
     pub(crate) fn chart_without_colour(&self) -> ChartOptions {
         ChartOptions { colour: false, ..self.chart() }
     }
+}
+
+/// Whether to write in colours, to stdout or stderr. A wish for none is stronger than one for colours in a pipe.
+pub(crate) fn colours(is_terminal: bool, env: impl Fn(&str) -> Option<String>) -> bool {
+    let env = |name: &str| env(name).filter(|value| !value.is_empty());
+    let dumb = env("TERM").is_none_or(|term| term == "dumb");
+    let forced = env("CLICOLOR_FORCE").is_some_and(|value| value != "0");
+    env("NO_COLOR").is_none() && (forced || is_terminal && !dumb)
+}
+
+/// The locale says whether a screen can draw box characters; a pipe, and a screen that nobody has said anything about, are taken to be
+/// modern.
+pub(crate) fn glyphs(is_terminal: bool, env: impl Fn(&str) -> Option<String>) -> Glyphs {
+    let env = |name: &str| env(name).filter(|value| !value.is_empty());
+    let locale = env("LC_ALL").or_else(|| env("LC_CTYPE")).or_else(|| env("LANG"));
+    let modern = locale.is_none_or(|locale| {
+        let locale = locale.to_ascii_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    });
+    if modern || !is_terminal { Glyphs::Unicode } else { Glyphs::Ascii }
 }
 
 #[cfg(test)]
@@ -92,6 +110,14 @@ mod tests {
         assert!(with(false, &[("CLICOLOR_FORCE", "1")]).colour);
         assert!(!with(false, &[("CLICOLOR_FORCE", "0")]).colour);
         assert!(!with(false, &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]).colour);
+    }
+
+    #[test]
+    fn a_terminal_that_is_called_dumb_or_nothing_is_dumb() {
+        assert_eq!(
+            ["dumb", "", "xterm"].map(|term| with(true, &[("TERM", term)]).is_dumb),
+            [true, true, false]
+        );
     }
 
     #[test]

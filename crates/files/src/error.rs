@@ -46,8 +46,9 @@ pub enum Problem {
     Mixed,
     #[error("not readable as Parquet: {0}")]
     Parquet(String),
+    /// With its cause, which may be that nobody reads any more.
     #[error("cannot encode: {0}")]
-    Encode(String),
+    Encode(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl Problem {

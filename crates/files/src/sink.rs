@@ -271,6 +271,6 @@ fn unwritten(error: std::io::Error) -> FileError {
     Problem::Write(error).at(Path::new("export"))
 }
 
-fn unencoded(error: impl std::fmt::Display) -> FileError {
-    Problem::Encode(error.to_string()).at(Path::new("export"))
+fn unencoded(error: impl std::error::Error + Send + Sync + 'static) -> FileError {
+    Problem::Encode(Box::new(error)).at(Path::new("export"))
 }

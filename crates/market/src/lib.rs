@@ -25,7 +25,7 @@ pub use decimal::{DECIMALS_MAX, DecimalError, PRICE_UNIT, Price, Turnover, parse
 pub use period::{Grain, Minutes, ParsePeriodError, Period, Span};
 pub use session::{Segment, Session, SessionTable};
 pub use symbol::{Market, ParseSymbolError, Region, Symbol};
-pub use time::{ParseTimeError, Timestamp, Zone, parse_date, parse_time_of_day};
+pub use time::{ParseTimeError, Timestamp, Zone, parse_date, parse_time_of_day, parse_time_of_day_or_second};
 pub use venue::{Day, Floors, Slot, Venue, Venues};
 
 /// A length of calendar time, for steps of days.

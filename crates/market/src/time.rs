@@ -56,6 +56,17 @@ pub fn parse_time_of_day(text: &str) -> Result<i32, ParseTimeError> {
     Ok(hour * 60 + minute)
 }
 
+/// The same with seconds, `HH:MM:SS`, where people type them. They are dropped, because a candle starts on the minute, but they
+/// have to be seconds: half an offset is as long.
+pub fn parse_time_of_day_or_second(text: &str) -> Result<i32, ParseTimeError> {
+    match text.as_bytes() {
+        [.., b':', b'0'..=b'5', b'0'..=b'9'] if text.len() == 8 => {
+            text.get(..5).map_or_else(|| parse_time_of_day(text), parse_time_of_day)
+        }
+        _ => parse_time_of_day(text),
+    }
+}
+
 const DAY: i64 = 86_400;
 /// Transitions are tabulated over the years any stored candle can have; outside, the nearest offset holds.
 const TABLE_FROM: i64 = 0; // 1970

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{date, minutes};
-use market::{Grain, Minutes, Period, Span, parse_date, parse_time_of_day};
+use market::{Grain, Minutes, Period, Span, parse_date, parse_time_of_day, parse_time_of_day_or_second};
 
 #[test]
 fn all_periods_shortest_first() {
@@ -146,5 +146,29 @@ fn times_of_day_have_two_forms() {
         "09:30:00",
     ] {
         assert!(parse_time_of_day(wrong).is_err(), "{wrong:?}");
+    }
+}
+
+#[test]
+fn seconds_of_a_time_of_day_are_seconds_and_are_dropped() {
+    for read in ["0930", "09:30", "09:30:00", "09:30:59"] {
+        assert_eq!(parse_time_of_day_or_second(read), Ok(570), "{read}");
+    }
+    for wrong in [
+        "",
+        "09:30:",
+        "09:30:1",
+        "09:30:1x",
+        "09:30:60",
+        "09:30 08",
+        "09:30+08",
+        "0930x:00",
+        "093000",
+        "0930:00",
+        "24:00:00",
+        "é9:30:0",
+        "09:30:001",
+    ] {
+        assert!(parse_time_of_day_or_second(wrong).is_err(), "{wrong:?}");
     }
 }

@@ -38,11 +38,20 @@ for (const [at, language] of LANGUAGES.entries()) {
   const folder = path.join(OUT, at === 0 ? '' : language);
   await mkdir(folder, { recursive: true });
   for (const page of ['index.html', 'desk.html']) {
-    const text = await readFile(path.join(HERE, page), 'utf8');
-    await writeFile(path.join(folder, page), translated(text, at, language));
+    await writeFile(path.join(folder, page), translated(await whole(page), at, language));
   }
 }
 await weigh();
+
+/** A document with what it shares with others: a line `{{> name}}` becomes the file of that name in `parts/`. */
+async function whole(page) {
+  const lines = (await readFile(path.join(HERE, page), 'utf8')).split('\n');
+  const part = async (line) => {
+    const name = /^\{\{> (\w+)\}\}$/.exec(line)?.[1];
+    return name ? (await readFile(path.join(HERE, 'parts', `${name}.html`), 'utf8')).trimEnd() : line;
+  };
+  return (await Promise.all(lines.map(part))).join('\n');
+}
 
 /** `{{name}}` becomes the phrase of that name; `{{lang}}` is what the document declares. */
 function translated(text, at, language) {

@@ -1,5 +1,6 @@
 //! What there is to tell of a certificate: whom it is for and until when. Whether it is any good is for clients to judge.
 
+use std::fmt;
 use std::net::IpAddr;
 
 use market::Timestamp;
@@ -8,13 +9,34 @@ use x509_parser::prelude::{ASN1Time, FromDer, GeneralName, Validity, X509Certifi
 /// Names told of at most; a certificate may have hundreds.
 const NAMES_MAX: usize = 100;
 const NAME_MAX: usize = 255;
+/// When to warn: long enough before to act, short enough to be read.
+const WARNING_S: i64 = 14 * 86_400;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Certificate {
+pub struct Certificate {
     /// Host names and addresses, in the certificate's order.
-    pub(crate) names: Vec<String>,
-    pub(crate) not_before: Timestamp,
-    pub(crate) not_after: Timestamp,
+    pub names: Vec<String>,
+    pub not_before: Timestamp,
+    pub not_after: Timestamp,
+}
+
+/// What is wrong with the dates of a certificate, or soon will be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Concern {
+    Ended(Timestamp),
+    /// It holds from a moment on that has not come.
+    Early(Timestamp),
+    EndsSoon(Timestamp),
+}
+
+impl fmt::Display for Concern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Concern::Ended(at) => write!(f, "the certificate has ended at {at}"),
+            Concern::Early(at) => write!(f, "the certificate holds from {at} on"),
+            Concern::EndsSoon(at) => write!(f, "the certificate ends at {at}"),
+        }
+    }
 }
 
 impl Certificate {
@@ -30,6 +52,18 @@ impl Certificate {
             not_before: at(not_before),
             not_after: at(not_after),
         })
+    }
+
+    /// Whether clients would take it at this moment, by its dates alone, and in two weeks.
+    pub fn concern(&self, now: Timestamp) -> Option<Concern> {
+        let left = self.not_after.0.saturating_sub(now.0);
+        if left <= 0 {
+            Some(Concern::Ended(self.not_after))
+        } else if self.not_before > now {
+            Some(Concern::Early(self.not_before))
+        } else {
+            (left <= WARNING_S).then_some(Concern::EndsSoon(self.not_after))
+        }
     }
 }
 
@@ -78,6 +112,21 @@ mod tests {
     #[test]
     fn a_certificate_without_names_has_none() {
         assert_eq!(Certificate::read(&made(&[])).unwrap().names, Vec::<String>::new());
+    }
+
+    #[test]
+    fn dates_are_a_concern_before_they_begin_when_they_end_and_two_weeks_before_that() {
+        let certificate =
+            Certificate { names: Vec::new(), not_before: Timestamp(1_000), not_after: Timestamp(9_000_000) };
+        let concern = |now| certificate.concern(Timestamp(now));
+        assert_eq!(concern(999), Some(Concern::Early(Timestamp(1_000))));
+        assert_eq!(concern(1_000), None);
+        assert_eq!(concern(9_000_000 - WARNING_S - 1), None);
+        assert_eq!(concern(9_000_000 - WARNING_S), Some(Concern::EndsSoon(Timestamp(9_000_000))));
+        assert_eq!(concern(9_000_000), Some(Concern::Ended(Timestamp(9_000_000))));
+        // One that never holds is over.
+        let never = Certificate { not_after: Timestamp(900), ..certificate };
+        assert_eq!(never.concern(Timestamp(950)), Some(Concern::Ended(Timestamp(900))));
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! The securities that have candles, in memory as they were at one version of the store, so that whoever types a name is
 //! answered between two letters.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use market::{Market, Region, Symbol};
+use market::{Region, Symbol};
 use store::{Lane, Reader, StoreError};
 use unicode_normalization::UnicodeNormalization;
 
@@ -14,8 +15,8 @@ use crate::services::Services;
 /// While files are imported the store has another version every second or so, and reading all securities takes longer than
 /// answering out of a list that is a moment old.
 const KEPT_FOR: Duration = Duration::from_secs(1);
-/// Securities that are looked at for what to suggest, and those that are suggested.
-const SUGGESTED_MAX: usize = 50;
+/// Securities of one region whose corporate actions are looked for, which makes them more worth a look.
+const LOOKED_AT_MAX: usize = 50;
 /// Of the longest code of Hong Kong.
 const HK_DIGITS_MAX: usize = 5;
 
@@ -34,7 +35,8 @@ pub(crate) struct Listed {
 pub(crate) struct Directory {
     /// By symbol.
     listed: Vec<Listed>,
-    /// Places in the list, the most worth a look first.
+    /// Places in the list, the most worth a look first. It has all of them: what an account may not see is left out of it later,
+    /// and that must not leave nothing.
     suggested: Vec<usize>,
 }
 
@@ -85,15 +87,21 @@ impl Directory {
             listed.push(Listed::of(security));
         }
         worth.sort_by(|one, other| (other.0, other.1, one.2).cmp(&(one.0, one.1, other.2)));
-        worth.truncate(SUGGESTED_MAX);
-        let mut suggested = Vec::with_capacity(worth.len());
+        let (mut suggested, mut looked_at) = (Vec::with_capacity(worth.len()), BTreeMap::new());
         for (lanes, _, place) in worth {
             let Some(one) = listed.get(place) else { continue };
-            let acts = !snapshot.actions(&one.symbol)?.is_empty();
+            let of_region: &mut usize = looked_at.entry(one.symbol.region()).or_default();
+            *of_region += 1;
+            let acts = *of_region <= LOOKED_AT_MAX && !snapshot.actions(&one.symbol)?.is_empty();
             suggested.push((lanes + usize::from(acts), place));
         }
         suggested.sort_by_key(|(worth, _)| std::cmp::Reverse(*worth));
         Ok(Directory { listed, suggested: suggested.into_iter().map(|(_, place)| place).collect() })
+    }
+
+    /// Whether there is nothing at all, whoever asks.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.listed.is_empty()
     }
 
     pub(crate) fn contains(&self, symbol: &Symbol) -> bool {
@@ -115,11 +123,11 @@ impl Directory {
     }
 
     /// Up to `limit` securities that a few typed letters mean, the best first, and whether there are more; what is worth a look
-    /// if nothing is typed.
+    /// if nothing is typed. What `is_wanted` says no to is not among them.
     pub(crate) fn search(
         &self,
         typed: &str,
-        may_see: impl Fn(Market) -> bool,
+        is_wanted: impl Fn(&Symbol) -> bool,
         limit: usize,
     ) -> (Vec<&Listed>, bool) {
         let wanted = Wanted::of(typed);
@@ -136,7 +144,7 @@ impl Directory {
             });
             ranked.into_iter().map(|(.., one)| one).collect()
         };
-        found.retain(|one| may_see(one.symbol.market()));
+        found.retain(|one| is_wanted(&one.symbol));
         let more = found.len() > limit;
         found.truncate(limit);
         (found, more)
@@ -226,6 +234,7 @@ fn folded(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use market::Market;
     use store::Security;
 
     use super::*;
@@ -286,9 +295,9 @@ mod tests {
     #[test]
     fn what_may_not_be_seen_is_not_found_and_the_rest_is_counted() {
         let directory = directory();
-        let (found, more) = directory.search("700", |market| market == Market::Hk, 1);
+        let (found, more) = directory.search("700", |symbol| symbol.market() == Market::Hk, 1);
         assert_eq!((found[0].symbol.as_str(), found.len(), more), ("700.HK", 1, true));
-        let (found, more) = directory.search(" ", |market| market == Market::Cn, 5);
+        let (found, more) = directory.search(" ", |symbol| symbol.market() == Market::Cn, 5);
         assert_eq!((found[0].symbol.as_str(), found.len(), more), ("000001.SZ", 2, false));
     }
 

@@ -9,12 +9,10 @@ use store::{ImportRecord, Reader, StoreError, Totals};
 
 use crate::metrics::{self, Connection};
 use crate::services::Services;
-use crate::tls;
 
 const DAY_S: i64 = 86_400;
 /// When to warn: long enough before to act, short enough to be read.
 const CALENDAR_WARNING_S: i64 = 30 * DAY_S;
-const CERTIFICATE_WARNING_S: i64 = 14 * DAY_S;
 const FREE_BYTES_MIN: u64 = 1 << 30;
 const FREE_SHARE_MIN: u64 = 20;
 
@@ -90,17 +88,10 @@ pub(crate) fn warnings(services: &Services) -> Vec<String> {
             warnings.push(format!("the calendar of {name} ends on {through}"));
         }
     }
-    if let Some(certificate) = services.tls.as_ref().map(|tls| tls.certificate()) {
-        let (left, until) = (tls::left_s(&certificate, services.machine_now()), certificate.not_after);
-        if left <= 0 {
-            warnings.push(format!("the certificate has ended at {until}"));
-        } else if left <= CERTIFICATE_WARNING_S {
-            warnings.push(format!("the certificate ends at {until}"));
-        }
-        if certificate.not_before > services.machine_now() {
-            warnings.push(format!("the certificate holds from {} on", certificate.not_before));
-        }
-    }
+    let certificate = services.tls.as_ref().map(|tls| tls.certificate());
+    let concern = certificate.and_then(|certificate| certificate.concern(services.machine_now()));
+    warnings.extend(concern.map(|concern| concern.to_string()));
+    warnings.extend(services.exposure.iter().map(|says| format!("{says}; {}", crate::EXPOSURE_ADVICE)));
     if let Some(disk) = metrics::disk(services.store.dir())
         && (disk.free_bytes < FREE_BYTES_MIN || disk.free_bytes < disk.bytes / FREE_SHARE_MIN)
     {

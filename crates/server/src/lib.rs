@@ -24,7 +24,8 @@ mod route;
 mod services;
 mod tls;
 
-pub use http::quota_document;
+pub use certificate::{Certificate, Concern};
+pub use http::{import_document, quota_document};
 pub use listen::{Addresses, Reloader, Server, ServerError};
 pub use proxies::{ParseTrustedProxyError, TrustedProxy};
 pub use public_url::{ParsePublicUrlError, PublicUrl};
@@ -72,6 +73,62 @@ impl Default for Settings {
             guest: None,
             connections_max: 16_384,
             cache_bytes: 256 << 20,
+        }
+    }
+}
+
+/// What to do about [`Settings::exposure`].
+pub const EXPOSURE_ADVICE: &str = "set tls_cert and tls_key, or put a proxy with TLS in front and name it in public_url or \
+                                   trusted_proxies, or listen on 127.0.0.1";
+
+impl Settings {
+    /// A sentence if other machines are served and nothing that is set says who encrypts what they send. A proxy with TLS is
+    /// known by being trusted, or by the public address.
+    pub fn exposure(&self) -> Option<String> {
+        let is_https = self.public_url.as_ref().is_some_and(PublicUrl::is_https);
+        if self.tls.is_some() || is_https || !self.trusted_proxies.is_empty() {
+            return None;
+        }
+        let regional = self.regional.iter().map(|(_, address)| *address);
+        let all = [self.listen, self.tcp].into_iter().chain(regional);
+        let open: Vec<String> = all
+            .filter(|address| !address.ip().to_canonical().is_loopback())
+            .map(|address| address.to_string())
+            .collect();
+        (!open.is_empty()).then(|| {
+            let open = open.join(", ");
+            format!("other machines reach {open} without TLS: passwords and tokens can be read on the way")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_listens_for_other_machines_is_warned_unless_something_encrypts() {
+        let at = |text: &str| text.parse().unwrap();
+        let open = Settings { listen: at("0.0.0.0:8080"), ..Settings::default() };
+        assert!(open.exposure().unwrap().contains("0.0.0.0:8080 without TLS"), "{:?}", open.exposure());
+        let regional = vec![(access::Region::Us, at("10.0.0.7:8081"))];
+        let settings = Settings { regional, tcp: at("[::]:2020"), ..Settings::default() };
+        let says = settings.exposure().unwrap();
+        assert!(says.contains("[::]:2020, 10.0.0.7:8081"), "{says}");
+        for at_home in ["127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "[::ffff:127.0.0.1]:1"] {
+            assert_eq!(Settings { listen: at(at_home), ..Settings::default() }.exposure(), None, "{at_home}");
+        }
+        // What is told there is nobody's secret.
+        assert_eq!(Settings { internal: Some(at("0.0.0.0:9090")), ..Settings::default() }.exposure(), None);
+        let files = TlsFiles { certificate: "cert.pem".into(), key: "key.pem".into() };
+        let public = |text: &str| Some(text.parse().unwrap());
+        for (settings, warned) in [
+            (Settings { tls: Some(files), ..open.clone() }, false),
+            (Settings { trusted_proxies: vec!["10.0.0.1".parse().unwrap()], ..open.clone() }, false),
+            (Settings { public_url: public("https://candles.example.com"), ..open.clone() }, false),
+            (Settings { public_url: public("http://candles.example.com"), ..open.clone() }, true),
+        ] {
+            assert_eq!(settings.exposure().is_some(), warned, "{settings:?}");
         }
     }
 }

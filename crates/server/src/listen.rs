@@ -171,6 +171,7 @@ impl Server {
         services.serves_all_at = http.local_addr().unwrap_or(settings.listen);
         services.public_url.clone_from(&settings.public_url);
         services.connections_max = settings.connections_max;
+        services.exposure = settings.exposure();
         services.guest = settings.guest.filter(|_| settings.trusted_proxies.is_empty());
         // Whoever is called otherwise from outside, and does not say by whom, has a proxy that we cannot know.
         let is_hidden = settings.public_url.is_some() && settings.trusted_proxies.is_empty() && tls.is_none();
@@ -278,13 +279,11 @@ impl Hall {
         let places = Arc::new(Semaphore::new(WATCHERS_MAX));
         let mut connections = JoinSet::new();
         loop {
-            tokio::select! {
-                (stream, peer, place) = accept(&listener, &places) => {
-                    let entrance = Entrance { face: Face::Internal, ..self.enter(peer, place, None) };
-                    connections.spawn(http::serve(stream, entrance));
-                }
-                Some(_) = connections.join_next() => {}
-            }
+            let (stream, peer, place) = accept(&listener, &places).await;
+            // Those that have ended; there are never more of them than there are places.
+            while connections.try_join_next().is_some() {}
+            let entrance = Entrance { face: Face::Internal, ..self.enter(peer, place, None) };
+            connections.spawn(http::serve(stream, entrance));
         }
     }
 
@@ -315,15 +314,18 @@ impl Hall {
     }
 }
 
-/// The next connection, once there is a place for it: the rest waits in the system's queue.
+/// The next connection, once there is a place for it: the rest waits in the system's queue. The place is taken last, because
+/// a listener to which nobody comes must not keep one from the others. Whoever drops this future may drop a client.
 async fn accept(
     listener: &TcpListener,
     places: &Arc<Semaphore>,
 ) -> (TcpStream, SocketAddr, OwnedSemaphorePermit) {
     loop {
-        let Ok(place) = places.clone().acquire_owned().await else { return std::future::pending().await };
         match listener.accept().await {
             Ok((stream, peer)) => {
+                let Ok(place) = places.clone().acquire_owned().await else {
+                    return std::future::pending().await;
+                };
                 // An answer is one write; waiting for more to say would only delay it.
                 stream.set_nodelay(true).ok();
                 return (stream, peer, place);

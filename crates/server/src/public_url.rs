@@ -1,13 +1,20 @@
 use std::fmt;
+use std::net::Ipv6Addr;
 use std::str::FromStr;
+
+use hyper::http::uri::Authority;
 
 /// Where people and clients reach the service, as the operator says: a proxy in front may have another name, and TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicUrl(String);
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a public URL: write https://host, with a port or a path if need be")]
-pub struct ParsePublicUrlError(String);
+pub enum ParsePublicUrlError {
+    #[error("{0:?} is not a public URL: write https://host, with a port or a path if need be")]
+    Form(String),
+    #[error("{0:?} has a port that there is not: ports are 1 to 65535")]
+    Port(String),
+}
 
 const LENGTH_MAX: usize = 512;
 
@@ -38,15 +45,29 @@ impl FromStr for PublicUrl {
     type Err = ParsePublicUrlError;
 
     fn from_str(text: &str) -> Result<PublicUrl, ParsePublicUrlError> {
-        let wrong = || ParsePublicUrlError(text.chars().take(80).collect());
+        let shown = || text.chars().take(80).collect();
+        let wrong = || ParsePublicUrlError::Form(shown());
         let url = text.trim().trim_end_matches('/');
         let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://")).ok_or_else(wrong)?;
         let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         let fits = |text: &str, also: &[u8]| {
             text.bytes().all(|byte| byte.is_ascii_alphanumeric() || also.contains(&byte))
         };
-        if url.len() > LENGTH_MAX || host.is_empty() || !fits(host, b"-._:[]") || !fits(path, b"-._~/") {
+        if url.len() > LENGTH_MAX || !fits(host, b"-._:[]") || !fits(path, b"-._~/") {
             return Err(wrong());
+        }
+        let authority: Authority = host.parse().map_err(|_| wrong())?;
+        let (name, port) = host.split_at_checked(authority.host().len()).ok_or_else(wrong)?;
+        let is_name = match name.strip_prefix('[').and_then(|name| name.strip_suffix(']')) {
+            Some(six) => six.parse::<Ipv6Addr>().is_ok(),
+            None => !name.is_empty(),
+        };
+        if !is_name || !(port.is_empty() || port.starts_with(':')) {
+            return Err(wrong());
+        }
+        // Clients that cannot read a port go to the usual one, where somebody else listens.
+        if !port.is_empty() && authority.port_u16().is_none_or(|port| port == 0) {
+            return Err(ParsePublicUrlError::Port(shown()));
         }
         Ok(PublicUrl(url.to_owned()))
     }
@@ -77,7 +98,35 @@ mod tests {
         ] {
             assert!(text.parse::<PublicUrl>().is_err(), "{text}");
         }
+        for text in [
+            "https://[::1",
+            "https://[::1]x",
+            "https://[x]",
+            "https://a]",
+            "https://a:b:1",
+            "https://:1",
+            "https://::1",
+        ] {
+            assert!(matches!(text.parse::<PublicUrl>(), Err(ParsePublicUrlError::Form(_))), "{text}");
+        }
         assert!("https://a".parse::<PublicUrl>().unwrap().is_https());
         assert!(!"http://a".parse::<PublicUrl>().unwrap().is_https());
+    }
+
+    #[test]
+    fn a_port_is_one_that_there_is() {
+        for text in [
+            "http://a:0",
+            "http://a:65536",
+            "http://127.0.0.1:99999",
+            "http://a:",
+            "http://a:x",
+            "http://[::1]:",
+        ] {
+            assert!(matches!(text.parse::<PublicUrl>(), Err(ParsePublicUrlError::Port(_))), "{text}");
+        }
+        for text in ["http://a:1", "http://[::1]:65535", "http://127.0.0.1:08080"] {
+            assert_eq!(text.parse::<PublicUrl>().unwrap().as_str(), text);
+        }
     }
 }

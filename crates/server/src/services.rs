@@ -58,6 +58,8 @@ pub(crate) struct Services {
     /// Where it can be reached, in the order of the settings.
     pub(crate) listeners: Vec<Listening>,
     pub(crate) connections_max: usize,
+    /// What there is to say about listening for other machines in clear text.
+    pub(crate) exposure: Option<String>,
     /// Whether no request counts as one of this machine: clients may reach us through a proxy that we cannot tell from one of
     /// its own programs, or programs have a listener of their own.
     pub(crate) nobody_is_local: bool,
@@ -123,6 +125,7 @@ impl Services {
             tls: None,
             listeners: Vec::new(),
             connections_max: crate::Settings::default().connections_max,
+            exposure: None,
             nobody_is_local: false,
             guest: None,
             guests: Pace::new(pages::GUESTS_MAX, pages::GUESTS_EACH),
@@ -167,6 +170,11 @@ impl Services {
     }
 
     /// Whether browsers reach the service over https: as the operator says, else as it listens.
+    /// The path that a proxy has the service under; empty if it has it alone.
+    pub(crate) fn base(&self) -> &str {
+        self.public_url.as_ref().map_or("", |url| url.parts().1)
+    }
+
     pub(crate) fn is_https(&self) -> bool {
         self.public_url.as_ref().map_or(self.tls.is_some(), crate::PublicUrl::is_https)
     }

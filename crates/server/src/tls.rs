@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
-use market::Timestamp;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{CertificateError, ServerConfig};
@@ -42,9 +41,9 @@ pub struct TlsFiles {
 }
 
 impl TlsFiles {
-    /// Whether a server could start with these files, without starting one.
-    pub fn check(&self) -> Result<(), TlsError> {
-        load(self).map(drop)
+    /// The certificate that a server would show, if it could start with these files, without starting one.
+    pub fn check(&self) -> Result<Certificate, TlsError> {
+        load(self).map(|shown| shown.certificate)
     }
 }
 
@@ -231,9 +230,4 @@ fn is_open_to_others(path: &Path) -> bool {
 #[cfg(not(unix))]
 fn is_open_to_others(_: &Path) -> bool {
     false
-}
-
-/// Seconds until a certificate ends; less than none once it has.
-pub(crate) fn left_s(certificate: &Certificate, now: Timestamp) -> i64 {
-    certificate.not_after.0.saturating_sub(now.0)
 }

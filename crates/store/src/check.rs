@@ -3,7 +3,8 @@
 use std::fmt;
 use std::ops::ControlFlow;
 
-use crate::db::{Db, Sql};
+use crate::db::Db;
+use crate::statements::Sql;
 use crate::{Accounts, BlockEntry, Reader, Series, SeriesInfo, StoreError, View, sql};
 
 /// Findings listed before a check stops: a database with so many is not repaired one by one.

@@ -10,46 +10,8 @@ use rusqlite::limits::Limit;
 use rusqlite::types::FromSqlError;
 use rusqlite::{Connection, OpenFlags, Params, Row};
 
+use crate::statements::Sql;
 use crate::{BLOCK_BYTES_MAX, StoreError};
-
-/// A statement and what it is for, in the words of an error message.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sql {
-    pub(crate) what: &'static str,
-    pub(crate) text: &'static str,
-}
-
-/// Constants of statements, and a list of them all for the tests.
-macro_rules! statements {
-    ($($name:ident: $what:literal, $text:expr;)*) => {
-        $(pub(crate) const $name: Sql = Sql { what: $what, text: $text };)*
-        #[cfg(test)]
-        const ALL: &[Sql] = &[$($name),*];
-    };
-}
-pub(crate) use statements;
-
-/// Placeholders of a statement first appear in ascending order: one engine counts them by number, the other by place.
-#[cfg(test)]
-pub(crate) fn placeholders_ascend(all: &[Sql]) {
-    for sql in all {
-        let mut highest = 0;
-        for part in sql.text.split('$').skip(1) {
-            let digits: String = part.chars().take_while(char::is_ascii_digit).collect();
-            let number: usize = digits.parse().unwrap();
-            assert!(number <= highest + 1, "${number} comes too early in {}", sql.text);
-            highest = highest.max(number);
-        }
-    }
-}
-
-/// A database with nothing in it but the tables.
-#[cfg(test)]
-pub(crate) fn schema_of(migrations: &[crate::migrate::Migration]) -> rusqlite::Connection {
-    let conn = rusqlite::Connection::open_in_memory().unwrap();
-    migrations.iter().for_each(|migration| conn.execute_batch(migration.text).unwrap());
-    conn
-}
 
 /// Trouble inside a statement, before it knows which one it was.
 #[derive(Debug)]

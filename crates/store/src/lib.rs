@@ -23,6 +23,7 @@ mod migrate;
 mod security;
 mod series;
 mod sql;
+mod statements;
 mod store;
 mod view;
 

@@ -4,8 +4,9 @@
 use market::Timestamp;
 
 use crate::StoreError;
-use crate::db::{Db, Sql};
+use crate::db::Db;
 use crate::sql;
+use crate::statements::Sql;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Migration {

@@ -1,7 +1,7 @@
 //! Every statement, in the dialect SQLite and PostgreSQL share: `$1` placeholders in ascending first use, our own ids
 //! and times, `on conflict`, `returning`. What only one engine understands stays out of this file.
 
-use crate::db::{Sql, statements};
+use crate::statements::statements;
 
 macro_rules! security_columns {
     () => {
@@ -43,6 +43,7 @@ macro_rules! quarantine_from {
 }
 
 statements! {
+    for crate::migrate::ALL;
     BEGIN_READ: "begin reading", "begin";
     BEGIN_WRITE: "begin writing", "begin immediate";
     COMMIT: "commit", "commit";
@@ -201,24 +202,10 @@ statements! {
 mod tests {
     use super::*;
 
-    /// SQLite numbers `$7` by its first appearance and PostgreSQL by its name; only in this order do they agree.
-    #[test]
-    fn placeholders_first_appear_in_ascending_order() {
-        crate::db::placeholders_ascend(ALL);
-    }
-
-    #[test]
-    fn every_statement_fits_the_schema() {
-        let conn = schema();
-        for sql in ALL {
-            conn.prepare(sql.text).unwrap_or_else(|error| panic!("{error}: {}", sql.text));
-        }
-    }
-
     /// A directory walk that scans or sorts grows with the whole store, and no other test would notice.
     #[test]
     fn directory_walks_follow_the_keys() {
-        let conn = schema();
+        let conn = crate::statements::schema_of(crate::migrate::ALL);
         for sql in [
             BLOCKS,
             BLOCKS_ALL,
@@ -231,20 +218,12 @@ mod tests {
             FACTORS,
             LAST_STARTING_BY,
         ] {
-            let mut statement = conn.prepare(&format!("explain query plan {}", sql.text)).unwrap();
-            let plan: Vec<String> =
-                statement.raw_query().mapped(|row| row.get(3)).collect::<Result<_, _>>().unwrap();
+            let plan = crate::statements::plan(&conn, &sql);
             assert!(
                 !plan.iter().any(|step| step.contains("SCAN") || step.contains("TEMP")),
                 "{plan:#?}\n{}",
                 sql.text
             );
         }
-    }
-
-    fn schema() -> rusqlite::Connection {
-        let conn = rusqlite::Connection::open_in_memory().unwrap();
-        crate::migrate::ALL.iter().for_each(|migration| conn.execute_batch(migration.text).unwrap());
-        conn
     }
 }

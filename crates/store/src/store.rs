@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use market::Timestamp;
 
-use crate::db::{Db, Role, Sql};
+use crate::db::{Db, Role};
 use crate::lock::Lock;
+use crate::statements::Sql;
 use crate::{Batch, ImportState, StoreError, View, migrate, sql};
 
 const FILE: &str = "candles.db";

@@ -422,3 +422,18 @@ fn each_period_labels_the_unit_above_it() {
     "#]]
     .assert_eq(&format!("{}\n", all.join("\n")));
 }
+
+#[test]
+fn plain_ascii_is_plain_whatever_the_name() {
+    for title in ["9001.HK 灯港控股 · day", "CAFE.US Cafe\u{301} Zürich · day, forward adjusted"] {
+        for width in [20, 30, 64] {
+            let options = ChartOptions { width, ..ASCII };
+            for candles in [days(0), days(40)] {
+                let chart = draw(title, &candles, &zone(), Period::DAY, 3, options);
+                assert!(chart.is_ascii(), "{chart}");
+            }
+        }
+    }
+    let chart = draw("9001.HK 灯港 · day", &days(9), &zone(), Period::DAY, 3, ASCII);
+    assert!(chart.starts_with("9001.HK ?? - day "), "{chart}");
+}

@@ -22,10 +22,24 @@ pub(super) fn width(text: &str) -> usize {
     text.chars().map(char_width).sum()
 }
 
+/// What stands for a character on a screen that has ASCII alone; nothing for accents that are characters of their own.
+fn plain(c: char) -> Option<char> {
+    match c {
+        _ if c.is_ascii() => Some(c),
+        '·' => Some('-'),
+        _ if char_width(c) == 0 => None,
+        _ => Some('?'),
+    }
+}
+
 /// The text without control characters, cut to `columns` with an ellipsis. A name from a file must not be able to
 /// steer the terminal.
 pub(super) fn fit(text: &str, columns: usize, glyphs: Glyphs) -> String {
-    let clean: String = text.chars().filter(|c| !c.is_control()).collect();
+    let clean = text.chars().filter(|c| !c.is_control());
+    let clean: String = match glyphs {
+        Glyphs::Unicode => clean.collect(),
+        Glyphs::Ascii => clean.filter_map(plain).collect(),
+    };
     if width(&clean) <= columns {
         return clean;
     }

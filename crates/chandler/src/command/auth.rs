@@ -13,7 +13,7 @@ use crate::output::{self, Format};
 use crate::remote::files::{Book, Home, Registration, TokenFile};
 use crate::remote::http::Network;
 use crate::remote::oauth::{Provider, region};
-use crate::remote::session::{ApiError, Session, environment_token, fresh_token, not_signed_in};
+use crate::remote::session::{ApiError, Proof, Session, fresh_token, not_signed_in};
 use crate::remote::{self, field};
 use crate::sdk::Url;
 
@@ -36,12 +36,9 @@ enum Action {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Action::Status { remote, format } = &arguments.action;
-    let home = Home::of_user()?;
-    let book = home.book()?;
-    let url = remote.server(&book)?;
-    let status = match environment_token(&url, remote)? {
-        Some((variable, token)) => Status::of_token(url, variable, token),
-        None => Status::of_login(&home, &book, url)?,
+    let status = match Proof::find(remote)? {
+        Proof::Environment { url, variable, token } => Status::of_variable(url, variable, token),
+        Proof::Login { url, home, book } => Status::of_login(&home, &book, url)?,
     };
     match format {
         Format::Json => Ok(output::json(&status.json())?),
@@ -78,8 +75,8 @@ struct Answers {
 }
 
 impl Status {
-    fn of_token(url: Url, variable: String, token: Secret) -> Status {
-        let server = Answers::of(&Session::new(url.clone(), Box::new(Network::to(&url)), token.clone()));
+    fn of_variable(url: Url, variable: String, token: Secret) -> Status {
+        let server = Answers::of(&Session::of_variable(url.clone(), variable.clone(), token.clone()));
         Status { url, token: Token::Environment { variable, token }, server }
     }
 

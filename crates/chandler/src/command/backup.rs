@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
         }
     };
     let key = if arguments.without_key { KeyFile::LeaveOut } else { KeyFile::Include };
-    let backup = Backup { store: surroundings.directory(), to: &to, key, chandler: VERSION, now };
+    let backup = Backup { store: surroundings.directory()?, to: &to, key, chandler: VERSION, now };
     let manifest = watched.run(|watch| backup.make(watch))?;
     drop(shelf);
     let looked = if arguments.no_verify {

@@ -52,10 +52,10 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
             venue.floors().minute.to_string(),
         ]);
         if left < WARN_DAYS {
-            eprintln!(
+            output::tell(format_args!(
                 "chandler: the {market} calendar is known through {through}; later dates count weekdays as trading days \
                  (chandler calendar --write DIR, edit, then --calendars DIR)"
-            );
+            ));
         }
     }
     match arguments.format {

@@ -8,7 +8,7 @@ use market::Venues;
 use serde_json::{Value, json};
 use store::{Access, Store, StoreError};
 
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::output::{self, Format};
 use crate::progress;
 use crate::surroundings::Surroundings;
@@ -35,8 +35,17 @@ pub(crate) fn watched(
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
     let store = surroundings.open(Access::Read)?;
     let report = watched(&store, surroundings.history.venues(), arguments.progress)?;
-    match arguments.format {
-        Format::Json => {
+    let told = arguments.tell(&report);
+    if report.damage.is_empty() {
+        return told;
+    }
+    output::tell("chandler: the store is damaged: import the files of the named series again with --again");
+    failure::found(told, Err(Failure::Reported))
+}
+
+impl Arguments {
+    fn tell(&self, report: &CheckReport) -> Result<(), Failure> {
+        if self.format == Format::Json {
             let damage: Vec<Value> = report
                 .damage
                 .iter()
@@ -45,29 +54,22 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
                     json!({"series": series, "time": damage.at.map(|at| at.to_string()), "problem": damage.problem})
                 })
                 .collect();
-            output::json(&json!({
+            return Ok(output::json(&json!({
                 "blocks": report.blocks, "candles": report.rows, "bytes": report.bytes,
                 "damage": damage,
-            }))?;
+            }))?);
         }
-        Format::Table => {
-            let mut out = output::stdout();
-            for damage in &report.damage {
-                writeln!(out, "{}", output::printable(&damage.problem))?;
-            }
-            let verdict = match report.damage.len() {
-                0 => "all whole".to_owned(),
-                1 => "1 problem".to_owned(),
-                n => format!("{n} problems"),
-            };
-            let [rows, blocks] = [report.rows, report.blocks].map(output::thousands);
-            writeln!(out, "{rows} candles in {blocks} blocks: {verdict}")?;
-            out.flush()?;
+        let mut out = output::stdout();
+        for damage in &report.damage {
+            writeln!(out, "{}", output::printable(&damage.problem))?;
         }
+        let verdict = match report.damage.len() {
+            0 => "all whole".to_owned(),
+            1 => "1 problem".to_owned(),
+            n => format!("{n} problems"),
+        };
+        let [rows, blocks] = [report.rows, report.blocks].map(output::thousands);
+        writeln!(out, "{rows} candles in {blocks} blocks: {verdict}")?;
+        Ok(out.flush()?)
     }
-    if report.damage.is_empty() {
-        return Ok(());
-    }
-    eprintln!("chandler: the store is damaged: import the files of the named series again with --again");
-    Err(Failure::Reported)
 }

@@ -139,7 +139,9 @@ impl Show {
             values.into_iter().map(|(key, value)| Setting { from: from(&key), key, value }).collect();
         let store = Setting {
             key: "store".to_owned(),
-            value: format!("sqlite:{}", surroundings.directory().display()).into(),
+            value: surroundings
+                .directory()
+                .map_or(Value::Null, |path| format!("sqlite:{}", path.display()).into()),
             from: surroundings_from(matches, "store"),
         };
         match self.format {

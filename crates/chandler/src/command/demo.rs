@@ -27,12 +27,14 @@ pub(crate) struct Arguments {
     /// Make the data again, up to today
     #[arg(long)]
     again: bool,
-    /// Make the data and say so, but draw nothing
-    #[arg(long)]
+    /// Make the data, but draw nothing; no progress bar and no notes on standard error
+    #[arg(long, short)]
     quiet: bool,
     /// Then serve it to clients until Ctrl-C, with an account that is made for it
     #[arg(long)]
     serve: bool,
+    #[command(flatten)]
+    ports: demo_serve::Ports,
     /// JSON draws nothing and says what is there
     #[arg(long, value_enum, default_value_t, conflicts_with = "serve")]
     format: Format,
@@ -42,16 +44,17 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     let store = surroundings.open(Access::Write { now: surroundings.now() })?;
     let mut reader = store.reader()?;
     let make_it = arguments.again || !is_there(&mut reader)?;
+    let progress = progress::Flags { quiet: arguments.quiet };
     if make_it {
-        eprintln!("making the demo market in {} …", surroundings.directory().display());
-        let rows = make(surroundings, &store)?;
-        eprintln!("{} candles of {} invented securities", output::thousands(rows), demo::securities().len());
+        progress.note(&format!("making the demo market in {} …", surroundings.directory()?.display()));
+        let rows = output::thousands(make(surroundings, &store, progress)?);
+        progress.note(&format!("{rows} candles of {} invented securities", demo::securities().len()));
     }
     if arguments.format == Format::Json {
         let series = reader.snapshot()?.all_series()?;
         let symbols: Vec<&str> = demo::securities().iter().map(|security| security.symbol).collect();
         return Ok(output::json(&json!({
-            "store": format!("sqlite:{}", surroundings.directory().display()), "made": make_it, "symbols": symbols,
+            "store": format!("sqlite:{}", surroundings.directory()?.display()), "made": make_it, "symbols": symbols,
             "candles": series.iter().map(|info| info.rows).sum::<u64>(),
         }))?);
     }
@@ -60,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     }
     if arguments.serve {
         drop((reader, store));
-        return demo_serve::run(surroundings);
+        return demo_serve::run(surroundings, &arguments.ports, progress);
     }
     Ok(())
 }
@@ -76,17 +79,17 @@ fn is_there(reader: &mut Reader) -> Result<bool, Failure> {
     Ok(true)
 }
 
-fn make(surroundings: &Surroundings, store: &store::Store) -> Result<u64, Failure> {
-    let directory = surroundings.directory().join("demo");
+fn make(surroundings: &Surroundings, store: &store::Store, flags: progress::Flags) -> Result<u64, Failure> {
+    let directory = surroundings.directory()?.join("demo");
     let now = surroundings.now();
-    let paths = write_files(surroundings, &directory, now)?;
+    let paths = write_files(surroundings, &directory, now, flags)?;
     let options = Options::default();
     let (stop, progress) = (AtomicBool::new(false), Progress::default());
     let clock = || surroundings.now();
     let venues = surroundings.history.venues();
     let context = Context { store, venues, options: &options, now: &clock, stop: &stop, progress: &progress };
     let total = paths.iter().filter_map(|path| path.metadata().ok()).map(|metadata| metadata.len()).sum();
-    let bar = progress::Flags::default().bytes(total);
+    let bar = flags.bytes(total);
     let reports = bar.over_import(&progress, total, || import(&context, &paths))?;
     drop(bar);
     for report in &reports {
@@ -105,6 +108,7 @@ fn write_files(
     surroundings: &Surroundings,
     directory: &Path,
     now: Timestamp,
+    flags: progress::Flags,
 ) -> Result<Vec<PathBuf>, Failure> {
     std::fs::create_dir_all(directory)?;
     let venues = surroundings.history.venues();
@@ -118,7 +122,7 @@ fn write_files(
     )?;
     writeln!(actions_file, "symbol,ex_date,cash,split,bonus,rights,rights_price")?;
     let mut paths = vec![securities, actions];
-    let bar = progress::Flags::default().count(demo::securities().len() as u64, "securities");
+    let bar = flags.count(demo::securities().len() as u64, "securities");
     for security in demo::securities() {
         bar.say(|| security.symbol.to_owned());
         let DemoSecurity {
@@ -200,7 +204,7 @@ fn show(surroundings: &Surroundings, reader: &mut Reader) -> Result<(), Failure>
         )?;
         writeln!(out)?;
     }
-    let store = surroundings.directory().display();
+    let store = surroundings.directory()?.display();
     writeln!(out, "Try next (the store is sqlite:{store}):")?;
     for command in [
         "inspect",

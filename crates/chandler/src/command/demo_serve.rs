@@ -7,15 +7,16 @@ use std::path::Path;
 
 use access::{Access, Account, AccountId, NewAccount, QUOTA_MAX, RateRule, Right, Rights, Role, Terms};
 use anyhow::{Context, anyhow};
+use clap::Args;
 use server::Settings;
 
 use super::account;
 use super::serve::{Failed, Serving, open_accounts};
 use crate::config::LogConfig;
-use crate::failure::Failure;
+use crate::failure::{Failure, usage};
 use crate::sdk::{self, Credentials, Url};
 use crate::surroundings::Surroundings;
-use crate::{log, output};
+use crate::{log, output, progress};
 
 /// The demo account's credentials, for its owner alone. Other accounts have none on the disk.
 const FILE: &str = "demo-account.json";
@@ -23,13 +24,29 @@ const FILE_MAX: u64 = 4 << 10;
 /// Names tried for the account: the first is taken for good once its credentials are lost.
 const NAMES_MAX: u32 = 100;
 
-pub(crate) fn run(surroundings: &Surroundings) -> Result<(), Failure> {
+/// Taken as text: a variable that cannot be read is no matter where nothing is served.
+#[derive(Debug, Args)]
+pub(crate) struct Ports {
+    /// With --serve: where HTTP and WebSocket are served [default: 127.0.0.1:8080, or a free port]
+    #[arg(long, env = "CHANDLER_LISTEN", value_name = "ADDRESS:PORT")]
+    listen: Option<String>,
+    /// With --serve: where raw TCP is served [default: 127.0.0.1:2020, or a free port]
+    #[arg(long, env = "CHANDLER_TCP", value_name = "ADDRESS:PORT")]
+    tcp: Option<String>,
+}
+
+pub(crate) fn run(
+    surroundings: &Surroundings,
+    ports: &Ports,
+    progress: progress::Flags,
+) -> Result<(), Failure> {
+    let [listen, tcp] = ports.read()?;
     log::start(&LogConfig { filter: "warn".to_owned(), ..LogConfig::default() })?;
     let access = open_accounts(surroundings)?;
-    let (account, credentials) = demo_account(&access, surroundings.directory())?;
+    let (account, credentials) = demo_account(&access, surroundings.directory()?)?;
     // A guest has an operator's powers over every account of the store.
     let stranger = access.list()?.into_iter().find(|account| !is_of_demo(account));
-    let serving = start(surroundings, stranger.is_none().then_some(account))?;
+    let serving = start(surroundings, stranger.is_none().then_some(account), [listen, tcp], progress)?;
     let url = Url::of(serving.addresses.http);
     let mut out = output::stdout();
     match stranger {
@@ -41,9 +58,10 @@ pub(crate) fn run(surroundings: &Surroundings) -> Result<(), Failure> {
         Some(stranger) => writeln!(
             out,
             "\nOpen {}/ in a browser and sign in: this store has accounts that are not the demo's ({:?}), so nobody is \
-             let in without a password. `chandler account password {}` gives the demo account one.",
+             let in without a password. `chandler --store sqlite:{} account password {}` gives the demo account one.",
             url.as_str(),
             stranger.name,
+            surroundings.directory()?.display(),
             access.account(account)?.map(|demo| demo.name.clone()).unwrap_or_default(),
         )?,
     }
@@ -64,16 +82,38 @@ quotes = QuoteContext(Config.from_apikey_env())
 print(*quotes.history_candlesticks_by_offset(\"CNDL.US\", Period.Day, AdjustType.ForwardAdjust, False, 5), sep=\"\\n\")
 ";
 
-/// The usual ports, or others where those are taken.
-fn start(surroundings: &Surroundings, guest: Option<AccountId>) -> Result<Serving, Failure> {
-    let mut settings = Settings { guest, ..Settings::default() };
+impl Ports {
+    fn read(&self) -> Result<[Option<SocketAddr>; 2], Failure> {
+        let read = |text: &Option<String>, flag: &str, variable: &str| {
+            let wrong = |text: &str| {
+                usage(format!("{flag} or {variable}: {text:?} is no address: write 127.0.0.1:8080"))
+            };
+            text.as_deref().map(|text| text.parse().map_err(|_| wrong(text))).transpose()
+        };
+        Ok([read(&self.listen, "--listen", "CHANDLER_LISTEN")?, read(&self.tcp, "--tcp", "CHANDLER_TCP")?])
+    }
+}
+
+/// The addresses that are asked for; else the usual ports, or others where those are taken.
+fn start(
+    surroundings: &Surroundings,
+    guest: Option<AccountId>,
+    asked_for: [Option<SocketAddr>; 2],
+    progress: progress::Flags,
+) -> Result<Serving, Failure> {
+    let [listen, tcp] = asked_for;
+    let usual = Settings::default();
+    let (listen, tcp) = (listen.unwrap_or(usual.listen), tcp.unwrap_or(usual.tcp));
+    let mut settings = Settings { guest, listen, tcp, ..usual };
     loop {
         let taken = match Serving::start(&settings, surroundings) {
             Ok(serving) => return Ok(serving),
-            Err(Failed::Taken(address)) if address.port() != 0 => address,
+            Err(Failed::Taken(address)) if address.port() != 0 && !asked_for.contains(&Some(address)) => {
+                address
+            }
             Err(failed) => return Err(failed.told()),
         };
-        eprintln!("{taken} is in use: taking another port");
+        progress.note(&format!("{taken} is in use: taking another port"));
         let free = SocketAddr::new(taken.ip(), 0);
         let wanted = if settings.listen == taken { &mut settings.listen } else { &mut settings.tcp };
         *wanted = free;

@@ -11,12 +11,14 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use clap::Args;
+use market::Timestamp;
 use serde_json::{Value, json};
-use server::TlsError;
+use server::{Concern, EXPOSURE_ADVICE, TlsError};
 
 use super::serve;
+use crate::clock::Clock;
 use crate::config::{Config, ServerConfig};
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::output::{self, Format};
 use crate::progress;
 use crate::remote::http::Network;
@@ -89,41 +91,45 @@ impl Check {
 }
 
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
-    let checks = arguments.checks(surroundings)?;
+    let checks = arguments.checks(surroundings);
     let failed = checks.iter().any(|check| check.verdict == Verdict::Fail);
-    match arguments.format {
+    let told = match arguments.format {
         Format::Json => {
             let checks: Vec<Value> = checks.iter().map(as_json).collect();
-            output::json(&json!({"ok": !failed, "checks": checks}))?;
+            output::json(&json!({"ok": !failed, "checks": checks})).map_err(Failure::from)
         }
-        Format::Table => print(&checks)?,
-    }
-    if failed { Err(Failure::Reported) } else { Ok(()) }
+        Format::Table => print(&checks),
+    };
+    failure::found(told, if failed { Err(Failure::Reported) } else { Ok(()) })
 }
 
 impl Arguments {
-    fn checks(&self, surroundings: &Surroundings) -> Result<Vec<Check>, Failure> {
-        let server = self.server.as_deref().map(Url::parse).transpose()?;
+    fn checks(&self, surroundings: &Surroundings) -> Vec<Check> {
         let mut checks = vec![time::clock(surroundings)];
         checks.extend(time::calendars(surroundings));
         let (config, check) = self.config();
         checks.push(check);
-        checks.extend(certificate(&config.server));
+        checks.extend(certificate(&config.server, Clock::Machine.now()));
+        checks.extend(exposure(&config.server));
         checks.extend(machine::disk(surroundings));
         checks.extend(machine::descriptors(config.server.connections_max));
         checks.extend(ports::all(&config.server));
         checks.extend(databases::all(surroundings, self.deep, self.progress));
         checks.extend(sdk::all(&|name| std::env::var(name).ok(), &sdk::listens));
-        if let Some(url) = &server {
-            checks.extend(ports::server(url, &Network::within(url, SERVER_WITHIN)));
-        }
-        Ok(checks)
+        checks.extend(self.server.as_deref().map(Url::parse).into_iter().flat_map(|url| match url {
+            Ok(url) => ports::server(&url, &Network::within(&url, SERVER_WITHIN)),
+            Err(failure) => {
+                vec![Check::fail("server", failure.to_string(), "mend --server or CHANDLER_SERVER")]
+            }
+        }));
+        checks
     }
 
-    /// What a server would be started with. A file that is wrong is a finding, and the defaults stand in for it.
+    /// What a server would be started with. A file or a variable that is wrong is a finding, and the defaults stand in for
+    /// all of it. That two settings want one port is told with the ports.
     fn config(&self) -> (Config, Check) {
         let name = "configuration";
-        match (self.serve.config(), self.serve.config_file()) {
+        match (self.serve.laid(), self.serve.config_file()) {
             (Ok(config), Some(path)) => (config, Check::ok(name, format!("{} is good", path.display()))),
             (Ok(config), None) => (config, Check::ok(name, "no file; defaults, environment and flags hold")),
             (Err(failure), _) => {
@@ -135,12 +141,27 @@ impl Arguments {
 }
 
 /// Certificate and key, where there are any.
-fn certificate(config: &ServerConfig) -> Option<Check> {
+fn certificate(config: &ServerConfig, now: Timestamp) -> Option<Check> {
     const NAME: &str = "certificate";
     match config.check_tls() {
         Ok(None) => None,
-        Ok(Some(files)) => {
-            Some(Check::ok(NAME, format!("{} can be shown to clients", files.certificate.display())))
+        Ok(Some(certificate)) => {
+            const RENEW: &str =
+                "renew it and put the new one in its place: a server takes it up by itself (docs/tls.md)";
+            let (path, until) = (&config.tls_cert, certificate.not_after);
+            Some(match certificate.concern(now) {
+                None => Check::ok(NAME, format!("{path} can be shown to clients until {until}")),
+                Some(concern) => {
+                    let says = format!("{concern} ({path})");
+                    match concern {
+                        Concern::Ended(_) => Check::fail(NAME, says, RENEW),
+                        Concern::EndsSoon(_) => Check::warn(NAME, says, RENEW),
+                        Concern::Early(_) => {
+                            Check::fail(NAME, says, "name one that holds already, or set the machine's clock")
+                        }
+                    }
+                }
+            })
         }
         Err(error) => {
             let advice = match &error {
@@ -154,6 +175,11 @@ fn certificate(config: &ServerConfig) -> Option<Check> {
             Some(Check::fail(NAME, error.to_string(), advice))
         }
     }
+}
+
+/// Whether other machines are served in clear text.
+fn exposure(config: &ServerConfig) -> Option<Check> {
+    config.settings().exposure().map(|says| Check::warn("TLS", says, EXPOSURE_ADVICE))
 }
 
 fn as_json(check: &Check) -> Value {

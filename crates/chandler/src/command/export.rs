@@ -1,7 +1,6 @@
 //! `chandler export`: whole series or ranges to files, streamed a thousand candles at a time.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -11,7 +10,7 @@ use market::{Period, Symbol, Timestamp};
 use serde_json::json;
 use store::{Access, Store};
 
-use super::kline::{AdjustArgument, SessionArgument, create};
+use super::kline::{AdjustArgument, SessionArgument};
 use super::time;
 use crate::failure::{Failure, usage};
 use crate::suggest::{self, PeriodParser};
@@ -81,31 +80,13 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     let store = surroundings.open(Access::Read)?;
     let symbols =
         symbols(arguments, surroundings, &store).map_err(|failure| suggest::hinted(failure, &store))?;
-    // The file appears under its name only when it is whole. A pipe or a device has no such moment, and must not be
-    // replaced by a file.
-    let target = arguments.output.as_ref().map(|path| path.canonicalize().unwrap_or_else(|_| path.clone()));
-    match &target {
-        Some(path) if path.exists() && !path.is_file() => {
-            let out = BufWriter::new(File::options().write(true).open(path)?);
-            write(arguments, format, surroundings, &store, &symbols, out).map(|_| ())
-        }
-        None => write(arguments, format, surroundings, &store, &symbols, output::stdout()).map(|_| ()),
+    let write = |out: &mut (dyn Write + Send)| write(arguments, format, surroundings, &store, &symbols, out);
+    match &arguments.output {
+        None => write(&mut output::stdout()).map(drop),
         Some(path) => {
-            let partial = path.with_added_extension("partial");
-            let result = create(&partial).and_then(|file| {
-                write(arguments, format, surroundings, &store, &symbols, BufWriter::new(file))
-            });
-            match result {
-                Ok(rows) => {
-                    std::fs::rename(&partial, path)?;
-                    arguments.tell(rows, symbols.len(), path)
-                }
-                Err(failure) => {
-                    // What is left of it is of no use; if it cannot be removed either, the first error matters more.
-                    let _ = std::fs::remove_file(&partial);
-                    Err(failure)
-                }
-            }
+            let rows = output::file(path, write)?;
+            // A pipe or a device has the candles and nothing else; it may be our own stdout.
+            if path.is_file() { arguments.tell(rows, symbols.len(), path) } else { Ok(()) }
         }
     }
 }

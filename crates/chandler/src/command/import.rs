@@ -12,7 +12,7 @@ use market::{Grain, Region};
 use serde_json::{Value, json};
 use store::Access;
 
-use crate::failure::{Failure, usage};
+use crate::failure::{self, Failure, usage};
 use crate::output::{self, Column, Format};
 use crate::progress;
 use crate::surroundings::{Surroundings, symbol};
@@ -127,10 +127,15 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     let reports = bar.over_import(&progress, total, || import(&context, &files))?;
     drop(bar);
     let ignored = ignored_actions(&reports, &store, surroundings)?;
-    match arguments.format {
-        Format::Table => summary(&reports, &ignored)?,
-        Format::Json => output::json(&as_json(&reports, &ignored))?,
-    }
+    let told = match arguments.format {
+        Format::Table => summary(&reports, &ignored),
+        Format::Json => output::json(&as_json(&reports, &ignored)).map_err(Failure::from),
+    };
+    failure::found(told, verdict(&reports, &files))
+}
+
+/// Whether every file went in.
+fn verdict(reports: &[Report], files: &[PathBuf]) -> Result<(), Failure> {
     let interrupted =
         reports.iter().any(|report| report.outcome == Outcome::Interrupted) || reports.len() < files.len();
     if interrupted {
@@ -220,6 +225,16 @@ fn name(path: &Path) -> String {
 const FILES_SHOWN: usize = 20;
 
 fn summary(reports: &[Report], ignored: &[String]) -> Result<(), Failure> {
+    let told = print(reports, ignored);
+    for report in reports {
+        if let Outcome::Failed(message) = &report.outcome {
+            output::tell(format_args!("chandler: {}: {}", report.path.display(), output::printable(message)));
+        }
+    }
+    told
+}
+
+fn print(reports: &[Report], ignored: &[String]) -> Result<(), Failure> {
     let mut out = output::stdout();
     let mut columns = vec![Column::Left("file"), Column::Left("kind")];
     columns.extend(["rows", "symbols", "added", "replaced", "unchanged", "quarantined"].map(Column::Right));
@@ -267,13 +282,7 @@ fn summary(reports: &[Report], ignored: &[String]) -> Result<(), Failure> {
     if reports.iter().any(|report| report.quarantined > 0) {
         writeln!(out, "quarantined rows are not served; `chandler quarantine` lists them")?;
     }
-    out.flush()?;
-    for report in reports {
-        if let Outcome::Failed(message) = &report.outcome {
-            eprintln!("chandler: {}: {}", report.path.display(), output::printable(message));
-        }
-    }
-    Ok(())
+    Ok(out.flush()?)
 }
 
 fn as_json(reports: &[Report], ignored: &[String]) -> Value {

@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use clap::Args;
-use serde_json::{Value, json};
-use store::{Access, ImportRecord};
+use serde_json::Value;
+use store::Access;
 
 use crate::failure::Failure;
 use crate::output::{self, Column, Format};
@@ -56,16 +56,5 @@ fn here(count: usize, surroundings: &Surroundings) -> Result<Vec<Value>, Failure
     let store = surroundings.open(Access::Read)?;
     let mut reader = store.reader()?;
     let records = reader.snapshot()?.imports()?;
-    Ok(records.iter().rev().take(count).map(record_json).collect())
-}
-
-fn record_json(record: &ImportRecord) -> Value {
-    let digest: String = record.digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    json!({
-        "import": record.id.0, "file": record.file, "digest": digest, "bytes": record.bytes, "kind": record.kind,
-        "options": record.options, "state": record.state.as_str(), "started_at": record.started_at.to_string(),
-        "finished_at": record.finished_at.map(|at| at.to_string()), "rows": record.rows_read,
-        "rows_done": record.rows_done, "added": record.added, "replaced": record.replaced,
-        "unchanged": record.unchanged, "quarantined": record.quarantined, "message": record.message,
-    })
+    Ok(records.iter().rev().take(count).map(server::import_document).collect())
 }

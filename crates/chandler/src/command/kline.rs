@@ -155,38 +155,20 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
         Format::Chart => source.title(&query, surroundings)?,
         _ => String::new(),
     };
-    let mut out: Box<dyn Write + Send> = match &arguments.output {
-        Some(path) => Box::new(std::io::BufWriter::new(create(path)?)),
-        None => Box::new(output::stdout()),
+    let options = if arguments.output.is_none() { terminal.chart() } else { terminal.chart_without_colour() };
+    let write = |out: &mut (dyn Write + Send)| {
+        collected.write(arguments.format, out, &title, surroundings, options)?;
+        Ok(out.flush()?)
     };
-    let zone = surroundings.history.venue(&symbol).zone();
-    match arguments.format {
-        Format::Table => print::table(&mut out, &collected, zone)?,
-        Format::Json => print::json(&mut out, &collected, zone)?,
-        Format::Csv | Format::Parquet => {
-            let format =
-                if arguments.format == Format::Csv { files::Format::Csv } else { files::Format::Parquet };
-            let mut sink = CandleSink::create(format, &mut out)?;
-            sink.write(&collected.symbol, zone, collected.decimals, &collected.candles)?;
-            sink.finish()?;
-        }
-        Format::Chart => {
-            let to_screen = arguments.output.is_none();
-            let options = if to_screen { terminal.chart() } else { terminal.chart_without_colour() };
-            let drawing = collected.draw(&title, surroundings, options);
-            writeln!(out, "{}", drawing.trim_end_matches('\n'))?;
-        }
+    match &arguments.output {
+        Some(path) => output::file(path, write)?,
+        None => write(&mut output::stdout())?,
     }
-    out.flush()?;
     // JSON says so itself; the others keep the data clean and speak on stderr.
     if let Some(note) = collected.note.filter(|_| arguments.format != Format::Json) {
         arguments.progress.note(&note);
     }
     Ok(())
-}
-
-pub(crate) fn create(path: &std::path::Path) -> Result<std::fs::File, Failure> {
-    std::fs::File::create(path).map_err(|error| usage(format!("cannot write {}: {error}", path.display())))
 }
 
 impl Arguments {
@@ -223,6 +205,12 @@ impl Arguments {
     ) -> Result<(), Failure> {
         if self.format != Format::Chart || !output::stdout_is_terminal() {
             return Err(usage("--watch is for --format chart on a terminal"));
+        }
+        if Terminal::of_stdout().is_dumb() {
+            return Err(usage(
+                "--watch needs a terminal that can be drawn over, and TERM says that this one cannot: leave out --watch, \
+                 or set TERM to what it is, as xterm",
+            ));
         }
         let quiet = progress::Flags { quiet: true };
         let stop = Arc::new(AtomicBool::new(false));
@@ -369,12 +357,37 @@ impl Source {
             Source::Server { session, .. } => candles::name(session, &query.symbol),
         };
         let adjusted = if query.adjust == Adjust::Forward { ", forward adjusted" } else { "" };
-        let name = name.unwrap_or_default();
-        Ok(output::printable(&format!("{} {name} · {}{adjusted}", query.symbol, query.period)))
+        let name = name.map(|name| format!(" {name}")).unwrap_or_default();
+        Ok(output::printable(&format!("{}{name} · {}{adjusted}", query.symbol, query.period)))
     }
 }
 
 impl Collected {
+    fn write(
+        &self,
+        format: Format,
+        mut out: &mut (dyn Write + Send),
+        title: &str,
+        surroundings: &Surroundings,
+        options: ChartOptions,
+    ) -> Result<(), Failure> {
+        let zone = surroundings.history.venue(&self.symbol).zone();
+        match format {
+            Format::Table => print::table(&mut out, self, zone),
+            Format::Json => print::json(&mut out, self, zone),
+            Format::Csv | Format::Parquet => {
+                let format = if format == Format::Csv { files::Format::Csv } else { files::Format::Parquet };
+                let mut sink = CandleSink::create(format, out)?;
+                sink.write(&self.symbol, zone, self.decimals, &self.candles)?;
+                Ok(sink.finish().map(drop)?)
+            }
+            Format::Chart => {
+                let drawing = self.draw(title, surroundings, options);
+                Ok(writeln!(out, "{}", drawing.trim_end_matches('\n'))?)
+            }
+        }
+    }
+
     fn draw(&self, title: &str, surroundings: &Surroundings, options: ChartOptions) -> String {
         let zone = surroundings.history.venue(&self.symbol).zone();
         chart::draw(title, &self.candles, zone, self.period, self.decimals, options)

@@ -1,13 +1,15 @@
 //! `chandler man`: the manual, made from the arguments themselves, a page a command.
 
-use std::io::Write;
-use std::path::PathBuf;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Arg, Args, Command};
 use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
 
-use crate::failure::{Failure, usage};
+use crate::failure::{EXIT_CODES, Failure, usage};
 use crate::output;
+use crate::remote::session::TOKEN_VARIABLE;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -19,30 +21,96 @@ pub(crate) struct Arguments {
     dir: Option<PathBuf>,
 }
 
-pub(crate) fn run(arguments: &Arguments, command: clap::Command) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, command: Command) -> Result<(), Failure> {
+    // The help command is a copy of everything below it, and needs no page.
+    let mut command = command.disable_help_subcommand(true);
+    command.build();
     if let Some(directory) = &arguments.dir {
         std::fs::create_dir_all(directory)
-            .and_then(|()| clap_mangen::generate_to(command, directory))
+            .and_then(|()| write_all(&command, directory))
             .map_err(|error| usage(format!("cannot write into {}: {error}", directory.display())))?;
         return Ok(());
     }
-    let mut page = Vec::new();
-    Man::new(named(command, &arguments.command)?).render(&mut page)?;
+    let (_, page) = page(named(&command, &arguments.command)?)?;
     let mut out = output::stdout();
     out.write_all(&page)?;
     Ok(out.flush()?)
 }
 
 /// The command under a name; its page has the whole of it.
-fn named(command: clap::Command, path: &[String]) -> Result<clap::Command, Failure> {
-    // The help command is a copy of everything below it, and needs no page.
-    let mut found = command.disable_help_subcommand(true);
-    found.build();
+fn named<'a>(command: &'a Command, path: &[String]) -> Result<&'a Command, Failure> {
+    let mut found = command;
     for name in path {
-        let below = found.find_subcommand(name).cloned();
-        found = below.ok_or_else(|| {
+        found = found.find_subcommand(name).ok_or_else(|| {
             usage(format!("there is no command {:?}: `chandler --help` lists them", path.join(" ")))
         })?;
     }
     Ok(found)
+}
+
+fn write_all(command: &Command, directory: &Path) -> io::Result<()> {
+    for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
+        write_all(below, directory)?;
+    }
+    let (name, page) = page(command)?;
+    std::fs::write(directory.join(name), page)
+}
+
+/// The name of a page's file, and the page.
+fn page(command: &Command) -> io::Result<(String, Vec<u8>)> {
+    let man = Man::new(command.clone());
+    let mut page = Vec::new();
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    if command.has_subcommands() {
+        man.render_subcommands_section(&mut page)?;
+    }
+    environment(command).to_writer(&mut page)?;
+    exit_status().to_writer(&mut page)?;
+    if command.get_version().is_some() {
+        man.render_version_section(&mut page)?;
+    }
+    Ok((man.get_filename(), page))
+}
+
+/// Variables that no flag of a command stands for.
+const OF_COLOURS: [(&str, &str); 3] = [
+    ("NO_COLOR", "If it is not empty, nothing has colours."),
+    ("CLICOLOR_FORCE", "If it is neither empty nor 0, there are colours in a pipe too."),
+    ("TERM", "A terminal that is called dumb has no colours and no progress bars."),
+];
+const OF_SERVERS: (&str, &str) =
+    (TOKEN_VARIABLE, "The token that a server is asked with, instead of that of a login.");
+
+fn environment(command: &Command) -> Roff {
+    let mut roff = Roff::new();
+    roff.control("SH", ["ENVIRONMENT"]);
+    let mut entry = |name: &str, words: String| {
+        roff.control("TP", []).text([bold(name)]).text([roman(words)]);
+    };
+    let arguments: Vec<&Arg> = command.get_arguments().filter(|argument| !argument.is_hide_set()).collect();
+    for argument in &arguments {
+        let (Some(variable), Some(long)) = (argument.get_env(), argument.get_long()) else { continue };
+        let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+        entry(&variable.to_string_lossy(), format!("{help}. The flag --{long} is stronger."));
+    }
+    // Where there is this flag a token is sent, but for the commands that make and end one.
+    let asks = arguments.iter().any(|argument| argument.get_long() == Some("insecure-http"));
+    if asks && !["login", "logout"].contains(&command.get_name()) {
+        entry(OF_SERVERS.0, OF_SERVERS.1.to_owned());
+    }
+    OF_COLOURS.iter().for_each(|(name, words)| entry(name, (*words).to_owned()));
+    roff
+}
+
+fn exit_status() -> Roff {
+    let mut roff = Roff::new();
+    roff.control("SH", ["EXIT STATUS"]);
+    for (code, words) in EXIT_CODES {
+        roff.control("TP", []).text([bold(code.to_string())]).text([roman(words)]);
+    }
+    roff
 }

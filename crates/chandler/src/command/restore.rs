@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     let actor = Actor::Operator.to_string();
     let restore = Restore {
         from: source,
-        store: surroundings.directory(),
+        store: surroundings.directory()?,
         scope: match arguments.only {
             None => Scope::All,
             Some(OnlyArgument::Candles) => Scope::Candles,
@@ -86,7 +86,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     let restored = watched.run(|watch| prepared.go_live(watch))?;
     match arguments.format {
         Format::Json => Ok(output::json(&json!({
-            "store": surroundings.directory().display().to_string(), "manifest": manifest_json(&restored.manifest),
+            "store": surroundings.directory()?.display().to_string(), "manifest": manifest_json(&restored.manifest),
             "restored": restored.parts.iter().map(|part| part.file_name()).collect::<Vec<_>>(),
             "kept": restored.kept.as_ref().map(|path| path.display().to_string()),
             "still_revoked": restored.still_revoked, "gone": restored.gone,
@@ -117,7 +117,7 @@ fn report(restored: &Restored, surroundings: &Surroundings) -> Result<(), Failur
     let mut out = output::stdout();
     describe(&mut out, &restored.manifest)?;
     let parts = restored.parts.iter().map(|part| part.file_name()).collect::<Vec<_>>().join(" and ");
-    writeln!(out, "restored {parts} in {}", surroundings.directory().display())?;
+    writeln!(out, "restored {parts} in {}", surroundings.directory()?.display())?;
     if restored.parts.contains(&Part::Accounts) {
         writeln!(out, "logins have ended: people sign in again; API keys are as they were in the backup")?;
     }

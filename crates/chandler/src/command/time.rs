@@ -1,7 +1,7 @@
 //! Times as people type them: a date, a date with a time of day in the market's zone, or an instant with its offset.
 
 use history::Anchor;
-use market::{Date, Zone, parse_date, parse_time_of_day};
+use market::{Date, Zone, parse_date, parse_time_of_day_or_second};
 
 use crate::failure::{Failure, usage};
 
@@ -19,9 +19,7 @@ pub(crate) fn anchor(text: &str, zone: &Zone) -> Result<Anchor, Failure> {
     match text.split_once(['T', ' ']) {
         None => date(text).map(Anchor::Day),
         Some((day, time)) => {
-            // Seconds may be typed; a candle starts on the minute.
-            let minute = time.trim().get(..5).filter(|_| time.trim().len() == 8).unwrap_or(time.trim());
-            let minute = parse_time_of_day(minute).map_err(|_| wrong())?;
+            let minute = parse_time_of_day_or_second(time.trim()).map_err(|_| wrong())?;
             Ok(Anchor::Minute(date(day).map_err(|_| wrong())?, minute))
         }
     }

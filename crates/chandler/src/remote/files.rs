@@ -73,9 +73,13 @@ pub(crate) struct TokenFile {
 impl Home {
     pub(crate) fn of_user() -> Result<Home, Failure> {
         let from = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let home = from(if cfg!(windows) { "USERPROFILE" } else { "HOME" });
-        let home =
-            home.ok_or_else(|| usage("no home directory: set HOME, which is where SDKs look for tokens"))?;
+        let variable = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
+        let home = from(variable).ok_or_else(|| {
+            usage(format!(
+                "{variable} is not set, and logins are kept under it: set it; or ask with a token in CHANDLER_TOKEN, \
+                 which needs no login"
+            ))
+        })?;
         let config = if cfg!(target_os = "macos") {
             home.join("Library/Application Support")
         } else if cfg!(windows) {

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use access::Secret;
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use serde_json::Value;
 use ureq::http;
 use ureq::tls::{RootCerts, TlsConfig, TlsProvider};
@@ -106,6 +106,13 @@ impl Answer {
     pub(crate) fn json(&self) -> Option<Value> {
         serde_json::from_slice(&self.body).ok()
     }
+
+    /// Whether a port that speaks TLS complains of plain HTTP, in the words of ours or of other servers, which a proxy may be.
+    fn wants_tls(&self) -> bool {
+        const WORDS: [&str; 4] = ["write https://", "https port", "https server", "https scheme"];
+        let text = String::from_utf8_lossy(&self.body).to_ascii_lowercase();
+        self.status == 400 && WORDS.iter().any(|words| text.contains(words))
+    }
 }
 
 /// Whatever sends requests. An error means that there was no answer at all.
@@ -117,6 +124,9 @@ pub(crate) trait Http {
 #[derive(Debug)]
 pub(crate) struct Network {
     agent: ureq::Agent,
+    within: Duration,
+    /// The server is on this very machine.
+    is_here: bool,
 }
 
 impl Network {
@@ -141,11 +151,12 @@ impl Network {
             .timeout_connect(Some(CONNECT_WITHIN.min(answer)))
             .timeout_global(Some(answer))
             .user_agent(AGENT);
-        if is_loopback(url.host()) {
+        let is_here = is_loopback(url.host());
+        if is_here {
             // No proxy leads to this very machine.
             config = config.proxy(None);
         }
-        Network { agent: config.build().new_agent() }
+        Network { agent: config.build().new_agent(), within: answer, is_here }
     }
 }
 
@@ -162,17 +173,18 @@ impl Http for Network {
             head = head.header("x-cli-cmd", command);
         }
         if let Some(token) = &request.bearer {
-            let mut value =
-                http::HeaderValue::from_str(&format!("Bearer {}", token.expose())).map_err(|_| {
-                    anyhow!("the access token cannot be sent: it has characters that no token has")
-                })?;
+            let value = Some(token.expose()).filter(|token| is_token(token));
+            let value = value.and_then(|token| http::HeaderValue::from_str(&format!("Bearer {token}")).ok());
+            let mut value = value.ok_or_else(|| {
+                anyhow!("the access token cannot be sent: it has characters that no token has")
+            })?;
             value.set_sensitive(true);
             head = head.header("authorization", value);
         }
         if let Some(region) = request.region {
             head = head.header("x-dc-region", region);
         }
-        let unreachable = || format!("cannot reach {}", origin(&request.url));
+        let unreachable = |error: ureq::Error| self.unreachable(&request.url, &error);
         let mut response = match &request.body {
             None => self.agent.run(head.body(())?),
             Some(Body::Json(value)) => self
@@ -185,7 +197,7 @@ impl Http for Network {
                 self.agent.run(head.body(form.finish().into_bytes())?)
             }
         }
-        .with_context(unreachable)?;
+        .map_err(unreachable)?;
         let status = response.status().as_u16();
         if (300..400).contains(&status) {
             let to =
@@ -194,10 +206,96 @@ impl Http for Network {
             return Err(anyhow!("{} sends on to {to}: name that server with --server", origin(&request.url)));
         }
         let headers = Headers::of(response.headers());
-        let body =
-            response.body_mut().with_config().limit(ANSWER_MAX).read_to_vec().with_context(unreachable)?;
-        Ok(Answer { status, headers, body })
+        let body = response.body_mut().with_config().limit(ANSWER_MAX).read_to_vec().map_err(unreachable)?;
+        let answer = Answer { status, headers, body };
+        if let Some(rest) = origin(&request.url).strip_prefix("http://")
+            && answer.wants_tls()
+        {
+            return Err(anyhow!("http://{rest} speaks TLS alone: write https://{rest}"));
+        }
+        Ok(answer)
     }
+}
+
+impl Network {
+    /// Why there was no answer, in words that say what to do. The cause is text alone: a connection that broke is no pipe of ours
+    /// that closed, which would be no failure.
+    fn unreachable(&self, url: &str, error: &ureq::Error) -> anyhow::Error {
+        let tls = match error {
+            ureq::Error::Rustls(error) => Some(error),
+            ureq::Error::Io(error) => error.get_ref().and_then(|error| error.downcast_ref()),
+            _ => None,
+        };
+        let origin = origin(url);
+        let why = match (error, tls) {
+            (_, Some(rustls::Error::InvalidMessage(_))) if self.is_here => {
+                format!("it does not speak TLS there: write {}", origin.replacen("https:", "http:", 1))
+            }
+            (_, Some(error)) => untrusted(error),
+            (ureq::Error::Timeout(of), _) => {
+                let within = match of {
+                    ureq::Timeout::Connect => CONNECT_WITHIN.min(self.within),
+                    _ => self.within,
+                };
+                format!("no answer within {} s: try again, or look whether it is well", within.as_secs())
+            }
+            (ureq::Error::HostNotFound, _) => {
+                "no machine has that name: is it written as it should be?".to_owned()
+            }
+            (ureq::Error::Io(error), _) => error.to_string(),
+            (error, _) => error.to_string(),
+        };
+        anyhow!(why).context(format!("cannot reach {origin}"))
+    }
+}
+
+/// What is wrong with TLS there, and what to do about it.
+fn untrusted(error: &rustls::Error) -> String {
+    use rustls::{CertificateError, Error};
+    let certificate = match error {
+        // Somebody on the way could have caused it, so that nobody is sent to plain http for it.
+        Error::InvalidMessage(_) => return "it does not speak TLS there: is it the right port?".to_owned(),
+        Error::General(text) if text.contains("No CA certificates") => {
+            return "no authority is trusted here: install the certificates of the system (ca-certificates), or name a file \
+                    with some in SSL_CERT_FILE"
+                .to_owned();
+        }
+        Error::InvalidCertificate(certificate) => certificate,
+        error => return format!("TLS failed: {error}"),
+    };
+    match certificate {
+        // The last two: an authority of the same name is trusted, with another key. A certificate that signs itself and was renewed
+        // looks so.
+        CertificateError::UnknownIssuer
+        | CertificateError::BadSignature
+        | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
+            "its certificate is signed by nobody whom this machine trusts: add who signed it to the certificates of the \
+             system, or name a file with it in SSL_CERT_FILE"
+        }
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            "its certificate has ended: renew it there, if the clock here is right"
+        }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "its certificate is not valid yet: set the clock here, if that one is right"
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            "its certificate is for another name: ask it under a name that the certificate has"
+        }
+        CertificateError::Revoked => "its certificate is revoked: it needs a new one",
+        // The verifier has no variant for it; its name is the text.
+        CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
+            "its certificate is that of an authority (CA:TRUE), which is none for a server: make one with CA:FALSE, as in \
+             docs/tls.md"
+        }
+        // Their own words have bytes in them rather than sentences.
+        _ => "its certificate cannot be verified: `openssl s_client -connect HOST:PORT` shows it",
+    }
+    .to_owned()
+}
+
+/// Tokens are one word of printable ASCII; anything else was not copied whole.
+pub(crate) fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 /// Scheme and authority: enough to say who did not answer, and no more of what was asked.

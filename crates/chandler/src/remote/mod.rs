@@ -27,6 +27,8 @@ use session::Session;
 
 /// Where `chandler serve` listens when nobody says otherwise.
 pub(crate) const SERVER_DEFAULT: &str = "http://127.0.0.1:8080";
+/// The exit code of [`Failure::Interrupted`].
+const INTERRUPTED: i32 = 130;
 
 /// The flags of every command that speaks to a server.
 #[derive(Debug, Args)]
@@ -79,10 +81,6 @@ impl Elsewhere {
 
 /// Tokens are as good as passwords, so they leave this machine only sealed, or on purpose.
 pub(crate) fn check(url: &Url, agreed: bool) -> Result<(), Failure> {
-    // What stands before an @ is a name, and would pass for the host.
-    if url.authority().contains('@') {
-        return Err(usage(format!("{:?} has a user name in it: write the address alone", url.as_str())));
-    }
     if url.as_str().starts_with("http://") && !is_loopback(url.host()) && !agreed {
         return Err(usage(format!(
             "{} is plain http to another machine, where anybody on the way could read the token: use https, or add \
@@ -112,26 +110,28 @@ pub(crate) trait Time {
     fn is_over(&self) -> bool;
 }
 
-/// The machine's clock; Ctrl-C ends a pause. One for each command: what is done about a signal is never undone.
+/// The machine's clock. Ctrl-C ends a pause, so that there is something to say about it; anywhere else it ends the process at
+/// once, since a server that says nothing would keep it for as long as a request may take. One for each command: what is
+/// done about a signal is never undone.
 #[derive(Clone, Debug)]
 pub(crate) struct MachineTime {
     stop: Arc<AtomicBool>,
+    busy: Arc<AtomicBool>,
 }
 
 impl MachineTime {
     pub(crate) fn new() -> Result<MachineTime, Failure> {
-        let stop = Arc::new(AtomicBool::new(false));
+        let time = MachineTime::until(Arc::new(AtomicBool::new(false)));
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-            // A second signal does not wait for a request that runs.
-            signal_hook::flag::register_conditional_default(signal, Arc::clone(&stop))?;
-            signal_hook::flag::register(signal, Arc::clone(&stop))?;
+            signal_hook::flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(&time.busy))?;
+            signal_hook::flag::register(signal, Arc::clone(&time.stop))?;
         }
-        Ok(MachineTime { stop })
+        Ok(time)
     }
 
     /// With a flag that somebody else raises, who has the signals.
     pub(crate) fn until(stop: Arc<AtomicBool>) -> MachineTime {
-        MachineTime { stop }
+        MachineTime { stop, busy: Arc::new(AtomicBool::new(true)) }
     }
 }
 
@@ -143,16 +143,19 @@ impl Time for MachineTime {
     fn pause(&self, length: Duration) -> bool {
         const SLICE: Duration = Duration::from_millis(100);
         let mut left = length;
+        self.busy.store(false, Ordering::SeqCst);
         while !left.is_zero() && !self.is_over() {
             let slice = left.min(SLICE);
             std::thread::sleep(slice);
             left -= slice;
         }
+        // In this order no signal is lost: up to here it has raised the flag, from here on it ends the process.
+        self.busy.store(true, Ordering::SeqCst);
         !self.is_over()
     }
 
     fn is_over(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        self.stop.load(Ordering::SeqCst)
     }
 }
 

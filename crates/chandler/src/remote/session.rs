@@ -5,17 +5,17 @@ use anyhow::anyhow;
 use market::Timestamp;
 use serde_json::Value;
 
-use super::files::{Home, Registration, TokenFile};
-use super::http::{Answer, Headers, Http, Method, Network, Request};
+use super::files::{Book, Home, Registration, TokenFile};
+use super::http::{Answer, Headers, Http, Method, Network, Request, is_token};
 use super::oauth::Provider;
 use super::{Flags, check, field};
 use crate::clock::Clock;
-use crate::failure::Failure;
+use crate::failure::{Failure, usage};
 use crate::output::printable;
 use crate::sdk::Url;
 
 /// A token for those who did not sign in from here: that of an API key, for instance.
-const TOKEN_VARIABLE: &str = "CHANDLER_TOKEN";
+pub(crate) const TOKEN_VARIABLE: &str = "CHANDLER_TOKEN";
 /// A token that ends sooner is renewed first, whatever its life was.
 const RENEW_BEFORE_S: i64 = 300;
 const MESSAGE_CHARS_MAX: usize = 300;
@@ -27,6 +27,8 @@ pub(crate) struct Session {
     pub(crate) url: Url,
     http: Box<dyn Http + Send>,
     token: Secret,
+    /// Where the token stands, if not in the files of a login.
+    variable: Option<String>,
 }
 
 /// Why a server gave no data.
@@ -40,26 +42,64 @@ pub(crate) enum ApiError {
     Strange { status: u16 },
 }
 
-impl Session {
-    /// With the token of the environment, or else that of the login.
-    pub(crate) fn open(flags: &Flags) -> Result<Session, Failure> {
-        let home = Home::of_user()?;
-        let book = home.book()?;
+/// Who is to be asked, and with what.
+pub(crate) enum Proof {
+    /// The token of a variable.
+    Environment {
+        url: Url,
+        variable: String,
+        token: Secret,
+    },
+    Login {
+        url: Url,
+        home: Home,
+        book: Book,
+    },
+}
+
+impl Proof {
+    /// The token of the environment, or else the login.
+    pub(crate) fn find(flags: &Flags) -> Result<Proof, Failure> {
+        // Whoever names server and token needs no file, so neither a home nor one that can be read.
+        if let Some(text) = &flags.server {
+            let url = Url::parse(text)?;
+            if let Some((variable, token)) = environment_token(&url, flags)? {
+                return Ok(Proof::Environment { url, variable, token });
+            }
+        }
+        // Without a home nobody has signed in anywhere.
+        let home = Home::of_user();
+        let book = home.as_ref().map_or_else(|_| Ok(Book::default()), Home::book)?;
         let url = flags.server(&book)?;
-        let http = Box::new(Network::to(&url));
-        let token = match environment_token(&url, flags)? {
-            Some((_, token)) => token,
-            None => {
+        match environment_token(&url, flags)? {
+            Some((variable, token)) => Ok(Proof::Environment { url, variable, token }),
+            None => Ok(Proof::Login { url, home: home?, book }),
+        }
+    }
+}
+
+impl Session {
+    pub(crate) fn open(flags: &Flags) -> Result<Session, Failure> {
+        match Proof::find(flags)? {
+            Proof::Environment { url, variable, token } => Ok(Session::of_variable(url, variable, token)),
+            Proof::Login { url, home, book } => {
+                let http = Box::new(Network::to(&url));
                 let registration = book.servers.get(url.as_str()).ok_or_else(|| not_signed_in(&url))?;
                 let provider = Provider { server: &url, http: &*http };
-                fresh_token(&home, provider, registration, Clock::Machine.now())?.access_token
+                let token = fresh_token(&home, provider, registration, Clock::Machine.now())?.access_token;
+                Ok(Session::new(url, http, token))
             }
-        };
-        Ok(Session { url, http, token })
+        }
     }
 
+    /// With the token of a login.
     pub(crate) fn new(url: Url, http: Box<dyn Http + Send>, token: Secret) -> Session {
-        Session { url, http, token }
+        Session { url, http, token, variable: None }
+    }
+
+    pub(crate) fn of_variable(url: Url, variable: String, token: Secret) -> Session {
+        let http = Box::new(Network::to(&url));
+        Session { url, http, token, variable: Some(variable) }
     }
 
     pub(crate) fn get(&self, path: &str) -> Result<Value, ApiError> {
@@ -130,9 +170,15 @@ impl Session {
         let server = self.url.as_str();
         match error {
             ApiError::Unreachable(error) => error.into(),
-            ApiError::Refused { status: 401, .. } => {
-                anyhow!("{server}: {error}: run `chandler login`").into()
-            }
+            ApiError::Refused { status: 401, .. } => match &self.variable {
+                // The variable is stronger than any login.
+                Some(variable) => anyhow!(
+                    "{server}: {error}: set {variable} to an access token that holds there, or unset it and run \
+                     `chandler login`"
+                )
+                .into(),
+                None => anyhow!("{server}: {error}: run `chandler login`").into(),
+            },
             ApiError::Refused { status: 429, ref headers, .. } => match headers.number("retry-after") {
                 Some(seconds) => anyhow!("{server}: {error}: try again in {seconds} s").into(),
                 None => anyhow!("{server}: {error}: try again later").into(),
@@ -160,15 +206,24 @@ fn taken(mut body: Value, name: &str) -> Value {
     body.get_mut(name).map(Value::take).unwrap_or_default()
 }
 
-fn given(variable: &str) -> Option<Secret> {
-    std::env::var(variable).ok().filter(|token| !token.is_empty()).map(Secret::new)
+/// The token that a variable has, if it has one.
+fn given(variable: &str) -> Result<Option<Secret>, Failure> {
+    let Some(value) = std::env::var_os(variable).filter(|value| !value.is_empty()) else { return Ok(None) };
+    match value.into_string() {
+        Ok(token) if is_token(&token) => Ok(Some(Secret::new(token))),
+        _ => Err(usage(format!(
+            "{variable} is no access token: it has a space, a line break or a letter that none has; copy it again"
+        ))),
+    }
 }
 
 /// The token that the environment has for this server, and the variable it stands in. It is good for more than one login, so
 /// that a login over plain http was agreed to once says nothing about it.
 pub(crate) fn environment_token(url: &Url, flags: &Flags) -> Result<Option<(String, Secret)>, Failure> {
-    let own = given(TOKEN_VARIABLE).map(|token| (TOKEN_VARIABLE.to_owned(), token));
-    let found = own.or_else(|| sdk_token(url));
+    let found = match given(TOKEN_VARIABLE)? {
+        Some(token) => Some((TOKEN_VARIABLE.to_owned(), token)),
+        None => sdk_token(url)?,
+    };
     if found.is_some() {
         check(url, flags.insecure_http)?;
     }
@@ -176,14 +231,17 @@ pub(crate) fn environment_token(url: &Url, flags: &Flags) -> Result<Option<(Stri
 }
 
 /// The access token that the environment has for SDKs, if it has it for this very server: nobody else is to see it.
-fn sdk_token(url: &Url) -> Option<(String, Secret)> {
-    ["LONGBRIDGE", "LONGPORT"].into_iter().find_map(|prefix| {
-        let address = std::env::var(format!("{prefix}_HTTP_URL")).ok()?;
-        let same = Url::parse(&address).is_ok_and(|address| address == *url);
-        let variable = format!("{prefix}_ACCESS_TOKEN");
-        let token = given(&variable).filter(|_| same)?;
-        Some((variable, token))
-    })
+fn sdk_token(url: &Url) -> Result<Option<(String, Secret)>, Failure> {
+    for prefix in ["LONGBRIDGE", "LONGPORT"] {
+        let Ok(address) = std::env::var(format!("{prefix}_HTTP_URL")) else { continue };
+        if Url::parse(&address).is_ok_and(|address| address == *url) {
+            let variable = format!("{prefix}_ACCESS_TOKEN");
+            if let Some(token) = given(&variable)? {
+                return Ok(Some((variable, token)));
+            }
+        }
+    }
+    Ok(None)
 }
 
 pub(crate) fn not_signed_in(url: &Url) -> Failure {

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::net::TcpListener;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -54,7 +54,17 @@ fn the_manual_has_a_page_a_command() {
     for name in ["chandler.1", "chandler-kline.1", "chandler-account-create.1", "chandler-doctor.1"] {
         let page =
             std::fs::read_to_string(world.path("man").join(name)).unwrap_or_else(|_| panic!("no {name}"));
-        for part in [".TH", ".SH NAME", ".SH SYNOPSIS", ".SH OPTIONS"] {
+        for part in [
+            ".TH",
+            ".SH NAME",
+            ".SH SYNOPSIS",
+            ".SH OPTIONS",
+            ".SH ENVIRONMENT",
+            "CHANDLER_STORE",
+            "NO_COLOR",
+            ".SH \"EXIT STATUS\"",
+            "130",
+        ] {
             assert!(page.contains(part), "{name}: {part}");
         }
     }
@@ -66,6 +76,9 @@ fn the_manual_has_a_page_a_command() {
     let one = world.ok(&["man", "account", "create"]);
     assert!(one.contains(".SH NAME") && one.contains("chandler\\-account\\-create"), "{one}");
     assert_eq!(world.fails(&["man", "nothing"]).0, 2);
+    let of = |command: &str, variable: &str| world.ok(&["man", command]).contains(variable);
+    assert!(of("serve", "CHANDLER_TLS_KEY") && !of("check", "CHANDLER_TLS_KEY"));
+    assert!(of("kline", "CHANDLER_TOKEN") && !of("login", "CHANDLER_TOKEN"));
     // Where groff is installed, it has nothing to complain about.
     let groff = Command::new("groff")
         .args(["-man", "-Tutf8", "-ww", "-z"])
@@ -133,7 +146,12 @@ fn what_a_server_would_not_start_with_is_no_good_configuration() {
     world.write("loud.toml", "[log]\nfilter = \"info,server=loud\"\n");
     world.write("tls.toml", "[server]\ntls_cert = \"cert.pem\"\ntls_key = \"key.pem\"\n");
     world.write("cert.pem", "no certificate");
-    for (file, says) in [("loud.toml", "not a log filter"), ("tls.toml", "cert.pem has no certificate")] {
+    world.write("infoo.toml", "[log]\nfilter = \"infoo\"\n");
+    for (file, says) in [
+        ("infoo.toml", "neither a level"),
+        ("loud.toml", "not a log filter"),
+        ("tls.toml", "cert.pem has no certificate"),
+    ] {
         let (code, said) = world.fails(&["config", "check", file]);
         assert!(code == 1 && said.contains(says), "{code} {said}");
         let (_, served) = world.fails(&["serve", "--config", file]);
@@ -301,18 +319,13 @@ fn the_doctor_says_what_is_wrong_and_what_to_do() {
     assert!(code == Some(1) && words.contains("fail"), "{words}");
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn a_chart_that_stays_gives_the_screen_back() {
     let world = World::with(&[("a.csv", &days("700.HK"))]);
     let (code, said) = world.fails(&["kline", "700.HK", "--format", "chart", "--watch"]);
     assert!(code == 2 && said.contains("terminal"), "{said}");
-    // `script` makes a terminal; where it is not installed, there is nobody to look.
-    let line = format!("{} kline 700.HK --format chart --watch=3600", executable().display());
-    let mut command = Command::new("script");
-    command.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm").env("CHANDLER_CLOCK", crate::world::NOW);
-    command.env("CHANDLER_STORE", format!("sqlite:{}", world.path("store").display()));
-    let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-    let Ok(mut child) = child else { return };
+    let mut child = world.on_a_terminal("kline 700.HK --format chart --watch=3600").spawn().unwrap();
     child.stdin.take().unwrap().write_all(b"q").unwrap();
     let output = child.wait_with_output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);

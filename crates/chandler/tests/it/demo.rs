@@ -15,6 +15,8 @@ fn the_demo_draws_a_market_and_is_made_once() {
     assert_eq!(second.stdout, first.stdout);
     assert!(world.ok(&["check"]).contains("all whole"));
     assert_eq!(world.ok(&["quarantine"]), "nothing is quarantined\n");
+    let quiet = world.run(&["demo", "-q", "--again"]);
+    assert_eq!((quiet.code, quiet.stdout.as_str(), quiet.stderr.as_str()), (Some(0), "", ""));
     a_served_demo_keeps_its_account(&world);
 }
 
@@ -45,7 +47,33 @@ fn a_served_demo_keeps_its_account(world: &World) {
     let fourth = served(world);
     assert!(fourth.iter().any(|line| line.contains("and sign in") && line.contains("alice")), "{fourth:?}");
     assert!(!fourth.iter().any(|line| line.contains("it is signed in")), "{fourth:?}");
+    let command =
+        format!("`chandler --store sqlite:{} account password demo-2`", world.path("store").display());
+    assert!(fourth.iter().any(|line| line.contains(&command)), "{fourth:?}");
     assert_eq!(credentials(&fourth), credentials(&third));
+    a_served_demo_listens_where_it_is_told(world);
+}
+
+/// Or not at all: an address that somebody names is not exchanged for another.
+fn a_served_demo_listens_where_it_is_told(world: &World) {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let (code, told) = world.fails(&["demo", "-q", "--serve", "--listen", &address, "--tcp", "127.0.0.1:0"]);
+    assert_eq!(code, 1, "{told}");
+    assert!(told.contains(&format!("cannot listen on {address}: it is in use")), "{told}");
+    let by_variable = |name: &str, value: &str, arguments: &[&str]| {
+        let output = world.command(arguments).env(name, value).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let serve = ["demo", "-q", "--serve", "--listen", "127.0.0.1:0"];
+    let (code, told) = by_variable("CHANDLER_TCP", &address, &serve);
+    assert_eq!(code, Some(1), "{told}");
+    assert!(told.contains(&address), "{told}");
+    let (code, told) = by_variable("CHANDLER_TCP", "here", &serve);
+    assert_eq!(code, Some(2), "{told}");
+    assert!(told.contains("CHANDLER_TCP") && told.contains("\"here\""), "{told}");
+    // Where nothing is served it is no matter.
+    assert_eq!(by_variable("CHANDLER_TCP", "here", &["demo", "-q"]).0, Some(0));
 }
 
 /// What a served demo prints until it is ready.

@@ -6,13 +6,13 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use crate::world::{Ran, World, days, executable, hour};
+use crate::world::{Ran, World, days, hour};
 
 /// A server in front of a world's store, and the token of an account there. It does not outlive its test.
-struct Server {
+pub(crate) struct Server {
     child: Child,
-    url: String,
-    token: String,
+    pub(crate) url: String,
+    pub(crate) token: String,
 }
 
 impl Drop for Server {
@@ -25,13 +25,18 @@ impl Drop for Server {
 impl Server {
     fn start(world: &World, account: &[&str]) -> Server {
         let account = world.json(&[&["account", "create", "ann", "--overnight"], account].concat());
+        Server::of(world, account["access_token"].as_str().unwrap(), &[])
+    }
+
+    /// For an account that is there, with more flags.
+    pub(crate) fn of(world: &World, token: &str, flags: &[&str]) -> Server {
         let ports = ["serve", "--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0", "--log", "error"];
-        let mut child = world.command(&ports).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = world.command(&[&ports, flags].concat()).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let ready: Value = serde_json::from_str(&line).unwrap();
         let url = format!("http://{}", ready["http"].as_str().unwrap());
-        Server { child, url, token: account["access_token"].as_str().unwrap().to_owned() }
+        Server { child, url, token: token.to_owned() }
     }
 
     /// A command that has no store at all.
@@ -133,11 +138,25 @@ fn a_token_is_needed_and_may_be_that_of_the_sdk() {
         command.env("CHANDLER_TOKEN", "ap_wrong");
     });
     assert_eq!(wrong.code, Some(1));
+    // The variable is stronger than a login, which would not help as long as it is there.
     assert!(
-        wrong.stderr.contains("chandler login") && !wrong.stderr.contains("ap_wrong"),
+        wrong.stderr.contains("CHANDLER_TOKEN")
+            && wrong.stderr.contains("unset")
+            && !wrong.stderr.contains("ap_wrong"),
         "{}",
         wrong.stderr
     );
+    for broken in ["ap_ключ", "ap_x ap_y", "ap_x\r"] {
+        let broken = run(&|command| {
+            command.env("CHANDLER_TOKEN", broken);
+        });
+        assert!(
+            broken.code == Some(2) && broken.stderr.contains("CHANDLER_TOKEN is no"),
+            "{}",
+            broken.stderr
+        );
+        assert!(!broken.stderr.contains("ap_"), "{}", broken.stderr);
+    }
     let with_sdk = |url: &str| {
         run(&|command| {
             command.env_remove("CHANDLER_TOKEN").env("LONGPORT_ACCESS_TOKEN", &server.token);
@@ -246,19 +265,15 @@ fn request(stream: &mut TcpStream) -> String {
     head.join("\n")
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn whoever_watches_a_silent_server_leaves_at_once_and_has_the_screen_back() {
     for keys in ["q", "\x03\x03"] {
         let (world, (url, silent)) = (World::new(), falls_silent());
-        // The shell goes away: Ctrl-C would end it too, and its exit code is not the one that is looked at.
-        let line =
-            format!("exec {} kline 700.HK --format chart --watch=1 --server {url}", executable().display());
-        // `script` makes a terminal; where it is not installed, there is nobody to look.
-        let mut command = Command::new("script");
-        command.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm").env("HOME", world.path("home"));
-        command.env("SHELL", "/bin/sh");
-        command.env("CHANDLER_TOKEN", "ap_x").env("CHANDLER_CLOCK", crate::world::NOW);
-        let Ok(mut child) = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() else { return };
+        let line = format!("kline 700.HK --format chart --watch=1 --server {url}");
+        let mut command = world.on_a_terminal(&line);
+        command.env("HOME", world.path("home")).env("CHANDLER_TOKEN", "ap_x").env_remove("CHANDLER_STORE");
+        let mut child = command.spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         silent.recv().unwrap();
         stdin.write_all(keys.as_bytes()).unwrap();

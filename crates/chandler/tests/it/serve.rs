@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -229,6 +230,51 @@ fn a_hangup_reads_the_certificate_anew_and_ends_nothing() {
 }
 
 #[test]
+fn a_full_house_of_one_still_has_every_door_open() {
+    let world = world();
+    let mut process = Process::start(&world, &["--connections-max", "1", "--regional", "us=127.0.0.1:0"]);
+    let line: serde_json::Value = serde_json::from_str(&process.line()).unwrap();
+    let address = |value: &serde_json::Value| value.as_str().unwrap().parse().unwrap();
+    for _ in 0..3 {
+        for at in [address(&line["http"]), address(&line["regional"][0]["http"])] {
+            assert!(http(at, "GET /healthz HTTP/1.0\r\n\r\n").starts_with("HTTP/1.0 200 "));
+        }
+    }
+}
+
+#[test]
+fn the_health_check_of_the_image_follows_the_server_with_tls_and_on_any_port() {
+    let packaging = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/docker");
+    let recipe = std::fs::read_to_string(packaging.join("Dockerfile")).unwrap();
+    assert!(recipe.contains("CHANDLER_INTERNAL="), "{recipe}");
+    let is_healthy = |internal: &str| {
+        let mut check = Command::new("bash");
+        check.arg(packaging.join("healthy")).env_clear().env("CHANDLER_INTERNAL", internal);
+        check.stderr(Stdio::null()).status().unwrap().success()
+    };
+    let world = world();
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    world.write("cert.pem", made.cert.pem());
+    world.write("key.pem", made.signing_key.serialize_pem());
+    let tls = ["--tls-cert", "cert.pem", "--tls-key", "key.pem", "--internal", "127.0.0.1:0"];
+    let mut process = Process::start(&world, &tls);
+    let line: serde_json::Value = serde_json::from_str(&process.line()).unwrap();
+    assert!(is_healthy(line["internal"].as_str().unwrap()), "{line}");
+    // The listener of clients speaks TLS, so it is no place to ask.
+    assert!(!is_healthy(line["http"].as_str().unwrap()), "{line}");
+    process.stop("TERM");
+    assert!(!is_healthy(line["internal"].as_str().unwrap()), "{line}");
+    let unwell = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = unwell.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for stream in unwell.incoming() {
+            stream.unwrap().write_all(b"HTTP/1.1 503 Service Unavailable\r\n\r\n").unwrap();
+        }
+    });
+    assert!(!is_healthy(&address));
+}
+
+#[test]
 fn flags_win_over_the_environment_and_that_over_the_file() {
     let world = world();
     // Addresses of this machine that can be told apart.
@@ -303,7 +349,12 @@ fn what_keeps_a_server_from_starting_is_told_in_a_line() {
             1,
             &["TLS", "absent.pem"],
         ),
-        (&["serve", "--connections-max", "0"], 2, &["connections_max"]),
+        (&["serve", "--connections-max", "0"], 2, &["--connections-max", "1 to"]),
+        (
+            &["serve", "--listen", "127.0.0.1:5", "--tcp", "127.0.0.1:5"],
+            2,
+            &["tcp is 127.0.0.1:5", "another port"],
+        ),
         (&["serve", "--log", "server=loud"], 2, &["server=loud", "log filter"]),
         (&["serve", "--config", "absent.toml"], 2, &["absent.toml"]),
         (&["serve", "--config", "."], 2, &["cannot read"]),

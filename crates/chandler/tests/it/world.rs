@@ -1,7 +1,7 @@
 //! A temporary folder with a store in it, and a way to run commands there.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 pub(crate) struct World {
     dir: tempfile::TempDir,
@@ -47,12 +47,30 @@ impl World {
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(executable());
-        command.current_dir(self.dir.path()).args(arguments).env_clear();
+        self.surround(command.args(arguments)).env("COLUMNS", "80").env("LINES", "24");
         command
-            .env("CHANDLER_STORE", format!("sqlite:{}", self.path("store").display()))
-            .env("CHANDLER_CLOCK", NOW);
-        command.env("COLUMNS", "80").env("LINES", "24");
+    }
+
+    /// The same on a terminal, whose keys and screen are pipes. `script` makes it, which no Debian is without.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn on_a_terminal(&self, arguments: &str) -> Command {
+        // Without `exec` there would be a shell between, which Ctrl-C ends too, and whose exit code would be the one that is seen.
+        let line = format!("exec {} {arguments}", executable().display());
+        let mut command = Command::new("/usr/bin/script");
+        self.surround(command.args(["-qec", &line, "/dev/null"]))
+            .env("SHELL", "/bin/sh")
+            .env("TERM", "xterm");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
         command
+    }
+
+    fn surround<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        let store = format!("sqlite:{}", self.path("store").display());
+        command
+            .current_dir(self.dir.path())
+            .env_clear()
+            .env("CHANDLER_STORE", store)
+            .env("CHANDLER_CLOCK", NOW)
     }
 
     pub(crate) fn run(&self, arguments: &[&str]) -> Ran {

@@ -111,6 +111,10 @@ impl<'a> Expected<'a> {
         if !day.is_open {
             return Ok(DayState::Closed);
         }
+        // Of a day that is not over nothing can be said yet, whatever is stored of it.
+        if self.over.is_none_or(|over| over < day.date) {
+            return Ok(DayState::NothingExpected);
+        }
         let volume = volumes.get(&day.date).copied();
         if volume.is_none() && count == 0 {
             let known = daily_gap(self.venue, day.date, &[], sources) == GapReason::NoTrades;

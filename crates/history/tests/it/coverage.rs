@@ -154,6 +154,13 @@ fn letters_slowly(shop: &Shop, name: &str, range: (&str, &str), now: &str) -> St
     let reader = &mut shop.store.reader().unwrap();
     let all = coverage(&shop.history, reader, &security, (None, None), now).unwrap();
     let (first, last) = (all.days[0].date, all.days[all.days.len() - 1].date);
+    // The last day of the calendar whose regular hours are over.
+    let over = venue.calendar().days(first, venue.zone().date(now)).map(|(date, _)| date).filter(|date| {
+        let day = venue.day(*date).unwrap();
+        let regular = day.minutes().filter(|(_, slot)| slot.segment.session == market::Session::Intraday);
+        regular.last().unwrap().0.0 + 60 <= now.0
+    });
+    let over = over.last().unwrap();
     let letter = |day: &DayCoverage| {
         let minutes_whole = day.gaps.iter().all(|gap| gap.reason == GapReason::NoTrades);
         match (day.daily, day.stored) {
@@ -168,6 +175,7 @@ fn letters_slowly(shop: &Shop, name: &str, range: (&str, &str), now: &str) -> St
     dates
         .map(|date| match all.days.iter().find(|day| day.date == date) {
             _ if !venue.calendar().covers(date) || date < first || date > last => '.',
+            Some(day) if day.kind.is_some() && date > over => '.',
             Some(day) if day.kind.is_some() => letter(day),
             _ => '-',
         })
@@ -216,6 +224,23 @@ fn a_day_is_told_in_a_letter() {
     check_letters(&shop, "5.HK", ("2025-12-18", "2025-12-18"), "2025-12-30 18:00", "p");
     assert_eq!(letters(&shop, "5.HK", ("2025-12-18", "2025-12-17"), "2025-12-30 18:00"), "");
     assert_eq!(letters(&shop, "6.HK", ("2025-12-18", "2025-12-19"), "2025-12-30 18:00"), "..");
+}
+
+#[test]
+fn a_day_that_is_not_over_expects_nothing_yet() {
+    let shop = Shop::new();
+    let morning = at(Market::Hk, "2025-12-23 10:00").0;
+    let loaded = minutes(Market::Hk, "2025-12-22", "2025-12-23").time.into_iter().filter(|t| *t < morning);
+    let daily = days(Market::Hk, "2025-12-22", "2025-12-22").time;
+    shop.import(&[
+        shop.file("minutes.csv", csv("5.HK", loaded)),
+        shop.file("daily.csv", csv("5.HK", daily.into_iter())),
+    ]);
+    let range = ("2025-12-22", "2025-12-24");
+    check_letters(&shop, "5.HK", range, "2025-12-23 10:30", "c..");
+    check_letters(&shop, "5.HK", range, "2025-12-23 16:00", "c..");
+    // It is over a minute after its last one began.
+    check_letters(&shop, "5.HK", range, "2025-12-23 16:01", "cp.");
 }
 
 #[test]

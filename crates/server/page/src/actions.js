@@ -15,9 +15,10 @@ export function describeAction(action, currency = '') {
   const part = (letter, key, brief, full) =>
     parts.push({ letter, brief: phrase(`${key}_brief`, ...brief), full: phrase(key, ...full) });
   if (!isZero(cash)) part('D', 'dividend', [cash], [money(cash)]);
-  // Factors below one are consolidations, which people count the other way round: 0.1 is ten shares becoming one.
-  if (split.startsWith('0.')) part('S', 'merge', [sharesForOne(split)], [sharesForOne(split)]);
-  else if (!/^1(\.0+)?$/.test(split)) part('S', 'split', [split], [split]);
+  // Factors below one are consolidations, which people count the other way round: 1/10 is ten shares becoming one.
+  const factor = factorOf(split);
+  const times = factor < 1 ? rounded(1 / factor) : split.includes('/') ? rounded(factor) : split;
+  if (factor !== 1) part('S', factor < 1 ? 'merge' : 'split', [times], [times]);
   if (!isZero(bonus)) part('B', 'bonus', [bonus], [bonus]);
   if (!isZero(rights)) part('R', 'rights', [rights, price], [rights, money(price)]);
   return {
@@ -28,7 +29,13 @@ export function describeAction(action, currency = '') {
   };
 }
 
-const sharesForOne = (split) => String(Number((1 / Number(split)).toFixed(4)));
+/** `4`, `0.1` or, where no decimals can say it, `1/3`. */
+function factorOf(text) {
+  const [shares, of = '1'] = text.split('/');
+  return Number(shares) / Number(of);
+}
+
+const rounded = (number) => String(Number(number.toFixed(4)));
 
 /** The first day of the period that a date lies in. Clock periods and days begin on the date itself. */
 export function periodFloor(date, period) {

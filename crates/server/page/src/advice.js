@@ -8,7 +8,7 @@ export function adviceElement(advice, onRetry) {
   const box = el('div', { class: 'advice' }, el('h2', {}, advice.title), el('p', {}, advice.text));
   if (advice.command) box.append(el('pre', {}, el('code', {}, advice.command)));
   const choices = el('p', { class: 'choices' });
-  for (const { href, label } of advice.links) choices.append(el('a', { class: 'button main', href }, label));
+  advice.links.forEach(({ href, label }, at) => choices.append(el('a', { class: at === 0 ? 'button main' : 'button', href }, label)));
   if (advice.retry) choices.append(el('button', { type: 'button', class: 'main', onclick: onRetry }, phrase('try_again')));
   let stop = () => {};
   if (advice.wait) {

@@ -18,10 +18,30 @@ export class Refused extends Error {
 /** A question that must be asked again later is worth telling from a server that says no. */
 export const UNREACHABLE = 0;
 
-export async function ask(path, { method = 'GET', body, signal } = {}) {
+const NOT_AUTHORISED = 403008;
+
+export async function ask(path, options = {}) {
+  if ((options.method ?? 'GET') === 'GET') return send(path, options);
+  const before = await me();
+  try {
+    return await send(path, { ...options, mark: before.csrf });
+  } catch (error) {
+    if (error.status !== 403 || error.code !== NOT_AUTHORISED) throw error;
+    // Somebody who has signed in again in another tab has another mark; with the same one it is a matter of rights.
+    known = undefined;
+    const now = await me();
+    if (now.csrf === before.csrf) throw error;
+    if (now.account === before.account) return send(path, { ...options, mark: now.csrf });
+    // Everything on this page is of somebody else.
+    location.reload();
+    throw error;
+  }
+}
+
+async function send(path, { method = 'GET', body, signal, mark }) {
   const headers = { accept: 'application/json' };
   if (body !== undefined) headers['content-type'] = 'application/json';
-  if (method !== 'GET') headers['x-csrf'] = (await me()).csrf;
+  if (mark !== undefined) headers['x-csrf'] = mark;
   const text = body === undefined ? undefined : JSON.stringify(body);
   const sent = { method, headers, body: text, signal, credentials: 'same-origin' };
   const asked = takeEarly(path) ?? exchange(fetch(addressOf(path), sent));

@@ -6,24 +6,26 @@ import { adviceElement } from './advice.js';
 import { ask, me } from './api.js';
 import { whereIAm } from './base.js';
 import { dateOf, indexOfWall } from './candles.js';
-import { ChartView, ROOM_RIGHT } from './chart.js';
+import { ChartView } from './chart.js';
+import { DateBox } from './datebox.js';
 import { decimalsOf, grouped } from './decimal.js';
 import { byId } from './dom.js';
 import { Feed } from './feed.js';
 import { listen } from './keys.js';
 import { formatLink, parseLink } from './link.js';
+import { lostAdvice, nothingAdvice } from './lost.js';
 import { marketOf, zoneLabel } from './market.js';
 import { remember, remembered } from './memory.js';
 import { Pager } from './pager.js';
-import { periodNamed, stepPeriod } from './periods.js';
+import { lastDate, periodNamed, stepPeriod } from './periods.js';
 import { phrase } from './phrases/chart.js';
 import { cycleRise, cycleTheme } from './prefer.js';
 import { nameFor } from './rank.js';
 import { readOut, showReadOut, spoken } from './readout.js';
 import { adviceFor } from './refusal.js';
-import { Search, suggestions } from './search.js';
+import { Search, listed } from './search.js';
 import { dayBreaks, extendedRuns, pauses } from './shading.js';
-import { showMe } from './shell.js';
+import { showMe, showPlace } from './shell.js';
 import { dated, pointOf, tickText } from './words.js';
 
 const ADDRESS_PAUSE_MS = 250;
@@ -33,6 +35,7 @@ const DECIMALS_USUAL = 3;
 // The state of the page: what is asked for, and what has come of it. The chart is made when there is something to draw,
 // because an empty one would be painted first, for nothing.
 let view;
+let lost;
 let chart;
 let feed;
 let facts;
@@ -40,7 +43,9 @@ let placed = new Map();
 let stopWaiting = () => {};
 
 const pager = new Pager({ pill: byId('pill'), onPage: draw, onRefused: (refused) => adviceFor(refused, place()) });
-const search = new Search(byId('symbol'), byId('found'), (symbol) => change({ symbol, before: undefined }));
+const boxes = { input: byId('symbol'), list: byId('found'), status: byId('found-none') };
+const search = new Search(boxes, (symbol) => change({ symbol, before: undefined }));
+const dateBox = new DateBox(byId('go'), (before) => change({ before }));
 
 const makeChart = () =>
   new ChartView(byId('chart'), {
@@ -58,12 +63,14 @@ const makeChart = () =>
   });
 
 const period = () => periodNamed(view.period);
-const place = () => ({ symbol: view.symbol, here: formatLink(view) });
+const place = () => ({ symbol: view.symbol, here: whereIAm() });
 
 async function open() {
   stopWaiting();
   feed?.close();
   pager.watch(undefined);
+  clearTimeout(speech);
+  isNew = true;
   showControls();
   const mine = new Feed(view, ask);
   feed = mine;
@@ -97,7 +104,7 @@ async function open() {
   pager.seen(chart.range());
   look(chart.cursor);
   const found = await factsFor(mine.view.symbol);
-  if (feed !== mine) return;
+  if (feed !== mine || !found) return;
   facts = found;
   showFacts();
 }
@@ -137,23 +144,28 @@ function backdrop() {
 }
 
 let speech;
+// Whether the view has not been told to the ear yet.
+let isNew = true;
 
 function look(index) {
   if (!feed || feed.candles.length === 0) return;
   const { candles } = feed;
-  // With nothing pointed at, the numbers are those of the last candle that can be seen.
-  const at = index ?? Math.min(Math.max(Math.floor(chart.range()?.to ?? Infinity), 0), candles.length - 1);
+  // With nothing pointed at, the numbers are those of the candle that the address names.
+  const at = index ?? chart.edge();
+  if (!candles[at]) return;
   const market = marketOf(view.symbol);
   const said = readOut(candles, at, { period: period(), market, placed });
   showReadOut(said);
   byId('zone').textContent = zoneLabel(market, candles[at].offset, period().family);
   clearTimeout(speech);
-  speech = setTimeout(() => speak(said, index === undefined && at === candles.length - 1), SPEECH_PAUSE_MS);
+  const isLatest = index === undefined && feed.reachesNow && at === candles.length - 1;
+  speech = setTimeout(() => speak(said, isLatest), SPEECH_PAUSE_MS);
 }
 
 /** Whoever moves the pointer sees what is under it; only keys and a new view are told to the ear. */
 function speak(said, isLatest) {
-  if (!isLatest && !chart.isByKeys) return;
+  if (!isNew && !isLatest && !chart.isByKeys) return;
+  isNew = false;
   const text = spoken(said, isLatest);
   if (byId('speech').textContent !== text) byId('speech').textContent = text;
 }
@@ -165,8 +177,8 @@ async function factsFor(symbol) {
     const [security, actions] = await Promise.all([ask(path), ask(`${path}/actions`)]);
     return { ...security.data, actions: actions.data.actions };
   } catch {
-    // Names and marks are worth having, but a chart without them is still a chart.
-    return { symbol, actions: [] };
+    // Names and marks are worth having, but a chart without them is still a chart; the next view asks for them again.
+    return undefined;
   }
 }
 
@@ -177,7 +189,7 @@ function clearFacts() {
 
 function showFacts() {
   const about = [facts.exchange, facts.currency, facts.lot ? phrase('lot', facts.lot) : ''].filter(Boolean).join(' · ');
-  byId('name').textContent = nameFor(facts, navigator.languages);
+  byId('name').textContent = nameFor(facts);
   byId('about').textContent = about;
   chart.decorate(backdrop());
   look(chart.cursor);
@@ -185,6 +197,7 @@ function showFacts() {
 
 function change(what) {
   view = { ...view, ...what };
+  note('');
   // Before there is a security there is nothing that a period could be of.
   if (!view.symbol) return;
   writeAddress(view, 'pushState');
@@ -204,8 +217,19 @@ function writeAddress(shown, how = 'replaceState') {
 function goBack() {
   // Where the view was scrolled to last must not be written over the address that has just been gone back to.
   clearTimeout(address);
-  ({ view } = parseLink(location.search));
+  readAddress();
   begin();
+}
+
+function readAddress() {
+  const parsed = parseLink(location.search);
+  ({ view, lost } = parsed);
+  note(parsed.ignored.length > 0 ? phrase('ignored', parsed.ignored.join(', ')) : '');
+}
+
+/** Something about the view that is shown, in sight until another is chosen. */
+function note(text) {
+  byId('note').textContent = text;
 }
 
 /** The address names what is on the screen, so that it can be kept and sent; the newest candles need no date. */
@@ -215,21 +239,21 @@ function keepAddress() {
   clearTimeout(address);
   address = setTimeout(() => {
     if (!feed || feed.candles.length === 0 || !byId('notice').hidden) return;
-    const last = feed.candles.length - 1;
-    // The candle that `home` would put where it is now, or opening the address again would move the view a little.
-    const right = Math.round(chart.range()?.to ?? last) - ROOM_RIGHT;
-    const isNewest = feed.reachesNow && right >= last;
-    const before = isNewest ? undefined : pointOf(feed.candles[Math.min(Math.max(right, 0), last)], period());
+    const right = feed.candles[chart.edge()];
+    if (!right) return;
+    const isNewest = feed.reachesNow && right === feed.candles.at(-1);
+    const before = isNewest ? undefined : pointOf(right, period());
     // The feed keeps asking from where it began; only the address moves on.
     writeAddress({ ...view, before });
+    dateBox.follow(before);
   }, ADDRESS_PAUSE_MS);
 }
 
 function showControls() {
-  const market = marketOf(view.symbol);
-  search.set(view.symbol);
-  document.title = `${view.symbol} ${period().label} · Chandler`;
-  byId('code').textContent = view.symbol;
+  const market = view.symbol && marketOf(view.symbol);
+  search.set(view.symbol, view.symbol ?? lost);
+  document.title = view.symbol ? `${view.symbol} ${period().label} · Chandler` : 'Chandler';
+  byId('code').textContent = view.symbol ?? '';
   for (const name of ['period', 'adjust', 'session']) {
     const chosen = document.querySelector(`input[name=${name}][value="${view[name]}"]`);
     chosen.checked = true;
@@ -238,12 +262,7 @@ function showControls() {
   const hasSessions = Boolean(market?.extended) && period().family === 'clock';
   byId('sessions').disabled = !hasSessions;
   byId('sessions').title = hasSessions ? '' : phrase('no_sessions');
-  showDate();
-}
-
-function showDate() {
-  byId('go').value = view.before?.slice(0, 10) ?? '';
-  byId('go').classList.remove('waiting');
+  dateBox.show(view.before);
 }
 
 /** Only the strip scrolls; scrollIntoView would move the page too. */
@@ -277,54 +296,54 @@ function refused(error, again = open) {
   if (error.name !== 'Refused') throw error;
   const { box, stop } = adviceElement(adviceFor(error, place()), again);
   stopWaiting = stop;
-  notice('refused', box);
+  noticeSaid('refused', box);
+}
+
+/** In the place of a chart, for the eye and the ear. */
+function noticeSaid(what, box) {
+  notice(what, box);
   byId('count').textContent = '';
   byId('speech').textContent = [...box.children].map((part) => part.textContent).join('. ');
 }
 
-function nothing() {
-  const { symbol, before } = view;
-  const newest = { href: formatLink({ ...view, before: undefined }), label: phrase('show_newest') };
-  const advice = before
-    ? { title: phrase('none_before', symbol, before), text: phrase('none_before_text'), links: [newest] }
-    : {
-        title: phrase('none', symbol),
-        text: phrase('none_text'),
-        links: [],
-        command: `chandler import candles.csv --symbol ${symbol}`,
-      };
-  notice('empty', adviceElement(advice, open).box);
+async function nothing() {
+  const mine = feed;
+  // An offer, no more: without it there is still the way to the newest.
+  const first = view.before ? await mine.firstAfter().catch(() => undefined) : undefined;
+  if (feed !== mine) return;
+  noticeSaid('empty', adviceElement(nothingAdvice(view, first && pointOf(first, period())), open).box);
+}
+
+/** Another period, adjustment or session, at the place that is on the screen. */
+function choose(name, value) {
+  const { before } = parseLink(location.search).view;
+  // A candle of a year is dated by its first day; in days, its last is where it is.
+  change({ [name]: value, before: name === 'period' && before ? lastDate(before, view.period) : before });
 }
 
 function wire() {
-  for (const name of ['period', 'adjust', 'session']) {
-    byId('controls').addEventListener('change', (event) => {
-      if (event.target.name !== name) return;
-      change({ [name]: event.target.value, before: parseLink(location.search).view.before });
-    });
-  }
+  byId('controls').addEventListener('change', ({ target }) => {
+    if (target.type === 'radio') choose(target.name, target.value);
+  });
+  // With one box and no button, Enter would send the form.
+  byId('controls').addEventListener('submit', (event) => event.preventDefault());
   // Who picks with the pointer goes on with the chart; who picks with keys goes on picking.
   byId('controls').addEventListener('click', (event) => {
     if (event.target.type === 'radio' && event.detail > 0) byId('chart').focus({ preventScroll: true });
   });
-  byId('go').addEventListener('change', (event) => {
-    const before = event.target.value || undefined;
-    if (before !== view.before) change({ before });
-  });
   byId('newest').addEventListener('click', newest);
   const help = byId('help');
   byId('help-open').addEventListener('click', () => help.showModal());
-  const restyled = (choose) => () => {
-    choose();
+  const restyled = (prefer) => () => {
+    prefer();
     chart?.restyle();
   };
   byId('theme').addEventListener('click', restyled(cycleTheme));
   byId('rise').addEventListener('click', restyled(cycleRise));
   addEventListener('popstate', goBack);
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => chart?.restyle());
-  const cycle = (step) => change({ period: stepPeriod(view.period, step), before: parseLink(location.search).view.before });
-  const other = (name, one, two) =>
-    change({ [name]: view[name] === one ? two : one, before: parseLink(location.search).view.before });
+  const cycle = (step) => choose('period', stepPeriod(view.period, step));
+  const other = (name, one, two) => choose(name, view[name] === one ? two : one);
   listen({
     '/': () => byId('symbol').focus(),
     '?': () => help.showModal(),
@@ -361,27 +380,49 @@ function newest() {
 
 /** Opens what the address names, or what was looked at last, or what the server thinks is worth a look. */
 async function begin() {
-  view.symbol ??= remembered('symbol');
-  try {
-    notice('loading');
-    view.symbol ??= (await suggestions('')).at(0)?.symbol;
-  } catch (error) {
-    refused(error, begin);
-    return;
-  }
+  if (!lost) view.symbol ??= remembered('symbol');
   if (view.symbol) {
     writeAddress(view);
     await open();
     return;
   }
-  const command = 'chandler import FILES…';
-  const { box } = adviceElement({ title: phrase('empty'), text: phrase('on_server'), links: [], command }, begin);
-  notice('empty', box);
+  close();
+  const mine = view;
+  let found;
+  try {
+    notice('loading');
+    found = await listed(lost ?? '');
+    // For somebody who is lost, anything is better than nothing.
+    if (lost && found.securities.length === 0) found = await listed('');
+  } catch (error) {
+    if (view === mine) refused(error, begin);
+    return;
+  }
+  // Somebody has chosen one meanwhile.
+  if (view !== mine) return;
+  const first = found.securities.at(0)?.symbol;
+  if (lost || !first) {
+    noticeSaid('empty', adviceElement(lostAdvice(view, lost, found), begin).box);
+    return;
+  }
+  view.symbol = first;
+  writeAddress(view);
+  await open();
 }
 
-const parsed = parseLink(location.search);
-view = parsed.view;
-if (parsed.ignored.length > 0) byId('speech').textContent = phrase('ignored', parsed.ignored.join(', '));
+/** Nothing is shown of what was open before. */
+function close() {
+  stopWaiting();
+  feed?.close();
+  feed = undefined;
+  pager.watch(undefined);
+  showControls();
+  showReadOut(undefined);
+  clearFacts();
+}
+
+readAddress();
 wire();
-showDate();
+showPlace();
+dateBox.show(view.before);
 begin().finally(() => me().then(showMe, () => showMe(undefined)));

@@ -61,6 +61,13 @@ export function indexOfWall(candles, wall) {
   return candles[at]?.wall === wall ? at : -1;
 }
 
+/** Where the candle at an index is now that there are others before it; nowhere if it was none or is gone. */
+export function followed(before, index, after) {
+  const wall = before[index]?.wall;
+  const at = wall === undefined ? -1 : indexOfWall(after, wall);
+  return at < 0 ? undefined : at;
+}
+
 /** The first index for which a condition holds that never stops holding; the length if it never does. */
 export function firstIndex(list, holds) {
   let [low, high] = [0, list.length];

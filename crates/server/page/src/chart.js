@@ -3,12 +3,13 @@
 import { CandlestickSeries, ColorType, CrosshairMode, HistogramSeries, LineStyle, createChart } from 'lightweight-charts';
 
 import { Backdrop } from './backdrop.js';
+import { followed } from './candles.js';
 import { abbreviated } from './decimal.js';
 import { FONT, readPalette } from './palette.js';
 
 const SPACING = 7;
 /** Candles' worth of empty space to the right of the newest. */
-export const ROOM_RIGHT = 4;
+const ROOM_RIGHT = 4;
 const VOLUME_SHARE = 0.2;
 
 export class ChartView {
@@ -71,6 +72,7 @@ export class ChartView {
 
   /** All candles of the view, in place of those before; what is looked at stays where it is. */
   show(candles, { decimals, backdrop }) {
+    this.cursor = followed(this.candles, this.cursor, candles);
     this.candles = candles;
     this.backdrop = backdrop;
     const step = 10 ** -decimals;
@@ -128,6 +130,13 @@ export class ChartView {
     return this.chart.timeScale().getVisibleLogicalRange();
   }
 
+  /** The candle that `home` would put where it is now: what a view is dated by, so that opening its address again moves nothing. */
+  edge() {
+    const last = this.candles.length - 1;
+    const right = Math.round(this.range()?.to ?? Infinity) - ROOM_RIGHT;
+    return Math.min(Math.max(right, 0), last);
+  }
+
   /** Round the right edge, where the newest candle is, unless the cursor says what is looked at. */
   zoom(factor) {
     const { from, to } = this.range() ?? {};
@@ -141,10 +150,9 @@ export class ChartView {
   /** Moves the crosshair by candles, and the chart after it. */
   step(count) {
     if (this.candles.length === 0) return;
-    const { from, to } = this.range();
     const last = this.candles.length - 1;
-    const at = this.cursor ?? Math.min(last, Math.floor(to) - 1) - count;
-    this.look(Math.min(Math.max(at + count, 0), last), { from, to });
+    const at = this.cursor ?? this.edge() - count;
+    this.look(Math.min(Math.max(at + count, 0), last));
   }
 
   look(index, { from, to } = this.range()) {

@@ -10,8 +10,9 @@ import { candlesPath, firstPoint } from './question.js';
 
 // Asked before anything is remembered: the first look into the browser's memory takes longer than sending a question.
 if (pathHere() === '/') {
-  const { view } = parseLink(location.search);
-  view.symbol ??= remembered('symbol');
+  const { view, lost } = parseLink(location.search);
+  // Whoever asks for something that is not understood has not asked for what was looked at last, which may cost them.
+  if (!lost) view.symbol ??= remembered('symbol');
   if (view.symbol) {
     const path = candlesPath(view, firstPoint(view));
     const answer = exchange(fetch(addressOf(path), { headers: { accept: 'application/json' }, credentials: 'same-origin' }));

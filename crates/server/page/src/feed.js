@@ -47,6 +47,12 @@ export class Feed {
     this.reachesNow = !data.next;
   }
 
+  /** The first candle from the point of the view on, for a view that has none up to it. */
+  async firstAfter() {
+    const { candlesticks } = await this.page({ after: this.view.before, limit: 1 });
+    return candlesticks.map(candleOf).at(0);
+  }
+
   close() {
     this.abort.abort();
   }

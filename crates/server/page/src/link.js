@@ -16,7 +16,12 @@ export const DEFAULTS = Object.freeze({
   before: undefined,
 });
 
-/** The view that an address names. What cannot be understood is left at its default and told of. */
+const SHOWN_MAX = 40;
+
+/**
+ * The view that an address names. What cannot be understood is left at its default and told of; `lost` is the security of it, for which
+ * there is no default.
+ */
 export function parseLink(search) {
   const given = new URLSearchParams(search);
   const view = { ...DEFAULTS };
@@ -25,15 +30,16 @@ export function parseLink(search) {
     const text = given.get(name);
     if (text === null || text === '') return;
     const value = understand(text);
-    if (value === undefined) ignored.push(`${name}=${text.slice(0, 40)}`);
+    if (value === undefined) ignored.push(`${name}=${text.slice(0, SHOWN_MAX)}`);
     else view[name] = value;
   };
-  take('symbol', symbolOf);
   take('period', (text) => periodNamed(text)?.name);
   take('adjust', (text) => (['none', 'forward'].includes(text) ? text : undefined));
   take('session', (text) => SESSION_WORDS[text]);
   take('before', (text) => (BEFORE.test(text) ? text : undefined));
-  return { view, ignored };
+  const named = given.get('symbol')?.trim() ?? '';
+  view.symbol = symbolOf(named);
+  return { view, ignored, lost: view.symbol ? undefined : named.slice(0, SHOWN_MAX) || undefined };
 }
 
 export function formatLink(view) {

@@ -56,14 +56,17 @@ export class Pager {
     if (error.name === 'AbortError') return;
     if (error.name !== 'Refused') throw error;
     this.isStopped = true;
-    const { title, wait } = this.onRefused(error);
+    const { title, wait, links } = this.onRefused(error);
     const again = () => {
       this.isStopped = false;
       this.say(undefined);
       this.seen(this.range);
     };
     if (!wait) {
-      this.say(el('span', {}, `${title}. `, el('button', { type: 'button', onclick: again }, shared('try_again'))));
+      // Where there is a way out, asking again would lead nowhere.
+      const ways = links.map(({ href, label }) => el('a', { href }, label));
+      const button = el('button', { type: 'button', onclick: again }, shared('try_again'));
+      this.say(el('span', {}, `${title}. `, ...(ways.length > 0 ? ways : [button])));
       return;
     }
     const left = el('strong', {}, `${wait} s`);

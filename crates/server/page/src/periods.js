@@ -25,3 +25,15 @@ export function stepPeriod(name, step) {
   const at = PERIODS.findIndex((period) => period.name === name);
   return PERIODS[(at + step + PERIODS.length) % PERIODS.length].name;
 }
+
+/** The last date of the candle that a point names; of a candle within a day the point itself. */
+export function lastDate(point, period) {
+  const [year, month, day] = point.slice(0, 10).split('-').map(Number);
+  const ends = {
+    week: () => [year, month - 1, day + ((7 - new Date(Date.UTC(year, month - 1, day)).getUTCDay()) % 7)],
+    month: () => [year, month, 0],
+    quarter: () => [year, Math.ceil(month / 3) * 3, 0],
+    year: () => [year, 12, 0],
+  };
+  return ends[period] ? new Date(Date.UTC(...ends[period]())).toISOString().slice(0, 10) : point;
+}

@@ -5,6 +5,8 @@ export const LANGUAGES = ['en', 'zh-CN', 'zh-HK'];
 
 const spoken = Math.max(LANGUAGES.indexOf(globalThis.document?.documentElement.lang), 0);
 
+export const language = LANGUAGES[spoken];
+
 /** A table with a column for each language becomes a function from a key, and what goes into `{0}`, `{1}` …, to a phrase. */
 export function phrasesOf(table) {
   const phrase = (key, ...values) => filled(table[key][spoken], values);

@@ -1,30 +1,50 @@
-// Which securities a few typed letters mean, best first. The server filters; the page ranks, so that what is remembered
-// from earlier answers can be shown at once, in the order that it will keep.
+// Which securities a few typed letters mean, best first. The server finds and orders them (docs/http.md); the page knows the
+// same order, so that what is remembered from earlier answers can be shown at once, where it will stay.
+
+import { language } from './phrase.js';
 
 export const RESULTS_MAX = 12;
+/** A longer number is no code of Hong Kong, and its zeros are part of it. */
+const HK_DIGITS_MAX = 5;
 
 const plain = (text) => text.normalize('NFKC').toLowerCase().trim();
 
-/** Lower is better; nothing if it does not match at all. */
-export function score(security, query) {
-  const wanted = plain(query);
+/** What is typed, as it is compared: `short` is without the zeros that codes of Hong Kong do not have here. */
+function wantedOf(query) {
+  const text = plain(query);
+  const short = text.replace(/^0+(?=[1-9])/, '');
+  const digits = /^\d*/.exec(text)[0].length;
+  return { text, short: short !== text && digits <= HK_DIGITS_MAX ? short : undefined };
+}
+
+/** Lower is better; nothing if it does not match at all. What is typed comes before what may have been meant by it. */
+function score(security, { text, short }) {
   const symbol = plain(security.symbol);
   const code = symbol.replace(/\.[a-z]+$/, '');
-  const short = wanted.replace(/^0+(?=\d)/, '');
-  if (symbol === wanted || code === wanted || code === short) return 0;
-  if (symbol.startsWith(wanted) || code.startsWith(short)) return 1;
+  const meant = symbol.endsWith('.hk') ? short : undefined;
+  const is = (wanted) => wanted !== undefined && (symbol === wanted || code === wanted);
+  const begins = (wanted) => wanted !== undefined && symbol.startsWith(wanted);
   const names = [security.name_en, security.name_cn, security.name_hk].filter(Boolean).map(plain);
-  if (names.includes(wanted)) return 2;
-  if (names.some((name) => name.startsWith(wanted))) return 3;
-  if (names.some((name) => name.split(/[\s\-.,&]+/).some((word) => word.startsWith(wanted)))) return 4;
-  if (names.some((name) => name.includes(wanted))) return 5;
-  return symbol.includes(wanted) ? 6 : undefined;
+  const steps = [
+    () => is(text),
+    () => is(meant),
+    () => begins(text),
+    () => begins(meant),
+    () => names.includes(text),
+    () => names.some((name) => name.startsWith(text)),
+    () => names.some((name) => name.split(/[\s\-.,&]+/).some((word) => word.startsWith(text))),
+    () => names.some((name) => name.includes(text)),
+    () => symbol.includes(text),
+  ];
+  const found = steps.findIndex((holds) => holds());
+  return found < 0 ? undefined : found;
 }
 
 export function rank(securities, query) {
-  if (plain(query) === '') return securities.slice(0, RESULTS_MAX);
+  const wanted = wantedOf(query);
+  if (wanted.text === '') return securities.slice(0, RESULTS_MAX);
   return securities
-    .map((security) => ({ security, score: score(security, query) }))
+    .map((security) => ({ security, score: score(security, wanted) }))
     .filter((one) => one.score !== undefined)
     .sort(
       (a, b) =>
@@ -36,13 +56,14 @@ export function rank(securities, query) {
     .map((one) => one.security);
 }
 
-/** The name to show, in the reader's script. */
-export function nameFor(security, languages) {
-  for (const language of languages) {
-    const tag = language.toLowerCase();
-    if (/^zh-(hant|hk|tw|mo)/.test(tag)) return security.name_hk || security.name_cn || security.name_en || '';
-    if (tag.startsWith('zh')) return security.name_cn || security.name_hk || security.name_en || '';
-    if (tag.startsWith('en')) return security.name_en || security.name_cn || security.name_hk || '';
-  }
-  return security.name_en || security.name_cn || security.name_hk || '';
+const NAMES = {
+  en: ['name_en', 'name_cn', 'name_hk'],
+  'zh-CN': ['name_cn', 'name_hk', 'name_en'],
+  'zh-HK': ['name_hk', 'name_cn', 'name_en'],
+};
+
+/** The name to show, in the language of the page. */
+export function nameFor(security, shown = language) {
+  const key = NAMES[shown].find((one) => security[one]);
+  return key ? security[key] : '';
 }

@@ -27,7 +27,7 @@ export function adviceFor(refused, { symbol, here = addressOf('/') } = {}) {
   if (code === NO_CANDLES) return told(phrase('none', symbol), phrase('none_text'), importing(symbol));
   if (code === BAD_QUESTION && /not known/.test(message))
     return told(phrase('unknown', symbol), phrase('unknown_text'), importing(symbol));
-  if (status === 403) return told(phrase('operators'), phrase('operators_text'));
+  if (status === 403 && /operator/.test(message)) return told(phrase('operators'), phrase('operators_text'));
   if (status === 404) return told(phrase('not_found'), phrase('not_found_text'));
   if (status >= 500) return told(phrase('broken'), sentence(message), { retry: true });
   return told(phrase('no_answer'), sentence(message));

@@ -8,10 +8,14 @@ import { phrase } from './phrases/chart.js';
 import { RESULTS_MAX, nameFor, rank } from './rank.js';
 
 const PAUSE_MS = 120;
+const COMPOSING = 229;
+// What the server takes.
+const QUERY_MAX = 64;
 
 export class Search {
-  constructor(input, list, onChoose) {
-    Object.assign(this, { input, list, onChoose, seen: new Map(), results: [], at: -1 });
+  /** `list` is for what was found, `status` for words where nothing was. */
+  constructor({ input, list, status }, onChoose) {
+    Object.assign(this, { input, list, status, onChoose, seen: new Map(), results: [], at: -1 });
     input.addEventListener('input', () => this.type());
     input.addEventListener('focus', () => {
       input.select();
@@ -23,13 +27,13 @@ export class Search {
     list.addEventListener('pointerdown', (event) => event.preventDefault());
     list.addEventListener('click', (event) => {
       const option = event.target.closest('[role=option]');
-      if (option) this.choose(this.results[Number(option.dataset.at)].symbol);
+      if (option) this.choose(option.dataset.symbol);
     });
   }
 
   type() {
     const query = this.input.value === this.shown ? '' : this.input.value;
-    this.query = query;
+    Object.assign(this, { query, isAnswered: false, isEntered: false, hasMoved: false });
     this.show(rank([...this.seen.values()], query));
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.find(query), this.seen.size === 0 ? 0 : PAUSE_MS);
@@ -40,62 +44,67 @@ export class Search {
       const found = await suggestions(query);
       for (const security of found) this.seen.set(security.symbol, security);
       // An answer to what is no longer in the box is kept but not shown.
-      if (this.query === query && document.activeElement === this.input)
-        this.show(query === '' ? found.slice(0, RESULTS_MAX) : rank([...this.seen.values()], query), true);
+      if (this.query !== query || document.activeElement !== this.input) return;
+      this.isAnswered = true;
+      // Whoever is walking along the list must not have it changed under their feet.
+      if (!this.hasMoved) this.show(found.slice(0, RESULTS_MAX), phrase('search_none'));
+      if (this.isEntered) this.enter();
     } catch (error) {
-      if (document.activeElement === this.input)
-        this.say(phrase(error.status === 401 ? 'search_visitor' : 'search_down'));
+      if (error.name !== 'Refused') throw error;
+      if (this.query === query && document.activeElement === this.input)
+        this.show([], phrase(error.status === 401 ? 'search_visitor' : 'search_down'));
     }
   }
 
-  show(results, isFinal = false) {
+  /** `none` is what to say when there is nothing; until the answer has come there is nothing to say. */
+  show(results, none = '') {
     this.results = results;
     this.at = results.length > 0 && this.query !== '' ? 0 : -1;
-    if (results.length === 0) {
-      if (isFinal) this.say(phrase('search_none'));
-      return;
-    }
-    const languages = navigator.languages;
     this.list.replaceChildren(
       ...results.map((security, at) =>
         el(
           'li',
-          { role: 'option', id: `found-${at}`, 'data-at': at },
+          { role: 'option', id: `found-${at}`, 'data-symbol': security.symbol },
           el('b', {}, security.symbol),
-          el('span', {}, nameFor(security, languages)),
-          el('small', {}, otherName(security, languages)),
+          el('span', {}, nameFor(security)),
+          el('small', {}, otherName(security)),
           el('i', {}, marketOf(security.symbol)?.market ?? ''),
         ),
       ),
     );
-    this.open();
+    this.status.textContent = results.length === 0 ? none : '';
+    this.open(results.length > 0);
     this.mark();
   }
 
-  say(text) {
-    this.results = [];
-    this.list.replaceChildren(el('li', { class: 'nothing' }, text));
-    this.open();
-  }
-
   press(event) {
+    // Enter and the arrows belong to the input method while it composes; Safari tells of its last key by number alone.
+    if (event.isComposing || event.keyCode === COMPOSING) return;
     if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
       event.preventDefault();
       const { length } = this.results;
       if (length === 0) return;
       const step = event.key === 'ArrowDown' ? 1 : -1;
       this.at = this.at < 0 && step < 0 ? length - 1 : (this.at + step + length) % length;
+      this.hasMoved = true;
       this.mark();
     } else if (event.key === 'Enter') {
       event.preventDefault();
-      const typed = symbolOf(this.input.value);
-      // Somebody who typed a whole symbol means it, whatever the list has at its top.
-      const symbol = this.results.find((one) => one.symbol === typed)?.symbol ?? this.results[this.at]?.symbol ?? typed;
-      if (symbol) this.choose(symbol);
+      this.enter();
     } else if (event.key === 'Escape') {
-      this.set(this.shown ?? '');
+      this.set(this.shown);
       this.input.blur();
     }
+  }
+
+  /** What is remembered may be second best, and opening it costs: without a word of the server nothing is chosen for the reader. */
+  enter() {
+    const marked = this.results[this.at]?.symbol;
+    // Somebody who typed a whole symbol means it, whatever the list has at its top.
+    const typed = symbolOf(this.input.value);
+    const symbol = this.hasMoved ? marked : (typed ?? (this.isAnswered ? marked : undefined));
+    this.isEntered = symbol === undefined;
+    if (symbol) this.choose(symbol);
   }
 
   mark() {
@@ -112,31 +121,37 @@ export class Search {
     this.onChoose(symbol);
   }
 
-  set(symbol) {
+  /** `text` is for a box without a security: it is searched for by whoever goes there. */
+  set(symbol, text = symbol ?? '') {
     this.shown = symbol;
-    this.input.value = symbol;
+    this.input.value = text;
   }
 
-  open() {
-    this.list.hidden = false;
-    this.input.setAttribute('aria-expanded', 'true');
+  open(isOpen) {
+    this.list.hidden = !isOpen;
+    this.input.setAttribute('aria-expanded', String(isOpen));
   }
 
   close() {
-    this.list.hidden = true;
-    this.input.setAttribute('aria-expanded', 'false');
-    this.input.removeAttribute('aria-activedescendant');
+    clearTimeout(this.timer);
+    this.query = undefined;
+    this.show([]);
     if (this.shown) this.input.value = this.shown;
   }
 }
 
 /** Securities for a query; for none, what is worth a look first. */
 export async function suggestions(query) {
-  const asked = new URLSearchParams({ query: query.trim(), limit: 50 });
-  return (await ask(`/v1/securities?${asked}`)).data.securities;
+  return (await listed(query)).securities;
 }
 
-function otherName(security, languages) {
-  const main = nameFor(security, languages);
+/** The same, and whether there is anything at all. */
+export async function listed(query) {
+  const asked = new URLSearchParams({ query: query.trim().slice(0, QUERY_MAX), limit: 50 });
+  return (await ask(`/v1/securities?${asked}`)).data;
+}
+
+function otherName(security) {
+  const main = nameFor(security);
   return [security.name_en, security.name_cn, security.name_hk].find((name) => name && name !== main) ?? '';
 }

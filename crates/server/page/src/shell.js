@@ -5,6 +5,12 @@ import { byId } from './dom.js';
 import { remember } from './memory.js';
 import { phrase } from './phrases/shared.js';
 
+/** The link to where one is, marked. */
+export function showPlace() {
+  for (const link of document.querySelectorAll('nav a'))
+    if (link.pathname === location.pathname) link.setAttribute('aria-current', 'page');
+}
+
 /** `who` is nothing for a visitor. Places for operators appear for operators alone; the server checks again. */
 export function showMe(who) {
   document.documentElement.dataset.role = who?.role ?? 'visitor';

@@ -4,10 +4,11 @@ import { readFile, readdir } from 'node:fs/promises';
 import test from 'node:test';
 
 import { describeAction, periodFloor, placeActions } from '../src/actions.js';
-import { Refused } from '../src/api.js';
-import { candleOf, firstIndex, indexOfWall, mergePages } from '../src/candles.js';
+import { Refused, ask } from '../src/api.js';
+import { candleOf, firstIndex, followed, indexOfWall, mergePages } from '../src/candles.js';
 import { abbreviated, decimalsOf, grouped, minus, percentChange, signed } from '../src/decimal.js';
 import { calendarDays, monthSpans, shiftDate } from '../src/desk/days.js';
+import { hongKongDate } from '../src/desk/table.js';
 import { Feed } from '../src/feed.js';
 import { formatLink, parseLink, symbolOf } from '../src/link.js';
 import { marketOf, offsetOf, zoneLabel } from '../src/market.js';
@@ -16,7 +17,7 @@ import { phrase as chart } from '../src/phrases/chart.js';
 import { phrase as desk } from '../src/phrases/desk.js';
 import { documents } from '../src/phrases/documents.js';
 import { phrase as shared } from '../src/phrases/shared.js';
-import { PERIODS, periodNamed, stepPeriod } from '../src/periods.js';
+import { PERIODS, lastDate, periodNamed, stepPeriod } from '../src/periods.js';
 import { nameFor, rank } from '../src/rank.js';
 import { readOut } from '../src/readout.js';
 import { adviceFor } from '../src/refusal.js';
@@ -67,6 +68,13 @@ test('pages are merged without loss or repetition, and the newer answer wins', (
     firstIndex([1, 3, 5], (one) => one >= 4),
     2,
   );
+});
+
+test('what is looked at is the same candle after others have come before it', () => {
+  const [old, middle, young] = [{ wall: 1 }, { wall: 2 }, { wall: 3 }];
+  assert.equal(followed([middle, young], 0, [old, middle, young]), 1);
+  assert.equal(followed([middle, young], undefined, [old, middle, young]), undefined);
+  assert.equal(followed([old], 0, [middle, young]), undefined);
 });
 
 test('the feed goes back by cursor and forward by the last candle', async () => {
@@ -184,6 +192,10 @@ test('corporate actions are told in words and shown on the first candle that is 
   const none = { ...action, cash: '0', bonus: '0', rights: '0' };
   assert.equal(describeAction({ ...none, split: '4' }).brief, 'Split 4:1');
   assert.equal(describeAction({ ...none, split: '0.1' }).full, 'ex 2026-03-04: 10 shares became 1');
+  assert.equal(describeAction({ ...none, split: '1/3' }).full, 'ex 2026-03-04: 3 shares became 1');
+  assert.equal(describeAction({ ...none, split: '1/15' }).brief, '15→1');
+  assert.equal(describeAction({ ...none, split: '4/3' }).brief, 'Split 1.3333:1');
+  assert.deepEqual(['1', '1.0', '1/1'].map((split) => describeAction({ ...none, split }).letter), ['', '', '']);
   assert.deepEqual(
     ['day', 'week', 'month', 'quarter', 'year', '5m'].map((period) => periodFloor('2026-05-20', period)),
     ['2026-05-20', '2026-05-18', '2026-05-01', '2026-04-01', '2026-01-01', '2026-05-20'],
@@ -202,11 +214,10 @@ test('addresses name views', () => {
   assert.equal(formatLink(view), '/?symbol=CNDL.US&period=5m&adjust=forward&session=all&before=2026-11-13T15:00');
   assert.deepEqual(parseLink(formatLink(view).slice(1)).view, view);
   assert.equal(formatLink(parseLink('').view), '/');
-  assert.deepEqual(parseLink('?period=7m&symbol=<b>&before=yesterday').ignored, [
-    'symbol=<b>',
-    'period=7m',
-    'before=yesterday',
-  ]);
+  const odd = parseLink('?period=7m&symbol=TENCENT&before=yesterday');
+  assert.deepEqual([odd.lost, odd.ignored], ['TENCENT', ['period=7m', 'before=yesterday']]);
+  assert.equal(odd.view.symbol, undefined);
+  assert.deepEqual(['', '?symbol=', '?symbol=1.HK'].map((search) => parseLink(search).lost), [undefined, undefined, undefined]);
   assert.deepEqual(['00700.hk', '.chdl.us', ' 600519.SH ', '700', 'AAPL.QQ'].map(symbolOf), [
     '700.HK',
     '.CHDL.US',
@@ -234,9 +245,24 @@ test('search finds codes before names, in three languages', () => {
   assert.deepEqual(found('zzz'), []);
   assert.equal(found('').length, 4);
   assert.deepEqual(
-    [['zh-HK'], ['zh-CN'], ['fr', 'en'], ['fr']].map((languages) => nameFor(all[0], languages)),
-    ['燈港控股', '灯港控股', 'Lamplight Harbour Holdings', 'Lamplight Harbour Holdings'],
+    LANGUAGES.map((language) => nameFor(all[0], language)),
+    ['Lamplight Harbour Holdings', '灯港控股', '燈港控股'],
   );
+  assert.deepEqual(
+    [{}, { name_cn: '灯' }, { name_hk: '燈', name_en: 'Lamp' }].map((security) => nameFor(security, 'zh-CN')),
+    ['', '灯', '燈'],
+  );
+});
+
+test('six digits are a mainland code, and what is typed comes before what may have been meant', () => {
+  const all = ['1.HK', '9001.HK', '009001.SZ', '000001.SZ', '000001.SH', '900.HK', '00900.SZ'].map((symbol) => ({ symbol }));
+  const found = (query) => rank(all, query).map(({ symbol }) => symbol);
+  assert.deepEqual(found('009001'), ['009001.SZ']);
+  assert.deepEqual(found('000001'), ['000001.SH', '000001.SZ']);
+  assert.deepEqual(found('09001'), ['9001.HK', '009001.SZ']);
+  assert.deepEqual(found('00001')[0], '1.HK');
+  assert.deepEqual(found('00900').slice(0, 2), ['00900.SZ', '900.HK']);
+  assert.equal(found('000').includes('1.HK'), false, 'zeros alone mean nothing else');
 });
 
 test('periods: eighteen, round the end, and all of them in the page', async () => {
@@ -255,7 +281,7 @@ test('periods: eighteen, round the end, and all of them in the page', async () =
 
 test('every phrase exists in three languages, takes the same values in each, and is asked for somewhere', async () => {
   const folder = new URL('..', import.meta.url);
-  const names = (await readdir(folder, { recursive: true })).filter((name) => /^(src\/.*\.js|\w+\.html)$/.test(name));
+  const names = (await readdir(folder, { recursive: true })).filter((name) => /^(src\/.*\.js|(parts\/)?\w+\.html)$/.test(name));
   const sources = await Promise.all(names.map((name) => readFile(new URL(name, folder), 'utf8')));
   const used = sources.filter((_, at) => !names[at].startsWith('src/phrases/')).join('\n');
   const holes = (text) => [...text.matchAll(/\{\d\}/g)].map(([hole]) => hole).sort().join();
@@ -317,6 +343,81 @@ test('every refusal says what to do', () => {
   assert.match(adviceFor(refused(400, 301600, '1.HK is not known here'), { symbol: '1.HK' }).title, /not known/);
   assert.equal(adviceFor(new Refused({ status: 0, message: 'gone' })).retry, true);
   assert.equal(adviceFor(refused(500, 500000)).retry, true);
+});
+
+test('a refusal is for operators only where it says so', () => {
+  const refused = (message) => new Refused({ status: 403, code: 403008, message, headers: new Headers() });
+  assert.equal(adviceFor(refused("this is for accounts with the operator's role")).title, 'For operators');
+  const mark = adviceFor(refused('the mark of the page is missing or of another session'));
+  assert.equal(mark.title, 'The server cannot answer this');
+  assert.match(mark.text, /mark of the page/);
+});
+
+test('the mark of an older session is asked for again, once, and a matter of rights is not', async () => {
+  const sent = [];
+  const marks = ['old', 'new', 'new'];
+  const wrong = { code: 403008, message: 'no' };
+  const kept = globalThis.fetch;
+  globalThis.fetch = async (path, { method, headers }) => {
+    sent.push(`${method} ${path} ${headers['x-csrf'] ?? ''}`.trim());
+    if (path === '/v1/me') return Response.json({ code: 0, data: { account: 'una', csrf: marks.shift() } });
+    const isGood = path === '/v1/quota/preview' && headers['x-csrf'] === 'new';
+    return isGood ? Response.json({ code: 0, data: 'done' }) : Response.json(wrong, { status: 403 });
+  };
+  try {
+    assert.equal((await ask('/v1/quota/preview', { method: 'POST', body: {} })).data, 'done');
+    assert.deepEqual(sent, ['GET /v1/me', 'POST /v1/quota/preview old', 'GET /v1/me', 'POST /v1/quota/preview new']);
+    await assert.rejects(ask('/v1/connections/1', { method: 'DELETE' }), { name: 'Refused', status: 403 });
+    assert.deepEqual(sent.slice(4), ['DELETE /v1/connections/1 new', 'GET /v1/me']);
+  } finally {
+    globalThis.fetch = kept;
+  }
+});
+
+test('why an account has its level is said in the language of the page', () => {
+  const script = `
+    globalThis.document = { querySelector: () => null, documentElement: { lang: process.argv[1] } };
+    const { levelReason } = await import('./src/desk/reason.js');
+    console.log(JSON.stringify(JSON.parse(process.argv[2]).map(levelReason)));
+  `;
+  const reasons = [
+    { kind: 'opened' },
+    { kind: 'assets', hkd: '1000000.00', day: '2026-11-12', level: 4 },
+    { kind: 'orders', count: 161, month: '2026-10', exceeded: 160, level: 3 },
+    { kind: 'set' },
+  ];
+  const told = (lang) => {
+    const words = ['--input-type=module', '-e', script, lang, JSON.stringify(reasons)];
+    const ran = spawnSync(process.execPath, words, { cwd: new URL('..', import.meta.url) });
+    assert.equal(ran.status, 0, String(ran.stderr));
+    return JSON.parse(String(ran.stdout));
+  };
+  assert.deepEqual(told('en'), [
+    'neither assets nor orders reach a higher level',
+    'assets HKD 1,000,000.00 on 2026-11-12 reach level 4',
+    '161 completed orders in 2026-10 are more than the 160 of level 3',
+    'set by hand',
+  ]);
+  assert.deepEqual(told('zh-CN'), [
+    '资产与订单均未达到更高等级',
+    '2026-11-12 资产 HKD 1,000,000.00，达到等级 4',
+    '2026-10 完成 161 笔订单，超过等级 3 要求的 160 笔',
+    '由管理员设定',
+  ]);
+});
+
+test('dates of rights are those of Hong Kong', () => {
+  assert.equal(hongKongDate('2026-11-30T16:00:00Z'), '2026-12-01');
+  assert.equal(hongKongDate('2026-12-01T01:30:00Z'), '2026-12-01 09:30:00 HKT');
+});
+
+test('the candle of a long period lies at its last date', () => {
+  assert.deepEqual(
+    ['week', 'month', 'quarter', 'year', 'day', '5m'].map((period) => lastDate('2024-02-13', period)),
+    ['2024-02-18', '2024-02-29', '2024-03-31', '2024-12-31', '2024-02-13', '2024-02-13'],
+  );
+  assert.equal(lastDate('2026-11-15', 'week'), '2026-11-15', 'a Sunday ends its week');
+  assert.equal(lastDate('2026-11-13T15:00', '5m'), '2026-11-13T15:00');
 });
 
 test('days of the heat map', () => {

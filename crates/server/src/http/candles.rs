@@ -45,8 +45,8 @@ fn reply(asked: &Asked<'_>, caller: &Caller, services: &Services) -> Result<Answ
     }
     asked.note.candles(candles);
     if let Some(token) = whole.next {
-        let path = asked.path.trim_start_matches('/');
-        let link = format!("</{path}?{}>; rel=\"next\"", parameters.with_next(&token));
+        let (base, path) = (services.base(), asked.path.trim_start_matches('/'));
+        let link = format!("<{base}/{path}?{}>; rel=\"next\"", parameters.with_next(&token));
         for (name, value) in [(LINK, link), (NEXT, token)] {
             reply.headers_mut().insert(name, HeaderValue::from_str(&value).map_err(|_| Problem::internal())?);
         }

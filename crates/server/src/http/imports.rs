@@ -24,7 +24,7 @@ pub(super) fn list(asked: &Asked<'_>, services: &Services) -> Result<Answer, Pro
     let read = services.with_reader(|reader| reader.snapshot()?.imports_before(before, limit + 1));
     let (imports, has_more) = page(read.map_err(failed)?, limit);
     let next = imports.last().filter(|_| has_more).map(|record| record.id.0);
-    let imports: Vec<Value> = imports.iter().map(described).collect();
+    let imports: Vec<Value> = imports.iter().map(import_document).collect();
     Ok(envelope::success(json!({"imports": imports, "next": next})))
 }
 
@@ -41,7 +41,8 @@ fn failed(error: StoreError) -> Problem {
     Refusal::Internal.into()
 }
 
-fn described(record: &ImportRecord) -> Value {
+/// An import of the ledger, in the form that everybody gets it in: over HTTP and from the command line.
+pub fn import_document(record: &ImportRecord) -> Value {
     let digest: String = record.digest.iter().map(|byte| format!("{byte:02x}")).collect();
     json!({
         "import": record.id.0, "file": record.file, "digest": digest, "bytes": record.bytes, "kind": record.kind,

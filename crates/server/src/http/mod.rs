@@ -37,7 +37,9 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Incoming};
-use hyper::header::{ACCEPT_LANGUAGE, ALLOW, CACHE_CONTROL, CONTENT_TYPE, EXPECT, HeaderMap, HeaderValue};
+use hyper::header::{
+    ACCEPT, ACCEPT_LANGUAGE, ALLOW, CACHE_CONTROL, CONTENT_TYPE, EXPECT, HeaderMap, HeaderValue,
+};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -51,6 +53,7 @@ use crate::request_log::{self, Ended, OverHttp};
 use crate::services::Services;
 use crate::{local, pages, proxies};
 use envelope::Problem;
+pub use imports::import_document;
 pub(crate) use packed::accepts_gzip;
 pub(crate) use pieces::Pieces;
 use proof::Addressed;
@@ -147,7 +150,7 @@ where
     let is_local =
         way.asks_whether_local() && local::is_local(&entrance, request.version(), request.headers());
     entrance.peer = proxies::client(&entrance.trusted, entrance.peer, request.headers());
-    let person = person(&request).map(|language| (language, entrance.services.clone()));
+    let person = person(&request, way, entrance.face).map(|language| (language, entrance.services.clone()));
     let (mut since, mut noted) = (Instant::now(), Noted::default());
     let mut answer = if way == Way::UPGRADE {
         upgrade::answer::<S>(request, entrance)
@@ -206,11 +209,14 @@ impl Note {
     }
 }
 
-/// The languages of whoever asks for a page; nothing for programs.
-fn person(request: &Request<Incoming>) -> Option<HeaderValue> {
+/// The languages of whoever asks for a page, or for something that is not there and would show a page; nothing for programs.
+fn person(request: &Request<Incoming>, way: Way, face: Face) -> Option<HeaderValue> {
     let none = HeaderValue::from_static("");
     let language = || request.headers().get(ACCEPT_LANGUAGE).cloned().unwrap_or(none);
-    pages::is_page(request.uri().path()).then(language)
+    let path = request.uri().path();
+    let accept = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+    let is_lost = way == Way::NOWHERE && !routes::is_of_programs(path) && accept.contains("text/html");
+    (pages::is_page(path) || (is_lost && face == Face::Public)).then(language)
 }
 
 /// The whole request, if it is not too large and does not take too long.
@@ -342,7 +348,9 @@ impl Asked<'_> {
                 Ok(answer)
             }
             Found::OtherMethod(allow) => Err(Problem::wrong_method(allow)),
-            Found::Nothing => pages::file(self).ok_or_else(Problem::not_found),
+            Found::Nothing => pages::file(self)
+                .or_else(|| pages::without_slash(self, services))
+                .ok_or_else(Problem::not_found),
         }
     }
 

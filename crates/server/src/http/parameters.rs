@@ -2,7 +2,7 @@
 //! the next answer goes on.
 
 use history::{COUNT_DEFAULT, COUNT_MAX};
-use market::{Period, Timestamp, Venues, Zone, parse_date, parse_time_of_day};
+use market::{Period, Timestamp, Venues, Zone, parse_date, parse_time_of_day_or_second};
 use wire::quote;
 
 use super::format::Format;
@@ -324,9 +324,7 @@ fn point(text: &str, zone: &Zone) -> Option<(String, String)> {
     let Some((date, time)) = text.split_once(['T', ' ']) else {
         return Some((compact_date(text)?, String::new()));
     };
-    // Seconds may be there; a candle starts on the minute.
-    let time = time.get(..5).filter(|_| time.len() == 8).unwrap_or(time);
-    let minute = parse_time_of_day(time).ok()?;
+    let minute = parse_time_of_day_or_second(time).ok()?;
     Some((compact_date(date)?, format!("{:02}{:02}", minute / 60, minute % 60)))
 }
 

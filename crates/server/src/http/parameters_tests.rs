@@ -86,6 +86,11 @@ fn a_point_is_a_date_a_time_of_the_market_or_an_instant() {
     means("after=2026-11-13T09%3A30%3A00%2B08%3A00", r#"direction 1 date "20261113" minute "0930""#);
     // A plus that was not encoded is a space, and there is no such time.
     question("symbol=700.HK&after=2026-11-13T09:30:00+08:00").unwrap_err();
+    // As long as one with seconds, and none.
+    for time in ["12:30+08", "09:30:1x", "09:30:60", "09:30.00", "0930x:00", "é9:30:0"] {
+        let refusal = question(&format!("symbol=700.HK&before=2026-11-13T{time}")).unwrap_err();
+        assert!(refusal.contains(" is not a time: write 2026-11-13, 2026-11-13T09:30"), "{time}: {refusal}");
+    }
 }
 
 #[test]

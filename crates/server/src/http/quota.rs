@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use access::{Account, Demand, Hold, Permit, Quota, Right, Standing};
+use access::{Account, Demand, Hold, Permit, Quota, Reason, Right, Standing};
 use market::{Market, Symbol, Timestamp, Zone};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -80,6 +80,7 @@ pub fn quota_document(quota: &Quota, now: Timestamp) -> Value {
             "level": ahead.level.number(),
             "limit": ahead.limit,
             "reason": ahead.reason.to_string(),
+            "because": because(&ahead.reason),
         })),
         "resets": usage.resets.to_string(),
         "resets_at": zone.rfc3339(usage.resets_at),
@@ -97,10 +98,26 @@ fn level(standing: &Standing, account: &Account) -> Value {
         "override": account.terms.level.is_some(),
         "own_quota": standing.own_quota,
         "reason": standing.reason.to_string(),
+        "because": because(&standing.reason),
         "as_of": standing.day.to_string(),
         "assets": grounds.assets.map(|worth| json!({"hkd": worth.total.plain(), "day": worth.day.to_string()})),
         "orders": {"count": grounds.orders.count, "month": grounds.orders.month.to_string()},
     })
+}
+
+/// The reason again, for whoever says it in words of their own.
+fn because(reason: &Reason) -> Value {
+    match reason {
+        Reason::Opened => json!({"kind": "opened"}),
+        Reason::Assets { worth, level } => json!({
+            "kind": "assets", "hkd": worth.total.plain(), "day": worth.day.to_string(), "level": level.number(),
+        }),
+        Reason::Orders { orders, exceeded, level } => json!({
+            "kind": "orders", "count": orders.count, "month": orders.month.to_string(), "exceeded": exceeded,
+            "level": level.number(),
+        }),
+        Reason::Set => json!({"kind": "set"}),
+    }
 }
 
 /// Every package, granted or not, and how it stands with it.

@@ -39,9 +39,11 @@ pub(super) fn search(asked: &Asked<'_>, services: &Services) -> Result<Answer, P
     pass(&permit, services)?;
     let directory = services.directory()?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let (found, more) = directory.search(typed, |market| permit.holds(market.into()), limit);
+    let (found, more) = directory.search(typed, |symbol| permit.holds(symbol.market().into()), limit);
     let securities: Vec<Value> = found.into_iter().map(listed).collect();
-    Ok(envelope::success(json!({"securities": securities, "more": more})))
+    // That there is nothing to see may be for want of rights, or of an import.
+    let store_is_empty = directory.is_empty();
+    Ok(envelope::success(json!({"securities": securities, "more": more, "store_is_empty": store_is_empty})))
 }
 
 /// Whether an account may search once more within the second.

@@ -13,7 +13,8 @@ pub(crate) const GUESTS_MAX: u32 = 60;
 pub(crate) const GUESTS_EACH: Duration = Duration::from_secs(60);
 
 pub(super) fn answer(visit: &Visit<'_>, document: &str) -> Result<Answer, Trouble> {
-    let cookies = guest(visit)?;
+    let is_opened = visit.asked.method == Method::GET && visit.session.is_none();
+    let cookies = if is_opened { begin(visit)? } else { Vec::new() };
     let document = assets::document(visit.asked.headers, document, visit.words.lang, visit.frame.base);
     let mut answer = document.ok_or(Trouble::Failed)?;
     for cookie in cookies {
@@ -24,12 +25,10 @@ pub(super) fn answer(visit: &Visit<'_>, document: &str) -> Result<Answer, Troubl
     Ok(answer)
 }
 
-/// The cookies of a session that begins with this look.
-fn guest(visit: &Visit<'_>) -> Result<Vec<HeaderValue>, Trouble> {
+/// The cookies of a session that a guest begins; none if it is not for guests, or too many come.
+pub(super) fn begin(visit: &Visit<'_>) -> Result<Vec<HeaderValue>, Trouble> {
     let (asked, services) = (visit.asked, visit.services);
-    let Some(account) = services.guest.filter(|_| visit.session.is_none() && is_guest(asked)) else {
-        return Ok(Vec::new());
-    };
+    let Some(account) = services.guest.filter(|_| is_for_guests(visit)) else { return Ok(Vec::new()) };
     if services.guests.pass(account, services.uptime()).is_err() {
         return Ok(Vec::new());
     }
@@ -41,6 +40,7 @@ fn guest(visit: &Visit<'_>) -> Result<Vec<HeaderValue>, Trouble> {
 
 /// Whether a person on this very machine opens a page. A picture or a frame on somebody else's page is no person who opens
 /// one, and neither is a program that looks whether the server is there: only browsers say what they want a page for.
-fn is_guest(asked: &Asked<'_>) -> bool {
-    asked.method == Method::GET && asked.is_local && asked.header("sec-fetch-dest") == Some("document")
+pub(super) fn is_for_guests(visit: &Visit<'_>) -> bool {
+    let (asked, services) = (visit.asked, visit.services);
+    services.guest.is_some() && asked.is_local && asked.header("sec-fetch-dest") == Some("document")
 }

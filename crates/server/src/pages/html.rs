@@ -38,6 +38,11 @@ impl Html {
         self.raw("<p>").text(words).raw("</p>")
     }
 
+    /// A link.
+    pub(super) fn a(&mut self, address: &str, words: &str) -> &mut Html {
+        self.raw("<a href=\"").text(address).raw("\">").text(words).raw("</a>")
+    }
+
     /// What a form sends without showing it.
     pub(super) fn hidden(&mut self, name: &'static str, value: &str) -> &mut Html {
         self.raw("<input type=\"hidden\" name=\"").raw(name).raw("\" value=\"").text(value).raw("\">")

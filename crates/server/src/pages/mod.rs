@@ -82,6 +82,17 @@ pub(crate) fn is_page(path: &str) -> bool {
         .any(|page| page.strip_prefix('/') == Some(path))
 }
 
+/// Somebody who types a slash too many behind the address of a page is sent to the page.
+pub(crate) fn without_slash(asked: &Asked<'_>, services: &Services) -> Option<Answer> {
+    let is_look = [Method::GET, Method::HEAD].contains(asked.method);
+    let page = asked.path.strip_suffix('/').filter(|page| is_look && is_page(page))?;
+    let query = if asked.query.is_empty() { String::new() } else { format!("?{}", asked.query) };
+    let mut answer =
+        redirect(&format!("{}/{}{query}", services.base(), page.trim_start_matches('/')), Vec::new()).ok()?;
+    *answer.status_mut() = StatusCode::PERMANENT_REDIRECT;
+    Some(answer)
+}
+
 pub(crate) fn answer(asked: &Asked<'_>, page: Page, services: &Services) -> Answer {
     let frame = Frame::of(asked.header("accept-language").unwrap_or_default(), services);
     let shown = Visit::of(asked, services, frame).and_then(|visit| match page {
@@ -111,12 +122,12 @@ fn is_secure(services: &Services) -> bool {
 pub(crate) fn instead(other: &Answer, accept_language: &str, services: &Services) -> Answer {
     let frame = Frame::of(accept_language, services);
     let text = match other.status() {
-        StatusCode::METHOD_NOT_ALLOWED => frame.words.not_here,
+        StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_FOUND => frame.words.not_here,
         status if status.is_server_error() => frame.words.failed,
         _ => frame.words.malformed,
     };
     let mut html = Html::default();
-    html.p(text);
+    html.p(text).raw("\n<p>").a(&frame.at(path::CHART), frame.words.chart).raw("</p>");
     let mut page = Sheet::new(frame.words.trouble, html).status(other.status()).answer(frame);
     for name in [ALLOW, CONNECTION, RETRY_AFTER] {
         if let Some(value) = other.headers().get(&name) {
@@ -135,8 +146,7 @@ struct Frame<'a> {
 
 impl<'a> Frame<'a> {
     fn of(accept_language: &str, services: &'a Services) -> Frame<'a> {
-        let base = services.public_url.as_ref().map_or("", |url| url.parts().1);
-        Frame { words: Words::of(Language::parse(accept_language)), base }
+        Frame { words: Words::of(Language::preferred(accept_language)), base: services.base() }
     }
 
     /// An address of ours without the path that a proxy has us under, as a script of a page may have it from its browser.
@@ -202,7 +212,7 @@ impl Trouble {
             Trouble::StaleForm { next } => {
                 html.p(words.stale_form);
                 let next = next.as_deref().unwrap_or(path::SIGN_IN);
-                html.raw("<p><a href=\"").text(&frame.at(next)).raw("\">").text(words.again).raw("</a></p>");
+                html.raw("<p>").a(&frame.at(next), words.again).raw("</p>");
                 StatusCode::FORBIDDEN
             }
             Trouble::Malformed => {
@@ -370,7 +380,8 @@ impl<'a> Sheet<'a> {
             .text(self.title)
             .raw(" · Chandler</title>\n<link rel=\"stylesheet\" href=\"")
             .text(&frame.at(path::STYLE));
-        html.raw("\">\n</head>\n<body>\n<header><span class=\"mark\" aria-hidden=\"true\"></span>Chandler</header>\n");
+        html.raw("\">\n</head>\n<body>\n<header><a href=\"").text(&frame.at(path::CHART));
+        html.raw("\"><span class=\"mark\" aria-hidden=\"true\"></span>Chandler</a></header>\n");
         html.raw("<main>\n<h1>").text(self.title).raw("</h1>\n").append(&self.main);
         html.raw("\n</main>\n<footer>").text(words.footer).raw("</footer>\n</body>\n</html>\n");
         let mut answer = Response::new(Full::new(Bytes::from(html.into_string())));

@@ -9,9 +9,12 @@ const PURPOSE: &str = "end ";
 pub(super) fn page(visit: &Visit<'_>, cookie: &str, browser: &Browser) -> Result<Answer, Trouble> {
     let (words, access) = (visit.words, &visit.services.access);
     let mut html = Html::default();
-    html.raw("<p>").filled(words.signed_in_as, &browser.name).raw("</p>\n<p><a href=\"");
-    html.text(&visit.frame.at(path::CONFIRM)).raw("\">").text(words.code_title).raw("</a></p>\n<h2>");
-    html.text(words.programs).raw("</h2>\n");
+    html.raw("<p>").filled(words.signed_in_as, &browser.name).raw("</p>\n<ul>\n");
+    let ways = [(path::CHART, words.chart), (path::QUOTA, words.desk), (path::CONFIRM, words.code_title)];
+    for (path, name) in ways {
+        html.raw("<li>").a(&visit.frame.at(path), name).raw("</li>\n");
+    }
+    html.raw("</ul>\n<h2>").text(words.programs).raw("</h2>\n");
     let programs = access.sign_ins(browser.account, visit.services.machine_now())?;
     if programs.is_empty() {
         html.p(words.no_programs);

@@ -9,6 +9,8 @@ use super::*;
 use crate::metrics::{Entry, Proven};
 
 const PURPOSE: &str = "sign in";
+/// The field of a form that a guest sends.
+const GUEST: &str = "guest";
 const PURPOSE_OUT: &str = "sign out";
 /// What of a name is written back into its field.
 const NAME_SHOWN_MAX: usize = 64;
@@ -32,7 +34,7 @@ pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, Trouble> {
     let query = visit.query()?;
     let next = forms::safe_next(visit.frame.within(query.get("next")));
     match &visit.session {
-        None => form(visit, &Form { next: next.unwrap_or(path::SIGN_IN), ..Form::default() }),
+        None => form(visit, &Form { next: next.unwrap_or(path::CHART), ..Form::default() }),
         Some(_) if next.is_some_and(|next| !next.starts_with(path::SIGN_IN)) => {
             redirect(&visit.frame.at(next.unwrap_or(path::SIGN_IN)), Vec::new())
         }
@@ -51,9 +53,19 @@ pub(super) fn form(visit: &Visit<'_>, form: &Form<'_>) -> Result<Answer, Trouble
     if let Some(text) = &form.alert {
         alert(&mut html, text);
     }
-    html.raw("<form method=\"post\" action=\"").text(&visit.frame.at(path::SIGN_IN)).raw("\">\n");
-    html.hidden("csrf", &visit.services.access.form_mark(cookie.expose(), PURPOSE));
-    html.hidden("next", form.next).raw("\n<label for=\"name\">").text(words.account);
+    let begin = |html: &mut Html| {
+        html.raw("<form method=\"post\" action=\"").text(&visit.frame.at(path::SIGN_IN)).raw("\">\n");
+        html.hidden("csrf", &visit.services.access.form_mark(cookie.expose(), PURPOSE));
+        html.hidden("next", form.next).raw("\n");
+    };
+    if front::is_for_guests(visit) {
+        html.p(words.guest_lead).raw("\n");
+        begin(&mut html);
+        html.hidden(GUEST, "1").raw("<button class=\"main\" type=\"submit\">").text(words.guest_go_on);
+        html.raw("</button>\n</form>\n<h2>").text(words.sign_in).raw("</h2>\n");
+    }
+    begin(&mut html);
+    html.raw("<label for=\"name\">").text(words.account);
     html.raw("</label>\n<input id=\"name\" name=\"name\" type=\"text\" autocomplete=\"username\" autocapitalize=\"none\"");
     html.raw(" spellcheck=\"false\" maxlength=\"64\" required");
     // After a slip it is the password that is typed again.
@@ -103,7 +115,10 @@ fn sign_in(visit: &Visit<'_>) -> Result<Answer, Trouble> {
     let cookie = visit.cookie(Kind::Visitor).ok_or_else(|| stale(&fields))?;
     visit.check(&fields, cookie, PURPOSE)?;
     let password = Secret::new(fields.take("password"));
-    let next = forms::safe_next(fields.get("next")).unwrap_or(path::SIGN_IN);
+    let next = forms::safe_next(fields.get("next")).unwrap_or(path::CHART);
+    if !fields.get(GUEST).is_empty() {
+        return guest(visit, next);
+    }
     let login = Login {
         name: fields.get("name"),
         password: &password,
@@ -136,6 +151,17 @@ fn sign_in(visit: &Visit<'_>) -> Result<Answer, Trouble> {
     let name: String = fields.get("name").chars().take(NAME_SHOWN_MAX).collect();
     let again = Form { next, alert: Some(text), name: &name, status: Some(status), retry_after };
     form(visit, &again)
+}
+
+/// Whoever may come without a password comes without one again, after signing out or when the session has run out.
+fn guest(visit: &Visit<'_>, next: &str) -> Result<Answer, Trouble> {
+    let cookies = front::begin(visit)?;
+    if cookies.is_empty() {
+        let (status, wait) = (StatusCode::SERVICE_UNAVAILABLE, Duration::from_secs(1));
+        let alert = Some(visit.words.login_busy.to_owned());
+        return form(visit, &Form { next, alert, name: "", status: Some(status), retry_after: Some(wait) });
+    }
+    redirect(&visit.frame.at(next), cookies)
 }
 
 /// A button that ends the session and goes on to a page that asks for somebody again.

@@ -3,6 +3,7 @@
 mod commands;
 mod http;
 mod link;
+mod places;
 mod restored;
 mod support;
 mod tls;

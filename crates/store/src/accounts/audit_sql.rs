@@ -1,8 +1,9 @@
 //! Every statement about the audit.
 
-use crate::db::{Sql, statements};
+use crate::statements::statements;
 
 statements! {
+    for crate::migrate::ACCOUNTS;
     WRITE: "write to the audit",
         "insert into audit (id, at, actor, account_id, event, reason) values ($1, $2, $3, $4, $5, $6)";
     READ: "read the audit",
@@ -16,22 +17,4 @@ statements! {
             'device.approved', 'device.denied', 'connection.closed') order by id desc limit 1 offset $3";
     PRUNE: "forget old rows of the audit",
         "delete from audit where id in (select id from audit where at < $1 order by id limit $2)";
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn placeholders_first_appear_in_ascending_order() {
-        crate::db::placeholders_ascend(ALL);
-    }
-
-    #[test]
-    fn every_statement_fits_the_schema() {
-        let conn = crate::db::schema_of(crate::migrate::ACCOUNTS);
-        for sql in ALL {
-            conn.prepare(sql.text).unwrap_or_else(|error| panic!("{error}: {}", sql.text));
-        }
-    }
 }

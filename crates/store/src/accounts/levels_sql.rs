@@ -1,8 +1,9 @@
 //! Every statement about levels and what they are earned by.
 
-use crate::db::{Sql, statements};
+use crate::statements::statements;
 
 statements! {
+    for crate::migrate::ACCOUNTS;
     LEVELS: "list the levels", "select number, quota, assets, orders from level order by number";
     PUT_LEVEL: "change a level",
         "insert into level (number, quota, assets, orders) values ($1, $2, $3, $4) \
@@ -56,29 +57,12 @@ statements! {
 mod tests {
     use super::*;
 
-    #[test]
-    fn placeholders_first_appear_in_ascending_order() {
-        crate::db::placeholders_ascend(ALL);
-    }
-
-    #[test]
-    fn every_statement_fits_the_schema() {
-        let conn = crate::db::schema_of(crate::migrate::ACCOUNTS);
-        for sql in ALL {
-            conn.prepare(sql.text).unwrap_or_else(|error| panic!("{error}: {}", sql.text));
-        }
-    }
-
     /// These are asked for each account whenever a day begins.
     #[test]
     fn what_makes_a_level_is_found_by_the_keys() {
-        let conn = crate::db::schema_of(crate::migrate::ACCOUNTS);
-        for sql in [ASSETS_AS_OF, ORDERS_BETWEEN, LEVEL_SEEN, HAS_RATE] {
-            let mut statement = conn.prepare(&format!("explain query plan {}", sql.text)).unwrap();
-            let plan: Vec<String> =
-                statement.raw_query().mapped(|row| row.get(3)).collect::<Result<_, _>>().unwrap();
-            let scans = plan.iter().any(|step| step.starts_with("SCAN") && step != "SCAN CONSTANT ROW");
-            assert!(!scans, "{plan:#?}\n{}", sql.text);
-        }
+        crate::statements::follow_the_keys(
+            crate::migrate::ACCOUNTS,
+            &[ASSETS_AS_OF, ORDERS_BETWEEN, LEVEL_SEEN, HAS_RATE],
+        );
     }
 }

@@ -12,7 +12,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use market::{Symbol, Timestamp};
 use rusqlite::Row;
 
-use crate::db::{Db, Fault, Role, Sql, small};
+use crate::db::{Db, Fault, Role, small};
+use crate::statements::Sql;
 use crate::{StoreError, migrate, sql as common_sql};
 
 pub(crate) use audit::write as write_audit;

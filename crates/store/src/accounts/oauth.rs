@@ -365,7 +365,7 @@ fn stands(db: &Db, account: AccountId) -> Result<bool, StoreError> {
     db.one(sql::STANDS, [account.0], |row| Ok(row.get(0)?))
 }
 
-fn count(db: &Db, sql: crate::db::Sql, params: impl rusqlite::Params) -> Result<u32, StoreError> {
+fn count(db: &Db, sql: crate::statements::Sql, params: impl rusqlite::Params) -> Result<u32, StoreError> {
     db.one(sql, params, |row| small(row, 0))
 }
 

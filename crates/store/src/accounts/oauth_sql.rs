@@ -1,6 +1,6 @@
 //! Every statement about clients of OAuth, their codes and their tokens.
 
-use crate::db::{Sql, statements};
+use crate::statements::statements;
 
 macro_rules! select_device {
     () => {
@@ -9,6 +9,7 @@ macro_rules! select_device {
 }
 
 statements! {
+    for crate::migrate::ACCOUNTS;
     CLIENT: "read a client",
         "select id, name, redirect_uris, grant_types, auth_method, secret_hash, registration_hash, created_at, used_at \
          from oauth_client where id = $1";
@@ -96,49 +97,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn placeholders_first_appear_in_ascending_order() {
-        crate::db::placeholders_ascend(ALL);
-    }
-
-    #[test]
-    fn every_statement_fits_the_schema() {
-        let conn = crate::db::schema_of(crate::migrate::ACCOUNTS);
-        for sql in ALL {
-            conn.prepare(sql.text).unwrap_or_else(|error| panic!("{error}: {}", sql.text));
-        }
-    }
-
-    #[test]
     fn what_a_client_asks_follows_the_keys() {
-        let conn = crate::db::schema_of(crate::migrate::ACCOUNTS);
-        let asked = [
-            CLIENT,
-            COUNT_WAITING,
-            FORGET_WAITING,
-            DEVICE,
-            DEVICE_OF_USER,
-            DECIDE_DEVICE,
-            REDEEM_DEVICE,
-            FORGET_DEVICES,
-            CODE,
-            REDEEM_CODE,
-            FORGET_CODES,
-            STANDS,
-            TOKEN,
-            REPLACE_TOKEN,
-            FAMILY_STANDS,
-            FAMILY_IS_THERE,
-            FAMILIES,
-            END_FAMILY,
-            FORGET_TOKENS,
-            REMOVE_CLIENT,
-        ];
-        for sql in asked {
-            let mut statement = conn.prepare(&format!("explain query plan {}", sql.text)).unwrap();
-            let plan: Vec<String> =
-                statement.raw_query().mapped(|row| row.get(3)).collect::<Result<_, _>>().unwrap();
-            let scans = plan.iter().any(|step| step.starts_with("SCAN") && step != "SCAN CONSTANT ROW");
-            assert!(!scans, "{plan:#?}\n{}", sql.text);
-        }
+        crate::statements::follow_the_keys(
+            crate::migrate::ACCOUNTS,
+            &[
+                CLIENT,
+                COUNT_WAITING,
+                FORGET_WAITING,
+                DEVICE,
+                DEVICE_OF_USER,
+                DECIDE_DEVICE,
+                REDEEM_DEVICE,
+                FORGET_DEVICES,
+                CODE,
+                REDEEM_CODE,
+                FORGET_CODES,
+                STANDS,
+                TOKEN,
+                REPLACE_TOKEN,
+                FAMILY_STANDS,
+                FAMILY_IS_THERE,
+                FAMILIES,
+                END_FAMILY,
+                FORGET_TOKENS,
+                REMOVE_CLIENT,
+            ],
+        );
     }
 }

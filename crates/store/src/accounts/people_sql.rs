@@ -1,8 +1,9 @@
 //! Every statement about passwords and the people who are signed in to the pages.
 
-use crate::db::{Sql, statements};
+use crate::statements::statements;
 
 statements! {
+    for crate::migrate::ACCOUNTS;
     PERSON: "read a password", "select id, revoked_at, password from account where name = $1";
     HAS_PASSWORD: "look for a password", "select password is not null from account where id = $1";
     SET_PASSWORD: "change a password",
@@ -27,22 +28,4 @@ statements! {
     FORGET_EXPIRED: "forget who was signed in",
         "delete from browser_session where hash in \
          (select hash from browser_session where expires_at <= $1 order by expires_at limit $2)";
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn placeholders_first_appear_in_ascending_order() {
-        crate::db::placeholders_ascend(ALL);
-    }
-
-    #[test]
-    fn every_statement_fits_the_schema() {
-        let conn = crate::db::schema_of(crate::migrate::ACCOUNTS);
-        for sql in ALL {
-            conn.prepare(sql.text).unwrap_or_else(|error| panic!("{error}: {}", sql.text));
-        }
-    }
 }

@@ -1,8 +1,9 @@
 //! Every statement about tokens that take the place of others.
 
-use crate::db::{Sql, statements};
+use crate::statements::statements;
 
 statements! {
+    for crate::migrate::ACCOUNTS;
     FORGET: "forget replaced tokens", "delete from replaced_token where good_until <= $1";
     COUNT: "count replaced tokens", "select count(*) from replaced_token where app_key = $1";
     KEEP: "keep a replaced token",
@@ -12,22 +13,4 @@ statements! {
     CREDENTIAL: "read the credential of a replaced token",
         "select c.app_key, c.account_id, c.app_secret, c.token_hash, c.token_expires_at, c.created_at \
          from replaced_token r join credential c on c.app_key = r.app_key where r.hash = $1 and r.good_until > $2";
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn placeholders_first_appear_in_ascending_order() {
-        crate::db::placeholders_ascend(ALL);
-    }
-
-    #[test]
-    fn every_statement_fits_the_schema() {
-        let conn = crate::db::schema_of(crate::migrate::ACCOUNTS);
-        for sql in ALL {
-            conn.prepare(sql.text).unwrap_or_else(|error| panic!("{error}: {}", sql.text));
-        }
-    }
 }

@@ -1,6 +1,6 @@
 //! Every statement about accounts, in the same dialect as `sql.rs`.
 
-use crate::db::{Sql, statements};
+use crate::statements::statements;
 
 macro_rules! select_account {
     () => {
@@ -15,6 +15,7 @@ macro_rules! select_credential {
 }
 
 statements! {
+    for crate::migrate::ACCOUNTS;
     ACCOUNTS: "list the accounts", concat!(select_account!(), "order by id");
     ACCOUNT: "read an account", concat!(select_account!(), "where id = $1");
     ACCOUNT_NAMED: "read an account", concat!(select_account!(), "where name = $1");
@@ -58,41 +59,19 @@ statements! {
 mod tests {
     use super::*;
 
-    /// See the test of the same name in `sql.rs`.
-    #[test]
-    fn placeholders_first_appear_in_ascending_order() {
-        crate::db::placeholders_ascend(ALL);
-    }
-
-    #[test]
-    fn every_statement_fits_the_schema() {
-        let conn = schema();
-        for sql in ALL {
-            conn.prepare(sql.text).unwrap_or_else(|error| panic!("{error}: {}", sql.text));
-        }
-    }
-
     #[test]
     fn what_a_request_asks_follows_the_keys() {
-        let conn = schema();
-        for sql in [
-            crate::sql::VERSION,
-            ACCOUNT,
-            CREDENTIAL_BY_KEY,
-            CREDENTIAL_BY_TOKEN,
-            RIGHTS_OF,
-            USED,
-            USED_TOTAL,
-        ] {
-            let mut statement = conn.prepare(&format!("explain query plan {}", sql.text)).unwrap();
-            let plan: Vec<String> =
-                statement.raw_query().mapped(|row| row.get(3)).collect::<Result<_, _>>().unwrap();
-            let scans = plan.iter().any(|step| step.starts_with("SCAN") && step != "SCAN CONSTANT ROW");
-            assert!(!scans, "{plan:#?}\n{}", sql.text);
-        }
-    }
-
-    fn schema() -> rusqlite::Connection {
-        crate::db::schema_of(crate::migrate::ACCOUNTS)
+        crate::statements::follow_the_keys(
+            crate::migrate::ACCOUNTS,
+            &[
+                crate::sql::VERSION,
+                ACCOUNT,
+                CREDENTIAL_BY_KEY,
+                CREDENTIAL_BY_TOKEN,
+                RIGHTS_OF,
+                USED,
+                USED_TOTAL,
+            ],
+        );
     }
 }

@@ -20,7 +20,8 @@ use market::Timestamp;
 pub use manifest::{Counts, Manifest, Part, PartEntry};
 pub use restore::{Existing, Prepared, Restore, Restored, Scope};
 
-use crate::db::{Db, Role, Sql, natural};
+use crate::db::{Db, Role, natural};
+use crate::statements::Sql;
 use crate::{StoreError, migrate, sql};
 
 mod manifest;

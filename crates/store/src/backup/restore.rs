@@ -14,9 +14,10 @@ use super::{
     Backup, BackupError, KeyFile, Manifest, PAGE_BYTES, PARTIAL, Part, Progress, Stage, Watch, beside, copy,
     create_file, create_folder, digest, is_there, manifest, settle, sync,
 };
-use crate::db::{Db, Role, Sql};
+use crate::db::{Db, Role};
 use crate::lock::Lock;
 use crate::migrate::Migration;
+use crate::statements::Sql;
 use crate::{Accounts, ERA_VERSIONS, StoreError, migrate, sql};
 
 /// What to do with a store that is there already.

@@ -7,10 +7,12 @@ use market::Timestamp;
 use rusqlite::Row;
 
 use crate::accounts::{AccountId, AuditNote, write_audit};
-use crate::db::{Db, Fault, Sql, small, statements};
+use crate::db::{Db, Fault, small};
+use crate::statements::{Sql, statements};
 use crate::{StoreError, sql};
 
 statements! {
+    for crate::migrate::ACCOUNTS;
     COUNT_ACCOUNTS: "count the accounts", "select count(*) from account";
     ACCOUNTS: "read the accounts", "select id, name, created_at, revoked_at, epoch from account order by id";
     CARRY: "carry an account over", "update account set epoch = $1, revoked_at = $2 where id = $3";
@@ -176,22 +178,4 @@ fn settle(db: &Db, before: &Before, note: &AuditNote<'_>) -> Result<Settled, Sto
 /// A note of a restore, whose words depend on what was restored.
 pub(super) fn note<'a>(at: Timestamp, actor: &'a str, reason: &'a str) -> AuditNote<'a> {
     AuditNote { at, actor, reason }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn placeholders_first_appear_in_ascending_order() {
-        crate::db::placeholders_ascend(ALL);
-    }
-
-    #[test]
-    fn every_statement_fits_the_schema() {
-        let conn = crate::db::schema_of(crate::migrate::ACCOUNTS);
-        for sql in ALL {
-            conn.prepare(sql.text).unwrap_or_else(|error| panic!("{error}: {}", sql.text));
-        }
-    }
 }

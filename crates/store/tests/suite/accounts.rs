@@ -17,7 +17,7 @@ fn terms() -> AccountTerms {
     AccountTerms { level: 0, quota: None, rate: None, connections: 10 }
 }
 
-fn add(accounts: &Accounts, name: &str) -> Result<AccountId, StoreError> {
+pub(crate) fn add(accounts: &Accounts, name: &str) -> Result<AccountId, StoreError> {
     let id = accounts.take_id()?;
     let account = NewAccountRow {
         name: name.to_owned(),
@@ -46,7 +46,7 @@ fn right(package: &str) -> RightRow {
     RightRow { package: package.to_owned(), starts_at: Some(NOW), ends_at: None }
 }
 
-fn note(at: Timestamp) -> AuditNote<'static> {
+pub(crate) fn note(at: Timestamp) -> AuditNote<'static> {
     AuditNote { at, actor: "operator", reason: "a test" }
 }
 

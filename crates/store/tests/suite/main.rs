@@ -12,6 +12,7 @@ mod files;
 mod fixture;
 mod ledger;
 mod people;
-mod restores;
+mod restore;
+mod restore_stopped;
 mod securities;
 mod transactions;

@@ -1,36 +1,15 @@
 //! Passwords and browser sessions.
 
 use market::Timestamp;
-use store::{AccountId, AccountTerms, Accounts, AuditFilter, AuditNote, Credential, NewAccountRow};
+use store::{AccountId, Accounts, AuditFilter};
 
+use crate::accounts::{add, note};
 use crate::fixture::NOW;
 
 const LATER: Timestamp = Timestamp(NOW.0 + 1_000);
 
-fn note(at: Timestamp) -> AuditNote<'static> {
-    AuditNote { at, actor: "operator", reason: "a test" }
-}
-
 fn account(accounts: &Accounts, name: &str) -> AccountId {
-    let id = accounts.take_id().unwrap();
-    let row = NewAccountRow {
-        name: name.to_owned(),
-        region: "ap".to_owned(),
-        role: "user".to_owned(),
-        created_at: NOW,
-        terms: AccountTerms { level: 0, quota: None, rate: None, connections: 10 },
-        rights: Vec::new(),
-    };
-    let credential = Credential {
-        app_key: format!("key of {name}"),
-        account: id,
-        app_secret: vec![1],
-        token_hash: [u8::try_from(id.0).unwrap(); 32],
-        token_expires_at: LATER,
-        created_at: NOW,
-    };
-    accounts.add(id, &row, &credential, &note(NOW)).unwrap();
-    id
+    add(accounts, name).unwrap()
 }
 
 fn events(accounts: &Accounts, id: AccountId) -> Vec<String> {

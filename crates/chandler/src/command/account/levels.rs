@@ -76,7 +76,7 @@ fn tell_fault(access: &Access, format: Format) -> Result<(), Failure> {
             let text =
                 format!("this is no ladder, and nobody is served by it: {fault}: mend it with `levels set`");
             if format == Format::Json {
-                eprintln!("{text}");
+                output::tell(text);
                 return Ok(());
             }
             say(format, &text, Value::Null)

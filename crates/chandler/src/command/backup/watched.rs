@@ -110,9 +110,9 @@ impl Watched {
             return Ok(Looked::AtBlocks);
         }
         for damage in &report.damage {
-            eprintln!("{}", output::printable(&damage.problem));
+            output::tell(output::printable(&damage.problem));
         }
-        eprintln!("chandler: {}", words.damaged);
+        output::tell(format_args!("chandler: {}", words.damaged));
         Err(Failure::Reported)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::ops::ControlFlow;
+use std::path::Path;
 
 use access::AccessError;
 use block::Block;
@@ -26,8 +27,12 @@ pub(super) fn all(surroundings: &Surroundings, deep: bool, progress: progress::F
 
 fn store(surroundings: &Surroundings, deep: bool, progress: progress::Flags) -> Check {
     const NAME: &str = "store";
-    let looked = surroundings.directory().display();
-    let store = match Store::open(surroundings.directory(), Access::Look) {
+    let Ok(directory) = surroundings.directory() else {
+        let says = "no store is named, and there is no home directory to look for one in";
+        return Check::warn(NAME, says, "name it with --store sqlite:DIR or CHANDLER_STORE");
+    };
+    let looked = directory.display();
+    let store = match Store::open(directory, Access::Look) {
         Ok(store) => store,
         Err(error @ StoreError::Absent { .. }) => {
             return Check::warn(
@@ -114,11 +119,12 @@ fn sample(store: &Store) -> Checked {
 /// Nothing where there are no accounts yet; looking must not make them.
 fn accounts(surroundings: &Surroundings, deep: bool) -> Vec<Check> {
     const NAME: &str = "accounts";
-    if !surroundings.directory().join("accounts.db").exists() {
+    let Some(directory) = surroundings.directory().ok().filter(|path| path.join("accounts.db").exists())
+    else {
         return Vec::new();
-    }
+    };
     let depth = if deep { Depth::Full } else { Depth::Quick };
-    let opened = Accounts::look(surroundings.directory());
+    let opened = Accounts::look(directory);
     let found = opened.and_then(|all| Ok((all.check(depth)?, all.is_empty()?)));
     let (findings, is_empty) = match found {
         Err(error) => return vec![told(NAME, &error)],
@@ -133,12 +139,12 @@ fn accounts(surroundings: &Surroundings, deep: bool) -> Vec<Check> {
         ),
     };
     // The key is made with the first account.
-    if is_empty { vec![database] } else { vec![database, key(surroundings)] }
+    if is_empty { vec![database] } else { vec![database, key(directory)] }
 }
 
 /// The key file: there, its owner's alone, and the one that secrets were sealed with.
-fn key(surroundings: &Surroundings) -> Check {
-    let access = access::Access::look_at(surroundings.directory());
+fn key(directory: &Path) -> Check {
+    let access = access::Access::look_at(directory);
     match access.and_then(|access| access.check_key()) {
         Ok(opened) => Check::ok(KEY, format!("its owner's alone, and opens every app secret ({opened})")),
         Err(error) => key_told(&error),

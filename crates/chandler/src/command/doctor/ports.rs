@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::Check;
 use crate::clock::Clock;
-use crate::config::ServerConfig;
+use crate::config::{ServerConfig, clash};
 use crate::output::printable;
 use crate::remote::field;
 use crate::remote::http::{Answer, Http, Method, Network, Request};
@@ -53,24 +53,23 @@ fn all_asking(config: &ServerConfig, probe: &dyn Fn(SocketAddr) -> bool) -> Vec<
         _ => Holder::Other,
     };
     // Raw TCP cannot be asked. Where our HTTP answers, its neighbour is ours as well.
-    let mut wanted = vec![("listen", config.listen, config.listen)];
-    wanted.extend(config.regional.iter().map(|one| ("regional", one.listen, one.listen)));
-    wanted.push(("tcp", config.tcp, config.listen));
     let mut checks = Vec::new();
     let mut before: Vec<(&str, SocketAddr)> = Vec::new();
-    for (setting, address, asks) in wanted {
-        checks.push(
-            clash(setting, address, &before)
-                .unwrap_or_else(|| judge(address, try_bind(address), || holder(asks))),
-        );
+    for (setting, address) in config.listeners() {
+        let holder = || match setting {
+            "tcp" => holder(config.listen),
+            "internal" if answers(address) => Holder::Chandler,
+            "internal" => Holder::Other,
+            _ => holder(address),
+        };
+        checks.push(match clash(setting, address, &before) {
+            Some(says) => {
+                Check::fail("port", says, format!("give {setting} another port (docs/chandler.toml)"))
+            }
+            None => judge(address, try_bind(address), holder),
+        });
         before.push((setting, address));
     }
-    checks.extend(config.internal.map(|address| {
-        clash("internal", address, &before).unwrap_or_else(|| {
-            let holder = || if answers(address) { Holder::Chandler } else { Holder::Other };
-            judge(address, try_bind(address), holder)
-        })
-    }));
     checks
 }
 
@@ -82,17 +81,6 @@ fn reachable(address: SocketAddr) -> SocketAddr {
         ip => ip,
     };
     SocketAddr::new(ip, address.port())
-}
-
-/// A finding if two settings want the same port, whoever has it now.
-fn clash(setting: &str, address: SocketAddr, before: &[(&str, SocketAddr)]) -> Option<Check> {
-    let same = |other: &SocketAddr| {
-        let all = address.ip().is_unspecified() || other.ip().is_unspecified();
-        address.port() != 0 && address.port() == other.port() && (all || address.ip() == other.ip())
-    };
-    let (other, taken) = before.iter().find(|(_, other)| same(other))?;
-    let says = format!("{setting} is {address} and {other} is {taken}: one port cannot be both");
-    Some(Check::fail("port", says, format!("give {setting} another port (docs/chandler.toml)")))
 }
 
 /// Takes the port for a moment.
@@ -242,15 +230,13 @@ mod tests {
 
     #[test]
     fn two_settings_on_one_port_are_told_whoever_has_it() {
-        let at = |text: &str| text.parse::<SocketAddr>().unwrap();
-        let before = [("listen", at("127.0.0.1:8080")), ("regional", at("0.0.0.0:8081"))];
-        let clashes = |text: &str| clash("tcp", at(text), &before).map(|check| check.verdict);
-        assert_eq!(clashes("127.0.0.1:8080"), Some(Verdict::Fail));
-        assert_eq!(clashes("0.0.0.0:8080"), Some(Verdict::Fail));
-        assert_eq!(clashes("10.0.0.7:8081"), Some(Verdict::Fail));
-        assert_eq!(clashes("10.0.0.7:8080"), None);
-        assert_eq!(clashes("127.0.0.1:2020"), None);
-        assert_eq!(clash("tcp", at("127.0.0.1:0"), &[("listen", at("127.0.0.1:0"))]), None);
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = taken.local_addr().unwrap();
+        let config = ServerConfig { listen: address, tcp: address, ..ServerConfig::default() };
+        let checks = all_asking(&config, &|_| true);
+        let verdicts: Vec<Verdict> = checks.iter().map(|check| check.verdict).collect();
+        assert_eq!(verdicts, [Verdict::Ok, Verdict::Fail], "{checks:?}");
+        assert!(checks[1].says.contains("one port cannot be both"), "{checks:?}");
     }
 
     #[test]

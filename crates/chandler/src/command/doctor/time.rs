@@ -16,10 +16,10 @@ const SLACK_S: i64 = 300;
 
 /// The machine's clock against what was certainly written before now.
 pub(super) fn clock(surroundings: &Surroundings) -> Check {
-    let store = surroundings.directory();
+    let store = surroundings.directory().ok();
     let program = std::env::current_exe().ok();
-    let files = ["candles.db", "accounts.db"].map(|name| store.join(name));
-    let files = files.iter().map(|path| path.as_path()).chain(program.as_deref());
+    let files = ["candles.db", "accounts.db"].map(|name| store.map(|store| store.join(name)));
+    let files = files.iter().flatten().map(|path| path.as_path()).chain(program.as_deref());
     let written = files.filter_map(|path| Some((written_at(path)?, path.display().to_string())));
     judge(Clock::Machine.now(), written.max())
 }

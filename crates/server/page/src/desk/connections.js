@@ -4,6 +4,7 @@ import { ask } from '../api.js';
 import { addressOf } from '../base.js';
 import { el } from '../dom.js';
 import { phrase } from '../phrases/desk.js';
+import { refusal } from './refused.js';
 import { count, instant, table } from './table.js';
 
 export const connections = { title: phrase('connections'), fill };
@@ -13,6 +14,12 @@ async function fill(who) {
   const sheet = el('section', { class: 'sheet' });
   const said = el('p', { class: 'said', role: 'status' });
   const show = async () => sheet.replaceChildren(...(await list(isAll, close)));
+  /** Once the page is there, a refusal takes the place of the list. */
+  const showAgain = () =>
+    show().catch((error) => {
+      if (error.name !== 'Refused') throw error;
+      sheet.replaceChildren(refusal(error, showAgain));
+    });
   const close = async (row, button) => {
     button.disabled = true;
     try {
@@ -24,10 +31,10 @@ async function fill(who) {
       said.textContent = error.status === 404 ? phrase('had_left', row.id) : phrase('not_closed', error.message);
       button.disabled = false;
     }
-    await show();
+    await showAgain();
   };
   await show();
-  const again = el('button', { type: 'button', class: 'push', onclick: show }, phrase('look_again'));
+  const again = el('button', { type: 'button', class: 'push', onclick: showAgain }, phrase('look_again'));
   const choice = isAll
     ? el('a', { href: addressOf('/connections') }, phrase('only_mine'))
     : el('a', { href: addressOf('/connections?account=all') }, phrase('of_all'));

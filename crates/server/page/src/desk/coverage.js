@@ -5,10 +5,12 @@ import { addressOf } from '../base.js';
 import { el } from '../dom.js';
 import { phrase } from '../phrases/desk.js';
 import { calendarDays, monthSpans, shiftDate } from './days.js';
+import { refusal } from './refused.js';
 import { chartLink, count, table } from './table.js';
 
 const DAYS = 91;
 const STATES = { c: 'complete', p: 'partial', m: 'missing', '-': 'closed_day', '.': 'outside' };
+const KINDS = { full: 'full', half: 'half', closed: 'closed_day' };
 const ROWS = 100;
 
 export const coverage = { title: phrase('coverage'), fill };
@@ -58,13 +60,15 @@ function bar({ start, end, today, next }) {
 
 function heat(data, show) {
   const days = calendarDays(data.start, data.end);
-  const grid = el('div', { class: 'heat' }, el('span', {}), el('span', { class: 'lead' }, phrase('complete')), monthRow(days));
+  // Two grids with rows of the same heights: the days move under their months, and the names stay.
+  const names = el('div', { class: 'names' }, el('span', {}), el('span', { class: 'lead' }, phrase('complete')));
+  const strip = el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': phrase('heat') }, monthRow(days));
   for (const row of data.rows) {
     const expected = [...row.days].filter((state) => 'cpm'.includes(state)).length;
     const complete = [...row.days].filter((state) => state === 'c').length;
     const button = el('button', { type: 'button', class: 'symbol', 'aria-expanded': 'false' }, row.symbol);
     const open = (date) => {
-      for (const other of grid.querySelectorAll('.symbol')) other.setAttribute('aria-expanded', String(other === button));
+      for (const other of names.querySelectorAll('.symbol')) other.setAttribute('aria-expanded', String(other === button));
       show(row.symbol, date);
     };
     button.addEventListener('click', () => open());
@@ -82,13 +86,15 @@ function heat(data, show) {
     boxes.addEventListener('click', (event) => {
       if (event.target.dataset.date) open(event.target.dataset.date);
     });
-    grid.append(
-      button,
-      el('span', { class: complete < expected ? 'number warn' : 'number' }, `${count(complete)} / ${count(expected)}`),
-      boxes,
-    );
+    const share = `${count(complete)} / ${count(expected)}`;
+    names.append(button, el('span', { class: complete < expected ? 'number warn' : 'number' }, share));
+    strip.append(boxes);
   }
-  return el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': phrase('heat') }, grid);
+  // The newest days are at the right end, which a phone would not show; it has a width once it is in the page.
+  requestAnimationFrame(() => {
+    strip.scrollLeft = strip.scrollWidth;
+  });
+  return el('div', { class: 'heat' }, names, strip);
 }
 
 function monthRow(days) {
@@ -117,7 +123,12 @@ async function drill(detail, symbol, { start, end }, date) {
     ({ data } = await ask(`/v1/coverage/${encodeURIComponent(symbol)}?${query}`));
   } catch (error) {
     if (error.name !== 'Refused') throw error;
-    detail.replaceChildren(el('p', { class: 'warn' }, phrase('no_details', symbol, error.message)));
+    const isOfSymbol = error.status === 400 || error.status === 404;
+    detail.replaceChildren(
+      isOfSymbol
+        ? el('p', { class: 'warn' }, phrase('no_details', symbol, error.message))
+        : refusal(error, () => drill(detail, symbol, { start, end }, date)),
+    );
     return;
   }
   const isQuiet = ({ daily, gaps }) => daily && gaps.length > 0 && gaps.every(({ reason }) => reason === 'no trades');
@@ -129,7 +140,7 @@ async function drill(detail, symbol, { start, end }, date) {
       title: phrase('day'),
       of: (day) => el('a', { href: addressOf(`/?symbol=${encodeURIComponent(symbol)}&period=1m&before=${day.date}`) }, day.date),
     },
-    { title: phrase('session'), of: (day) => day.day },
+    { title: phrase('session'), of: (day) => (KINDS[day.day] ? phrase(KINDS[day.day]) : day.day) },
     { title: phrase('daily'), of: (day) => (day.daily ? phrase('there') : el('span', { class: 'warn' }, phrase('missing'))) },
     { title: phrase('minutes'), kind: 'number', of: (day) => `${count(day.minutes)} / ${count(day.expected)}` },
     { title: phrase('gaps'), kind: 'wide', of: (day) => gaps(day) },

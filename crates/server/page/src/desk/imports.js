@@ -7,6 +7,8 @@ import { phrase } from '../phrases/desk.js';
 import { chartLink, count, instant, table } from './table.js';
 
 const PAGE = 50;
+const KINDS = { candles: 'kind candles', securities: 'kind securities', actions: 'kind actions', unknown: 'kind unknown' };
+const STATES = { failed: 'failed', interrupted: 'interrupted' };
 
 export const imports = { title: phrase('imports'), fill };
 
@@ -28,7 +30,7 @@ async function ledgerSheet(asked) {
   const columns = [
     { title: '#', of: (row) => String(row.import) },
     { title: phrase('file'), of: (row) => el('span', { title: row.file }, fileName(row.file)) },
-    { title: phrase('kind'), of: (row) => row.kind },
+    { title: phrase('kind'), of: (row) => (KINDS[row.kind] ? phrase(KINDS[row.kind]) : row.kind) },
     { title: phrase('state'), of: state },
     number('rows'),
     number('added'),
@@ -52,7 +54,7 @@ async function ledgerSheet(asked) {
 function state(row) {
   if (row.state === 'done') return phrase('done');
   if (row.state === 'running') return `${Math.floor((100 * row.rows_done) / Math.max(row.rows, 1))} %`;
-  return el('span', { class: 'warn', title: row.message ?? '' }, row.state);
+  return el('span', { class: 'warn', title: row.message ?? '' }, STATES[row.state] ? phrase(STATES[row.state]) : row.state);
 }
 
 async function quarantineSheet(asked) {

@@ -1,12 +1,11 @@
 // What the account has used this month, at which level, why, and what comes next.
 
-import { adviceElement } from '../advice.js';
 import { ask } from '../api.js';
-import { whereIAm } from '../base.js';
 import { el } from '../dom.js';
 import { phrase } from '../phrases/desk.js';
-import { adviceFor } from '../refusal.js';
-import { chartLink, count, instant, table } from './table.js';
+import { levelReason } from './reason.js';
+import { refusal } from './refused.js';
+import { chartLink, count, hongKongDate, instant, table } from './table.js';
 
 const PREVIEW_MAX = 3000;
 
@@ -21,9 +20,9 @@ async function fill() {
 function summary(data) {
   const { level, next_change: next } = data;
   const figure = (title, what, small) => el('div', {}, el('dt', {}, title), el('dd', {}, what, el('small', {}, small)));
-  const reason = level.override ? phrase('by_hand') : level.reason;
+  const reason = level.override ? phrase('by_hand') : levelReason(level.because);
   const coming = next
-    ? [phrase('next_level', next.level, count(next.limit)), phrase('next_from', next.day, next.reason)]
+    ? [phrase('next_level', next.level, count(next.limit)), phrase('next_from', next.day, levelReason(next.because))]
     : [phrase('no_change'), phrase('no_change_text', data.next_trading_day)];
   return el(
     'section',
@@ -83,7 +82,7 @@ function rights(data) {
   const describe = ({ package: name, held, granted, from, until }) => {
     const plain = name.replace('_', ' ');
     const state = held ? plain : phrase(granted ? 'right_not_now' : 'right_not_granted', plain);
-    const span = [from && phrase('from', from.slice(0, 10)), until && phrase('until', until.slice(0, 10))];
+    const span = [from && phrase('from', hongKongDate(from)), until && phrase('until', hongKongDate(until))];
     return el('li', { 'data-held': String(held) }, [state, ...span].filter(Boolean).join(' '));
   };
   return el('section', { class: 'sheet' }, el('h2', {}, phrase('rights')), el('ul', { class: 'chips' }, data.rights.map(describe)));
@@ -105,7 +104,7 @@ function preview() {
       said.replaceChildren(cost((await ask('/v1/quota/preview', { method: 'POST', body: { symbols } })).data));
     } catch (error) {
       if (error.name !== 'Refused') throw error;
-      said.replaceChildren(adviceElement(adviceFor(error, { here: whereIAm() }), () => look(event)).box);
+      said.replaceChildren(refusal(error, () => look(event)));
     }
   };
   return el(

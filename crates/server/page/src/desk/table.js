@@ -39,6 +39,15 @@ export function instant(rfc3339) {
   );
 }
 
+const HONG_KONG_MS = 8 * 3_600_000;
+
+/** `2026-12-01` for the midnight with which that date begins in Hong Kong, where dates of the account are at home; else with the time. */
+export function hongKongDate(rfc3339) {
+  const text = new Date(Date.parse(rfc3339) + HONG_KONG_MS).toISOString();
+  const [date, clock] = [text.slice(0, 10), text.slice(11, 19)];
+  return clock === '00:00:00' ? date : `${date} ${clock} HKT`;
+}
+
 export const chartLink = (symbol) => el('a', { href: addressOf(`/?symbol=${encodeURIComponent(symbol)}`) }, symbol);
 
 export const count = (number) => grouped(number);

@@ -21,6 +21,7 @@ export const phrase = phrasesOf({
   no_sessions: ['Extended hours are part of US minutes only', '只有美股分钟K线含盘前盘后', '只有美股分鐘K線含盤前盤後'],
   none_before: ['No candles of {0} before {1}', '{1} 之前没有 {0} 的K线', '{1} 之前沒有 {0} 的K線'],
   none_before_text: ['There is nothing up to that date.', '到该日期为止没有数据。', '到該日期為止沒有數據。'],
+  show_first: ['Show the first, {0}', '显示最早的（{0}）', '顯示最早的（{0}）'],
   show_newest: ['Show the newest', '显示最新', '顯示最新'],
   none: ['No candles of {0}', '没有 {0} 的K线', '沒有 {0} 的K線'],
   none_text: [
@@ -30,6 +31,18 @@ export const phrase = phrasesOf({
   ],
   empty: ['Nothing has been imported yet', '尚未导入任何数据', '尚未匯入任何數據'],
   on_server: ['On the server:', '请在服务器上运行：', '請在伺服器上執行：'],
+  lost: ['“{0}” is no symbol', '“{0}”不是证券代码', '「{0}」不是證券代碼'],
+  lost_text: [
+    'Symbols look like 700.HK, AAPL.US or 600519.SH. Search by code or name, or choose one of these:',
+    '证券代码形如 700.HK、AAPL.US 或 600519.SH。请按代码或名称搜索，或选择：',
+    '證券代碼形如 700.HK、AAPL.US 或 600519.SH。請按代碼或名稱搜尋，或選擇：',
+  ],
+  closed: ['Nothing here is open to this account', '此账户没有可查看的证券', '此帳戶沒有可查看的證券'],
+  closed_text: [
+    'There are securities, but of markets that the account has no right to. An operator can grant it.',
+    '已有证券，但此账户没有其市场的权限。可请管理员授权。',
+    '已有證券，但此帳戶沒有其市場的權限。可請管理員授權。',
+  ],
   ignored: ['Not understood in the address: {0}', '网址中无法理解：{0}', '網址中無法理解：{0}'],
 
   search_visitor: ['sign in to search', '登录后可搜索', '登入後可搜尋'],

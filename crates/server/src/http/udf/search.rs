@@ -17,7 +17,7 @@ use crate::services::Services;
 /// Rows of an answer, and what a chart gets that does not say.
 const LIMIT_MAX: usize = 100;
 const LIMIT_DEFAULT: usize = 30;
-/// Securities that are looked at for those of one place or kind.
+/// Securities that are looked at for those that can be seen in one way.
 const LOOKED_AT_MAX: usize = 1_000;
 const QUERY_CHARS_MAX: usize = 64;
 
@@ -27,17 +27,18 @@ pub(super) fn answer(asked: &Asked<'_>, caller: &Caller, services: &Services) ->
     let limit = number(asked, "limit")?.and_then(|limit| usize::try_from(limit).ok());
     let limit = limit.filter(|limit| *limit > 0).unwrap_or(LIMIT_DEFAULT).min(LIMIT_MAX);
     let (wanted_kind, place) = (text("type"), text("exchange"));
-    let is_wanted = |symbol: &Symbol| {
-        (place.is_empty() || place.eq_ignore_ascii_case(symbol.region().as_str()))
-            && (wanted_kind.is_empty() || wanted_kind == kind(symbol))
-    };
     let permit = services.access.admit(Demand::Open { caller: &caller.who }, services.market_now());
     let permit = permit.map_err(Refusal::from)?;
+    let is_wanted = |symbol: &Symbol| {
+        permit.holds(symbol.market().into())
+            && (place.is_empty() || place.eq_ignore_ascii_case(symbol.region().as_str()))
+            && (wanted_kind.is_empty() || wanted_kind == kind(symbol))
+    };
     securities::pass(&permit, services)?;
     let directory = services.directory()?;
     let (words, manner) = parts(&query);
-    let (found, _) = directory.search(words, |market| permit.holds(market.into()), LOOKED_AT_MAX);
-    let symbols = found.into_iter().map(|one| &one.symbol).filter(|symbol| is_wanted(symbol));
+    let (found, _) = directory.search(words, is_wanted, LOOKED_AT_MAX);
+    let symbols = found.into_iter().map(|one| &one.symbol);
     let ways = symbols
         .enumerate()
         .flat_map(|(rank, symbol)| Ticker::variants(symbol).into_iter().map(move |ticker| (rank, ticker)));

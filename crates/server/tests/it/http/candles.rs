@@ -177,6 +177,16 @@ async fn the_link_leads_to_the_next_answer() {
     assert!(text.contains("next does not belong to this question"), "{text}");
 }
 
+#[tokio::test]
+async fn behind_a_proxy_the_link_has_the_path_that_it_has_us_under() {
+    let public_url = Some("http://candles.example.com/api".parse().unwrap());
+    let server = Running::start_with(server::Settings { public_url, ..server::Settings::default() }).await;
+    let account = server.account("ann", unlimited());
+    let answer = ask(&server, &account, "symbol=700.HK&limit=2").await;
+    let link = answer.header("link").unwrap();
+    assert!(link.starts_with("</api/v1/quote/history-candlesticks?symbol=700.hk&"), "{link}");
+}
+
 /// Symbol, time, prices, volume and turnover, the last two kinds in millionths.
 type Row = (String, i64, [i64; 4], i64, i128);
 

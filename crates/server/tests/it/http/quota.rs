@@ -47,6 +47,7 @@ async fn a_month_is_told_from_all_sides() {
         ("/level/override", json!(false)),
         ("/level/own_quota", json!(false)),
         ("/level/reason", json!("assets HKD 80,000.50 on 2026-11-12 reach level 3")),
+        ("/level/because", json!({"kind": "assets", "hkd": "80000.50", "day": "2026-11-12", "level": 3})),
         ("/level/as_of", json!("2026-11-13")),
         ("/level/assets", json!({"hkd": "80000.50", "day": "2026-11-12"})),
         ("/level/orders", json!({"count": 0, "month": "2026-11"})),
@@ -82,7 +83,10 @@ async fn an_override_is_told_as_one() {
         (&json!(4), &json!(true), &json!(true))
     );
     assert_eq!((&quota["limit"], &quota["next_change"]), (&json!(7), &Value::Null));
-    assert_eq!(level["reason"], "set by the operator");
+    assert_eq!(
+        (&level["reason"], &level["because"]),
+        (&json!("set by the operator"), &json!({"kind": "set"}))
+    );
     assert_eq!(level["assets"], Value::Null);
 }
 

@@ -3,7 +3,7 @@
 use access::Terms;
 use serde_json::{Value, json};
 
-use crate::support::{OVERNIGHT, Response, Running};
+use crate::support::{NOW, OVERNIGHT, Response, Running, import_files};
 
 fn data(answer: &Response) -> Value {
     let body = answer.json();
@@ -60,6 +60,58 @@ async fn markets_without_a_right_are_not_shown() {
     }
     let none = server.http("GET", "/v1/securities", "", b"").await;
     assert_eq!((none.status, none.json()["code"].as_u64()), (401, Some(401_004)));
+}
+
+/// Sixty securities of one market that are more worth a look than those of the others.
+fn crowd(server: &Running) {
+    let mut rows = "symbol,time,open,high,low,close,volume\n".to_owned();
+    for number in 0..60 {
+        for day in 2..=13 {
+            rows += &format!("T{number}.US,2026-10-{day:02},1,1,1,1,1\n");
+        }
+    }
+    rows += "000002.SZ,2026-10-13,1,1,1,1,1\n399001.SZ,2026-10-13,1,1,1,1,1\n";
+    let path = server.dir.path().join("crowd.csv");
+    std::fs::write(&path, rows).unwrap();
+    import_files(server.dir.path(), &[path]);
+}
+
+#[tokio::test]
+async fn what_is_worth_a_look_is_chosen_among_what_may_be_seen() {
+    let server = Running::start().await;
+    crowd(&server);
+    server.noticed().await;
+    let ann = server.account_with("ann", "CN", Terms::default());
+    let seen = data(&server.get("/v1/securities", &ann).await);
+    assert_eq!(symbols(&seen), ["600519.SH", "000002.SZ", "399001.SZ"]);
+    assert_eq!((&seen["more"], &seen["store_is_empty"]), (&json!(false), &json!(false)));
+    // A chart asks for one place or kind, and with all markets in sight.
+    let bob = server.account("bob", Terms::default());
+    for (question, found) in [
+        ("exchange=SZ", vec!["000002.SZ", "399001.SZ"]),
+        ("exchange=SZ&type=index", vec!["399001.SZ"]),
+        ("type=index", vec!["399001.SZ"]),
+        ("exchange=SH&type=index", vec![]),
+    ] {
+        let answer = server.get(&format!("/udf/search?query=&{question}"), &bob).await.json();
+        let mut plain: Vec<&str> =
+            answer.as_array().unwrap().iter().map(|row| row["ticker"].as_str().unwrap()).collect();
+        plain.retain(|ticker| !ticker.contains('@'));
+        assert_eq!(plain, found, "{question}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_imported_is_told_from_nothing_that_may_be_seen() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(store::Store::open(dir.path(), store::Access::Write { now: NOW }).unwrap());
+    let empty = Running::start_in(dir, server::Settings::default()).await;
+    let full = Running::start().await;
+    for (server, is_empty) in [(empty, true), (full, false)] {
+        let ann = server.account_with("ann", "none", Terms::default());
+        let told = data(&server.get("/v1/securities", &ann).await);
+        assert_eq!(told, json!({"securities": [], "more": false, "store_is_empty": is_empty}));
+    }
 }
 
 #[tokio::test]

@@ -398,6 +398,24 @@ async fn the_dashboard_asks_for_numbers_that_there_are() {
 }
 
 #[tokio::test]
+async fn the_dashboard_asks_how_fast_only_what_is_counted_from_nothing_on_grows() {
+    // A refusal has no series before the first one, which is no growth to those who compare two samples.
+    let server = Running::start().await;
+    let fresh = metrics(&server).await;
+    let requests: Vec<&String> =
+        fresh.keys().filter(|series| series.starts_with("chandler_requests_total{")).collect();
+    assert!(!requests.is_empty() && requests.iter().all(|series| series.contains("outcome=\"ok\"")));
+    assert_eq!(fresh["chandler_refusals_total{kind=\"internal\"}"], 0.0);
+    let dashboard = include_str!("../../../../../packaging/grafana/chandler.json");
+    let asked = dashboard.split("chandler_requests_total").skip(1);
+    let selectors: Vec<&str> = asked.map(|rest| rest.split_once('}').unwrap().0).collect();
+    assert!(!selectors.is_empty());
+    for selector in selectors {
+        assert!(selector.contains("outcome=\\\"ok\\\""), "{selector}");
+    }
+}
+
+#[tokio::test]
 async fn the_documentation_has_every_number() {
     let server = Running::start().await;
     let text = local(&server, "/metrics", "").await.text().to_owned();

@@ -143,7 +143,7 @@ async fn a_bad_question_is_shown_with_a_link_and_sends_nobody_anywhere() {
     }
     // Nor is anybody asked to sign in for it, or sent on after they have.
     let signed_in = nobody.sign_in("/signin", "ann", PASSWORD).await;
-    assert_eq!(signed_in.location.as_deref(), Some("/signin"));
+    assert_eq!(signed_in.location.as_deref(), Some("/"));
     let next = somebody.get(&format!("/signin?{}", encoded(&[("next", &bad)]))).await;
     assert_eq!(next.location.as_deref(), Some(bad.as_str()), "to the page that shows it");
 }

@@ -105,14 +105,72 @@ async fn one_comes_back_to_the_page_that_one_wanted_and_to_no_other_site() {
     for (next, location) in [
         ("/?symbol=700.HK&period=5m", "/?symbol=700.HK&period=5m"),
         ("/coverage", "/coverage"),
-        ("//example.org", "/signin"),
-        ("/\\example.org", "/signin"),
-        ("https://example.org/", "/signin"),
-        ("/health", "/signin"),
+        ("", "/"),
+        ("//example.org", "/"),
+        ("/\\example.org", "/"),
+        ("https://example.org/", "/"),
+        ("/health", "/"),
     ] {
         let mut browser = Browser::new(&server);
         let answer =
             browser.sign_in(&format!("/signin?{}", encoded(&[("next", next)])), "ann", PASSWORD).await;
         assert_eq!((answer.status, answer.location.as_deref()), (303, Some(location)), "{next}");
     }
+}
+
+#[tokio::test]
+async fn a_slash_too_many_leads_to_the_page() {
+    let public_url = Some("http://candles.example.com/api".parse().unwrap());
+    let under = Running::start_with(Settings { public_url, ..Settings::default() }).await;
+    let server = Running::start().await;
+    for (server, path, location) in [
+        (&server, "/quota/", "/quota"),
+        (&server, "/coverage/?symbol=700.HK&a=//x", "/coverage?symbol=700.HK&a=//x"),
+        (&server, "//signin/", "/signin"),
+        (&server, "/oauth2/authorize/?state=s", "/oauth2/authorize?state=s"),
+        (&under, "/imports/", "/api/imports"),
+    ] {
+        for method in ["GET", "HEAD"] {
+            let answer = server.http(method, path, "", b"").await;
+            assert_eq!((answer.status, answer.location.as_deref()), (308, Some(location)), "{method} {path}");
+        }
+    }
+    for (method, path) in
+        [("POST", "/quota/"), ("GET", "/v1/quota/"), ("GET", "/quota/x/"), ("GET", "//example.org/")]
+    {
+        let answer = server.http(method, path, "", b"").await;
+        assert_eq!((answer.status, answer.location), (404, None), "{method} {path}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_a_page_for_a_person_and_json_for_a_program() {
+    let internal = Some("127.0.0.1:0".parse().unwrap());
+    let server = Running::start_with(Settings { internal, ..Settings::default() }).await;
+    let browser = "accept: text/html,application/xhtml+xml,*/*;q=0.8\r\naccept-language: de,zh-CN;q=0.8\r\n";
+    let lost = server.http("GET", "/qouta", browser, b"").await;
+    is_page(&lost);
+    assert_eq!(lost.status, 404);
+    assert!(
+        lost.text().contains("此处没有内容。") && lost.text().contains("<p><a href=\"/\">"),
+        "{}",
+        lost.text()
+    );
+    let json = Some("application/json; charset=utf-8");
+    for (path, head) in [
+        ("/qouta", ""),
+        ("/qouta", "accept: */*\r\n"),
+        ("/v1/qouta", browser),
+        ("//v2/x", browser),
+        ("/udf/x", browser),
+        ("/quote/x", browser),
+        ("/oauth2/x", browser),
+        ("/.well-known/x", browser),
+        ("/v1/quota", browser),
+    ] {
+        let answer = server.http("GET", path, head, b"").await;
+        assert_eq!(answer.header("content-type"), json, "{path} {head}");
+    }
+    let internal = server.http_to(server.internal.unwrap(), "GET", "/qouta", browser, b"").await;
+    assert_eq!((internal.status, internal.header("content-type")), (404, json));
 }

@@ -120,3 +120,57 @@ async fn a_revoked_guest_is_nobody() {
     let answer = open(&server, "GET", "/", "127.0.0.1", OPENS).await;
     assert_eq!((answer.status, answer.cookies.len()), (200, 0));
 }
+
+#[tokio::test]
+async fn a_guest_who_has_signed_out_comes_back_without_a_password() {
+    let server = demonstration(Settings::default()).await;
+    let wanted = "/?symbol=700.HK";
+    let opened = |head: &str, cookies: &str| format!("{head}cookie: {cookies}\r\n");
+    let page =
+        open(&server, "GET", &format!("/signin?{}", encoded(&[("next", wanted)])), "localhost", OPENS).await;
+    is_page(&page);
+    assert!(page.text().contains("Continue without a password"), "{}", page.text());
+    let visitor = page.cookies[0].split(';').next().unwrap();
+    let csrf = hidden(&page, "csrf");
+    let post = |csrf: &str, head: &str| {
+        let body = encoded(&[("csrf", csrf), ("next", wanted), ("guest", "1")]);
+        let kind = "content-type: application/x-www-form-urlencoded";
+        let length = body.len();
+        format!(
+            "POST /signin HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{kind}\r\ncontent-length: {length}\r\n{head}\r\n{body}"
+        )
+    };
+    // Not without the mark of the form, and nobody who is not on this machine.
+    for (csrf, head) in [
+        ("x", opened(OPENS, visitor)),
+        (csrf.as_str(), OPENS.to_owned()),
+        (csrf.as_str(), opened("sec-fetch-dest: empty\r\n", visitor)),
+        (csrf.as_str(), opened(&format!("{OPENS}x-forwarded-for: 192.0.2.1\r\n"), visitor)),
+    ] {
+        let refused = send(&server, &post(csrf, &head)).await;
+        assert!([403, 503].contains(&refused.status), "{head}: {}", refused.status);
+        assert!(!refused.head.contains("chandler_session"), "{head}");
+    }
+    assert!(accepted(&server).is_empty());
+    let back = send(&server, &post(&csrf, &opened(OPENS, visitor))).await;
+    assert_eq!((back.status, back.location.as_deref()), (303, Some(wanted)), "{}", back.text());
+    let session = back.cookies[0].split(';').next().unwrap();
+    let me = open(&server, "GET", "/v1/me", "localhost", &opened(OPENS, session)).await.json();
+    assert_eq!(me["data"]["account"], "demo");
+    assert_eq!(accepted(&server).len(), 1);
+}
+
+#[tokio::test]
+async fn nobody_else_is_offered_to_come_without_a_password() {
+    let (server, demo) = (Running::start().await, demonstration(Settings::default()).await);
+    for (server, host, head) in [
+        (&server, "localhost", OPENS),
+        (&demo, "localhost", ""),
+        (&demo, "rebound.example.org", OPENS),
+        (&demo, "localhost", "sec-fetch-dest: document\r\nx-forwarded-for: 192.0.2.1\r\n"),
+    ] {
+        let page = open(server, "GET", "/signin", host, head).await;
+        assert!(page.text().contains("name=\"password\""));
+        assert!(!page.text().contains("name=\"guest\""), "{host} {head}");
+    }
+}

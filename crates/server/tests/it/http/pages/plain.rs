@@ -10,6 +10,9 @@ async fn a_page_speaks_the_language_of_the_browser() {
         ("zh-CN,zh;q=0.9", "zh-CN", "连接设备"),
         ("zh-HK", "zh-HK", "連接裝置"),
         ("fr", "en", "Connect a device"),
+        ("zh-MO", "zh-HK", "連接裝置"),
+        ("de,zh-CN;q=0.8", "zh-CN", "连接设备"),
+        ("en;q=0.1, zh-CN", "zh-CN", "连接设备"),
         ("", "en", "Connect a device"),
     ] {
         let mut browser = Browser::new(&server);

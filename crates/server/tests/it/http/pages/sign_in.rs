@@ -7,7 +7,7 @@ async fn a_session_is_a_cookie_that_is_new_each_time_and_ends_when_its_owner_say
     let (server, _) = house().await;
     let mut browser = Browser::new(&server);
     let first = browser.sign_in("/signin", "ann", PASSWORD).await;
-    assert_eq!((first.status, first.location.as_deref()), (303, Some("/signin")));
+    assert_eq!((first.status, first.location.as_deref()), (303, Some("/")));
     let session = first.cookies.iter().find(|cookie| cookie.starts_with("chandler_session=")).unwrap();
     assert!(session.ends_with("; Path=/; HttpOnly; SameSite=Lax; Max-Age=43200"), "{session}");
     let cookie = browser.cookies["chandler_session"].clone();
@@ -15,6 +15,9 @@ async fn a_session_is_a_cookie_that_is_new_each_time_and_ends_when_its_owner_say
     let page = browser.get("/signin").await;
     is_page(&page);
     assert!(page.text().contains("Signed in as ann."));
+    for link in ["<header><a href=\"/\">", "<a href=\"/\">Chart</a>", "<a href=\"/quota\">", CONFIRM] {
+        assert!(page.text().contains(link), "{link} in {}", page.text());
+    }
     // Signing in again, with a cookie from before, gives another one.
     let mut again = Browser::new(&server);
     again.cookies.insert("chandler_session".to_owned(), "planted".to_owned());
@@ -122,11 +125,11 @@ async fn signing_in_leads_to_pages_of_this_server_alone() {
     ] {
         let mut browser = Browser::new(&server);
         let page = browser.get(&format!("/signin?{}", encoded(&[("next", next)]))).await;
-        assert_eq!(hidden(&page, "next"), "/signin", "{next}");
+        assert_eq!(hidden(&page, "next"), "/", "{next}");
         let csrf = hidden(&page, "csrf");
         let fields = [("csrf", csrf.as_str()), ("next", next), ("name", "ann"), ("password", PASSWORD)];
         let answer = browser.post("/signin", &fields).await;
-        assert_eq!((answer.status, answer.location.as_deref()), (303, Some("/signin")), "{next}");
+        assert_eq!((answer.status, answer.location.as_deref()), (303, Some("/")), "{next}");
         let answer = browser.get(&format!("/signin?{}", encoded(&[("next", next)]))).await;
         assert_eq!((answer.status, answer.location), (200, None), "{next}");
     }

@@ -10,14 +10,12 @@ use store::{
     Store, StoreError, verify,
 };
 
-use crate::backup::{LATER, add, backup, content, filled, names, on, replace, restore};
+use crate::backup::{LATER, add, backup, content, filled, names, on, replace, restore, saved};
 use crate::fixture::{Fresh, NOW, block, minutes, put};
 
 /// A store that has gone on since its backup, which is in the folder beside it.
 fn gone_on() -> (Fresh, Accounts, tempfile::TempDir) {
-    let (from, accounts) = filled();
-    let dir = tempfile::tempdir().unwrap();
-    backup(from.dir.path(), &dir.path().join("backup")).unwrap();
+    let (from, accounts, dir) = saved();
     put(&from.store, &minutes("5.HK"), &[], &[block(1, 1)]);
     add(&accounts, "bea");
     (from, accounts, dir)

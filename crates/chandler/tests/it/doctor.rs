@@ -1,0 +1,111 @@
+//! What a server would be started with, as the doctor and `config check` judge it.
+
+use rcgen::{CertificateParams, KeyPair, date_time_ymd};
+use serde_json::Value;
+
+use crate::world::{Ran, World, days};
+
+const FREE: [&str; 4] = ["--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0"];
+
+/// What the doctor says of one thing: verdict, words and advice of each finding, and the exit code.
+fn judged(world: &World, arguments: &[&str], env: &[(&str, &str)], check: &str) -> (Option<i32>, String) {
+    let mut command = world.command(&[&["doctor", "--format", "json"], arguments].concat());
+    let ran = Ran::of(command.envs(env.iter().copied()).output().unwrap());
+    let found: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{}", ran.stderr));
+    let of = found["checks"].as_array().unwrap().iter().filter(|one| one["check"] == check);
+    let words = of.map(|one| format!("{} {} {}", one["verdict"], one["says"], one["advice"]));
+    (ran.code, words.collect::<Vec<_>>().join("\n"))
+}
+
+/// A certificate from one day to another, which are days from the first of January 1970.
+fn certificate(world: &World, not_before: i64, not_after: i64) {
+    let date = |days: i64| date_time_ymd(1970, 1, 1) + std::time::Duration::from_secs(days as u64 * 86_400);
+    let mut parameters = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    (parameters.not_before, parameters.not_after) = (date(not_before), date(not_after));
+    let key = KeyPair::generate().unwrap();
+    world.write("cert.pem", parameters.self_signed(&key).unwrap().pem());
+    world.write("key.pem", key.serialize_pem());
+}
+
+#[test]
+fn a_certificate_is_judged_by_its_dates() {
+    let world = World::with(&[("a.csv", &days("700.HK"))]);
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    let today = i64::try_from(now.as_secs() / 86_400).unwrap();
+    let arguments = [&FREE[..], &["--tls-cert", "cert.pem", "--tls-key", "key.pem"]].concat();
+    for (from, to, code, says) in [
+        (today - 900, today - 100, 1, ["\"fail\"", "has ended at", "renew"]),
+        (today + 100, today + 900, 1, ["\"fail\"", "holds from", "clock"]),
+        (today - 100, today + 5, 0, ["\"warn\"", "ends at", "renew"]),
+        (today - 100, today + 900, 0, ["\"ok\"", "cert.pem can be shown", "until"]),
+    ] {
+        certificate(&world, from, to);
+        let (found, words) = judged(&world, &arguments, &[], "certificate");
+        assert_eq!(found, Some(code), "{words}");
+        says.iter().for_each(|word| assert!(words.contains(word), "{word} is not in {words}"));
+    }
+}
+
+#[test]
+fn two_settings_that_want_one_port_are_no_good_configuration() {
+    let world = World::with(&[("a.csv", &days("700.HK"))]);
+    world.write("twice.toml", "[server]\nlisten = \"127.0.0.1:5\"\ntcp = \"127.0.0.1:5\"\n");
+    world.write("all.toml", "[server]\ninternal = \"[::]:8080\"\n");
+    for (file, says) in [("twice.toml", "tcp is 127.0.0.1:5"), ("all.toml", "internal is [::]:8080")] {
+        let (code, said) = world.fails(&["config", "check", file]);
+        assert!(code == 1 && said.contains(file) && said.contains(says), "{code} {said}");
+        let (code, said) = world.fails(&["serve", "--config", file]);
+        assert!(code == 2 && said.contains(says) && !said.contains("in use"), "{code} {said}");
+        let (code, words) = judged(&world, &["--config", file], &[], "port");
+        assert!(code == Some(1) && words.contains(says), "{words}");
+    }
+    // A flag may give one of them another.
+    world.ok(&["config", "show", "--config", "twice.toml", "--tcp", "127.0.0.1:6"]);
+    world.write("free.toml", "[server]\nlisten = \"127.0.0.1:0\"\ntcp = \"127.0.0.1:0\"\n");
+    world.ok(&["config", "check", "free.toml"]);
+}
+
+#[test]
+fn a_variable_that_cannot_be_read_is_a_finding_under_its_own_name() {
+    let world = World::with(&[("a.csv", &days("700.HK"))]);
+    for (name, value, says) in [
+        ("CHANDLER_CACHE_MB", "foo", "not a number from 0 to"),
+        ("CHANDLER_CONNECTIONS_MAX", "0", "not a number from 1 to"),
+        ("CHANDLER_LISTEN", "foo", "not an address"),
+        ("CHANDLER_INTERNAL", "", "not an address"),
+        ("CHANDLER_REGIONAL", "us=127.0.0.1:1,eu=127.0.0.1:2", "not a region"),
+        ("CHANDLER_TRUSTED_PROXIES", "10.0.0.1/8", "prefix"),
+        ("CHANDLER_PUBLIC_URL", "candles.example.com", "not a public URL"),
+        ("CHANDLER_LOG", "server=loud", "not a log filter"),
+        ("CHANDLER_LOG_FORMAT", "xml", "text or json"),
+        ("CHANDLER_LOG_REQUESTS", "1", "neither true nor false"),
+    ] {
+        let (code, words) = judged(&world, &[], &[(name, value)], "configuration");
+        assert!(code == Some(1) && words.contains("\"fail\""), "{name}: {words}");
+        assert!(words.contains(&format!("\"{name} ")) && words.contains(says), "{name}: {words}");
+        let mut command = world.command(&["serve"]);
+        let ran = Ran::of(command.env(name, value).output().unwrap());
+        assert_eq!((ran.code, ran.stderr.lines().count()), (Some(2), 1), "{}", ran.stderr);
+        assert!(ran.stderr.contains(&format!("chandler: {name} ")), "{}", ran.stderr);
+    }
+    // What a flag says wrongly is the flag's, whatever the environment says.
+    let mut command = world.command(&["serve", "--cache-mb", "foo"]);
+    let ran = Ran::of(command.env("CHANDLER_CACHE_MB", "foo").output().unwrap());
+    assert!(ran.code == Some(2) && ran.stderr.contains("chandler: --cache-mb \"foo\""), "{}", ran.stderr);
+    let (code, words) = judged(&world, &FREE, &[("CHANDLER_SERVER", "nowhere")], "server");
+    assert!(code == Some(1) && words.contains("nowhere"), "{words}");
+    let (code, words) = judged(&world, &FREE, &[("CHANDLER_CONFIG", "")], "configuration");
+    assert!(code == Some(1) && words.contains("cannot read"), "{words}");
+}
+
+#[test]
+fn clear_text_for_other_machines_is_something_to_look_at() {
+    let world = World::with(&[("a.csv", &days("700.HK"))]);
+    let open = ["--listen", "0.0.0.0:0", "--tcp", "127.0.0.1:0"];
+    let (code, words) = judged(&world, &open, &[], "TLS");
+    assert!(code == Some(0) && words.starts_with("\"warn\"") && words.contains("tls_cert"), "{words}");
+    let proxied = [&open[..], &["--trusted-proxy", "10.0.0.7"]].concat();
+    for arguments in [&FREE[..], &proxied] {
+        assert_eq!(judged(&world, arguments, &[], "TLS"), (Some(0), String::new()));
+    }
+}

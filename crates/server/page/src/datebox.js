@@ -1,0 +1,48 @@
+// The box for a date. Browsers tell of every digit that is typed, as if each were a choice: what is typed counts with Enter or when the
+// box is left, what is picked from the calendar a moment after the last pick.
+
+const PICKED_MS = 300;
+const EARLIEST = '1900-01-01';
+const TYPED = /^(\d|ArrowUp|ArrowDown|Backspace|Delete)$/;
+
+export class DateBox {
+  /** `onChoose` gets a date, or nothing once the box has been emptied. */
+  constructor(input, onChoose) {
+    Object.assign(this, { input, onChoose, isTyped: false, isChanged: false });
+    input.addEventListener('pointerdown', () => (this.isTyped = false));
+    input.addEventListener('keydown', (event) => {
+      if (TYPED.test(event.key)) this.isTyped = true;
+      if (event.key !== 'Enter') return;
+      // Going to the same date again is going back to it after having scrolled away.
+      event.preventDefault();
+      this.choose();
+    });
+    input.addEventListener('change', () => {
+      this.isChanged = true;
+      clearTimeout(this.timer);
+      if (!this.isTyped) this.timer = setTimeout(() => this.choose(), PICKED_MS);
+    });
+    input.addEventListener('blur', () => this.isChanged && this.choose());
+  }
+
+  choose() {
+    clearTimeout(this.timer);
+    this.isTyped = false;
+    this.isChanged = false;
+    const { value, validity } = this.input;
+    // Half a date, or a year that is still being typed, is none.
+    if (validity.badInput || (value !== '' && value < EARLIEST)) this.show(this.shown);
+    else this.onChoose(value || undefined);
+  }
+
+  /** The date of what is on the screen; somebody who is at the box is left alone. */
+  follow(before) {
+    if (document.activeElement !== this.input && !this.isChanged) this.show(before);
+  }
+
+  show(before) {
+    this.shown = before;
+    this.input.value = before?.slice(0, 10) ?? '';
+    this.input.classList.remove('waiting');
+  }
+}

@@ -1,0 +1,36 @@
+// What the chart page says where there is no chart: nothing at that date, no such security, nothing at all.
+
+import { formatLink } from './link.js';
+import { phrase } from './phrases/chart.js';
+import { nameFor } from './rank.js';
+
+const OFFERED_MAX = 5;
+
+/** A view without candles; `first` is the point of the first that come after it, if there are any. */
+export function nothingAdvice(view, first) {
+  const { symbol, before } = view;
+  const way = (point, label) => ({ href: formatLink({ ...view, before: point }), label });
+  if (before)
+    return {
+      title: phrase('none_before', symbol, before),
+      text: phrase('none_before_text'),
+      links: [...(first ? [way(first, phrase('show_first', first))] : []), way(undefined, phrase('show_newest'))],
+    };
+  return {
+    title: phrase('none', symbol),
+    text: phrase('none_text'),
+    links: [],
+    command: `chandler import candles.csv --symbol ${symbol}`,
+  };
+}
+
+/** No security to show: the address names none that could be one (`lost`), or there is nothing that the reader may see. */
+export function lostAdvice(view, lost, { securities, store_is_empty: isEmpty }) {
+  const links = securities.slice(0, OFFERED_MAX).map((security) => ({
+    href: formatLink({ ...view, symbol: security.symbol }),
+    label: `${security.symbol} ${nameFor(security)}`.trim(),
+  }));
+  if (lost) return { title: phrase('lost', lost), text: phrase('lost_text'), links };
+  if (!isEmpty) return { title: phrase('closed'), text: phrase('closed_text'), links };
+  return { title: phrase('empty'), text: phrase('on_server'), links, command: 'chandler import FILES…' };
+}

@@ -1,0 +1,61 @@
+//! How many connections may be open at once: those that are, and not the listeners that wait for one.
+
+use access::Region;
+use server::Settings;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::support::{PATIENCE, Response, Running};
+
+/// As many as the internal listener has for itself.
+const WATCHERS: usize = 64;
+
+#[tokio::test]
+async fn listeners_to_which_nobody_comes_take_no_place() {
+    let regional = vec![(Region::Us, "127.0.0.1:0".parse().unwrap())];
+    let server = Running::start_with(Settings { connections_max: 1, regional, ..Settings::default() }).await;
+    for _ in 0..3 {
+        for address in [server.addresses.http, server.regional[0].1] {
+            assert_eq!(server.http_to(address, "GET", "/healthz", "", b"").await.status, 200);
+        }
+    }
+}
+
+#[tokio::test]
+async fn whoever_finds_no_place_is_served_once_there_is_one() {
+    let server = Running::start_with(Settings { connections_max: 1, ..Settings::default() }).await;
+    let mut link = server.websocket().await;
+    // One that is accepted and waits, and one that the system keeps.
+    let waiting = async || server.http("GET", "/healthz", "", b"").await.status;
+    let answers = async { tokio::join!(waiting(), waiting()) };
+    tokio::pin!(answers);
+    tokio::select! {
+        biased;
+        answers = &mut answers => panic!("{answers:?} while the only place is taken"),
+        is_alive = link.is_alive() => assert!(is_alive),
+    }
+    drop(link);
+    assert_eq!(timeout(PATIENCE, answers).await.unwrap(), (200, 200));
+}
+
+#[tokio::test]
+async fn a_watcher_that_waits_for_a_place_is_not_forgotten() {
+    let internal = Some("127.0.0.1:0".parse().unwrap());
+    let server = Running::start_with(Settings { internal, ..Settings::default() }).await;
+    let mut seated = Vec::new();
+    for _ in 0..WATCHERS {
+        let mut stream = TcpStream::connect(server.internal.unwrap()).await.unwrap();
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: test\r\n\r\n").await.unwrap();
+        timeout(PATIENCE, stream.read_u8()).await.unwrap().unwrap();
+        seated.push(stream);
+    }
+    let mut late = TcpStream::connect(server.internal.unwrap()).await.unwrap();
+    late.write_all(b"GET /healthz HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n").await.unwrap();
+    // The server has seen it by the time at which it answers another request.
+    assert_eq!(server.http("GET", "/healthz", "", b"").await.status, 200);
+    drop(seated.pop());
+    let mut bytes = Vec::new();
+    timeout(PATIENCE, late.read_to_end(&mut bytes)).await.unwrap().unwrap();
+    assert_eq!(Response::parse(&bytes).status, 200);
+}

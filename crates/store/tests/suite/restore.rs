@@ -1,0 +1,294 @@
+//! The way back: to an empty folder, and to the place of a store that is in use.
+
+use std::fs;
+use std::ops::ControlFlow;
+
+use market::Timestamp;
+use store::{
+    Accounts, Backup, BackupError, Existing, KeyFile, Part, Progress, Restore, Scope, Stage, StoreError, era,
+};
+
+use crate::backup::{LATER, add, backup, content, events, filled, names, note, on, replace, restore, saved};
+use crate::fixture::{NOW, block, fresh, minutes, put, spans};
+
+#[test]
+fn a_store_that_is_there_is_replaced_only_on_request_and_kept() {
+    let (from, accounts, dir) = saved();
+    let (store, to) = (from.dir.path(), dir.path().join("backup"));
+    let old = content(store);
+    put(&from.store, &minutes("5.HK"), &[], &[block(1, 1)]);
+    let bea = add(&accounts, "bea");
+    let new = content(store);
+    assert!(matches!(restore(&to, store).run(&mut on), Err(BackupError::Exists { .. })));
+    assert_eq!(content(store), new);
+
+    let restored = replace(&to, store).unwrap();
+    assert_eq!(content(store), old);
+    assert_eq!(restored.gone, ["bea"]);
+    assert!(accounts.account(bea).unwrap().is_none());
+    let kept = restored.kept.unwrap();
+    assert_eq!(content(&kept), new);
+
+    // And back again.
+    let back = Restore {
+        now: Timestamp(LATER.0 + 1),
+        existing: Existing::ReplaceAndForget,
+        ..restore(&kept, store)
+    };
+    let restored = back.run(&mut on).unwrap();
+    assert_eq!((content(store), restored.kept), (new, None));
+    assert!(accounts.account(bea).unwrap().is_some());
+    let restores = events(&accounts).into_iter().filter(|(event, _)| event == "store.restored").count();
+    assert_eq!(restores, 1, "the audit is that of the backup, and the row of its restore");
+}
+
+#[test]
+fn whoever_reads_sees_the_old_state_to_its_end_and_then_the_new_one() {
+    let (from, _accounts, dir) = saved();
+    let (store, to) = (from.dir.path(), dir.path().join("backup"));
+    put(&from.store, &minutes("5.HK"), &[], &[block(1, 1)]);
+    let (mut one, mut other) = (from.store.reader().unwrap(), from.store.reader().unwrap());
+    let version = other.version().unwrap();
+    let snapshot = one.snapshot().unwrap();
+    assert_eq!(snapshot.all_series().unwrap().len(), 2);
+    replace(&to, store).unwrap();
+    assert_eq!(spans(&snapshot.blocks(&minutes("5.HK"), None, None).unwrap()), "1..=1");
+    drop(snapshot);
+    assert_eq!(one.snapshot().unwrap().all_series().unwrap().len(), 1);
+    assert_eq!(other.view().all_series().unwrap().len(), 1);
+    assert!(other.version().unwrap() > version && era(other.version().unwrap()) == era(version) + 1);
+}
+
+#[test]
+fn versions_rise_and_numbers_are_given_once_whatever_is_restored() {
+    let (from, accounts, dir) = saved();
+    let (store, to) = (from.dir.path(), dir.path().join("backup"));
+    let series = minutes("700.HK");
+    let (mut reader, mut versions, mut blocks, mut people) =
+        (from.store.reader().unwrap(), Vec::new(), Vec::new(), Vec::new());
+    for round in 0..3 {
+        blocks.extend(
+            put(&from.store, &series, &[], &[block(10 + round, 10 + round)]).iter().map(|one| one.id),
+        );
+        people.push(add(&accounts, "someone").0);
+        versions.push((reader.version().unwrap(), accounts.version().unwrap()));
+        let restore = Restore { now: Timestamp(LATER.0 + round), ..restore(&to, store) };
+        Restore { existing: Existing::ReplaceAndForget, ..restore }.run(&mut on).unwrap();
+        versions.push((reader.version().unwrap(), accounts.version().unwrap()));
+    }
+    assert!(versions.is_sorted_by(|one, next| one.0 < next.0 && one.1 < next.1), "{versions:?}");
+    for numbers in [&mut blocks, &mut people] {
+        assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
+    }
+    assert!(reader.check(store::Depth::Full, |_, _, _| None).unwrap().is_empty());
+}
+
+#[test]
+fn an_account_that_was_revoked_since_stays_so_and_ended_sessions_stay_ended() {
+    let (from, accounts) = filled();
+    let store = from.dir.path();
+    let bea = add(&accounts, "bea");
+    let dir = tempfile::tempdir().unwrap();
+    let to = dir.path().join("backup");
+    backup(store, &to).unwrap();
+    accounts.revoke(bea, &note()).unwrap();
+    let epoch = accounts.account(bea).unwrap().unwrap().epoch;
+    let restored = replace(&to, store).unwrap();
+    assert_eq!(restored.still_revoked, ["bea"]);
+    let row = accounts.account(bea).unwrap().unwrap();
+    assert_eq!((row.revoked_at, row.epoch), (Some(NOW), epoch));
+    let told: Vec<String> = events(&accounts).into_iter().take(2).map(|(event, _)| event).collect();
+    assert_eq!(told, ["store.restored", "account.revoked"]);
+}
+
+#[test]
+fn a_number_that_two_histories_gave_to_two_accounts_ends_the_sessions_of_both() {
+    let (from, accounts) = filled();
+    let store = from.dir.path();
+    let dir = tempfile::tempdir().unwrap();
+    let (common, other, diverged) =
+        (dir.path().join("common"), dir.path().join("other"), dir.path().join("diverged"));
+    backup(store, &common).unwrap();
+    restore(&common, &other).run(&mut on).unwrap();
+    let id = add(&accounts, "bea");
+    assert_eq!(add(&Accounts::open(&other, NOW).unwrap(), "cal"), id);
+    backup(&other, &diverged).unwrap();
+    replace(&diverged, store).unwrap();
+    let row = accounts.account(id).unwrap().unwrap();
+    assert_eq!((row.name.as_str(), row.epoch), ("cal", 1));
+}
+
+#[test]
+fn one_half_can_be_restored_alone() {
+    let (from, accounts, dir) = saved();
+    let (store, to) = (from.dir.path(), dir.path().join("backup"));
+    let old = content(store);
+    let (bea, series) = (add(&accounts, "bea"), minutes("5.HK"));
+    put(&from.store, &series, &[], &[block(1, 1)]);
+    let alone = |scope, at| Restore {
+        scope,
+        existing: Existing::ReplaceAndForget,
+        now: Timestamp(LATER.0 + at),
+        ..restore(&to, store)
+    };
+    alone(Scope::Candles, 0).run(&mut on).unwrap();
+    assert_eq!(content(store), old);
+    assert!(accounts.account(bea).unwrap().is_some());
+    let told = ("store.restored".to_owned(), format!("candles of the backup of {NOW}"));
+    assert_eq!(events(&accounts).first().unwrap(), &told);
+
+    put(&from.store, &series, &[], &[block(1, 1)]);
+    alone(Scope::Accounts, 1).run(&mut on).unwrap();
+    assert_ne!(content(store), old);
+    assert!(accounts.account(bea).unwrap().is_none());
+}
+
+#[test]
+fn the_key_may_be_kept_elsewhere_and_must_be_the_right_one() {
+    let (from, _accounts) = filled();
+    let dir = tempfile::tempdir().unwrap();
+    let (to, back) = (dir.path().join("backup"), dir.path().join("back"));
+    let made = Backup { store: from.dir.path(), to: &to, key: KeyFile::LeaveOut, chandler: "1", now: NOW };
+    let manifest = made.make(&mut on).unwrap();
+    assert!(manifest.file(Part::Key).is_none() && !to.join("secret.key").exists());
+    assert!(matches!(restore(&to, &back).run(&mut on), Err(BackupError::NoKey)));
+    let (right, wrong) = (dir.path().join("right"), dir.path().join("wrong"));
+    fs::write(&right, [7; 32]).unwrap();
+    fs::write(&wrong, [8; 32]).unwrap();
+    let with = |key| Restore { key: Some(key), ..restore(&to, &back) }.run(&mut on);
+    assert!(matches!(with(&wrong), Err(BackupError::OtherKey { .. })));
+    assert!(!back.join("accounts.db").exists());
+    with(&right).unwrap();
+    assert_eq!(fs::read(back.join("secret.key")).unwrap(), [7; 32]);
+
+    // In place, the key that is there must be the one.
+    replace(&to, from.dir.path()).unwrap();
+    fs::write(from.dir.path().join("secret.key"), [8; 32]).unwrap();
+    assert!(matches!(replace(&to, from.dir.path()), Err(BackupError::OtherKey { .. })));
+}
+
+#[test]
+fn a_store_without_accounts_has_a_backup_without_them() {
+    let fresh = fresh();
+    put(&fresh.store, &minutes("700.HK"), &[], &[block(1, 4)]);
+    let dir = tempfile::tempdir().unwrap();
+    let (to, back) = (dir.path().join("backup"), dir.path().join("back"));
+    backup(fresh.dir.path(), &to).unwrap();
+    assert_eq!(names(&to), ["MANIFEST.json", "candles.db"]);
+    restore(&to, &back).run(&mut on).unwrap();
+    assert_eq!(content(&back), content(fresh.dir.path()));
+    let other = dir.path().join("other");
+    let accounts = Restore { scope: Scope::Accounts, ..restore(&to, &other) };
+    assert!(matches!(accounts.run(&mut on), Err(BackupError::Lacks { part: Part::Accounts, .. })));
+}
+
+#[test]
+fn a_restore_waits_for_no_import_and_disturbs_none() {
+    let (from, _accounts, dir) = saved();
+    let to = dir.path().join("backup");
+    let old = content(from.dir.path());
+    let _writer = from.store.writer().unwrap();
+    let busy = replace(&to, from.dir.path()).unwrap_err();
+    assert!(matches!(busy, BackupError::Store(StoreError::Busy { .. })), "{busy:?}");
+    assert_eq!(content(from.dir.path()), old);
+}
+
+#[test]
+fn a_restore_that_is_stopped_leaves_the_store_as_it_was() {
+    let (from, accounts, dir) = saved();
+    let (store, to) = (from.dir.path(), dir.path().join("backup"));
+    put(&from.store, &minutes("5.HK"), &[], &[block(1, 1)]);
+    add(&accounts, "bea");
+    let new = content(store);
+    for stage in [Stage::Copy, Stage::Verify] {
+        let mut watch = |progress: Progress| match progress.stage == stage {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        };
+        let stopped = Restore { existing: Existing::Replace, ..restore(&to, store) }.run(&mut watch);
+        assert!(matches!(stopped, Err(BackupError::Stopped)), "{stopped:?}");
+        assert_eq!(content(store), new);
+        assert!(accounts.account_named("bea").unwrap().is_some());
+        assert!(!names(store).iter().any(|name| name.contains("partial") || name.contains("before")));
+    }
+    // What a crash has left is cleared away.
+    fs::create_dir(store.join("restore.partial")).unwrap();
+    fs::write(store.join("restore.partial/candles.db"), "half").unwrap();
+    replace(&to, store).unwrap();
+}
+
+#[test]
+fn a_log_without_its_database_is_not_taken_for_a_part_of_the_restored_one() {
+    let (_from, _accounts, dir) = saved();
+    let (to, back) = (dir.path().join("backup"), dir.path().join("back"));
+    fs::create_dir(&back).unwrap();
+    fs::write(back.join("candles.db-wal"), "of another").unwrap();
+    assert!(matches!(restore(&to, &back).run(&mut on), Err(BackupError::Leftover { .. })));
+}
+
+#[test]
+fn a_store_that_cannot_be_read_is_not_replaced_in_place() {
+    let (from, accounts, dir) = saved();
+    let (store, to) = (from.dir.path(), dir.path().join("backup"));
+    drop(accounts);
+    fs::write(store.join("candles.db"), [0x55; 20_000]).unwrap();
+    let error = replace(&to, store).unwrap_err();
+    assert!(matches!(error, BackupError::Unreadable { .. }), "{error:?}");
+}
+
+#[test]
+fn what_is_good_once_and_every_login_ends_with_a_restore_and_api_keys_go_on() {
+    let (from, accounts) = filled();
+    let ann = accounts.account_named("ann").unwrap().unwrap().id;
+    let end = Timestamp(NOW.0 + 1_000);
+    assert!(accounts.begin_guest(ann, &[1; 32], end, &note()).unwrap());
+    let client = store::ClientRow {
+        id: "client".to_owned(),
+        name: "a program".to_owned(),
+        redirect_uris: String::new(),
+        grant_types: "authorization_code".to_owned(),
+        auth_method: "none".to_owned(),
+        secret_hash: None,
+        registration_hash: [2; 32],
+        created_at: NOW,
+        used_at: None,
+    };
+    assert!(accounts.add_client(&client, &note()).unwrap());
+    let code = |redirect_uri: &str| store::CodeRow {
+        client_id: "client".to_owned(),
+        account: ann,
+        redirect_uri: redirect_uri.to_owned(),
+        scope: "quote".to_owned(),
+        challenge: None,
+        family: None,
+        created_at: NOW,
+        expires_at: end,
+    };
+    let tokens = store::NewTokens {
+        access_hash: [3; 32],
+        refresh_hash: [4; 32],
+        family: "family",
+        client_id: "client",
+        account: ann,
+        scope: "quote",
+        access_expires_at: end,
+        refresh_expires_at: end,
+    };
+    accounts.add_code(&[5; 32], &code("used"), &note()).unwrap();
+    assert_eq!(accounts.redeem_code(&[5; 32], &tokens, &note()).unwrap(), store::Redeemed::Yes);
+    accounts.add_code(&[6; 32], &code("unused"), &note()).unwrap();
+
+    let dir = tempfile::tempdir().unwrap();
+    let (to, back) = (dir.path().join("backup"), dir.path().join("back"));
+    backup(from.dir.path(), &to).unwrap();
+    replace(&to, from.dir.path()).unwrap();
+    restore(&to, &back).run(&mut on).unwrap();
+    for accounts in [accounts, Accounts::open(&back, NOW).unwrap()] {
+        assert!(accounts.browser(&[1; 32], NOW).unwrap().is_none());
+        assert!(accounts.token(&[3; 32]).unwrap().is_none() && accounts.token(&[4; 32]).unwrap().is_none());
+        assert!(!accounts.family_is_there("family").unwrap());
+        assert!(accounts.code(&[5; 32]).unwrap().is_none() && accounts.code(&[6; 32]).unwrap().is_none());
+        assert!(accounts.client("client").unwrap().is_some(), "programs stay registered");
+        assert!(accounts.credential_by_key("key of ann").unwrap().is_some());
+    }
+}
