@@ -245,7 +245,7 @@ function keepAddress() {
     const before = isNewest ? undefined : pointOf(right, period());
     // The feed keeps asking from where it began; only the address moves on.
     writeAddress({ ...view, before });
-    dateBox.follow(before);
+    dateBox.follow(pointOf(right, period()));
   }, ADDRESS_PAUSE_MS);
 }
 
@@ -262,7 +262,8 @@ function showControls() {
   const hasSessions = Boolean(market?.extended) && period().family === 'clock';
   byId('sessions').disabled = !hasSessions;
   byId('sessions').title = hasSessions ? '' : phrase('no_sessions');
-  dateBox.show(view.before);
+  // The newest are dated once they are on the screen: in a box that was empty for a moment, everything would move.
+  if (view.before) dateBox.show(view.before);
 }
 
 /** Only the strip scrolls; scrollIntoView would move the page too. */
@@ -302,6 +303,7 @@ function refused(error, again = open) {
 /** In the place of a chart, for the eye and the ear. */
 function noticeSaid(what, box) {
   notice(what, box);
+  dateBox.show(view.before);
   byId('count').textContent = '';
   byId('speech').textContent = [...box.children].map((part) => part.textContent).join('. ');
 }
@@ -424,5 +426,4 @@ function close() {
 readAddress();
 wire();
 showPlace();
-dateBox.show(view.before);
 begin().finally(() => me().then(showMe, () => showMe(undefined)));
