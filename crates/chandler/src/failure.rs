@@ -19,7 +19,7 @@ const DONE: u8 = 0;
 const STOOD_IN_THE_WAY: u8 = 1;
 const WRITTEN_WRONGLY: u8 = 2;
 /// The shell's convention for SIGINT.
-const STOPPED: u8 = 130;
+pub(crate) const STOPPED: u8 = 130;
 
 /// Usage is the caller's to mend (exit 2), data and surroundings are the rest (exit 1).
 #[derive(Debug)]

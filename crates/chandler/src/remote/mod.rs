@@ -20,15 +20,13 @@ use market::Timestamp;
 use serde_json::Value;
 
 use crate::clock::Clock;
-use crate::failure::{Failure, usage};
+use crate::failure::{Failure, STOPPED, usage};
 use crate::sdk::Url;
 use crate::surroundings::Surroundings;
 use session::Session;
 
 /// Where `chandler serve` listens when nobody says otherwise.
 pub(crate) const SERVER_DEFAULT: &str = "http://127.0.0.1:8080";
-/// The exit code of [`Failure::Interrupted`].
-const INTERRUPTED: i32 = 130;
 
 /// The flags of every command that speaks to a server.
 #[derive(Debug, Args)]
@@ -123,7 +121,7 @@ impl MachineTime {
     pub(crate) fn new() -> Result<MachineTime, Failure> {
         let time = MachineTime::until(Arc::new(AtomicBool::new(false)));
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-            signal_hook::flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(&time.busy))?;
+            signal_hook::flag::register_conditional_shutdown(signal, STOPPED.into(), Arc::clone(&time.busy))?;
             signal_hook::flag::register(signal, Arc::clone(&time.stop))?;
         }
         Ok(time)
