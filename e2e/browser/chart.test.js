@@ -292,6 +292,33 @@ describe('the chart', () => {
     });
   });
 
+  it('takes a date before there are candles, and leaves it alone when they come', async () => {
+    await on.visit({}, async (visitor) => {
+      const { page } = visitor;
+      let release;
+      const held = new Promise((done) => (release = done));
+      await page.route(/history-candlesticks(?!.*before=2015)/, (route) => held.then(() => route.continue()));
+      await signInTo(on, visitor, NAME, '/?symbol=9001.HK');
+      await page.keyboard.press('g');
+      await page.locator('#go:focus').waitFor();
+      await page.keyboard.type('0707');
+      release();
+      await drawn(page);
+      // By now the box would follow the view, were nobody at it.
+      await page.waitForFunction(() => document.getElementById('speech').textContent.startsWith('latest'));
+      await page.keyboard.type('2015');
+      await page.keyboard.press('Enter');
+      await page.waitForFunction(() => document.getElementById('ro-time').textContent.includes('2015-07-07'));
+      // A date that is given up half typed is the one on the screen again.
+      await page.keyboard.press('Shift+Tab');
+      await page.keyboard.press('g');
+      await page.keyboard.press('Backspace');
+      assert.equal(await page.locator('#go').inputValue(), '');
+      await page.locator('#chart').focus();
+      await page.waitForFunction(() => document.getElementById('go').value === '2015-07-07');
+    });
+  });
+
   it('stays in the year when it is looked at in days, and offers what there is where there are no minutes', async () => {
     await atChart('/?symbol=9001.HK&period=year&before=2015-01-01', async (page) => {
       await page.getByRole('radio', { name: 'D', exact: true }).check({ force: true });

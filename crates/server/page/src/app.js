@@ -362,7 +362,7 @@ function wire() {
     s: () => {
       if (!byId('sessions').disabled) other('session', 'intraday', 'all');
     },
-    g: () => byId('go').focus(),
+    g: () => dateBox.focus(),
     r: () => (view.symbol ? open() : begin()),
     t: restyled(cycleTheme),
     c: restyled(cycleRise),

@@ -22,7 +22,16 @@ export class DateBox {
       clearTimeout(this.timer);
       if (!this.isTyped) this.timer = setTimeout(() => this.choose(), PICKED_MS);
     });
-    input.addEventListener('blur', () => this.isChanged && this.choose());
+    input.addEventListener('blur', () => {
+      if (this.isChanged) this.choose();
+      else this.show(this.shown);
+    });
+  }
+
+  /** Also before its date is known, when it is still hidden: a browser gives nothing hidden the focus. */
+  focus() {
+    this.input.classList.remove('waiting');
+    this.input.focus();
   }
 
   choose() {
@@ -37,6 +46,7 @@ export class DateBox {
 
   /** The date of what is on the screen; somebody who is at the box is left alone. */
   follow(before) {
+    this.shown = before;
     if (document.activeElement !== this.input && !this.isChanged) this.show(before);
   }
 
