@@ -30,13 +30,17 @@ $(PAGE)/made: $(shell find crates/server/page -type f -not -path '*/test/*' -not
 	node crates/server/page/build.mjs $(PAGE) $(PAGE)/dist
 	@touch $@
 
+# One build for lints, tests and end-to-end, so that nothing is compiled twice: of the same packages and features, by the same
+# compiler, which lints our own crates as it goes.
+CHECKED = RUSTC_WORKSPACE_WRAPPER="$(CURDIR)/.ci/clippy" $(CARGO) test --workspace --locked
+
 lint: page
 	$(CARGO) fmt --all --check
-	RUSTC_WORKSPACE_WRAPPER="$(CURDIR)/.ci/clippy" $(CARGO) build --workspace --lib --bins --locked
+	$(CHECKED) --no-run
 
 unit: page
 	node --test crates/server/page/test/*.test.js
-	$(CARGO) test --workspace --locked
+	$(CHECKED)
 
 # A browser, which only the end-to-end tests need.
 setup-e2e:
@@ -44,7 +48,8 @@ setup-e2e:
 
 # The public Python SDKs, and the pages in a browser, against real servers on loopback.
 e2e: setup-e2e page
-	@CARGO="$(CARGO)" ./e2e/run.sh
+	$(CHECKED) --no-run --quiet
+	@CHANDLER_E2E_BUILT=1 ./e2e/run.sh
 
 # The same scenarios with the Rust SDK, which takes minutes to build.
 e2e-rust: setup

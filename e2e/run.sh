@@ -66,7 +66,8 @@ fi
 
 PYTHONDONTWRITEBYTECODE=1
 export PYTHONDONTWRITEBYTECODE
-${CARGO:-cargo} build --quiet --locked -p chandler
+# `make e2e` has built it with everything else.
+[ -n "${CHANDLER_E2E_BUILT-}" ] || ${CARGO:-cargo} build --quiet --locked -p chandler
 case ${1-} in
     --with)
         shift

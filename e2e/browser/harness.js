@@ -16,8 +16,8 @@ const MARKET = process.env.CHANDLER_E2E_MARKET;
 const NOW = '2026-11-15T02:00:00Z';
 // Longer than anything here takes, so that a fault ends a test instead of hanging it.
 export const PATIENCE_MS = 30_000;
-// A process ends by then whatever becomes of this one.
-const LIFE_S = 240;
+// A process ends by then whatever becomes of this one: as long as the whole suite may take (`run.sh`).
+const LIFE_S = 600;
 
 /** What a process may see of our surroundings: nothing that points an SDK or a command elsewhere. */
 export function environment(more = {}) {

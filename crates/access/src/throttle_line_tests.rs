@@ -54,7 +54,7 @@ impl Attack {
                 Ok(()) => {
                     self.total += 1;
                     self.guesses[index] += 1;
-                    if self.guesses[index] % self.patience == 0 { at + HOUR } else { at }
+                    if self.guesses[index].is_multiple_of(self.patience) { at + HOUR } else { at }
                 }
             };
             self.next.push(Reverse((again, index)));

@@ -96,7 +96,8 @@ fn measure(series: &[Candles], rows: usize, tuning: Tuning) {
     let closes = times(|| {
         let bytes = &blocks[random.below(blocks.len())];
         let begin = Instant::now();
-        (time.clear(), close.clear());
+        time.clear();
+        close.clear();
         Block::parse(black_box(bytes)).unwrap().closes(0..i64::MAX, &mut time, &mut close).unwrap();
         begin.elapsed()
     });

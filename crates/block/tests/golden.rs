@@ -1,5 +1,6 @@
 //! Blocks of every version ever written still decode to the same candles. Each `NAME.block` under `golden/vN` stands
 //! beside `NAME.csv`, what it holds; neither is ever changed.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,5 @@
 //! What goes in comes out, and nothing else ever does.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use block::{Block, BlockError, PAGE_ROWS, PAGE_ROWS_MAX, ROWS_MAX, Tuning, encode, encode_tuned};
 use market::{Candles, Session};

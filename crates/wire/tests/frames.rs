@@ -1,4 +1,5 @@
 //! WebSocket frames: by hand for the rules, and against a common client for everything else.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use std::io::{self, Read, Write};
 
@@ -87,7 +88,7 @@ fn bytes(most: usize) -> impl Strategy<Value = Vec<u8>> {
 /// Around the lengths where the header changes its form.
 fn long() -> impl Strategy<Value = Vec<u8>> {
     (any::<u8>(), prop_oneof![120usize..130, 65_530usize..65_542])
-        .prop_map(|(byte, length)| (0..length).map(|i| byte.wrapping_add((i * i >> 3) as u8)).collect())
+        .prop_map(|(byte, length)| (0..length).map(|i| byte.wrapping_add(((i * i) >> 3) as u8)).collect())
 }
 
 #[derive(Clone, Debug)]

@@ -1,4 +1,5 @@
 //! Packets in messages and in streams: round trips, limits, errors.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use std::io::Write;
 

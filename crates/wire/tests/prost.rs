@@ -1,4 +1,5 @@
 //! Byte for byte what the common protobuf library writes for the same message.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use proptest::prelude::*;
 use prost::Message;

@@ -1,4 +1,5 @@
 //! The protocol's worked packets, byte for byte, written and read.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;

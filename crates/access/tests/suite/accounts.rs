@@ -2,7 +2,7 @@ use access::{AccessError, Actor, Level, NewAccount, RateRule, Right, Rights, TOK
 use market::Timestamp;
 use store::StoreError;
 
-use crate::fixture::{NOW, fresh, symbol};
+use crate::fixture::{NOW, fresh};
 
 #[test]
 fn a_new_account_has_credentials_of_the_promised_form() {
@@ -42,7 +42,7 @@ fn an_account_is_listed_and_shown_as_it_was_made() {
     let usage = fresh.access.usage(created.account_id, NOW).unwrap().unwrap();
     assert_eq!((usage.used, usage.limit, usage.month.to_string().as_str()), (0, 5, "2026-08"));
     assert_eq!(usage.resets.to_string(), "2026-09-01");
-    assert_eq!(fresh.access.charged(created.account_id, NOW).unwrap(), [(symbol("700.HK"), NOW); 0]);
+    assert!(fresh.access.charged(created.account_id, NOW).unwrap().is_empty());
 }
 
 #[test]

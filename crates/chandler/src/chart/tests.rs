@@ -22,7 +22,7 @@ fn days(count: usize) -> Candles {
     let mut price = 20_000;
     let mut make = |index: usize| {
         let swing = [150, -80, 210, 0, -120, 90, -30][index % 7];
-        let trend = if index / 20 % 2 == 0 { 60 } else { -70 };
+        let trend = if (index / 20).is_multiple_of(2) { 60 } else { -70 };
         let open = price + [0, 40, -30][index % 3];
         price += if swing == 0 { open - price } else { swing + trend };
         let (high, low) =

@@ -3,7 +3,7 @@
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use serde_json::Value;
 
-use crate::world::{Ran, World, days};
+use crate::world::{Ran, World, days, machine_seconds};
 
 const FREE: [&str; 4] = ["--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0"];
 
@@ -30,8 +30,7 @@ fn certificate(world: &World, not_before: i64, not_after: i64) {
 #[test]
 fn a_certificate_is_judged_by_its_dates() {
     let world = World::with(&[("a.csv", &days("700.HK"))]);
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    let today = i64::try_from(now.as_secs() / 86_400).unwrap();
+    let today = machine_seconds() / 86_400;
     let arguments = [&FREE[..], &["--tls-cert", "cert.pem", "--tls-key", "key.pem"]].concat();
     for (from, to, code, says) in [
         (today - 900, today - 100, 1, ["\"fail\"", "has ended at", "renew"]),

@@ -3,12 +3,12 @@
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::Stdio;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use access::{Access, ClientProof, Login, Moment, NewClient, Secret};
 use market::Timestamp;
 
-use crate::world::{Ran, World, days};
+use crate::world::{Ran, World, days, machine_seconds};
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const PASSWORD: &str = "paraffin and twine";
@@ -21,8 +21,7 @@ fn world() -> World {
 
 /// Passwords, codes and sessions follow the machine's clock, whatever `--clock` says.
 fn moment() -> Moment {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-    Moment { now: Timestamp(i64::try_from(now).unwrap()), uptime: Duration::from_secs(1) }
+    Moment { now: Timestamp(machine_seconds()), uptime: Duration::from_secs(1) }
 }
 
 fn accounts(world: &World) -> Access {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 pub(crate) struct World {
     dir: tempfile::TempDir,
@@ -130,4 +131,13 @@ pub(crate) fn hour(symbol: &str) -> String {
         text += &format!("{symbol},2026-11-13 09:{minute},10,11,9,10.{minute},100\n");
     }
     text
+}
+
+/// What the executable sees on its clock, whatever `--clock` says.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "compared with what the executable, which reads the clock, has done"
+)]
+pub(crate) fn machine_seconds() -> i64 {
+    i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()).unwrap()
 }

@@ -1,4 +1,5 @@
 //! Files in, rows out; and back.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod common;
 mod forms;

@@ -1,4 +1,5 @@
 //! The whole server in process: bytes in, bytes out, on loopback.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod commands;
 mod http;

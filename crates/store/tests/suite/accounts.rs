@@ -220,7 +220,7 @@ fn threads_on_their_own_and_on_shared_connections_are_granted_exactly_the_quota(
             .map(|thread: u32| {
                 let (start, shared, dir) = (&start, &shared, dir.path());
                 scope.spawn(move || {
-                    let own = (thread % 2 == 0).then(|| open(dir));
+                    let own = thread.is_multiple_of(2).then(|| open(dir));
                     start.wait();
                     // Overlapping ranges: the same symbol is raced for too.
                     spend_many(own.as_ref().unwrap_or(shared), id, 1 + thread * 10, 20, LIMIT)

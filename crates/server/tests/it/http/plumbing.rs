@@ -101,7 +101,7 @@ async fn a_question_mark_and_slashes_too_many_change_nothing() {
     for path in ["/v1/quote/cmd?", "//v1/quote/cmd", "//v1/quote/cmd?", "/v1/quote/cmd?cmd=kline"] {
         assert_eq!(server.get(path, &account).await.status, 200, "{path}");
     }
-    let absolute = format!("GET http://test/health HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n");
+    let absolute = "GET http://test/health HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n";
     assert!(raw(&server, absolute.as_bytes()).await.starts_with("HTTP/1.1 200 OK\r\n"));
 }
 

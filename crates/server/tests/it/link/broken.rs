@@ -237,7 +237,7 @@ async fn half_a_frame_and_no_word_at_all_cost_nobody_anything() {
     let account = server.account("ann", Terms::default());
     let mut held = Vec::new();
     for door in DOORS {
-        let _silent = held.push(server.connect(door).await);
+        held.push(server.connect(door).await);
         let mut half = server.enter(door, &account, &[]).await;
         let whole = request(27, 1, 0, &[0; 60_000]);
         match door {
