@@ -55,7 +55,7 @@ browser() {
     export CHANDLER_E2E_MARKET CHANDLER_E2E_PYTHON
     rm -rf "$work/screenshots"
     # Two files at a time: each has a server and a browser of its own. Every wait in them is bounded; so is the whole.
-    (cd e2e/browser && timeout 600 node --test --test-reporter=spec --test-concurrency=2 "$@")
+    (cd e2e/browser && timeout 1800 node --test --test-reporter=spec --test-concurrency=2 "$@")
 }
 
 # For the bench, which drives the browser too.
@@ -88,7 +88,7 @@ case ${1-} in
         CHANDLER_E2E_MORE=$work/venv-more/bin/python exec "$python" -m unittest test_documents.More
         ;;
     '')
-        (cd e2e/python && "$python" -m unittest)
+        (cd e2e/python && timeout 1800 "$python" -m unittest)
         browser
         ;;
     *)

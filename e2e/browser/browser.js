@@ -26,7 +26,8 @@ export async function openBrowser() {
     // Containers run as root, where the sandbox cannot.
     chromiumSandbox: false,
     args: ARGUMENTS,
-    env: environment(),
+    // The parts of a date stand in the order of the browser's own language.
+    env: environment({ LANG: 'C.UTF-8', LC_ALL: 'C.UTF-8', LANGUAGE: '' }),
     timeout: PATIENCE_MS,
   });
 }
@@ -127,6 +128,8 @@ class Visitor {
   /** Keeps a picture of the page, and holds it to what every page owes. */
   async look(name) {
     await this.keep(name);
+    // Colours on their way to others are neither.
+    await this.page.evaluate(() => Promise.all(document.getAnimations().map((one) => one.finished.catch(() => {}))));
     const facts = await this.page.evaluate(factsOfPage);
     assert.notEqual(facts.title, '', `${name}: no title`);
     assert.notEqual(facts.language, '', `${name}: no language`);

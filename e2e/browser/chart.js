@@ -14,10 +14,12 @@ export async function signInTo(on, visitor, name, where) {
 }
 
 /** Waits until the chart shows the candles that were asked for last. */
-export async function drawn(page) {
+export async function drawn(page, timeout) {
   await page.waitForFunction(
     // The next document may just have begun.
     () => document.getElementById('notice')?.hidden && document.getElementById('ro-close').textContent !== '–',
+    undefined,
+    { timeout },
   );
 }
 
@@ -25,6 +27,10 @@ export async function titled(page, words) {
   await page.waitForFunction((text) => document.title.includes(text), words);
   await drawn(page);
 }
+
+/** Until what was asked of the chart has been drawn, and whatever that has set off. */
+export const frames = (page) =>
+  page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done)))));
 
 /** One cell of the read-out. */
 export const said = (page, name) => page.locator(`#ro-${name}`).innerText();

@@ -17,11 +17,11 @@ const NOW = '2026-11-15T02:00:00Z';
 // Longer than anything here takes, so that a fault ends a test instead of hanging it.
 export const PATIENCE_MS = 30_000;
 // A process ends by then whatever becomes of this one: as long as the whole suite may take (`run.sh`).
-const LIFE_S = 600;
+const LIFE_S = 1800;
 
 /** What a process may see of our surroundings: nothing that points an SDK or a command elsewhere. */
 export function environment(more = {}) {
-  const passed = Object.entries(process.env).filter(([name]) => !/^(LONGBRIDGE|LONGPORT|CHANDLER)_/.test(name));
+  const passed = Object.entries(process.env).filter(([name]) => !/^(LONGBRIDGE|LONGPORT|CHANDLER)_|_proxy$/i.test(name));
   return { ...Object.fromEntries(passed), NO_PROXY: '127.0.0.1,localhost', TZ: 'UTC', ...more };
 }
 

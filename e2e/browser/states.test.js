@@ -6,7 +6,7 @@ import { describe, it } from 'node:test';
 
 import { DESK, PHONE, WALL } from './browser.js';
 import { counted, drawn, said, signInTo, titled } from './chart.js';
-import { Server } from './harness.js';
+import { PATIENCE_MS, Server } from './harness.js';
 import { PASSWORD, stage } from './stage.js';
 
 const on = stage();
@@ -134,13 +134,13 @@ describe('the chart page', () => {
       await page.keyboard.press('Home');
       await page.getByText('going on in').waitFor();
       await visitor.keep('state-pace');
-      await page.getByText('going on in').waitFor({ state: 'hidden' });
+      await page.getByText('going on in').waitFor({ state: 'hidden', timeout: PATIENCE_MS });
       await page.waitForFunction((count) => Number(/^[\d,]+/.exec(document.getElementById('count').textContent)[0].replaceAll(',', '')) > count, before);
       // The same for a view that cannot even begin.
       await page.keyboard.press('p');
       await page.getByRole('heading', { name: 'Asked too often' }).waitFor();
       await visitor.look('state-wait');
-      await drawn(page);
+      await drawn(page, PATIENCE_MS);
     });
   });
 

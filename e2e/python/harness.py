@@ -18,6 +18,8 @@ import time
 for name in [name for name in os.environ if name.startswith(("LONGBRIDGE_", "LONGPORT_", "CHANDLER_"))]:
     if name not in ("CHANDLER_E2E_BINARY", "CHANDLER_E2E_WORK", "CHANDLER_E2E_MORE"):
         del os.environ[name]
+for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+    del os.environ[name]
 QUIET = {"LONGBRIDGE_PRINT_QUOTE_PACKAGES": "false", "LONGPORT_PRINT_QUOTE_PACKAGES": "false"}
 os.environ.update(QUIET, NO_PROXY="127.0.0.1", TZ="UTC")
 time.tzset()
@@ -31,7 +33,7 @@ NOW = "2026-11-15T02:00:00Z"
 # Longer than anything here takes, so that a fault ends a test instead of hanging it.
 PATIENCE_S = 30
 # A server ends by then whatever becomes of this process.
-SERVER_LIFE_S = 300
+SERVER_LIFE_S = 1800
 # Known, and without candles.
 NAMES = (
     "symbol,name_en,name_cn,name_hk,exchange,currency,lot_size,board\n"

@@ -154,6 +154,7 @@ impl Server {
         market: Clock,
         machine: Clock,
     ) -> Result<Server, ServerError> {
+        let tls = settings.tls.clone().map(Tls::open).transpose()?.map(Arc::new);
         let bind = async |address: SocketAddr| {
             TcpListener::bind(address).await.map_err(|source| ServerError::Listen { address, source })
         };
@@ -166,7 +167,6 @@ impl Server {
             Some(address) => Some(bind(address).await?),
             None => None,
         };
-        let tls = settings.tls.clone().map(Tls::open).transpose()?.map(Arc::new);
         let mut services = Services::new(store, history, access, settings.cache_bytes, market, machine);
         services.serves_all_at = http.local_addr().unwrap_or(settings.listen);
         services.public_url.clone_from(&settings.public_url);

@@ -218,13 +218,15 @@ impl Services {
         {
             return Ok(version);
         }
+        // As of before the look: what changes during it may have been missed.
+        let at = std::time::Instant::now();
         let version = self.with_reader(Reader::version).map_err(|error| {
             tracing::error!(%error, "cannot look at the store");
             Refusal::Internal
         })?;
         // Both have been looked at before the others go by it.
         self.access.glance().map_err(access::Refusal::from)?;
-        *seen = Some((std::time::Instant::now(), version));
+        *seen = Some((at, version));
         Ok(version)
     }
 

@@ -41,8 +41,8 @@ pub(crate) struct Db {
     path: PathBuf,
 }
 
-/// Writers never collide (they hold the lock) and readers never wait for them; what remains is the moment in which
-/// another process recovers or checkpoints the log.
+/// Writers of candles never collide (they hold the lock) and readers never wait for them; what remains is the moment in which
+/// another process recovers or checkpoints the log. Writers of accounts take turns, each for one short transaction.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// More than there are statements, so that none is ever prepared twice.
 const STATEMENTS_MAX: usize = 192;

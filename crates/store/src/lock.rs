@@ -57,6 +57,8 @@ impl Drop for Lock {
     fn drop(&mut self) {
         // A stale number would only mislead; if it cannot be cleared, nothing else is wrong.
         self.file.set_len(0).ok();
+        // Closing is not enough while a process that is just being started has a copy of the file.
+        self.file.unlock().ok();
     }
 }
 

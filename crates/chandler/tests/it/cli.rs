@@ -11,14 +11,13 @@ use crate::world::{Ran, World, days, executable, hour};
 /// What bash offers for a line that is being typed.
 fn completed(words: &[&str]) -> Vec<String> {
     let script = format!(
-        "source <({exe} completions bash)\nCOMP_WORDS=({words})\nCOMP_CWORD={at}\n\
+        "source <(\"$0\" completions bash)\nCOMP_WORDS=({words})\nCOMP_CWORD={at}\n\
          _chandler chandler \"${{COMP_WORDS[COMP_CWORD]}}\" \"${{COMP_WORDS[COMP_CWORD-1]}}\"\n\
          printf '%s\\n' \"${{COMPREPLY[@]}}\"",
-        exe = executable().display(),
         words = words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" "),
         at = words.len() - 1,
     );
-    let output = Command::new("bash").args(["--norc", "-c", &script]).output().unwrap();
+    let output = Command::new("bash").args(["--norc", "-c", &script]).arg(executable()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
 }
@@ -154,10 +153,10 @@ fn what_a_server_would_not_start_with_is_no_good_configuration() {
     ] {
         let (code, said) = world.fails(&["config", "check", file]);
         assert!(code == 1 && said.contains(says), "{code} {said}");
-        let (_, served) = world.fails(&["serve", "--config", file]);
+        let rest = ["--config", file, "--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0"];
+        let (_, served) = world.fails(&[&["serve"], &rest[..]].concat());
         assert!(served.contains(says), "{served}");
-        let doctor = ["doctor", "--config", file, "--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0"];
-        let ran = world.run(&doctor);
+        let ran = world.run(&[&["doctor"], &rest[..]].concat());
         assert!(ran.code == Some(1) && ran.stdout.contains(says), "{}", ran.stdout);
     }
     let (code, said) = world.fails(&["config", "show", "--log", "info,server=loud"]);

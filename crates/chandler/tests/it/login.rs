@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use crate::world::{Ran, World};
+use crate::world::{Ran, World, send};
 
 const CLIENT: &str = "5f0c1c5e-2b51-4f3c-9a43-0a6f5d2c7711";
 const SECRETS: [&str; 4] = ["us_secret", "refresh_secret", "rat_secret", "device_secret"];
@@ -290,13 +290,10 @@ fn a_token_that_is_about_to_end_is_renewed_on_the_way() {
 fn a_logout_works_when_the_server_is_gone() {
     let (world, stub) = (World::new(), decided("approve", 1000));
     login(&world, &stub, &[]);
-    // The same book for a port where nobody listens.
-    let gone = TcpListener::bind("127.0.0.1:0").unwrap();
+    // The same book for a port where nobody listens, and that is given to nobody.
     let book = world.path("home/.config/chandler/login.json");
     let text = std::fs::read_to_string(&book).unwrap();
-    std::fs::write(&book, text.replace(&stub.url, &format!("http://{}", gone.local_addr().unwrap())))
-        .unwrap();
-    drop(gone);
+    std::fs::write(&book, text.replace(&stub.url, "http://127.0.0.1:1")).unwrap();
     let status = ok(&world, &["auth", "status"]);
     assert!(status.contains("cannot reach"), "{status}");
     let said = ok(&world, &["logout"]);
@@ -323,8 +320,7 @@ fn ctrl_c_ends_a_login_that_waits() {
         .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().starts_with("Waiting")));
-    let pid = child.id().to_string();
-    assert!(Command::new("kill").args(["-s", "INT", &pid]).status().unwrap().success());
+    send(&child, "INT");
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(!world.path("home/.longbridge").exists());
 }

@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::world::{Ran, World, days, executable};
+use crate::world::{Ran, World, days, executable, send};
 
 fn full() -> Stdio {
     File::options().write(true).open("/dev/full").unwrap().into()
@@ -48,7 +48,7 @@ fn a_server_serves_on_when_its_log_cannot_be_written() {
             Some(answer.lines().next().unwrap_or_default().to_owned())
         });
         let answers: Vec<Option<String>> = answers.collect();
-        Command::new("kill").args(["-s", "TERM", &child.id().to_string()]).status().unwrap();
+        send(&child, "TERM");
         assert_eq!(child.wait().unwrap().code(), Some(0), "{line:?} {answers:?}");
         assert!(
             answers.iter().all(|one| one.as_ref().is_some_and(|one| one.starts_with("HTTP/1.1 401"))),
@@ -127,11 +127,11 @@ fn a_file_that_cannot_be_written_whole_leaves_the_old_one() {
     for command in ["kline 700.HK --start 2015-01-01 --format csv", "export 700.HK"] {
         world.write("out.csv", "the old one\n");
         // As on a disk that is full: files end early, and whoever goes on writing is told.
-        let line =
-            format!("trap '' XFSZ; ulimit -f 100; exec {} {command} -o out.csv", executable().display());
+        let line = format!("trap '' XFSZ; ulimit -f 100; exec \"$0\" {command} -o out.csv");
         let store = format!("sqlite:{}", world.path("store").display());
         let mut shell = Command::new("/bin/sh");
-        shell.args(["-c", &line]).current_dir(world.path("")).env_clear().env("CHANDLER_STORE", store);
+        shell.args(["-c", &line]).arg(executable());
+        shell.current_dir(world.path("")).env_clear().env("CHANDLER_STORE", store);
         let ran = Ran::of(shell.output().unwrap());
         assert!(ran.code == Some(1) && ran.stderr.contains("out.csv"), "{:?} {}", ran.code, ran.stderr);
         assert_eq!(std::fs::read_to_string(world.path("out.csv")).unwrap(), "the old one\n", "{command}");

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::mpsc;
 
 use crate::remote::Server;
-use crate::world::{Ran, World, days};
+use crate::world::{Ran, World, days, send};
 
 fn world() -> World {
     World::with(&[("days.csv", &days("700.HK"))])
@@ -62,8 +62,7 @@ fn the_first_ctrl_c_ends_a_command_that_waits_for_a_silent_server() {
         let mut command = bare(&world, &[arguments, &["--server", &url]].concat(), "ap_x");
         let mut child = command.env("HOME", world.path("home")).spawn().unwrap();
         asked.recv().unwrap();
-        let pid = child.id().to_string();
-        assert!(Command::new("kill").args(["-s", "INT", &pid]).status().unwrap().success());
+        send(&child, "INT");
         // Whoever had waited for the answer would have failed with 1.
         assert_eq!(child.wait().unwrap().code(), Some(130), "{arguments:?}");
         silent.join().unwrap();

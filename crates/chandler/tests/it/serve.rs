@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::world::{World, days};
+use crate::world::{World, days, send};
 
 /// Longer than anything here takes, so that a fault ends a test instead of hanging it.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -53,8 +53,7 @@ impl Process {
 
     /// Sends a signal and waits for the end: exit code, the rest of stdout, and stderr.
     fn stop(mut self, signal: &str) -> (Option<i32>, String, String) {
-        let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-s", signal, &pid]).status().unwrap().success());
+        send(&self.child, signal);
         let code = self.child.wait().unwrap().code();
         let (mut out, mut err) = (String::new(), String::new());
         self.stdout.read_to_string(&mut out).unwrap();
@@ -221,8 +220,7 @@ fn a_hangup_reads_the_certificate_anew_and_ends_nothing() {
     };
     assert_eq!(reloads(), 0);
     renew();
-    let pid = process.child.id().to_string();
-    assert!(Command::new("kill").args(["-s", "HUP", &pid]).status().unwrap().success());
+    send(&process.child, "HUP");
     while reloads() == 0 {}
     let (code, _, err) = process.stop("TERM");
     assert_eq!(code, Some(0), "{err}");

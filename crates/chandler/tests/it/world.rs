@@ -1,7 +1,7 @@
 //! A temporary folder with a store in it, and a way to run commands there.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 pub(crate) struct World {
@@ -56,9 +56,11 @@ impl World {
     #[cfg(target_os = "linux")]
     pub(crate) fn on_a_terminal(&self, arguments: &str) -> Command {
         // Without `exec` there would be a shell between, which Ctrl-C ends too, and whose exit code would be the one that is seen.
-        let line = format!("exec {} {arguments}", executable().display());
+        // The executable goes by a variable, because there may be a space in its path.
+        let line = format!("exec \"$EXECUTABLE\" {arguments}");
         let mut command = Command::new("/usr/bin/script");
         self.surround(command.args(["-qec", &line, "/dev/null"]))
+            .env("EXECUTABLE", executable())
             .env("SHELL", "/bin/sh")
             .env("TERM", "xterm");
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -140,4 +142,11 @@ pub(crate) fn hour(symbol: &str) -> String {
 )]
 pub(crate) fn machine_seconds() -> i64 {
     i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()).unwrap()
+}
+
+/// Sends a signal by its name. By a shell, of which it is a part: not every machine has a program for it.
+#[cfg(unix)]
+pub(crate) fn send(child: &Child, signal: &str) {
+    let line = format!("kill -s {signal} {}", child.id());
+    assert!(Command::new("/bin/sh").args(["-c", &line]).status().unwrap().success(), "{line}");
 }

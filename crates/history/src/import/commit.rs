@@ -56,10 +56,14 @@ pub(crate) fn commit(
     // Everything waits for the thread that gathers, so it has a core to itself.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let workers = cores.saturating_sub(1).max(1);
-    let mut readers = (0..workers).map(|_| context.store.reader()).collect::<Result<Vec<Reader>, _>>()?;
+    let mut readers = Vec::new();
     while let Ok(mut flush) = flushes.recv() {
         failures.all().keys().for_each(|file| flush.forget(*file));
         let parts = std::mem::take(&mut flush.parts);
+        // A reader has files of its own, and a process may not have many: no more than there is work for.
+        while readers.len() < workers.min(parts.len()) {
+            readers.push(context.store.reader()?);
+        }
         let (mut laid, failed) = lay_all(context, &mut readers, block_rows, parts)?;
         // A file of which one part cannot be laid has none laid: its checkpoint speaks of all its rows.
         laid.retain(|part| !failed.contains_key(&part.file));
@@ -89,6 +93,7 @@ fn lay_all(
     block_rows: usize,
     parts: Vec<(FileNo, Part)>,
 ) -> Result<(Vec<LaidPart>, BTreeMap<FileNo, String>), ImportError> {
+    let wanted = parts.len();
     let queue = Mutex::new(parts.into_iter());
     let take = || queue.lock().ok().and_then(|mut parts| parts.next());
     let work = |reader: &mut Reader| -> Result<_, ImportError> {
@@ -110,7 +115,8 @@ fn lay_all(
         Ok((done, failed))
     };
     std::thread::scope(|scope| {
-        let workers: Vec<_> = readers.iter_mut().map(|reader| scope.spawn(|| work(reader))).collect();
+        let readers = readers.iter_mut().take(wanted);
+        let workers: Vec<_> = readers.map(|reader| scope.spawn(|| work(reader))).collect();
         let (mut all, mut failed) = (Vec::new(), Vec::new());
         for worker in workers {
             let done = worker.join().map_err(|_| ImportError::Worker)??;

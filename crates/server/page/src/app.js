@@ -88,8 +88,8 @@ async function open() {
   notice(undefined);
   if (chart) {
     chart.clear();
-    draw();
     chart.home();
+    draw();
   } else {
     // A new chart is at home already.
     chart = makeChart();
@@ -303,7 +303,7 @@ function refused(error, again = open) {
 /** In the place of a chart, for the eye and the ear. */
 function noticeSaid(what, box) {
   notice(what, box);
-  dateBox.show(view.before);
+  dateBox.settle(view.before);
   byId('count').textContent = '';
   byId('speech').textContent = [...box.children].map((part) => part.textContent).join('. ');
 }

@@ -118,16 +118,34 @@ export class ChartView {
     this.price.setData([]);
   }
 
-  /** The newest candles at the usual width. */
+  /** The newest candles at the usual width, also those that are shown between this and the next frame. */
   home() {
     const time = this.chart.timeScale();
     time.applyOptions({ barSpacing: SPACING, rightOffset: ROOM_RIGHT });
     time.scrollToPosition(ROOM_RIGHT, false);
     this.price.priceScale().applyOptions({ autoScale: true });
+    this.goesTo(() => {
+      const to = this.candles.length - 1 + ROOM_RIGHT;
+      return { from: to - time.width() / SPACING, to };
+    });
+  }
+
+  moveTo(range) {
+    this.chart.timeScale().setVisibleLogicalRange(range);
+    this.goesTo(() => range);
+  }
+
+  /** The library moves with the next frame; whoever asks before must not be told where the view has been. */
+  goesTo(where) {
+    this.goal = where;
+    // Asked for after the library has asked for its own, and so called after it.
+    requestAnimationFrame(() => {
+      if (this.goal === where) this.goal = undefined;
+    });
   }
 
   range() {
-    return this.chart.timeScale().getVisibleLogicalRange();
+    return this.goal?.() ?? this.chart.timeScale().getVisibleLogicalRange();
   }
 
   /** The candle that `home` would put where it is now: what a view is dated by, so that opening its address again moves nothing. */
@@ -144,7 +162,7 @@ export class ChartView {
     const anchor = this.cursor ?? to;
     const span = Math.min(Math.max((to - from) / factor, 8), 4000);
     const share = (anchor - from) / (to - from);
-    this.chart.timeScale().setVisibleLogicalRange({ from: anchor - span * share, to: anchor + span * (1 - share) });
+    this.moveTo({ from: anchor - span * share, to: anchor + span * (1 - share) });
   }
 
   /** Moves the crosshair by candles, and the chart after it. */
@@ -163,9 +181,12 @@ export class ChartView {
     this.isByKeys = true;
     this.onLook(index);
     const span = to - from;
-    const time = this.chart.timeScale();
-    if (index < from + 2) time.setVisibleLogicalRange({ from: index - 4, to: index - 4 + span });
-    else if (index > to - 1) time.setVisibleLogicalRange({ from: index + ROOM_RIGHT - span, to: index + ROOM_RIGHT });
+    const left = index < from + 2 ? index - 4 : index > to - 1 ? index + ROOM_RIGHT - span : undefined;
+    if (left !== undefined) {
+      // A crosshair that stays while the candles move would tell of the candle that has come under it.
+      this.chart.clearCrosshairPosition();
+      this.moveTo({ from: left, to: left + span });
+    }
     // The library moves the range with the next frame, and would place the crosshair by the range of this one.
     cancelAnimationFrame(this.looking);
     this.looking = requestAnimationFrame(() => this.chart.setCrosshairPosition(candle.close, candle.wall, this.price));

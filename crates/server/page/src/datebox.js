@@ -50,6 +50,12 @@ export class DateBox {
     if (document.activeElement !== this.input && !this.isChanged) this.show(before);
   }
 
+  /** For a view without candles. A date that nothing has taken the place of stays: without it, everything in the box would move. */
+  settle(before) {
+    if (before) this.show(before);
+    else this.input.classList.remove('waiting');
+  }
+
   show(before) {
     this.shown = before;
     this.input.value = before?.slice(0, 10) ?? '';

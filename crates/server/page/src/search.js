@@ -36,7 +36,7 @@ export class Search {
     Object.assign(this, { query, isAnswered: false, isEntered: false, hasMoved: false });
     this.show(rank([...this.seen.values()], query));
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.find(query), this.seen.size === 0 ? 0 : PAUSE_MS);
+    this.timer = setTimeout(() => this.find(query), query === '' ? 0 : PAUSE_MS);
   }
 
   async find(query) {

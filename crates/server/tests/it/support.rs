@@ -226,7 +226,9 @@ impl Running {
 
     /// Asks until so many connections count: a server notices a little later that a client has gone.
     pub(crate) async fn until_online(&self, account: &Created, online: u64) {
-        let until = async { while self.seats(account).await.0 != online {} };
+        // Not by `seats`: each look there is a new one-time password, of which an account has so many and no more.
+        let is = async || self.get("/v1/connections", account).await.json()["data"]["online"] == online;
+        let until = async { while !is().await {} };
         timeout(PATIENCE, until).await.expect("the number of connections within the time allowed");
     }
 
@@ -410,12 +412,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         self.ask(2, &wire::control::AuthRequest { token: otp.to_owned(), metadata }).await
     }
 
-    /// The next packet; pings on the way are passed over.
+    /// The next packet; what the server asks on the way, to see who is still there, is passed over.
     pub(crate) async fn packet(&mut self) -> Packet<'static> {
         loop {
             match self.read().await {
+                Read::Packet(Packet::Request { command: 1, .. }) | Read::Ping(_) => {}
                 Read::Packet(packet) => return packet,
-                Read::Ping(_) => {}
                 other => panic!("{other:?} instead of a packet"),
             }
         }

@@ -14,6 +14,9 @@ use crate::terminal::Terminal;
 
 /// How long a key or a new size may wait to be noticed.
 const SLICE: Duration = Duration::from_millis(100);
+const CTRL_C: u8 = 0x03;
+const CTRL_D: u8 = 0x04;
+const CTRL_BACKSLASH: u8 = 0x1c;
 
 /// Shows what answers look like on a screen. They are found on a thread of their own, which is left alone when somebody wants to
 /// leave, so that a server that says nothing keeps nobody. What cannot be drawn for a moment is told on the screen instead: a
@@ -148,7 +151,7 @@ impl Screen {
     /// Waits for a moment; whether somebody has pressed a key that means enough.
     fn wants_to_end(&self) -> io::Result<bool> {
         match &self.keys {
-            Some(keys) => Ok(matches!(keys.next()?, Some(b'q' | b'Q' | b'\x04'))),
+            Some(keys) => Ok(matches!(keys.next()?, Some(b'q' | b'Q' | CTRL_C | CTRL_D | CTRL_BACKSLASH))),
             None => {
                 std::thread::sleep(SLICE);
                 Ok(false)
@@ -181,12 +184,11 @@ impl Keys {
         }
         let before = tcgetattr(io::stdin()).ok()?;
         let mut raw = before.clone();
-        // Ctrl-C stays a signal. Suspending is off: it would leave the shell with our screen.
-        raw.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
+        // No key is a signal. The terminal throws away what it has not shown yet when it makes one, and of two Ctrl-C the second
+        // would hit what gives the screen back; suspending would leave the shell with our screen.
+        raw.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG);
         // A read gives what there is after a tenth of a second, which is `SLICE`.
-        for (index, value) in
-            [(SpecialCodeIndex::VMIN, 0), (SpecialCodeIndex::VTIME, 1), (SpecialCodeIndex::VSUSP, 0)]
-        {
+        for (index, value) in [(SpecialCodeIndex::VMIN, 0), (SpecialCodeIndex::VTIME, 1)] {
             raw.special_codes[index] = value;
         }
         // What was typed before is not thrown away: it may be the q of somebody who has changed their mind.

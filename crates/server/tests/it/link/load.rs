@@ -172,6 +172,7 @@ fn a_server_that_stops_finishes_what_runs_and_says_goodbye() {
             let mut idle = server.enter(door, &account, &[]).await;
             let mut busy = server.enter(door, &account, &[]).await;
             let mut waiting = server.connect(door).await;
+            assert!(waiting.is_alive().await, "it is no longer in the listener's queue");
             let plug = Plug::new();
             for id in 1..=7 {
                 busy.send(&request(27, id, 0, &history())).await;
