@@ -485,6 +485,14 @@ pub(crate) fn request(command: u8, id: u32, timeout_ms: u16, body: &[u8]) -> Vec
     bytes
 }
 
+/// Lets so many seconds pass for whoever waits for them. Not by a clock that stands still and leaps: it would leap over what is still
+/// on its way through a socket.
+pub(crate) async fn pass(seconds: u64) {
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(seconds)).await;
+    tokio::time::resume();
+}
+
 #[allow(clippy::disallowed_methods, reason = "stands in for the executable, which reads the clock")]
 pub(crate) fn machine_now() -> Timestamp {
     Timestamp(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() as i64)

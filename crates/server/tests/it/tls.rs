@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use access::{Created, Terms};
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -16,7 +15,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use wire::quote;
 
-use crate::support::{Client, PATIENCE, Response, Running};
+use crate::support::{Client, PATIENCE, Response, Running, pass};
 
 const NAME: &str = "candles.example.com";
 
@@ -222,9 +221,7 @@ async fn files_that_change_are_noticed_without_being_told() {
     text.push_str("\n\n");
     std::fs::write(&pair.files.certificate, text).unwrap();
     let at = server.addresses.http;
-    tokio::time::pause();
-    tokio::time::advance(Duration::from_secs(31)).await;
-    tokio::time::resume();
+    pass(31).await;
     let until = async { while connect(at, &pair.certificate).await.is_err() {} };
     timeout(PATIENCE, until).await.expect("the new certificate within the time allowed");
 }
@@ -309,13 +306,10 @@ async fn who_says_nothing_or_speaks_something_else_is_not_kept() {
         (TcpStream::connect(at).await.unwrap(), TcpStream::connect(at).await.unwrap());
     slow.write_all(&[0x16, 0x03, 0x01, 0x02]).await.unwrap();
     assert_eq!(get(&mut connect(at, &pair.certificate).await.unwrap(), "/healthz", "").await.status, 200);
-    tokio::time::pause();
+    pass(6).await;
     for stream in [&mut silent, &mut slow] {
         let mut rest = Vec::new();
-        timeout(Duration::from_secs(60), stream.read_to_end(&mut rest))
-            .await
-            .expect("the connection ends")
-            .ok();
+        timeout(PATIENCE, stream.read_to_end(&mut rest)).await.expect("the connection ends").ok();
         assert!(rest.is_empty());
     }
 }
