@@ -350,6 +350,10 @@ describe('the chart', () => {
       const [, date] = /, (\S+)$/.exec(await first.innerText());
       await first.click();
       await titled(page, '9001.HK 5m');
+      // Newer candles come by themselves, and leave the view where it is.
+      await page.waitForFunction(() => /^1,\d{3} /.test(document.getElementById('count').textContent));
+      await frames(page);
+      assert.equal((await said(page, 'time')).slice(4, 20), date.replace('T', ' '));
       assert.equal(new URL(page.url()).searchParams.get('before'), date);
     });
   });

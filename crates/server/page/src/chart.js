@@ -67,11 +67,17 @@ export class ChartView {
       if (event.sourceEvent) this.isByKeys = false;
       onLook(this.cursor);
     });
-    this.chart.timeScale().subscribeVisibleLogicalRangeChange((range) => range && onRange(range));
+    this.chart.timeScale().subscribeVisibleLogicalRangeChange(() => {
+      const range = this.range();
+      if (range) onRange(range);
+    });
   }
 
   /** All candles of the view, in place of those before; what is looked at stays where it is. */
   show(candles, { decimals, backdrop }) {
+    // When newer ones come, the library keeps the view only as long as there have been as many before: after a few, it would jump.
+    const stays = candles.length > this.candles.length && candles[0]?.wall === this.candles[0]?.wall ? this.range() : undefined;
+    if (stays) this.goesTo(() => stays);
     this.cursor = followed(this.candles, this.cursor, candles);
     this.candles = candles;
     this.backdrop = backdrop;
@@ -80,6 +86,7 @@ export class ChartView {
     this.price.setData(candles.map(({ wall, open, high, low, close }) => ({ time: wall, open, high, low, close })));
     this.drawVolume();
     this.drawBackdrop();
+    if (stays) this.moveTo(stays);
   }
 
   drawVolume() {
