@@ -10,13 +10,31 @@ const CANDLES = 5_000;
 const NAME = 'Wanda Wick';
 const on = stage([NAME, '--overnight', '--rate', 'unlimited']);
 
-/** As somebody who is signed in, at an address of the chart. */
-const atChart = (where, what, options = {}) =>
+/**
+ * As somebody who is signed in, at an address of the chart. `prepare` is for what must see every request: a page that is busy when it
+ * is told to have them looked at may send one more before it knows.
+ */
+const atChart = (where, what, { prepare = () => {}, ...options } = {}) =>
   on.visit(options, async (visitor) => {
+    await prepare(visitor.page);
     await signInTo(on, visitor, NAME, where);
     await drawn(visitor.page);
     await what(visitor.page, visitor);
   });
+
+/** Lets so many older pages come, and the others when they are released. */
+function holding(pages) {
+  let release;
+  const held = new Promise((done) => (release = done));
+  let left = pages;
+  const prepare = (page) =>
+    page.route(/history-candlesticks.*next=/, async (route) => {
+      left -= 1;
+      if (left < 0) await held;
+      await route.continue();
+    });
+  return { release, prepare };
+}
 
 describe('the chart', () => {
   it('opens with something to look at, says what it is and who is signed in', async () => {
@@ -85,7 +103,6 @@ describe('the chart', () => {
 
   it('asks for the name again after it could not be told once', async () => {
     await atChart('/?symbol=9001.HK', async (page) => {
-      await page.route('**/v1/securities/CNDL.US*', (route) => route.abort());
       await page.keyboard.press('/');
       await page.keyboard.type('CNDL.US');
       const failed = page.waitForEvent('requestfailed');
@@ -96,7 +113,7 @@ describe('the chart', () => {
       await page.unroute('**/v1/securities/CNDL.US*');
       await page.keyboard.press('p');
       await page.waitForFunction(() => document.getElementById('name').textContent !== '');
-    }, { complaints: [/ERR_FAILED/] });
+    }, { complaints: [/ERR_FAILED/], prepare: (page) => page.route('**/v1/securities/CNDL.US*', (route) => route.abort()) });
   });
 
   it('says so when nothing is like what was typed', async () => {
@@ -175,17 +192,10 @@ describe('the chart', () => {
   });
 
   it('goes back over five thousand candles without a gap', async () => {
+    // As many pages as are wanted, and no more while they are compared.
+    const { release, prepare } = holding(CANDLES / 1000 - 1);
     await atChart('/?symbol=WAX.US&period=5m', async (page, visitor) => {
       const first = new URL(page.url()).searchParams.get('before');
-      // As many pages as are wanted, and no more while they are compared.
-      let pages = CANDLES / 1000 - 1;
-      let release;
-      const held = new Promise((done) => (release = done));
-      await page.route(/history-candlesticks.*next=/, async (route) => {
-        pages -= 1;
-        if (pages < 0) await held;
-        await route.continue();
-      });
       for (let press = 0; press < 8; press += 1) await page.keyboard.press('-');
       await page.mouse.move(600, 400);
       for (let turn = 0; turn < 400 && (await counted(page)) < CANDLES; turn += 1) {
@@ -208,14 +218,12 @@ describe('the chart', () => {
       }
       release();
       await page.waitForFunction((count) => !document.getElementById('count').textContent.startsWith(count), CANDLES.toLocaleString('en'));
-    });
+    }, { prepare });
   });
 
   it('keeps to the candle that is looked at when older ones come', async () => {
+    const { release, prepare } = holding(0);
     await atChart('/?symbol=WAX.US&period=5m', async (page) => {
-      let release;
-      const held = new Promise((done) => (release = done));
-      await page.route(/history-candlesticks.*next=/, (route) => held.then(() => route.continue()));
       const before = await counted(page);
       await page.keyboard.press('Home');
       const looked = await readOut(page);
@@ -223,7 +231,7 @@ describe('the chart', () => {
       await page.waitForFunction((count) => !document.getElementById('count').textContent.startsWith(count), before.toLocaleString('en'));
       assert.ok((await counted(page)) > before);
       assert.deepEqual(await readOut(page), looked);
-    });
+    }, { prepare });
   });
 
   it('says where history begins', async () => {
