@@ -145,7 +145,7 @@ export class ChartView {
   /** The library moves with the next frame; whoever asks before must not be told where the view has been. */
   goesTo(where) {
     this.goal = where;
-    // Asked for after the library has asked for its own, and so called after it.
+    // Called after the library has moved, which has asked for its frame before.
     requestAnimationFrame(() => {
       if (this.goal === where) this.goal = undefined;
     });
