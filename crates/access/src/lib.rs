@@ -73,7 +73,7 @@ pub use renew::{FORMER_LIFE_S, RENEWED_LIFE_DEFAULT_S, RENEWED_LIFE_MAX_S, RENEW
 pub use report::{AssetEntry, RateEntry, Reported};
 pub use rights::{Hold, ParseRightError, ParseRightsError, Right, Rights, TIME_MAX, Validity};
 pub use secret::Secret;
-pub use session::{SESSION_LIFE_S, Session};
+pub use session::{Lineage, SESSION_LIFE_S, Session};
 pub use sign_on::{Moment, SignedOn};
 pub use signature::{SignedRequest, TIMESTAMP_TOLERANCE_S, verify_signature};
 pub use standing::{Outlook, Present, Preview, Quota, Standing};

@@ -41,10 +41,11 @@ pub struct Session {
 
 /// Ties the connections together that one client has opened one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Lineage([u8; 16]);
+pub struct Lineage([u8; 16]);
 
 impl Lineage {
-    pub(crate) fn new() -> Result<Lineage, AccessError> {
+    /// Of a client that comes for the first time.
+    pub fn new() -> Result<Lineage, AccessError> {
         random().map(Lineage)
     }
 }

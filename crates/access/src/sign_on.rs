@@ -20,6 +20,8 @@ pub struct SignedOn {
     pub connection: Connection,
     /// Always a fresh one; those issued before stay good until they expire.
     pub session: Session,
+    /// The same for all connections that one client opens one after the other.
+    pub lineage: Lineage,
     /// Connections of the account, this one counted.
     pub seats: Seats,
     /// Older connections of the same client, to be closed. They are not counted any more.
@@ -85,6 +87,7 @@ impl Access {
             caller,
             connection: seated.connection,
             session,
+            lineage,
             seats: Seats { online: seated.online, limit },
             superseded: seated.superseded,
         })

@@ -292,7 +292,7 @@ impl Hall {
             let (stream, peer, place) = accept(&listener, &self.places).await;
             let Entrance { services, shutdown, place, region, .. } = self.enter(peer, place, None);
             self.tasks.spawn(async move {
-                let from = link::Arrival { address: peer, region };
+                let from = link::Arrival { address: peer, region, program: link::Program::Other };
                 let (transport, opening) = (Transport::tcp(), link::Opening::Tcp);
                 link::serve(stream, transport, from, opening, services, shutdown).await;
                 drop(place);

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{
-    CONNECTION, HeaderName, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION,
-    UPGRADE,
+    ACCEPT_LANGUAGE, CONNECTION, HeaderMap, HeaderName, HeaderValue, ORIGIN, SEC_WEBSOCKET_ACCEPT,
+    SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE, USER_AGENT,
 };
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::Answer;
 use super::envelope::Problem;
-use crate::link::{self, Opening, Transport};
+use crate::link::{self, Opening, Program, Transport};
 use crate::listen::Entrance;
 
 /// The framing, codec and platform that there are; a client that does not say means these.
@@ -41,6 +41,7 @@ where
         return Problem::bad_request("a WebSocket of version 13 is spoken here").answer();
     }
     let accept = wire::accept_key(key);
+    let program = program(request.headers());
     let opening = dialect(request.uri().query().unwrap_or_default());
     let upgrading = hyper::upgrade::on(&mut request);
     let Entrance { services, shutdown, tasks, place, peer, region, .. } = entrance;
@@ -53,7 +54,7 @@ where
                 other => other,
             };
             let (stream, transport) = (parts.io.into_inner(), Transport::websocket());
-            let from = link::Arrival { address: peer, region };
+            let from = link::Arrival { address: peer, region, program };
             link::serve(stream, transport, from, opening, services, shutdown).await;
         }
         drop(place);
@@ -67,6 +68,12 @@ where
         headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
     }
     response
+}
+
+/// The SDKs on the Rust core name a language and neither themselves nor a page they come from, which browsers do.
+fn program(headers: &HeaderMap) -> Program {
+    let has = |name: HeaderName| headers.contains_key(name);
+    if has(ACCEPT_LANGUAGE) && !has(USER_AGENT) && !has(ORIGIN) { Program::CoreSdk } else { Program::Other }
 }
 
 /// What the query asks for; another dialect is told so on the connection, where clients expect it.

@@ -93,7 +93,7 @@ impl House {
             Kind::Tcp => (Transport::tcp(), Opening::Early(wire::HANDSHAKE.to_vec().into())),
         };
         let address = std::net::SocketAddr::from(([127, 0, 0, 1], 53_124));
-        let from = super::Arrival { address, region: None };
+        let from = super::Arrival { address, region: None, program: super::Program::Other };
         tokio::spawn(serve(near, transport, from, opening, self.services.clone(), self.shutdown.subscribe()));
         Far { stream: far, kind }
     }

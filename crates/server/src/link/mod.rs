@@ -4,6 +4,7 @@
 //! reading stops, and when that lasts too long the connection ends. A question that memory can answer is answered on the
 //! spot; everything else goes to a thread that may wait for the disk.
 
+mod gateway;
 #[cfg(test)]
 mod house;
 mod outbox;
@@ -28,11 +29,12 @@ use tokio::sync::watch;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use wire::{Packet, Status};
 
-use crate::metrics::Outcome;
+use crate::metrics::{Outcome, Task};
 use crate::refusal::Refusal;
 use crate::request_log::Ended;
 use crate::route;
 use crate::services::Services;
+pub(crate) use gateway::Program;
 use outbox::Outbox;
 use pending::{Answered, Asked, Pending};
 use session::Session;
@@ -371,10 +373,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         let Some(session) = &mut self.session else {
             return self.answer(asked.answered(Err(Refusal::Unauthenticated)));
         };
-        session.note(asked.command);
-        if session.is_trade(asked.command) {
-            let answer = session::trade(asked.command, &asked.body);
-            return self.answer(asked.answered(answer));
+        if session.is_trade(asked.command, &asked.body) {
+            let answer = gateway::answer(asked.command, &asked.body);
+            return self.answer_as(Task::Trade, asked.answered(answer));
         }
         let waits = match &mut self.pending {
             Some(pending) if !pending.may_start() => pending.wait(asked),
@@ -403,7 +404,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         }
     }
 
-    fn answer(&mut self, Answered { command, id, since, answer }: Answered) {
+    fn answer(&mut self, answered: Answered) {
+        self.answer_as(tally::task(answered.command), answered);
+    }
+
+    fn answer_as(&mut self, task: Task, Answered { command, id, since, answer }: Answered) {
         let (before, account) = (self.outbox.bytes(), self.account());
         let (outcome, candles) = match &answer {
             Ok(reply) => (Outcome::Ok, reply.candles()),
@@ -425,7 +430,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             }
         }
         let bytes = self.outbox.bytes().saturating_sub(before);
-        self.end(command, &Ended { candles, bytes, account, ..Ended::at(since, outcome) });
+        self.end(command, task, &Ended { candles, bytes, account, ..Ended::at(since, outcome) });
     }
 
     fn respond_error(&mut self, command: u8, id: u32, status: Status, code: u64, text: &str) {

@@ -10,30 +10,26 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use access::{AccountId, Connection, ConnectionId, Denial, Moment, Offered, Region, Seats, SignedOn};
+use access::{
+    AccountId, Connection, ConnectionId, Denial, Lineage, Moment, Offered, Region, Seats, SignedOn,
+};
 use market::Timestamp;
 use prost::Message;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::oneshot;
-use wire::{Status, code, control, trade};
+use wire::{Status, code, control};
 
+use super::gateway::{self, Gateway, Metadata, Program};
 use super::transport::{AUTH, CloseCode};
 use super::{Asked, Link};
-use crate::command::{Reply, number};
 use crate::metrics::{Entry, Outcome, Proven};
 use crate::refusal::Refusal;
 use crate::route::{Caller, Language};
 use crate::services::Services;
 
-/// The trade gateway's own commands. They mean something else on the quote gateway.
-const SUBSCRIBE: u8 = 16;
-const UNSUBSCRIBE: u8 = 17;
-
 /// A connection that has not answered a ping for so long gives its seat up when another one needs it. That is sooner
 /// than it counts as dead: a client that lost its network must not be locked out by its own past.
 const PONG_WITHIN: Duration = Duration::from_secs(10);
-/// Topics that one request may name.
-const TOPICS_MAX: usize = 16;
 
 /// What a signed-in connection knows of itself. Dropping it gives its seat up.
 #[derive(Debug)]
@@ -44,15 +40,6 @@ pub(super) struct Session {
     kicked: oneshot::Receiver<Kick>,
     pulse: Arc<Pulse>,
     links: Links,
-}
-
-/// Both gateways may share an address; what a client sends tells which one it takes us for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Gateway {
-    /// A quote client names its language or its wish for overnight quotes when it signs in, or asks for its profile.
-    Quote,
-    /// Nothing of that has happened yet.
-    Undecided,
 }
 
 /// Someone else's wish to close a connection.
@@ -91,7 +78,10 @@ fn milliseconds(time: Duration) -> u64 {
 
 /// The signed-in connections of this server, and their seats.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Links(Arc<Mutex<HashMap<ConnectionId, Seated>>>);
+pub(crate) struct Links {
+    seated: Arc<Mutex<HashMap<ConnectionId, Seated>>>,
+    clients: gateway::Clients,
+}
 
 #[derive(Debug)]
 struct Seated {
@@ -119,6 +109,7 @@ pub(crate) struct Arrival {
     pub(crate) address: SocketAddr,
     /// The region whose accounts its listener is for; none if that is for all.
     pub(crate) region: Option<Region>,
+    pub(crate) program: Program,
 }
 
 /// The two ways to a long connection.
@@ -183,7 +174,7 @@ impl Links {
             Err(Denial::ConnectionsTaken(_)) if give_up_overdue(&mut all, moment.uptime) => present(&all)?,
             other => other?,
         };
-        let SignedOn { caller, connection, session, seats, superseded } = signed;
+        let SignedOn { caller, connection, session, lineage, seats, superseded } = signed;
         for seated in superseded.iter().filter_map(|id| all.remove(id)) {
             // A connection that is not there any more needs not be told.
             seated.kick.send(Kick::Superseded).ok();
@@ -193,7 +184,7 @@ impl Links {
         let pulse = Arc::<Pulse>::default();
         let guest = Guest { id, account: caller.account(), door, address, since: moment.now };
         all.insert(id, Seated { connection, kick, pulse: pulse.clone(), guest });
-        Ok((SignedIn { who: caller, id, session, seats }, kicked, pulse))
+        Ok((SignedIn { who: caller, id, session, lineage, seats }, kicked, pulse))
     }
 
     /// Gives up the seats whose client has not answered its ping; whether there were any.
@@ -202,7 +193,7 @@ impl Links {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<ConnectionId, Seated>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.seated.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -219,6 +210,7 @@ struct SignedIn {
     who: access::Caller,
     id: ConnectionId,
     session: access::Session,
+    lineage: Lineage,
     seats: Seats,
 }
 
@@ -253,16 +245,10 @@ impl Session {
         self.pulse.0.store(0, Ordering::Relaxed);
     }
 
-    /// Whether a command is meant for the trade gateway.
-    pub(super) fn is_trade(&self, command: u8) -> bool {
-        self.gateway == Gateway::Undecided && matches!(command, SUBSCRIBE | UNSUBSCRIBE)
-    }
-
-    /// Learns from a command which gateway the client takes us for.
-    pub(super) fn note(&mut self, command: u8) {
-        if command == number::PROFILE {
-            self.gateway = Gateway::Quote;
-        }
+    /// Whether a command is meant for the trade gateway; the client may show by it which one it takes us for.
+    pub(super) fn is_trade(&mut self, command: u8, body: &[u8]) -> bool {
+        self.gateway.learn(command, body, &self.links.clients);
+        self.gateway.is_trade(command, body)
     }
 }
 
@@ -272,22 +258,6 @@ impl Drop for Session {
         // Not while all the others wait.
         drop(seated);
     }
-}
-
-/// The least of a trade gateway: there is nothing to be notified of, and the client is content.
-pub(super) fn trade(command: u8, body: &[u8]) -> Result<Reply, Refusal> {
-    let malformed = |error| Refusal::Malformed(format!("the body cannot be decoded: {error}"));
-    if command == UNSUBSCRIBE {
-        trade::UnsubscribeRequest::decode(body).map_err(malformed)?;
-        return Ok(Reply::Unsubscribed(trade::UnsubscribeResponse::default()));
-    }
-    let mut topics = trade::SubscribeRequest::decode(body).map_err(malformed)?.topics;
-    topics.truncate(TOPICS_MAX);
-    Ok(Reply::Subscribed(trade::SubscribeResponse {
-        success: topics.clone(),
-        fail: Vec::new(),
-        current: topics,
-    }))
 }
 
 /// A sign-in that was understood: by password or by session.
@@ -317,8 +287,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                 return self.note_denied(proof, denial, moment);
             }
         };
-        let SignedIn { who, id, session, seats } = signed;
-        let (caller, gateway) = manner(who, self.from.region, &metadata);
+        let SignedIn { who, id, session, lineage, seats } = signed;
+        let (caller, metadata) = manner(who, self.from.region, &metadata);
+        let before = self.session.as_ref().map(|session| session.gateway);
+        let gateway = Gateway::of(metadata, self.from.program, lineage, before, &links.clients);
         self.session = Some(Session { caller, gateway, id, kicked, pulse, links: links.clone() });
         self.sign_in_by = None;
         self.services.metrics.proof(self.entry(), Proven::Accepted);
@@ -400,7 +372,7 @@ fn manner(
     who: access::Caller,
     entrance: Option<Region>,
     metadata: &BTreeMap<String, String>,
-) -> (Caller, Gateway) {
+) -> (Caller, Metadata) {
     let language = metadata.get("accept-language");
     let overnight = metadata.get("need_over_night_quote");
     let caller = Caller {
@@ -410,7 +382,7 @@ fn manner(
         entrance,
     };
     let is_quote = language.is_some() || overnight.is_some();
-    (caller, if is_quote { Gateway::Quote } else { Gateway::Undecided })
+    (caller, if is_quote { Metadata::OfQuotes } else { Metadata::Plain })
 }
 
 fn decode(asked: &Asked) -> Result<(Proof, BTreeMap<String, String>), Refusal> {

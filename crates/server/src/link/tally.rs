@@ -2,7 +2,6 @@
 
 use tokio::time::Instant;
 
-use super::session::Session;
 use super::transport::{AUTH, HEARTBEAT, RECONNECT};
 use super::{Link, Transport};
 use crate::metrics::{self, Connection, Outcome, Task};
@@ -10,14 +9,14 @@ use crate::request_log::{self, Ended};
 
 impl<S> Link<S> {
     /// Counts a request and writes its line.
-    pub(super) fn end(&self, command: u8, ended: &Ended) {
-        let (door, task) = (door(&self.transport), task(command, self.session.as_ref()));
-        request_log::of_link(&self.services.metrics, door, task, command, ended);
+    pub(super) fn end(&self, command: u8, task: Task, ended: &Ended) {
+        request_log::of_link(&self.services.metrics, door(&self.transport), task, command, ended);
     }
 
     /// The same where there is nothing to say of it but how it went.
     pub(super) fn count(&self, command: u8, since: Instant, outcome: Outcome, bytes: usize) {
-        self.end(command, &Ended { bytes, account: self.account(), ..Ended::at(since, outcome) });
+        let ended = Ended { bytes, account: self.account(), ..Ended::at(since, outcome) };
+        self.end(command, task(command), &ended);
     }
 
     pub(super) fn account(&self) -> Option<access::AccountId> {
@@ -45,13 +44,12 @@ fn door(transport: &Transport) -> metrics::Door {
     }
 }
 
-/// What a command counts as; its number may mean something else to a client of the trade gateway.
-fn task(command: u8, session: Option<&Session>) -> Task {
+/// What a command counts as, unless it is one of the trade gateway.
+pub(super) fn task(command: u8) -> Task {
     match command {
         HEARTBEAT => Task::Heartbeat,
         AUTH => Task::SignIn,
         RECONNECT => Task::Resume,
-        command if session.is_some_and(|session| session.is_trade(command)) => Task::Trade,
         command => Task::of_command(command),
     }
 }

@@ -8,7 +8,7 @@ use tokio::time::{Instant, advance, timeout};
 use wire::{Limits, Packet, Status, control};
 
 use super::house::{BOTH, House, Kind, NOW, Seen};
-use super::{Arrival, Link, Transport, UNSENT_MAX};
+use super::{Arrival, Link, Program, Transport, UNSENT_MAX};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -264,7 +264,8 @@ async fn requests_that_came_together_are_not_all_answered_at_once() {
     assert!(body.len() > 50_000, "{} bytes", body.len());
     // From here on everything is in memory and would be answered on the spot.
     let (near, _far) = tokio::io::duplex(64);
-    let from = Arrival { address: ([127, 0, 0, 1], 53_124).into(), region: None };
+    let address = ([127, 0, 0, 1], 53_124).into();
+    let from = Arrival { address, region: None, program: Program::Other };
     let mut link = Link::new(near, Transport::websocket(), from, house.services.clone(), Vec::new());
     let auth = control::AuthRequest { token: house.otp(&account), metadata: Default::default() };
     let mut packet = Vec::new();

@@ -1,4 +1,4 @@
-//! The two ways a packet travels: a binary WebSocket message, or back to back on TCP.
+//! The two ways a packet travels: a WebSocket message, or back to back on TCP.
 
 use bytes::Bytes;
 use wire::{
@@ -89,14 +89,16 @@ impl Transport {
             },
             Transport::WebSocket(decoder) => match decoder.decode(input) {
                 Ok(None) => None,
-                Ok(Some(Message::Binary(message))) => Some(match Packet::decode(&message, Limits::REQUEST) {
-                    Ok(packet) => Incoming::Packet(packet.into_owned()),
-                    Err(error) => Incoming::broken(error),
-                }),
+                // Some clients send packets as text, and nothing but the opcode tells the two apart.
+                Ok(Some(Message::Binary(message) | Message::Text(message))) => {
+                    Some(match Packet::decode(&message, Limits::REQUEST) {
+                        Ok(packet) => Incoming::Packet(packet.into_owned()),
+                        Err(error) => Incoming::broken(error),
+                    })
+                }
                 Ok(Some(Message::Ping(payload))) => Some(Incoming::Ping(payload)),
                 Ok(Some(Message::Pong(_))) => Some(Incoming::Pong),
                 Ok(Some(Message::Close { .. })) => Some(Incoming::Close),
-                Ok(Some(Message::Text(_))) => Some(Incoming::broken("text frames are not spoken here")),
                 Err(error) => {
                     Some(Incoming::Broken { websocket: error.close_code(), reason: error.to_string() })
                 }

@@ -2,5 +2,6 @@
 //! passes is tested beside the code, where the clock can stand still.
 
 mod broken;
+mod gateway;
 mod load;
 mod session;

@@ -1,7 +1,7 @@
 use access::{Actor, Terms};
 use wire::{control, quote};
 
-use crate::support::{DOORS, Door, PATIENCE, Running, machine_now, request};
+use crate::support::{DOORS, PATIENCE, Running, machine_now, request};
 
 async fn reconnect(
     client: &mut crate::support::Client,
@@ -230,31 +230,6 @@ async fn connections_are_counted_and_those_that_died_are_not() {
     let mut websocket = clients.remove(1);
     websocket.frame(0x88, &[]).await;
     server.until_online(&account, 2).await;
-}
-
-#[tokio::test]
-async fn a_trade_client_that_subscribes_to_its_topics_is_content() {
-    let server = Running::start().await;
-    let account = server.account("ann", Terms::default());
-    for door in DOORS {
-        let mut client = server.enter(door, &account, &[]).await;
-        let topics = vec!["private".to_owned()];
-        let answer: wire::trade::SubscribeResponse =
-            client.ask(16, &wire::trade::SubscribeRequest { topics: topics.clone() }).await.unwrap();
-        assert_eq!((answer.success, answer.fail.len(), answer.current), (topics.clone(), 0, topics));
-        let none: wire::trade::SubscribeResponse =
-            client.ask(16, &wire::trade::SubscribeRequest::default()).await.unwrap();
-        assert_eq!(none, Default::default());
-        client.ask::<wire::trade::UnsubscribeResponse>(17, &()).await.unwrap();
-        // For a quote client the same numbers mean something else.
-        for metadata in [("accept-language", "en"), ("need_over_night_quote", "true")] {
-            let mut client = server.enter(Door::WebSocket, &account, &[metadata]).await;
-            assert_eq!(client.ask::<()>(16, &()).await.unwrap_err().1, 301_602);
-        }
-        let mut client = server.enter(door, &account, &[]).await;
-        client.ask::<quote::QuoteProfileResponse>(4, &()).await.unwrap();
-        assert_eq!(client.ask::<()>(16, &()).await.unwrap_err().1, 301_602);
-    }
 }
 
 #[tokio::test]

@@ -1,0 +1,167 @@
+//! Which of the two gateways a client takes us for. Both may share an address, and commands 16 and 17 mean one thing on the
+//! quote gateway (participants, single trades) and another on the trade gateway (subscribe, unsubscribe). What a client
+//! has shown of itself decides first, then the body of the command.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use access::Lineage;
+use prost::encoding::{DecodeContext, WireType, decode_key, skip_field};
+use prost::{DecodeError, Message};
+use wire::trade;
+
+use crate::command::{Reply, number};
+use crate::refusal::Refusal;
+
+/// The trade gateway's own commands.
+const SUBSCRIBE: u8 = 16;
+const UNSUBSCRIBE: u8 = 17;
+/// Where a request for single trades has how many are wanted; topics are in field 1 alone.
+const TRADES_COUNT_FIELD: u32 = 2;
+
+/// Topics that one request may name.
+const TOPICS_MAX: usize = 16;
+/// Clients that are remembered after their connection has ended. Whoever is forgotten is judged by the body alone.
+const REMEMBERED_MAX: usize = 4096;
+
+/// Which program is at the other end, as far as its upgrade request tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Program {
+    /// An SDK built on the Rust core. It names a language in the upgrade of either gateway, and again when it signs in at
+    /// the quote gateway: one that does not is at the trade gateway. After every reconnect it subscribes, also to nothing, and
+    /// tries again for ever if that is refused.
+    CoreSdk,
+    Other,
+}
+
+/// What a client has shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shown {
+    Nothing,
+    /// It named its language or its wish for overnight quotes when it signed in, or asked for its profile.
+    Quote,
+    /// It has subscribed to a topic.
+    Trade,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gateway {
+    shown: Shown,
+    program: Program,
+    lineage: Lineage,
+}
+
+/// Whether the metadata of a sign-in are those of a quote client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Metadata {
+    OfQuotes,
+    Plain,
+}
+
+impl Gateway {
+    /// Of a connection that signs in. `before` is what the same connection was until now.
+    pub(super) fn of(
+        metadata: Metadata,
+        program: Program,
+        lineage: Lineage,
+        before: Option<Gateway>,
+        clients: &Clients,
+    ) -> Gateway {
+        let shown = match metadata {
+            Metadata::OfQuotes => Shown::Quote,
+            Metadata::Plain => before.map(|before| before.shown).unwrap_or(clients.recall(lineage)),
+        };
+        Gateway { shown, program, lineage }
+    }
+
+    /// Whether a command is meant for the trade gateway; the body is looked at only where it has to be.
+    pub(super) fn is_trade(&self, command: u8, body: &[u8]) -> bool {
+        match (command, self.shown) {
+            (SUBSCRIBE, Shown::Trade) => true,
+            // An empty list is no list of topics, unless it comes from a client that sends those.
+            (SUBSCRIBE, Shown::Nothing) => self.program == Program::CoreSdk || topics(body) != Ok(0),
+            (UNSUBSCRIBE, Shown::Trade | Shown::Nothing) => !has_count(body),
+            _ => false,
+        }
+    }
+
+    /// Learns from a command which gateway the client takes us for.
+    pub(super) fn learn(&mut self, command: u8, body: &[u8], clients: &Clients) {
+        let shown = match (command, self.shown) {
+            (number::PROFILE, Shown::Nothing | Shown::Trade) => Shown::Quote,
+            (SUBSCRIBE, Shown::Nothing) if topics(body).is_ok_and(|count| count > 0) => Shown::Trade,
+            _ => return,
+        };
+        self.shown = shown;
+        clients.remember(self.lineage, shown);
+    }
+}
+
+/// How many topics there are, if it is a list of them; what cannot be decoded is no question of the quote gateway either.
+fn topics(body: &[u8]) -> Result<usize, DecodeError> {
+    trade::SubscribeRequest::decode(body).map(|request| request.topics.len())
+}
+
+/// Whether there is a number where a request for trades has one, zero or not.
+fn has_count(mut body: &[u8]) -> bool {
+    while !body.is_empty() {
+        match decode_key(&mut body) {
+            Ok((TRADES_COUNT_FIELD, WireType::Varint)) => return true,
+            Ok((tag, kind)) if skip_field(kind, tag, &mut body, DecodeContext::default()).is_ok() => {}
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// The least of a trade gateway: there is nothing to be notified of, and the client is content.
+pub(super) fn answer(command: u8, body: &[u8]) -> Result<Reply, Refusal> {
+    let malformed = |error| Refusal::Malformed(format!("the body cannot be decoded: {error}"));
+    if command == UNSUBSCRIBE {
+        trade::UnsubscribeRequest::decode(body).map_err(malformed)?;
+        return Ok(Reply::Unsubscribed(trade::UnsubscribeResponse::default()));
+    }
+    let mut topics = trade::SubscribeRequest::decode(body).map_err(malformed)?.topics;
+    topics.truncate(TOPICS_MAX);
+    Ok(Reply::Subscribed(trade::SubscribeResponse {
+        success: topics.clone(),
+        fail: Vec::new(),
+        current: topics,
+    }))
+}
+
+/// What clients had shown that named nothing when they signed in. A client shows it once, on its first connection, and goes
+/// on with its session on others.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Clients(Arc<Mutex<Remembered>>);
+
+#[derive(Debug, Default)]
+struct Remembered {
+    shown: HashMap<Lineage, Shown>,
+    /// Oldest first.
+    order: VecDeque<Lineage>,
+}
+
+impl Clients {
+    fn recall(&self, lineage: Lineage) -> Shown {
+        let remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        remembered.shown.get(&lineage).copied().unwrap_or(Shown::Nothing)
+    }
+
+    fn remember(&self, lineage: Lineage, shown: Shown) {
+        let mut remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if remembered.shown.insert(lineage, shown).is_some() {
+            return;
+        }
+        remembered.order.push_back(lineage);
+        if remembered.order.len() > REMEMBERED_MAX
+            && let Some(oldest) = remembered.order.pop_front()
+        {
+            remembered.shown.remove(&oldest);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "gateway_tests.rs"]
+mod tests;

@@ -1,0 +1,58 @@
+use super::*;
+
+fn line() -> Lineage {
+    Lineage::new().unwrap()
+}
+
+#[test]
+fn a_client_is_remembered_by_its_lineage_and_only_so_many_are() {
+    let clients = Clients::default();
+    let first = line();
+    clients.remember(first, Shown::Trade);
+    assert_eq!((clients.recall(first), clients.recall(line())), (Shown::Trade, Shown::Nothing));
+    for _ in 1..REMEMBERED_MAX {
+        clients.remember(line(), Shown::Quote);
+    }
+    assert_eq!(clients.recall(first), Shown::Trade);
+    // Whoever shows something else is not remembered twice.
+    clients.remember(first, Shown::Quote);
+    assert_eq!(clients.recall(first), Shown::Quote);
+    clients.remember(line(), Shown::Trade);
+    assert_eq!(clients.recall(first), Shown::Nothing, "the oldest is forgotten");
+    let remembered = clients.0.lock().unwrap();
+    assert_eq!((remembered.shown.len(), remembered.order.len()), (REMEMBERED_MAX, REMEMBERED_MAX));
+}
+
+#[test]
+fn clients_that_say_what_they_are_take_no_room() {
+    let clients = Clients::default();
+    let of = |metadata| Gateway::of(metadata, Program::Other, line(), None, &clients);
+    of(Metadata::OfQuotes).learn(number::PROFILE, &[], &clients);
+    // Nor do those that show nothing, or nothing that can be read.
+    of(Metadata::Plain).learn(SUBSCRIBE, &[], &clients);
+    of(Metadata::Plain).learn(SUBSCRIBE, &[0x0a, 0x7f], &clients);
+    of(Metadata::Plain).learn(UNSUBSCRIBE, &[0x0a, 1, b'x'], &clients);
+    of(Metadata::Plain).learn(number::HISTORY, &[], &clients);
+    assert!(clients.0.lock().unwrap().order.is_empty());
+}
+
+#[test]
+fn a_count_is_found_wherever_it_stands_and_nothing_else_is_taken_for_one() {
+    for (body, wanted) in [
+        (&[][..], false),
+        (&[0x0a, 1, b'x'], false),
+        (&[0x0a, 1, b'x', 0x10, 5], true),
+        (&[0x10, 0], true),
+        (&[0x10, 5, 0x0a, 1, b'x'], true),
+        (&[0x18, 9, 0x10, 5], true),
+        // Bytes in field 2, a number in field 1, a number in field 3.
+        (&[0x12, 1, 5], false),
+        (&[0x08, 5], false),
+        (&[0x18, 5], false),
+        // Cut off.
+        (&[0x0a, 9, 0x10, 5], false),
+        (&[0xff], false),
+    ] {
+        assert_eq!(has_count(body), wanted, "{body:?}");
+    }
+}

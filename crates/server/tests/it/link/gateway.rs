@@ -1,0 +1,181 @@
+//! Both gateways share an address, and commands 16 and 17 mean different things on them.
+
+use access::{Created, Terms};
+use wire::{control, quote, trade};
+
+use crate::support::{Client, DOORS, Door, Running, request};
+
+/// Bodies of 16 and 17: what a client of either gateway sends, and what none does. The last one shows what the client is.
+const BODIES: [(u8, &str, &[u8]); 9] = [
+    (16, "nothing", &[]),
+    (16, "an unknown field", &[0x10, 5]),
+    (16, "garbage", &[0x0a, 0x7f, 1]),
+    (17, "nothing", &[]),
+    (17, "topics", b"\x0a\x07private"),
+    (17, "symbol and count", b"\x0a\x06700.HK\x10\x05"),
+    (17, "symbol and no count", b"\x0a\x06700.HK\x10\x00"),
+    (17, "garbage", &[0x0a, 0x7f, 1]),
+    (16, "topics", b"\x0a\x07private"),
+];
+
+/// What became of the request: done as the trade gateway does, refused as the quote gateway does, or not understood.
+async fn meaning(client: &mut Client, command: u8, body: &[u8]) -> &'static str {
+    client.send(&request(command, 8, 0, body)).await;
+    match client.response().await.1 {
+        Ok(_) if command == 16 => "subscribed",
+        Ok(_) => "unsubscribed",
+        Err((7, 301_602, text)) if text == "participants are not offered here" => "participants",
+        Err((7, 301_602, text)) if text == "single trades are not offered here" => "trades",
+        Err((3, 301_600, text)) if text.contains("decoded") => "malformed",
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A kind of client: the door, and what it puts in its upgrade.
+#[derive(Clone, Copy, Debug)]
+struct Kind(&'static str, Door, &'static str);
+
+const KINDS: [Kind; 4] = [
+    Kind("websocket", Door::WebSocket, ""),
+    Kind("tcp", Door::Tcp, ""),
+    Kind("browser", Door::WebSocket, "accept-language: en\r\nuser-agent: x\r\norigin: http://test\r\n"),
+    Kind("core SDK", Door::WebSocket, "accept-language: en\r\nx-dc-region: ap\r\n"),
+];
+
+/// What a client has done before it is asked what 16 and 17 mean.
+const HISTORIES: [&str; 6] =
+    ["", "profile", "subscribed", "came back", "profile, came back", "subscribed, came back"];
+
+const METADATA: [(&str, &[(&str, &str)]); 3] = [
+    ("", &[]),
+    ("language", &[("accept-language", "en")]),
+    ("overnight", &[("need_over_night_quote", "true"), ("unknown", "x")]),
+];
+
+async fn connect(server: &Running, Kind(_, door, head): Kind) -> Client {
+    match door {
+        Door::WebSocket => server.websocket_with(server.addresses.http, "/v2", head).await,
+        Door::Tcp => server.tcp().await,
+    }
+}
+
+async fn client(
+    server: &Running,
+    account: &Created,
+    kind: Kind,
+    metadata: &[(&str, &str)],
+    history: &str,
+) -> Client {
+    let otp = server.one_time_password(account).await;
+    let mut client = connect(server, kind).await;
+    let session = client.sign_in(&otp, metadata).await;
+    if history.starts_with("profile") {
+        client.ask::<quote::QuoteProfileResponse>(4, &()).await.unwrap();
+    }
+    if history.starts_with("subscribed") {
+        let topics = trade::SubscribeRequest { topics: vec!["private".to_owned()] };
+        // A quote client does not, and is told so; that changes nothing.
+        client.ask::<trade::SubscribeResponse>(16, &topics).await.ok();
+    }
+    if history.ends_with("came back") {
+        client = connect(server, kind).await;
+        let metadata = metadata.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let request = control::ReconnectRequest { session_id: session.session_id, metadata };
+        client.ask::<control::AuthResponse>(3, &request).await.unwrap();
+    }
+    client
+}
+
+/// The rule of the specification, in words of its own.
+fn wanted(kind: Kind, is_quote: bool, history: &str, command: u8, body: &str) -> &'static str {
+    let is_quote = is_quote || history.starts_with("profile");
+    let has_subscribed = history.starts_with("subscribed");
+    match (command, body) {
+        (16, _) if is_quote => "participants",
+        (17, _) if is_quote => "trades",
+        (_, "garbage") => "malformed",
+        (16, "topics") => "subscribed",
+        (16, _) if has_subscribed || kind.0 == "core SDK" => "subscribed",
+        (16, _) => "participants",
+        (17, "symbol and count" | "symbol and no count") => "trades",
+        _ => "unsubscribed",
+    }
+}
+
+#[tokio::test]
+async fn what_a_client_has_shown_and_then_the_body_tell_which_gateway_is_meant() {
+    let server = Running::start().await;
+    let account = server.account("ann", Terms { connections: 1000, ..Terms::default() });
+    for kind in KINDS {
+        for (named, metadata) in METADATA {
+            for history in HISTORIES {
+                let mut client = client(&server, &account, kind, metadata, history).await;
+                let is_quote = !metadata.is_empty();
+                for (command, body, bytes) in BODIES {
+                    assert_eq!(
+                        meaning(&mut client, command, bytes).await,
+                        wanted(kind, is_quote, history, command, body),
+                        "{}, metadata {named:?}, history {history:?}: {command} with {body}",
+                        kind.0
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_empty_list_of_topics_is_answered_to_a_trade_client_that_has_no_more_of_them() {
+    let server = Running::start().await;
+    let account = server.account("ann", Terms::default());
+    for door in DOORS {
+        let mut client = server.enter(door, &account, &[]).await;
+        let topics = vec!["private".to_owned()];
+        let subscribe = trade::SubscribeRequest { topics: topics.clone() };
+        let answer: trade::SubscribeResponse = client.ask(16, &subscribe).await.unwrap();
+        assert_eq!((answer.success, answer.fail.len(), answer.current), (topics.clone(), 0, topics.clone()));
+        let unsubscribe = trade::UnsubscribeRequest { topics };
+        client.ask::<trade::UnsubscribeResponse>(17, &unsubscribe).await.unwrap();
+        let none: trade::SubscribeResponse =
+            client.ask(16, &trade::SubscribeRequest::default()).await.unwrap();
+        assert_eq!(none, Default::default());
+    }
+}
+
+#[tokio::test]
+async fn a_second_sign_in_on_a_connection_does_not_make_another_client_of_it() {
+    let server = Running::start().await;
+    let account = server.account("ann", Terms::default());
+    let mut client = server.enter(Door::WebSocket, &account, &[]).await;
+    client.ask::<quote::QuoteProfileResponse>(4, &()).await.unwrap();
+    client.sign_in(&server.one_time_password(&account).await, &[]).await;
+    assert_eq!(meaning(&mut client, 16, b"\x0a\x07private").await, "participants");
+}
+
+#[tokio::test]
+async fn a_packet_in_a_text_frame_is_a_packet() {
+    let server = Running::start().await;
+    let account = server.account("ann", Terms::default());
+    let mut client = server.websocket().await;
+    let otp = server.one_time_password(&account).await;
+    let auth = control::AuthRequest { token: otp, metadata: Default::default() };
+    client.frame(0x81, &request(2, 1, 0, &prost::Message::encode_to_vec(&auth))).await;
+    client.response().await.1.unwrap();
+    // In pieces, and with bytes that are no text.
+    let days = quote::TradingDaysRequest {
+        market: "HK".to_owned(),
+        beg_day: "20261019".to_owned(),
+        end_day: "20261023".to_owned(),
+    };
+    let packet = request(9, 0xffff_fffe, 0, &prost::Message::encode_to_vec(&days));
+    assert!(std::str::from_utf8(&packet).is_err());
+    client.frame(0x01, &packet[..7]).await;
+    client.frame(0x80, &packet[7..]).await;
+    let (id, answer) = client.response().await;
+    assert_eq!(id, 0xffff_fffe);
+    let answer: quote::TradingDaysResponse = prost::Message::decode(&*answer.unwrap()).unwrap();
+    assert!(answer.trade_day.contains(&"20261020".to_owned()), "{answer:?}");
+    // Answers are never text, which other clients do not take.
+    client.frame(0x82, &request(1, 3, 0, b"binary")).await;
+    assert_eq!(client.response().await, (3, Ok(b"binary".to_vec())));
+}
