@@ -1,7 +1,7 @@
 //! One line for each request: what was asked, by which account, how it ended and how long it took. Requests over HTTP are
 //! told at `info`. Those of long connections come by the ten thousand a second, and a line for each would be a noticeable part of
 //! their cost: they are told at `debug`, and so is whoever looks at the numbers every few seconds. No line holds a symbol, a
-//! name, a path as it was sent or a query string.
+//! name or a query string, nor a path as it was sent, unless nothing is there: then only the path tells what a client wanted.
 
 use std::time::Duration;
 
@@ -49,6 +49,7 @@ macro_rules! http_line {
             command = $about.task.as_str(),
             http.method = $about.method,
             http.route = $about.route,
+            http.path = $about.path,
             http.status = $about.status,
             outcome = $ended.outcome.as_str(),
             account.id = $ended.account.map(|id| id.0),
@@ -84,6 +85,8 @@ pub(crate) struct OverHttp<'a> {
     pub(crate) method: &'static str,
     /// The pattern of the path: what stands in its braces may be a secret.
     pub(crate) route: &'static str,
+    /// The path as it was sent, if it leads nowhere; escaped and cut.
+    pub(crate) path: Option<&'a str>,
     pub(crate) status: u16,
     pub(crate) trace: &'a str,
 }

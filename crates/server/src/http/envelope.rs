@@ -65,6 +65,11 @@ impl Problem {
         Problem { header: Some((name, value)), ..self }
     }
 
+    /// With more words behind a colon.
+    pub(super) fn because(self, why: &str) -> Problem {
+        Problem { text: format!("{}: {why}", self.text), ..self }
+    }
+
     pub(super) fn not_found() -> Problem {
         Problem::new(404, 404, "not found")
     }

@@ -12,6 +12,7 @@ mod imports;
 mod me;
 mod mirror;
 mod named;
+mod not_offered;
 mod oauth;
 mod open;
 mod packed;
@@ -123,6 +124,7 @@ where
     let is_upgrade = entrance.face == Face::Public && upgrade::is_wanted(&request);
     let way = if is_upgrade { Way::UPGRADE } else { routes::way(request.method(), request.uri().path()) };
     let method = routes::known_method(request.method());
+    let path = (way == Way::NOWHERE).then(|| proof::written(request.uri().path()));
     let is_head = request.method() == Method::HEAD;
     let (answer, since, Noted { account, candles }) = answer_way::<S>(request, way, &trace, entrance).await;
     let status = answer.status().as_u16();
@@ -132,7 +134,8 @@ where
     let (bytes, candles) = if is_head { (0, 0) } else { (bytes.unwrap_or_default(), candles) };
     services.metrics.candles(candles);
     let ended = Ended { bytes, candles, account, ..Ended::at(since, outcome) };
-    let about = OverHttp { task: way.task, method, route: way.route, status, trace: &trace };
+    let about =
+        OverHttp { task: way.task, method, route: way.route, path: path.as_deref(), status, trace: &trace };
     request_log::of_http(&services.metrics, &about, &ended);
     answer
 }
@@ -402,6 +405,7 @@ impl Asked<'_> {
             Endpoint::Quarantine => imports::quarantine(self, services),
             Endpoint::OAuth(door) => Ok(oauth::answer(self, door, services)),
             Endpoint::Page(page) => Ok(pages::answer(self, page, services)),
+            Endpoint::NotOffered(idea) => not_offered::answer(self, idea, services),
         }
     }
 

@@ -25,6 +25,10 @@ const IN_PATH: &str = "/udf/key/";
 /// The header in which scripts of our pages prove themselves, and what their mark is for.
 const CSRF: &str = "x-csrf";
 const CSRF_PURPOSE: &str = "ask";
+/// What is written down of a path that leads nowhere, and of a segment of it: no path of the SDKs is longer, every token is.
+const PATH_CHARS_MAX: usize = 256;
+const SEGMENT_CHARS_MAX: usize = 32;
+const SEGMENT_CHARS_KEPT: usize = 8;
 const ELSEWHERE: Denial = Denial::TokenInvalid("the account is of another region than the address");
 
 /// An account that asks, itself or through a program that its owner has let in.
@@ -95,6 +99,29 @@ pub(super) fn shown(path: &str) -> Cow<'_, str> {
     }
     let rest = path.trim_start_matches('/').splitn(4, '/').nth(3);
     format!("{IN_PATH}…{}{}", if rest.is_some() { "/" } else { "" }, rest.unwrap_or_default()).into()
+}
+
+/// The same where no route says what was meant: with nothing in it that a terminal or a reader of logs would obey, and cut. A
+/// segment as long as a token may be one.
+pub(super) fn written(path: &str) -> String {
+    let path = shown(path);
+    let segments = path.split('/').map(|segment| cut(segment, SEGMENT_CHARS_MAX, SEGMENT_CHARS_KEPT));
+    let whole = segments.collect::<Vec<_>>().join("/");
+    let escaped: String = whole.chars().take(PATH_CHARS_MAX + 1).flat_map(escaped).collect();
+    cut(&escaped, PATH_CHARS_MAX, PATH_CHARS_MAX)
+}
+
+fn cut(text: &str, most: usize, kept: usize) -> String {
+    if text.chars().nth(most).is_none() {
+        return text.to_owned();
+    }
+    text.chars().take(kept).chain(['…']).collect()
+}
+
+fn escaped(letter: char) -> impl Iterator<Item = char> {
+    let is_plain = matches!(letter, ' '..='~' | '…') && letter != '\\';
+    let plain = is_plain.then_some(letter);
+    plain.into_iter().chain((!is_plain).then(|| letter.escape_default()).into_iter().flatten())
 }
 
 impl Asked<'_> {
@@ -203,6 +230,25 @@ impl Asked<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_that_leads_nowhere_is_written_down_in_plain_letters_and_cut() {
+        let long = "x".repeat(SEGMENT_CHARS_MAX);
+        let many = "/ab".repeat(1000);
+        for (path, wanted) in [
+            ("/v1/quote/industry-valuation-distribution", "/v1/quote/industry-valuation-distribution"),
+            ("/nothing%20here", "/nothing%20here"),
+            ("/a b\\c\n\u{1b}[1m\u{202e}é", "/a b\\\\c\\n\\u{1b}[1m\\u{202e}\\u{e9}"),
+            ("/udf/key/ap_secret/x", "/udf/key/…/x"),
+            (format!("/v1/{long}/x").as_str(), format!("/v1/{long}/x").as_str()),
+            (format!("/v1//{long}x/x").as_str(), "/v1//xxxxxxxx…/x"),
+            (many.as_str(), format!("{}…", &many[..PATH_CHARS_MAX]).as_str()),
+        ] {
+            assert_eq!(written(path), wanted);
+        }
+        // However it is escaped, it does not grow beyond.
+        assert_eq!(written(&"/é/é".repeat(1000)).chars().count(), PATH_CHARS_MAX + 1);
+    }
 
     #[test]
     fn a_path_is_written_down_without_its_token() {

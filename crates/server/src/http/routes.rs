@@ -4,6 +4,7 @@ use hyper::Method;
 use hyper::header::HeaderValue;
 
 use super::admin::Desk;
+use super::not_offered::{self, Idea};
 use super::oauth::Door;
 use super::udf::Feed;
 use super::watch::Watch;
@@ -45,6 +46,8 @@ pub(super) enum Endpoint {
     Imports,
     Quarantine,
     Page(Page),
+    /// Something of the SDKs' that there is not.
+    NotOffered(&'static Idea),
 }
 
 impl Endpoint {
@@ -65,6 +68,7 @@ impl Endpoint {
                 | Endpoint::Mirror(_)
                 | Endpoint::OAuth(_)
                 | Endpoint::Page(_)
+                | Endpoint::NotOffered(_)
         )
     }
 }
@@ -132,7 +136,7 @@ impl Endpoint {
             | Endpoint::CoverageDays
             | Endpoint::Imports
             | Endpoint::Quarantine => Task::Data,
-            Endpoint::OpenApi | Endpoint::Icon | Endpoint::Announce => Task::Other,
+            Endpoint::OpenApi | Endpoint::Icon | Endpoint::Announce | Endpoint::NotOffered(_) => Task::Other,
         }
     }
 }
@@ -149,16 +153,20 @@ pub(super) enum Found {
 
 const GET: &str = "GET";
 const POST: &str = "POST";
+const PUT: &str = "PUT";
 const DELETE: &str = "DELETE";
 /// Methods that a route may have, in the order of an `Allow` header.
-const METHODS: [&str; 3] = [GET, POST, DELETE];
+const METHODS: [&str; 4] = [GET, POST, PUT, DELETE];
 /// Bytes of a path's parameter, once it is decoded: the longest name of an account fits.
 const PARAMETER_MAX: usize = 256;
 const _: () = assert!(access::NAME_CHARS_MAX * 4 <= PARAMETER_MAX);
 
-/// Method, path, endpoint. A path may have one segment in braces, which stands for any text but none at all; a path that
-/// is listed in full wins over one with a parameter.
-pub(super) const ROUTES: &[(&str, &str, Endpoint)] = &[
+/// Method, path, endpoint.
+pub(super) type Route = (&'static str, &'static str, Endpoint);
+
+/// A path may have one segment in braces, which stands for any text but none at all; a path that is listed in full wins over
+/// one with a parameter. What the SDKs ask for besides is in `not_offered.rs`.
+pub(super) const ROUTES: &[Route] = &[
     (GET, "/health", Endpoint::Health),
     (GET, "/healthz", Endpoint::Watch(Watch::Health)),
     (GET, "/readyz", Endpoint::Watch(Watch::Ready)),
@@ -281,10 +289,8 @@ impl Way {
 
 pub(super) fn way(method: &Method, path: &str) -> Way {
     let wanted = if method == Method::HEAD { GET } else { method.as_str() };
-    let here = || ROUTES.iter().filter(|route| route.0 == wanted && parameter(route.1, path).is_some());
-    let found = here().find(|route| !has_parameter(route.1)).or_else(|| here().next());
-    match found {
-        Some((_, route, endpoint)) => Way { endpoint: Some(*endpoint), task: endpoint.task(), route },
+    match matching(wanted, path).into_iter().find(|((method, ..), _)| *method == wanted) {
+        Some(((_, route, endpoint), _)) => Way { endpoint: Some(endpoint), task: endpoint.task(), route },
         None if pages::is_file(path) => Way::FILE,
         None => Way::NOWHERE,
     }
@@ -292,14 +298,14 @@ pub(super) fn way(method: &Method, path: &str) -> Way {
 
 /// Whether a path is among those that programs ask for: they read JSON, also where there is nothing.
 pub(super) fn is_of_programs(path: &str) -> bool {
-    const ROOTS: [&str; 6] = ["v1", "v2", "quote", "udf", "oauth2", ".well-known"];
+    const ROOTS: [&str; 8] = ["v1", "v2", "v3", "quote", "content", "udf", "oauth2", ".well-known"];
     let root = path.trim_start_matches('/').split('/').next().unwrap_or_default();
     ROOTS.contains(&root)
 }
 
 /// A method by name, if it is one of the usual ones: a client may send any word.
 pub(super) fn known_method(method: &Method) -> &'static str {
-    const KNOWN: [&str; 7] = [GET, POST, DELETE, "HEAD", "OPTIONS", "PUT", "PATCH"];
+    const KNOWN: [&str; 7] = [GET, POST, PUT, DELETE, "HEAD", "OPTIONS", "PATCH"];
     KNOWN.into_iter().find(|known| method == *known).unwrap_or("other")
 }
 
@@ -307,12 +313,8 @@ pub(super) fn find(method: &str, path: &str) -> Found {
     if path == "*" {
         return without_endpoint(method, ROUTES.iter().map(|(method, ..)| *method));
     }
-    let mut here: Vec<_> =
-        ROUTES.iter().filter_map(|route| Some((route, parameter(route.1, path)?))).collect();
-    if here.iter().any(|(route, _)| !has_parameter(route.1)) {
-        here.retain(|(route, _)| !has_parameter(route.1));
-    }
     let wanted = if method == "HEAD" { GET } else { method };
+    let here = matching(wanted, path);
     if let Some(((.., endpoint), parameter)) = here.iter().find(|(route, _)| route.0 == wanted) {
         return Found::Endpoint(*endpoint, parameter.clone());
     }
@@ -320,6 +322,21 @@ pub(super) fn find(method: &str, path: &str) -> Found {
         return Found::Nothing;
     }
     without_endpoint(method, here.iter().map(|(route, _)| route.0))
+}
+
+/// The routes of a path, whatever their method, each with the value of its parameter; those that are listed in full, if there
+/// are any. What is not offered is looked up only if nothing else can be meant.
+fn matching(method: &str, path: &str) -> Vec<(Route, String)> {
+    let of = |route: Route| Some((route, parameter(route.1, path)?));
+    let is_full = |(route, _): &(Route, String)| !has_parameter(route.1);
+    let mut here: Vec<_> = ROUTES.iter().copied().filter_map(of).collect();
+    if !here.iter().any(|found| is_full(found) && found.0.0 == method) {
+        here.extend(not_offered::routes().filter_map(of));
+    }
+    if here.iter().any(is_full) {
+        here.retain(is_full);
+    }
+    here
 }
 
 /// The answer to a method that leads nowhere, where others do.

@@ -121,6 +121,45 @@ fn no_path_means_two_things_and_every_method_can_be_allowed() {
 }
 
 #[test]
+fn what_is_not_offered_is_listed_once_and_is_not_served_besides() {
+    let mut seen: BTreeSet<(&str, &str)> = ROUTES.iter().map(|(method, path, _)| (*method, *path)).collect();
+    for (method, path, endpoint) in not_offered::routes() {
+        assert!(METHODS.contains(&method), "{method} {path}");
+        assert!(path.starts_with('/') && is_of_programs(path), "{path}");
+        assert!(seen.insert((method, path)), "{method} {path} is there twice");
+        let way = way(&Method::from_bytes(method.as_bytes()).unwrap(), path);
+        assert_eq!((way.endpoint, way.task, way.route), (Some(endpoint), Task::Other, path));
+    }
+    let whats: BTreeSet<&str> = not_offered::IDEAS.iter().map(|idea| idea.what).collect();
+    assert_eq!(whats.len(), not_offered::IDEAS.len(), "an idea has two rows");
+}
+
+#[test]
+fn the_page_about_http_names_everything_that_is_not_offered() {
+    let page = include_str!("../../../../docs/http.md");
+    for idea in not_offered::IDEAS {
+        assert!(page.contains(idea.what), "docs/http.md does not speak of {}", idea.what);
+    }
+}
+
+#[test]
+fn a_path_in_full_wins_over_a_parameter_in_either_table() {
+    let what = |method: &str, path: &str| match find(method, path) {
+        Found::Endpoint(Endpoint::NotOffered(idea), _) => Some(idea.what),
+        _ => None,
+    };
+    assert_eq!(what("GET", "/v1/content/700.HK/news"), Some("news"));
+    assert_eq!(what("GET", "//v1/content/topics/mine"), Some("community topics"));
+    assert_eq!(what("HEAD", "/v1/asset/account"), Some("account balances"));
+    assert_eq!(way(&Method::GET, "/v1/sharelists/popular").route, "/v1/sharelists/popular");
+    assert_eq!(way(&Method::GET, "/v1/sharelists/7").route, "/v1/sharelists/{id}");
+    assert_eq!(find("GET", "/v1/sharelists/"), Found::Nothing);
+    let allow = HeaderValue::from_static("GET, HEAD, POST, PUT, DELETE, OPTIONS");
+    assert_eq!(find("PATCH", "/v1/trade/order"), Found::OtherMethod(allow.clone()));
+    assert_eq!(find("OPTIONS", "/v1/trade/order"), Found::Options(allow));
+}
+
+#[test]
 fn a_path_that_leads_nowhere_is_not_repeated() {
     assert_eq!(way(&Method::GET, "/nothing.js"), Way::NOWHERE);
     assert_eq!(way(&Method::HEAD, "//v1/quota").route, "/v1/quota");

@@ -4,6 +4,7 @@ mod candles;
 mod connections;
 mod desk;
 mod mirrors;
+mod not_offered;
 mod oauth;
 mod pages;
 mod pieces;

@@ -1,0 +1,352 @@
+//! What the public SDKs ask for and Chandler does not have. Whoever asks is told what it is that is not offered, instead of
+//! that nothing is there: a program that tries its login with the account's balance would take the latter for a login that failed.
+
+use super::envelope::Problem;
+use super::routes::{Endpoint, Route};
+use super::{Answer, Asked};
+use crate::refusal::Refusal;
+use crate::services::Services;
+
+/// One thing that is not offered, and where the SDKs ask for it. Who builds it takes its row out of [`IDEAS`] and puts its
+/// routes into [`ROUTES`](super::routes::ROUTES); no path is in both.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Idea {
+    /// In the words of the refusal: "… are not offered here".
+    pub(super) what: &'static str,
+    kind: Kind,
+    /// Methods with a space between them, and the path.
+    paths: &'static [(&'static str, &'static str)],
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Of an account to trade with. Programs ask for these to see whether their login is good.
+    Trading,
+    Other,
+}
+
+/// What is said besides of what belongs to an account to trade with.
+const NO_TRADING: &str = "the sign-in is good, but this server has candles and no accounts to trade with";
+
+const fn trading(what: &'static str, paths: &'static [(&'static str, &'static str)]) -> Idea {
+    Idea { what, kind: Kind::Trading, paths }
+}
+
+const fn idea(what: &'static str, paths: &'static [(&'static str, &'static str)]) -> Idea {
+    Idea { what, kind: Kind::Other, paths }
+}
+
+/// Out of the sources and the binaries of the SDKs for Rust, Python, Node and Go.
+pub(super) const IDEAS: &[Idea] = &[
+    trading(
+        "account balances",
+        &[
+            ("GET", "/v1/asset/account"),
+            ("GET", "/v1/us/assets/overview"),
+            ("GET", "/v1/us/assets/cash-and-buy-power"),
+        ],
+    ),
+    trading(
+        "positions",
+        &[("GET", "/v1/asset/stock"), ("GET", "/v1/asset/fund"), ("GET", "/v1/us/assets/available-holding")],
+    ),
+    trading("cash flows", &[("GET", "/v1/asset/cashflow"), ("POST", "/v1/us/assets/transaction-history")]),
+    trading(
+        "exchange rates",
+        &[("GET", "/v1/asset/exchange_rates"), ("GET", "/v1/us/assets/exchange-rates")],
+    ),
+    trading("margin ratios", &[("GET", "/v1/risk/margin-ratio")]),
+    trading("estimates of what can be bought", &[("GET", "/v1/trade/estimate/buy_limit")]),
+    trading(
+        "orders",
+        &[
+            ("GET POST PUT DELETE", "/v1/trade/order"),
+            ("GET", "/v1/trade/order/today"),
+            ("GET", "/v1/trade/order/history"),
+            ("POST", "/v1/trade/order/multileg"),
+            ("POST", "/v1/us/orders/query"),
+            ("GET", "/v1/us/orders/{order_id}"),
+        ],
+    ),
+    trading(
+        "executions",
+        &[
+            ("GET", "/v1/trade/execution/today"),
+            ("GET", "/v1/trade/execution/history"),
+            ("GET", "/v3/trade/execution/all"),
+        ],
+    ),
+    trading(
+        "grid orders",
+        &[
+            ("POST", "/v1/gridtrading/submit"),
+            ("POST", "/v1/gridtrading/replace"),
+            ("GET POST", "/v1/gridtrading/list"),
+            ("GET", "/v1/gridtrading/detail"),
+            ("GET", "/v1/gridtrading/trigger_history_list"),
+            ("POST", "/v1/gridtrading/cancel"),
+            ("POST", "/v1/gridtrading/suspend"),
+            ("POST", "/v1/gridtrading/restart"),
+            ("GET", "/v1/orders/info"),
+            ("POST", "/v1/record/questionnaire"),
+        ],
+    ),
+    trading(
+        "savings plans",
+        &[
+            ("GET", "/v1/dailycoins/query"),
+            ("GET", "/v1/dailycoins/query-records"),
+            ("GET", "/v1/dailycoins/statistic"),
+            ("POST", "/v1/dailycoins/create"),
+            ("POST", "/v1/dailycoins/update"),
+            ("POST", "/v1/dailycoins/toggle"),
+            ("POST", "/v1/dailycoins/batch-check-support"),
+            ("POST", "/v1/dailycoins/calc-trd-date"),
+            ("POST", "/v1/dailycoins/update-alter-hours"),
+        ],
+    ),
+    trading(
+        "fund orders",
+        &[
+            ("GET POST", "/v1/fund/orders"),
+            ("POST", "/v1/fund/orders/validate"),
+            ("GET", "/v1/fund/orders/{order_id}"),
+            ("POST", "/v1/fund/orders/{order_id}/cancel"),
+            ("GET", "/v1/fund/transactions"),
+        ],
+    ),
+    trading(
+        "fund positions",
+        &[
+            ("GET", "/v1/asset/funds"),
+            ("GET", "/v1/asset/funds/detail"),
+            ("GET", "/v1/asset/funds/performance"),
+            ("GET", "/v1/asset/funds/profits"),
+            ("GET", "/v1/asset/funds/nav-history"),
+            ("GET", "/v1/asset/funds/dividends"),
+        ],
+    ),
+    trading(
+        "profit analyses",
+        &[
+            ("GET", "/v1/portfolio/profit-analysis-summary"),
+            ("GET", "/v1/portfolio/profit-analysis-sublist"),
+            ("GET", "/v1/portfolio/profit-analysis/detail"),
+            ("GET", "/v1/portfolio/profit-analysis/by-market"),
+            ("GET", "/v1/portfolio/profit-analysis/flows"),
+            ("GET", "/v1/us/assets/pl/realized"),
+        ],
+    ),
+    trading("statements", &[("GET", "/v1/statement/list"), ("GET", "/v1/statement/download")]),
+    idea("watchlists", &[("GET POST PUT DELETE", "/v1/watchlist/groups"), ("POST", "/v1/watchlist/pinned")]),
+    idea(
+        "shared lists",
+        &[
+            ("GET POST", "/v1/sharelists"),
+            ("GET", "/v1/sharelists/popular"),
+            ("GET DELETE", "/v1/sharelists/{id}"),
+            ("POST DELETE", "/v1/sharelists/{id}/items"),
+            ("POST", "/v1/sharelists/{id}/items/sort"),
+        ],
+    ),
+    idea("price alerts", &[("GET POST DELETE", "/v1/notify/reminders")]),
+    idea("lists of overnight securities", &[("GET", "/v1/quote/get_security_list")]),
+    idea("numbers of securities", &[("POST", "/v1/quote/symbol-to-counter-ids")]),
+    idea(
+        "market temperatures",
+        &[("GET", "/v1/quote/market_temperature"), ("GET", "/v1/quote/history_market_temperature")],
+    ),
+    idea("market states", &[("GET", "/v1/quote/market-status")]),
+    idea(
+        "short positions",
+        &[("GET", "/v1/quote/short-positions/hk"), ("GET", "/v1/quote/short-positions/us")],
+    ),
+    idea("short sales", &[("GET", "/v1/quote/short-trades/hk"), ("GET", "/v1/quote/short-trades/us")]),
+    idea(
+        "options",
+        &[
+            ("POST", "/v1/quote/options/strikes"),
+            ("GET", "/v1/quote/option-volume-stats"),
+            ("GET", "/v1/quote/option-volume-stats/daily"),
+        ],
+    ),
+    idea("crypto quotes", &[("GET", "/v1/us/gemini/crypto-overview")]),
+    idea(
+        "broker holdings",
+        &[
+            ("GET", "/v1/quote/broker-holding"),
+            ("GET", "/v1/quote/broker-holding/detail"),
+            ("GET", "/v1/quote/broker-holding/daily"),
+        ],
+    ),
+    idea(
+        "premiums of A over H shares",
+        &[("GET", "/v1/quote/ahpremium/klines"), ("GET", "/v1/quote/ahpremium/timeshares")],
+    ),
+    idea("trade statistics", &[("GET", "/v1/quote/trades-statistics")]),
+    idea("unusual movements", &[("GET", "/v1/quote/changes"), ("POST", "/v1/quote/market/stock-events")]),
+    idea("index constituents", &[("GET", "/v1/quote/index-constituents")]),
+    idea(
+        "rankings",
+        &[
+            ("GET", "/v1/quote/market/rank/categories"),
+            ("GET", "/v1/quote/market/rank/list"),
+            ("GET", "/v1/quote/industry/rank"),
+        ],
+    ),
+    idea(
+        "screeners",
+        &[
+            ("GET", "/v1/quote/ai/screener/strategies/recommend"),
+            ("GET", "/v1/quote/ai/screener/strategies/mine"),
+            ("GET", "/v1/quote/ai/screener/strategy/{id}"),
+            ("POST", "/v1/quote/ai/screener/search"),
+            ("GET", "/v1/quote/ai/screener/indicators"),
+        ],
+    ),
+    idea("financial calendars", &[("GET", "/v1/quote/finance_calendar")]),
+    idea("economic indicators", &[("GET", "/v2/quote/macrodata"), ("GET", "/v2/quote/macrodata/{id}")]),
+    idea("filings", &[("GET", "/v1/quote/filings")]),
+    idea(
+        "financial reports",
+        &[
+            ("GET", "/v1/quote/financial-reports"),
+            ("GET", "/v1/quote/financials/earnings-snapshot"),
+            ("GET", "/v1/quote/fundamentals/business-segments"),
+            ("GET", "/v1/quote/fundamentals/business-segments/history"),
+            ("GET", "/v1/quote/operatings"),
+            ("GET", "/v1/us/stock-info/finn-overview"),
+            ("GET", "/v1/us/stock-info/fin-keyfactor"),
+            ("GET", "/v1/us/quote/financials/statements"),
+        ],
+    ),
+    idea(
+        "analysts' ratings and forecasts",
+        &[
+            ("GET", "/v1/quote/institution-rating-latest"),
+            ("GET", "/v1/quote/institution-ratings"),
+            ("GET", "/v1/quote/institution-ratings/detail"),
+            ("GET", "/v1/quote/ratings"),
+            ("GET", "/v1/quote/ratings/institutional"),
+            ("GET", "/v1/quote/forecast-eps"),
+            ("GET", "/v1/quote/financial-consensus-detail"),
+            ("GET", "/v1/us/stock-info/fin-consensus"),
+        ],
+    ),
+    idea(
+        "dividends and corporate actions",
+        &[
+            ("GET", "/v1/quote/dividends"),
+            ("GET", "/v1/quote/dividends/details"),
+            ("GET", "/v1/quote/company-act"),
+            ("GET", "/v1/quote/buy-backs"),
+            ("GET", "/v1/us/stock-info/company-dividends"),
+            ("GET", "/v1/us/stock-info/etf-dividend-info"),
+        ],
+    ),
+    idea(
+        "valuations",
+        &[
+            ("GET", "/v1/quote/valuation"),
+            ("GET", "/v1/quote/valuation/detail"),
+            ("GET", "/v1/quote/compare/valuation"),
+            ("GET", "/v1/quote/industry-valuation-comparison"),
+            ("GET", "/v1/quote/industry-valuation-distribution"),
+            ("GET", "/v1/quote/industries/peers"),
+            ("GET", "/v1/us/stock-info/valuation-overview"),
+        ],
+    ),
+    idea(
+        "company profiles",
+        &[
+            ("GET", "/v1/quote/comp-overview"),
+            ("GET", "/v1/quote/company-professionals"),
+            ("GET", "/v1/quote/invest-relations"),
+            ("GET", "/v1/us/stock-info/company-overview"),
+        ],
+    ),
+    idea(
+        "shareholders",
+        &[
+            ("GET", "/v1/quote/shareholders"),
+            ("GET", "/v1/quote/shareholders/top"),
+            ("GET", "/v1/quote/shareholders/holding"),
+            ("GET", "/v1/quote/fund-holders"),
+        ],
+    ),
+    idea(
+        "contents of funds",
+        &[("GET", "/v1/quote/etf-asset-allocation"), ("GET", "/v1/us/stock-info/etf-files")],
+    ),
+    idea(
+        "funds",
+        &[
+            ("GET", "/v1/fund/hot-funds"),
+            ("GET", "/v1/fund/filters"),
+            ("POST", "/v1/fund/funds"),
+            ("GET", "/v1/fund/funds/detail"),
+            ("GET", "/v1/fund/funds/analysis"),
+            ("GET", "/v1/fund/funds/analysis/detail"),
+            ("GET", "/v1/fund/funds/trend"),
+            ("GET", "/v1/fund/funds/returns/annual"),
+            ("GET", "/v1/fund/funds/returns/quarterly"),
+            ("GET", "/v1/fund/funds/performance"),
+            ("GET", "/v1/fund/funds/performance/comparison"),
+            ("GET", "/v1/fund/funds/nav"),
+            ("GET", "/v1/fund/funds/nav-history"),
+            ("GET", "/v1/fund/funds/nav-range"),
+            ("GET", "/v1/fund/funds/holdings"),
+            ("GET", "/v1/fund/funds/stock-holdings"),
+        ],
+    ),
+    idea("news", &[("GET", "/v1/content/{symbol}/news")]),
+    idea(
+        "community topics",
+        &[
+            ("GET", "/v1/content/{symbol}/topics"),
+            ("POST", "/v1/content/topics"),
+            ("GET", "/v1/content/topics/mine"),
+            ("GET", "/v1/content/topics/{id}"),
+            ("GET POST", "/v1/content/topics/{topic_id}/comments"),
+            ("POST", "/content/topics"),
+            ("GET", "/content/topics/mine"),
+            ("GET", "/content/topics/{id}"),
+            ("GET POST", "/content/topics/{topic_id}/comments"),
+        ],
+    ),
+    idea(
+        "agents",
+        &[
+            ("GET", "/v1/ai/workspaces"),
+            ("GET", "/v1/ai/workspaces/{workspace_id}/agents"),
+            ("GET", "/v1/ai/agents"),
+            ("POST", "/v1/ai/agents/{agent_id}/conversations"),
+            (
+                "POST",
+                "/v1/ai/agents/{agent_id}/conversations/{conversation_id}/messages/{message_id}/continue",
+            ),
+        ],
+    ),
+];
+
+/// A route for each method of each path.
+pub(super) fn routes() -> impl Iterator<Item = Route> + Clone {
+    IDEAS.iter().flat_map(|idea| {
+        let routes = move |(methods, path): &(&'static str, &'static str)| {
+            let path = *path;
+            methods.split(' ').map(move |method| (method, path, Endpoint::NotOffered(idea)))
+        };
+        idea.paths.iter().flat_map(routes)
+    })
+}
+
+/// Told only to those who have proved who they are: what a server has is not everybody's business, and whoever tries a login
+/// with such a path learns whether it is good.
+pub(super) fn answer(asked: &Asked<'_>, idea: &Idea, services: &Services) -> Result<Answer, Problem> {
+    asked.caller(services)?;
+    let refusal = Problem::from(Refusal::NotOffered(idea.what));
+    Err(match idea.kind {
+        Kind::Trading => refusal.because(NO_TRADING),
+        Kind::Other => refusal,
+    })
+}

@@ -1,0 +1,85 @@
+//! What the public SDKs ask for and Chandler does not have.
+
+use access::Terms;
+use serde_json::Value;
+
+use crate::support::{Response, Running};
+
+/// Every request that the SDKs for Rust, Python and Go make over HTTP, with something in place of parameters.
+const SDK_PATHS: &str = include_str!("sdk-paths.txt");
+
+fn sdk_requests() -> impl Iterator<Item = (&'static str, &'static str)> {
+    SDK_PATHS.lines().map(|line| line.split_once(' ').unwrap())
+}
+
+/// Status, code and text.
+fn told(answer: &Response) -> (u16, i64, String) {
+    let json = answer.json();
+    (answer.status, json["code"].as_i64().unwrap(), json["message"].as_str().unwrap().to_owned())
+}
+
+#[tokio::test]
+async fn nothing_that_an_sdk_asks_for_is_not_found() {
+    let server = Running::start().await;
+    let account = server.account("ann", Terms::default());
+    let head = format!("authorization: Bearer {}\r\n", account.access_token.expose());
+    let mut refused = 0;
+    for (method, path) in sdk_requests() {
+        let answer = server.http(method, path, &head, b"{}").await;
+        assert!(![404, 405].contains(&answer.status), "{method} {path}: {answer:?}");
+        if answer.status != 501 {
+            continue;
+        }
+        let (_, code, text) = told(&answer);
+        assert_eq!((code, answer.json()["data"].clone()), (301_602, Value::Null), "{method} {path}");
+        assert!(text.contains(" are not offered here"), "{method} {path}: {text}");
+        refused += 1;
+    }
+    assert!(refused > 150, "{refused}");
+}
+
+#[tokio::test]
+async fn a_refusal_says_what_it_is_that_is_not_offered() {
+    let server = Running::start().await;
+    let account = server.account("ann", Terms::default());
+    let why = "the sign-in is good, but this server has candles and no accounts to trade with";
+    for (path, wanted) in [
+        ("/v1/watchlist/groups", "watchlists are not offered here".to_owned()),
+        ("/v1/quote/short-positions/hk?symbol=700.HK", "short positions are not offered here".to_owned()),
+        ("/v1/content/700.HK/news", "news are not offered here".to_owned()),
+        // Programs try their login with these, and must not read that it failed.
+        ("/v1/asset/account?", format!("account balances are not offered here: {why}")),
+        ("/v1/asset/stock", format!("positions are not offered here: {why}")),
+        ("/v1/trade/order/today", format!("orders are not offered here: {why}")),
+    ] {
+        assert_eq!(told(&server.get(path, &account).await), (501, 301_602, wanted), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_offered_is_told_to_those_who_have_proved_who_they_are() {
+    let server = Running::start().await;
+    for (method, path) in sdk_requests() {
+        let answer = server.http(method, path, "authorization: Bearer ap_wrong\r\n", b"{}").await;
+        assert_eq!(answer.status, 401, "{method} {path}: {answer:?}");
+    }
+    for head in ["", "authorization: ap_wrong\r\nx-api-key: k\r\nx-timestamp: 1\r\nx-api-signature: x\r\n"] {
+        let answer = server.http("GET", "/v1/asset/account", head, b"").await;
+        assert!([401, 403].contains(&answer.status), "{head:?}: {answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn another_method_of_a_path_is_told_which_there_are_and_unknown_paths_are_not_found() {
+    let server = Running::start().await;
+    let account = server.account("ann", Terms::default());
+    let put = server.http("PUT", "/v1/asset/account", "", b"").await;
+    assert_eq!((put.status, put.header("allow")), (405, Some("get, head, options")));
+    let patch = server.http("PATCH", "/v1/trade/order", "", b"").await;
+    assert_eq!((patch.status, patch.header("allow")), (405, Some("get, head, post, put, delete, options")));
+    for path in
+        ["/v1/asset/accounts", "/v1/sharelists/", "/v1/trade", "/v4/trade/order", "/v1/content/700.HK"]
+    {
+        assert_eq!(told(&server.get(path, &account).await), (404, 404, "not found".to_owned()), "{path}");
+    }
+}
