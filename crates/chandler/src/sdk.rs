@@ -101,9 +101,17 @@ fn variables(url: &Url, credentials: &[(&str, &str)]) -> Vec<(String, String)> {
     lines
 }
 
+/// Which packages heed the addresses only where a program lets them, and what comes of it. Nothing in it means anything to a
+/// shell, because some shells read comments that are typed.
+pub(crate) const HEEDLESS: &str = "longport up to 3.0.18 and longbridge 0.2 ignore these addresses where a program hands its keys to Config, \
+                                   and send app key and token to the host of their makers";
+pub(crate) const HEEDLESS_ADVICE: &str = "write Config.from_env there, or hand over http_url, quote_ws_url and trade_ws_url too: docs/sdk-python.md";
+
 /// Lines for a shell; the SDKs read the same from a file named `.env`.
 pub(crate) fn exports(url: &Url, credentials: &Credentials) -> String {
-    environment(url, credentials).iter().map(|(name, value)| format!("export {name}='{value}'\n")).collect()
+    let lines = environment(url, credentials);
+    let lines = lines.iter().map(|(name, value)| format!("export {name}='{value}'\n"));
+    [format!("# Careful: {HEEDLESS}.\n# There {HEEDLESS_ADVICE}\n")].into_iter().chain(lines).collect()
 }
 
 pub(crate) mod exposed {
@@ -143,6 +151,25 @@ mod tests {
             }
         }
         assert_eq!(variable(url, "LONGPORT_ACCESS_TOKEN"), "token");
+    }
+
+    #[test]
+    fn lines_for_a_shell_warn_of_what_ignores_them_in_plain_words() {
+        let secret = || Secret::new("x".to_owned());
+        let credentials =
+            Credentials { app_key: "key".to_owned(), app_secret: secret(), access_token: secret() };
+        let lines = exports(&Url::parse("http://127.0.0.1:8080").unwrap(), &credentials);
+        let (comments, others): (Vec<&str>, Vec<&str>) =
+            lines.lines().partition(|line| line.starts_with("# "));
+        assert!(others.iter().all(|line| line.starts_with("export ")), "{lines}");
+        let comments = comments.concat();
+        for word in ["longport up to 3.0.18", "Config.from_env", "http_url, quote_ws_url and trade_ws_url"] {
+            assert!(comments.contains(word), "{comments}");
+        }
+        // A shell that takes them for commands finds one that it does not know, and goes on.
+        assert!(
+            !comments.contains(['(', ')', '`', '$', '\'', '"', ';', '&', '|', '<', '>', '*', '?', '[', '!'])
+        );
     }
 
     #[test]

@@ -181,5 +181,6 @@ fn created_json(
         "region": account.region.as_str(), "role": account.role.as_str(),
         "app_key": credentials.app_key, "app_secret": credentials.app_secret.expose(),
         "access_token": credentials.access_token.expose(), "environment": environment,
+        "warning": format!("{}: {}", sdk::HEEDLESS, sdk::HEEDLESS_ADVICE),
     }))
 }

@@ -5,6 +5,7 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use super::Check;
+use crate::sdk::{HEEDLESS, HEEDLESS_ADVICE};
 
 const NAME: &str = "SDK variables";
 const FAMILIES: [&str; 2] = ["LONGBRIDGE", "LONGPORT"];
@@ -41,12 +42,21 @@ pub(super) fn all(env: &dyn Fn(&str) -> Option<String>, listens: &dyn Fn(&str, u
         .flat_map(|family| addresses().filter_map(move |name| value(family, name)))
         .collect();
     checks.extend(pointed.iter().filter_map(|address| reach(address, listens)));
+    let set = |family: &&str| CREDENTIALS.iter().any(|name| value(family, name).is_some());
     if checks.is_empty() {
-        let set =
-            FAMILIES.into_iter().any(|family| CREDENTIALS.iter().any(|name| value(family, name).is_some()));
-        checks.push(Check::ok(NAME, if set { "whole, and somebody listens there" } else { "none are set" }));
+        let says =
+            if FAMILIES.iter().any(set) { "whole, and somebody listens there" } else { "none are set" };
+        checks.push(Check::ok(NAME, says));
     }
+    checks.extend(FAMILIES.iter().any(set).then(heedless));
     checks
+}
+
+/// Whatever the variables say, keys that stand in a program are sent elsewhere by some packages. Nobody can see from here which
+/// programs there are.
+fn heedless() -> Check {
+    let advice = format!("{HEEDLESS_ADVICE}. Programs on longbridge 5 heed them either way");
+    Check::warn(NAME, HEEDLESS, advice)
 }
 
 fn addresses() -> impl Iterator<Item = &'static str> {
@@ -141,7 +151,23 @@ mod tests {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
         };
         let checks = all(&env, &|host, port| (host, port) == ("127.0.0.1", 8080));
-        checks.iter().map(|check| format!("{}: {}", check.verdict.as_str(), check.says)).collect()
+        let is_set = variables.iter().any(|(name, _)| CREDENTIALS.iter().any(|one| name.ends_with(one)));
+        assert_eq!(checks.iter().filter(|check| check.says == HEEDLESS).count(), usize::from(is_set));
+        let others = checks.iter().filter(|check| check.says != HEEDLESS);
+        others.map(|check| format!("{}: {}", check.verdict.as_str(), check.says)).collect()
+    }
+
+    #[test]
+    fn keys_that_a_program_hands_over_are_warned_of_wherever_there_are_keys() {
+        let [_, care] = &all(
+            &|name| WHOLE.iter().find(|one| one.0 == name).map(|one| one.1.to_owned()),
+            &|_, _| true,
+        )[..] else {
+            panic!("no warning")
+        };
+        assert_eq!(care.verdict, Verdict::Warn);
+        assert!(care.says.contains("longport up to 3.0.18"), "{care:?}");
+        assert!(care.advice.as_ref().is_some_and(|advice| advice.contains("Config.from_env")), "{care:?}");
     }
 
     const WHOLE: [(&str, &str); 6] = [

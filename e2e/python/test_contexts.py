@@ -1,0 +1,130 @@
+"""Programs open both contexts, whichever package they use, and try their login with the account's balance."""
+
+import socket
+import subprocess
+import threading
+import unittest
+
+import harness
+
+BALANCE = "account balances are not offered here: the sign-in is good"
+BOTH = """
+import sys
+from {package}.openapi import Config, OpenApiException, QuoteContext, TopicType, TradeContext
+config = Config.{from_environment}()
+quotes, trade = QuoteContext(config), TradeContext(config)
+trade.subscribe([TopicType.Private])
+trade.unsubscribe([TopicType.Private])
+print(len(quotes.static_info(["9001.HK"])), "security")
+try:
+    trade.account_balance()
+except OpenApiException as error:
+    print(error.code, error.message)
+"""
+BOTH_IN_NODE = """
+const { Config, QuoteContext, TopicType, TradeContext } = require("longport");
+(async () => {
+  const config = Config.fromEnv();
+  const [quotes, trade] = [await QuoteContext.new(config), await TradeContext.new(config)];
+  await trade.subscribe([TopicType.Private]);
+  await trade.unsubscribe([TopicType.Private]);
+  console.log((await quotes.staticInfo(["9001.HK"])).length, "security");
+  await trade.accountBalance().catch((error) => console.log(error.message));
+  process.exit(0);
+})();
+"""
+# How a program can say who it is and where its server is, and whether the package heeds the address.
+WAYS = (
+    ("Config.from_env()", True),
+    ("Config(app_key='{app_key}', app_secret='{app_secret}', access_token='{access_token}', "
+     "http_url='{url}', quote_ws_url='{socket}', trade_ws_url='{socket}')", True),
+    # Wrong, and known: docs/sdk-python.md, README.md, `chandler doctor` and `chandler account create` warn of it.
+    ("Config(app_key='{app_key}', app_secret='{app_secret}', access_token='{access_token}')", False),
+)
+
+
+class Contexts(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server, cls.account = harness.shared()
+
+    def test_both_contexts_open_and_the_balance_is_no_failed_login(self):
+        for package, from_environment in (("longbridge", "from_apikey_env"), ("longport", "from_env")):
+            with self.subTest(package=package):
+                script = BOTH.format(package=package, from_environment=from_environment)
+                told = harness.run_python(script, self.account["environment"])
+                self.assertIn("1 security", told)
+                self.assertIn(f"301602 {BALANCE}", told)
+
+    def test_so_they_do_in_node(self):
+        environment = harness.foreign_environment(self.account)
+        command = ["node", "-e", BOTH_IN_NODE]
+        ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=harness.PATIENCE_S)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertIn("1 security", ran.stdout)
+        self.assertIn("301602", ran.stdout)
+        self.assertIn(BALANCE, ran.stdout)
+
+    def test_a_trade_context_without_topics_comes_back_after_a_restart(self):
+        # It subscribes to nothing when it comes back, and would come back every two seconds if that were refused.
+        from longport.openapi import Config, TradeContext
+
+        server = harness.Server(log="info,requests=debug")
+        account = server.generous()
+        trade = TradeContext(Config(
+            account["app_key"], account["app_secret"], account["access_token"],
+            http_url=server.url, quote_ws_url=server.socket_url, trade_ws_url=server.socket_url))
+        server.stop()
+        server.start()
+
+        def subscribed():
+            lines = (server.store / "server.log").read_text().splitlines()
+            return [line for line in lines if "trade_topics" in line]
+
+        lines = harness.wait_for(subscribed, "a subscription")
+        self.assertTrue(all('outcome="ok"' in line for line in lines), lines)
+        del trade
+        server.stop()
+
+
+class Addresses(unittest.TestCase):
+    """Which host a program of `longport` asks. Nothing gets out: its proxy is a listener of this test's."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server, cls.account = harness.shared()
+        cls.asked = []
+        cls.proxy = socket.create_server(("127.0.0.1", 0))
+        cls.addClassCleanup(cls.proxy.close)
+        threading.Thread(target=cls.refuse, daemon=True).start()
+
+    @classmethod
+    def refuse(cls):
+        while True:
+            try:
+                connection, _ = cls.proxy.accept()
+            except OSError:
+                return
+            with connection:
+                connection.settimeout(harness.PATIENCE_S)
+                cls.asked.append(connection.recv(4096).split(b"\r\n")[0].decode())
+                connection.sendall(b"HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+
+    def test_keys_in_the_program_go_elsewhere_unless_the_addresses_stand_beside_them(self):
+        proxy = "http://127.0.0.1:%d" % self.proxy.getsockname()[1]
+        environment = {**self.account["environment"], "HTTPS_PROXY": proxy, "HTTP_PROXY": proxy, "NO_PROXY": "127.0.0.1"}
+        for way, is_heeded in WAYS:
+            with self.subTest(way=way):
+                self.asked.clear()
+                config = way.format(url=self.server.url, socket=self.server.socket_url, **self.account)
+                script = (
+                    "from longport.openapi import Config, QuoteContext\n"
+                    f"print(len(QuoteContext({config}).static_info(['9001.HK'])), 'security')\n"
+                )
+                told = harness.run_python(script, environment, codes=(0,) if is_heeded else (1,))
+                self.assertEqual("1 security" in told, is_heeded, told)
+                self.assertEqual(self.asked == [], is_heeded, self.asked)
+
+
+if __name__ == "__main__":
+    unittest.main()
