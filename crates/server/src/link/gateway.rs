@@ -27,9 +27,9 @@ const REMEMBERED_MAX: usize = 4096;
 /// Which program is at the other end, as far as its upgrade request tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Program {
-    /// An SDK built on the Rust core. It names a language in the upgrade of either gateway, and again when it signs in at
-    /// the quote gateway: one that does not is at the trade gateway. After every reconnect it subscribes, also to nothing, and
-    /// tries again for ever if that is refused.
+    /// An SDK built on the Rust core. It names a language in the upgrade of either gateway, and all but the oldest again when
+    /// they sign in at the quote gateway. At the trade gateway the first thing it does when it comes back is to subscribe, also to
+    /// nothing, and it tries again for ever if that is refused.
     CoreSdk,
     Other,
 }
@@ -38,6 +38,8 @@ pub(crate) enum Program {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shown {
     Nothing,
+    /// It has asked for something that only the quote gateway has. Topics are still topics.
+    Asked,
     /// It named its language or its wish for overnight quotes when it signed in, or asked for its profile.
     Quote,
     /// It has subscribed to a topic.
@@ -48,7 +50,16 @@ enum Shown {
 pub(super) struct Gateway {
     shown: Shown,
     program: Program,
+    by: SignedInBy,
     lineage: Lineage,
+}
+
+/// How a connection has signed in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SignedInBy {
+    Password,
+    /// The client has been here before.
+    Session,
 }
 
 /// Whether the metadata of a sign-in are those of a quote client.
@@ -63,6 +74,7 @@ impl Gateway {
     pub(super) fn of(
         metadata: Metadata,
         program: Program,
+        by: SignedInBy,
         lineage: Lineage,
         before: Option<Gateway>,
         clients: &Clients,
@@ -71,7 +83,7 @@ impl Gateway {
             Metadata::OfQuotes => Shown::Quote,
             Metadata::Plain => before.map(|before| before.shown).unwrap_or(clients.recall(lineage)),
         };
-        Gateway { shown, program, lineage }
+        Gateway { shown, program, by, lineage }
     }
 
     /// Whether a command is meant for the trade gateway; the body is looked at only where it has to be.
@@ -79,17 +91,26 @@ impl Gateway {
         match (command, self.shown) {
             (SUBSCRIBE, Shown::Trade) => true,
             // An empty list is no list of topics, unless it comes from a client that sends those.
-            (SUBSCRIBE, Shown::Nothing) => self.program == Program::CoreSdk || topics(body) != Ok(0),
-            (UNSUBSCRIBE, Shown::Trade | Shown::Nothing) => !has_count(body),
+            (SUBSCRIBE, Shown::Nothing) => self.subscribes_to_nothing() || topics(body) != Ok(0),
+            (SUBSCRIBE, Shown::Asked) => topics(body) != Ok(0),
+            (UNSUBSCRIBE, Shown::Trade | Shown::Nothing | Shown::Asked) => !has_count(body),
             _ => false,
         }
+    }
+
+    fn subscribes_to_nothing(&self) -> bool {
+        (self.program, self.by) == (Program::CoreSdk, SignedInBy::Session)
     }
 
     /// Learns from a command which gateway the client takes us for.
     pub(super) fn learn(&mut self, command: u8, body: &[u8], clients: &Clients) {
         let shown = match (command, self.shown) {
-            (number::PROFILE, Shown::Nothing | Shown::Trade) => Shown::Quote,
-            (SUBSCRIBE, Shown::Nothing) if topics(body).is_ok_and(|count| count > 0) => Shown::Trade,
+            (number::PROFILE, Shown::Nothing | Shown::Asked | Shown::Trade) => Shown::Quote,
+            (SUBSCRIBE, Shown::Nothing | Shown::Asked) if topics(body).is_ok_and(|count| count > 0) => {
+                Shown::Trade
+            }
+            (SUBSCRIBE | UNSUBSCRIBE, _) => return,
+            (_, Shown::Nothing) => Shown::Asked,
             _ => return,
         };
         self.shown = shown;

@@ -19,7 +19,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::oneshot;
 use wire::{Status, code, control};
 
-use super::gateway::{self, Gateway, Metadata, Program};
+use super::gateway::{self, Gateway, Metadata, Program, SignedInBy};
 use super::transport::{AUTH, CloseCode};
 use super::{Asked, Link};
 use crate::metrics::{Entry, Outcome, Proven};
@@ -290,7 +290,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         let SignedIn { who, id, session, lineage, seats } = signed;
         let (caller, metadata) = manner(who, self.from.region, &metadata);
         let before = self.session.as_ref().map(|session| session.gateway);
-        let gateway = Gateway::of(metadata, self.from.program, lineage, before, &links.clients);
+        let by = match proof {
+            Proof::Otp(_) => SignedInBy::Password,
+            Proof::Session(_) => SignedInBy::Session,
+        };
+        let gateway = Gateway::of(metadata, self.from.program, by, lineage, before, &links.clients);
         self.session = Some(Session { caller, gateway, id, kicked, pulse, links: links.clone() });
         self.sign_in_by = None;
         self.services.metrics.proof(self.entry(), Proven::Accepted);

@@ -43,8 +43,16 @@ const KINDS: [Kind; 4] = [
 ];
 
 /// What a client has done before it is asked what 16 and 17 mean.
-const HISTORIES: [&str; 6] =
-    ["", "profile", "subscribed", "came back", "profile, came back", "subscribed, came back"];
+const HISTORIES: [&str; 8] = [
+    "",
+    "asked",
+    "profile",
+    "subscribed",
+    "came back",
+    "asked, came back",
+    "profile, came back",
+    "subscribed, came back",
+];
 
 const METADATA: [(&str, &[(&str, &str)]); 3] = [
     ("", &[]),
@@ -69,6 +77,9 @@ async fn client(
     let otp = server.one_time_password(account).await;
     let mut client = connect(server, kind).await;
     let session = client.sign_in(&otp, metadata).await;
+    if history.starts_with("asked") {
+        client.ask::<quote::TradingSessionsResponse>(8, &()).await.unwrap();
+    }
     if history.starts_with("profile") {
         client.ask::<quote::QuoteProfileResponse>(4, &()).await.unwrap();
     }
@@ -95,7 +106,8 @@ fn wanted(kind: Kind, is_quote: bool, history: &str, command: u8, body: &str) ->
         (17, _) if is_quote => "trades",
         (_, "garbage") => "malformed",
         (16, "topics") => "subscribed",
-        (16, _) if has_subscribed || kind.0 == "core SDK" => "subscribed",
+        // The one request that the SDK makes of itself when it comes back to the trade gateway.
+        (16, _) if has_subscribed || (kind.0 == "core SDK" && history == "came back") => "subscribed",
         (16, _) => "participants",
         (17, "symbol and count" | "symbol and no count") => "trades",
         _ => "unsubscribed",
