@@ -38,6 +38,15 @@ pub fn fold(venue: &Venue, period: Period, sources: &Candles) -> Result<Candles,
     }
 }
 
+/// All of the sources in one candle, as a day that is not over is made of its minutes; none if there are none.
+pub fn fold_whole(stamp: Timestamp, sources: &Candles) -> Result<Candles, Overflow> {
+    let mut folded = Candles::default();
+    if !sources.is_empty() {
+        push_fold(&mut folded, stamp, sources, 0..sources.len())?;
+    }
+    Ok(folded)
+}
+
 /// One-minute candles to themselves: the identity fold, spelled out because most questions need no other.
 pub fn is_identity(period: Period) -> bool {
     period == period.source().period() || period == Period::Clock(Minutes::ONE)

@@ -87,7 +87,7 @@ struct Era {
     segments: Vec<Segment>,
 }
 
-const MINUTES_A_DAY: i32 = 1440;
+pub(crate) const MINUTES_A_DAY: i32 = 1440;
 
 impl SessionTable {
     /// Reads the rows of one market out of a table of all: `market,from,day,session,start,end,tail`.

@@ -1,5 +1,6 @@
 use crate::calendar::CalendarError;
-use crate::{Calendar, Date, DayKind, Market, Minutes, Segment, SessionTable, Timestamp, Zone};
+use crate::session::MINUTES_A_DAY;
+use crate::{Calendar, Date, DayKind, Market, Minutes, Segment, Session, SessionTable, Timestamp, Zone};
 
 /// One market's rules in one place: zone, calendar, session tables and how far back its history is served.
 #[derive(Clone, Debug)]
@@ -109,11 +110,15 @@ impl Venue {
     /// The trading day of a date, or `None` when the market is closed.
     pub fn day(&self, date: Date) -> Option<Day<'_>> {
         let kind = self.calendar.kind(date)?;
-        // Clock changes fall on Sundays before dawn. Noon therefore has the offset of every minute of the trading
-        // day, the eve's overnight hours included, and midnight reckoned from noon is a safe origin.
+        Some(Day { date, kind, midnight: self.origin(date), segments: self.sessions.segments(date, kind) })
+    }
+
+    /// What the minutes of a date's segments count from. Clock changes fall on Sundays before dawn. Noon therefore has
+    /// the offset of every minute of the trading day, the eve's overnight hours included, and midnight reckoned from
+    /// noon is a safe origin.
+    fn origin(&self, date: Date) -> i64 {
         const NOON: i64 = 43_200;
-        let midnight = self.zone.instant(date, NOON).0 - NOON;
-        Some(Day { date, kind, midnight, segments: self.sessions.segments(date, kind) })
+        self.zone.instant(date, NOON).0 - NOON
     }
 
     /// The hours of a date, those of a full day where the market is closed.
@@ -124,6 +129,25 @@ impl Venue {
     /// The hours that a full day has at a date, whether or not that date is one.
     pub fn full_hours(&self, date: Date) -> &[Segment] {
         self.sessions.segments(date, DayKind::Full)
+    }
+
+    /// When the regular hours of a date are over, the closing tail included. A date on which the market is closed has
+    /// the hours of a full day: what is stored of it all the same is not known any earlier.
+    pub fn day_end(&self, date: Date) -> Timestamp {
+        let regular = self.hours(date).iter().filter(|segment| segment.session == Session::Intraday);
+        let end = regular.map(|segment| segment.end + segment.tail).max().unwrap_or(MINUTES_A_DAY);
+        Timestamp(self.origin(date) + i64::from(end) * 60)
+    }
+
+    /// The stamp of the closing candle that is being made at an instant, from the end of the last segment until its tail
+    /// is over.
+    pub fn closing(&self, at: Timestamp) -> Option<Timestamp> {
+        let day = self.day(self.zone.date(at))?;
+        let stamps = day.segments.iter().filter(|segment| segment.tail > 0).map(|segment| {
+            let stamp = day.midnight + i64::from(segment.end) * 60;
+            (stamp, stamp + i64::from(segment.tail) * 60)
+        });
+        stamps.filter(|(stamp, end)| (*stamp..*end).contains(&at.0)).map(|(stamp, _)| Timestamp(stamp)).next()
     }
 
     /// Where a minute stands in the trading hours; `None` for minutes that can stamp no candle.
