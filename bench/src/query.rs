@@ -5,7 +5,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use anyhow::ensure;
-use history::{Adjust, Anchor, COUNT_MAX, Direction, History, Query, Select, Sessions};
+use history::{Adjust, Anchor, AsOf, COUNT_MAX, Direction, History, Query, Select, Sessions};
 use market::{Candles, Grain, Period, Span, Symbol, Timestamp, Venues};
 use store::{Access, Lane, Reader, SeriesInfo, Store};
 
@@ -56,7 +56,7 @@ pub(crate) fn run(directory: &Path, only: &[&str]) -> anyhow::Result<()> {
             let make = |random: &mut Random| line.question(&history, random);
             runs.run(&line.name, &mut random, make, |query| {
                 bytes.clear();
-                let answer = history.candles(&mut reader, query, NOW)?;
+                let answer = history.candles(&mut reader, query, AsOf::Live(NOW))?;
                 ensure!(
                     answer.candles.len() == COUNT_MAX,
                     "{} candles of {}",
@@ -113,9 +113,9 @@ fn ends(history: &History, reader: &mut Reader, symbol: &Symbol, period: Period)
     let select = Select::Offset { direction: Direction::Past, anchor: Anchor::Latest, count: COUNT_MAX };
     let query =
         Query { symbol: symbol.clone(), period, adjust: Adjust::None, sessions: Sessions::Intraday, select };
-    let plan = history::Plan::of(&query, history.venue(symbol), NOW);
+    let plan = history::Plan::of(&query, history.venue(symbol), AsOf::Live(NOW));
     let mut stamps: Vec<i64> = Vec::new();
-    for page in history.pages(reader, &query, plan, NOW) {
+    for page in history.pages(reader, &query, plan, AsOf::Live(NOW)) {
         stamps.extend(page?.candles.time);
     }
     stamps.sort_unstable();

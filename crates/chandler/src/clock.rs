@@ -3,6 +3,7 @@
 use std::str::FromStr;
 use std::time::Instant;
 
+use history::AsOf;
 use market::Timestamp;
 
 /// Where `now` comes from.
@@ -26,6 +27,14 @@ impl Clock {
                 let passed = i64::try_from(since.elapsed().as_secs()).unwrap_or(i64::MAX);
                 Timestamp(from.0.saturating_add(passed))
             }
+        }
+    }
+
+    /// Now, and whether what is stored has happened by then: a clock that was set replays, whether or not it runs.
+    pub(crate) fn as_of(&self) -> AsOf {
+        match self {
+            Clock::Machine => AsOf::Live(self.now()),
+            Clock::Fixed(_) | Clock::Running { .. } => AsOf::Replay(self.now()),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args};
-use history::History;
+use history::{AsOf, History};
 use market::{Calendar, Market, SessionTable, Symbol, Timestamp, Venue, Venues};
 use store::{Access, Store};
 
@@ -78,6 +78,11 @@ impl Surroundings {
 
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    /// Now, for questions to the store.
+    pub(crate) fn as_of(&self) -> AsOf {
+        self.clock.as_of()
     }
 
     pub(crate) fn directory(&self) -> Result<&Path, Failure> {

@@ -3,8 +3,10 @@
 
 use block::Block;
 use market::adjust::{Factor, factors as factors_of};
-use market::{Action, Date, Grain, IgnoredAction, Price, Symbol, Venue, Venues};
-use store::{Batch, Lane, Series, StoreError, View};
+use market::{
+    Action, Adjuster, Candles, Date, Grain, IgnoredAction, Price, Symbol, Timestamp, Venue, Venues,
+};
+use store::{Batch, Lane, Series, Snapshot, StoreError, View};
 
 use crate::HistoryError;
 
@@ -46,6 +48,50 @@ pub(crate) fn is_sound(view: &View, venue: &Venue, symbol: &Symbol) -> Result<bo
         Some(kept) => Ok(read(&kept) == Some(reckon(view, venue, symbol)?.0)),
         None => Ok(true),
     }
+}
+
+/// Brings source candles to the basis of the present.
+pub(crate) fn adjust(
+    snapshot: &Snapshot<'_>,
+    venue: &Venue,
+    symbol: &Symbol,
+    decimals: u32,
+    now: Timestamp,
+    sources: &mut Candles,
+) -> Result<(), HistoryError> {
+    let Some(first) = sources.time.first() else { return Ok(()) };
+    let mut factors = factors(snapshot, venue, symbol)?;
+    // Actions up to the first candle change nothing here.
+    let first_day = trading_day(venue, *first);
+    factors.retain(|factor| factor.ex_date > first_day);
+    let adjuster = Adjuster::new(&factors, venue.zone().date(now), decimals);
+    let mut start = 0;
+    while let Some(time) = sources.time.get(start) {
+        // Rows from here to the next ex-date share a factor.
+        let Some(factor) = adjuster.for_day(trading_day(venue, *time)) else { break };
+        let until = first_instant(venue, factor.until());
+        let end = sources.time.partition_point(|time| *time < until.0).max(start + 1);
+        for column in [&mut sources.open, &mut sources.high, &mut sources.low, &mut sources.close] {
+            for price in column.get_mut(start..end).unwrap_or_default() {
+                *price = factor.apply(*price);
+            }
+        }
+        start = end;
+    }
+    Ok(())
+}
+
+/// The trading day that decides a candle's factor; a day the calendar has closed is its own.
+fn trading_day(venue: &Venue, time: i64) -> Date {
+    let at = Timestamp(time);
+    venue.trading_day(at).unwrap_or_else(|| venue.zone().date(at))
+}
+
+/// When a trading day begins: on the evening before where the market trades overnight.
+fn first_instant(venue: &Venue, date: Date) -> Timestamp {
+    let first = venue.day(date).and_then(|day| day.minutes().next().map(|(at, _)| at));
+    let midnight = venue.zone().midnight(date);
+    first.map_or(midnight, |first| first.min(midnight))
 }
 
 /// The first byte says how the rest is written; another one is for a later version to read.

@@ -13,6 +13,8 @@ use block::Block;
 use market::{Candles, Date, DayKind, Grain, Session, Symbol, Timestamp, Venue};
 use store::{ImportSource, Lane, Reader, Series, Snapshot};
 
+use crate::as_of::AsOf;
+use crate::inventory::known_part;
 use crate::read::{History, HistoryError};
 pub use states::{DayState, Expected};
 
@@ -29,7 +31,7 @@ pub struct DayCoverage {
     /// `None` for a day that has candles although the calendar has it closed.
     pub kind: Option<DayKind>,
     pub daily: bool,
-    /// Why the daily candle is missing.
+    /// Why the daily candle is missing; nothing if it is there, or not due before the day is over.
     pub daily_gap: Option<GapReason>,
     /// Regular minutes, expected and stored. Both are zero before the first stored minute.
     pub expected: u32,
@@ -74,7 +76,7 @@ impl DayCoverage {
 
     /// Nothing is missing that could be loaded.
     pub fn is_explained(&self) -> bool {
-        let daily = self.daily || self.daily_gap == Some(GapReason::NoTrades);
+        let daily = self.daily_gap.is_none_or(|reason| reason == GapReason::NoTrades);
         daily && self.gaps.iter().all(|gap| gap.reason == GapReason::NoTrades)
     }
 }
@@ -85,22 +87,25 @@ pub fn coverage(
     reader: &mut Reader,
     symbol: &Symbol,
     range: (Option<Date>, Option<Date>),
-    now: Timestamp,
+    as_of: AsOf,
 ) -> Result<Coverage, HistoryError> {
     let snapshot = reader.snapshot()?;
     if snapshot.security(symbol)?.is_none() {
         return Err(HistoryError::UnknownSecurity(symbol.clone()));
     }
     let venue = history.venue(symbol);
-    let Some(Extent { first, last, first_minute }) = Extent::of(&snapshot, venue, symbol)? else {
+    let Some(Extent { first, last, first_minute }) = Extent::of(&snapshot, venue, symbol, as_of)? else {
         return Err(HistoryError::NoCandles(symbol.clone()));
     };
     let from = range.0.map_or(first, |from| from.max(first));
     // Days after the last candle count as missing up to the last one that is over.
-    let over = last_complete_day(venue, now).map_or(last, |day| day.max(last));
+    let over = last_complete_day(venue, as_of).map_or(last, |day| day.max(last));
     let through = range.1.map_or(over, |through| through.min(over));
     let window = window(venue, from, through);
-    let read = |grain, lane| within(&snapshot, &Series { symbol: symbol.clone(), grain, lane }, &window);
+    let read = |grain, lane| {
+        let known = window.start..window.end.min(as_of.known_until(venue, grain).0);
+        within(&snapshot, &Series { symbol: symbol.clone(), grain, lane }, &known)
+    };
     let mut minutes = by_day(venue, &read(Grain::Minute, Lane::Regular)?);
     let mut extended: BTreeMap<Date, u32> = BTreeMap::new();
     for lane in [Lane::Extended, Lane::Overnight] {
@@ -120,14 +125,16 @@ pub fn coverage(
         let times = minutes.remove(&date).unwrap_or_default();
         let volume = daily.get(&date).copied();
         let gaps = match first_minute {
-            Some(first) if first <= date => gaps(venue, date, &times, volume, &sources, now),
+            Some(first) if first <= date => gaps(venue, date, &times, volume, &sources, as_of),
             _ => Vec::new(),
         };
         let expected = match first_minute {
-            Some(first) if first <= date => regular_minutes(venue, date, now).len() as u32,
+            Some(first) if first <= date => regular_minutes(venue, date, as_of).len() as u32,
             _ => 0,
         };
-        let daily_gap = volume.is_none().then(|| daily_gap(venue, date, &times, &sources));
+        // A day that is not over has no daily candle to miss yet.
+        let is_due = volume.is_none() && as_of.is_over(venue, date);
+        let daily_gap = is_due.then(|| daily_gap(venue, date, &times, &sources));
         days.push(DayCoverage {
             date,
             kind: venue.calendar().kind(date),
@@ -151,12 +158,20 @@ struct Extent {
 }
 
 impl Extent {
-    fn of(snapshot: &Snapshot<'_>, venue: &Venue, symbol: &Symbol) -> Result<Option<Extent>, HistoryError> {
-        let series = |grain| snapshot.series(&Series { symbol: symbol.clone(), grain, lane: Lane::Regular });
+    fn of(
+        snapshot: &Snapshot<'_>,
+        venue: &Venue,
+        symbol: &Symbol,
+        as_of: AsOf,
+    ) -> Result<Option<Extent>, HistoryError> {
+        let ends = |grain| {
+            let stored = snapshot.series(&Series { symbol: symbol.clone(), grain, lane: Lane::Regular })?;
+            let known = stored.map(|info| known_part(snapshot, venue, info, as_of)).transpose()?.flatten();
+            Ok::<_, HistoryError>(known.map(|info| (info.first, info.last)))
+        };
         let date = |at: Timestamp| venue.slot(at).map_or_else(|| venue.zone().date(at), |slot| slot.day);
-        let days =
-            series(Grain::Day)?.map(|days| (venue.zone().date(days.first), venue.zone().date(days.last)));
-        let minutes = series(Grain::Minute)?.map(|minutes| (date(minutes.first), date(minutes.last)));
+        let days = ends(Grain::Day)?.map(|(first, last)| (venue.zone().date(first), venue.zone().date(last)));
+        let minutes = ends(Grain::Minute)?.map(|(first, last)| (date(first), date(last)));
         let all =
             days.into_iter().chain(minutes).reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)));
         Ok(all.map(|(first, last)| Extent { first, last, first_minute: minutes.map(|(first, _)| first) }))
@@ -172,6 +187,9 @@ fn window(venue: &Venue, from: Date, through: Date) -> Range<i64> {
 
 fn within(snapshot: &Snapshot<'_>, series: &Series, times: &Range<i64>) -> Result<Candles, HistoryError> {
     let mut candles = Candles::default();
+    if times.is_empty() {
+        return Ok(candles);
+    }
     for entry in snapshot.blocks(series, Some(Timestamp(times.start)), Some(Timestamp(times.end)))? {
         let read = snapshot.with_block(entry.id, |bytes| {
             Block::parse(bytes).and_then(|block| block.read(times.clone(), &mut candles))
@@ -199,10 +217,10 @@ fn by_day(venue: &Venue, candles: &Candles) -> BTreeMap<Date, Vec<i64>> {
 }
 
 /// The last trading day whose regular hours are over.
-fn last_complete_day(venue: &Venue, now: Timestamp) -> Option<Date> {
-    let today = venue.zone().date(now);
-    let over = regular_minutes_of(venue, today).last().is_some_and(|last| *last + 60 <= now.0);
-    venue.calendar().on_or_before(if over { today } else { today.yesterday().ok()? })
+fn last_complete_day(venue: &Venue, as_of: AsOf) -> Option<Date> {
+    let today = venue.zone().date(as_of.now());
+    let over = if as_of.is_over(venue, today) { today } else { today.yesterday().ok()? };
+    venue.calendar().on_or_before(over)
 }
 
 fn regular_minutes_of(venue: &Venue, date: Date) -> Vec<i64> {
@@ -210,11 +228,17 @@ fn regular_minutes_of(venue: &Venue, date: Date) -> Vec<i64> {
     day.minutes().filter(|(_, slot)| slot.segment.session == Session::Intraday).map(|(at, _)| at.0).collect()
 }
 
-/// The regular minutes of a day that have begun.
-fn regular_minutes(venue: &Venue, date: Date, now: Timestamp) -> Vec<i64> {
+/// The regular minutes of a day of which there may be a candle by now.
+fn regular_minutes(venue: &Venue, date: Date, as_of: AsOf) -> Vec<i64> {
+    let until = begun_until(venue, as_of);
     let mut minutes = regular_minutes_of(venue, date);
-    minutes.retain(|at| *at <= now.0);
+    minutes.retain(|at| *at < until.0);
     minutes
+}
+
+/// Minutes stamped before this have begun, and may be known.
+fn begun_until(venue: &Venue, as_of: AsOf) -> Timestamp {
+    as_of.known_until(venue, Grain::Minute).min(Timestamp(as_of.now().0.saturating_add(1)))
 }
 
 fn gaps(
@@ -223,11 +247,11 @@ fn gaps(
     times: &[i64],
     volume: Option<i64>,
     sources: &[ImportSource],
-    now: Timestamp,
+    as_of: AsOf,
 ) -> Vec<Gap> {
     let mut gaps: Vec<Gap> = Vec::new();
     let mut open = false;
-    for minute in regular_minutes(venue, date, now) {
+    for minute in regular_minutes(venue, date, as_of) {
         if times.binary_search(&minute).is_ok() {
             open = false;
             continue;

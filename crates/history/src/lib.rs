@@ -3,19 +3,24 @@
 //! A [`Query`] is what the specification lets a client ask. [`Plan::of`] turns it into a value (which series, which
 //! stamps, how many source candles, what to fold) without touching anything; [`History::candles`] reads the blocks
 //! the plan names and folds them in one pass. [`import`] is the other direction. The crate knows no network, no
-//! protocol numbers and no clock: `now` is an argument. Start with `query.rs`, then `plan.rs`, then `read.rs`.
+//! protocol numbers and no clock: [`AsOf`] is an argument, and says what may be known then. Start with `query.rs`, then
+//! `as_of.rs`, `plan.rs` and `read.rs`.
 
 mod adjustment;
+mod as_of;
 mod check;
 mod coverage;
 pub mod import;
+mod inventory;
 mod plan;
 mod query;
 mod read;
 mod shelf;
 
+pub use as_of::{AsOf, Edge, Otherwise};
 pub use check::{CheckReport, Damage, check, check_until, check_watched};
 pub use coverage::{Coverage, DayCoverage, DayState, Expected, Gap, GapReason, coverage};
+pub use inventory::known_part;
 pub use plan::{Keep, Plan, Rows};
 pub use query::{Adjust, Anchor, BadQuery, COUNT_DEFAULT, COUNT_MAX, Direction, Query, Select, Sessions};
 pub use read::{Answer, History, HistoryError, Pages};

@@ -1,9 +1,10 @@
 use std::fmt;
 use std::ops::Range;
 
-use market::{Grain, Period, Span, Timestamp, Venue};
+use market::{Period, Span, Timestamp, Venue};
 use store::Series;
 
+use crate::as_of::{AsOf, Edge};
 use crate::query::{Anchor, COUNT_MAX, Direction, Query, Select};
 
 /// How a question will be answered, decided before anything is read: all the ifs are here, all the fors in `read.rs`.
@@ -16,8 +17,8 @@ pub struct Plan {
     pub stamps: Range<Timestamp>,
     /// Source candles that can contribute, half-open.
     pub sources: Range<Timestamp>,
-    /// Rolled-up candles from here on are not complete at `now`: one-minute candles stand in for them.
-    pub forming_from: Timestamp,
+    /// Where stored candles are not finished yet, if the sources reach so far.
+    pub edge: Option<Edge>,
     /// How many source candles are enough.
     pub rows: Rows,
     pub keep: Keep,
@@ -40,8 +41,8 @@ pub enum Keep {
 const ALWAYS: Timestamp = Timestamp(i64::MIN);
 
 impl Plan {
-    pub fn of(query: &Query, venue: &Venue, now: Timestamp) -> Plan {
-        let zone = venue.zone();
+    pub fn of(query: &Query, venue: &Venue, as_of: AsOf) -> Plan {
+        let (zone, now) = (venue.zone(), as_of.now());
         let latest = || venue.latest_trading_day(now).unwrap_or_else(|| zone.date(now));
         let begin = |date| zone.midnight(date);
         let after =
@@ -76,43 +77,39 @@ impl Plan {
                 (start.map_or(ALWAYS, begin), end.map_or(present, after), keep)
             }
         };
-        Plan::over(query, venue, now, from..until, keep)
+        Plan::over(query, venue, as_of, from..until, keep)
     }
 
     /// A plan over a range of stamps that needs not be one a client can name; paging and export use it.
-    pub fn over(query: &Query, venue: &Venue, now: Timestamp, stamps: Range<Timestamp>, keep: Keep) -> Plan {
+    pub fn over(query: &Query, venue: &Venue, as_of: AsOf, stamps: Range<Timestamp>, keep: Keep) -> Plan {
         let period = query.period;
         let grain = period.source();
         let lanes = query.sessions.lanes(period, query.symbol.market());
         let series =
             lanes.iter().map(|lane| Series { symbol: query.symbol.clone(), grain, lane: *lane }).collect();
-        let stamps = stamps.start..stamps.end.min(Timestamp(now.0.saturating_add(1)));
-        let floor = floor_instant(venue, period);
-        // The last wanted candle's sources reach to the end of its bucket, but never beyond the present.
+        let stamps = stamps.start..stamps.end.min(Timestamp(as_of.now().0.saturating_add(1)));
+        let minute_floor = floor_instant(venue, Period::MINUTE);
+        let floor = if period.is_clock() { minute_floor } else { floor_instant(venue, period) };
+        let horizon = as_of.horizon(venue, grain, minute_floor);
+        // The last wanted candle's sources reach to the end of its bucket, but never beyond what is known.
         let until = match stamps.end.0.checked_sub(1).map(Timestamp) {
-            Some(last) if stamps.start < stamps.end => {
-                bucket_end(venue, period, last).min(Timestamp(now.0.saturating_add(1)))
-            }
+            Some(last) if stamps.start < stamps.end => bucket_end(venue, period, last).min(horizon.until),
             _ => stamps.start,
         };
-        let forming_from = match (period, grain.period()) {
-            (Period::Clock(_), Period::Clock(source)) if grain != Grain::Minute => {
-                venue.slot(now).map_or(Timestamp(i64::MAX), |slot| slot.bucket(source, now).0)
-            }
-            _ => Timestamp(i64::MAX),
-        };
+        let sources = stamps.start.max(floor)..until;
+        let edge = horizon.edge.filter(|edge| edge.from < sources.end && !sources.is_empty());
         let rows = match keep {
             Keep::First(count) => Rows::Forward(count.saturating_add(1).saturating_mul(period.sources_max())),
             Keep::Last(count) => Rows::Back(count.saturating_mul(period.sources_max())),
         };
-        Plan { series, period, sources: stamps.start.max(floor)..until, stamps, forming_from, rows, keep }
+        Plan { series, period, sources, stamps, edge, rows, keep }
     }
 
-    /// The series whose stored candles are the answer as they are: nothing is folded, merged or still forming.
-    pub fn plain(&self) -> Option<&Series> {
+    /// The series whose stored candles are the answer as they are: nothing is folded or merged. Only at the edge, if there is
+    /// one, something else may stand in for them.
+    pub fn stored(&self) -> Option<&Series> {
         let [series] = self.series.as_slice() else { return None };
-        let stored = self.period == series.grain.period() && self.forming_from >= self.sources.end;
-        stored.then_some(series)
+        (self.period == series.grain.period()).then_some(series)
     }
 
     /// The same question, past what was answered already; `None` when nothing can be left.
@@ -167,6 +164,12 @@ impl fmt::Display for Plan {
         }
         if self.period != self.period.source().period() {
             write!(f, ", fold {}", self.period)?;
+        }
+        if let Some(edge) = &self.edge {
+            write!(f, ", minutes {} from {} on", range(&edge.minutes), edge.from)?;
+            if edge.running_from < edge.minutes.end {
+                write!(f, ", running from {}", edge.running_from)?;
+            }
         }
         write!(f, ", stamps {}", range(&self.stamps))?;
         match self.keep {

@@ -1,10 +1,11 @@
 use std::ops::{ControlFlow, Range};
 
 use block::{Block, BlockError, Columns};
-use market::{Adjuster, Candles, Date, Grain, Period, Symbol, Timestamp, Venue, Venues, fold};
+use market::{Candles, Grain, Period, Symbol, Timestamp, Venue, Venues, fold};
 use store::{BlockEntry, Body, Reader, Series, Snapshot, StoreError, View};
 
 use crate::adjustment;
+use crate::as_of::{AsOf, Edge, Otherwise};
 use crate::plan::{Keep, Plan, Rows};
 use crate::query::{Adjust, Query};
 
@@ -53,14 +54,9 @@ impl History {
     }
 
     /// One answer of at most a thousand candles, as the protocol has it.
-    pub fn candles(
-        &self,
-        reader: &mut Reader,
-        query: &Query,
-        now: Timestamp,
-    ) -> Result<Answer, HistoryError> {
-        let plan = Plan::of(query, self.venue(&query.symbol), now);
-        self.answer(reader, query, &plan, now)
+    pub fn candles(&self, reader: &mut Reader, query: &Query, as_of: AsOf) -> Result<Answer, HistoryError> {
+        let plan = Plan::of(query, self.venue(&query.symbol), as_of);
+        self.answer(reader, query, &plan, as_of)
     }
 
     /// Answers a plan, under one snapshot of the store.
@@ -69,7 +65,7 @@ impl History {
         reader: &mut Reader,
         query: &Query,
         plan: &Plan,
-        now: Timestamp,
+        as_of: AsOf,
     ) -> Result<Answer, HistoryError> {
         let symbol = &query.symbol;
         if symbol.is_us_option() {
@@ -92,20 +88,20 @@ impl History {
         };
         let mut sources = match read_back(&snapshot, plan)? {
             Some((_, sources)) => sources,
-            None => read(&snapshot, plan)?,
+            None => read(&snapshot, symbol, plan)?,
         };
         // Only an empty answer needs to know whether there is anything at all.
-        if sources.is_empty() && snapshot.series_of(symbol)?.is_empty() {
+        if sources.is_empty() && !self.has_any(&snapshot, symbol, as_of)? {
             return Err(HistoryError::NoCandles(symbol.clone()));
         }
         if query.adjust == Adjust::Forward {
-            adjust(&snapshot, venue, symbol, decimals, now, &mut sources)?;
+            adjustment::adjust(&snapshot, venue, symbol, decimals, as_of.now(), &mut sources)?;
         }
         finish(decimals, sources)
     }
 
     /// Refuses a symbol that has no candles, or is not known at all.
-    pub fn has_candles(&self, reader: &mut Reader, symbol: &Symbol) -> Result<(), HistoryError> {
+    pub fn has_candles(&self, reader: &mut Reader, symbol: &Symbol, as_of: AsOf) -> Result<(), HistoryError> {
         if symbol.is_us_option() {
             return Err(HistoryError::Option(symbol.clone()));
         }
@@ -113,10 +109,16 @@ impl History {
         if snapshot.decimals(symbol)?.is_none() {
             return Err(HistoryError::UnknownSecurity(symbol.clone()));
         }
-        if snapshot.series_of(symbol)?.is_empty() {
+        if !self.has_any(&snapshot, symbol, as_of)? {
             return Err(HistoryError::NoCandles(symbol.clone()));
         }
         Ok(())
+    }
+
+    /// Whether a security has any candle that may be known.
+    fn has_any(&self, snapshot: &Snapshot<'_>, symbol: &Symbol, as_of: AsOf) -> Result<bool, HistoryError> {
+        let venue = self.venue(symbol);
+        Ok(snapshot.series_of(symbol)?.iter().any(|series| as_of.shows(venue, series)))
     }
 
     /// Pages through everything a question selects, beyond the thousand of one answer.
@@ -125,9 +127,9 @@ impl History {
         reader: &'a mut Reader,
         query: &'a Query,
         plan: Plan,
-        now: Timestamp,
+        as_of: AsOf,
     ) -> Pages<'a> {
-        Pages { history: self, reader, query, plan: Some(plan), now }
+        Pages { history: self, reader, query, plan: Some(plan), as_of }
     }
 
     /// The actions that take no part in a security's adjustment, and why.
@@ -153,7 +155,7 @@ pub struct Pages<'a> {
     reader: &'a mut Reader,
     query: &'a Query,
     plan: Option<Plan>,
-    now: Timestamp,
+    as_of: AsOf,
 }
 
 impl Iterator for Pages<'_> {
@@ -161,7 +163,7 @@ impl Iterator for Pages<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let plan = self.plan.take()?;
-        let answer = match self.history.answer(self.reader, self.query, &plan, self.now) {
+        let answer = match self.history.answer(self.reader, self.query, &plan, self.as_of) {
             Ok(answer) => answer,
             Err(error) => return Some(Err(error)),
         };
@@ -169,7 +171,7 @@ impl Iterator for Pages<'_> {
         let venue = self.history.venue(&self.query.symbol);
         self.plan = plan
             .next(Timestamp(*first), Timestamp(*last))
-            .map(|stamps| Plan::over(self.query, venue, self.now, stamps, plan.keep));
+            .map(|stamps| Plan::over(self.query, venue, self.as_of, stamps, plan.keep));
         Some(Ok(answer))
     }
 }
@@ -178,7 +180,7 @@ impl Iterator for Pages<'_> {
 /// the plan is another, or nothing was found: then it matters why.
 fn read_back(view: &View, plan: &Plan) -> Result<Option<(u32, Candles)>, HistoryError> {
     let ([series], Rows::Back(rows)) = (plan.series.as_slice(), plan.rows) else { return Ok(None) };
-    if plan.sources.start >= plan.sources.end || plan.forming_from < plan.sources.end {
+    if plan.sources.is_empty() || plan.edge.is_some() {
         return Ok(None);
     }
     let mut back = Back { series, window: plan.sources.clone(), missing: rows, later: Vec::new() };
@@ -263,25 +265,40 @@ impl Back<'_> {
 }
 
 /// Reads the source candles a plan names: directory, bodies, then only the pages that count.
-fn read(snapshot: &Snapshot<'_>, plan: &Plan) -> Result<Candles, HistoryError> {
-    if plan.sources.start >= plan.sources.end {
-        return Ok(Candles::default());
-    }
-    let forming = plan.forming_from < plan.sources.end;
-    let mut merged = if forming {
-        let whole =
-            Plan { sources: plan.sources.start..plan.forming_from.max(plan.sources.start), ..plan.clone() };
-        read_lanes(snapshot, &whole.series, whole.sources, whole.rows)?
-    } else {
-        read_lanes(snapshot, &plan.series, plan.sources.clone(), plan.rows)?
-    };
-    if forming {
-        let minutes: Vec<Series> =
-            plan.series.iter().map(|s| Series { grain: Grain::Minute, ..s.clone() }).collect();
-        let from = plan.forming_from.max(plan.sources.start);
-        merged.append(&read_lanes(snapshot, &minutes, from..plan.sources.end, Rows::Forward(usize::MAX))?);
-    }
+fn read(snapshot: &Snapshot<'_>, symbol: &Symbol, plan: &Plan) -> Result<Candles, HistoryError> {
+    let Range { start, end } = plan.sources;
+    let Some(edge) = &plan.edge else { return read_lanes(snapshot, &plan.series, start..end, plan.rows) };
+    let mut merged = read_lanes(snapshot, &plan.series, start..edge.from.max(start), plan.rows)?;
+    merged.append(&read_edge(snapshot, symbol, plan, edge)?);
     Ok(merged)
+}
+
+/// What stands in for the stored candles that are not finished.
+fn read_edge(
+    snapshot: &Snapshot<'_>,
+    symbol: &Symbol,
+    plan: &Plan,
+    edge: &Edge,
+) -> Result<Candles, HistoryError> {
+    let minutes: Vec<Series> =
+        plan.series.iter().map(|series| Series { grain: Grain::Minute, ..series.clone() }).collect();
+    let all = Rows::Forward(usize::MAX);
+    let day = match plan.period {
+        Period::Clock(_) => {
+            let window = edge.minutes.start.max(plan.sources.start)..edge.minutes.end.min(plan.sources.end);
+            let mut candles = read_lanes(snapshot, &minutes, window, all)?;
+            edge.hide(&mut candles);
+            return Ok(candles);
+        }
+        // A day begins with the edge, so it is wanted as a whole or not at all.
+        Period::Calendar(_) if edge.from < plan.sources.start => return Ok(Candles::default()),
+        Period::Calendar(_) => read_lanes(snapshot, &minutes, edge.minutes.clone(), all)?,
+    };
+    if day.is_empty() && edge.otherwise == Otherwise::Stored {
+        return read_lanes(snapshot, &plan.series, edge.from..plan.sources.end, all);
+    }
+    fold::fold_whole(edge.from, &day)
+        .map_err(|source| HistoryError::Overflow { symbol: symbol.clone(), source })
 }
 
 fn read_lanes(
@@ -415,12 +432,11 @@ fn interleave(a: &Candles, b: &Candles) -> Candles {
 
 /// Fold, cut to the wanted stamps, keep the wanted end.
 fn finish(venue: &Venue, plan: &Plan, sources: Candles) -> Result<Candles, fold::Overflow> {
-    let mixed = plan.forming_from < plan.sources.end;
-    let mut candles = if plan.period == plan.period.source().period() && !mixed {
-        sources
-    } else {
-        fold::fold(venue, plan.period, &sources)?
-    };
+    let grain = plan.period.source();
+    // At an edge minutes and days are what they are, but roll-ups are still minutes.
+    let is_folded =
+        plan.period != grain.period() || (plan.edge.is_some() && Grain::ROLLED_UP.contains(&grain));
+    let mut candles = if !is_folded { sources } else { fold::fold(venue, plan.period, &sources)? };
     let at = |stamp: Timestamp| candles.time.partition_point(|time| *time < stamp.0);
     let mut rows = at(plan.stamps.start)..at(plan.stamps.end);
     match plan.keep {
@@ -429,47 +445,4 @@ fn finish(venue: &Venue, plan: &Plan, sources: Candles) -> Result<Candles, fold:
     }
     candles.keep(rows);
     Ok(candles)
-}
-
-fn adjust(
-    snapshot: &Snapshot<'_>,
-    venue: &Venue,
-    symbol: &Symbol,
-    decimals: u32,
-    now: Timestamp,
-    sources: &mut Candles,
-) -> Result<(), HistoryError> {
-    let Some(first) = sources.time.first() else { return Ok(()) };
-    let mut factors = adjustment::factors(snapshot, venue, symbol)?;
-    // Actions up to the first candle change nothing here.
-    let first_day = trading_day(venue, *first);
-    factors.retain(|factor| factor.ex_date > first_day);
-    let adjuster = Adjuster::new(&factors, venue.zone().date(now), decimals);
-    let mut start = 0;
-    while let Some(time) = sources.time.get(start) {
-        // Rows from here to the next ex-date share a factor.
-        let Some(factor) = adjuster.for_day(trading_day(venue, *time)) else { break };
-        let until = first_instant(venue, factor.until());
-        let end = sources.time.partition_point(|time| *time < until.0).max(start + 1);
-        for column in [&mut sources.open, &mut sources.high, &mut sources.low, &mut sources.close] {
-            for price in column.get_mut(start..end).unwrap_or_default() {
-                *price = factor.apply(*price);
-            }
-        }
-        start = end;
-    }
-    Ok(())
-}
-
-/// The trading day that decides a candle's factor; a day the calendar has closed is its own.
-fn trading_day(venue: &Venue, time: i64) -> Date {
-    let at = Timestamp(time);
-    venue.trading_day(at).unwrap_or_else(|| venue.zone().date(at))
-}
-
-/// When a trading day begins: on the evening before where the market trades overnight.
-fn first_instant(venue: &Venue, date: Date) -> Timestamp {
-    let first = venue.day(date).and_then(|day| day.minutes().next().map(|(at, _)| at));
-    let midnight = venue.zone().midnight(date);
-    first.map_or(midnight, |first| first.min(midnight))
 }

@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::sync::{Arc, RwLock};
 
 use block::{Block, PAGE_ROWS};
-use market::Candles;
+use market::{Candles, Grain, Timestamp};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use store::{BlockEntry, Reader, Series, Snapshot};
@@ -109,19 +109,28 @@ impl<E: Encoded> Shelf<E> {
         }
     }
 
-    /// The answer to a plan as slices of encoded pages, or `None` if the plan is not a plain one. What is missing is read,
-    /// decoded and encoded, all under one snapshot of the store. The question must not be an adjusted one: the plan does
-    /// not show it.
+    /// The answer to a plan as slices of encoded pages, or `None` if the plan is not a plain one, or something at its edge has
+    /// to be made of minutes. What is missing is read, decoded and encoded, all under one snapshot of the store. The question
+    /// must not be an adjusted one: the plan does not show it.
     pub fn slices(&self, reader: &mut Reader, plan: &Plan) -> Result<Option<Vec<Slice<E>>>, HistoryError> {
-        let Some(series) = plan.plain() else { return Ok(None) };
+        let Some(series) = plan.stored() else { return Ok(None) };
         let snapshot = reader.snapshot()?;
-        let directory = match self.known(series, snapshot.version()?) {
-            Some(known) => known,
-            None => match self.read(&snapshot, series)? {
-                Some(directory) => directory,
-                None => return Ok(None),
-            },
+        let version = snapshot.version()?;
+        let directory = |series: &Series| match self.known(series, version) {
+            Some(known) => Ok(Some(known)),
+            None => self.read(&snapshot, series),
         };
+        // A series that is not there has no blocks, and the long way says why.
+        let Some(found) = directory(series)?.filter(|found| !found.entries.is_empty()) else {
+            return Ok(None);
+        };
+        if let Some(edge) = &plan.edge
+            && (found.reaches(edge.from)
+                || directory(&minutes_of(series))?.is_none_or(|found| found.reaches(edge.minutes.start)))
+        {
+            return Ok(None);
+        }
+        let directory = found;
         Walk::new(self, series, &directory, plan, Some(&snapshot)).slices(plan.keep)
     }
 
@@ -142,8 +151,17 @@ impl<E: Encoded> Shelf<E> {
     /// As [`Shelf::slices`], but `None` as well if anything would have to be read, or the shelf knows another version of the
     /// store than this. Takes microseconds.
     pub fn slices_in_memory(&self, version: i64, plan: &Plan) -> Result<Option<Vec<Slice<E>>>, HistoryError> {
-        let Some(series) = plan.plain() else { return Ok(None) };
-        let Some(directory) = self.known(series, version) else { return Ok(None) };
+        let Some(series) = plan.stored() else { return Ok(None) };
+        let known = |series: &Series| self.known(series, version);
+        let Some(directory) = known(series).filter(|found| !found.entries.is_empty()) else {
+            return Ok(None);
+        };
+        if let Some(edge) = &plan.edge
+            && (directory.reaches(edge.from)
+                || known(&minutes_of(series)).is_none_or(|found| found.reaches(edge.minutes.start)))
+        {
+            return Ok(None);
+        }
         Walk::new(self, series, &directory, plan, None).slices(plan.keep)
     }
 
@@ -152,14 +170,11 @@ impl<E: Encoded> Shelf<E> {
         known.filter(|known| known.version == version)
     }
 
-    /// The blocks of a series. A series that is not there has no directory, and the long way says why.
+    /// The blocks of a series, none where the series is not there. A security that is not known has no directory.
     fn read(&self, snapshot: &Snapshot<'_>, series: &Series) -> Result<Option<Arc<Directory>>, HistoryError> {
         let version = snapshot.version()?;
         let Some(decimals) = snapshot.decimals(&series.symbol)? else { return Ok(None) };
         let entries = snapshot.blocks(series, None, None)?;
-        if entries.is_empty() {
-            return Ok(None);
-        }
         let directory = Arc::new(Directory { version, decimals, entries });
         if let Ok(mut all) = self.directories.write() {
             if all.len() >= DIRECTORIES_MAX {
@@ -169,6 +184,18 @@ impl<E: Encoded> Shelf<E> {
         }
         Ok(Some(directory))
     }
+}
+
+impl Directory {
+    /// Whether any candle is stamped at a point or later.
+    fn reaches(&self, at: Timestamp) -> bool {
+        self.entries.last().is_some_and(|entry| entry.last >= at)
+    }
+}
+
+/// The one-minute candles that stand in for those of a series at an edge.
+fn minutes_of(series: &Series) -> Series {
+    Series { grain: Grain::Minute, ..series.clone() }
 }
 
 /// One question's way through the pages of a series.

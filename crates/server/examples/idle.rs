@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use access::{Access, Actor, NewAccount, Terms};
-use history::History;
+use history::{AsOf, History};
 use market::{Timestamp, Venues};
 use prost::Message;
 use server::{Server, Settings};
@@ -56,7 +56,8 @@ fn serve(accounts: u32) {
     let history = History::new(Venues::built_in().unwrap());
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let server = Server::bind(&settings, store, history, access, Arc::new(now), Arc::new(now)).await;
+        let market = Arc::new(|| AsOf::Live(now()));
+        let server = Server::bind(&settings, store, history, access, market, Arc::new(now)).await;
         let server = server.unwrap();
         println!("{}", server.addresses().unwrap().http);
         tokens.iter().for_each(|token| println!("{token}"));

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use market::{Region, Symbol};
+use history::{AsOf, History};
+use market::{Action, Region, Symbol};
 use store::{Lane, Reader, StoreError};
 use unicode_normalization::UnicodeNormalization;
 
@@ -42,29 +43,40 @@ pub(crate) struct Directory {
 
 /// The directory of the last version that somebody asked about.
 #[derive(Debug, Default)]
-pub(crate) struct Kept(Mutex<Option<(i64, Duration, Arc<Directory>)>>);
+pub(crate) struct Kept(Mutex<Option<(State, Duration, Arc<Directory>)>>);
+
+/// What a directory depends on: the version of the store and, where the clock is set, the minute. As a replay goes on,
+/// securities come to be known.
+type State = (i64, Option<i64>);
 
 impl Services {
     pub(crate) fn directory(&self) -> Result<Arc<Directory>, Refusal> {
-        let (version, uptime) = (self.glance()?, self.uptime());
+        let (version, uptime, as_of) = (self.glance()?, self.uptime(), self.as_of());
+        let minute = match as_of {
+            AsOf::Live(_) => None,
+            AsOf::Replay(now) => Some(now.0.div_euclid(60)),
+        };
+        let state = (version, minute);
         // Held while the list is read: everybody else wants the same one.
         let mut kept = self.directory.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((at, since, directory)) = &*kept
-            && (*at == version || uptime.saturating_sub(*since) < KEPT_FOR)
+            && at.1 == state.1
+            && (at.0 == state.0 || uptime.saturating_sub(*since) < KEPT_FOR)
         {
             return Ok(Arc::clone(directory));
         }
-        let directory = Arc::new(self.with_reader(Directory::read).map_err(|error| {
+        let read = self.with_reader(|reader| Directory::read(reader, &self.history, as_of));
+        let directory = Arc::new(read.map_err(|error: StoreError| {
             tracing::error!(%error, "cannot list the securities");
             Refusal::Internal
         })?);
-        *kept = Some((version, self.uptime(), Arc::clone(&directory)));
+        *kept = Some((state, self.uptime(), Arc::clone(&directory)));
         Ok(directory)
     }
 }
 
 impl Directory {
-    fn read(reader: &mut Reader) -> Result<Directory, StoreError> {
+    fn read(reader: &mut Reader, history: &History, as_of: AsOf) -> Result<Directory, StoreError> {
         let snapshot = reader.snapshot()?;
         // Both lists are in the order of symbols.
         let mut series = snapshot.all_series()?.into_iter().peekable();
@@ -75,7 +87,14 @@ impl Directory {
             let (mut lanes, mut rows) = ([false; Lane::ALL.len()], 0_u64);
             while series.next_if(|info| info.series.symbol < security.symbol).is_some() {}
             while let Some(info) = series.next_if(|info| info.series.symbol == security.symbol) {
-                rows = rows.saturating_add(info.rows);
+                if !as_of.shows(history.venue(&info.series.symbol), &info) {
+                    continue;
+                }
+                rows = rows.saturating_add(match as_of {
+                    AsOf::Live(_) => info.rows,
+                    // How many there are in all would tell of candles that lie ahead; for how long there have been any does not.
+                    AsOf::Replay(now) => now.0.saturating_sub(info.first.0).max(1).unsigned_abs(),
+                });
                 for (lane, has) in Lane::ALL.iter().zip(&mut lanes) {
                     *has |= *lane == info.series.lane;
                 }
@@ -92,7 +111,9 @@ impl Directory {
             let Some(one) = listed.get(place) else { continue };
             let of_region: &mut usize = looked_at.entry(one.symbol.region()).or_default();
             *of_region += 1;
-            let acts = *of_region <= LOOKED_AT_MAX && !snapshot.actions(&one.symbol)?.is_empty();
+            let today = history.venue(&one.symbol).zone().date(as_of.now());
+            let has_acted = |action: &Action| action.ex_date <= today;
+            let acts = *of_region <= LOOKED_AT_MAX && snapshot.actions(&one.symbol)?.iter().any(has_acted);
             suggested.push((lanes + usize::from(acts), place));
         }
         suggested.sort_by_key(|(worth, _)| std::cmp::Reverse(*worth));

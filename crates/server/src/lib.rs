@@ -29,7 +29,7 @@ pub use http::{import_document, quota_document};
 pub use listen::{Addresses, Reloader, Server, ServerError};
 pub use proxies::{ParseTrustedProxyError, TrustedProxy};
 pub use public_url::{ParsePublicUrlError, PublicUrl};
-pub use services::Clock;
+pub use services::{Clock, MarketClock};
 pub use tls::{TlsError, TlsFiles};
 
 /// What the operator may set. The defaults are those of `chandler serve`.

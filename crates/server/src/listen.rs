@@ -18,7 +18,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::link::{self, Transport};
 use crate::metrics::Connection;
-use crate::services::{Clock, Services};
+use crate::services::{Clock, MarketClock, Services};
 use crate::tls::{Tls, TlsError};
 use crate::{Settings, TrustedProxy, http};
 
@@ -151,7 +151,7 @@ impl Server {
         store: Store,
         history: History,
         access: Access,
-        market: Clock,
+        market: MarketClock,
         machine: Clock,
     ) -> Result<Server, ServerError> {
         let tls = settings.tls.clone().map(Tls::open).transpose()?.map(Arc::new);

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use access::{Access, Moment, Present, Region};
-use history::{History, HistoryError, Shelf};
+use history::{AsOf, History, HistoryError, Shelf};
 use market::{Market, Symbol, Timestamp};
 use store::{AccountId, Reader, Store, StoreError};
 use tokio::time::Instant;
@@ -26,6 +26,8 @@ use crate::{directory, http, pages};
 
 /// A clock that can be asked for the time.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+/// The market's clock, which says besides whether what is stored has happened by now.
+pub type MarketClock = Arc<dyn Fn() -> AsOf + Send + Sync>;
 
 /// Readers that are kept open between requests; more are opened when more are needed at once.
 const READERS_KEPT: usize = 64;
@@ -47,7 +49,7 @@ pub(crate) struct Services {
     /// When the databases were last looked at, and the version of the store then. By the machine's own clock: a look is
     /// about what other processes do.
     seen: Mutex<Option<(std::time::Instant, i64)>>,
-    /// Symbols that have candles at a version of the store.
+    /// Symbols that have candles at a version of the store; the market's clock only ever brings more of them.
     catalog: RwLock<(i64, HashSet<Symbol>)>,
     /// The listener that is for accounts of every region.
     pub(crate) serves_all_at: SocketAddr,
@@ -74,7 +76,7 @@ pub(crate) struct Services {
     /// When the server began, by the machine's clock.
     pub(crate) started_at: Timestamp,
     /// The market's time, which may stand still or lie in the past; quota months follow it too.
-    market: Clock,
+    market: MarketClock,
     /// The machine's time, for whatever proves identity.
     machine: Clock,
     /// Where uptime counts from: rate windows and one-time passwords must not jump with the machine's clock.
@@ -105,7 +107,7 @@ impl Services {
         history: History,
         access: Access,
         shelf_bytes: usize,
-        market: Clock,
+        market: MarketClock,
         machine: Clock,
     ) -> Services {
         Services {
@@ -141,6 +143,11 @@ impl Services {
     }
 
     pub(crate) fn market_now(&self) -> Timestamp {
+        (self.market)().now()
+    }
+
+    /// The market's time, for questions to the store.
+    pub(crate) fn as_of(&self) -> AsOf {
         (self.market)()
     }
 
@@ -236,7 +243,7 @@ impl Services {
             return Ok(());
         }
         let checked = self.with_reader(|reader| {
-            self.history.has_candles(reader, symbol)?;
+            self.history.has_candles(reader, symbol, self.as_of())?;
             if let Ok(mut known) = self.catalog.write() {
                 if known.0 != version || known.1.len() >= CATALOG_MAX {
                     *known = (version, HashSet::new());
@@ -287,7 +294,7 @@ mod tests {
         let created =
             here.create(&NewAccount::named("ann", Terms::default()), &Actor::Operator, NOW).unwrap();
         let history = History::new(Venues::built_in().unwrap());
-        let services = Services::new(store, history, here, 0, Arc::new(|| NOW), Arc::new(|| NOW));
+        let services = Services::new(store, history, here, 0, Arc::new(|| AsOf::Live(NOW)), Arc::new(|| NOW));
         let bearer = format!("Bearer {}", created.access_token.expose());
         let header = |name: &str| (name == "authorization").then_some(bearer.as_str());
         let request = SignedRequest { method: "GET", path: "/", raw_query: "", header: &header, body: b"" };

@@ -56,7 +56,7 @@ fn of(
     {
         return Err(usage(history::BadQuery::Backwards { start, end }));
     }
-    Ok(history::coverage(&surroundings.history, reader, of, range, surroundings.now())?)
+    Ok(history::coverage(&surroundings.history, reader, of, range, surroundings.as_of())?)
 }
 
 fn one(
@@ -100,8 +100,13 @@ fn one(
 }
 
 fn all(arguments: &Arguments, surroundings: &Surroundings, reader: &mut Reader) -> Result<(), Failure> {
-    let mut symbols: Vec<market::Symbol> =
-        reader.snapshot()?.all_series()?.into_iter().map(|info| info.series.symbol).collect();
+    // As soon as any candle of a security may be known.
+    let mut series = reader.snapshot()?.all_series()?;
+    series.retain(|info| {
+        let venue = surroundings.history.venue(&info.series.symbol);
+        surroundings.as_of().shows(venue, info)
+    });
+    let mut symbols: Vec<market::Symbol> = series.into_iter().map(|info| info.series.symbol).collect();
     symbols.sort();
     symbols.dedup();
     let mut rows = Vec::new();
@@ -201,7 +206,8 @@ fn kind(day: &DayCoverage) -> &'static str {
 
 fn daily(day: &DayCoverage) -> String {
     match day.daily_gap {
-        None => "yes".to_owned(),
+        None if day.daily => "yes".to_owned(),
+        None => "not over".to_owned(),
         Some(reason) => reason.as_str().to_owned(),
     }
 }

@@ -192,7 +192,7 @@ fn show(surroundings: &Surroundings, reader: &mut Reader) -> Result<(), Failure>
             sessions: Sessions::Extended,
             select: Select::Offset { direction: Direction::Past, anchor: Anchor::Latest, count },
         };
-        let answer = surroundings.history.candles(reader, &query, surroundings.now())?;
+        let answer = surroundings.history.candles(reader, &query, surroundings.as_of())?;
         let name =
             reader.snapshot()?.security(&symbol)?.and_then(|security| security.name_en).unwrap_or_default();
         let title = format!("{symbol} {name} · {period}, forward adjusted");

@@ -128,7 +128,10 @@ fn symbols(
     let mut symbols: Vec<Symbol> = snapshot
         .all_series()?
         .into_iter()
-        .filter(|info| info.series.grain == grain)
+        .filter(|info| {
+            let venue = surroundings.history.venue(&info.series.symbol);
+            info.series.grain == grain && surroundings.as_of().shows(venue, info)
+        })
         .map(|info| info.series.symbol)
         .collect();
     symbols.dedup();
@@ -161,7 +164,7 @@ fn write(
     let mut reader = store.reader()?;
     let mut sink = CandleSink::create(file_format, &mut out)?;
     let mut rows = 0;
-    let now = surroundings.now();
+    let as_of = surroundings.as_of();
     let bar = arguments.progress.count(symbols.len() as u64, "securities");
     for symbol in symbols {
         let venue = surroundings.history.venue(symbol);
@@ -178,8 +181,8 @@ fn write(
         let from = start.map_or(Timestamp(i64::MIN), |date| zone.midnight(date));
         let until =
             end.and_then(|date| date.tomorrow().ok()).map_or(Timestamp(i64::MAX), |date| zone.midnight(date));
-        let plan = Plan::over(&query, venue, now, from..until, Keep::First(PAGE));
-        for page in surroundings.history.pages(&mut reader, &query, plan, now) {
+        let plan = Plan::over(&query, venue, as_of, from..until, Keep::First(PAGE));
+        for page in surroundings.history.pages(&mut reader, &query, plan, as_of) {
             let page = page?;
             rows += page.candles.len() as u64;
             sink.write(symbol, zone, page.decimals, &page.candles)?;

@@ -3,9 +3,10 @@
 use std::io::Write;
 
 use clap::Args;
+use history::AsOf;
 use market::Symbol;
 use serde_json::{Value, json};
-use store::{Access, ImportSource, SeriesInfo};
+use store::{Access, ImportSource, SeriesInfo, Snapshot};
 
 use crate::failure::Failure;
 use crate::output::{self, Column, Format};
@@ -25,7 +26,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     let mut reader = store.reader()?;
     let snapshot = reader.snapshot()?;
     let Some(text) = &arguments.symbol else {
-        let series = snapshot.all_series()?;
+        let series = known(&snapshot, snapshot.all_series()?, surroundings)?;
         return match arguments.format {
             Format::Json => Ok(output::json(&series.iter().map(series_json).collect::<Vec<Value>>())?),
             Format::Table => {
@@ -42,14 +43,23 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
         let unknown = history::HistoryError::UnknownSecurity(symbol).into();
         return Err(suggest::hinted(unknown, &store));
     };
-    let series = snapshot.series_of(&symbol)?;
-    let sources = snapshot.import_sources(&symbol)?;
-    let actions = snapshot.actions(&symbol)?;
+    let series = known(&snapshot, snapshot.series_of(&symbol)?, surroundings)?;
+    let (venue, as_of) = (surroundings.history.venue(&symbol), surroundings.as_of());
+    let horizon = |source: &ImportSource| as_of.known_until(venue, source.series.grain);
+    let mut sources = snapshot.import_sources(&symbol)?;
+    sources.retain(|source| source.first < horizon(source));
+    let mut actions = snapshot.actions(&symbol)?;
+    if let AsOf::Replay(now) = as_of {
+        actions.retain(|action| action.ex_date <= venue.zone().date(now));
+    }
+    // Of a file that goes on beyond now, how far and how much is not known.
+    let ended = |source: &ImportSource| source.last < horizon(source);
     if arguments.format == Format::Json {
         let source = |source: &ImportSource| {
             json!({
                 "file": source.import.file, "import": source.import.id.0, "series": source.series.to_string(),
-                "rows": source.rows, "first": source.first.to_string(), "last": source.last.to_string(),
+                "rows": ended(source).then_some(source.rows), "first": source.first.to_string(),
+                "last": ended(source).then(|| source.last.to_string()),
             })
         };
         output::json(&json!({
@@ -78,22 +88,36 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
             Column::Left("first"),
             Column::Left("last"),
         ];
-        let zone = surroundings.history.venue(&symbol).zone();
+        let zone = venue.zone();
         let rows = sources.iter().map(|source| {
             let time = |at| zone.rfc3339(at);
             let series = source.series.to_string();
             vec![
                 source.import.file.clone(),
                 series,
-                output::thousands(source.rows),
+                if ended(source) { output::thousands(source.rows) } else { String::new() },
                 time(source.first),
-                time(source.last),
+                if ended(source) { time(source.last) } else { String::new() },
             ]
         });
         writeln!(out, "\n{}", output::text(&output::table(&columns, rows)))?;
     }
     out.flush()?;
     Ok(())
+}
+
+/// The series as far as they may be known.
+fn known(
+    snapshot: &Snapshot<'_>,
+    all: Vec<SeriesInfo>,
+    surroundings: &Surroundings,
+) -> Result<Vec<SeriesInfo>, Failure> {
+    let mut series = Vec::with_capacity(all.len());
+    for info in all {
+        let venue = surroundings.history.venue(&info.series.symbol);
+        series.extend(history::known_part(snapshot, venue, info, surroundings.as_of())?);
+    }
+    Ok(series)
 }
 
 fn last_ex_date(actions: &[market::Action]) -> String {

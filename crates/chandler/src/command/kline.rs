@@ -13,7 +13,7 @@ use clap::{Args, ValueEnum};
 use files::CandleSink;
 use history::{Adjust, Anchor, COUNT_DEFAULT, COUNT_MAX, Direction, Plan, Query, Select, Sessions};
 use market::{Candles, Period, Symbol, Venue};
-use store::{Access, Store};
+use store::{Access, SeriesInfo, Store};
 
 use super::time;
 use crate::chart::{self, ChartOptions};
@@ -287,7 +287,7 @@ impl Source {
         surroundings: &Surroundings,
     ) -> Result<Collected, Failure> {
         let venue = surroundings.history.venue(&query.symbol);
-        let plan = Plan::of(query, venue, surroundings.now());
+        let plan = Plan::of(query, venue, surroundings.as_of());
         let forward = matches!(plan.keep, history::Keep::First(_));
         let limit = wanted.unwrap_or(COUNT_LIMIT);
         let bar = progress.count(limit, "candles");
@@ -339,7 +339,9 @@ impl Source {
         if let Source::Here = self {
             let mut reader = surroundings.open(Access::Read)?.reader()?;
             let sources = reader.snapshot()?.series_of(&query.symbol)?;
-            if !sources.iter().any(|info| info.series.grain == query.period.source()) {
+            let (venue, as_of) = (surroundings.history.venue(&query.symbol), surroundings.as_of());
+            let is_source = |info: &SeriesInfo| info.series.grain == query.period.source();
+            if !sources.iter().any(|info| is_source(info) && as_of.shows(venue, info)) {
                 let kind = if query.period.is_clock() { "one-minute" } else { "daily" };
                 return Ok(format!("no {kind} candles of {} are stored", query.symbol));
             }
@@ -406,7 +408,7 @@ fn gather(
     let mut reader = store.reader()?;
     let mut gathered = Gathered::default();
     let mut rows = 0;
-    for answer in surroundings.history.pages(&mut reader, query, plan, surroundings.now()) {
+    for answer in surroundings.history.pages(&mut reader, query, plan, surroundings.as_of()) {
         let answer = answer?;
         gathered.decimals = answer.decimals;
         rows += answer.candles.len() as u64;

@@ -308,8 +308,8 @@ impl Serving {
         let access = open_accounts(surroundings)?;
         let history = History::new(surroundings.history.venues().clone());
         let clock = surroundings.clock;
-        let (market, machine): (server::Clock, server::Clock) =
-            (Arc::new(move || clock.now()), Arc::new(|| Clock::Machine.now()));
+        let (market, machine): (server::MarketClock, server::Clock) =
+            (Arc::new(move || clock.as_of()), Arc::new(|| Clock::Machine.now()));
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()

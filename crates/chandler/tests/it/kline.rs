@@ -1,6 +1,7 @@
 //! `chandler kline`: the formats, paging, and the clock.
 
 use expect_test::expect;
+use serde_json::Value;
 
 use crate::world::{World, days, hour};
 
@@ -99,11 +100,48 @@ fn the_clock_hides_what_has_not_happened_yet() {
             candle["volume"]
         )
     };
-    assert_eq!(at("2026-11-13T01:40:30Z", "1m"), "2026-11-13T09:40:00+08:00 10.400 100");
-    // The hour is rolled up to 09:59 in the store; at 09:40 eleven of its minutes have begun.
-    assert_eq!(at("2026-11-13T01:40:30Z", "60m"), "2026-11-13T09:30:00+08:00 10.400 1100");
+    // Of the minute that runs the open is known, and nothing else.
+    assert_eq!(at("2026-11-13T01:40:30Z", "1m"), "2026-11-13T09:40:00+08:00 10.000 0");
+    assert_eq!(at("2026-11-13T01:41:00Z", "1m"), "2026-11-13T09:41:00+08:00 10.000 0");
+    // The hour is rolled up to 09:59 in the store; at 09:40 ten of its minutes are complete.
+    assert_eq!(at("2026-11-13T01:40:30Z", "60m"), "2026-11-13T09:30:00+08:00 10.000 1000");
     assert_eq!(at("2026-11-13T02:10:00Z", "60m"), "2026-11-13T09:30:00+08:00 10.590 3000");
     assert_eq!(at("2026-11-12T15:59:59Z", "day"), "2026-11-12T00:00:00+08:00 112.125 12000");
+    // The day is made of minutes until its closing auction is over, then the stored candle is told.
+    assert_eq!(at("2026-11-13T01:30:30Z", "day"), "2026-11-12T00:00:00+08:00 112.125 12000");
+    assert_eq!(at("2026-11-13T01:40:30Z", "day"), "2026-11-13T00:00:00+08:00 10.390 1000");
+    assert_eq!(at("2026-11-13T08:09:59Z", "day"), "2026-11-13T00:00:00+08:00 10.590 3000");
+    assert_eq!(at("2026-11-13T08:10:00Z", "day"), "2026-11-13T00:00:00+08:00 113.125 13000");
+}
+
+#[test]
+fn reports_count_nothing_that_lies_ahead() {
+    let world = World::with(&[("hour.csv", &hour("700.HK")), ("days.csv", &days("700.HK"))]);
+    let candles = |clock: &str, series: &str| {
+        let all = world.json(&["inspect", "--clock", clock]);
+        let found = all.as_array().unwrap().iter().find(|info| info["series"] == series).cloned();
+        found.map(|info| format!("{} to {}", info["candles"], info["last"].as_str().unwrap()))
+    };
+    let morning = "2026-11-13T01:40:30Z";
+    assert_eq!(candles(morning, "700.HK/1m").unwrap(), "11 to 2026-11-13T01:40:00Z");
+    assert_eq!(candles(morning, "700.HK/60m"), None);
+    assert_eq!(candles(morning, "700.HK/1d").unwrap(), "9 to 2026-11-11T16:00:00Z");
+    assert_eq!(candles("2026-11-15T02:00:00Z", "700.HK/1m").unwrap(), "30 to 2026-11-13T01:59:00Z");
+    assert_eq!(candles("2026-11-13T01:29:59Z", "700.HK/1m"), None);
+    // Of a file that goes on beyond now neither its end nor its rows are told.
+    let sources = world.json(&["inspect", "700.HK", "--clock", morning])["sources"].clone();
+    let of = |name: &str| sources.as_array().unwrap().iter().find(|s| s["file"] == name).cloned().unwrap();
+    assert_eq!((&of("hour.csv")["rows"], &of("hour.csv")["last"]), (&Value::Null, &Value::Null));
+    let day = world.json(&["coverage", "700.HK", "--all", "--clock", morning])["days"].clone();
+    let day = day.as_array().unwrap().last().unwrap().clone();
+    assert_eq!(day["date"], "2026-11-13");
+    assert_eq!((&day["daily"], &day["daily_missing"]), (&Value::Bool(false), &Value::Null), "{day}");
+    assert_eq!((&day["minutes"], &day["expected"]), (&11.into(), &11.into()), "{day}");
+    assert!(world.ok(&["coverage", "700.HK", "--clock", morning]).contains("not over"));
+    // Before its first candle a security has none.
+    let (code, said) = world.fails(&["coverage", "700.HK", "--clock", "2020-01-01T00:00:00Z"]);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("no candles"), "{said}");
 }
 
 #[test]

@@ -8,7 +8,8 @@ use block::{Block, BlockError};
 use market::{Date, Grain, Session, Symbol, Timestamp, Venue};
 use store::{ImportSource, Lane, Reader, Series, Snapshot};
 
-use super::{Extent, GapReason, daily_gap, gaps, last_complete_day, volumes, window, within};
+use super::{Extent, GapReason, begun_until, daily_gap, gaps, last_complete_day, volumes, window, within};
+use crate::as_of::AsOf;
 use crate::read::HistoryError;
 
 /// How one day of one security stands.
@@ -45,7 +46,7 @@ pub struct Expected<'a> {
     days: Vec<Day>,
     /// The last trading day whose regular hours are over.
     over: Option<Date>,
-    now: Timestamp,
+    as_of: AsOf,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -67,10 +68,12 @@ struct Stored {
 
 impl<'a> Expected<'a> {
     /// For an inclusive range of dates.
-    pub fn of(venue: &'a Venue, (from, through): (Date, Date), now: Timestamp) -> Expected<'a> {
+    pub fn of(venue: &'a Venue, (from, through): (Date, Date), as_of: AsOf) -> Expected<'a> {
+        let begun = begun_until(venue, as_of);
         let dates = std::iter::successors(Some(from), |date| date.tomorrow().ok());
-        let days = dates.take_while(|date| *date <= through).map(|date| Day::of(venue, date, now)).collect();
-        Expected { venue, days, over: last_complete_day(venue, now), now }
+        let days =
+            dates.take_while(|date| *date <= through).map(|date| Day::of(venue, date, begun)).collect();
+        Expected { venue, days, over: last_complete_day(venue, as_of), as_of }
     }
 
     /// A state for each date of the range, in order. A security without candles has nothing but [`DayState::NothingExpected`].
@@ -78,10 +81,11 @@ impl<'a> Expected<'a> {
         let snapshot = reader.snapshot()?;
         let nothing = vec![DayState::NothingExpected; self.days.len()];
         let (Some(from), Some(through)) = (self.days.first(), self.days.last()) else { return Ok(nothing) };
-        let Some(extent) = Extent::of(&snapshot, self.venue, symbol)? else { return Ok(nothing) };
+        let Some(extent) = Extent::of(&snapshot, self.venue, symbol, self.as_of)? else { return Ok(nothing) };
         let series = |grain| Series { symbol: symbol.clone(), grain, lane: Lane::Regular };
         let times = window(self.venue, from.date, through.date);
-        let daily = within(&snapshot, &series(Grain::Day), &times)?;
+        let known = times.start..times.end.min(self.as_of.known_until(self.venue, Grain::Day).0);
+        let daily = within(&snapshot, &series(Grain::Day), &known)?;
         let counts = self.counts(&snapshot, &series(Grain::Minute))?;
         let stored = Stored {
             extent,
@@ -153,7 +157,7 @@ impl<'a> Expected<'a> {
             return Ok(true);
         }
         let times = within(snapshot, &series, &(first..last.saturating_add(1)))?.time;
-        let gaps = gaps(self.venue, day.date, &times, volume, sources, self.now);
+        let gaps = gaps(self.venue, day.date, &times, volume, sources, self.as_of);
         Ok(gaps.iter().all(|gap| gap.reason == GapReason::NoTrades))
     }
 
@@ -188,14 +192,14 @@ impl<'a> Expected<'a> {
 }
 
 impl Day {
-    fn of(venue: &Venue, date: Date, now: Timestamp) -> Day {
+    fn of(venue: &Venue, date: Date, begun: Timestamp) -> Day {
         let is_covered = venue.calendar().covers(date);
         let Some(day) = venue.day(date) else {
             return Day { date, is_covered, is_open: false, minutes: None, count: 0 };
         };
         let (mut minutes, mut count) = (None, 0);
         for (at, slot) in day.minutes() {
-            if slot.segment.session == Session::Intraday && at <= now {
+            if slot.segment.session == Session::Intraday && at < begun {
                 let first = minutes.map_or(at.0, |(first, _)| first);
                 minutes = Some((first, at.0));
                 count += 1;

@@ -5,10 +5,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
 use history::import::{Context, Options, Progress, Report, Sizes, import_sized};
-use history::{Adjust, Answer, History, HistoryError, Query, Select, Sessions, lane_of};
+use history::{Adjust, Answer, AsOf, History, HistoryError, Query, Select, Sessions, lane_of};
 use market::{
-    Action, Candle, Candles, Date, Grain, Market, Period, Price, Session, Symbol, Timestamp, Turnover, Venue,
-    Venues,
+    Action, Candle, Candles, Date, DayKind, Grain, Market, Period, Price, Session, Symbol, Timestamp,
+    Turnover, Venue, Venues,
 };
 use store::{Access, ImportRecord, Lane, NewBlock, QuarantineOf, Series, Store};
 
@@ -99,6 +99,56 @@ pub(crate) fn fold_naively(
     folded
 }
 
+/// R3 and A2, by hand: minutes after midnight at which the regular hours of a day are over, the closing tail included.
+pub(crate) fn day_end(market: Market, kind: DayKind) -> i32 {
+    match (market, kind) {
+        (Market::Hk, DayKind::Full) => 16 * 60 + 10,
+        (Market::Hk, DayKind::Half) => 12 * 60 + 10,
+        (Market::Cn, _) => 15 * 60 + 10,
+        (Market::Us, DayKind::Full) => 16 * 60,
+        (Market::Us, DayKind::Half) => 13 * 60,
+    }
+}
+
+/// The day that has begun and is not over.
+pub(crate) fn unfinished_day(venue: &Venue, now: Timestamp) -> Option<Date> {
+    let (today, seconds) = venue.zone().local(now);
+    let end = day_end(venue.market(), venue.calendar().kind(today)?);
+    (seconds < i64::from(end) * 60).then_some(today)
+}
+
+/// R1 and R2, by hand: what may be known of minutes under a clock that was set.
+pub(crate) fn known_minutes(venue: &Venue, minutes: &[Candle], now: Timestamp) -> Vec<Candle> {
+    let mut known = Vec::new();
+    for minute in minutes.iter().filter(|minute| minute.time <= now) {
+        let (day, seconds) = venue.zone().local(minute.time);
+        let tail = match (venue.market(), venue.calendar().kind(day)) {
+            (Market::Hk, Some(DayKind::Full)) => seconds == 16 * 3600,
+            (Market::Hk, Some(DayKind::Half)) => seconds == 12 * 3600,
+            (Market::Cn, _) => seconds == 15 * 3600,
+            _ => false,
+        };
+        match now.0 - minute.time.0 {
+            ..600 if tail => {}
+            ..60 => {
+                let Candle { time, open, session, .. } = *minute;
+                known.push(Candle {
+                    time,
+                    open,
+                    high: open,
+                    low: open,
+                    close: open,
+                    volume: 0,
+                    turnover: Turnover(0),
+                    session,
+                });
+            }
+            _ => known.push(*minute),
+        }
+    }
+    known
+}
+
 /// How finely candles are cut when they are written past the import.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cut {
@@ -163,8 +213,8 @@ impl Shop {
         batch.commit().unwrap();
     }
 
-    pub(crate) fn candles(&self, query: &Query, now: Timestamp) -> Result<Answer, HistoryError> {
-        self.history.candles(&mut self.store.reader().unwrap(), query, now)
+    pub(crate) fn candles(&self, query: &Query, as_of: AsOf) -> Result<Answer, HistoryError> {
+        self.history.candles(&mut self.store.reader().unwrap(), query, as_of)
     }
 
     /// Asks `700.HK week forward {0, 20231018, -, 2}` or `AAPL.US 60m +all [20250706, -]` at a time on the market's
@@ -175,12 +225,23 @@ impl Shop {
 
     /// As [`Shop::ask`], with something of each candle behind its stamp.
     pub(crate) fn ask_with(&self, now: &str, question: &str, more: impl Fn(&Candle) -> String) -> String {
+        self.ask_as_of(AsOf::Live, now, question, more)
+    }
+
+    /// As [`Shop::ask_with`], by either kind of clock.
+    pub(crate) fn ask_as_of(
+        &self,
+        clock: impl Fn(Timestamp) -> AsOf,
+        now: &str,
+        question: &str,
+        more: impl Fn(&Candle) -> String,
+    ) -> String {
         let query = match question_of(question) {
             Ok(query) => query,
             Err(bad) => return format!("bad: {bad}"),
         };
         let market = query.symbol.market();
-        let candles = match self.candles(&query, at(market, now)) {
+        let candles = match self.candles(&query, clock(at(market, now))) {
             Ok(answer) => answer.candles,
             Err(error) => return format!("error: {error}"),
         };

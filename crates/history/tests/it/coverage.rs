@@ -1,19 +1,24 @@
 //! What is stored against what the calendar expects.
 
-use history::{DayCoverage, DayState, Expected, GapReason, coverage};
+use history::{AsOf, DayCoverage, DayState, Expected, GapReason, coverage};
 use market::{Date, Market};
 
-use crate::common::{COARSE, Shop, at, date, days, minutes, symbol, venue};
+use crate::common::{COARSE, Shop, at, date, day_end, days, minutes, symbol, venue};
 
 /// A line for each day: minutes stored of expected, the daily candle, the gaps and why they are.
 fn report(shop: &Shop, name: &str, range: (Option<Date>, Option<Date>), now: &str) -> String {
     let security = symbol(name);
     let zone = venue(security.market()).zone();
     let now = at(security.market(), now);
-    let found = coverage(&shop.history, &mut shop.store.reader().unwrap(), &security, range, now).unwrap();
+    let found = coverage(&shop.history, &mut shop.store.reader().unwrap(), &security, range, AsOf::Live(now))
+        .unwrap();
     let clock = |at: market::Timestamp| zone.rfc3339(at)[11..16].to_owned();
     let line = |day: &DayCoverage| {
-        let daily = day.daily_gap.map_or("day".to_owned(), |reason| format!("no day ({})", reason.as_str()));
+        let daily = match day.daily_gap {
+            Some(reason) => format!("no day ({})", reason.as_str()),
+            None if day.daily => "day".to_owned(),
+            None => "not over".to_owned(),
+        };
         let gap = |gap: &history::Gap| {
             format!(", {}-{} {} {}", clock(gap.first), clock(gap.last), gap.minutes, gap.reason.as_str())
         };
@@ -105,13 +110,13 @@ fn a_day_in_progress_expects_the_minutes_that_have_begun() {
     loaded.keep(0..rows);
     shop.stock(&symbol("A.US"), &loaded, &days(Market::Us, "2025-07-07", "2025-07-07"), COARSE);
     let text = report(&shop, "A.US", (None, None), "2025-07-08 10:00:30");
-    assert_eq!(text, "2025-07-07 0/0 day\n2025-07-08 30/31 no day (not loaded), 10:00-10:00 1 unknown");
+    assert_eq!(text, "2025-07-07 0/0 day\n2025-07-08 30/31 not over, 10:00-10:00 1 unknown");
     let found = coverage(
         &shop.history,
         &mut shop.store.reader().unwrap(),
         &symbol("A.US"),
         (None, None),
-        at(Market::Us, "2025-07-08 10:00:30"),
+        AsOf::Live(at(Market::Us, "2025-07-08 10:00:30")),
     )
     .unwrap();
     assert_eq!(
@@ -126,9 +131,15 @@ fn nothing_known_or_stored_is_an_error() {
     let shop = Shop::new();
     let ask = |shop: &Shop| {
         let now = at(Market::Hk, "2025-12-23");
-        coverage(&shop.history, &mut shop.store.reader().unwrap(), &symbol("5.HK"), (None, None), now)
-            .unwrap_err()
-            .to_string()
+        coverage(
+            &shop.history,
+            &mut shop.store.reader().unwrap(),
+            &symbol("5.HK"),
+            (None, None),
+            AsOf::Live(now),
+        )
+        .unwrap_err()
+        .to_string()
     };
     assert_eq!(ask(&shop), "5.HK is not known here: import its candles, or check the spelling");
     shop.act(&symbol("5.HK"), &[]);
@@ -140,7 +151,7 @@ fn letters(shop: &Shop, name: &str, range: (&str, &str), now: &str) -> String {
     let security = symbol(name);
     let venue = venue(security.market());
     let range = (date(range.0), date(range.1));
-    let expected = Expected::of(venue, range, at(security.market(), now));
+    let expected = Expected::of(venue, range, AsOf::Live(at(security.market(), now)));
     let states = expected.states(&mut shop.store.reader().unwrap(), &security).unwrap();
     states.into_iter().map(DayState::letter).collect()
 }
@@ -152,14 +163,14 @@ fn letters_slowly(shop: &Shop, name: &str, range: (&str, &str), now: &str) -> St
     let now = at(security.market(), now);
     let (from, through) = (date(range.0), date(range.1));
     let reader = &mut shop.store.reader().unwrap();
-    let all = coverage(&shop.history, reader, &security, (None, None), now).unwrap();
+    let all = coverage(&shop.history, reader, &security, (None, None), AsOf::Live(now)).unwrap();
     let (first, last) = (all.days[0].date, all.days[all.days.len() - 1].date);
     // The last day of the calendar whose regular hours are over.
-    let over = venue.calendar().days(first, venue.zone().date(now)).map(|(date, _)| date).filter(|date| {
-        let day = venue.day(*date).unwrap();
-        let regular = day.minutes().filter(|(_, slot)| slot.segment.session == market::Session::Intraday);
-        regular.last().unwrap().0.0 + 60 <= now.0
+    let over = venue.calendar().days(first, venue.zone().date(now)).filter(|(date, kind)| {
+        let end = day_end(security.market(), *kind);
+        venue.zone().instant(*date, i64::from(end) * 60) <= now
     });
+    let over = over.map(|(date, _)| date);
     let over = over.last().unwrap();
     let letter = |day: &DayCoverage| {
         let minutes_whole = day.gaps.iter().all(|gap| gap.reason == GapReason::NoTrades);
@@ -238,9 +249,9 @@ fn a_day_that_is_not_over_expects_nothing_yet() {
     ]);
     let range = ("2025-12-22", "2025-12-24");
     check_letters(&shop, "5.HK", range, "2025-12-23 10:30", "c..");
-    check_letters(&shop, "5.HK", range, "2025-12-23 16:00", "c..");
-    // It is over a minute after its last one began.
-    check_letters(&shop, "5.HK", range, "2025-12-23 16:01", "cp.");
+    check_letters(&shop, "5.HK", range, "2025-12-23 16:09:59", "c..");
+    // It is over when the tail of its closing candle is.
+    check_letters(&shop, "5.HK", range, "2025-12-23 16:10", "cp.");
 }
 
 #[test]
@@ -273,7 +284,7 @@ fn a_candle_of_a_closed_day_makes_no_day_complete() {
     shop.import(&[shop.file("daily.csv", csv("5.HK", daily.into_iter()))]);
     let now = at(Market::Hk, "2026-11-15 18:00");
     let reader = &mut shop.store.reader().unwrap();
-    let found = coverage(&shop.history, reader, &symbol("5.HK"), (None, None), now).unwrap();
+    let found = coverage(&shop.history, reader, &symbol("5.HK"), (None, None), AsOf::Live(now)).unwrap();
     let complete: Vec<bool> = found.days.iter().map(DayCoverage::is_complete).collect();
     assert_eq!(complete, [true, false]);
     check_letters(&shop, "5.HK", ("2026-11-13", "2026-11-15"), "2026-11-15 18:00", "c--");

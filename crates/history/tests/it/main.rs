@@ -16,3 +16,4 @@ mod rules_g_paging;
 mod rules_g_queries;
 mod rules_h_ranges;
 mod rules_i_forming;
+mod rules_r_replay;

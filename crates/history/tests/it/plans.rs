@@ -1,12 +1,17 @@
 //! A plan, read aloud.
 
 use crate::common::{at, question_of, venue};
-use history::Plan;
+use history::{AsOf, Plan};
+use market::Timestamp;
 
 fn check(now: &str, question: &str, expected: expect_test::Expect) {
+    check_as_of(AsOf::Live, now, question, expected);
+}
+
+fn check_as_of(clock: impl Fn(Timestamp) -> AsOf, now: &str, question: &str, expected: expect_test::Expect) {
     let query = question_of(question).unwrap();
     let market = query.symbol.market();
-    expected.assert_eq(&Plan::of(&query, venue(market), at(market, now)).to_string());
+    expected.assert_eq(&Plan::of(&query, venue(market), clock(at(market, now))).to_string());
 }
 
 #[test]
@@ -101,6 +106,74 @@ fn us_minutes_read_a_lane_for_each_kind_of_session() {
         "AAPL.US 2m +all {1, 20200101, -, 2}",
         expect_test::expect![
             "AAPL.US/1m + AAPL.US/1m+ext + AAPL.US/1m+overnight 2023-12-04T01:00:00Z..2026-11-15T17:00:01Z, 9 rows forward, fold 2m, stamps 2020-01-01T05:00:00Z..2026-11-15T17:00:01Z, keep first 2"
+        ],
+    );
+}
+
+#[test]
+fn at_the_edge_minutes_stand_in_for_what_is_not_finished() {
+    check_as_of(
+        AsOf::Replay,
+        "2026-11-12 10:45:30",
+        "700.HK 1m {0, -, -, 2}",
+        expect_test::expect![
+            "700.HK/1m 2022-09-28T01:30:00Z..2026-11-12T02:45:31Z, 2 rows back, minutes 2026-11-12T02:45:00Z..2026-11-12T02:45:31Z from 2026-11-12T02:45:00Z on, running from 2026-11-12T02:45:00Z, stamps ..2026-11-12T02:45:31Z, keep last 2"
+        ],
+    );
+    check_as_of(
+        AsOf::Replay,
+        "2026-11-12 10:45:30",
+        "700.HK 120m {0, -, -, 2}",
+        expect_test::expect![
+            "700.HK/60m 2022-09-28T01:30:00Z..2026-11-12T02:45:31Z, 6 rows back, fold 120m, minutes 2026-11-12T02:30:00Z..2026-11-12T02:45:31Z from 2026-11-12T02:30:00Z on, running from 2026-11-12T02:45:00Z, stamps ..2026-11-12T02:45:31Z, keep last 2"
+        ],
+    );
+    check_as_of(
+        AsOf::Replay,
+        "2026-11-12 10:45:30",
+        "700.HK week {0, -, -, 2}",
+        expect_test::expect![
+            "700.HK/1d 2004-05-31T16:00:00Z..2026-11-12T02:45:31Z, 14 rows back, fold week, minutes 2026-11-11T16:00:00Z..2026-11-12T02:45:00Z from 2026-11-11T16:00:00Z on, stamps ..2026-11-12T02:45:31Z, keep last 2"
+        ],
+    );
+    check(
+        "2026-11-12 10:45:30",
+        "700.HK week {0, -, -, 2}",
+        expect_test::expect![
+            "700.HK/1d 2004-05-31T16:00:00Z..2026-11-12T02:45:31Z, 14 rows back, fold week, minutes 2026-11-11T16:00:00Z..2026-11-12T02:45:31Z from 2026-11-11T16:00:00Z on, stamps ..2026-11-12T02:45:31Z, keep last 2"
+        ],
+    );
+    // What ended before is read as it is stored.
+    check_as_of(
+        AsOf::Replay,
+        "2026-11-12 10:45:30",
+        "700.HK 1m {0, 20261112, 1044, 2}",
+        expect_test::expect![
+            "700.HK/1m 2022-09-28T01:30:00Z..2026-11-12T02:45:00Z, 2 rows back, stamps ..2026-11-12T02:44:01Z, keep last 2"
+        ],
+    );
+    check_as_of(
+        AsOf::Replay,
+        "2026-11-12 12:30:00",
+        "700.HK 60m {0, -, -, 2}",
+        expect_test::expect![
+            "700.HK/60m 2022-09-28T01:30:00Z..2026-11-12T04:29:01Z, 2 rows back, stamps ..2026-11-12T04:30:01Z, keep last 2"
+        ],
+    );
+    check_as_of(
+        AsOf::Replay,
+        "2026-11-12 16:05:00",
+        "700.HK 1m {0, -, -, 2}",
+        expect_test::expect![
+            "700.HK/1m 2022-09-28T01:30:00Z..2026-11-12T08:00:00Z, 2 rows back, stamps ..2026-11-12T08:05:01Z, keep last 2"
+        ],
+    );
+    check_as_of(
+        AsOf::Replay,
+        "2026-11-12 16:10:00",
+        "700.HK day {0, -, -, 2}",
+        expect_test::expect![
+            "700.HK/1d 2004-05-31T16:00:00Z..2026-11-12T08:10:01Z, 2 rows back, stamps ..2026-11-12T08:10:01Z, keep last 2"
         ],
     );
 }

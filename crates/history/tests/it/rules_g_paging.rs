@@ -1,7 +1,7 @@
 //! G5: paging with the stamps of the last page meets every candle, whatever the period and direction.
 
 use crate::common::{Cut, Rng, Shop, days, minutes, symbol, venue};
-use history::{Adjust, Anchor, Direction, Plan, Query, Select, Sessions};
+use history::{Adjust, Anchor, AsOf, Direction, Plan, Query, Select, Sessions};
 use market::{Candles, Market, Period, Symbol, Timestamp};
 
 /// Every stamp, page by page, as a client gathers them: the boundary candle comes twice and is dropped once.
@@ -27,7 +27,7 @@ fn paged(
         let select = Select::Offset { direction, anchor, count };
         let query =
             Query { symbol: security.clone(), period, adjust: Adjust::None, sessions: Sessions::All, select };
-        let mut page = shop.candles(&query, now).unwrap().candles.time;
+        let mut page = shop.candles(&query, AsOf::Live(now)).unwrap().candles.time;
         assert!(page.len() <= count);
         if direction == Direction::Past {
             page.reverse();
@@ -99,10 +99,13 @@ fn pages_of_a_plan_never_repeat_a_candle() {
                 sessions: Sessions::All,
                 select,
             };
-            let plan = Plan::of(&query, venue(Market::Us), now);
+            let plan = Plan::of(&query, venue(Market::Us), AsOf::Live(now));
             let mut reader = shop.store.reader().unwrap();
-            let pages: Vec<_> =
-                shop.history.pages(&mut reader, &query, plan.clone(), now).map(Result::unwrap).collect();
+            let pages: Vec<_> = shop
+                .history
+                .pages(&mut reader, &query, plan.clone(), AsOf::Live(now))
+                .map(Result::unwrap)
+                .collect();
             let mut all: Vec<i64> = pages.iter().flat_map(|page| page.candles.time.clone()).collect();
             all.sort_unstable();
             let folded = crate::common::fold_naively(venue(Market::Us), period, stored.iter());

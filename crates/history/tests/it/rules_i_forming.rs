@@ -1,7 +1,7 @@
 //! I: the forming candle is included, and holds nothing from the future.
 
 use crate::common::{at, full_shop, minutes, question_of, symbol, venue, volume};
-use history::{Adjust, Anchor, Direction, Query, Select, Sessions};
+use history::{Adjust, Anchor, AsOf, Direction, Query, Select, Sessions};
 use market::{Market, Period, Timestamp};
 
 fn check(now: &str, question: &str, expected: &str) {
@@ -44,10 +44,12 @@ fn i2_at_the_edges_of_hours() {
 fn i2_days_qualify_from_local_midnight_on() {
     check("2026-11-11 23:59:59", "700.HK day {0, -, -, 1}", "2026-11-11×1");
     check("2026-11-12 00:00:00", "700.HK day {0, -, -, 1}", "2026-11-12×1");
-    check("2026-11-11 12:00:00", "700.HK week {0, -, -, 1}", "2026-11-09×3");
-    check("2026-11-11 12:00:00", "700.HK month {0, -, -, 1}", "2026-11-01×8");
-    check("2026-11-11 12:00:00", "AAPL.US week {0, -, -, 1}", "2026-11-09×3");
-    check("2026-11-11 12:00:00", "700.HK week [20261109, 20261109]", "2026-11-09×3");
+    // Of a day that is not over the minutes are taken: 150 of the morning, and the days of the week before it.
+    check("2026-11-11 12:00:00", "700.HK week {0, -, -, 1}", "2026-11-09×152");
+    check("2026-11-11 12:00:00", "700.HK month {0, -, -, 1}", "2026-11-01×157");
+    check("2026-11-11 12:00:00", "AAPL.US week {0, -, -, 1}", "2026-11-09×153");
+    check("2026-11-11 12:00:00", "700.HK week [20261109, 20261109]", "2026-11-09×152");
+    check("2026-11-11 16:10:00", "700.HK week {0, -, -, 1}", "2026-11-09×3");
 }
 
 #[test]
@@ -73,7 +75,7 @@ fn i2_every_minute_period_of_every_market_holds_the_minutes_up_to_now() {
                     sessions: Sessions::All,
                     select,
                 };
-                let answer = full_shop().candles(&query, now).unwrap().candles.last().unwrap();
+                let answer = full_shop().candles(&query, AsOf::Live(now)).unwrap().candles.last().unwrap();
                 assert_eq!((answer.time, answer.volume), (stamp, held as i64), "{name} {period} at {now}");
             }
         }
@@ -86,7 +88,7 @@ fn i2_a_question_about_a_time_to_come_sees_the_present() {
     for question in
         ["700.HK 60m {0, 20261116, 1500, 1}", "700.HK 60m [-, 20261116]", "700.HK 60m {0, -, 1600, 1}"]
     {
-        let answer = full_shop().candles(&question_of(question).unwrap(), now).unwrap();
+        let answer = full_shop().candles(&question_of(question).unwrap(), AsOf::Live(now)).unwrap();
         let last = answer.candles.last().unwrap();
         assert_eq!((last.time, last.volume), (at(Market::Hk, "2026-11-12 10:30"), 16), "{question}");
     }

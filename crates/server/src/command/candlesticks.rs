@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use history::{
-    Adjust, Anchor, Answer, COUNT_MAX, Direction, Encoded, History, HistoryError, Keep, Plan, Query, Select,
-    Sessions, Slice,
+    Adjust, Anchor, Answer, AsOf, COUNT_MAX, Direction, Encoded, History, HistoryError, Keep, Plan, Query,
+    Select, Sessions, Slice,
 };
 use market::{Candles, Period, Price, Timestamp, Venues};
 use serde_json::{Value, json};
@@ -213,9 +213,9 @@ fn bad(text: &str) -> Refusal {
 
 /// Candles for the wire: pages where the question is a plain one, columns else.
 pub(super) fn answer(query: &Query, services: &Services) -> Result<CandleReply, Refusal> {
-    let now = services.market_now();
-    let plan = Plan::of(query, services.history.venue(&query.symbol), now);
-    answer_plan(query, &plan, services, now)
+    let as_of = services.as_of();
+    let plan = Plan::of(query, services.history.venue(&query.symbol), as_of);
+    answer_plan(query, &plan, services, as_of)
 }
 
 /// The answer out of memory, or by the one short read that a plain question takes.
@@ -227,40 +227,39 @@ pub(super) fn at_once(
     if query.adjust != Adjust::None {
         return None;
     }
-    let now = services.market_now();
-    let plan = Plan::of(query, services.history.venue(&query.symbol), now);
-    plan.plain()?;
+    let as_of = services.as_of();
+    let plan = Plan::of(query, services.history.venue(&query.symbol), as_of);
+    plan.stored()?;
     // What goes wrong here goes wrong again below, where it is told.
     if let Ok(Some(slices)) = services.shelf.slices_in_memory(version, &plan) {
         services.metrics.cache_hit();
         return Some(Ok(CandleReply::Pages { symbol: query.symbol.clone(), slices }));
     }
     services.metrics.cache_miss();
-    Some(answer_plan(query, &plan, services, now))
+    // What is made of minutes takes longer.
+    if plan.edge.is_some() {
+        return None;
+    }
+    Some(answer_plan(query, &plan, services, as_of))
 }
 
-fn answer_plan(
-    query: &Query,
-    plan: &Plan,
-    services: &Services,
-    now: Timestamp,
-) -> Result<CandleReply, Refusal> {
+fn answer_plan(query: &Query, plan: &Plan, services: &Services, as_of: AsOf) -> Result<CandleReply, Refusal> {
     // Pages that nobody keeps are not worth making.
     let is_paged = query.adjust == Adjust::None && !query.symbol.is_us_option() && !services.shelf.is_off();
     let found = services.with_reader(|reader| {
         if is_paged && let Some(slices) = services.shelf.slices(reader, plan)? {
             return Ok(CandleReply::Pages { symbol: query.symbol.clone(), slices });
         }
-        services.history.answer(reader, query, plan, now).map(CandleReply::Columns)
+        services.history.answer(reader, query, plan, as_of).map(CandleReply::Columns)
     });
     found.map_err(|error| refusal(&error))
 }
 
 /// Candles as columns, for whoever does not speak protobuf.
 pub(crate) fn columns(query: &Query, services: &Services) -> Result<Answer, Refusal> {
-    let now = services.market_now();
+    let as_of = services.as_of();
     services
-        .with_reader(|reader| services.history.candles(reader, query, now))
+        .with_reader(|reader| services.history.candles(reader, query, as_of))
         .map_err(|error: HistoryError| refusal(&error))
 }
 
@@ -281,9 +280,9 @@ pub(crate) struct Paged {
 
 /// Pages of a question, one after the other in its direction, until there are as many candles as wanted.
 pub(crate) fn pages(query: &Query, paging: Paging, services: &Services) -> Result<Paged, Refusal> {
-    let now = services.market_now();
+    let as_of = services.as_of();
     services
-        .with_reader(|reader| read_pages(query, paging, &services.history, reader, now))
+        .with_reader(|reader| read_pages(query, paging, &services.history, reader, as_of))
         .map_err(|error: HistoryError| refusal(&error))
 }
 
@@ -292,14 +291,14 @@ fn read_pages(
     paging: Paging,
     history: &History,
     reader: &mut Reader,
-    now: Timestamp,
+    as_of: AsOf,
 ) -> Result<Paged, HistoryError> {
     let venue = history.venue(&query.symbol);
-    let whole = Plan::of(query, venue, now);
+    let whole = Plan::of(query, venue, as_of);
     let forward = matches!(whole.keep, Keep::First(_));
     let plan = |stamps: Range<Timestamp>, count: usize| {
         let keep = if forward { Keep::First(count) } else { Keep::Last(count) };
-        Plan::over(query, venue, now, stamps, keep)
+        Plan::over(query, venue, as_of, stamps, keep)
     };
     let stamps = match paging.from {
         None => whole.stamps,
@@ -307,7 +306,7 @@ fn read_pages(
         Some(at) => whole.stamps.start..at.min(whole.stamps.end),
     };
     let mut step = plan(stamps, paging.limit.min(COUNT_MAX));
-    let mut first = history.answer(reader, query, &step, now)?;
+    let mut first = history.answer(reader, query, &step, as_of)?;
     let mut pages = vec![std::mem::take(&mut first.candles)];
     let mut rows = pages.iter().map(Candles::len).sum::<usize>();
     let next = loop {
@@ -317,7 +316,7 @@ fn read_pages(
         // Once there are enough, one more says whether it is worth asking again.
         let left = paging.limit.saturating_sub(rows);
         step = plan(rest.clone(), left.clamp(1, COUNT_MAX));
-        let page = history.answer(reader, query, &step, now)?.candles;
+        let page = history.answer(reader, query, &step, as_of)?.candles;
         match (page.is_empty(), left) {
             (true, _) => break None,
             (false, 0) => break Some(if forward { rest.start } else { rest.end }),

@@ -1,6 +1,6 @@
 //! Command 18: the line of the day, minute by minute, with the average price so far.
 
-use history::{Adjust, Answer, HistoryError, Keep, Plan, Query, Select, Sessions};
+use history::{Adjust, Answer, AsOf, HistoryError, Keep, Plan, Query, Select, Sessions};
 use market::{Date, Period, Price, Symbol, Timestamp, Turnover};
 use store::Reader;
 use wire::quote::{IntradayLine, IntradayResponse};
@@ -19,9 +19,9 @@ pub(super) fn answer(
     sessions: Sessions,
     services: &Services,
 ) -> Result<IntradayResponse, Refusal> {
-    let now = services.market_now();
-    let found = services.with_reader(|reader| match last_day(symbol, sessions, services, reader, now)? {
-        Some(day) => day_minutes(symbol, day, sessions, services, reader, now).map(Some),
+    let as_of = services.as_of();
+    let found = services.with_reader(|reader| match last_day(symbol, sessions, services, reader, as_of)? {
+        Some(day) => day_minutes(symbol, day, sessions, services, reader, as_of).map(Some),
         None => Ok(None),
     });
     let found = found.map_err(|error: HistoryError| refusal(&error))?;
@@ -63,12 +63,12 @@ pub(super) fn last_day(
     sessions: Sessions,
     services: &Services,
     reader: &mut Reader,
-    now: Timestamp,
+    as_of: AsOf,
 ) -> Result<Option<Date>, HistoryError> {
     let query = minutes(symbol, sessions);
     let venue = services.history.venue(symbol);
-    let plan = Plan::over(&query, venue, now, Timestamp(i64::MIN)..Timestamp(i64::MAX), Keep::Last(1));
-    let answer = services.history.answer(reader, &query, &plan, now)?;
+    let plan = Plan::over(&query, venue, as_of, Timestamp(i64::MIN)..Timestamp(i64::MAX), Keep::Last(1));
+    let answer = services.history.answer(reader, &query, &plan, as_of)?;
     Ok(answer.candles.time.last().and_then(|time| venue.trading_day(Timestamp(*time))))
 }
 
@@ -79,7 +79,7 @@ pub(super) fn day_minutes(
     sessions: Sessions,
     services: &Services,
     reader: &mut Reader,
-    now: Timestamp,
+    as_of: AsOf,
 ) -> Result<Answer, HistoryError> {
     let query = minutes(symbol, sessions);
     let venue = services.history.venue(symbol);
@@ -87,10 +87,10 @@ pub(super) fn day_minutes(
         venue.day(day).map(|day| day.minutes().map(|(at, _)| at).collect()).unwrap_or_default();
     let window = match (stamps.first(), stamps.last()) {
         (Some(first), Some(last)) => *first..Timestamp(last.0 + 1),
-        _ => now..now,
+        _ => as_of.now()..as_of.now(),
     };
-    let plan = Plan::over(&query, venue, now, window, Keep::Last(MINUTES_MAX));
-    services.history.answer(reader, &query, &plan, now)
+    let plan = Plan::over(&query, venue, as_of, window, Keep::Last(MINUTES_MAX));
+    services.history.answer(reader, &query, &plan, as_of)
 }
 
 fn minutes(symbol: &Symbol, sessions: Sessions) -> Query {

@@ -1,7 +1,7 @@
 //! Command 11: quotes, from the newest candles.
 
 use access::Permit;
-use history::{Adjust, Anchor, Direction, HistoryError, Query, Select, Sessions};
+use history::{Adjust, Anchor, AsOf, Direction, HistoryError, Query, Select, Sessions};
 use market::{Candle, Market, Period, Price, Session, Symbol, Timestamp};
 use store::Reader;
 use wire::quote::{PrePost, Quote, QuoteResponse};
@@ -19,11 +19,11 @@ pub(super) fn answer(
     permit: &Permit,
     services: &Services,
 ) -> Result<QuoteResponse, Refusal> {
-    let now = services.market_now();
+    let as_of = services.as_of();
     let found = services.with_reader(|reader| {
         let mut quotes = Vec::with_capacity(symbols.len());
         for symbol in symbols.iter().filter(|symbol| permit.holds(symbol.market().into())) {
-            match quote(symbol, caller, services, reader, now) {
+            match quote(symbol, caller, services, reader, as_of) {
                 Ok(quote) => quotes.extend(quote),
                 Err(
                     HistoryError::UnknownSecurity(_) | HistoryError::NoCandles(_) | HistoryError::Option(_),
@@ -41,25 +41,30 @@ fn quote(
     caller: &Caller,
     services: &Services,
     reader: &mut Reader,
-    now: Timestamp,
+    as_of: AsOf,
 ) -> Result<Option<Quote>, HistoryError> {
     let venue = services.history.venue(symbol);
-    let days = last_days(symbol, services, reader, now)?;
+    let days = last_days(symbol, services, reader, as_of)?;
     let sessions = if caller.overnight { Sessions::All } else { Sessions::Extended };
-    let mut minutes_of = |last: Sessions| match last_day(symbol, last, services, reader, now)? {
-        Some(day) => Ok(Some((day, day_minutes(symbol, day, sessions, services, reader, now)?))),
+    let mut minutes_of = |last: Sessions| match last_day(symbol, last, services, reader, as_of)? {
+        Some(day) => Ok(Some((day, day_minutes(symbol, day, sessions, services, reader, as_of)?))),
         None => Ok::<_, HistoryError>(None),
     };
     let minutes = minutes_of(Sessions::Intraday)?;
     let newest = if symbol.market() == Market::Us { minutes_of(sessions)? } else { None };
     let dated = |candle: &Candle| venue.zone().date(candle.time);
     let traded = minutes.as_ref().and_then(|(day, answer)| Some((*day, sum(answer, Session::Intraday)?)));
-    // Daily candles are data of their own and win; minutes stand in for a day that has none yet.
+    let before_last = days.candles.get(0).filter(|_| days.candles.len() > 1).map(|day| day.close);
+    // Daily candles are data of their own and win; minutes stand in for a day that has none yet. So they do for one that is
+    // not over, whose last price is the open of the minute that runs.
     let (today, previous) = match (days.candles.last(), traded) {
         (Some(day), Some((date, sum))) if dated(&day) < date => (sum, Some(day.close)),
+        (Some(day), Some((date, sum))) if dated(&day) == date && !as_of.is_over(venue, date) => {
+            (sum, before_last)
+        }
         (Some(day), traded) => {
             let last = traded.filter(|(date, _)| *date == dated(&day)).map_or(day.time, |(_, sum)| sum.last);
-            (of_day(&day, last), days.candles.get(0).filter(|_| days.candles.len() > 1).map(|day| day.close))
+            (of_day(&day, last), before_last)
         }
         (None, Some((_, sum))) => (sum, None),
         (None, None) => return Ok(None),
@@ -105,7 +110,7 @@ fn last_days(
     symbol: &Symbol,
     services: &Services,
     reader: &mut Reader,
-    now: Timestamp,
+    as_of: AsOf,
 ) -> Result<history::Answer, HistoryError> {
     let select = Select::Offset { direction: Direction::Past, anchor: Anchor::Latest, count: 2 };
     let query = Query {
@@ -115,7 +120,7 @@ fn last_days(
         sessions: Sessions::Intraday,
         select,
     };
-    services.history.candles(reader, &query, now)
+    services.history.candles(reader, &query, as_of)
 }
 
 fn of_day(day: &Candle, last: Timestamp) -> Sum {

@@ -20,9 +20,9 @@ const GAPS_MAX: usize = 50;
 pub(super) fn rows(asked: &Asked<'_>, services: &Services) -> Result<Answer, Problem> {
     asked.me(services)?.as_operator()?;
     let named = Named::parse(asked.query, &["end", "days", "after", "limit"])?;
-    let now = services.market_now();
+    let as_of = services.as_of();
     // One date for all markets: that of the clock which months follow.
-    let today = services.history.venues().of(Market::Hk).zone().date(now);
+    let today = services.history.venues().of(Market::Hk).zone().date(as_of.now());
     let end = named.date("end")?.unwrap_or(today);
     let start = earlier(end, named.number("days", 1..=DAYS_MAX, DAYS_DEFAULT)?)?;
     let limit = usize::try_from(named.number("limit", 1..=ROWS_MAX, ROWS_MAX)?).unwrap_or(usize::MAX);
@@ -30,7 +30,7 @@ pub(super) fn rows(asked: &Asked<'_>, services: &Services) -> Result<Answer, Pro
     let directory = services.directory()?;
     let behind = directory.behind(after.as_ref());
     let expected = Market::ALL
-        .map(|market| (market, Expected::of(services.history.venues().of(market), (start, end), now)));
+        .map(|market| (market, Expected::of(services.history.venues().of(market), (start, end), as_of)));
     let rows = services.with_reader(|reader| {
         let mut rows = Vec::new();
         for one in behind.iter().take(limit) {
@@ -60,9 +60,9 @@ pub(super) fn days(asked: &Asked<'_>, services: &Services) -> Result<Answer, Pro
     asked.me(services)?.as_operator()?;
     let named = Named::parse(asked.query, &["start", "end"])?;
     let symbol: Symbol = command::symbol(asked.parameter)?;
-    let now = services.market_now();
+    let as_of = services.as_of();
     let venue = services.history.venue(&symbol);
-    let end = named.date("end")?.unwrap_or_else(|| venue.zone().date(now));
+    let end = named.date("end")?.unwrap_or_else(|| venue.zone().date(as_of.now()));
     let first = earlier(end, DAYS_MAX)?;
     let start = named.date("start")?.unwrap_or(first);
     if start > end {
@@ -73,7 +73,7 @@ pub(super) fn days(asked: &Asked<'_>, services: &Services) -> Result<Answer, Pro
     }
     let range = (Some(start), Some(end));
     let found =
-        services.with_reader(|reader| history::coverage(&services.history, reader, &symbol, range, now));
+        services.with_reader(|reader| history::coverage(&services.history, reader, &symbol, range, as_of));
     let found = match found {
         Err(HistoryError::UnknownSecurity(_)) => return Err(Problem::not_found()),
         found => found.map_err(|error| command::refusal(&error))?,

@@ -19,7 +19,8 @@ fn services() -> (Arc<Services>, tempfile::TempDir) {
     let store = Store::open(dir.path(), store::Access::Write { now: NOW }).unwrap();
     let history = History::new(Venues::built_in().unwrap());
     let access = access::Access::open(dir.path(), NOW).unwrap();
-    let services = Services::new(store, history, access, 0, Arc::new(|| NOW), Arc::new(|| NOW));
+    let services =
+        Services::new(store, history, access, 0, Arc::new(|| history::AsOf::Live(NOW)), Arc::new(|| NOW));
     (Arc::new(services), dir)
 }
 

@@ -109,7 +109,7 @@ fn services(dir: &Path) -> Services {
     let store = Store::open(dir, store::Access::Read).unwrap();
     let access = Access::open(dir, NOW).unwrap();
     let history = History::new(Venues::built_in().unwrap());
-    Services::new(store, history, access, 16 << 20, Arc::new(|| NOW), Arc::new(|| NOW))
+    Services::new(store, history, access, 16 << 20, Arc::new(|| history::AsOf::Live(NOW)), Arc::new(|| NOW))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]

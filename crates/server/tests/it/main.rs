@@ -5,6 +5,7 @@ mod commands;
 mod http;
 mod link;
 mod places;
+mod replay;
 mod restored;
 mod support;
 mod tls;

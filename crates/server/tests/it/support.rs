@@ -8,8 +8,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use access::{Access, Actor, Created, NewAccount, Present, Region, Terms};
-use history::History;
 use history::import::{Context, Options, Progress, import};
+use history::{AsOf, History};
 use market::{Timestamp, Venues};
 use server::{Addresses, Server, Settings};
 use store::Store;
@@ -59,7 +59,7 @@ impl Running {
         let market_now = Arc::new(AtomicI64::new(NOW.0));
         let market = {
             let now = market_now.clone();
-            Arc::new(move || Timestamp(now.load(Ordering::Relaxed)))
+            Arc::new(move || AsOf::Replay(Timestamp(now.load(Ordering::Relaxed))))
         };
         let service = Access::open(dir.path(), machine_now()).unwrap();
         let server =

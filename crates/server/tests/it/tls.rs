@@ -259,7 +259,8 @@ async fn refused(certificate: &Path, key: &Path) -> String {
     let tls = Some(TlsFiles { certificate: certificate.to_owned(), key: key.to_owned() });
     let settings = Settings { listen: any, tcp: any, tls, ..Settings::default() };
     let now: server::Clock = Arc::new(|| crate::support::NOW);
-    let bound = server::Server::bind(&settings, store, history, access, now.clone(), now).await;
+    let market = Arc::new(|| history::AsOf::Replay(crate::support::NOW));
+    let bound = server::Server::bind(&settings, store, history, access, market, now).await;
     bound.expect_err("a pair that is not good").to_string()
 }
 

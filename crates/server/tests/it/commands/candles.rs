@@ -2,7 +2,7 @@
 //! what a direct question to the history gives.
 
 use access::{RateRule, Terms};
-use history::{Adjust, Answer, History, Query, Select, Sessions};
+use history::{Adjust, Answer, AsOf, History, Query, Select, Sessions};
 use market::{Period, Timestamp, Venues};
 use store::{Reader, Store};
 use wire::quote::{
@@ -54,7 +54,7 @@ impl Direct {
             },
             select: select.unwrap(),
         };
-        response(&self.history.candles(&mut self.reader, &query, NOW).unwrap())
+        response(&self.history.candles(&mut self.reader, &query, AsOf::Replay(NOW)).unwrap())
     }
 }
 

@@ -208,7 +208,8 @@ async fn before_the_regular_hours_the_night_and_the_morning_follow_the_last_clos
     // Regular hours and what came after them are Friday's.
     assert_eq!((quote.last_done.as_str(), quote.prev_close.as_str()), ("124.500", "123.500"));
     assert_eq!(quote.post_market_quote.as_ref().unwrap().last_done, "124.390");
-    for (beside, minutes) in [(&quote.over_night_quote, 480), (&quote.pre_market_quote, 241)] {
+    // Of the minute that begins at eight the open is known, and no volume.
+    for (beside, minutes) in [(&quote.over_night_quote, 480), (&quote.pre_market_quote, 240)] {
         let beside = beside.as_ref().unwrap();
         assert_eq!((beside.last_done.as_str(), beside.prev_close.as_str()), ("130.000", "124.500"));
         assert_eq!(beside.volume, 2 * minutes);

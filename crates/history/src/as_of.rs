@@ -1,0 +1,180 @@
+//! What may be known of the store at an instant.
+//!
+//! A store may hold more than its clock admits: the candles of a whole day lie there when a replay stands at half past
+//! nine. Everything that answers takes an [`AsOf`] where it would take `now`, and this file alone says which stored candles
+//! are finished then, and what stands in for those that are not. A candle counts from the instant at which it is complete,
+//! because its high, low, close and volume are not known before: a minute when it has passed, a closing candle when the
+//! tail of its segment is over, a day candle when the regular hours of its day are.
+
+use std::ops::Range;
+
+use market::{Candles, Date, Grain, Period, Timestamp, Venue};
+use store::SeriesInfo;
+
+/// When a question is asked, and by what kind of clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AsOf {
+    /// By the machine's clock: what is stored has arrived, so it is known.
+    Live(Timestamp),
+    /// By a clock that was set: what happened later may be stored, and must not be told.
+    Replay(Timestamp),
+}
+
+/// Where stored candles of a grain stop being finished, and what stands in for them from there on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// Stored candles stamped from here on are not served as they are.
+    pub from: Timestamp,
+    /// The one-minute candles that are folded in their place, half-open.
+    pub minutes: Range<Timestamp>,
+    /// Of minutes from here on, still running, only the open is known.
+    pub running_from: Timestamp,
+    pub otherwise: Otherwise,
+}
+
+/// What is served at an edge where there are no minutes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Otherwise {
+    Nothing,
+    /// The stored candle as it is: it has arrived, and nothing contradicts it.
+    Stored,
+}
+
+/// How far the stored candles of a grain may be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Horizon {
+    /// No candle stamped from here on may be shown.
+    pub(crate) until: Timestamp,
+    pub(crate) edge: Option<Edge>,
+}
+
+/// A minute, in seconds.
+const MINUTE: i64 = 60;
+
+impl AsOf {
+    pub fn now(self) -> Timestamp {
+        match self {
+            AsOf::Live(now) | AsOf::Replay(now) => now,
+        }
+    }
+
+    /// Whether the regular hours of a date are over, the closing tail included.
+    pub fn is_over(self, venue: &Venue, date: Date) -> bool {
+        venue.day_end(date) <= self.now()
+    }
+
+    /// Whether there is anything in a series that may be known.
+    pub fn shows(self, venue: &Venue, series: &SeriesInfo) -> bool {
+        series.first < self.known_until(venue, series.series.grain)
+    }
+
+    /// No stored candle of a grain that is stamped from here on counts. A minute that is running does; a roll-up or a day
+    /// that is not finished does not, because it is made anew of minutes.
+    pub fn known_until(self, venue: &Venue, grain: Grain) -> Timestamp {
+        match (self, grain) {
+            (AsOf::Live(_), _) => Timestamp(i64::MAX),
+            (AsOf::Replay(_), Grain::Minute) => self.minutes(venue).shown_until,
+            (AsOf::Replay(_), _) => {
+                let horizon = self.horizon(venue, grain, Timestamp(i64::MIN));
+                horizon.edge.map_or(horizon.until, |edge| edge.from)
+            }
+        }
+    }
+
+    /// The first instant that is not the present any more.
+    fn next(self) -> Timestamp {
+        Timestamp(self.now().0.saturating_add(1))
+    }
+
+    /// How far the one-minute candles may be known.
+    fn minutes(self, venue: &Venue) -> MinutesKnown {
+        let now = match self {
+            AsOf::Live(now) => {
+                let forming = venue.slot(now).map(|_| now);
+                return MinutesKnown { forming, ..MinutesKnown::whole(self.next()) };
+            }
+            AsOf::Replay(now) => now,
+        };
+        if let Some(stamp) = venue.closing(now) {
+            // A closing candle has no open to show: its prints come from an auction at the end of the tail.
+            return MinutesKnown { forming: Some(stamp), ..MinutesKnown::whole(stamp) };
+        }
+        if venue.slot(now).is_some() {
+            let running = Timestamp(now.0.saturating_sub(now.0.rem_euclid(MINUTE)));
+            return MinutesKnown {
+                complete_until: running,
+                shown_until: self.next(),
+                forming: Some(running),
+            };
+        }
+        // Nothing is running. A minute that another calendar let in is complete when it has passed.
+        MinutesKnown::whole(Timestamp(now.0.saturating_sub(MINUTE - 1)))
+    }
+
+    /// How far candles of a grain may be read. Minutes before their own floor are in no day either.
+    pub(crate) fn horizon(self, venue: &Venue, grain: Grain, minute_floor: Timestamp) -> Horizon {
+        let length = match (self, grain.period()) {
+            (_, Period::Calendar(_)) => {
+                return Horizon { until: self.next(), edge: self.day_edge(venue, minute_floor) };
+            }
+            (AsOf::Live(_), Period::MINUTE) => return Horizon { until: self.next(), edge: None },
+            (_, Period::Clock(length)) => length,
+        };
+        let known = self.minutes(venue);
+        let edge = known.forming.and_then(|forming| {
+            let from = venue.slot(forming)?.bucket(length, forming).0;
+            let minutes = from..known.shown_until;
+            Some(Edge { from, minutes, running_from: known.complete_until, otherwise: Otherwise::Nothing })
+        });
+        Horizon { until: known.shown_until, edge }
+    }
+
+    /// The day that is not over is built of its regular minutes.
+    fn day_edge(self, venue: &Venue, minute_floor: Timestamp) -> Option<Edge> {
+        let today = venue.zone().date(self.now());
+        let (until, otherwise) = match self {
+            // A live feed sends a day candle that grows; on a day without trading nothing does.
+            AsOf::Live(_) if venue.calendar().kind(today).is_none() => return None,
+            AsOf::Live(_) => (self.next(), Otherwise::Stored),
+            AsOf::Replay(_) => (self.minutes(venue).complete_until, Otherwise::Nothing),
+        };
+        if self.is_over(venue, today) {
+            return None;
+        }
+        let from = venue.zone().midnight(today);
+        let minutes = from.max(minute_floor)..until;
+        Some(Edge { from, minutes, running_from: until, otherwise })
+    }
+}
+
+/// How far one-minute candles may be known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct MinutesKnown {
+    /// Those stamped before this are complete.
+    complete_until: Timestamp,
+    /// Those stamped before this may be shown, with the open alone if they are not complete.
+    shown_until: Timestamp,
+    /// The minute in which candles of any length are being made now, if there is one.
+    forming: Option<Timestamp>,
+}
+
+impl MinutesKnown {
+    fn whole(until: Timestamp) -> MinutesKnown {
+        MinutesKnown { complete_until: until, shown_until: until, forming: None }
+    }
+}
+
+impl Edge {
+    /// Takes from the minutes that are still running what is not known yet.
+    pub(crate) fn hide(&self, minutes: &mut Candles) {
+        let start = minutes.time.partition_point(|time| *time < self.running_from.0);
+        let Candles { open, high, low, close, volume, turnover, .. } = minutes;
+        let opens = open.get(start..).unwrap_or_default();
+        for column in [high, low, close] {
+            column.truncate(start);
+            column.extend_from_slice(opens);
+        }
+        volume.iter_mut().skip(start).for_each(|volume| *volume = 0);
+        turnover.iter_mut().skip(start).for_each(|turnover| *turnover = 0);
+    }
+}

@@ -1,0 +1,320 @@
+//! R1 to R3: under a clock that was set, answers hold nothing that happened later. First what is told, as tables; then a
+//! property: deleting from a copy of the store all that lies ahead changes no answer, whatever is asked.
+
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use crate::common::{
+    COARSE, Cut, Rng, Shop, at, candle, date, known_minutes, question_of, symbol, unfinished_day, venue,
+};
+use crate::reference::{STRETCHES, World, random_query, world};
+use history::{Adjust, AsOf, Encoded, Expected, HistoryError, Plan, Shelf, coverage, known_part};
+use market::{Candle, Candles, Market, Price, Symbol, Timestamp, Turnover, Venue};
+
+/// A shop where each number says where it is from: minute n of a day opens at 100 + n, reaches up by 2 and down by 1, closes 1
+/// above its open and trades 10; days open at 100 and close at 900 with a volume of 90,000.
+fn numbered_shop() -> &'static Shop {
+    static SHOP: OnceLock<Shop> = OnceLock::new();
+    SHOP.get_or_init(|| {
+        let shop = Shop::new();
+        for (name, from, through) in [
+            ("5.HK", "2025-12-22", "2025-12-24"),
+            ("600000.SH", "2026-11-11", "2026-11-12"),
+            ("A.US", "2025-11-26", "2025-11-28"),
+        ] {
+            let security = symbol(name);
+            let venue = venue(security.market());
+            let (mut minutes, mut days) = (Candles::default(), Candles::default());
+            for (day, _) in venue.calendar().days(date(from), date(through)) {
+                for (number, (time, slot)) in venue.day(day).unwrap().minutes().enumerate() {
+                    minutes.push(numbered(candle(time, slot.segment.session, 0, 10), 100 + number as i64));
+                }
+                let midnight = venue.zone().midnight(day);
+                let day = numbered(candle(midnight, market::Session::Intraday, 0, 90_000), 100);
+                days.push(Candle { high: price(902), close: price(900), ..day });
+            }
+            shop.stock(&security, &minutes, &days, COARSE);
+        }
+        shop
+    })
+}
+
+fn price(units: i64) -> Price {
+    Price(units * 1_000_000)
+}
+
+fn numbered(candle: Candle, open: i64) -> Candle {
+    let turnover = Turnover(i128::from(candle.volume));
+    Candle {
+        open: price(open),
+        high: price(open + 2),
+        low: price(open - 1),
+        close: price(open + 1),
+        turnover,
+        ..candle
+    }
+}
+
+/// ` open high low close ×volume`
+fn told(candle: &Candle) -> String {
+    let units = |price: Price| price.0 / 1_000_000;
+    let Candle { open, high, low, close, volume, turnover, .. } = *candle;
+    assert_eq!(turnover.0, i128::from(volume), "turnover follows volume here");
+    format!(" {} {} {} {} ×{volume};", units(open), units(high), units(low), units(close))
+}
+
+fn check(now: &str, question: &str, expected: &str) {
+    let found = numbered_shop().ask_as_of(AsOf::Replay, now, question, told);
+    assert_eq!(found, expected, "{question} at {now}");
+}
+
+#[test]
+fn r1_of_a_running_minute_only_the_open_is_told() {
+    let minutes = "5.HK 1m {0, -, -, 2}";
+    check("2025-12-22 09:29:59", minutes, "error: 5.HK is known, but has no candles");
+    check("2025-12-22 09:30:00", minutes, "2025-12-22 09:30 100 100 100 100 ×0;");
+    check("2025-12-22 09:30:59", minutes, "2025-12-22 09:30 100 100 100 100 ×0;");
+    check("2025-12-22 09:31:00", minutes, "2025-12-22 09:30 100 102 99 101 ×10; 09:31 101 101 101 101 ×0;");
+    check("2025-12-22 09:31:20", minutes, "2025-12-22 09:30 100 102 99 101 ×10; 09:31 101 101 101 101 ×0;");
+    // Longer periods take it in that form, whether they are folded from minutes or from a roll-up.
+    for period in ["2m", "5m", "15m", "30m", "60m", "240m"] {
+        check(
+            "2025-12-22 09:31:20",
+            &format!("5.HK {period} {{0, -, -, 1}}"),
+            "2025-12-22 09:30 100 102 99 101 ×10;",
+        );
+    }
+    check("2025-12-22 09:34:59", "5.HK 5m {0, -, -, 1}", "2025-12-22 09:30 100 105 99 104 ×40;");
+    check("2025-12-22 09:35:00", "5.HK 5m {0, -, -, 1}", "2025-12-22 09:35 105 105 105 105 ×0;");
+    // Whoever names the minute, or the day, sees no more of it.
+    check("2025-12-22 09:31:20", "5.HK 1m {1, 20251222, 0931, 9}", "2025-12-22 09:31 101 101 101 101 ×0;");
+    check("2025-12-22 09:31:20", "5.HK 60m [20251222, 20251224]", "2025-12-22 09:30 100 102 99 101 ×10;");
+    // Over lunch nothing runs, and the last minute of the morning has passed.
+    check("2025-12-22 12:00:00", "5.HK 60m {0, -, -, 1}", "2025-12-22 11:30 220 251 219 250 ×300;");
+}
+
+#[test]
+fn r1_holds_in_every_lane() {
+    check("2025-11-26 04:00:30", "A.US 1m +ext {0, -, -, 1}", "2025-11-26 04:00 580 580 580 580 ×0;");
+    check("2025-11-26 16:00:30", "A.US 1m +ext {0, -, -, 1}", "2025-11-26 16:00 1300 1300 1300 1300 ×0;");
+    check("2025-11-26 16:00:30", "A.US 1m {0, -, -, 1}", "2025-11-26 15:59 1299 1301 1298 1300 ×10;");
+    check("2025-11-27 20:10:30", "A.US 60m +all {0, -, -, 1}", "2025-11-27 20:00 100 111 99 110 ×100;");
+    check("2025-11-27 20:00:30", "A.US 60m +all {0, -, -, 1}", "2025-11-27 20:00 100 100 100 100 ×0;");
+    // On the half day the regular hours end at 13:00.
+    check("2025-11-28 12:59:30", "A.US 1m {0, -, -, 1}", "2025-11-28 12:59 1119 1119 1119 1119 ×0;");
+    check("2025-11-28 13:00:00", "A.US 1m {0, -, -, 1}", "2025-11-28 12:59 1119 1121 1118 1120 ×10;");
+}
+
+#[test]
+fn r2_nothing_of_a_closing_candle_is_told_before_its_tail_is_over() {
+    let last = "5.HK 1m {0, -, -, 1}";
+    for now in ["2025-12-22 16:00:00", "2025-12-22 16:00:59", "2025-12-22 16:01:00", "2025-12-22 16:09:59"] {
+        check(now, last, "2025-12-22 15:59 429 431 428 430 ×10;");
+        check(now, "5.HK 120m {0, -, -, 1}", "2025-12-22 15:00 370 431 369 430 ×600;");
+        check(now, "5.HK 60m {0, -, -, 1}", "2025-12-22 15:00 370 431 369 430 ×600;");
+    }
+    check("2025-12-22 16:10:00", last, "2025-12-22 16:00 430 432 429 431 ×10;");
+    check("2025-12-22 16:10:00", "5.HK 120m {0, -, -, 1}", "2025-12-22 15:00 370 432 369 431 ×610;");
+    check("2025-12-22 16:10:00", "5.HK 60m {0, -, -, 1}", "2025-12-22 16:00 430 432 429 431 ×10;");
+    // The half day's tail shares the last bucket of its morning.
+    check("2025-12-24 12:09:59", "5.HK 60m {0, -, -, 1}", "2025-12-24 11:30 220 251 219 250 ×300;");
+    check("2025-12-24 12:10:00", "5.HK 60m {0, -, -, 1}", "2025-12-24 11:30 220 252 219 251 ×310;");
+    check("2026-11-12 15:09:59", "600000.SH 1m {0, -, -, 1}", "2026-11-12 14:59 339 341 338 340 ×10;");
+    check("2026-11-12 15:10:00", "600000.SH 1m {0, -, -, 1}", "2026-11-12 15:00 340 342 339 341 ×10;");
+}
+
+#[test]
+fn r3_a_day_that_is_not_over_is_built_of_the_minutes_that_are_complete() {
+    let day = "5.HK day {0, -, -, 2}";
+    let monday = "2025-12-22 100 902 99 900 ×90000;";
+    check("2025-12-22 00:00:00", day, "error: 5.HK is known, but has no candles");
+    check("2025-12-22 09:30:20", day, "");
+    check("2025-12-22 09:31:20", day, "2025-12-22 100 102 99 101 ×10;");
+    check("2025-12-22 16:09:59", day, "2025-12-22 100 431 99 430 ×3300;");
+    check("2025-12-22 16:10:00", day, monday);
+    check("2025-12-23 00:00:00", day, monday);
+    check("2025-12-23 09:31:20", day, &format!("{monday} 2025-12-23 100 102 99 101 ×10;"));
+    check("2025-12-24 12:09:59", "5.HK day {0, -, -, 1}", "2025-12-24 100 251 99 250 ×1500;");
+    check("2025-12-24 12:10:00", "5.HK day {0, -, -, 1}", "2025-12-24 100 902 99 900 ×90000;");
+    check("2026-11-12 15:09:59", "600000.SH day {0, -, -, 1}", "2026-11-12 100 341 99 340 ×2400;");
+    check("2026-11-12 15:10:00", "600000.SH day {0, -, -, 1}", "2026-11-12 100 902 99 900 ×90000;");
+    // Regular hours alone: what is traded before the bell is in no day.
+    check("2025-11-28 09:31:20", "A.US day {0, -, -, 1}", "2025-11-28 910 912 909 911 ×10;");
+    check("2025-11-28 09:30:20", "A.US day [20251128, -]", "");
+    check("2025-11-28 12:59:59", "A.US day {0, -, -, 1}", "2025-11-28 910 1120 909 1119 ×2090;");
+    check("2025-11-28 13:00:00", "A.US day {0, -, -, 1}", "2025-11-28 100 902 99 900 ×90000;");
+}
+
+#[test]
+fn r3_longer_spans_hold_the_stored_days_before_and_the_minutes_of_today() {
+    for (period, stamp) in
+        [("week", "2025-12-22"), ("month", "2025-12-01"), ("quarter", "2025-10-01"), ("year", "2025-01-01")]
+    {
+        let question = format!("5.HK {period} {{0, -, -, 1}}");
+        check("2025-12-22 09:31:20", &question, &format!("{stamp} 100 102 99 101 ×10;"));
+        check("2025-12-23 09:30:20", &question, &format!("{stamp} 100 902 99 900 ×90000;"));
+        check("2025-12-23 09:31:20", &question, &format!("{stamp} 100 902 99 101 ×90010;"));
+        check("2025-12-24 18:00:00", &question, &format!("{stamp} 100 902 99 900 ×270000;"));
+    }
+}
+
+#[test]
+fn by_the_clock_of_the_machine_what_has_arrived_is_known() {
+    let live = |now: &str, question: &str| numbered_shop().ask_as_of(AsOf::Live, now, question, told);
+    assert_eq!(live("2025-12-22 09:30:20", "5.HK 1m {0, -, -, 1}"), "2025-12-22 09:30 100 102 99 101 ×10;");
+    assert_eq!(live("2025-12-22 16:00:20", "5.HK 1m {0, -, -, 1}"), "2025-12-22 16:00 430 432 429 431 ×10;");
+    // A day that is not over is built of minutes, where there are any; before, the stored candle is all there is.
+    let day = "5.HK day {0, -, -, 1}";
+    assert_eq!(live("2025-12-22 09:29:59", day), "2025-12-22 100 902 99 900 ×90000;");
+    assert_eq!(live("2025-12-22 09:31:20", day), "2025-12-22 100 103 99 102 ×20;");
+    assert_eq!(live("2025-12-22 16:10:00", day), "2025-12-22 100 902 99 900 ×90000;");
+    assert_eq!(live("2025-12-23 09:31:20", "5.HK week {0, -, -, 1}"), "2025-12-22 100 902 99 102 ×90020;");
+}
+
+/// A page as a shelf keeps it here: the candles themselves.
+#[derive(Debug)]
+struct Kept(Vec<Candle>);
+
+impl Encoded for Kept {
+    fn encode(candles: &Candles, rows: Range<usize>, _: u32) -> Kept {
+        Kept(rows.map(|row| candles.get(row).unwrap()).collect())
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.len() * size_of::<Candle>()
+    }
+}
+
+/// The world without what lies ahead: later candles, of the running minute all but the open, the closing candle whose tail is
+/// not over, the day that is not over, and actions that are not effective.
+fn cut(world: &World, venue: &Venue, now: Timestamp) -> World {
+    let today = venue.zone().date(now);
+    let unfinished = unfinished_day(venue, now).map(|day| venue.zone().midnight(day));
+    let is_over = |day: &&Candle| day.time <= now && Some(day.time) != unfinished;
+    World {
+        minutes: known_minutes(venue, &world.minutes, now),
+        days: world.days.iter().filter(is_over).copied().collect(),
+        actions: world.actions.iter().filter(|action| action.ex_date <= today).cloned().collect(),
+    }
+}
+
+fn shop_of(world: &World, security: &Symbol, cut: Cut) -> Shop {
+    let shop = Shop::new();
+    let columns = |list: &[Candle]| list.iter().copied().collect::<Candles>();
+    shop.stock(security, &columns(&world.minutes), &columns(&world.days), cut);
+    shop.act(security, &world.actions);
+    shop
+}
+
+/// In the hours of a day of the world, around all the instants at which something comes to be known.
+fn busy_now(rng: &mut Rng, venue: &Venue, world: &World) -> Timestamp {
+    let after = *rng.pick(&[0, 1, 20, 59, 60, 61, 300, 599, 600, 601, 3600]);
+    let all: Vec<i64> = world.minutes.iter().chain(&world.days).map(|c| c.time.0).collect();
+    let day = venue.zone().midnight(venue.zone().date(Timestamp(*rng.pick(&all)))).0;
+    let hours = [0, 34_200, 43_200, 46_800, 54_000, 57_600, 72_000];
+    match rng.below(3) {
+        0 => Timestamp(day + rng.pick(&hours) + after),
+        _ => Timestamp(rng.pick(&all) + after),
+    }
+}
+
+/// Everything that can be asked about a security besides its candles, as text.
+fn surroundings(shop: &Shop, security: &Symbol, as_of: AsOf) -> String {
+    let venue = venue(security.market());
+    let reader = &mut shop.store.reader().unwrap();
+    let today = venue.zone().date(as_of.now());
+    let from = today.checked_sub(market::DateSpan::new().days(20)).unwrap();
+    let through = today.checked_add(market::DateSpan::new().days(20)).unwrap();
+    let has = format!("{:?}", shop.history.has_candles(reader, security, as_of));
+    let covered = format!("{:?}", coverage(&shop.history, reader, security, (None, None), as_of));
+    let states = format!("{:?}", Expected::of(venue, (from, through), as_of).states(reader, security));
+    let snapshot = reader.snapshot().unwrap();
+    let mut series = String::new();
+    for info in snapshot.series_of(security).unwrap() {
+        if let Some(known) = known_part(&snapshot, venue, info, as_of).unwrap() {
+            series += &format!("{} {} {}..={}\n", known.series, known.rows, known.first, known.last);
+        }
+    }
+    [has, covered, states, series].join("\n")
+}
+
+/// The candles of a question, or why there are none.
+fn asked(shop: &Shop, query: &history::Query, as_of: AsOf) -> Result<Vec<Candle>, String> {
+    match shop.candles(query, as_of) {
+        Ok(answer) => Ok(answer.candles.iter().collect()),
+        Err(error @ (HistoryError::NoCandles(_) | HistoryError::UnknownSecurity(_))) => {
+            Err(error.to_string())
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn deleting_what_lies_ahead_changes_no_answer() {
+    let (mut answered, mut shelved) = (0, 0);
+    for seed in 0..30u64 {
+        let mut rng = Rng(seed ^ 0xC10C);
+        let (market, name, from, through) = STRETCHES[seed as usize % STRETCHES.len()];
+        let (security, venue) = (symbol(name), venue(market));
+        let whole = world(&mut rng, market, date(from), date(through));
+        if whole.minutes.is_empty() && whole.days.is_empty() {
+            continue;
+        }
+        let finely = Cut { block_rows: *rng.pick(&[3, 17, 700]), page_rows: *rng.pick(&[1, 5, 30]) };
+        let shop = shop_of(&whole, &security, finely);
+        let shelf: Shelf<Kept> = Shelf::new(1 << 20);
+        for _ in 0..3 {
+            let now = busy_now(&mut rng, venue, &whole);
+            let as_of = AsOf::Replay(now);
+            let copy = shop_of(&cut(&whole, venue, now), &security, finely);
+            assert_eq!(
+                surroundings(&shop, &security, as_of),
+                surroundings(&copy, &security, as_of),
+                "seed {seed}, {now}"
+            );
+            for _ in 0..40 {
+                let query = random_query(&mut rng, name, &whole);
+                let found = asked(&shop, &query, as_of);
+                assert_eq!(found, asked(&copy, &query, as_of), "seed {seed}, {now}: {query:?}");
+                answered += usize::from(found.as_ref().is_ok_and(|candles| !candles.is_empty()));
+                if query.adjust == Adjust::None {
+                    shelved += usize::from(check_shelf(&shelf, &shop, &query, as_of, found.as_deref()));
+                }
+            }
+        }
+    }
+    // A test of empty answers alone would prove little.
+    assert!(answered > 2000 && shelved > 50, "{answered} {shelved}");
+}
+
+/// A plan that pages in memory can answer is answered as every other.
+fn check_shelf(
+    shelf: &Shelf<Kept>,
+    shop: &Shop,
+    query: &history::Query,
+    as_of: AsOf,
+    expected: Result<&[Candle], &String>,
+) -> bool {
+    let plan = Plan::of(query, venue(query.symbol.market()), as_of);
+    let reader = &mut shop.store.reader().unwrap();
+    let Some(slices) = shelf.slices(reader, &plan).unwrap() else { return false };
+    let rows = |slices: &[history::Slice<Kept>]| -> Vec<Candle> {
+        slices.iter().flat_map(|slice| slice.page.encoded.0[slice.rows.clone()].to_vec()).collect()
+    };
+    let found = rows(&slices);
+    assert_eq!(found, expected.unwrap_or_default(), "{as_of:?}: {query:?}");
+    let version = reader.version().unwrap();
+    if let Some(again) = shelf.slices_in_memory(version, &plan).unwrap() {
+        assert_eq!(rows(&again), found, "{as_of:?}: {query:?}");
+    }
+    !found.is_empty()
+}
+
+#[test]
+fn a_security_whose_candles_all_lie_ahead_has_none() {
+    let shop = numbered_shop();
+    let now = at(Market::Hk, "2025-12-21 12:00");
+    let query = question_of("5.HK day {0}").unwrap();
+    assert_eq!(asked(shop, &query, AsOf::Replay(now)), Err("5.HK is known, but has no candles".to_owned()));
+    assert_eq!(asked(shop, &query, AsOf::Live(now)), Ok(Vec::new()));
+}
