@@ -111,7 +111,7 @@ pub(crate) const HEEDLESS_ADVICE: &str = "write Config.from_env there, or hand o
 pub(crate) fn exports(url: &Url, credentials: &Credentials) -> String {
     let lines = environment(url, credentials);
     let lines = lines.iter().map(|(name, value)| format!("export {name}='{value}'\n"));
-    [format!("# Careful: {HEEDLESS}.\n# There {HEEDLESS_ADVICE}\n")].into_iter().chain(lines).collect()
+    [format!("# Careful: {HEEDLESS}:\n# {HEEDLESS_ADVICE}\n")].into_iter().chain(lines).collect()
 }
 
 pub(crate) mod exposed {
