@@ -2,8 +2,9 @@
 
 use market::{Date, Grain, Market, Timestamp, Venues, Zone};
 
-use crate::Stamp;
 use crate::time::{DAY, DayCount, RawTime, TimeFault, clock_of_number, date_of_number};
+use crate::time_words::in_order;
+use crate::{DateOrder, Stamp};
 
 /// What the numbers of a time column count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +36,8 @@ pub(crate) enum DayOf {
 pub(crate) struct Reading {
     pub grain: Grain,
     pub unit: Unit,
+    /// Absent where no date needs it.
+    pub order: Option<DateOrder>,
     pub day_of: DayOf,
     pub stamp: Stamp,
 }
@@ -67,9 +70,9 @@ impl Clock {
         time: RawTime,
         market: Market,
     ) -> Result<Timestamp, TimeFault> {
-        let at = match self.settle(reading.unit, time)? {
+        let at = match self.settle(reading.unit, reading.order, time)? {
             RawTime::Date(date) if reading.grain == Grain::Day => self.wall(market, date, 0),
-            RawTime::Date(_) | RawTime::Number(_) => return Err(TimeFault::Form),
+            RawTime::Date(_) | RawTime::Number(_) | RawTime::Ordered { .. } => return Err(TimeFault::Form),
             RawTime::Wall { date, .. } if reading.day_of == DayOf::Local => self.wall(market, date, 0),
             RawTime::Wall { date, seconds } => self.wall(market, date, i64::from(seconds)),
             RawTime::Instant(at) => match reading.day_of {
@@ -86,9 +89,14 @@ impl Clock {
         Ok(Timestamp(at - shift))
     }
 
-    /// A number becomes what its unit says; everything else stays.
+    /// A number becomes what its unit says, a date what its order says; everything else stays.
     #[inline]
-    pub(crate) fn settle(&mut self, unit: Unit, time: RawTime) -> Result<RawTime, TimeFault> {
+    pub(crate) fn settle(
+        &mut self,
+        unit: Unit,
+        order: Option<DateOrder>,
+        time: RawTime,
+    ) -> Result<RawTime, TimeFault> {
         let settled = match (time, unit) {
             (RawTime::Number(number), Unit::PerSecond(1)) => RawTime::Instant(number),
             (RawTime::Number(number), Unit::PerSecond(per)) => {
@@ -104,6 +112,10 @@ impl Clock {
                 wall_of_number(number / 1000)?
             }
             (RawTime::Number(_), Unit::Thousandths) => return Err(TimeFault::Fraction),
+            (RawTime::Ordered { first, year, seconds }, _) => {
+                let date = in_order(first, year, order)?;
+                seconds.map_or(RawTime::Date(date), |seconds| RawTime::Wall { date, seconds })
+            }
             (time, _) => time,
         };
         match settled {

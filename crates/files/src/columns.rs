@@ -20,8 +20,9 @@ use crate::header::{CandleColumns, TimeColumns, normal};
 use crate::number::{Fault, Number, Numbers, millionths_of_double, millionths_of_large};
 use crate::reader::{RawChunk, RawRow, Rejected};
 use crate::records::{RowSink, TextCells};
-use crate::text::{RowFault, Rows, estimate, lossy, named, parse_session};
-use crate::time::{DAY, DayCount, RawTime, TimeFault, parse_date_and_time, parse_time};
+use crate::text::{RowFault, Rows, estimate, lossy, named};
+use crate::time::{DAY, DayCount, RawTime, TimeFault};
+use crate::time_words::Times;
 use crate::{BATCH_ROWS, COLUMNS_MAX, Problem};
 
 /// A Parquet file whose schema has been read.
@@ -259,7 +260,7 @@ impl Batch<'_> {
             Column::read(self.array(column)?, double, |_| None, |number| rows.numbers.turnover(number))
         });
         let turnover = turnover.transpose()?;
-        let times = self.times(columns.time, &mut rows.days)?;
+        let times = self.times(columns.time, &mut rows.times)?;
         let symbol = columns.symbol.map(|column| self.array(column)).transpose()?;
         let session = columns.session.map(|column| self.array(column)).transpose()?;
 
@@ -290,7 +291,7 @@ impl Batch<'_> {
                     None => 0,
                 };
                 let session = match session {
-                    Some(array) => session_of(array, at)?,
+                    Some(array) => session_of(rows, array, at, first + at as u64),
                     None => None,
                 };
                 Ok(RawRow {
@@ -323,15 +324,13 @@ impl Batch<'_> {
     fn times(
         &self,
         columns: TimeColumns,
-        days: &mut DayCount,
+        reader: &mut Times,
     ) -> Result<Vec<Result<RawTime, TimeFault>>, Problem> {
         match columns {
-            TimeColumns::One(column) => times(self.array(column)?, days),
+            TimeColumns::One(column) => times(self.array(column)?, reader),
             TimeColumns::DateAndClock(date, clock) => {
                 let (date, clock) = (self.array(date)?, self.array(clock)?);
-                let both = |at| {
-                    parse_date_and_time(text_of(date, at).as_bytes(), text_of(clock, at).as_bytes(), days)
-                };
+                let both = |at| reader.two(text_of(date, at).as_bytes(), text_of(clock, at).as_bytes());
                 Ok((0..self.batch.num_rows()).map(both).collect())
             }
         }
@@ -345,10 +344,10 @@ fn look_up(rows: &mut Rows, array: &dyn Array, at: usize) -> Result<u32, RowFaul
     }
 }
 
-fn session_of(array: &dyn Array, at: usize) -> Result<Option<market::Session>, RowFault> {
+fn session_of(rows: &mut Rows, array: &dyn Array, at: usize, line: u64) -> Option<market::Session> {
     match array.as_string_opt::<i32>() {
-        Some(text) if text.is_valid(at) => parse_session(text.value(at).as_bytes()),
-        _ => parse_session(text_of(array, at).as_bytes()),
+        Some(text) if text.is_valid(at) => rows.sessions.read(line, text.value(at).as_bytes()),
+        _ => rows.sessions.read(line, text_of(array, at).as_bytes()),
     }
 }
 
@@ -395,7 +394,12 @@ fn each_cell<T: ArrowPrimitiveType>(array: &dyn Array, mut each: impl FnMut(Opti
     }
 }
 
-fn times(array: &dyn Array, days: &mut DayCount) -> Result<Vec<Result<RawTime, TimeFault>>, Problem> {
+fn times(array: &dyn Array, reader: &mut Times) -> Result<Vec<Result<RawTime, TimeFault>>, Problem> {
+    if let Some(text) = array.as_string_opt::<i32>() {
+        let cells = text.iter().map(|cell| reader.one(cell.unwrap_or_default().trim().as_bytes()));
+        return Ok(cells.collect());
+    }
+    let days: &mut DayCount = &mut reader.days;
     macro_rules! cells {
         ($type:ty, $time:expr) => {{
             let mut times = Vec::with_capacity(array.len());
@@ -426,10 +430,6 @@ fn times(array: &dyn Array, days: &mut DayCount) -> Result<Vec<Result<RawTime, T
                     cells!(TimestampNanosecondType, |v| stamp(v, 1_000_000_000, naive, days))
                 }
             }
-        }
-        DataType::Utf8 => {
-            let text = array.as_string::<i32>();
-            text.iter().map(|cell| parse_time(cell.unwrap_or_default().trim().as_bytes(), days)).collect()
         }
         other => return Err(Problem::Parquet(format!("the time column has the type {other}"))),
     })

@@ -1,6 +1,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use market::{Grain, Period};
+
+use crate::period;
 use crate::{COLUMNS_MAX, RECORDS_MAX, SYMBOLS_MAX};
 
 /// Why a file cannot be read or written, and which.
@@ -40,10 +43,42 @@ pub enum Problem {
     Symbols,
     #[error("more than {RECORDS_MAX} rows")]
     Records,
-    #[error("{0}")]
-    Period(String),
+    #[error(
+        "looks like {} candles; Chandler stores 1-minute and daily candles and makes the rest itself",
+        period::name(*.0)
+    )]
+    OtherPeriod(Period),
+    /// Of a length that is not even served.
+    #[error(
+        "looks like {0}-minute candles; Chandler stores 1-minute and daily candles and makes the rest itself"
+    )]
+    OddMinutes(i64),
+    /// A file that names its period itself.
+    #[error("PER is {0:?}: Chandler stores 1-minute and daily candles and makes the rest itself")]
+    NamedPeriod(String),
+    #[error("rows are {0} seconds apart; Chandler stores 1-minute and daily candles")]
+    Seconds(i64),
+    #[error(
+        "every row has one and the same time of day: daily candles? then pass --period day (or --period 1m if they are minutes)"
+    )]
+    OneTimeOfDay,
     #[error("daily and minute candles are mixed: split the file, or pass --period to say what the rows are")]
     Mixed,
+    #[error(
+        "{} and {} candles are mixed in the rows of {symbol} from {first} to {last}: split the file, or pass --period to say what all rows are",
+        period::name(periods[0]), period::name(periods[1])
+    )]
+    MixedPeriods { symbol: String, first: String, last: String, periods: [Period; 2] },
+    #[error(
+        "dates like {0} may be read both ways, and no row of the file tells: pass --time-format mdy (month first) or dmy (day first)"
+    )]
+    AmbiguousDates(String),
+    #[error(
+        "some dates have the month first and some the day: pass --time-format mdy or dmy to say which are right; the others go to the quarantine"
+    )]
+    DatesOfBothOrders,
+    #[error("--period {}: only 1m and 1d can be imported", .0.as_str())]
+    Grain(Grain),
     #[error("not readable as Parquet: {0}")]
     Parquet(String),
     /// With its cause, which may be that nobody reads any more.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::spelling::Spelling;
-use crate::{COLUMNS_MAX, Field, Problem, Stamp};
+use crate::{COLUMNS_MAX, Field, Problem, ReadOptions, Stamp};
 
 /// Whose table it is. It decides how symbols are spelled and what a minute's stamp means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,6 +121,22 @@ const TURNOVER: &[&str] = &["turnover", "amount", "成交额"];
 const VWAP: &[&str] = &["vwap", "vw"];
 const SESSION: &[&str] = &["session", "trade_session"];
 
+/// The names under which a field is looked for.
+fn names_of(field: Field) -> &'static [&'static str] {
+    match field {
+        Field::Symbol => SYMBOL,
+        Field::Time | Field::Date => TIME,
+        Field::Open => OPEN,
+        Field::High => HIGH,
+        Field::Low => LOW,
+        Field::Close => CLOSE,
+        Field::Volume => VOLUME,
+        Field::Turnover => TURNOVER,
+        Field::Vwap => VWAP,
+        Field::Session => SESSION,
+    }
+}
+
 const SECURITY: &[&str] = &[
     "name_en",
     "name_cn",
@@ -147,14 +163,18 @@ pub(crate) fn normal(name: &str) -> String {
     trimmed.trim_start_matches('<').trim_end_matches('>').trim().to_lowercase()
 }
 
-pub(crate) fn recognise(names: &[String], map: &[(Field, String)]) -> Result<Kind, Problem> {
+pub(crate) fn recognise(names: &[String], options: &ReadOptions) -> Result<Kind, Problem> {
     if names.len() > COLUMNS_MAX {
         return Err(Problem::Columns(names.len()));
     }
-    let header = Header { raw: names, normal: names.iter().map(|name| normal(name)).collect(), map };
+    let map = options.map.as_slice();
+    let mut header = Header { raw: names, normal: names.iter().map(|name| normal(name)).collect(), map };
+    // What the columns are called says whose file it is, also where some of them are ignored.
+    let vendor = header.vendor();
     header.check_map()?;
+    options.ignored.iter().try_for_each(|column| header.ignore(column))?;
     let missing = match header.candles()? {
-        Ok(columns) => return Ok(Kind::Candles { vendor: header.vendor(), columns }),
+        Ok(columns) => return Ok(Kind::Candles { vendor, columns }),
         Err(missing) => missing,
     };
     if let (Some(symbol), Some(ex_date)) = (header.first(SYMBOL), header.first(&["ex_date"])) {
@@ -210,6 +230,18 @@ impl Header<'_> {
     fn check_map(&self) -> Result<(), Problem> {
         let unknown = self.map.iter().find(|(_, column)| self.first(&[&normal(column)]).is_none());
         unknown.map_or(Ok(()), |(_, column)| Err(Problem::Map(column.clone())))
+    }
+
+    /// Takes a column for absent: one of that name, or the one that a field would be read from.
+    fn ignore(&mut self, column: &str) -> Result<(), Problem> {
+        let by_field = || column.parse::<Field>().ok().and_then(|field| self.field(field, names_of(field)));
+        let place = self.first(&[&normal(column)]).or_else(by_field);
+        let place = place.ok_or_else(|| Problem::Map(column.to_owned()))?;
+        if let Some(name) = self.normal.get_mut(place) {
+            // No name that is looked for has a space in front.
+            name.insert(0, ' ');
+        }
+        Ok(())
     }
 
     /// The columns of a candle table, or the names of those that are missing.

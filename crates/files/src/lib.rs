@@ -6,31 +6,37 @@
 //! is acceptable is the caller's question. It opens the files it is told to open and reads no clock.
 //!
 //! Start with [`open`] and [`CandleReader`]; `header.rs` says which column means what, `clock.rs` how a time column
-//! becomes an instant, `sample.rs` how minutes are told from days. [`CandleSink`] is the way out.
+//! becomes an instant, `sample.rs` and `period/` what period the candles have. [`CandleSink`] is the way out.
 
 mod clock;
 mod column_text;
 mod columns;
 mod error;
+mod file_name;
 mod header;
 mod number;
 mod options;
+mod period;
 mod reader;
 mod records;
 mod sample;
+mod session;
 mod sink;
 mod source;
 mod spelling;
 mod text;
 mod text_header;
 mod time;
+mod time_words;
 
 pub use error::{FileError, Problem};
 pub use header::Vendor;
-pub use options::{Field, ParseOptionError, Ratio, ReadOptions, Scale, Stamp};
+pub use options::{ColumnMap, Field, ParseOptionError, Ratio, ReadOptions, Scale, Stamp};
+pub use period::{JudgedBy, JudgedPeriod};
 pub use reader::{CandleBatch, CandleReader, CandleRow, Position, Rejected, Table, open};
 pub use records::{ActionRow, Records, SecurityRow};
 pub use sink::{CandleSink, Format};
+pub use time_words::{DateOrder, TimeFormat};
 
 /// The longest line of a text table. Real rows have a few hundred bytes; without a limit a file of one endless line
 /// would be read into memory whole.

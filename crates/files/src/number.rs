@@ -12,7 +12,10 @@ pub(crate) enum Fault {
     Empty,
     NotANumber,
     TooLarge,
+    /// A fraction that no number of lots is.
     Fraction,
+    /// A fraction that lots of a hundred would make whole.
+    Lots,
 }
 
 impl fmt::Display for Fault {
@@ -21,7 +24,10 @@ impl fmt::Display for Fault {
             Fault::Empty => "is empty",
             Fault::NotANumber => "is not a number",
             Fault::TooLarge => "is too large",
-            Fault::Fraction => "is not a whole number; if it counts lots, pass --scale volume=100",
+            Fault::Fraction => {
+                "is not a whole number of shares, and fractions of units cannot be stored: leave it out with --map volume=-"
+            }
+            Fault::Lots => "is not a whole number; if it counts lots, pass --scale volume=100",
         })
     }
 }
@@ -136,7 +142,10 @@ impl Numbers {
         let (value, exact) = working(number)?;
         let (value, whole) = rescale(value, self.scale.volume, 10i128.pow(WORKING))?;
         if !exact || !whole {
-            return Err(Fault::Fraction);
+            // Hundredths are what a number of lots has, where nobody has said how many shares a lot is.
+            let hundredths = working(number)?.0 % 10i128.pow(WORKING - 2) == 0;
+            let lots = exact && hundredths && self.scale.volume.is_none();
+            return Err(if lots { Fault::Lots } else { Fault::Fraction });
         }
         i64::try_from(value).map_err(|_| Fault::TooLarge)
     }

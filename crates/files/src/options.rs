@@ -2,6 +2,8 @@ use std::str::FromStr;
 
 use market::{Grain, Region, Symbol, parse_scaled};
 
+use crate::TimeFormat;
+
 /// What the caller knows better than the file. The default knows nothing.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
@@ -13,6 +15,10 @@ pub struct ReadOptions {
     pub symbol: Option<Symbol>,
     /// Columns named by the user; they go before everything the header would say.
     pub map: Vec<(Field, String)>,
+    /// Columns that are taken for absent.
+    pub ignored: Vec<String>,
+    /// How times are written, where the file does not say it.
+    pub time_format: Option<TimeFormat>,
     pub scale: Scale,
     /// Whether a minute is stamped with its start or its end; the vendor's habit when absent.
     pub stamp: Option<Stamp>,
@@ -67,6 +73,10 @@ pub enum ParseOptionError {
     Ratio(String),
     #[error("{0:?} is not a stamp: start and end are")]
     Stamp(String),
+    #[error(
+        "{0:?} is not a format of times: write mdy, dmy, or a pattern with a date in it like %d.%m.%Y %H:%M"
+    )]
+    TimeFormat(String),
     #[error("{0:?} is not a pair: write name=value, with commas between pairs")]
     Pair(String),
     #[error("{0:?} cannot be scaled: price, volume and turnover can")]
@@ -94,9 +104,27 @@ impl Field {
 
     /// The pairs of `--map time=when,close=last`.
     pub fn parse_map(text: &str) -> Result<Vec<(Field, String)>, ParseOptionError> {
-        pairs(text)
-            .map(|pair| pair.and_then(|(field, column)| Ok((field.parse()?, column.to_owned()))))
-            .collect()
+        ColumnMap::parse(text).map(|map| map.fields)
+    }
+}
+
+/// What `--map time=when,close=last,notes=-` says: which columns are which, and which are none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ColumnMap {
+    pub fields: Vec<(Field, String)>,
+    pub ignored: Vec<String>,
+}
+
+impl ColumnMap {
+    pub fn parse(text: &str) -> Result<ColumnMap, ParseOptionError> {
+        let mut map = ColumnMap::default();
+        for pair in pairs(text) {
+            match pair? {
+                (column, "-") if !column.is_empty() => map.ignored.push(column.to_owned()),
+                (field, column) => map.fields.push((field.parse()?, column.to_owned())),
+            }
+        }
+        Ok(map)
     }
 }
 
@@ -171,11 +199,11 @@ fn pairs(text: &str) -> impl Iterator<Item = Result<(&str, &str), ParseOptionErr
     })
 }
 
-fn short(text: &str) -> String {
+pub(crate) fn short(text: &str) -> String {
     text.chars().take(40).collect()
 }
 
-pub(crate) fn gcd(mut a: i128, mut b: i128) -> i128 {
+fn gcd(mut a: i128, mut b: i128) -> i128 {
     while b != 0 {
         (a, b) = (b, a % b);
     }

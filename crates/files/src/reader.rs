@@ -7,14 +7,18 @@ use market::{Grain, Price, Session, Symbol, Timestamp, Turnover, Venues};
 
 use crate::clock::{Clock, Reading};
 use crate::columns::{ColumnRows, ColumnTable};
+use crate::file_name::{Certainty, symbol_of};
 use crate::header::{Kind, Vendor, recognise};
 use crate::number::Numbers;
+use crate::period::{self, JudgedBy, JudgedPeriod, Watch};
 use crate::records::{ActionRow, Records, SecurityRow};
 use crate::sample::read_sample;
+use crate::session::Sessions;
 use crate::source::{Source, open_source};
-use crate::spelling::{SymbolFault, SymbolTable, file_stem, parse_symbol};
+use crate::spelling::{SymbolFault, SymbolTable, parse_symbol};
 use crate::text::{Rows, TextRows};
-use crate::time::{DayCount, RawTime};
+use crate::time::RawTime;
+use crate::time_words::Times;
 use crate::{BATCH_ROWS, FileError, Problem, ReadOptions, Stamp, records, text_header};
 
 /// Rows looked at before a file's period is decided.
@@ -118,6 +122,9 @@ pub struct CandleReader {
     rows: Rows,
     clock: Clock,
     reading: Reading,
+    judged: JudgedPeriod,
+    /// Absent where the user has said the period.
+    watch: Option<Watch>,
     vendor: Vendor,
     pending: VecDeque<RawChunk>,
     notes: Vec<String>,
@@ -135,7 +142,7 @@ fn open_table(path: &Path, venues: &Venues, options: &ReadOptions) -> Result<Tab
     match source {
         Source::Text(mut lines) => {
             let header = text_header::read(&mut lines)?;
-            let kind = recognise(&header.names, &options.map)?;
+            let kind = recognise(&header.names, options)?;
             let mut table = records::TextTable::new(lines, header.delimiter, header.names.len());
             match kind {
                 Kind::Securities(known) => {
@@ -153,7 +160,7 @@ fn open_table(path: &Path, venues: &Venues, options: &ReadOptions) -> Result<Tab
         }
         Source::Parquet(file) => {
             let mut table = ColumnTable::open(file)?;
-            match recognise(table.names(), &options.map)? {
+            match recognise(table.names(), options)? {
                 Kind::Securities(known) => {
                     records::securities(&mut table, &known, options).map(Table::Securities)
                 }
@@ -180,26 +187,42 @@ impl Rows {
     ) -> Result<Rows, Problem> {
         let mut symbols = SymbolTable::new(vendor.spelling(), options.region);
         let mut index = 0;
+        let mut guessed = None;
         if columns.symbol.is_none() {
-            let text = fixed.map_or_else(|| file_stem(path), str::to_owned);
-            let symbol = match &options.symbol {
-                Some(symbol) => symbol.clone(),
-                None => parse_symbol(&text, vendor.spelling(), options.region).map_err(|reason| {
-                    Problem::NoSymbol(format!(
-                        "there is no symbol column, and {text:?} does not say one ({reason}); pass --symbol, or --region for bare tickers"
-                    ))
-                })?,
-            };
+            let (symbol, certainty) = fixed_symbol(vendor, fixed, path, options).map_err(|reason| {
+                Problem::NoSymbol(format!(
+                    "there is no symbol column, and {reason}; pass --symbol, or --region for bare tickers"
+                ))
+            })?;
+            guessed = (certainty == Certainty::Guessed).then(|| symbol.clone());
             index = symbols.add(symbol).map_err(|_: SymbolFault| Problem::Symbols)?;
         }
         Ok(Rows {
             columns,
             symbols,
             fixed: index,
+            guessed,
             numbers: Numbers::new(options.scale),
-            days: DayCount::new(),
+            times: Times::new(options.time_format.as_ref()),
+            sessions: Sessions::default(),
             estimate_turnover: options.estimate_turnover,
         })
+    }
+}
+
+/// The one symbol of a table without a symbol column: what the user says, what the header says, or the file's name.
+fn fixed_symbol(
+    vendor: Vendor,
+    fixed: Option<&str>,
+    path: &Path,
+    options: &ReadOptions,
+) -> Result<(Symbol, Certainty), String> {
+    match (&options.symbol, fixed) {
+        (Some(symbol), _) => Ok((symbol.clone(), Certainty::Said)),
+        (None, Some(text)) => parse_symbol(text, vendor.spelling(), options.region)
+            .map(|symbol| (symbol, Certainty::Said))
+            .map_err(|reason| format!("{text:?} does not say one ({reason})")),
+        (None, None) => symbol_of(path, vendor.spelling(), options.region),
     }
 }
 
@@ -228,10 +251,36 @@ impl CandleReader {
         }
         let mut clock = Clock::new(venues);
         let sample: Vec<&RawRow> = pending.iter().flat_map(|chunk| &chunk.rows).collect();
-        let reading = read_sample(&sample, &rows.symbols, &mut clock, vendor, options)?;
-        let notes = first_notes(&rows, vendor, &reading, options);
+        let (reading, judged) = read_sample(&sample, &rows.symbols, &mut clock, vendor, venues, options)?;
+        let watch = (judged.by != JudgedBy::Option).then(|| Watch::new(judged.period, venues));
+        let notes = first_notes(&rows, vendor, &reading, judged, options);
         let path = path.to_path_buf();
-        Ok(CandleReader { path, input, rows, clock, reading, vendor, pending, notes, rows_read: 0, bytes })
+        Ok(CandleReader {
+            path,
+            input,
+            rows,
+            clock,
+            reading,
+            judged,
+            watch,
+            vendor,
+            pending,
+            notes,
+            rows_read: 0,
+            bytes,
+        })
+    }
+
+    /// The period of the file's candles, and how it is known.
+    pub fn judged(&self) -> JudgedPeriod {
+        self.judged
+    }
+
+    /// Judges the rows that have been returned since the last look at them; the reader looks now and then, and at the
+    /// end. Whoever is about to store rows asks first.
+    pub fn check_period(&mut self) -> Result<(), FileError> {
+        let Some(watch) = &mut self.watch else { return Ok(()) };
+        watch.judge(self.rows.symbols.symbols()).map_err(|problem| problem.at(&self.path))
     }
 
     /// Minute or day.
@@ -261,6 +310,7 @@ impl CandleReader {
                 numbers.widened
             ));
         }
+        notes.extend(self.rows.sessions.note());
         notes
     }
 
@@ -283,17 +333,23 @@ impl CandleReader {
         reason = "an iterator of results would hide that an error is final"
     )]
     pub fn next(&mut self) -> Result<Option<CandleBatch>, FileError> {
+        // What waits is the sample, which has been judged.
+        let judged = !self.pending.is_empty();
         let chunk = match self.pending.pop_front() {
             Some(chunk) => chunk,
             None => {
                 match self.input.read(&mut self.rows, BATCH_ROWS).map_err(|problem| problem.at(&self.path))? {
                     Some(chunk) => chunk,
-                    None => return Ok(None),
+                    None => return self.check_period().map(|()| None),
                 }
             }
         };
         self.rows_read += chunk.consumed;
-        Ok(Some(self.finish(chunk)))
+        let batch = self.finish(chunk);
+        if !judged {
+            self.watch(&batch)?;
+        }
+        Ok(Some(batch))
     }
 
     /// Passes over the next rows, as after an interrupted import; says how many there were.
@@ -316,6 +372,12 @@ impl CandleReader {
         let skipped = rows - left + skipped.map_err(|problem| problem.at(&self.path))?;
         self.rows_read += skipped;
         Ok(skipped)
+    }
+
+    fn watch(&mut self, batch: &CandleBatch) -> Result<(), FileError> {
+        let Some(watch) = &mut self.watch else { return Ok(()) };
+        batch.rows.iter().for_each(|row| watch.see(row.symbol, row.time));
+        if watch.is_full(self.rows.symbols.symbols()) { self.check_period() } else { Ok(()) }
     }
 
     fn finish(&mut self, chunk: RawChunk) -> CandleBatch {
@@ -371,8 +433,24 @@ fn drop_rows(chunk: &mut RawChunk, count: u64) {
     chunk.consumed -= count;
 }
 
-fn first_notes(rows: &Rows, vendor: Vendor, reading: &Reading, options: &ReadOptions) -> Vec<String> {
+fn first_notes(
+    rows: &Rows,
+    vendor: Vendor,
+    reading: &Reading,
+    judged: JudgedPeriod,
+    options: &ReadOptions,
+) -> Vec<String> {
     let mut notes = Vec::new();
+    if let Some(symbol) = &rows.guessed {
+        notes.push(format!("the symbol {symbol} is a guess from the file's name; pass --symbol to say it"));
+    }
+    if let JudgedBy::Default { perhaps: Some(perhaps) } = judged.by {
+        notes.push(format!(
+            "too few rows to tell their period: taken as {} candles, though they are as far apart as {} ones",
+            period::name(judged.period),
+            period::name(perhaps)
+        ));
+    }
     let chinese = rows.symbols.symbols().iter().any(|symbol| symbol.market() == market::Market::Cn);
     let unscaled = options.scale.volume.is_none() && options.scale.turnover.is_none();
     let daily = reading.grain == Grain::Day;

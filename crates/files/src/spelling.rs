@@ -1,7 +1,6 @@
 //! How vendors spell symbols, and the symbols of a file.
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use market::{Market, Region, Symbol};
 
@@ -182,33 +181,4 @@ fn class_share(ticker: &str, region: Region, spelling: Spelling) -> String {
         Some((root, class)) if hyphens && class.len() == 1 => format!("{root}.{class}"),
         _ => ticker.to_owned(),
     }
-}
-
-/// The symbol's text in a file's name: what is left without extensions and the usual endings.
-pub(crate) fn file_stem(path: &Path) -> String {
-    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    let mut stem = name.as_str();
-    let extensions = [".csv", ".gz", ".zst", ".zstd", ".parquet", ".pq", ".txt", ".tsv"];
-    while let Some(shorter) = extensions.iter().find_map(|end| strip_end(stem, end)) {
-        stem = shorter;
-    }
-    let endings = ["1m", "1min", "1minute", "minute", "min", "m1", "1d", "d", "day", "1day", "daily"];
-    while let Some((rest, ending)) = stem.rsplit_once(['_', '-', ' '])
-        && endings.iter().any(|known| known.eq_ignore_ascii_case(ending))
-        // A share class may be called D; then it stands behind a hyphen.
-        && !(ending.eq_ignore_ascii_case("d") && stem.ends_with(&format!("-{ending}")))
-    {
-        stem = rest;
-    }
-    // Stooq saves aapl_us_d.csv.
-    match stem.rsplit_once('_') {
-        Some((ticker, region)) if Region::parse(region).is_some() => format!("{ticker}.{region}"),
-        _ => stem.to_owned(),
-    }
-}
-
-fn strip_end<'a>(text: &'a str, end: &str) -> Option<&'a str> {
-    let at = text.len().checked_sub(end.len())?;
-    let (head, tail) = text.split_at_checked(at)?;
-    (tail.eq_ignore_ascii_case(end) && !head.is_empty()).then_some(head)
 }

@@ -1,13 +1,15 @@
 //! Candles out of a text table.
 
-use market::Session;
+use market::Symbol;
 
 use crate::header::{CandleColumns, TimeColumns};
 use crate::number::{Fault, Number, Numbers, divide};
 use crate::reader::{RawChunk, RawRow, Rejected};
+use crate::session::Sessions;
 use crate::source::Lines;
 use crate::spelling::{SymbolFault, SymbolTable};
-use crate::time::{DayCount, TimeFault, parse_date_and_time, parse_time};
+use crate::time::TimeFault;
+use crate::time_words::Times;
 use crate::{Problem, REJECTED_TEXT_MAX};
 
 /// The cells of one line. The buffers are reused from line to line.
@@ -89,8 +91,11 @@ pub(crate) struct Rows {
     pub symbols: SymbolTable,
     /// The symbol of every row of a table without a symbol column.
     pub fixed: u32,
+    /// That symbol, where it is a guess.
+    pub guessed: Option<Symbol>,
     pub numbers: Numbers,
-    pub days: DayCount,
+    pub times: Times,
+    pub sessions: Sessions,
     pub estimate_turnover: bool,
 }
 
@@ -205,10 +210,8 @@ impl Rows {
             None => self.fixed,
         };
         let time = match self.columns.time {
-            TimeColumns::One(column) => parse_time(cell(column), &mut self.days)?,
-            TimeColumns::DateAndClock(date, clock) => {
-                parse_date_and_time(cell(date), cell(clock), &mut self.days)?
-            }
+            TimeColumns::One(column) => self.times.one(cell(column))?,
+            TimeColumns::DateAndClock(date, clock) => self.times.two(cell(date), cell(clock))?,
         };
         let numbers = &mut self.numbers;
         let mut price = |column, name| numbers.price(Number::Text(cell(column))).map_err(named(name));
@@ -235,7 +238,7 @@ impl Rows {
             None => 0,
         };
         let session = match self.columns.session {
-            Some(column) => parse_session(cell(column))?,
+            Some(column) => self.sessions.read(number, cell(column)),
             None => None,
         };
         Ok(RawRow { line: number, symbol, time, open, high, low, close, volume, turnover, session })
@@ -246,24 +249,8 @@ impl Rows {
 fn check_per(cell: &[u8]) -> Result<(), RowFault> {
     match cell {
         b"D" | b"d" | b"1" => Ok(()),
-        other => Err(RowFault::File(Problem::Period(format!(
-            "PER is {:?}: Chandler stores 1-minute and daily candles and makes the rest itself",
-            lossy(other)
-        )))),
+        other => Err(RowFault::File(Problem::NamedPeriod(lossy(other)))),
     }
-}
-
-pub(crate) fn parse_session(cell: &[u8]) -> Result<Option<Session>, RowFault> {
-    match cell {
-        b"" => return Ok(None),
-        // Nearly every row of nearly every file.
-        b"intraday" => return Ok(Some(Session::Intraday)),
-        _ => {}
-    }
-    let session = std::str::from_utf8(cell).ok().and_then(Session::parse);
-    session
-        .map(Some)
-        .ok_or_else(|| RowFault::Row("session is not intraday, pre, post or overnight".to_owned()))
 }
 
 /// A row's own words for the report, whatever their encoding, cut to a bearable length.

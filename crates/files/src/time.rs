@@ -2,6 +2,8 @@
 
 use jiff::civil::Date;
 
+use crate::time_words::parse_words;
+
 pub(crate) const DAY: i64 = 86_400;
 
 /// What a time cell says by itself. A wall clock needs the market's zone, a number the file's unit.
@@ -14,6 +16,12 @@ pub(crate) enum RawTime {
         seconds: i32,
     },
     Date(Date),
+    /// `11/5/2019`: which of the two is the month, the file as a whole says.
+    Ordered {
+        first: [u8; 2],
+        year: i16,
+        seconds: Option<i32>,
+    },
     /// Unix time in some unit, or a date written as digits.
     Number(i64),
 }
@@ -24,6 +32,7 @@ impl std::fmt::Display for RawTime {
             RawTime::Instant(at) => write!(f, "{}", market::Timestamp(*at)),
             RawTime::Date(date) => write!(f, "{date}"),
             RawTime::Number(number) => write!(f, "{number}"),
+            RawTime::Ordered { first: [a, b], year, .. } => write!(f, "{a}/{b}/{year}"),
             RawTime::Wall { date, seconds } => {
                 write!(f, "{date} {:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
             }
@@ -35,8 +44,12 @@ impl std::fmt::Display for RawTime {
 pub(crate) enum TimeFault {
     #[error("time is empty")]
     Empty,
-    #[error("time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM")]
+    #[error("time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format")]
     Form,
+    #[error("time is not written as --time-format says")]
+    Pattern,
+    #[error("time has day and month in another order than the file")]
+    Order,
     #[error("time has a fraction of a second")]
     Fraction,
     #[error("time is outside the years 1900 to 2100")]
@@ -104,7 +117,10 @@ pub(crate) fn parse_time(text: &[u8], days: &mut DayCount) -> Result<RawTime, Ti
         let date = days.of_digits([*y1, *y2, *y3, *y4, *m1, *m2, *d1, *d2])?;
         return after_date(date, rest, days);
     }
-    loose_date(text, days)
+    loose_date(text, days).or_else(|fault| match fault {
+        TimeFault::Form => parse_words(text, days),
+        fault => Err(fault),
+    })
 }
 
 /// A date cell and a time-of-day cell of one row.
@@ -116,21 +132,28 @@ pub(crate) fn parse_date_and_time(
     let date = match parse_time(date, days)? {
         RawTime::Date(date) => date,
         RawTime::Number(number) => date_of_number(number)?,
+        RawTime::Ordered { first, year, seconds: None } if !clock.is_empty() => {
+            return Ok(RawTime::Ordered { first, year, seconds: Some(clock_of(clock)?) });
+        }
         whole => return Ok(whole),
     };
     if clock.is_empty() {
         return Ok(RawTime::Date(date));
     }
-    let seconds = match integer(clock) {
+    Ok(RawTime::Wall { date, seconds: clock_of(clock)? })
+}
+
+/// A cell that is a time of day.
+fn clock_of(clock: &[u8]) -> Result<i32, TimeFault> {
+    Ok(match integer(clock) {
         // A table writer that took the column for a number dropped the leading zeros: 93100 is 09:31:00.
         Some(number) if clock.len() > 4 => clock_of_number(number)?,
         Some(number) => clock_of_number(number * 100)?,
-        None => match parse_clock(clock)? {
+        None => match parse_half_day(parse_clock(clock)?)? {
             (seconds, []) => seconds,
             _ => return Err(TimeFault::Form),
         },
-    };
-    Ok(RawTime::Wall { date, seconds })
+    })
 }
 
 /// `YYYYMMDD`.
@@ -152,13 +175,14 @@ pub(crate) fn clock_of_number(number: i64) -> Result<i32, TimeFault> {
     i32::try_from(hour * 3600 + minute * 60 + second).map_err(|_| TimeFault::Form)
 }
 
-fn after_date(date: Date, rest: &[u8], days: &mut DayCount) -> Result<RawTime, TimeFault> {
+/// What follows a date: nothing, or a time of day and perhaps its offset.
+pub(crate) fn after_date(date: Date, rest: &[u8], days: &mut DayCount) -> Result<RawTime, TimeFault> {
     let clock = match rest {
         [] => return Ok(RawTime::Date(date)),
         [b' ' | b'T' | b't', clock @ ..] => clock,
         _ => return Err(TimeFault::Form),
     };
-    let (seconds, zone) = parse_clock(clock)?;
+    let (seconds, zone) = parse_half_day(parse_clock(clock)?)?;
     match parse_offset(zone)? {
         None => Ok(RawTime::Wall { date, seconds }),
         Some(offset) => Ok(RawTime::Instant(days.of(date) * DAY + i64::from(seconds) - offset)),
@@ -201,6 +225,21 @@ fn parse_clock(text: &[u8]) -> Result<(i32, &[u8]), TimeFault> {
         _ => rest,
     };
     Ok((hour * 3600 + minute * 60 + second, rest))
+}
+
+/// `9:30 AM`: a clock of twelve hours.
+fn parse_half_day((seconds, rest): (i32, &[u8])) -> Result<(i32, &[u8]), TimeFault> {
+    const HALF_DAY: i32 = 12 * 3600;
+    let (afternoon, rest) = match rest.trim_ascii_start() {
+        [b'a' | b'A', b'm' | b'M', rest @ ..] => (false, rest),
+        [b'p' | b'P', b'm' | b'M', rest @ ..] => (true, rest),
+        _ => return Ok((seconds, rest)),
+    };
+    if !(3600..3600 * 13).contains(&seconds) {
+        return Err(TimeFault::Form);
+    }
+    // Twelve is the first hour of each half.
+    Ok((seconds % HALF_DAY + if afternoon { HALF_DAY } else { 0 }, rest))
 }
 
 /// Seconds east of UTC, where an offset is written.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::{Args, ValueEnum};
-use files::{Field, ReadOptions, Scale, Stamp};
+use files::{ColumnMap, ReadOptions, Scale, Stamp, TimeFormat};
 use history::import::{Context, Options, Outcome, Progress, Report, import};
 use market::{Grain, Region};
 use serde_json::{Value, json};
@@ -25,9 +25,12 @@ pub(crate) struct Arguments {
     /// What a row is; told from the times when not given
     #[arg(long, value_enum)]
     period: Option<PeriodArgument>,
-    /// Which columns are which, where the header does not say: time=stamp,close=px_last
+    /// Which columns are which, where the header does not say: time=stamp,close=px_last; COLUMN=- ignores one
     #[arg(long, value_name = "FIELD=COLUMN,…")]
     map: Option<String>,
+    /// How times are written, where it cannot be told: mdy, dmy, or a pattern like %d.%m.%Y %H:%M
+    #[arg(long, value_name = "FORMAT")]
+    time_format: Option<String>,
     /// Multiply by exact factors: volume=100,turnover=1000 or price=0.001
     #[arg(long, value_name = "WHAT=FACTOR,…")]
     scale: Option<String>,
@@ -78,9 +81,12 @@ impl Arguments {
         let map = self
             .map
             .as_deref()
-            .map(Field::parse_map)
+            .map(ColumnMap::parse)
             .transpose()
-            .map_err(|error| usage(format!("--map: {error}")))?;
+            .map_err(|error| usage(format!("--map: {error}")))?
+            .unwrap_or_default();
+        let time_format = self.time_format.as_deref().map(str::parse::<TimeFormat>).transpose();
+        let time_format = time_format.map_err(|error| usage(format!("--time-format: {error}")))?;
         let scale = self.scale.as_deref().map(str::parse::<Scale>).transpose();
         let scale = scale.map_err(|error| usage(format!("--scale: {error}")))?;
         let region = |text: &String| {
@@ -88,7 +94,9 @@ impl Arguments {
         };
         let read = ReadOptions {
             period,
-            map: map.unwrap_or_default(),
+            map: map.fields,
+            ignored: map.ignored,
+            time_format,
             scale: scale.unwrap_or_default(),
             symbol: self.symbol.as_deref().map(symbol).transpose()?,
             region: self.region.as_ref().map(region).transpose()?,
@@ -243,9 +251,9 @@ fn print(reports: &[Report], ignored: &[String]) -> Result<(), Failure> {
         let Report { rows, symbols, added, replaced, unchanged, quarantined, .. } = report;
         [rows, symbols, added, replaced, unchanged, quarantined].map(|number| output::thousands(*number))
     };
-    let shown = reports.iter().filter(|report| {
-        reports.len() <= FILES_SHOWN || report.quarantined > 0 || matches!(report.outcome, Outcome::Failed(_))
-    });
+    let shown = reports
+        .iter()
+        .filter(|report| reports.len() <= FILES_SHOWN || report.quarantined > 0 || matches!(report.outcome, Outcome::Failed(_)));
     let mut rows: Vec<Vec<String>> = shown
         .take(FILES_SHOWN)
         .map(|report| {

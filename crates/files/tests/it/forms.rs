@@ -11,7 +11,12 @@ use crate::common::{candles, check, check_bytes, listing, options};
 /// The instant a time cell becomes, or why it does not.
 fn time_of(cell: &str, period: Option<Grain>) -> String {
     let text = format!("symbol;time;open;high;low;close\nAAPL.US;{cell};1;1;1;1\n");
-    let mut reader = candles("a.csv", text.as_bytes(), &ReadOptions { period, ..options() });
+    let mut reader = match crate::common::open("a.csv", text.as_bytes(), &ReadOptions { period, ..options() })
+    {
+        Ok(files::Table::Candles(reader)) => reader,
+        Ok(other) => panic!("{other:?}"),
+        Err(error) => return format!("refused: {}", error.problem),
+    };
     let batch = reader.next().unwrap().unwrap();
     match (batch.rows.first(), batch.rejected.first()) {
         (Some(row), _) => format!("{:?} {}", reader.grain(), row.time),
@@ -59,39 +64,39 @@ fn times_are_read_in_many_forms() {
     ];
     let table: String = cells.iter().map(|cell| format!("{cell:>25} -> {}\n", time_of(cell, None))).collect();
     expect![[r#"
-         2024-07-02T09:30:00-04:00 -> Minute 2024-07-02T13:30:00Z
-              2024-07-02T13:30:00Z -> Minute 2024-07-02T13:30:00Z
-         2024-07-02 13:30:00+00:00 -> Minute 2024-07-02T13:30:00Z
-          2024-07-02T13:30:00.000Z -> Minute 2024-07-02T13:30:00Z
-            2024-07-02T13:30:00.5Z -> rejected: time has a fraction of a second
-           2024-07-02 13:30:00 UTC -> Minute 2024-07-02T13:30:00Z
-          2024-07-02T13:30:00+0000 -> Minute 2024-07-02T13:30:00Z
-                        1719927000 -> Minute 2024-07-02T13:30:00Z
-                      1719927000.0 -> Minute 2024-07-02T13:30:00Z
-                     1719927000000 -> Minute 2024-07-02T13:30:00Z
-                  1719927000000000 -> Minute 2024-07-02T13:30:00Z
-               1719927000000000000 -> Minute 2024-07-02T13:30:00Z
-                     1719927000123 -> rejected: time has a fraction of a second, unlike the other rows
-                  2024-07-02 09:30 -> Minute 2024-07-02T13:30:00Z
-               2024-07-02T09:30:00 -> Minute 2024-07-02T13:30:00Z
-               2024/07/02 09:30:00 -> Minute 2024-07-02T13:30:00Z
-                     2024/7/2 9:30 -> Minute 2024-07-02T13:30:00Z
-                 20240702 09:30:00 -> Minute 2024-07-02T13:30:00Z
-                   20240702 093000 -> Minute 2024-07-02T13:30:00Z
-                    20240702093000 -> Minute 2024-07-02T13:30:00Z
-                      202407020930 -> Minute 2024-07-02T13:30:00Z
-                 20240702093000000 -> Minute 2024-07-02T13:30:00Z
-                        2024-07-02 -> Day 2024-07-02T04:00:00Z
-                        2024/07/02 -> Day 2024-07-02T04:00:00Z
-                          20240702 -> Day 2024-07-02T04:00:00Z
-              2024-07-02T04:00:00Z -> Day 2024-07-02T04:00:00Z
-              2024-07-02T00:00:00Z -> Day 2024-07-02T04:00:00Z
-                        2024-02-30 -> rejected: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM
-                  2024-07-02 25:00 -> rejected: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM
-                        02/07/2024 -> rejected: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM
-                         yesterday -> rejected: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM
-                                   -> rejected: time is empty
-               9999999999999999999 -> rejected: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM
+        2024-07-02T09:30:00-04:00 -> Minute 2024-07-02T13:30:00Z
+             2024-07-02T13:30:00Z -> Minute 2024-07-02T13:30:00Z
+        2024-07-02 13:30:00+00:00 -> Minute 2024-07-02T13:30:00Z
+         2024-07-02T13:30:00.000Z -> Minute 2024-07-02T13:30:00Z
+           2024-07-02T13:30:00.5Z -> rejected: time has a fraction of a second
+          2024-07-02 13:30:00 UTC -> Minute 2024-07-02T13:30:00Z
+         2024-07-02T13:30:00+0000 -> Minute 2024-07-02T13:30:00Z
+                       1719927000 -> Minute 2024-07-02T13:30:00Z
+                     1719927000.0 -> Minute 2024-07-02T13:30:00Z
+                    1719927000000 -> Minute 2024-07-02T13:30:00Z
+                 1719927000000000 -> Minute 2024-07-02T13:30:00Z
+              1719927000000000000 -> Minute 2024-07-02T13:30:00Z
+                    1719927000123 -> rejected: time has a fraction of a second, unlike the other rows
+                 2024-07-02 09:30 -> Minute 2024-07-02T13:30:00Z
+              2024-07-02T09:30:00 -> Minute 2024-07-02T13:30:00Z
+              2024/07/02 09:30:00 -> Minute 2024-07-02T13:30:00Z
+                    2024/7/2 9:30 -> Minute 2024-07-02T13:30:00Z
+                20240702 09:30:00 -> Minute 2024-07-02T13:30:00Z
+                  20240702 093000 -> Minute 2024-07-02T13:30:00Z
+                   20240702093000 -> Minute 2024-07-02T13:30:00Z
+                     202407020930 -> Minute 2024-07-02T13:30:00Z
+                20240702093000000 -> Minute 2024-07-02T13:30:00Z
+                       2024-07-02 -> Day 2024-07-02T04:00:00Z
+                       2024/07/02 -> Day 2024-07-02T04:00:00Z
+                         20240702 -> Day 2024-07-02T04:00:00Z
+             2024-07-02T04:00:00Z -> Day 2024-07-02T04:00:00Z
+             2024-07-02T00:00:00Z -> Day 2024-07-02T04:00:00Z
+                       2024-02-30 -> rejected: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
+                 2024-07-02 25:00 -> rejected: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
+                       02/07/2024 -> refused: dates like 2/7/2024 may be read both ways, and no row of the file tells: pass --time-format mdy (month first) or dmy (day first)
+                        yesterday -> rejected: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
+                                  -> rejected: time is empty
+              9999999999999999999 -> rejected: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
     "#]].assert_eq(&table);
 }
 
@@ -195,7 +200,7 @@ fn factors_are_exact() {
         expect![[r#"
             plain Day
             2 600519.SH 2024-01-01T16:00:00Z 1715.000000 1718.190000 1678.100000 1685.010500 32156 5440082548.000 -
-            rejected 3 : volume is not a whole number; if it counts lots, pass --scale volume=100
+            rejected 3 : volume is not a whole number of shares, and fractions of units cannot be stored: leave it out with --map volume=-
             note: prices or turnovers rounded to 6 decimals: 1
         "#]],
     );

@@ -4,9 +4,11 @@
 mod common;
 mod forms;
 mod headers;
+mod judged_periods;
 mod limits;
 mod parquet_types;
 mod periods;
 mod records;
 mod roundtrip;
+mod strangers;
 mod vendors;

@@ -115,7 +115,9 @@ fn days_stamped_at_the_close_need_a_word_from_the_user() {
         "a.csv",
         &text,
         &options(),
-        expect!["a.csv: every row has one and the same time of day: daily candles? then pass --period day"],
+        expect![
+            "a.csv: every row has one and the same time of day: daily candles? then pass --period day (or --period 1m if they are minutes)"
+        ],
     );
     let mut reader =
         candles("a.csv", text.as_bytes(), &ReadOptions { period: Some(Grain::Day), ..options() });

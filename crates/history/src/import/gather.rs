@@ -281,11 +281,14 @@ impl Gatherer<'_> {
             self.context.progress.rows.store(report.rows, Ordering::Relaxed);
             self.context.progress.bytes.store(bytes_before + reader.position().consumed, Ordering::Relaxed);
             if self.context.stop.load(Ordering::Relaxed) {
+                reader.check_period()?;
                 self.mark(file, report, ImportState::Interrupted);
                 self.pending.send()?;
                 return Ok(Outcome::Interrupted);
             }
             if self.pending.rows() >= self.flush_rows {
+                // Rows are judged before they are handed over, not after.
+                reader.check_period()?;
                 self.mark(file, report, ImportState::Running);
                 self.pending.send()?;
             }
@@ -382,12 +385,15 @@ impl Report {
 /// The options that change what a file's rows mean, as text for the ledger: the same file with other options is
 /// another import.
 fn meaning(options: &ReadOptions) -> String {
-    let ReadOptions { period, region, symbol, map, scale, stamp, estimate_turnover } = options;
+    let ReadOptions { period, region, symbol, map, ignored, time_format, scale, stamp, estimate_turnover } =
+        options;
     let mut parts = Vec::new();
     parts.extend(period.map(|grain| format!("period={}", grain.as_str())));
     parts.extend(region.map(|region| format!("region={region}")));
     parts.extend(symbol.as_ref().map(|symbol| format!("symbol={symbol}")));
     parts.extend(map.iter().map(|(field, column)| format!("map {}={column}", field.as_str())));
+    parts.extend(ignored.iter().map(|column| format!("map {column}=-")));
+    parts.extend(time_format.as_ref().map(|format| format!("time-format={format}")));
     let factors = [("price", scale.price), ("volume", scale.volume), ("turnover", scale.turnover)];
     parts.extend(factors.into_iter().filter_map(|(name, factor)| Some(format!("scale {name}={}", factor?))));
     parts.extend(stamp.map(|stamp| format!("stamp={stamp:?}").to_lowercase()));

@@ -1,0 +1,168 @@
+//! The symbol that a file's name says, where no column does.
+
+use std::path::Path;
+
+use market::{Region, Symbol};
+
+use crate::spelling::{Spelling, parse_symbol};
+
+/// How sure a symbol is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Certainty {
+    /// The name is the symbol.
+    Said,
+    /// The symbol is one of several words of the name.
+    Guessed,
+}
+
+/// The symbol of a file by its name; or why there is none.
+pub(crate) fn symbol_of(
+    path: &Path,
+    spelling: Spelling,
+    region: Option<Region>,
+) -> Result<(Symbol, Certainty), String> {
+    let stem = file_stem(path);
+    let guess = || guess(&stem, spelling, region).map(|symbol| (symbol, Certainty::Guessed));
+    // A name that begins with its vendor's would pass for a ticker with a hyphen.
+    let first = stem.split(BETWEEN).next().unwrap_or_default();
+    if is_one_of(first, &VENDORS) && first.len() < stem.len() {
+        return guess().ok_or_else(|| format!("{stem:?} does not say which of its words is one"));
+    }
+    let said = parse_symbol(&stem, spelling, region);
+    let reason = match said {
+        Ok(symbol) => return Ok((symbol, Certainty::Said)),
+        Err(reason) => reason,
+    };
+    guess().ok_or_else(|| format!("{stem:?} does not say one ({reason})"))
+}
+
+const BETWEEN: [char; 3] = ['_', '-', ' '];
+/// Words of names that are no tickers: who a file comes from,
+const VENDORS: [&str; 14] = [
+    "yahoofinance",
+    "yahoo",
+    "yfinance",
+    "stooq",
+    "alpaca",
+    "polygon",
+    "massive",
+    "tushare",
+    "akshare",
+    "futu",
+    "eastmoney",
+    "longbridge",
+    "longport",
+    "finance",
+];
+/// and what is in it.
+const WORDS: [&str; 22] = [
+    "min",
+    "mins",
+    "minute",
+    "minutes",
+    "hour",
+    "day",
+    "days",
+    "daily",
+    "week",
+    "candles",
+    "candlesticks",
+    "kline",
+    "klines",
+    "bars",
+    "ohlc",
+    "ohlcv",
+    "history",
+    "historical",
+    "data",
+    "prices",
+    "intraday",
+    "export",
+];
+
+fn is_one_of(word: &str, words: &[&str]) -> bool {
+    words.iter().any(|known| known.eq_ignore_ascii_case(word))
+}
+
+/// The symbol among the words of a name: `NVDL_US_Min_1_2024`, `yahoofinance-AAPL-20040819-20180120`. None where two
+/// words could be it.
+fn guess(stem: &str, spelling: Spelling, region: Option<Region>) -> Option<Symbol> {
+    let words: Vec<&str> = stem.split(BETWEEN).filter(|word| !word.is_empty()).collect();
+    let whole = words
+        .iter()
+        .filter(|word| word.contains('.'))
+        .filter_map(|word| parse_symbol(word, spelling, None).ok());
+    let pairs = words.windows(2).filter_map(|pair| {
+        let &[ticker, region] = pair else { return None };
+        // Regions are written in capitals beside their tickers, or all of the name is in small letters.
+        Symbol::new(ticker, Region::parse(region)?).ok().filter(|_| !is_filler(ticker) || is_number(ticker))
+    });
+    let named: Vec<Symbol> = whole.chain(pairs).collect();
+    if let Some(symbol) = only(named) {
+        return Some(symbol);
+    }
+    let bare = words.iter().filter(|word| !is_filler(word) && word.len() <= TICKER_LENGTH);
+    let bare: Vec<&str> = bare.copied().collect();
+    let [ticker] = bare.as_slice() else { return None };
+    let is_american = matches!(spelling, Spelling::Yahoo | Spelling::Stooq | Spelling::BareUs)
+        || words.iter().any(|word| {
+            is_one_of(word, &["yahoofinance", "yahoo", "yfinance", "stooq", "alpaca", "polygon"])
+        });
+    match region.or(is_american.then_some(Region::Us)) {
+        Some(region) => Symbol::new(ticker, region).ok(),
+        None => parse_symbol(ticker, spelling, None).ok(),
+    }
+}
+
+/// Longer words are no tickers: the longest of the US have five letters and a class.
+const TICKER_LENGTH: usize = 7;
+
+/// Words that say something else: vendors, periods, dates and counters.
+fn is_filler(word: &str) -> bool {
+    let digits = word.bytes().filter(u8::is_ascii_digit).count();
+    // 1m, 5min, 2024, 20240102, 09, 1d
+    let counts = digits > 0 && word.starts_with(|c: char| c.is_ascii_digit());
+    counts || is_one_of(word, &VENDORS) || is_one_of(word, &WORDS) || Region::parse(word).is_some()
+}
+
+/// A number that may be a ticker, beside a region.
+fn is_number(word: &str) -> bool {
+    word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn only(mut symbols: Vec<Symbol>) -> Option<Symbol> {
+    symbols.dedup();
+    match symbols.as_slice() {
+        [one] => Some(one.clone()),
+        _ => None,
+    }
+}
+
+/// The symbol's text in a file's name: what is left without extensions and the usual endings.
+fn file_stem(path: &Path) -> String {
+    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let mut stem = name.as_str();
+    let extensions = [".csv", ".gz", ".zst", ".zstd", ".parquet", ".pq", ".txt", ".tsv"];
+    while let Some(shorter) = extensions.iter().find_map(|end| strip_end(stem, end)) {
+        stem = shorter;
+    }
+    let endings = ["1m", "1min", "1minute", "minute", "min", "m1", "1d", "d", "day", "1day", "daily"];
+    while let Some((rest, ending)) = stem.rsplit_once(['_', '-', ' '])
+        && endings.iter().any(|known| known.eq_ignore_ascii_case(ending))
+        // A share class may be called D; then it stands behind a hyphen.
+        && !(ending.eq_ignore_ascii_case("d") && stem.ends_with(&format!("-{ending}")))
+    {
+        stem = rest;
+    }
+    // Stooq saves aapl_us_d.csv.
+    match stem.rsplit_once('_') {
+        Some((ticker, region)) if Region::parse(region).is_some() => format!("{ticker}.{region}"),
+        _ => stem.to_owned(),
+    }
+}
+
+fn strip_end<'a>(text: &'a str, end: &str) -> Option<&'a str> {
+    let at = text.len().checked_sub(end.len())?;
+    let (head, tail) = text.split_at_checked(at)?;
+    (tail.eq_ignore_ascii_case(end) && !head.is_empty()).then_some(head)
+}

@@ -1,0 +1,245 @@
+//! What period a file's candles have, judged by what most of their steps say.
+//!
+//! A greatest common divisor of all steps would let one odd stamp decide: a Friday holiday in a weekly file, a stray row
+//! in a five-minute one. Here each step between neighbouring candles of a symbol says which periods it fits (`minutes.rs`,
+//! `days.rs`, which know the calendar), and `weigh.rs` says whether that many steps can be chance. Symbols are judged one
+//! by one, those with few rows together. The answer is a [`JudgedPeriod`] or a refusal, and [`importable`] is the one
+//! place that says which periods can be stored.
+
+mod days;
+mod minutes;
+mod watch;
+mod weigh;
+
+use market::{Grain, Market, Period, Span, Symbol, Timestamp, Venue, Venues};
+
+use crate::Problem;
+use crate::time::DAY;
+pub(crate) use watch::Watch;
+use weigh::{Candidate, Step, Tally, Verdict};
+
+/// The period of a file's candles, and how it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JudgedPeriod {
+    pub period: Period,
+    pub by: JudgedBy,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JudgedBy {
+    /// The user said so; the rows were not asked.
+    Option,
+    /// The steps between the rows.
+    Steps,
+    /// Too few rows to contradict it. `perhaps` is what the few look like.
+    Default { perhaps: Option<Period> },
+}
+
+/// One row, by its market's wall clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Stamp {
+    pub symbol: u32,
+    /// Seconds since 1970 on the wall.
+    pub local: i64,
+}
+
+/// What the stamps are: dates, or times of day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stamps {
+    Dates,
+    Times,
+}
+
+/// What judging needs to know of its surroundings.
+#[derive(Clone, Copy)]
+pub(crate) struct Court<'a> {
+    pub venues: &'a Venues,
+    pub symbols: &'a [Symbol],
+}
+
+impl Court<'_> {
+    fn market(&self, symbol: u32) -> Market {
+        self.symbols.get(symbol as usize).map_or(Market::Us, Symbol::market)
+    }
+
+    fn venue(&self, symbol: u32) -> &Venue {
+        self.venues.of(self.market(symbol))
+    }
+
+    fn name(&self, symbol: u32) -> String {
+        self.symbols.get(symbol as usize).map(Symbol::to_string).unwrap_or_default()
+    }
+
+    /// The wall clock of instants, as [`Stamp::local`] wants it.
+    pub(crate) fn local(&self, symbol: u32, at: Timestamp) -> i64 {
+        at.0.saturating_add(self.venue(symbol).zone().offset(at))
+    }
+}
+
+/// Which grain holds candles of a period. The others are made from these, and a file of them is refused.
+pub(crate) fn importable(period: Period) -> Result<Grain, Problem> {
+    [Grain::Minute, Grain::Day]
+        .into_iter()
+        .find(|grain| grain.period() == period)
+        .ok_or(Problem::OtherPeriod(period))
+}
+
+/// Judges rows; they are sorted on the way.
+pub(crate) fn judge(rows: &mut [Stamp], stamps: Stamps, court: Court<'_>) -> Result<JudgedPeriod, Problem> {
+    rows.sort_unstable();
+    match stamps {
+        Stamps::Dates => judge_as(rows, &days::CANDIDATES, Period::DAY, court, days::steps),
+        Stamps::Times => {
+            minutes::refuse_day_rows(rows, court)?;
+            minutes::refuse_seconds(rows)?;
+            let judged = judge_as(rows, &minutes::candidates(), Period::MINUTE, court, minutes::steps)?;
+            if let JudgedBy::Default { .. } = judged.by {
+                minutes::refuse_odd_lengths(rows, court)?;
+                // Without a step inside a day, the days themselves may say what the rows are.
+                if minutes::one_a_day(rows) {
+                    return one_a_day(rows, court);
+                }
+            }
+            Ok(judged)
+        }
+    }
+}
+
+/// Rows that stand once a day at one and the same time are candles of days or longer, stamped with an hour.
+fn one_a_day(rows: &[Stamp], court: Court<'_>) -> Result<JudgedPeriod, Problem> {
+    let mut dates: Vec<Stamp> =
+        rows.iter().map(|row| Stamp { local: row.local.div_euclid(DAY) * DAY, ..*row }).collect();
+    match judge(&mut dates, Stamps::Dates, court)?.period {
+        Period::DAY => Err(Problem::OneTimeOfDay),
+        period => Err(Problem::OtherPeriod(period)),
+    }
+}
+
+/// The steps of one symbol's stamps, ascending and distinct.
+type StepsOf = fn(&[i64], &Venue) -> Vec<Step>;
+
+/// What the steps of one symbol said.
+struct Finding {
+    symbol: u32,
+    verdict: Verdict,
+    tally: Tally,
+    first: i64,
+    last: i64,
+}
+
+fn judge_as(
+    rows: &[Stamp],
+    candidates: &[Candidate],
+    base: Period,
+    court: Court<'_>,
+    steps_of: StepsOf,
+) -> Result<JudgedPeriod, Problem> {
+    let mut findings = Vec::new();
+    let mut all = Tally::new(candidates);
+    for of_symbol in rows.chunk_by(|a, b| a.symbol == b.symbol) {
+        let Some(symbol) = of_symbol.first().map(|row| row.symbol) else { continue };
+        let venue = court.venue(symbol);
+        let (distinct, odd) = distinct_and_odd(of_symbol, base);
+        let (first, last) =
+            (distinct.first().copied().unwrap_or_default(), distinct.last().copied().unwrap_or_default());
+        let steps = steps_of(&distinct, venue);
+        let tally = Tally::of(candidates, &steps);
+        let mut verdict = weigh::weigh(candidates, &steps, &tally);
+        // Candles of a longer period among shorter ones stand on stamps that are taken, or where nothing trades.
+        if !matches!(verdict, Verdict::Longer(_)) {
+            let steps = steps_of(&odd, venue);
+            if let Verdict::Longer(period) = weigh::weigh(candidates, &steps, &Tally::of(candidates, &steps))
+            {
+                verdict = Verdict::Mixed(period);
+            }
+        }
+        all.add(&tally);
+        findings.push(Finding { symbol, verdict, tally, first, last });
+    }
+    settle(&findings, &all, candidates, base, court)
+}
+
+/// Stamps without repetitions; and those that stand twice, or on a weekend.
+fn distinct_and_odd(rows: &[Stamp], base: Period) -> (Vec<i64>, Vec<i64>) {
+    let mut distinct: Vec<i64> = Vec::with_capacity(rows.len());
+    let mut odd: Vec<i64> = Vec::new();
+    for row in rows {
+        let repeated = distinct.last() == Some(&row.local);
+        let closed = base == Period::DAY && days::is_weekend(row.local);
+        if (repeated || closed) && odd.last() != Some(&row.local) {
+            odd.push(row.local);
+        }
+        if !repeated {
+            distinct.push(row.local);
+        }
+    }
+    (distinct, odd)
+}
+
+/// One answer for the file out of what its symbols say.
+fn settle(
+    findings: &[Finding],
+    all: &Tally,
+    candidates: &[Candidate],
+    base: Period,
+    court: Court<'_>,
+) -> Result<JudgedPeriod, Problem> {
+    let mixed = |finding: &Finding, shorter: Period, longer: Period| Problem::MixedPeriods {
+        symbol: court.name(finding.symbol),
+        first: date_text(finding.first),
+        last: date_text(finding.last),
+        periods: [shorter, longer],
+    };
+    for finding in findings {
+        if let Verdict::Mixed(period) = finding.verdict {
+            return Err(mixed(finding, base, period));
+        }
+    }
+    let says_base = findings.iter().any(|finding| finding.verdict == Verdict::Shortest);
+    // Among symbols that plainly have the shortest period, a thin one needs more than the usual odds to contradict them.
+    let longer: Vec<(&Finding, Period)> = findings
+        .iter()
+        .filter_map(|finding| match finding.verdict {
+            Verdict::Longer(period) if !says_base || finding.tally.is_beyond_doubt(candidates, period) => {
+                Some((finding, period))
+            }
+            _ => None,
+        })
+        .collect();
+    match longer.as_slice() {
+        [] => {}
+        [(finding, period), ..] if says_base => return Err(mixed(finding, base, *period)),
+        [(_, period), rest @ ..] => {
+            return match rest.iter().find(|(_, other)| other != period) {
+                Some((finding, other)) => Err(mixed(finding, *period.min(other), *period.max(other))),
+                None => Ok(JudgedPeriod { period: *period, by: JudgedBy::Steps }),
+            };
+        }
+    }
+    // Thousands of symbols with a few rows each say together what none can say alone.
+    if !says_base && let Some(period) = weigh::likeliest(candidates, all) {
+        return Ok(JudgedPeriod { period, by: JudgedBy::Steps });
+    }
+    let by = if says_base {
+        JudgedBy::Steps
+    } else {
+        JudgedBy::Default { perhaps: weigh::perhaps(candidates, all) }
+    };
+    Ok(JudgedPeriod { period: base, by })
+}
+
+fn date_text(local: i64) -> String {
+    Timestamp(local).to_string().chars().take(10).collect()
+}
+
+/// The name people give to candles of a period.
+pub(crate) fn name(period: Period) -> String {
+    match period {
+        Period::Clock(minutes) => format!("{}-minute", minutes.get()),
+        Period::Calendar(Span::Day) => "daily".to_owned(),
+        Period::Calendar(Span::Week) => "weekly".to_owned(),
+        Period::Calendar(Span::Month) => "monthly".to_owned(),
+        Period::Calendar(Span::Quarter) => "quarterly".to_owned(),
+        Period::Calendar(Span::Year) => "yearly".to_owned(),
+    }
+}

@@ -1,0 +1,58 @@
+//! The rows behind the sample: each further stretch of a file has to say the same period, or nothing.
+
+use market::{Period, Symbol, Timestamp, Venues};
+
+use super::{Court, Stamp, Stamps, date_text, judge};
+use crate::Problem;
+
+/// Rows judged together, as many as a sample has.
+const WINDOW_ROWS: usize = 10_000;
+/// A file sorted by time over thousands of symbols needs longer windows until symbols repeat.
+const WINDOW_ROWS_MAX: usize = 200_000;
+
+/// Keeps the stamps of the rows that were read since it last looked at them.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    period: Period,
+    venues: Venues,
+    rows: Vec<(u32, Timestamp)>,
+}
+
+impl Watch {
+    pub(crate) fn new(period: Period, venues: &Venues) -> Watch {
+        Watch { period, venues: venues.clone(), rows: Vec::new() }
+    }
+
+    #[inline]
+    pub(crate) fn see(&mut self, symbol: u32, at: Timestamp) {
+        self.rows.push((symbol, at));
+    }
+
+    pub(crate) fn is_full(&self, symbols: &[Symbol]) -> bool {
+        let rows = self.rows.len();
+        rows >= WINDOW_ROWS_MAX || rows >= WINDOW_ROWS && rows >= 3 * symbols.len()
+    }
+
+    /// Judges what was seen, and forgets it.
+    pub(crate) fn judge(&mut self, symbols: &[Symbol]) -> Result<(), Problem> {
+        let court = Court { venues: &self.venues, symbols };
+        let stamps = if self.period == Period::DAY { Stamps::Dates } else { Stamps::Times };
+        let seen = self.rows.drain(..);
+        let mut rows: Vec<Stamp> =
+            seen.map(|(symbol, at)| Stamp { symbol, local: court.local(symbol, at) }).collect();
+        let period = match judge(&mut rows, stamps, court) {
+            // Few rows of a thin symbol may well stand at one time of day; the sample has decided about that.
+            Err(Problem::OneTimeOfDay) => return Ok(()),
+            judged => judged?.period,
+        };
+        match (rows.first(), rows.iter().map(|row| row.local).max()) {
+            (Some(first), Some(last)) if period != self.period => Err(Problem::MixedPeriods {
+                symbol: court.name(first.symbol),
+                first: date_text(rows.iter().map(|row| row.local).min().unwrap_or(last)),
+                last: date_text(last),
+                periods: [self.period.min(period), self.period.max(period)],
+            }),
+            _ => Ok(()),
+        }
+    }
+}
