@@ -83,7 +83,8 @@ fn make(surroundings: &Surroundings, store: &store::Store, flags: progress::Flag
     let directory = surroundings.directory()?.join("demo");
     let now = surroundings.now();
     let paths = write_files(surroundings, &directory, now, flags)?;
-    let options = Options::default();
+    // What an older version made is the demo's own to replace.
+    let options = Options { replace: true, ..Options::default() };
     let (stop, progress) = (AtomicBool::new(false), Progress::default());
     let clock = || surroundings.now();
     let venues = surroundings.history.venues();

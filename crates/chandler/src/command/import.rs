@@ -52,6 +52,9 @@ pub(crate) struct Arguments {
     /// Import files again that the ledger has already
     #[arg(long)]
     again: bool,
+    /// Replace stored candles also where many of them are much different
+    #[arg(long)]
+    replace: bool,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
     #[command(flatten)]
@@ -106,7 +109,7 @@ impl Arguments {
             }),
             estimate_turnover: self.estimate_turnover,
         };
-        Ok(Options { read, strict: self.strict, again: self.again })
+        Ok(Options { read, strict: self.strict, again: self.again, replace: self.replace })
     }
 }
 
@@ -149,8 +152,15 @@ fn verdict(reports: &[Report], files: &[PathBuf]) -> Result<(), Failure> {
     if interrupted {
         return Err(Failure::Interrupted("stopped: run the same command to go on from here".to_owned()));
     }
-    let failed = reports.iter().any(|report| matches!(report.outcome, Outcome::Failed(_)));
-    if failed { Err(Failure::Reported) } else { Ok(()) }
+    if reports.iter().any(|report| trouble(report).is_some()) { Err(Failure::Reported) } else { Ok(()) }
+}
+
+/// Why a file did not go in.
+fn trouble(report: &Report) -> Option<&str> {
+    match &report.outcome {
+        Outcome::Failed(message) | Outcome::NotReplaced(message) => Some(message),
+        Outcome::Imported | Outcome::Known { .. } | Outcome::Interrupted => None,
+    }
 }
 
 /// Folders stand for the tables in them, by name.
@@ -222,6 +232,7 @@ fn outcome(report: &Report) -> String {
         Outcome::Known { at } => format!("unchanged, imported {at}"),
         Outcome::Interrupted => "stopped".to_owned(),
         Outcome::Failed(_) => "failed".to_owned(),
+        Outcome::NotReplaced(_) => "needs --replace".to_owned(),
     }
 }
 
@@ -235,7 +246,7 @@ const FILES_SHOWN: usize = 20;
 fn summary(reports: &[Report], ignored: &[String]) -> Result<(), Failure> {
     let told = print(reports, ignored);
     for report in reports {
-        if let Outcome::Failed(message) = &report.outcome {
+        if let Some(message) = trouble(report) {
             output::tell(format_args!("chandler: {}: {}", report.path.display(), output::printable(message)));
         }
     }
@@ -253,7 +264,7 @@ fn print(reports: &[Report], ignored: &[String]) -> Result<(), Failure> {
     };
     let shown = reports
         .iter()
-        .filter(|report| reports.len() <= FILES_SHOWN || report.quarantined > 0 || matches!(report.outcome, Outcome::Failed(_)));
+        .filter(|report| reports.len() <= FILES_SHOWN || report.quarantined > 0 || trouble(report).is_some());
     let mut rows: Vec<Vec<String>> = shown
         .take(FILES_SHOWN)
         .map(|report| {
@@ -297,10 +308,7 @@ fn as_json(reports: &[Report], ignored: &[String]) -> Value {
     let files: Vec<Value> = reports
         .iter()
         .map(|report| {
-            let error = match &report.outcome {
-                Outcome::Failed(message) => Some(message),
-                _ => None,
-            };
+            let error = trouble(report);
             let problems: Vec<Value> =
                 report.problems.iter().map(|(line, reason)| json!({"line": line, "reason": reason})).collect();
             json!({

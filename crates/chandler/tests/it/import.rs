@@ -156,3 +156,74 @@ fn a_file_without_one_usable_row_fails() {
     );
     assert_eq!(world.json(&["imports"])[0]["state"], "failed");
 }
+
+/// Ninety trading days of 700.HK, each price times a factor.
+fn quarter(factor: u32) -> String {
+    let mut text = "symbol,time,open,high,low,close,volume,turnover\n".to_owned();
+    let days = (1..=30).flat_map(|day| [7, 8, 9].map(|month| (month, day)));
+    for (at, (month, day)) in days.enumerate() {
+        let price = factor * (100 + u32::try_from(at).unwrap() % 7);
+        text += &format!("700.HK,2026-{month:02}-{day:02},{price},{price},{price},{price},1000,1\n");
+    }
+    text
+}
+
+#[test]
+fn a_file_on_another_basis_stops_and_says_by_which_factor() {
+    let world = World::with(&[("raw.csv", &quarter(4))]);
+    let before = world.ok(&["export", "700.HK", "--period", "day"]);
+    world.write("adjusted.csv", quarter(1));
+    world.write("other.csv", days("5.HK"));
+    let ran = world.run(&["import", "adjusted.csv", "other.csv", "--format", "json"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    let report: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(report["files"][0]["outcome"], "needs --replace");
+    let error = report["files"][0]["error"].as_str().unwrap();
+    assert!(error.contains("prices are 0.25 times those stored: split-adjusted?"), "{error}");
+    assert_eq!(
+        (&report["files"][1]["outcome"], &report["files"][1]["added"]),
+        (&"imported".into(), &10.into())
+    );
+    assert_eq!(world.ok(&["export", "700.HK", "--period", "day"]), before);
+    let ledger = world.json(&["imports"]);
+    let entry = ledger.as_array().unwrap().iter().find(|entry| entry["file"] == "adjusted.csv").unwrap();
+    assert_eq!((&entry["state"], &entry["message"]), (&"failed".into(), &error.into()));
+    let (code, stderr) = world.fails(&["import", "adjusted.csv"]);
+    assert!(code == 1 && stderr.contains("pass --replace"), "{stderr}");
+    let report = world.json(&["import", "adjusted.csv", "--replace"]);
+    assert_eq!(
+        (&report["files"][0]["outcome"], &report["files"][0]["replaced"]),
+        (&"imported".into(), &90.into())
+    );
+}
+
+#[test]
+fn weeks_are_not_taken_for_days_because_of_a_holiday() {
+    let world = World::with(&[("days.csv", &days("700.HK"))]);
+    let before = world.json(&["kline", "700.HK", "-n", "50"]);
+    // Good Friday and the day before it, the rest Fridays.
+    let fridays =
+        ["2026-03-20", "2026-03-27", "2026-04-02", "2026-04-10", "2026-04-17", "2026-04-24", "2026-04-30"];
+    let rows: String = fridays.iter().map(|day| format!("700.HK,{day},1,1,1,1,1\n")).collect();
+    world.write("weeks.csv", format!("symbol,time,open,high,low,close,volume\n{rows}"));
+    let (code, stderr) = world.fails(&["import", "weeks.csv"]);
+    assert!(code == 1 && stderr.contains("looks like weekly candles"), "{stderr}");
+    assert_eq!(world.json(&["kline", "700.HK", "-n", "50"]), before);
+}
+
+#[test]
+fn what_a_file_does_not_say_the_user_does() {
+    let world = World::new();
+    let text =
+        "Date,Open,High,Low,Close,Volume,trade_session\n11/5/2026 9:30,1,1,1,1,0.5,TradeSession.Intraday\n";
+    world.write("yahoofinance-AAPL-20261105-20261105.csv", text);
+    let file = "yahoofinance-AAPL-20261105-20261105.csv";
+    let (code, stderr) = world.fails(&["import", file, "--map", "Volume=-"]);
+    assert!(code == 1 && stderr.contains("--time-format mdy"), "{stderr}");
+    let report = world.json(&["import", file, "--time-format", "mdy", "--map", "Volume=-"]);
+    assert_eq!(report["files"][0]["added"], 1, "{report}");
+    let notes = report["files"][0]["notes"].to_string();
+    assert!(notes.contains("AAPL.US is a guess"), "{notes}");
+    let (code, stderr) = world.fails(&["import", file, "--time-format", "nonsense"]);
+    assert!(code == 2 && stderr.contains("--time-format"), "{stderr}");
+}

@@ -11,7 +11,8 @@ use store::{
     Security, Series, StoreError, Writer,
 };
 
-use super::flush::{Begin, Failures, FileNo, Flush, Mark};
+use super::flush::{Begin, Failure, Failures, FileNo, Flush, Mark};
+use super::guard::Guard;
 use super::lay::{Laid, LayError, OnDamage, Part, lay};
 use super::{Context, ImportError, Report};
 
@@ -26,6 +27,9 @@ pub enum Outcome {
     /// Stopped from outside; the same command goes on behind the last checkpoint.
     Interrupted,
     Failed(String),
+    /// It would replace many stored candles by much different ones: nothing of it was imported, and the user has to say
+    /// that it may.
+    NotReplaced(String),
 }
 
 /// What a file's rows did to the store, summed over its flushes.
@@ -51,38 +55,50 @@ pub(crate) fn commit(
     block_rows: usize,
     failures: &Failures,
     flushes: &Receiver<Flush>,
-) -> Result<HashMap<FileNo, Counts>, ImportError> {
-    let mut books = Books::default();
+) -> Result<Committed, ImportError> {
+    let (mut books, mut guard) = (Books::default(), Guard::default());
     // Everything waits for the thread that gathers, so it has a core to itself.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let workers = cores.saturating_sub(1).max(1);
     let mut readers = Vec::new();
     while let Ok(mut flush) = flushes.recv() {
         failures.all().keys().for_each(|file| flush.forget(*file));
+        guard.meet(&flush.begins);
+        let mut failed = guard.survey(context, &flush)?;
+        failed.keys().for_each(|file| flush.forget(*file));
         let parts = std::mem::take(&mut flush.parts);
         // A reader has files of its own, and a process may not have many: no more than there is work for.
         while readers.len() < workers.min(parts.len()) {
             readers.push(context.store.reader()?);
         }
-        let (mut laid, failed) = lay_all(context, &mut readers, block_rows, parts)?;
+        let (mut laid, unlaid) = lay_all(context, &mut readers, block_rows, parts)?;
+        failed.extend(guard.judge(context, &laid));
+        failed.extend(unlaid);
         // A file of which one part cannot be laid has none laid: its checkpoint speaks of all its rows.
         laid.retain(|part| !failed.contains_key(&part.file));
         failed.keys().for_each(|file| flush.forget(*file));
         let mut batch = writer.begin()?;
         books.write(&mut batch, flush, laid, &failed, (context.now)())?;
         batch.commit()?;
-        failed.into_iter().for_each(|(file, message)| failures.add(file, message));
+        failed.into_iter().for_each(|(file, failure)| failures.add(file, failure));
     }
-    Ok(books.counts)
+    Ok(Committed { notes: guard.notes(context), counts: books.counts })
 }
 
-struct LaidPart {
-    file: FileNo,
-    series: Series,
+/// What the committer has to say of each file.
+#[derive(Debug)]
+pub(crate) struct Committed {
+    counts: HashMap<FileNo, Counts>,
+    notes: HashMap<FileNo, String>,
+}
+
+pub(crate) struct LaidPart {
+    pub(crate) file: FileNo,
+    pub(crate) series: Series,
     rows: u64,
     first: Timestamp,
     last: Timestamp,
-    laid: Laid,
+    pub(crate) laid: Laid,
 }
 
 /// Lays parts side by side, and says which files have parts that cannot be laid. Each worker reads through its own
@@ -92,7 +108,7 @@ fn lay_all(
     readers: &mut [Reader],
     block_rows: usize,
     parts: Vec<(FileNo, Part)>,
-) -> Result<(Vec<LaidPart>, BTreeMap<FileNo, String>), ImportError> {
+) -> Result<(Vec<LaidPart>, BTreeMap<FileNo, Failure>), ImportError> {
     let wanted = parts.len();
     let queue = Mutex::new(parts.into_iter());
     let take = || queue.lock().ok().and_then(|mut parts| parts.next());
@@ -104,7 +120,7 @@ fn lay_all(
             let rows = part.candles.len() as u64;
             let first = Timestamp(part.candles.time.iter().min().copied().unwrap_or_default());
             let last = Timestamp(part.candles.time.iter().max().copied().unwrap_or_default());
-            let on_damage = if context.options.again { OnDamage::Drop } else { OnDamage::Stop };
+            let on_damage = OnDamage::of(context.options);
             let venue = context.venues.of(series.symbol.market());
             match lay(&snapshot, venue, part, block_rows, on_damage) {
                 Ok(laid) => done.push(LaidPart { file, series, rows, first, last, laid }),
@@ -127,7 +143,8 @@ fn lay_all(
         all.sort_by(|a, b| (a.file, &a.series).cmp(&(b.file, &b.series)));
         failed.sort();
         // The first of a file's troubles is enough to say; a map keeps what comes last.
-        let failed = failed.into_iter().rev().map(|(file, _, message)| (file, message)).collect();
+        let failed =
+            failed.into_iter().rev().map(|(file, _, message)| (file, Failure::Laying(message))).collect();
         Ok((all, failed))
     })
 }
@@ -145,7 +162,7 @@ impl Books {
         batch: &mut Batch<'_>,
         mut flush: Flush,
         laid: Vec<LaidPart>,
-        failed: &BTreeMap<FileNo, String>,
+        failed: &BTreeMap<FileNo, Failure>,
         now: Timestamp,
     ) -> Result<(), StoreError> {
         self.open(batch, std::mem::take(&mut flush.begins), now)?;
@@ -154,7 +171,7 @@ impl Books {
         let rejected = flush.rejected.into_iter();
         let rejected: Vec<_> = rejected.filter_map(|(file, row)| self.quarantined(file, row)).collect();
         batch.add_quarantine(&rejected)?;
-        let failures = failed.iter().filter_map(|(file, message)| self.failure(*file, message));
+        let failures = failed.iter().filter_map(|(file, failure)| self.failure(*file, failure));
         flush.marks.extend(failures.collect::<Vec<Mark>>());
         flush.marks.into_iter().try_for_each(|mark| self.checkpoint(batch, mark, now))
     }
@@ -226,9 +243,13 @@ impl Books {
     }
 
     /// A file that failed is as far as it was before.
-    fn failure(&self, file: FileNo, message: &str) -> Option<Mark> {
+    fn failure(&self, file: FileNo, failure: &Failure) -> Option<Mark> {
         let Entry { rows, quarantined, .. } = *self.entries.get(&file)?;
-        Some(Mark { file, rows, quarantined, state: ImportState::Failed, message: Some(message.to_owned()) })
+        let state = match failure {
+            Failure::Interrupted => ImportState::Interrupted,
+            Failure::Laying(_) | Failure::Replacing(_) => ImportState::Failed,
+        };
+        Some(Mark { file, rows, quarantined, state, message: failure.message().map(str::to_owned) })
     }
 
     fn checkpoint(&mut self, batch: &mut Batch<'_>, mark: Mark, now: Timestamp) -> Result<(), StoreError> {
@@ -264,17 +285,20 @@ fn started(begin: Begin, now: Timestamp) -> NewImport {
 /// Reports of the gatherer, completed with what the committer counted and what it could not lay.
 pub(crate) fn join(
     mut reports: Vec<Report>,
-    counts: &HashMap<FileNo, Counts>,
-    mut failures: BTreeMap<FileNo, String>,
+    mut committed: Committed,
+    mut failures: BTreeMap<FileNo, Failure>,
 ) -> Vec<Report> {
     for (file, report) in reports.iter_mut().enumerate() {
-        if let Some(count) = counts.get(&file) {
+        if let Some(count) = committed.counts.get(&file) {
             report.added += count.added;
             report.replaced += count.replaced;
             report.unchanged += count.unchanged;
         }
-        if let Some(message) = failures.remove(&file) {
-            report.outcome = Outcome::Failed(message);
+        match failures.remove(&file) {
+            None => report.notes.extend(committed.notes.remove(&file)),
+            Some(Failure::Laying(message)) => report.outcome = Outcome::Failed(message),
+            Some(Failure::Replacing(message)) => report.outcome = Outcome::NotReplaced(message),
+            Some(Failure::Interrupted) => report.outcome = Outcome::Interrupted,
         }
     }
     reports

@@ -1,6 +1,7 @@
 //! What is gathered between two commits, and the hand-over to the committer.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
 use std::sync::mpsc::SyncSender;
 use std::sync::{Mutex, PoisonError};
 
@@ -38,6 +39,7 @@ impl Flush {
 #[derive(Debug)]
 pub(crate) struct Begin {
     pub(crate) file: FileNo,
+    pub(crate) source: PathBuf,
     pub(crate) path: String,
     pub(crate) digest: [u8; 32],
     pub(crate) bytes: u64,
@@ -45,6 +47,13 @@ pub(crate) struct Begin {
     pub(crate) options: String,
     /// The ledger's entry of an earlier run that did not come to the end: this one goes on with it.
     pub(crate) resumed: Option<ImportRecord>,
+}
+
+impl Begin {
+    /// Rows behind the checkpoint of an earlier run.
+    pub(crate) fn rows_done(&self) -> u64 {
+        self.resumed.as_ref().map_or(0, |record| record.rows_done)
+    }
 }
 
 /// How far a file is once this flush is committed.
@@ -61,20 +70,40 @@ pub(crate) struct Mark {
 #[derive(Debug)]
 pub(crate) struct Gone;
 
+/// Why nothing more of a file is committed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// Its rows could not be laid, or are of two periods.
+    Laying(String),
+    /// It would replace much of what is stored, and nobody said that it may.
+    Replacing(String),
+    /// Stopped from outside before it was known whether it may replace what is stored.
+    Interrupted,
+}
+
+impl Failure {
+    pub(crate) fn message(&self) -> Option<&str> {
+        match self {
+            Failure::Laying(message) | Failure::Replacing(message) => Some(message),
+            Failure::Interrupted => None,
+        }
+    }
+}
+
 /// Files that failed when their rows were laid, while the gatherer had gone ahead: neither side wants more of them.
 #[derive(Debug, Default)]
-pub(crate) struct Failures(Mutex<BTreeMap<FileNo, String>>);
+pub(crate) struct Failures(Mutex<BTreeMap<FileNo, Failure>>);
 
 impl Failures {
-    pub(crate) fn add(&self, file: FileNo, message: String) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(file, message);
+    pub(crate) fn add(&self, file: FileNo, failure: Failure) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(file, failure);
     }
 
-    pub(crate) fn of(&self, file: FileNo) -> Option<String> {
+    pub(crate) fn of(&self, file: FileNo) -> Option<Failure> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&file).cloned()
     }
 
-    pub(crate) fn all(&self) -> BTreeMap<FileNo, String> {
+    pub(crate) fn all(&self) -> BTreeMap<FileNo, Failure> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -111,8 +111,16 @@ impl Gatherer<'_> {
         let (digest, bytes) = fingerprint(path)?;
         let options = meaning(&self.context.options.read);
         let path_text = path.display().to_string();
-        let mut begin =
-            Begin { file, path: path_text, digest, bytes, kind: "unknown", options, resumed: None };
+        let mut begin = Begin {
+            file,
+            source: path.to_owned(),
+            path: path_text,
+            digest,
+            bytes,
+            kind: "unknown",
+            options,
+            resumed: None,
+        };
         let table = match files::open(path, self.context.venues, &self.context.options.read) {
             Ok(table) => table,
             Err(error) => {
@@ -272,8 +280,10 @@ impl Gatherer<'_> {
         report.resumed_at = done;
         let bytes_before = self.context.progress.bytes.load(Ordering::Relaxed);
         while let Some(batch) = reader.next()? {
-            if let Some(message) = self.failures.of(file) {
-                return Err(Trouble::File(message));
+            match self.failures.of(file).map(|failure| failure.message().map(str::to_owned)) {
+                Some(Some(message)) => return Err(Trouble::File(message)),
+                Some(None) => return Ok(Outcome::Interrupted),
+                None => {}
             }
             let done = done.saturating_sub(report.rows);
             report.rows += (batch.rows.len() + batch.rejected.len()) as u64;

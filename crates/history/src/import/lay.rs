@@ -7,8 +7,9 @@ use block::{Block, Effort};
 use market::{Candles, Grain, Period, Timestamp, Venue, fold};
 use store::{BlockEntry, NewBlock, Series, Snapshot};
 
-use super::ImportError;
-use super::merge::{cut, merge, sort};
+use super::merge::{Merged, compare, cut, merge, sort};
+use super::replacing::Differences;
+use super::{ImportError, Options};
 
 /// Candles in a block. Larger blocks compress better, and a question decodes only the pages it needs.
 pub(crate) const BLOCK_ROWS: usize = 4096;
@@ -28,6 +29,7 @@ pub(crate) struct Laid {
     pub(crate) added: u64,
     pub(crate) replaced: u64,
     pub(crate) unchanged: u64,
+    pub(crate) differences: Differences,
 }
 
 #[derive(Debug)]
@@ -73,6 +75,7 @@ pub(crate) fn lay(
             laid.added = overlay.added;
             laid.replaced += overlay.replaced;
             laid.unchanged = overlay.unchanged;
+            laid.differences = overlay.differences;
             laid.writes.push(overlay.write);
             overlay.candles
         }
@@ -104,6 +107,7 @@ struct Overlay {
     added: u64,
     replaced: u64,
     unchanged: u64,
+    differences: Differences,
     write: SeriesWrite,
 }
 
@@ -120,7 +124,7 @@ fn overlay(
     let block_rows = if series.grain == Grain::Day { 2 * block_rows } else { block_rows };
     let touched = touched_blocks(snapshot, series, Timestamp(*first)..=Timestamp(*last), block_rows)?;
     let stored = load(snapshot, series, &touched, on_damage)?;
-    let merged = merge(stored, new);
+    let merged = merge(stored, new, last_stamp(snapshot, series)?);
     if merged.changes_nothing() {
         return Ok(None);
     }
@@ -129,8 +133,32 @@ fn overlay(
         .collect::<Result<Vec<NewBlock>, ImportError>>()?;
     let removed = touched.iter().map(|entry| entry.id).collect();
     let write = SeriesWrite { series: series.clone(), removed, added };
-    let (added, replaced, unchanged) = (merged.added, merged.replaced, merged.unchanged);
-    Ok(Some(Overlay { candles: merged.candles, added, replaced, unchanged, write }))
+    let Merged { candles, added, replaced, unchanged, differences } = merged;
+    Ok(Some(Overlay { candles, added, replaced, unchanged, differences, write }))
+}
+
+/// The last stamp of a series: that of a candle which may have been running when it was stored.
+fn last_stamp(snapshot: &Snapshot<'_>, series: &Series) -> Result<Option<Timestamp>, ImportError> {
+    Ok(snapshot.blocks_back(series, Timestamp(i64::MAX), 1)?.last().map(|entry| entry.last))
+}
+
+/// How candles of a file differ from those that are stored, without laying them.
+pub(crate) fn differences(
+    snapshot: &Snapshot<'_>,
+    series: &Series,
+    candles: Candles,
+    on_damage: OnDamage,
+) -> Result<Differences, ImportError> {
+    let new = sort(candles);
+    let (Some(first), Some(last)) = (new.time.first(), new.time.last()) else {
+        return Ok(Differences::default());
+    };
+    let entries = snapshot.blocks(series, Some(Timestamp(*first)), Some(Timestamp(last + 1)))?;
+    if entries.is_empty() {
+        return Ok(Differences::default());
+    }
+    let stored = load(snapshot, series, &entries, on_damage)?;
+    Ok(compare(&stored, &new, last_stamp(snapshot, series)?))
 }
 
 /// The blocks that hold stamps of the new range, and a short block right before and right after it: files that arrive
@@ -162,6 +190,12 @@ pub(crate) enum OnDamage {
     Stop,
     /// Take it for empty. Its files are being imported again, so that what it held comes back.
     Drop,
+}
+
+impl OnDamage {
+    pub(crate) fn of(options: &Options) -> OnDamage {
+        if options.again { OnDamage::Drop } else { OnDamage::Stop }
+    }
 }
 
 fn load(

@@ -1,6 +1,8 @@
 //! New candles laid over stored ones, as values.
 
-use market::{Candle, Candles};
+use market::{Candle, Candles, Timestamp};
+
+use super::replacing::Differences;
 
 /// What laying new candles over stored ones gives. The counts go into the ledger.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -9,6 +11,7 @@ pub(crate) struct Merged {
     pub(crate) added: u64,
     pub(crate) replaced: u64,
     pub(crate) unchanged: u64,
+    pub(crate) differences: Differences,
 }
 
 impl Merged {
@@ -17,8 +20,9 @@ impl Merged {
     }
 }
 
-/// Both ascend strictly. At a stamp that both have, the new candle wins.
-pub(crate) fn merge(stored: Candles, new: Candles) -> Merged {
+/// Both ascend strictly. At a stamp that both have, the new candle wins. The candle at `running` was the last when it was
+/// stored, and perhaps not over: it may differ as it likes.
+pub(crate) fn merge(stored: Candles, new: Candles, running: Option<Timestamp>) -> Merged {
     // Appending is by far the commonest import, and the first of a series copies nothing at all.
     let appends = match (stored.time.last(), new.time.first()) {
         (Some(last), Some(first)) => last < first,
@@ -33,7 +37,7 @@ pub(crate) fn merge(stored: Candles, new: Candles) -> Merged {
             candles.append(&new);
             candles
         };
-        return Merged { candles, added, replaced: 0, unchanged: 0 };
+        return Merged { candles, added, ..Merged::default() };
     }
     let mut merged =
         Merged { candles: Candles::with_capacity(stored.len() + new.len()), ..Merged::default() };
@@ -44,8 +48,16 @@ pub(crate) fn merge(stored: Candles, new: Candles) -> Merged {
         }
         match old.next_if(|o| o.time == candle.time) {
             None => merged.added += 1,
-            Some(same) if same == candle => merged.unchanged += 1,
-            Some(_) => merged.replaced += 1,
+            Some(same) if same == candle => {
+                merged.unchanged += 1;
+                merged.differences.same();
+            }
+            Some(other) => {
+                merged.replaced += 1;
+                if running != Some(other.time) {
+                    merged.differences.see(&other, &candle);
+                }
+            }
         }
         merged.candles.push(candle);
     }
@@ -77,10 +89,25 @@ pub(crate) fn sort(candles: Candles) -> Candles {
     last_of_each.copied().collect()
 }
 
+/// How new candles differ from stored ones of the same stamps. Both ascend strictly.
+pub(crate) fn compare(stored: &Candles, new: &Candles, running: Option<Timestamp>) -> Differences {
+    let mut differences = Differences::default();
+    let mut old = stored.iter().peekable();
+    for candle in new.iter() {
+        while old.next_if(|o| o.time < candle.time).is_some() {}
+        match old.next_if(|o| o.time == candle.time) {
+            Some(same) if same == candle => differences.same(),
+            Some(other) if running != Some(other.time) => differences.see(&other, &candle),
+            _ => {}
+        }
+    }
+    differences
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use market::{Price, Session, Timestamp, Turnover};
+    use market::{Price, Session, Turnover};
 
     fn candle(time: i64, close: i64) -> Candle {
         let close = Price(close);
@@ -98,7 +125,7 @@ mod tests {
 
     fn check(stored: &[(i64, i64)], new: &[(i64, i64)], expected: &str) {
         let columns = |rows: &[(i64, i64)]| rows.iter().map(|(t, c)| candle(*t, *c)).collect::<Candles>();
-        let merged = merge(columns(stored), columns(new));
+        let merged = merge(columns(stored), columns(new), None);
         let rows: Vec<String> =
             merged.candles.iter().map(|c| format!("{}:{}", c.time.0, c.close.0)).collect();
         let text = format!("{} +{} ~{} ={}", rows.join(" "), merged.added, merged.replaced, merged.unchanged);

@@ -4,14 +4,17 @@
 //! A flush is the unit of everything: so many rows are gathered, laid into their series and committed in one
 //! transaction with the checkpoint. A crash or Ctrl-C therefore leaves whole blocks, and the same command goes on
 //! behind the last checkpoint. Start with `gather.rs` (files to flushes), which sorts rows into series (`sorting.rs`)
-//! of the next flush (`flush.rs`); then `commit.rs` (flushes to the store).
+//! of the next flush (`flush.rs`); then `commit.rs` (flushes to the store). Before anything of a file is committed,
+//! `guard.rs` asks whether it may replace what it would replace; `replacing.rs` has the thresholds.
 
 mod commit;
 mod flush;
 mod gather;
+mod guard;
 mod inspect;
 mod lay;
 mod merge;
+mod replacing;
 mod sorting;
 
 use std::path::PathBuf;
@@ -39,6 +42,8 @@ pub struct Options {
     pub strict: bool,
     /// Import a file even if the ledger has it already.
     pub again: bool,
+    /// Let a file replace many stored candles by much different ones.
+    pub replace: bool,
 }
 
 /// What an import needs to know of its surroundings.
@@ -133,11 +138,11 @@ pub fn import_sized(
         // Dropping the receiver lets a gatherer that still runs stop at its next flush.
         drop(receiver);
         let reports = gatherer.join().map_err(|_| ImportError::Worker)?;
-        let counts = committed?;
+        let committed = committed?;
         let reports = reports?;
         let mut batch = writer.begin()?;
         adjustment::keep_all(&mut batch, context.venues)?;
         batch.commit()?;
-        Ok(commit::join(reports, &counts, failures.all()))
+        Ok(commit::join(reports, committed, failures.all()))
     })
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
-use history::import::{Options, Sizes};
+use history::import::{Options, Outcome, Sizes};
 use market::{Candle, Grain, Market};
 use store::Series;
 
@@ -125,7 +125,10 @@ fn the_last_import_of_a_stamp_wins_and_roll_ups_follow() {
                 }
                 files.push(shop.file(&format!("{round}-{number}.csv"), csv(&rows)));
             }
-            shop.import_with(&files, &Options::default(), sizes, &AtomicBool::new(false));
+            // Prices at random are much different from what is stored: the user says that they may replace it.
+            let replace = Options { replace: true, ..Options::default() };
+            let reports = shop.import_with(&files, &replace, sizes, &AtomicBool::new(false));
+            assert!(reports.iter().all(|report| report.outcome == Outcome::Imported), "{reports:?}");
         }
         let context = format!("seed {seed}, {sizes:?}");
         check_roll_ups(&shop, &context);

@@ -6,6 +6,7 @@ mod common;
 mod coverage;
 mod import_files;
 mod import_properties;
+mod import_replacing;
 mod import_resume;
 mod import_tables;
 mod plans;
