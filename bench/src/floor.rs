@@ -1,49 +1,46 @@
-//! The floor: servers that answer every message with the same prebuilt one. Nothing that decides, reads or encodes can be
-//! quicker, so everything is compared with them.
+//! The floor: a server that answers every message with the same prebuilt one. It reads no more of a request than where it
+//! ends, and writes its answer in one piece: nothing that decides, looks up or puts together can be quicker, so everything is
+//! compared with it.
 
 use std::io::Write;
 use std::sync::Arc;
 
-use anyhow::Context;
-use fastwebsockets::{Frame, OpCode, Payload, Role, WebSocket};
+use anyhow::{Context, ensure};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use wire::{FrameDecoder, Message, Opcode, Packet, append_frame};
+use wire::{Opcode, Packet, append_frame};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// The framing that the server has.
-    Own,
-    Fastwebsockets,
-}
-
-/// The size of the prebuilt answer: about that of a thousand candles.
-const ANSWER_BYTES: usize = 60_000;
+/// Two bytes and the mask: requests are short enough to need no longer length.
+const HEAD: usize = 6;
+const LENGTH_MAX: u8 = 125;
 
 /// Serves for ever on a port of the system's choice, and says which as the real server does.
-pub(crate) fn run(kind: Kind) -> anyhow::Result<()> {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?.block_on(serve(kind))
+pub(crate) fn run(answer_bytes: &str) -> anyhow::Result<()> {
+    let answer_bytes = answer_bytes.parse()?;
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?
+        .block_on(serve(answer_bytes))
 }
 
-async fn serve(kind: Kind) -> anyhow::Result<()> {
-    let body = vec![7; ANSWER_BYTES].into();
+async fn serve(answer_bytes: usize) -> anyhow::Result<()> {
     let mut answer = Vec::new();
+    let head = wire::response_header(27, 1, wire::Status::Success, wire::Packing::Plain, 0)?.len();
+    let body = vec![7; answer_bytes.saturating_sub(head)].into();
     Packet::Response { command: 27, id: 1, status: wire::Status::Success, body }.encode(&mut answer)?;
-    let answer = Arc::new(answer);
+    let mut framed = Vec::new();
+    append_frame(Opcode::Binary, &answer, &mut framed);
+    let framed: Arc<[u8]> = framed.into();
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let mut out = std::io::stdout();
     writeln!(out, "{{\"http\":\"{}\"}}", listener.local_addr()?)?;
     out.flush()?;
     loop {
         let (stream, _) = listener.accept().await?;
-        let answer = answer.clone();
-        tokio::spawn(async move {
-            // A client that leaves ends its connection; there is nobody to tell.
-            match kind {
-                Kind::Own => own(stream, &answer).await.ok(),
-                Kind::Fastwebsockets => fast(stream, &answer).await.ok(),
-            };
-        });
+        let framed = framed.clone();
+        // A client that leaves ends its connection; there is nobody to tell.
+        tokio::spawn(async move { answer_all(stream, &framed).await.ok() });
     }
 }
 
@@ -63,36 +60,28 @@ async fn upgrade(stream: &mut TcpStream) -> anyhow::Result<()> {
     Ok(stream.write_all(answer.as_bytes()).await?)
 }
 
-async fn own(mut stream: TcpStream, answer: &[u8]) -> anyhow::Result<()> {
+async fn answer_all(mut stream: TcpStream, framed: &[u8]) -> anyhow::Result<()> {
     upgrade(&mut stream).await?;
-    let mut framed = Vec::new();
-    append_frame(Opcode::Binary, answer, &mut framed);
-    let mut decoder = FrameDecoder::new(65_536);
-    let mut buffer = [0; 4096];
+    let mut buffer = vec![0; 4096];
+    let mut have = 0;
     loop {
-        let read = stream.read(&mut buffer).await?;
+        let read = stream.read(buffer.get_mut(have..).unwrap_or_default()).await?;
         if read == 0 {
             return Ok(());
         }
-        let mut input = buffer.get(..read).unwrap_or_default();
-        while let Some(message) = decoder.decode(&mut input)? {
-            if let Message::Binary(_) = message {
-                stream.write_all(&framed).await?;
+        have += read;
+        let mut at = 0;
+        while let Some(length) = buffer.get(at + 1).filter(|_| at + HEAD <= have) {
+            let length = length & 0x7f;
+            ensure!(length <= LENGTH_MAX, "a request of more than {LENGTH_MAX} bytes");
+            let end = at + HEAD + usize::from(length);
+            if end > have {
+                break;
             }
+            at = end;
+            stream.write_all(framed).await?;
         }
-    }
-}
-
-async fn fast(mut stream: TcpStream, answer: &[u8]) -> anyhow::Result<()> {
-    upgrade(&mut stream).await?;
-    let mut socket = WebSocket::after_handshake(stream, Role::Server);
-    socket.set_writev(true);
-    loop {
-        let frame = socket.read_frame().await?;
-        match frame.opcode {
-            OpCode::Binary => socket.write_frame(Frame::binary(Payload::Borrowed(answer))).await?,
-            OpCode::Close => return Ok(()),
-            _ => {}
-        }
+        buffer.copy_within(at..have, 0);
+        have -= at;
     }
 }

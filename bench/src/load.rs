@@ -1,21 +1,36 @@
-//! A client that asks over WebSockets as fast as it is answered, and what its times come to.
+//! A client that asks over WebSockets as fast as it is answered, and what its times come to. It shares the processors with what
+//! it measures, so it does as little as it can: a write for each question, and as few reads as the answer comes in.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// A frame's mask. Any will do; the server has to undo it all the same.
 const MASK: [u8; 4] = [0x37, 0xfa, 0x21, 0x3d];
+/// Room for answers; an idle connection of the bench has none before it asks.
+const ROOM: usize = 256 << 10;
 
 /// One connection: a stream on which the upgrade has been answered.
 #[derive(Debug)]
 pub(crate) struct Socket {
     stream: TcpStream,
     buffer: Vec<u8>,
+    /// Bytes of the buffer that have come and belong to no message that was handed out.
+    have: usize,
+    /// Bytes at its start that were handed out.
+    told: usize,
+}
+
+/// The head of a frame that a server sent: what it is, and where its payload begins and ends.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    first: u8,
+    start: usize,
+    end: usize,
 }
 
 impl Socket {
@@ -31,29 +46,72 @@ impl Socket {
             head.push(stream.read_u8().await?);
         }
         ensure!(head.starts_with(b"HTTP/1.1 101"), "no upgrade: {}", String::from_utf8_lossy(&head));
-        Ok(Socket { stream, buffer: Vec::new() })
+        Ok(Socket { stream, buffer: Vec::new(), have: 0, told: 0 })
     }
 
-    /// Sends one message and reads one; pings on the way are passed over. The answer is in the buffer afterwards.
+    /// Sends one message and reads one; pings on the way are passed over.
     pub(crate) async fn ask(&mut self, frame: &[u8]) -> anyhow::Result<&[u8]> {
         self.stream.write_all(frame).await?;
         loop {
-            let mut head = [0; 2];
-            self.stream.read_exact(&mut head).await?;
-            let [first, length] = head;
-            let length = match length {
-                126 => u64::from(self.stream.read_u16().await?),
-                127 => self.stream.read_u64().await?,
-                length => u64::from(length),
-            };
-            self.buffer.resize(usize::try_from(length)?, 0);
-            self.stream.read_exact(&mut self.buffer).await?;
+            let Head { first, start, end } = self.frame().await?;
+            self.told = end;
             match first {
-                0x82 => return Ok(&self.buffer),
+                0x82 => return Ok(self.buffer.get(start..end).unwrap_or_default()),
                 0x89 => {}
-                other => anyhow::bail!("a frame that begins with {other:#04x}"),
+                other => bail!("a frame that begins with {other:#04x}"),
             }
         }
+    }
+
+    /// Gives up the room for answers: thousands of connections that nothing is asked on would fill the machine with it.
+    pub(crate) fn rest(&mut self) {
+        self.buffer.truncate(self.have);
+        self.buffer.drain(..self.told);
+        self.buffer.shrink_to_fit();
+        (self.have, self.told) = (self.buffer.len(), 0);
+    }
+
+    /// Waits for one whole frame, which then stands at the start of the buffer.
+    async fn frame(&mut self) -> anyhow::Result<Head> {
+        self.buffer.copy_within(self.told..self.have, 0);
+        self.have -= self.told;
+        self.told = 0;
+        loop {
+            let head = self.head()?;
+            if let Some(head) = head
+                && head.end <= self.have
+            {
+                return Ok(head);
+            }
+            let room = head.map_or(ROOM, |head| head.end.max(ROOM));
+            if self.buffer.len() < room {
+                self.buffer.resize(room, 0);
+            }
+            let read = self.stream.read(self.buffer.get_mut(self.have..).unwrap_or_default()).await?;
+            ensure!(read > 0, "the server has closed the connection");
+            self.have += read;
+        }
+    }
+
+    /// The head of the frame that the buffer begins with, if all of it has come.
+    fn head(&self) -> anyhow::Result<Option<Head>> {
+        let come = self.buffer.get(..self.have).unwrap_or_default();
+        Ok(match *come {
+            [first, 126, a, b, ..] => Some(Head::new(first, 4, u64::from(u16::from_be_bytes([a, b])))?),
+            [first, 127, a, b, c, d, e, f, g, h, ..] => {
+                Some(Head::new(first, 10, u64::from_be_bytes([a, b, c, d, e, f, g, h]))?)
+            }
+            [first, length, ..] if length < 126 => Some(Head::new(first, 2, length.into())?),
+            _ => None,
+        })
+    }
+}
+
+impl Head {
+    fn new(first: u8, start: usize, length: u64) -> anyhow::Result<Head> {
+        let length = usize::try_from(length)?;
+        ensure!(length <= 16 << 20, "a frame of {length} bytes");
+        Ok(Head { first, start, end: start + length })
     }
 }
 
@@ -77,6 +135,7 @@ pub(crate) fn frame(packet: &[u8]) -> Vec<u8> {
 pub(crate) struct Run {
     pub(crate) per_second: f64,
     pub(crate) p50_us: f64,
+    pub(crate) p99_us: f64,
     pub(crate) bytes: usize,
 }
 
@@ -91,17 +150,19 @@ pub(crate) async fn run(
     for (number, mut socket) in sockets.drain(..).enumerate() {
         let frames = frames.clone();
         tasks.push(tokio::spawn(async move {
-            let (mut times, mut bytes) = (Vec::new(), 0);
+            let (mut times, mut bytes) = (Vec::with_capacity(4096), 0);
             let mut turn = number * 7919;
-            while began.elapsed() < length {
+            let mut asked = Instant::now();
+            while asked.duration_since(began) < length {
                 let frame = frames.get(turn % frames.len()).context("no question")?;
                 turn += 1;
-                let asked = Instant::now();
                 let answer = socket.ask(frame).await?;
                 // Status of the response packet: a refusal would make a quick and meaningless run.
                 ensure!(answer.get(6) == Some(&0), "refused: {}", String::from_utf8_lossy(answer));
                 bytes += answer.len();
-                times.push(asked.elapsed());
+                let answered = Instant::now();
+                times.push(answered - asked);
+                asked = answered;
             }
             anyhow::Ok((socket, times, bytes))
         }));
@@ -115,6 +176,12 @@ pub(crate) async fn run(
     }
     let seconds = began.elapsed().as_secs_f64();
     times.sort_unstable();
-    let middle = times.get(times.len() / 2).map_or(0.0, |time| time.as_secs_f64() * 1e6);
-    Ok(Run { per_second: times.len() as f64 / seconds, p50_us: middle, bytes: bytes / times.len().max(1) })
+    let percentile =
+        |percent: usize| times.get(times.len() * percent / 100).map_or(0.0, |time| time.as_secs_f64() * 1e6);
+    Ok(Run {
+        per_second: times.len() as f64 / seconds,
+        p50_us: percentile(50),
+        p99_us: percentile(99),
+        bytes: bytes / times.len().max(1),
+    })
 }

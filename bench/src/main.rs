@@ -1,8 +1,8 @@
 //! Timed questions: the store in process, and the same candles as plain rows in SQLite.
 //!
 //! `bench query STORE` asks a store what the bench's table reports (or only the named lines of it); `bench rows DATABASE ROWS` loads the raw integers that
-//! `prepare.py` wrote into a row table and asks it the same; `bench serve CHANDLER STORE` asks a server over WebSockets. All
-//! print what `measure.py` puts into its tables.
+//! `prepare.py` wrote into a row table and asks it the same; `bench serve CHANDLER STORE` asks a server over WebSockets, in turn with
+//! one that knows nothing but one answer. All print what `measure.py` puts into its tables.
 
 mod floor;
 mod load;
@@ -10,6 +10,7 @@ mod query;
 mod rows;
 mod sample;
 mod serve;
+mod server;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -23,13 +24,13 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match arguments.as_slice() {
         ["query", store, only @ ..] => query::run(Path::new(store), only),
-        ["floor", "own"] => floor::run(floor::Kind::Own),
-        ["floor", "fastwebsockets"] => floor::run(floor::Kind::Fastwebsockets),
-        ["serve", chandler, store] => serve::run(chandler, store),
+        ["floor", answer_bytes] => floor::run(answer_bytes),
+        ["serve", chandler, store, options @ ..] => serve::run(chandler, store, options),
         ["rows", database, source] => rows::run(Path::new(database), Path::new(source)),
         _ => {
             eprintln!(
-                "usage: bench query STORE [PERIOD…] | bench rows DATABASE ROWS | bench serve CHANDLER STORE"
+                "usage: bench query STORE [PERIOD…] | bench rows DATABASE ROWS | \
+                 bench serve CHANDLER STORE [CONNECTIONS…] [beside=OTHER_CHANDLER…]"
             );
             return ExitCode::from(2);
         }

@@ -1,201 +1,205 @@
-//! The server over WebSockets, beside the floor in the same run.
+//! The server over WebSockets, in turn with the floor.
 //!
-//! `bench serve CHANDLER STORE` starts servers on loopback, asks them, prints tables and stops them.
+//! `bench serve CHANDLER STORE` starts servers on loopback, asks them in short turns, prints tables and stops them. With numbers of
+//! connections behind it, only those are measured, and nothing but cached answers; with `beside=OTHER` another executable takes its
+//! turns among them.
 
-use std::io::{BufRead, BufReader, Write};
-use std::net::SocketAddr;
+use std::io::Write;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, ensure};
-use prost::Message;
-use serde_json::Value;
+use market::Timestamp;
 use store::{Access, Lane, Store};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-use wire::{Packet, control, quote};
+use wire::quote;
 
-use crate::load::{self, Run, Socket};
+use crate::load::{self, Run};
 use crate::sample::Random;
+use crate::server::{PER_ACCOUNT, Server, account, request};
 
-/// How long each measurement lasts, and how often it is repeated; the best is reported, because the machine may be shared.
-const LENGTH: Duration = Duration::from_millis(1500);
-const ROUNDS: usize = 3;
-const CONNECTIONS: [usize; 3] = [1, 16, 256];
+/// How long a turn lasts, and how many turns each server has. The machine may be shared, and runs now quicker, now slower: a turn is
+/// compared with the floor's turn beside it, and the median of all is what is told.
+const TURN: Duration = Duration::from_millis(500);
+const ROUNDS: usize = 9;
+/// Connections, and the part of the floor that cached answers are to reach with them.
+const CONNECTIONS: [(usize, f64); 3] = [(1, 50.0), (16, 70.0), (256, 50.0)];
+/// The same where nothing is cached.
+const UNCACHED: (usize, f64) = (16, 12.5);
+const CACHE_MB: usize = 512;
 /// Securities and windows of the working set.
 const SYMBOLS: usize = 40;
 const WINDOWS: usize = 5;
-/// Idle connections, and how many one account may have.
+/// Connections that are left alone.
 const IDLE: usize = 10_000;
-const PER_ACCOUNT: usize = 1_000;
-/// The bench stands still on a Sunday.
-const CLOCK: &str = "2026-11-15T02:00:00Z";
 
-/// A server process; dropping it ends it.
-struct Server {
-    child: Child,
-    http: SocketAddr,
+/// A server in the table, and what its turns came to.
+struct Contender<'a> {
+    name: &'a str,
+    server: &'a Server,
+    /// In percent of the floor; none for the floor itself and for what is shown beside.
+    goal: Option<f64>,
+    runs: Vec<Run>,
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.child.kill().ok();
-        self.child.wait().ok();
-    }
-}
+type Frames = Arc<Vec<Vec<u8>>>;
 
-impl Server {
-    fn start(chandler: &str, store: &str, cache_mb: usize) -> anyhow::Result<Server> {
-        let config = Path::new(store).join(format!("bench-{cache_mb}.toml"));
-        std::fs::write(&config, format!("[server]\ncache_mb = {cache_mb}\n"))?;
-        let mut command = Command::new(chandler);
-        command
-            .args(["--store", &format!("sqlite:{store}"), "--clock", CLOCK, "serve"])
-            .args(["--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0", "--config"])
-            .arg(&config);
-        Server::spawn(&mut command)
-    }
-
-    /// One of the floors, as a process like the others.
-    fn floor(kind: &str) -> anyhow::Result<Server> {
-        Server::spawn(Command::new(std::env::current_exe()?).args(["floor", kind]))
-    }
-
-    fn spawn(command: &mut Command) -> anyhow::Result<Server> {
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
-        let mut line = String::new();
-        let stdout = child.stdout.take().context("no output")?;
-        BufReader::new(stdout).read_line(&mut line)?;
-        let ready: Value = serde_json::from_str(&line).with_context(|| format!("not ready: {line:?}"))?;
-        let http = ready.get("http").and_then(Value::as_str).context("no address")?.parse()?;
-        Ok(Server { child, http })
-    }
-
-    /// Resident memory in bytes.
-    fn memory(&self) -> anyhow::Result<usize> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
-        let kilobytes: usize = line.trim().trim_end_matches(" kB").parse()?;
-        Ok(kilobytes * 1024)
-    }
-
-    async fn signed_in(&self, token: &str) -> anyhow::Result<Socket> {
-        let otp = one_time_password(self.http, token).await?;
-        let mut socket = Socket::open(self.http).await?;
-        let auth =
-            control::AuthRequest { token: otp, metadata: [("accept-language".into(), "en".into())].into() };
-        let answer = socket.ask(&load::frame(&request(2, &auth)?)).await?;
-        ensure!(answer.get(6) == Some(&0), "sign-in: {}", String::from_utf8_lossy(answer));
-        Ok(socket)
-    }
-}
-
-pub(crate) fn run(chandler: &str, store: &str) -> anyhow::Result<()> {
+pub(crate) fn run(chandler: &str, store: &str, options: &[&str]) -> anyhow::Result<()> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()?
-        .block_on(measure(chandler, store))
+        .block_on(measure(chandler, store, options))
 }
 
-async fn measure(chandler: &str, store: &str) -> anyhow::Result<()> {
-    let tokens = (0..IDLE / PER_ACCOUNT)
-        .map(|number| account(chandler, store, number))
-        .collect::<Result<Vec<_>, _>>()?;
-    let token = tokens.first().context("no account")?;
-    let frames = Arc::new(questions(Path::new(store))?);
-    let mut out = std::io::stdout().lock();
-    let mut rows: Vec<(&str, Vec<Run>)> = vec![
-        ("floor, own framing", vec![Run::default(); CONNECTIONS.len()]),
-        ("floor, fastwebsockets", vec![Run::default(); CONNECTIONS.len()]),
-        ("chandler, cached", vec![Run::default(); CONNECTIONS.len()]),
-        ("chandler, nothing cached", vec![Run::default(); CONNECTIONS.len()]),
-    ];
-    let servers = [
-        Server::floor("own")?,
-        Server::floor("fastwebsockets")?,
-        Server::start(chandler, store, 512)?,
-        Server::start(chandler, store, 0)?,
-    ];
-    // Rounds of all four lie apart, so that a busy second of the machine spoils one and not all.
-    for _ in 0..ROUNDS {
-        for (column, connections) in CONNECTIONS.into_iter().enumerate() {
-            for (row, ((_, runs), server)) in rows.iter_mut().zip(&servers).enumerate() {
-                let mut sockets = Vec::with_capacity(connections);
-                for _ in 0..connections {
-                    let is_floor = row < 2;
-                    sockets.push(if is_floor {
-                        Socket::open(server.http).await?
-                    } else {
-                        server.signed_in(token).await?
-                    });
-                }
-                // The first pass fills what is to be filled.
-                load::run(&mut sockets, &frames, LENGTH / 3).await?;
-                let run = load::run(&mut sockets, &frames, LENGTH).await?;
-                if let Some(best) = runs.get_mut(column).filter(|best| run.per_second > best.per_second) {
-                    *best = run;
-                }
-            }
-        }
-    }
-    writeln!(
-        out,
-        "| 1000 candles over WebSocket | bytes | 1 connection: p50 us | req/s | 16: req/s | p50 us | 256: req/s | p50 us |"
-    )?;
-    writeln!(out, "|---|---|---|---|---|---|---|---|")?;
-    for (name, runs) in &rows {
-        write!(out, "| {name} | {} ", runs.first().map_or(0, |run| run.bytes))?;
-        if let [one, sixteen, many] = runs.as_slice() {
-            write!(
-                out,
-                "| {:.0} | {:.0} | {:.0} | {:.0} | {:.0} | {:.0} ",
-                one.p50_us, one.per_second, sixteen.per_second, sixteen.p50_us, many.per_second, many.p50_us
-            )?;
-        }
-        writeln!(out, "|")?;
-    }
-    let best = |column: usize| {
-        rows.iter()
-            .take(2)
-            .filter_map(|(_, runs)| runs.get(column))
-            .map(|run| run.per_second)
-            .fold(0.0, f64::max)
-    };
-    let quickest = rows
-        .iter()
-        .take(2)
-        .filter_map(|(_, runs)| runs.first())
-        .map(|run| run.p50_us)
-        .fold(f64::MAX, f64::min);
-    let of = |row: usize, column: usize| {
-        rows.get(row).and_then(|(_, runs)| runs.get(column)).copied().unwrap_or_default()
-    };
-    writeln!(out)?;
-    writeln!(out, "| beside the floor | measured | target |")?;
-    writeln!(out, "|---|---|---|")?;
-    writeln!(
-        out,
-        "| cached, 16 connections, req/s | {:.0} % | 50 % |",
-        100.0 * of(2, 1).per_second / best(1)
-    )?;
-    writeln!(
-        out,
-        "| cached, 256 connections, req/s | {:.0} % | 50 % |",
-        100.0 * of(2, 2).per_second / best(2)
-    )?;
-    writeln!(
-        out,
-        "| nothing cached, 16 connections, req/s | {:.1} % | 12.5 % |",
-        100.0 * of(3, 1).per_second / best(1)
-    )?;
-    writeln!(out, "| cached, 1 connection, p50 | {:.2} times | 2 times |", of(2, 0).p50_us / quickest)?;
-    drop(servers);
+async fn measure(chandler: &str, store: &str, options: &[&str]) -> anyhow::Result<()> {
+    let token = account(chandler, store, 0)?;
+    let frames: Frames = Arc::new(questions(Path::new(store))?);
+    let cached = Server::start(chandler, store, CACHE_MB, &token)?;
+    let others = options.iter().filter_map(|option| option.strip_prefix("beside="));
+    let others = others.map(|other| Ok((other, Server::start(other, store, CACHE_MB, &token)?)));
+    let others = others.collect::<anyhow::Result<Vec<_>>>()?;
+    let counts = options.iter().filter(|option| !option.contains('=')).map(|count| Ok(count.parse()?));
+    let counts = counts.collect::<anyhow::Result<Vec<usize>>>()?;
 
-    let server = Server::start(chandler, store, 64)?;
-    server.signed_in(token).await?;
+    let bytes = load::run(&mut vec![cached.connect().await?], &frames, TURN).await?.bytes;
+    let floor = Server::floor(bytes)?;
+    let mut out = std::io::stdout().lock();
+    head(&mut out)?;
+    let all_counts = CONNECTIONS.map(|(connections, _)| connections);
+    let wanted: &[usize] = if counts.is_empty() { &all_counts } else { &counts };
+    for &connections in wanted {
+        let of_goal = CONNECTIONS.iter().find(|(of, _)| *of == connections);
+        let mut all = vec![
+            Contender { name: "floor", server: &floor, goal: None, runs: Vec::new() },
+            Contender {
+                name: "chandler, cached",
+                server: &cached,
+                goal: of_goal.map(|(_, goal)| *goal),
+                runs: Vec::new(),
+            },
+        ];
+        all.extend(others.iter().map(|(name, server)| Contender {
+            name,
+            server,
+            goal: None,
+            runs: Vec::new(),
+        }));
+        turns(&mut all, connections, &frames, &mut out).await?;
+    }
+    if !counts.is_empty() {
+        return Ok(());
+    }
+    drop(cached);
+    let uncached = Server::start(chandler, store, 0, &token)?;
+    let (connections, goal) = UNCACHED;
+    let mut all = [
+        Contender { name: "floor", server: &floor, goal: None, runs: Vec::new() },
+        Contender { name: "chandler, nothing cached", server: &uncached, goal: Some(goal), runs: Vec::new() },
+    ];
+    turns(&mut all, connections, &frames, &mut out).await?;
+    drop((uncached, floor));
+    idle(chandler, store, &mut out).await
+}
+
+/// Lets all have their turns with so many connections, every other round in the opposite order, and prints their lines.
+async fn turns(
+    all: &mut [Contender<'_>],
+    connections: usize,
+    frames: &Frames,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    let mut sockets = Vec::new();
+    for contender in &*all {
+        let mut of_one = Vec::with_capacity(connections);
+        for _ in 0..connections {
+            of_one.push(contender.server.connect().await?);
+        }
+        // The first pass fills what is to be filled.
+        load::run(&mut of_one, frames, TURN).await?;
+        sockets.push(of_one);
+    }
+    let began = now()?;
+    for round in 0..ROUNDS {
+        let mut pairs: Vec<_> = all.iter_mut().zip(&mut sockets).collect();
+        if round % 2 == 1 {
+            pairs.reverse();
+        }
+        for (contender, sockets) in pairs {
+            contender.runs.push(load::run(sockets, frames, TURN).await?);
+        }
+    }
+    let when = format!("{began} to {}", now()?);
+    let floor: Vec<f64> = all.first().context("no floor")?.runs.iter().map(|run| run.per_second).collect();
+    for contender in all.iter() {
+        line(contender, connections, &floor, &when, out)?;
+    }
+    Ok(())
+}
+
+fn head(out: &mut impl Write) -> anyhow::Result<()> {
+    writeln!(
+        out,
+        "| 1000 candles over WebSocket | connections | bytes | answers a second: median (least to most) | p50 us | p99 us \
+         | of the floor: median (least to most) | goal | measured |"
+    )?;
+    Ok(writeln!(out, "|---|---|---|---|---|---|---|---|---|")?)
+}
+
+fn line(
+    contender: &Contender<'_>,
+    connections: usize,
+    floor: &[f64],
+    when: &str,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    let Contender { name, goal, runs, .. } = contender;
+    let of = |value: fn(&Run) -> f64| Spread::of(runs.iter().map(value));
+    let per_second = of(|run| run.per_second);
+    let share = Spread::of(runs.iter().zip(floor).map(|(run, floor)| 100.0 * run.per_second / floor));
+    let verdict = match goal {
+        None => String::new(),
+        Some(goal) => format!("{goal} %: {}", if share.median >= *goal { "met" } else { "missed" }),
+    };
+    writeln!(
+        out,
+        "| {name} | {connections} | {} | {:.0} ({:.0} to {:.0}) | {:.0} | {:.0} | {:.1} % ({:.0} to {:.0}) | {verdict} | {when} |",
+        runs.first().map_or(0, |run| run.bytes),
+        per_second.median,
+        per_second.least,
+        per_second.most,
+        of(|run| run.p50_us).median,
+        of(|run| run.p99_us).median,
+        share.median,
+        share.least,
+        share.most,
+    )?;
+    Ok(out.flush()?)
+}
+
+/// What single turns lie between, and in the middle of.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spread {
+    least: f64,
+    median: f64,
+    most: f64,
+}
+
+impl Spread {
+    fn of(values: impl Iterator<Item = f64>) -> Spread {
+        let mut values: Vec<f64> = values.collect();
+        values.sort_by(f64::total_cmp);
+        let at = |place: usize| values.get(place).copied().unwrap_or_default();
+        Spread { least: at(0), median: at(values.len() / 2), most: at(values.len().saturating_sub(1)) }
+    }
+}
+
+/// Memory of connections on which nothing happens.
+async fn idle(chandler: &str, store: &str, out: &mut impl Write) -> anyhow::Result<()> {
+    let tokens = (1..=IDLE / PER_ACCOUNT).map(|number| account(chandler, store, number));
+    let tokens = tokens.collect::<Result<Vec<_>, _>>()?;
+    let server = Server::start(chandler, store, 64, tokens.first().context("no account")?)?;
+    server.connect().await?;
     let before = server.memory()?;
     let mut idle = Vec::with_capacity(IDLE);
     for token in &tokens {
@@ -204,34 +208,18 @@ async fn measure(chandler: &str, store: &str) -> anyhow::Result<()> {
         }
     }
     let each = server.memory()?.saturating_sub(before) / IDLE;
-    writeln!(out, "| memory of {IDLE} idle signed-in connections, bytes each | {each} | 10,000 |")?;
-    Ok(())
+    let verdict = if each <= 10_000 { "met" } else { "missed" };
+    writeln!(
+        out,
+        "\n| idle signed-in connections | bytes of memory each | goal | measured |\n|---|---|---|---|"
+    )?;
+    Ok(writeln!(out, "| {IDLE} | {each} | 10,000: {verdict} | {} |", now()?)?)
 }
 
-/// Makes an account, and answers its token. A store that has been measured before has it already under another number.
-fn account(chandler: &str, store: &str, number: usize) -> anyhow::Result<String> {
-    let name = format!("bench-{}-{number}", std::process::id());
-    let output = Command::new(chandler)
-        .args(["--store", &format!("sqlite:{store}"), "account", "create", &name])
-        .args(["--rate", "unlimited", "--quota", "100000", "--connections", "1000", "--format", "json"])
-        .output()?;
-    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let created: Value = serde_json::from_slice(&output.stdout)?;
-    Ok(created.get("access_token").and_then(Value::as_str).context("no token")?.to_owned())
-}
-
-async fn one_time_password(http: SocketAddr, token: &str) -> anyhow::Result<String> {
-    let mut stream = TcpStream::connect(http).await?;
-    let request = format!(
-        "GET /v1/socket/token HTTP/1.1\r\nhost: bench\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\r\n"
-    );
-    stream.write_all(request.as_bytes()).await?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await?;
-    let body = answer.split_once("\r\n\r\n").context("no body")?.1;
-    let answer: Value = serde_json::from_str(body).with_context(|| answer.clone())?;
-    let otp = answer.pointer("/data/otp").and_then(Value::as_str);
-    Ok(otp.with_context(|| answer.to_string())?.to_owned())
+fn now() -> anyhow::Result<Timestamp> {
+    #[expect(clippy::disallowed_methods, reason = "a table says when it was measured")]
+    let since = SystemTime::now().duration_since(UNIX_EPOCH)?;
+    Ok(Timestamp(i64::try_from(since.as_secs())?))
 }
 
 /// A thousand one-minute candles up to random stamps of the first securities that have so many.
@@ -267,11 +255,4 @@ fn questions(store: &Path) -> anyhow::Result<Vec<Vec<u8>>> {
     }
     ensure!(!frames.is_empty(), "no security has minutes enough");
     Ok(frames)
-}
-
-fn request(command: u8, body: &impl Message) -> anyhow::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let body = body.encode_to_vec().into();
-    Packet::Request { command, id: 1, timeout_ms: 30_000, body }.encode(&mut bytes)?;
-    Ok(bytes)
 }

@@ -1,0 +1,127 @@
+//! The servers that are measured, each a process of its own on loopback, and accounts to ask them with.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, ensure};
+use prost::Message;
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use wire::{Packet, control};
+
+use crate::load::{self, Socket};
+
+/// The bench stands still on a Sunday.
+const CLOCK: &str = "2026-11-15T02:00:00Z";
+/// Connections that one account of the bench may have.
+pub(crate) const PER_ACCOUNT: usize = 1_000;
+
+/// A server process; dropping it ends it.
+pub(crate) struct Server {
+    child: Child,
+    http: SocketAddr,
+    /// With what to sign in, where that is asked for.
+    token: Option<String>,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+impl Server {
+    pub(crate) fn start(chandler: &str, store: &str, cache_mb: usize, token: &str) -> anyhow::Result<Server> {
+        let config = Path::new(store).join(format!("bench-{cache_mb}.toml"));
+        std::fs::write(&config, format!("[server]\ncache_mb = {cache_mb}\n"))?;
+        let mut command = Command::new(chandler);
+        command
+            .args(["--store", &format!("sqlite:{store}"), "--clock", CLOCK, "serve"])
+            .args(["--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0", "--config"])
+            .arg(&config);
+        let mut server = Server::spawn(&mut command)?;
+        server.token = Some(token.to_owned());
+        Ok(server)
+    }
+
+    /// The floor, as a process like the others, with answers of so many bytes.
+    pub(crate) fn floor(answer_bytes: usize) -> anyhow::Result<Server> {
+        Server::spawn(Command::new(std::env::current_exe()?).args(["floor", &answer_bytes.to_string()]))
+    }
+
+    fn spawn(command: &mut Command) -> anyhow::Result<Server> {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+        let mut line = String::new();
+        let stdout = child.stdout.take().context("no output")?;
+        BufReader::new(stdout).read_line(&mut line)?;
+        let ready: Value = serde_json::from_str(&line).with_context(|| format!("not ready: {line:?}"))?;
+        let http = ready.get("http").and_then(Value::as_str).context("no address")?.parse()?;
+        Ok(Server { child, http, token: None })
+    }
+
+    /// Resident memory in bytes.
+    pub(crate) fn memory(&self) -> anyhow::Result<usize> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
+        let kilobytes: usize = line.trim().trim_end_matches(" kB").parse()?;
+        Ok(kilobytes * 1024)
+    }
+
+    /// A connection that may ask.
+    pub(crate) async fn connect(&self) -> anyhow::Result<Socket> {
+        match &self.token {
+            Some(token) => self.signed_in(token).await,
+            None => Socket::open(self.http).await,
+        }
+    }
+
+    pub(crate) async fn signed_in(&self, token: &str) -> anyhow::Result<Socket> {
+        let otp = one_time_password(self.http, token).await?;
+        let mut socket = Socket::open(self.http).await?;
+        let auth =
+            control::AuthRequest { token: otp, metadata: [("accept-language".into(), "en".into())].into() };
+        let answer = socket.ask(&load::frame(&request(2, &auth)?)).await?;
+        ensure!(answer.get(6) == Some(&0), "sign-in: {}", String::from_utf8_lossy(answer));
+        socket.rest();
+        Ok(socket)
+    }
+}
+
+/// Makes an account, and answers its token. A store that has been measured before has it already under another number.
+pub(crate) fn account(chandler: &str, store: &str, number: usize) -> anyhow::Result<String> {
+    let name = format!("bench-{}-{number}", std::process::id());
+    let output = Command::new(chandler)
+        .args(["--store", &format!("sqlite:{store}"), "account", "create", &name])
+        .args(["--rate", "unlimited", "--quota", "100000", "--format", "json"])
+        .args(["--connections", &PER_ACCOUNT.to_string()])
+        .output()?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let created: Value = serde_json::from_slice(&output.stdout)?;
+    Ok(created.get("access_token").and_then(Value::as_str).context("no token")?.to_owned())
+}
+
+async fn one_time_password(http: SocketAddr, token: &str) -> anyhow::Result<String> {
+    let mut stream = TcpStream::connect(http).await?;
+    let request = format!(
+        "GET /v1/socket/token HTTP/1.1\r\nhost: bench\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await?;
+    let body = answer.split_once("\r\n\r\n").context("no body")?.1;
+    let answer: Value = serde_json::from_str(body).with_context(|| answer.clone())?;
+    let otp = answer.pointer("/data/otp").and_then(Value::as_str);
+    Ok(otp.with_context(|| answer.to_string())?.to_owned())
+}
+
+/// A request packet.
+pub(crate) fn request(command: u8, body: &impl Message) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let body = body.encode_to_vec().into();
+    Packet::Request { command, id: 1, timeout_ms: 30_000, body }.encode(&mut bytes)?;
+    Ok(bytes)
+}
