@@ -24,7 +24,7 @@ pub use inventory::known_part;
 pub use plan::{Keep, Plan, Rows};
 pub use query::{Adjust, Anchor, BadQuery, COUNT_DEFAULT, COUNT_MAX, Direction, Query, Select, Sessions};
 pub use read::{Answer, History, HistoryError, Pages};
-pub use shelf::{Encoded, Page, Shelf, ShelfLoad, Slice};
+pub use shelf::{Encoded, Shelf, ShelfLoad, Slices};
 
 use market::Session;
 use store::Lane;

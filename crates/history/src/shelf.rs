@@ -4,6 +4,10 @@
 //! can be cut out of pages that were encoded earlier. Blocks never change and their ids are never used again, so a page
 //! once encoded stays true for its era, which ends when a backup is restored; only the directories of series change, and those carry
 //! the version of the store they were read at. What a page is encoded to is the caller's business: this file knows candles, not protocols.
+//!
+//! An answer of a thousand candles costs as much in memory that the processor has to fetch as in instructions. So pages are kept
+//! by block, which is one look-up where each page for itself would be five; and where a page lies wholly within the answer,
+//! as all but the first and the last do, its stamps are not looked at: what the block knows of it is enough.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -19,17 +23,19 @@ use store::{BlockEntry, Reader, Series, Snapshot};
 use crate::HistoryError;
 use crate::plan::{Keep, Plan};
 
-/// What a page is kept as. It must say how much memory it takes.
-pub trait Encoded: Send + Sync + 'static {
+/// What a page is kept as. It must say how much memory it takes. Copies share what they hold.
+pub trait Encoded: Clone + Send + Sync + 'static {
+    /// Some of its rows, as an answer takes them.
+    type Piece;
+
     fn encode(candles: &Candles, rows: Range<usize>, decimals: u32) -> Self;
     fn bytes(&self) -> usize;
+    fn piece(&self, rows: Range<usize>) -> Self::Piece;
 }
 
-/// Encoded pages up to a number of bytes, least recently used first out.
+/// Encoded pages up to a number of bytes. Those of a block come and go together, the least recently used block first.
 pub struct Shelf<E> {
-    pages: Cache<PageKey, Arc<Page<E>>, Weight>,
-    /// The pages of each block: when each begins, and how many rows it has.
-    spans: Cache<BlockKey, Arc<[(i64, usize)]>, Weight>,
+    blocks: Cache<BlockKey, Arc<Shelved<E>>, Weight>,
     directories: RwLock<HashMap<Series, Arc<Directory>>>,
     is_off: bool,
 }
@@ -42,23 +48,41 @@ pub struct ShelfLoad {
     pub pages: usize,
 }
 
-/// A block's number in an era of the store.
-type BlockKey = (i64, i64);
-/// A block, the page in it, and the decimals its prices are written with.
-type PageKey = (BlockKey, u32, u32);
-
-/// One page of stored candles.
-#[derive(Debug)]
-pub struct Page<E> {
-    times: Box<[i64]>,
-    pub encoded: E,
+/// An answer, cut out of pages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slices<P> {
+    /// Oldest first.
+    pub pieces: Vec<P>,
+    /// Candles in all of them.
+    pub rows: usize,
 }
 
-/// Rows of a page that belong to an answer.
-#[derive(Debug)]
-pub struct Slice<E> {
-    pub page: Arc<Page<E>>,
-    pub rows: Range<usize>,
+/// The era of the store, a block in it, and the decimals its prices are written with.
+type BlockKey = (i64, i64, u32);
+
+/// What is kept of one block. It does not change once it is on the shelf, because its weight must not: a block with one page
+/// more takes its place.
+#[derive(Clone, Debug)]
+struct Shelved<E> {
+    spans: Arc<[Span]>,
+    /// As many as spans.
+    pages: Box<[Option<Page<E>>]>,
+    bytes: usize,
+}
+
+/// One page of a block: when it begins, by when it has ended, and how many rows it has.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    first: i64,
+    end: i64,
+    rows: usize,
+}
+
+/// One page of stored candles.
+#[derive(Clone, Debug)]
+struct Page<E> {
+    times: Arc<[i64]>,
+    encoded: E,
 }
 
 /// What is known of a series at one version of the store.
@@ -71,21 +95,18 @@ struct Directory {
 
 /// Directories kept at most; a store of a whole market has more series than are asked for.
 const DIRECTORIES_MAX: usize = 65_536;
-/// A page and its key cost about so much besides what they hold.
-const OVERHEAD: usize = 128;
+/// A block and its key cost about so much besides what they hold.
+const OVERHEAD: usize = 256;
+/// About what a block weighs of which some pages have been asked for. The cache is divided into parts that hold at least
+/// thirty-two times as much, unless it is smaller than that as a whole: the largest block, 8,192 days, fits into any.
+const BLOCK_BYTES: usize = 128 << 10;
 
 #[derive(Clone, Copy, Debug)]
 struct Weight;
 
-impl<E: Encoded> Weighter<PageKey, Arc<Page<E>>> for Weight {
-    fn weight(&self, _: &PageKey, page: &Arc<Page<E>>) -> u64 {
-        (page.encoded.bytes() + size_of_val(&*page.times) + OVERHEAD) as u64
-    }
-}
-
-impl Weighter<BlockKey, Arc<[(i64, usize)]>> for Weight {
-    fn weight(&self, _: &BlockKey, spans: &Arc<[(i64, usize)]>) -> u64 {
-        (size_of_val(&**spans) + OVERHEAD) as u64
+impl<E> Weighter<BlockKey, Arc<Shelved<E>>> for Weight {
+    fn weight(&self, _: &BlockKey, block: &Arc<Shelved<E>>) -> u64 {
+        block.bytes as u64
     }
 }
 
@@ -98,21 +119,17 @@ impl<E> fmt::Debug for Shelf<E> {
 impl<E: Encoded> Shelf<E> {
     /// A shelf that holds at most so many bytes; none at all is a shelf that keeps nothing.
     pub fn new(bytes: usize) -> Shelf<E> {
-        // Pages are a few kilobytes; the estimate only sizes the tables.
-        let pages = (bytes / 16_384).max(16);
-        let spans = (bytes / 16).max(1);
         Shelf {
-            pages: Cache::with_weighter(pages, bytes as u64, Weight),
-            spans: Cache::with_weighter(pages, spans as u64, Weight),
+            blocks: Cache::with_weighter((bytes / BLOCK_BYTES).max(16), bytes as u64, Weight),
             directories: RwLock::new(HashMap::new()),
             is_off: bytes == 0,
         }
     }
 
-    /// The answer to a plan as slices of encoded pages, or `None` if the plan is not a plain one, or something at its edge has
+    /// The answer to a plan cut out of encoded pages, or `None` if the plan is not a plain one, or something at its edge has
     /// to be made of minutes. What is missing is read, decoded and encoded, all under one snapshot of the store. The question
     /// must not be an adjusted one: the plan does not show it.
-    pub fn slices(&self, reader: &mut Reader, plan: &Plan) -> Result<Option<Vec<Slice<E>>>, HistoryError> {
+    pub fn slices(&self, reader: &mut Reader, plan: &Plan) -> Result<Option<Slices<E::Piece>>, HistoryError> {
         let Some(series) = plan.stored() else { return Ok(None) };
         let snapshot = reader.snapshot()?;
         let version = snapshot.version()?;
@@ -136,10 +153,11 @@ impl<E: Encoded> Shelf<E> {
 
     /// How much is on it now.
     pub fn load(&self) -> ShelfLoad {
+        let pages = |block: Arc<Shelved<E>>| block.pages.iter().flatten().count();
         ShelfLoad {
-            bytes: self.pages.weight().saturating_add(self.spans.weight()),
-            bytes_max: self.pages.capacity(),
-            pages: self.pages.len(),
+            bytes: self.blocks.weight(),
+            bytes_max: self.blocks.capacity(),
+            pages: self.blocks.iter().map(|(_, block)| pages(block)).sum(),
         }
     }
 
@@ -149,10 +167,16 @@ impl<E: Encoded> Shelf<E> {
     }
 
     /// As [`Shelf::slices`], but `None` as well if anything would have to be read, or the shelf knows another version of the
-    /// store than this. Takes microseconds.
-    pub fn slices_in_memory(&self, version: i64, plan: &Plan) -> Result<Option<Vec<Slice<E>>>, HistoryError> {
+    /// store than this. Takes a microsecond.
+    pub fn slices_in_memory(
+        &self,
+        version: i64,
+        plan: &Plan,
+    ) -> Result<Option<Slices<E::Piece>>, HistoryError> {
         let Some(series) = plan.stored() else { return Ok(None) };
-        let known = |series: &Series| self.known(series, version);
+        // Held for the microsecond: a copy of what is in it would be counted, in memory that all processors share.
+        let Ok(directories) = self.directories.read() else { return Ok(None) };
+        let known = |series: &Series| directories.get(series).filter(|known| known.version == version);
         let Some(directory) = known(series).filter(|found| !found.entries.is_empty()) else {
             return Ok(None);
         };
@@ -162,7 +186,7 @@ impl<E: Encoded> Shelf<E> {
         {
             return Ok(None);
         }
-        Walk::new(self, series, &directory, plan, None).slices(plan.keep)
+        Walk::new(self, series, directory, plan, None).slices(plan.keep)
     }
 
     fn known(&self, series: &Series, version: i64) -> Option<Arc<Directory>> {
@@ -208,8 +232,8 @@ struct Walk<'a, E> {
     snapshot: Option<&'a Snapshot<'a>>,
 }
 
-/// The pages of one block: when each begins, and how many rows it has.
-type Spans = Arc<[(i64, usize)]>;
+/// `None` if something is not in memory and nothing may be read.
+type Found<E> = Result<Option<Slices<<E as Encoded>::Piece>>, HistoryError>;
 
 impl<'a, E: Encoded> Walk<'a, E> {
     fn new(
@@ -223,143 +247,168 @@ impl<'a, E: Encoded> Walk<'a, E> {
         Walk { shelf, series, directory, window, snapshot }
     }
 
-    fn slices(&self, keep: Keep) -> Result<Option<Vec<Slice<E>>>, HistoryError> {
+    fn slices(&self, keep: Keep) -> Found<E> {
         match keep {
-            _ if self.window.is_empty() => Ok(Some(Vec::new())),
+            _ if self.window.is_empty() => Ok(Some(Slices { pieces: Vec::new(), rows: 0 })),
             Keep::Last(count) => self.back(count),
             Keep::First(count) => self.forward(count),
         }
     }
 
     /// The last `count` candles of the window.
-    fn back(&self, count: usize) -> Result<Option<Vec<Slice<E>>>, HistoryError> {
-        let (mut slices, mut missing) = (Vec::new(), count);
+    fn back(&self, count: usize) -> Found<E> {
+        let (mut pieces, mut missing) = (Vec::with_capacity(count / PAGE_ROWS + 2), count);
         let begun = self.directory.entries.partition_point(|entry| entry.first.0 < self.window.end);
         for entry in self.directory.entries.iter().take(begun).rev() {
             if missing == 0 || entry.last.0 < self.window.start {
                 break;
             }
             let Some(mut block) = self.open(entry)? else { return Ok(None) };
-            let begun = block.spans.partition_point(|(first, _)| *first < self.window.end);
+            let begun = block.begun();
             for number in (0..begun).rev() {
-                let Some(page) =
-                    block.page(number, number.saturating_sub(missing.div_ceil(PAGE_ROWS))..number + 1)?
-                else {
-                    return Ok(None);
-                };
-                let mut rows = page.within(&self.window);
+                let useful = number.saturating_sub(missing.div_ceil(PAGE_ROWS))..number + 1;
+                let Some(Part { page, mut rows }) = block.page(number, useful)? else { return Ok(None) };
                 rows.start = rows.start.max(rows.end.saturating_sub(missing));
                 missing -= rows.len();
                 let done = rows.start > 0 || missing == 0;
                 if !rows.is_empty() {
-                    slices.push(Slice { page, rows });
+                    pieces.push(page.encoded.piece(rows));
                 }
                 if done {
-                    missing = 0;
-                    break;
+                    return Ok(Some(reversed(pieces, count - missing)));
                 }
             }
         }
-        slices.reverse();
-        Ok(Some(slices))
+        Ok(Some(reversed(pieces, count - missing)))
     }
 
     /// The first `count` candles of the window.
-    fn forward(&self, count: usize) -> Result<Option<Vec<Slice<E>>>, HistoryError> {
-        let (mut slices, mut missing) = (Vec::new(), count);
+    fn forward(&self, count: usize) -> Found<E> {
+        let (mut pieces, mut missing) = (Vec::with_capacity(count / PAGE_ROWS + 2), count);
         let over = self.directory.entries.partition_point(|entry| entry.last.0 < self.window.start);
         for entry in self.directory.entries.iter().skip(over) {
             if missing == 0 || entry.first.0 >= self.window.end {
                 break;
             }
             let Some(mut block) = self.open(entry)? else { return Ok(None) };
-            let first =
-                block.spans.partition_point(|(first, _)| *first <= self.window.start).saturating_sub(1);
-            for number in first..block.spans.len() {
-                let until = (number + missing.div_ceil(PAGE_ROWS) + 1).min(block.spans.len());
-                let Some(page) = block.page(number, number..until)? else { return Ok(None) };
-                let mut rows = page.within(&self.window);
+            let pages = block.shelved.spans.len();
+            for number in block.first()..pages {
+                let useful = number..(number + missing.div_ceil(PAGE_ROWS) + 1).min(pages);
+                let Some(Part { page, mut rows }) = block.page(number, useful)? else { return Ok(None) };
                 rows.end = rows.end.min(rows.start + missing);
                 missing -= rows.len();
                 let done = rows.end < page.times.len() || missing == 0;
                 if !rows.is_empty() {
-                    slices.push(Slice { page, rows });
+                    pieces.push(page.encoded.piece(rows));
                 }
                 if done {
-                    missing = 0;
-                    break;
+                    return Ok(Some(Slices { pieces, rows: count - missing }));
                 }
             }
         }
-        Ok(Some(slices))
+        Ok(Some(Slices { pieces, rows: count - missing }))
     }
 
     fn open<'w>(&'w self, entry: &'w BlockEntry) -> Result<Option<Opened<'w, E>>, HistoryError> {
-        let mut opened =
-            Opened { walk: self, entry, spans: Arc::new([]), body: Vec::new(), fresh: Vec::new() };
-        let key = (store::era(self.directory.version), entry.id);
-        opened.spans = match self.shelf.spans.get(&key) {
-            Some(spans) => spans,
-            None if !opened.load()? => return Ok(None),
-            None => {
-                let spans: Spans =
-                    opened.parse()?.page_spans().map(|(span, rows)| (span.start, rows)).collect();
-                self.shelf.spans.insert(key, spans.clone());
-                spans
-            }
-        };
+        let key = (store::era(self.directory.version), entry.id, self.directory.decimals);
+        if let Some(shelved) = self.shelf.blocks.get(&key) {
+            return Ok(Some(Opened { walk: self, entry, key, shelved, body: Vec::new() }));
+        }
+        let nothing = Arc::new(Shelved { spans: Arc::new([]), pages: Box::new([]), bytes: 0 });
+        let mut opened = Opened { walk: self, entry, key, shelved: nothing, body: Vec::new() };
+        if !opened.load()? {
+            return Ok(None);
+        }
+        let span = |(span, rows): (Range<i64>, usize)| Span { first: span.start, end: span.end, rows };
+        let spans: Arc<[Span]> = opened.parse()?.page_spans().map(span).collect();
+        let bytes = OVERHEAD + spans.len() * (size_of::<Span>() + size_of::<Option<Page<E>>>());
+        let pages = spans.iter().map(|_| None).collect();
+        opened.shelved = Arc::new(Shelved { spans, pages, bytes });
         Ok(Some(opened))
     }
+}
+
+fn reversed<P>(mut pieces: Vec<P>, rows: usize) -> Slices<P> {
+    pieces.reverse();
+    Slices { pieces, rows }
+}
+
+/// A page, and which of its rows lie within the window.
+struct Part<'p, E> {
+    page: &'p Page<E>,
+    rows: Range<usize>,
 }
 
 /// A block on the way; its body is read when the first page is missing.
 struct Opened<'a, E> {
     walk: &'a Walk<'a, E>,
     entry: &'a BlockEntry,
-    spans: Spans,
+    key: BlockKey,
+    /// With the pages made for this question, whether or not the shelf has room for them.
+    shelved: Arc<Shelved<E>>,
     body: Vec<u8>,
-    /// Pages made for this question: the shelf may have no room for them.
-    fresh: Vec<(usize, Arc<Page<E>>)>,
 }
 
 impl<E: Encoded> Opened<'_, E> {
-    /// One page. If it has to be made, its neighbours in `useful` are made with it: opening a block costs as much as
-    /// decoding several pages of it.
-    fn page(&mut self, number: usize, useful: Range<usize>) -> Result<Option<Arc<Page<E>>>, HistoryError> {
-        if let Some((_, page)) = self.fresh.iter().find(|(of, _)| *of == number) {
-            return Ok(Some(page.clone()));
-        }
-        if let Some(page) = self.walk.shelf.pages.get(&self.key(number)) {
-            return Ok(Some(page));
-        }
-        if !self.load()? {
+    /// How many pages begin before the window's end.
+    fn begun(&self) -> usize {
+        self.shelved.spans.partition_point(|span| span.first < self.walk.window.end)
+    }
+
+    /// The page in which the window begins.
+    fn first(&self) -> usize {
+        let begun = self.shelved.spans.partition_point(|span| span.first <= self.walk.window.start);
+        begun.saturating_sub(1)
+    }
+
+    /// One page. If it has to be made, its neighbours in `useful` are made with it:
+    /// opening a block costs as much as decoding several pages of it.
+    fn page(&mut self, number: usize, useful: Range<usize>) -> Result<Option<Part<'_, E>>, HistoryError> {
+        if !matches!(self.shelved.pages.get(number), Some(Some(_))) && !self.make(useful)? {
             return Ok(None);
         }
-        let rows_before = |page: usize| self.spans.iter().take(page).map(|(_, rows)| rows).sum::<usize>();
+        let Some(page) = self.shelved.pages.get(number).and_then(Option::as_ref) else { return Ok(None) };
+        Ok(Some(Part { page, rows: self.within(number, page) }))
+    }
+
+    /// The rows of a page within the window. Its stamps are looked at only where the window begins or ends in it.
+    fn within(&self, number: usize, page: &Page<E>) -> Range<usize> {
+        let Range { start, end } = self.walk.window;
+        let at = |time: i64| page.times.partition_point(|stamp| *stamp < time);
+        let span = self.shelved.spans.get(number);
+        let from = if span.is_some_and(|span| span.first >= start) { 0 } else { at(start) };
+        let to = if span.is_some_and(|span| span.end <= end) { page.times.len() } else { at(end) };
+        from..to
+    }
+
+    /// Encodes pages; whether that was possible. They are kept for the next question.
+    fn make(&mut self, useful: Range<usize>) -> Result<bool, HistoryError> {
+        if !self.load()? {
+            return Ok(false);
+        }
+        let spans = self.shelved.spans.clone();
+        let rows_before = |page: usize| spans.iter().take(page).map(|span| span.rows).sum::<usize>();
         let rows = rows_before(useful.start)..rows_before(useful.end);
         let mut candles = Candles::with_capacity(rows.len());
         self.parse()?.read_rows(rows, &mut candles).map_err(|source| self.damaged(source))?;
-        let (mut found, mut start) = (None, 0);
-        for of in useful {
-            let Some((_, rows)) = self.spans.get(of) else { break };
-            let rows = start..start + rows;
+        let decimals = self.walk.directory.decimals;
+        // A copy if somebody else has the block at this moment, or the shelf does.
+        let shelved = Arc::make_mut(&mut self.shelved);
+        let mut start = 0;
+        for (span, page) in spans.iter().zip(&mut shelved.pages).take(useful.end).skip(useful.start) {
+            let rows = start..start + span.rows;
             start = rows.end;
-            let page = Arc::new(Page {
-                times: candles.time.get(rows.clone()).unwrap_or_default().into(),
-                encoded: E::encode(&candles, rows, self.walk.directory.decimals),
-            });
-            self.walk.shelf.pages.insert(self.key(of), page.clone());
-            if of == number {
-                found = Some(page.clone());
+            // A page that is there keeps its memory: answers that are being sent may share it.
+            if page.is_none() {
+                let times = candles.time.get(rows.clone()).unwrap_or_default().into();
+                let made = Page { times, encoded: E::encode(&candles, rows, decimals) };
+                shelved.bytes += made.encoded.bytes() + size_of_val(&*made.times);
+                *page = Some(made);
             }
-            self.fresh.push((of, page));
         }
-        Ok(found)
-    }
-
-    fn key(&self, page: usize) -> PageKey {
-        let block = (store::era(self.walk.directory.version), self.entry.id);
-        (block, page as u32, self.walk.directory.decimals)
+        // Of two who make pages of one block at a time, one is forgotten; the next question makes them again.
+        self.walk.shelf.blocks.insert(self.key, self.shelved.clone());
+        Ok(true)
     }
 
     /// Reads the body, unless that has been done; whether it is there then.
@@ -377,12 +426,5 @@ impl<E: Encoded> Opened<'_, E> {
 
     fn damaged(&self, source: block::BlockError) -> HistoryError {
         HistoryError::Damaged { series: self.walk.series.clone(), at: self.entry.first, source }
-    }
-}
-
-impl<E> Page<E> {
-    fn within(&self, window: &Range<i64>) -> Range<usize> {
-        let at = |time: i64| self.times.partition_point(|stamp| *stamp < time);
-        at(window.start)..at(window.end)
     }
 }

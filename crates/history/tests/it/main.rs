@@ -18,3 +18,4 @@ mod rules_g_queries;
 mod rules_h_ranges;
 mod rules_i_forming;
 mod rules_r_replay;
+mod shelf;

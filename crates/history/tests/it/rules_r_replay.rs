@@ -1,14 +1,14 @@
 //! R1 to R3: under a clock that was set, answers hold nothing that happened later. First what is told, as tables; then a
 //! property: deleting from a copy of the store all that lies ahead changes no answer, whatever is asked.
 
-use std::ops::Range;
 use std::sync::OnceLock;
 
 use crate::common::{
     COARSE, Cut, Rng, Shop, at, candle, date, known_minutes, question_of, symbol, unfinished_day, venue,
 };
 use crate::reference::{STRETCHES, World, random_query, world};
-use history::{Adjust, AsOf, Encoded, Expected, HistoryError, Plan, Shelf, coverage, known_part};
+use crate::shelf::Plain;
+use history::{Adjust, AsOf, Expected, HistoryError, Plan, Shelf, coverage, known_part};
 use market::{Candle, Candles, Market, Price, Symbol, Timestamp, Turnover, Venue};
 
 /// A shop where each number says where it is from: minute n of a day opens at 100 + n, reaches up by 2 and down by 1, closes 1
@@ -171,20 +171,6 @@ fn by_the_clock_of_the_machine_what_has_arrived_is_known() {
     assert_eq!(live("2025-12-23 09:31:20", "5.HK week {0, -, -, 1}"), "2025-12-22 100 902 99 102 ×90020;");
 }
 
-/// A page as a shelf keeps it here: the candles themselves.
-#[derive(Debug)]
-struct Kept(Vec<Candle>);
-
-impl Encoded for Kept {
-    fn encode(candles: &Candles, rows: Range<usize>, _: u32) -> Kept {
-        Kept(rows.map(|row| candles.get(row).unwrap()).collect())
-    }
-
-    fn bytes(&self) -> usize {
-        self.0.len() * size_of::<Candle>()
-    }
-}
-
 /// The world without what lies ahead: later candles, of the running minute all but the open, the closing candle whose tail is
 /// not over, the day that is not over, and actions that are not effective.
 fn cut(world: &World, venue: &Venue, now: Timestamp) -> World {
@@ -262,7 +248,7 @@ fn deleting_what_lies_ahead_changes_no_answer() {
         }
         let finely = Cut { block_rows: *rng.pick(&[3, 17, 700]), page_rows: *rng.pick(&[1, 5, 30]) };
         let shop = shop_of(&whole, &security, finely);
-        let shelf: Shelf<Kept> = Shelf::new(1 << 20);
+        let shelf: Shelf<Plain> = Shelf::new(1 << 20);
         for _ in 0..3 {
             let now = busy_now(&mut rng, venue, &whole);
             let as_of = AsOf::Replay(now);
@@ -289,7 +275,7 @@ fn deleting_what_lies_ahead_changes_no_answer() {
 
 /// A plan that pages in memory can answer is answered as every other.
 fn check_shelf(
-    shelf: &Shelf<Kept>,
+    shelf: &Shelf<Plain>,
     shop: &Shop,
     query: &history::Query,
     as_of: AsOf,
@@ -298,14 +284,11 @@ fn check_shelf(
     let plan = Plan::of(query, venue(query.symbol.market()), as_of);
     let reader = &mut shop.store.reader().unwrap();
     let Some(slices) = shelf.slices(reader, &plan).unwrap() else { return false };
-    let rows = |slices: &[history::Slice<Kept>]| -> Vec<Candle> {
-        slices.iter().flat_map(|slice| slice.page.encoded.0[slice.rows.clone()].to_vec()).collect()
-    };
-    let found = rows(&slices);
+    let found = slices.pieces.concat();
     assert_eq!(found, expected.unwrap_or_default(), "{as_of:?}: {query:?}");
     let version = reader.version().unwrap();
     if let Some(again) = shelf.slices_in_memory(version, &plan).unwrap() {
-        assert_eq!(rows(&again), found, "{as_of:?}: {query:?}");
+        assert_eq!(again.pieces.concat(), found, "{as_of:?}: {query:?}");
     }
     !found.is_empty()
 }

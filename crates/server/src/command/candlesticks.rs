@@ -1,11 +1,12 @@
 //! Commands 19 and 27: candles, the latest or of any past day.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use history::{
     Adjust, Anchor, Answer, AsOf, COUNT_MAX, Direction, Encoded, History, HistoryError, Keep, Plan, Query,
-    Select, Sessions, Slice,
+    Select, Sessions, Slices,
 };
 use market::{Candles, Period, Price, Timestamp, Venues};
 use serde_json::{Value, json};
@@ -22,13 +23,15 @@ const INTRADAY: i32 = 0;
 const ALL: i32 = 100;
 
 /// A page of candles as the elements of a response, and where each of them ends.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct EncodedPage {
     bytes: Bytes,
-    ends: Box<[u32]>,
+    ends: Arc<[u32]>,
 }
 
 impl Encoded for EncodedPage {
+    type Piece = Bytes;
+
     fn encode(candles: &Candles, range: Range<usize>, decimals: u32) -> EncodedPage {
         let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(range.len()));
         wire::encode_page(decimals, rows(candles).skip(range.start).take(range.len()), &mut bytes, &mut ends);
@@ -39,10 +42,12 @@ impl Encoded for EncodedPage {
     fn bytes(&self) -> usize {
         self.bytes.len() + size_of_val(&*self.ends)
     }
-}
 
-impl EncodedPage {
-    fn slice(&self, rows: Range<usize>) -> Bytes {
+    fn piece(&self, rows: Range<usize>) -> Bytes {
+        // Most pages of an answer are in it as a whole; where their candles end then costs no look.
+        if rows.start == 0 && rows.end == self.ends.len() {
+            return self.bytes.clone();
+        }
         let end = |row: usize| {
             row.checked_sub(1).and_then(|before| self.ends.get(before)).map_or(0, |end| *end as usize)
         };
@@ -54,18 +59,18 @@ impl EncodedPage {
 #[derive(Debug)]
 pub(crate) enum CandleReply {
     Columns(Answer),
-    Pages { symbol: market::Symbol, slices: Vec<Slice<EncodedPage>> },
+    Pages { symbol: market::Symbol, slices: Slices<Bytes> },
 }
 
 impl CandleReply {
     pub(crate) fn len(&self) -> usize {
         match self {
             CandleReply::Columns(answer) => answer.candles.len(),
-            CandleReply::Pages { slices, .. } => slices.iter().map(|slice| slice.rows.len()).sum(),
+            CandleReply::Pages { slices, .. } => slices.rows,
         }
     }
 
-    pub(crate) fn encode(&self) -> Vec<Bytes> {
+    pub(crate) fn encode(self) -> Vec<Bytes> {
         let mut head = Vec::new();
         match self {
             CandleReply::Columns(answer) => {
@@ -79,8 +84,9 @@ impl CandleReply {
             }
             CandleReply::Pages { symbol, slices } => {
                 wire::encode_symbol(symbol.as_str(), &mut head);
-                let pieces = slices.iter().map(|slice| slice.page.encoded.slice(slice.rows.clone()));
-                std::iter::once(head.into()).chain(pieces).collect()
+                let mut pieces = slices.pieces;
+                pieces.insert(0, head.into());
+                pieces
             }
         }
     }

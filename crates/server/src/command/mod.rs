@@ -252,7 +252,7 @@ impl Reply {
     }
 
     /// The body of a response, in pieces that follow each other.
-    pub(crate) fn encode(&self) -> Vec<Bytes> {
+    pub(crate) fn encode(self) -> Vec<Bytes> {
         let bytes = match self {
             Reply::Candles(candles) => return candles.encode(),
             Reply::Profile(message) => message.encode_to_vec(),

@@ -1,0 +1,91 @@
+//! The shelf against the long way: whatever is asked, in whatever order, an answer cut out of encoded pages is the one that is
+//! decoded from blocks.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use history::{Adjust, AsOf, Encoded, Keep, Plan, Query, Select, Sessions, Shelf};
+use market::{Candle, Candles, Market, Timestamp};
+
+use crate::common::{Cut, Rng, Shop, days, minutes, symbol, venue};
+
+/// A page as the candles that it was made of.
+#[derive(Clone)]
+pub(crate) struct Plain(Arc<[Candle]>);
+
+impl Encoded for Plain {
+    type Piece = Vec<Candle>;
+
+    fn encode(candles: &Candles, rows: Range<usize>, _: u32) -> Plain {
+        Plain(candles.iter().skip(rows.start).take(rows.len()).collect())
+    }
+
+    fn bytes(&self) -> usize {
+        size_of_val(&*self.0)
+    }
+
+    fn piece(&self, rows: Range<usize>) -> Vec<Candle> {
+        self.0[rows].to_vec()
+    }
+}
+
+/// A random question: mostly about stamps that are there or beside them, sometimes about all or nothing.
+fn question(rng: &mut Rng, times: &[i64]) -> (Range<Timestamp>, Keep) {
+    let mut edge = |otherwise: i64| match rng.below(5) {
+        0 => Timestamp(otherwise),
+        _ => Timestamp(times[rng.below(times.len())] + *rng.pick(&[-1, 0, 0, 1, 7_000])),
+    };
+    let (start, end) = (edge(i64::MIN), edge(i64::MAX));
+    let count = *rng.pick(&[1, 2, 5, 63, 64, 65, 300, 1000]);
+    let keep = if rng.one_in(2) { Keep::First(count) } else { Keep::Last(count) };
+    (start..end, keep)
+}
+
+#[test]
+fn an_answer_out_of_pages_is_the_answer_out_of_blocks() {
+    let as_of = AsOf::Live(Timestamp(1_800_000_000));
+    for seed in 0..8u64 {
+        let mut rng = Rng(seed);
+        let (name, market) = *rng.pick(&[("5.HK", Market::Hk), ("A.US", Market::Us)]);
+        let security = symbol(name);
+        let shop = Shop::new();
+        let one_in = *rng.pick(&[2, 10, 1_000]);
+        let all = minutes(market, "2025-06-02", "2025-06-20");
+        let minutes: Candles = all.iter().filter(|_| !rng.one_in(one_in)).collect();
+        let days = days(market, "2023-01-02", "2025-06-20");
+        let cut = Cut { block_rows: *rng.pick(&[40, 500, 4096]), page_rows: *rng.pick(&[3, 16, 256]) };
+        shop.stock(&security, &minutes, &days, cut);
+        // One with room for everything, one that has to let go all the time, one that keeps nothing.
+        let shelves: [Shelf<Plain>; 3] = [Shelf::new(64 << 20), Shelf::new(40 << 10), Shelf::new(0)];
+        let mut reader = shop.store.reader().unwrap();
+        let version = reader.version().unwrap();
+        for turn in 0..200 {
+            let period = rng.pick(&["1m", "15m", "60m", "day"]).parse().unwrap();
+            let times = if period == market::Period::DAY { &days.time } else { &minutes.time };
+            let (stamps, keep) = question(&mut rng, times);
+            let query = Query {
+                symbol: security.clone(),
+                period,
+                adjust: Adjust::None,
+                sessions: Sessions::Intraday,
+                select: Select::Dates { start: None, end: None },
+            };
+            let plan = Plan::over(&query, venue(market), as_of, stamps, keep);
+            let expected: Vec<Candle> =
+                shop.history.answer(&mut reader, &query, &plan, as_of).unwrap().candles.iter().collect();
+            for shelf in &shelves {
+                let context = format!("seed {seed}, turn {turn}, {cut:?}, {plan}");
+                let before = shelf.slices_in_memory(version, &plan).unwrap();
+                let found = shelf.slices(&mut reader, &plan).unwrap().unwrap();
+                assert_eq!(found.pieces.concat(), expected, "{context}");
+                assert_eq!(found.rows, expected.len(), "{context}");
+                assert!(before.is_none_or(|before| before == found), "{context}: in memory");
+                let load = shelf.load();
+                assert!(load.bytes <= load.bytes_max, "{load:?}: {context}");
+            }
+            let [large, _, off] = &shelves;
+            assert!(large.slices_in_memory(version, &plan).unwrap().is_some(), "what was read is kept");
+            assert_eq!(off.load().pages, 0);
+        }
+    }
+}
