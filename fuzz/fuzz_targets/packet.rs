@@ -10,6 +10,7 @@ const LIMITS: Limits = Limits { body: 2000, inflated: 5000 };
 
 fuzz_target!(|bytes: &[u8]| {
     let message = Packet::decode(bytes, LIMITS);
+    assert_eq!(Packet::decode_owned(bytes.to_vec(), LIMITS), message);
     let stream = [&HANDSHAKE, bytes].concat();
     let whole = feed(&stream, |_| usize::MAX);
     // Pieces as long as the bytes in them say.

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 
 use thiserror::Error;
 
@@ -97,15 +98,16 @@ pub enum PacketError {
 impl<'a> Packet<'a> {
     /// Reads the one packet that a WebSocket message holds.
     pub fn decode(message: &'a [u8], limits: Limits) -> Result<Self, PacketError> {
-        let &first = message.first().ok_or(PacketError::Truncated)?;
-        let (header, rest) = message.split_at_checked(header_length(first)?).ok_or(PacketError::Truncated)?;
-        let header = Header::parse(header, limits)?;
-        let (body, signature) = rest.split_at_checked(header.length).ok_or(PacketError::Truncated)?;
-        match signature.len().checked_sub(header.signature_length()) {
-            None => Err(PacketError::Truncated),
-            Some(0) => header.packet(body.into(), limits),
-            Some(trailing) => Err(PacketError::Trailing(trailing)),
-        }
+        let (header, body) = split(message, limits)?;
+        header.packet(message.get(body).unwrap_or_default().into(), limits)
+    }
+
+    /// The same out of a message that is not needed any more: its memory becomes the body's.
+    pub fn decode_owned(mut message: Vec<u8>, limits: Limits) -> Result<Packet<'static>, PacketError> {
+        let (header, body) = split(&message, limits)?;
+        message.truncate(body.end);
+        message.drain(..body.start);
+        header.packet(message.into(), limits)
     }
 
     /// Appends the packet, its body as it is.
@@ -247,6 +249,19 @@ impl TryFrom<u8> for Status {
             8 => Self::ClientError,
             _ => return Err(PacketError::Status(byte)),
         })
+    }
+}
+
+/// The header of a message that holds one packet and nothing else, and where the body is.
+fn split(message: &[u8], limits: Limits) -> Result<(Header, Range<usize>), PacketError> {
+    let &first = message.first().ok_or(PacketError::Truncated)?;
+    let (header, rest) = message.split_at_checked(header_length(first)?).ok_or(PacketError::Truncated)?;
+    let start = header.len();
+    let header = Header::parse(header, limits)?;
+    match rest.len().checked_sub(header.length + header.signature_length()) {
+        None => Err(PacketError::Truncated),
+        Some(0) => Ok((header, start..start + header.length)),
+        Some(trailing) => Err(PacketError::Trailing(trailing)),
     }
 }
 

@@ -106,6 +106,10 @@ proptest! {
         let longer = [&bytes[..], &[1, 2, 3]].concat();
         prop_assert_eq!(Packet::decode(&longer, Limits::REQUEST), Err(PacketError::Trailing(3)));
         prop_assert_eq!(packet.clone().into_owned(), packet);
+        for message in [bytes.as_slice(), &longer, &bytes[..bytes.len() / 2]] {
+            let owned = Packet::decode_owned(message.to_vec(), Limits::REQUEST);
+            prop_assert_eq!(owned, Packet::decode(message, Limits::REQUEST).map(Packet::into_owned));
+        }
     }
 
     #[test]

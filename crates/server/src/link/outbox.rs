@@ -28,6 +28,11 @@ impl Outbox {
         }
     }
 
+    /// Makes room for so many pieces at once.
+    pub(crate) fn reserve(&mut self, pieces: usize) {
+        self.pieces.reserve(pieces);
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.pieces.is_empty() && !self.is_unflushed
     }

@@ -12,6 +12,9 @@ use super::session::Door;
 /// Longest WebSocket message a client may send: the largest request and its header.
 const MESSAGE_MAX: usize = Limits::REQUEST.body + 64;
 
+/// The first piece of an answer out of memory is its symbol.
+const SHORT: usize = 64;
+
 /// What came in.
 #[derive(Debug)]
 pub(crate) enum Incoming {
@@ -91,8 +94,8 @@ impl Transport {
                 Ok(None) => None,
                 // Some clients send packets as text, and nothing but the opcode tells the two apart.
                 Ok(Some(Message::Binary(message) | Message::Text(message))) => {
-                    Some(match Packet::decode(&message, Limits::REQUEST) {
-                        Ok(packet) => Incoming::Packet(packet.into_owned()),
+                    Some(match Packet::decode_owned(message, Limits::REQUEST) {
+                        Ok(packet) => Incoming::Packet(packet),
                         Err(error) => Incoming::broken(error),
                     })
                 }
@@ -131,15 +134,22 @@ impl Transport {
     }
 
     fn packet(&self, header: &[u8], length: usize, body: Vec<Bytes>, outbox: &mut Outbox) {
-        let mut head = Vec::with_capacity(FRAME_HEADER_MAX + header.len());
+        let mut body = body.into_iter();
+        // What is short goes with the head: a piece of its own would cost more than the copy.
+        let short = body.as_slice().first().filter(|piece| piece.len() <= SHORT).map_or(0, Bytes::len);
+        let mut head = Vec::with_capacity(FRAME_HEADER_MAX + header.len() + short);
         if let Transport::WebSocket(_) = self {
             let mut frame = [0; FRAME_HEADER_MAX];
             let written = write_frame_header(Opcode::Binary, header.len() + length, &mut frame);
             head.extend_from_slice(frame.get(..written).unwrap_or_default());
         }
         head.extend_from_slice(header);
+        if short > 0 {
+            head.extend(body.next().unwrap_or_default());
+        }
+        outbox.reserve(1 + body.len());
         outbox.push(Bytes::from(head));
-        body.into_iter().for_each(|piece| outbox.push(piece));
+        body.for_each(|piece| outbox.push(piece));
     }
 
     /// A request of ours; on TCP the heartbeat is one.
