@@ -49,7 +49,7 @@ fn requests(metrics: &Metrics, text: &mut Text) {
     );
     let mut refused = [0_u64; Outcome::COUNT];
     for (door, task) in pairs() {
-        let Some(requests) = metrics.requests(door, task) else { continue };
+        let requests = metrics.requests(door, task);
         for (outcome, refused) in Outcome::ALL.iter().zip(&mut refused) {
             let count = requests.outcomes.get(outcome.index());
             *refused = refused.saturating_add(count);
@@ -68,8 +68,9 @@ fn requests(metrics: &Metrics, text: &mut Text) {
         "From the last byte of a request to the first of its answer being ready.",
     );
     for (door, task) in pairs() {
-        if let Some(requests) = metrics.requests(door, task).filter(|some| !some.durations.is_empty()) {
-            text.histogram(&[("door", door.as_str()), ("command", task.as_str())], &requests.durations);
+        let durations = metrics.requests(door, task).durations;
+        if !durations.is_empty() {
+            text.histogram(&[("door", door.as_str()), ("command", task.as_str())], &durations);
         }
     }
     text.family(Kind::Counter, "chandler_refusals_total", "Requests that got no answer, by reason.");
@@ -78,9 +79,9 @@ fn requests(metrics: &Metrics, text: &mut Text) {
     }
     text.family(Kind::Counter, "chandler_sent_bytes_total", "Bytes of answers, without the heads of HTTP.");
     for door in Door::ALL {
-        text.sample(&[("door", door.as_str())], metrics.sent_bytes.get(door.index()));
+        text.sample(&[("door", door.as_str())], metrics.sum(|stripe| stripe.sent_bytes.get(door.index())));
     }
-    let candles = metrics.candles.load(Ordering::Relaxed);
+    let candles = metrics.sum(|stripe| stripe.candles.load(Ordering::Relaxed));
     text.one(Kind::Counter, "chandler_candles_served_total", "Candles in answers.", Some(candles));
 }
 
