@@ -1,5 +1,6 @@
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use base64::Engine;
@@ -44,7 +45,13 @@ pub struct Access {
     pub(crate) people: People,
     pub(crate) oauth: oauth::Memory,
     book: Mutex<Book>,
+    /// The version that the book was last turned to, for whoever only has to know whether it is still the same; [`UNSEEN`] if it
+    /// never was.
+    seen: AtomicI64,
 }
+
+/// No version of a database: those are counted from 0 on.
+const UNSEEN: i64 = i64::MIN;
 
 /// Accounts as they were at one version of the database.
 #[derive(Debug, Default)]
@@ -136,6 +143,7 @@ impl Access {
             people: People::default(),
             oauth: oauth::Memory::default(),
             book: Mutex::default(),
+            seen: AtomicI64::new(UNSEEN),
         })
     }
 
@@ -336,8 +344,15 @@ impl Access {
         let version = self.accounts.version()?;
         if book.version != version || !book.filled {
             *book = Book { version, filled: true, ..Book::default() };
+            // With the book in hand, so that it goes back no more than the book does.
+            self.seen.store(version, Ordering::Release);
         }
         Ok(version)
+    }
+
+    /// The version of the database at the last look, if there was one.
+    pub(crate) fn seen(&self) -> Option<i64> {
+        Some(self.seen.load(Ordering::Acquire)).filter(|version| *version != UNSEEN)
     }
 
     /// An account as it stands now, whoever has changed it, with the version of the database at which that is so.

@@ -4,9 +4,11 @@ use std::time::Duration;
 use market::{Date, Symbol, Timestamp};
 use store::{Spend, Used};
 
+use crate::admission_cache::Grade;
 use crate::standing::Unseen;
 use crate::{
-    Access, AccessError, Account, Actor, Caller, Hold, Level, Look, Month, RateRule, Right, Standing,
+    Access, AccessError, Account, Actor, AdmissionCache, Caller, Hold, Level, Look, Month, RateRule, Right,
+    Standing,
 };
 
 /// What a request wants.
@@ -23,9 +25,17 @@ pub enum Demand<'a> {
 /// A history request that was not too fast. It is good for this one request.
 #[derive(Debug)]
 #[must_use = "a ticket has been counted; hand it to `admit`"]
-pub struct Ticket {
-    version: i64,
-    account: Arc<Account>,
+pub struct Ticket(Standpoint);
+
+/// What is known of the account that has a ticket.
+#[derive(Debug)]
+enum Standpoint {
+    Stands {
+        version: i64,
+        account: Arc<Account>,
+    },
+    /// The connection remembers it.
+    Graded(Arc<Grade>),
 }
 
 /// What the rate rule of an account leaves it.
@@ -44,8 +54,7 @@ pub struct Allowance {
 #[derive(Debug)]
 #[must_use = "a permit that is not spent leaves the quota uncharged"]
 pub struct Permit {
-    account: Arc<Account>,
-    standing: Arc<Standing>,
+    grade: Arc<Grade>,
     /// The level is another than the one last seen, which is to be written down.
     unseen: Option<Unseen>,
     charge: Option<Charge>,
@@ -56,15 +65,13 @@ pub struct Permit {
 /// What the answer will cost.
 #[derive(Debug)]
 struct Charge {
-    version: i64,
-    month: Month,
     symbol: Symbol,
 }
 
 impl Permit {
     /// The account that was admitted, as it stood then.
     pub fn account(&self) -> &Account {
-        &self.account
+        &self.grade.account
     }
 
     /// Whether spending it costs nothing, and so takes no time.
@@ -79,12 +86,12 @@ impl Permit {
 
     /// The level in force when it was admitted.
     pub fn standing(&self) -> &Standing {
-        &self.standing
+        &self.grade.standing
     }
 
     /// How it stood with a right then.
     pub fn hold(&self, right: Right) -> Hold {
-        self.account.rights.hold(right, self.now)
+        self.grade.account.rights.hold(right, self.now)
     }
 
     pub fn holds(&self, right: Right) -> bool {
@@ -149,11 +156,31 @@ impl Access {
         uptime: Duration,
     ) -> Result<Ticket, Refusal> {
         let (version, account) = self.standing_at(caller, look)?.ok_or(Refusal::Revoked)?;
-        if let RateRule::Window { requests, seconds } = account.terms.rate_rule() {
-            let pass = self.rates.pass(account.id, requests, seconds, calls, uptime);
-            pass.map_err(|retry_after| Refusal::TooFast { requests, seconds, retry_after })?;
+        self.count(&account, calls, uptime)?;
+        Ok(Ticket(Standpoint::Stands { version, account }))
+    }
+
+    /// The same for a connection that remembers its requests before, going by [`Look::Recent`].
+    pub fn admit_rate_again(
+        &self,
+        caller: &Caller,
+        calls: u32,
+        cache: &AdmissionCache,
+        uptime: Duration,
+    ) -> Result<Ticket, Refusal> {
+        match self.seen().and_then(|version| cache.grade(caller, version)) {
+            Some(grade) => {
+                self.count(&grade.account, calls, uptime)?;
+                Ok(Ticket(Standpoint::Graded(Arc::clone(grade))))
+            }
+            None => self.admit_rate_of(caller, calls, Look::Recent, uptime),
         }
-        Ok(Ticket { version, account })
+    }
+
+    fn count(&self, account: &Account, calls: u32, uptime: Duration) -> Result<(), Refusal> {
+        let RateRule::Window { requests, seconds } = account.terms.rate_rule() else { return Ok(()) };
+        let pass = self.rates.pass(account.id, requests, seconds, calls, uptime);
+        pass.map_err(|retry_after| Refusal::TooFast { requests, seconds, retry_after })
     }
 
     /// How many history requests a caller may make now; `None` without a rule, or without an account.
@@ -168,10 +195,8 @@ impl Access {
     pub fn admit(&self, demand: Demand<'_>, now: Timestamp) -> Result<Permit, Refusal> {
         match demand {
             Demand::History { ticket, symbol } => {
-                let Ticket { version, account } = ticket;
-                allow(&account, symbol.market().into(), now)?;
-                let permit = self.permit(version, account, now)?;
-                let charge = self.charge(version, &permit, symbol)?;
+                let permit = self.permit_history(ticket, symbol, now)?;
+                let charge = self.charge(&permit, symbol)?;
                 Ok(Permit { charge, ..permit })
             }
             Demand::Quotes { caller, market } => {
@@ -186,33 +211,75 @@ impl Access {
         }
     }
 
+    /// The same for a request for history of a connection that remembers its requests before. Of what is refused, of a level that is
+    /// news and of what has to be paid nothing is remembered.
+    pub fn admit_again(
+        &self,
+        caller: &Caller,
+        ticket: Ticket,
+        symbol: &Symbol,
+        cache: &mut AdmissionCache,
+        now: Timestamp,
+    ) -> Result<Permit, Refusal> {
+        let permit = self.permit_history(ticket, symbol, now)?;
+        if cache.is_paid(&permit.grade, symbol) {
+            return Ok(permit);
+        }
+        let charge = self.charge(&permit, symbol)?;
+        if charge.is_none() && permit.unseen.is_none() {
+            cache.learn(caller, &permit.grade, symbol);
+        }
+        Ok(Permit { charge, ..permit })
+    }
+
+    fn permit_history(&self, ticket: Ticket, symbol: &Symbol, now: Timestamp) -> Result<Permit, Refusal> {
+        let account = match &ticket.0 {
+            Standpoint::Stands { account, .. } => account,
+            Standpoint::Graded(grade) => &grade.account,
+        };
+        allow(account, symbol.market().into(), now)?;
+        match ticket.0 {
+            // A level that was news has not been remembered.
+            Standpoint::Graded(grade) if grade.day.contains(&now) => {
+                Ok(Permit { grade, unseen: None, charge: None, now })
+            }
+            Standpoint::Graded(grade) => self.permit(grade.version, Arc::clone(&grade.account), now),
+            Standpoint::Stands { version, account } => self.permit(version, account, now),
+        }
+    }
+
     fn permit(&self, version: i64, account: Arc<Account>, now: Timestamp) -> Result<Permit, Refusal> {
         let (standing, unseen) = self.standing_of(version, &account, now)?;
-        Ok(Permit { account, standing, unseen, charge: None, now })
+        let days = &self.standings.days;
+        let today = days.today(now);
+        let tomorrow = today.tomorrow().map_or(Timestamp(i64::MAX), |next| days.midnight(next));
+        let (day, month) = (days.midnight(today)..tomorrow, Month::of(today));
+        let grade = Arc::new(Grade { version, account, standing, day, month });
+        Ok(Permit { grade, unseen, charge: None, now })
     }
 
     /// Pays for an answer that has been made. The first answer for a security in a month is on the disk before this
     /// returns; the others cost nothing. Of two who race for the last free place one is refused here. `now` is the
     /// machine's, for the audit.
     pub fn spend(&self, permit: Permit, now: Timestamp) -> Result<(), Refusal> {
-        let Permit { account, standing, unseen, charge, now: at } = permit;
+        let Permit { grade, unseen, charge, now: at } = permit;
+        let Grade { version, ref account, ref standing, month, .. } = *grade;
         if let Some(unseen) = unseen {
-            self.see(&[(account.id, Arc::clone(&standing), unseen)], &Actor::Service, now)?;
+            self.see(&[(account.id, Arc::clone(standing), unseen)], &Actor::Service, now)?;
         }
-        let Some(Charge { version, month, symbol }) = charge else { return Ok(()) };
+        let Some(Charge { symbol }) = charge else { return Ok(()) };
         match self.accounts.spend(account.id, &month.to_string(), &symbol, standing.limit, (at, now))? {
             Spend::Free | Spend::Charged { .. } => {
                 self.months.paid(version, account.id, month, symbol);
                 Ok(())
             }
-            Spend::Refused { used } => Err(spent(&standing, month, used)),
+            Spend::Refused { used } => Err(spent(standing, month, used)),
         }
     }
 
     /// What an answer would cost now, or that there is no room for it.
-    fn charge(&self, version: i64, permit: &Permit, symbol: &Symbol) -> Result<Option<Charge>, Refusal> {
-        let Permit { account, standing, .. } = permit;
-        let month = self.months.month(permit.now);
+    fn charge(&self, permit: &Permit, symbol: &Symbol) -> Result<Option<Charge>, Refusal> {
+        let Grade { version, ref account, ref standing, month, .. } = *permit.grade;
         if self.months.is_paid(version, account.id, month, symbol) {
             return Ok(None);
         }
@@ -224,7 +291,7 @@ impl Access {
         if total >= standing.limit {
             return Err(spent(standing, month, total));
         }
-        Ok(Some(Charge { version, month, symbol: symbol.clone() }))
+        Ok(Some(Charge { symbol: symbol.clone() }))
     }
 }
 

@@ -16,6 +16,7 @@
 mod access;
 mod account;
 mod actor;
+mod admission_cache;
 mod admit;
 mod browser;
 mod connection;
@@ -49,6 +50,7 @@ mod throttle_line;
 pub use access::{Access, Created, Look, NewAccount, TOKEN_LIFE_DEFAULT_S};
 pub use account::{Account, CONNECTIONS_MAX, NAME_CHARS_MAX, Terms, TermsChange};
 pub use actor::Actor;
+pub use admission_cache::AdmissionCache;
 pub use admit::{Allowance, Demand, Permit, Refusal, Ticket};
 pub use browser::{BROWSER_LIFE_S, Browser, CodeRefused, Login, LoginRefused, SignedIn};
 pub use connection::{Connection, ConnectionId, Seats};

@@ -9,6 +9,7 @@ mod certificate;
 mod command;
 mod directory;
 mod facts;
+mod glance;
 mod http;
 mod link;
 mod listen;

@@ -27,7 +27,12 @@ pub(crate) struct Ended {
 impl Ended {
     /// Now, having begun then.
     pub(crate) fn at(since: Instant, outcome: Outcome) -> Ended {
-        Ended { outcome, took: since.elapsed(), bytes: 0, candles: 0, account: None }
+        Ended::by(Instant::now(), since, outcome)
+    }
+
+    /// The same for whoever has just looked at the clock.
+    pub(crate) fn by(now: Instant, since: Instant, outcome: Outcome) -> Ended {
+        Ended { outcome, took: now.saturating_duration_since(since), bytes: 0, candles: 0, account: None }
     }
 
     fn count(&self, metrics: &Metrics, door: Door, task: Task) {

@@ -1,6 +1,7 @@
 //! The one route of every request, whatever door it came in by: decode, admit, answer, spend.
 
-use access::{Actor, Demand, Look, Permit};
+use access::{Actor, AdmissionCache, Demand, Permit};
+use market::Symbol;
 
 pub(crate) use crate::command::Reply;
 use crate::command::{Command, Paged, Paging, Request};
@@ -98,9 +99,44 @@ pub(crate) struct Work {
     version: i64,
 }
 
+/// Securities that a connection remembers to have candles.
+const KNOWN_MAX: usize = 16;
+
+/// What a long connection remembers from one request to the next, so that the next need not ask again what all connections have to
+/// ask in one place. Whoever asks once has an empty one.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    admission: AdmissionCache,
+    /// Securities that have candles at a version of the store.
+    known: (i64, Vec<Symbol>),
+}
+
+impl Memory {
+    /// Whether there are candles of a symbol, as [`Services::known`] has it.
+    fn known(&mut self, symbol: &Symbol, version: i64, services: &Services) -> Result<(), Refusal> {
+        let (at, symbols) = &mut self.known;
+        if *at == version && symbols.contains(symbol) {
+            return Ok(());
+        }
+        services.known(symbol, version)?;
+        if *at != version || symbols.len() >= KNOWN_MAX {
+            *at = version;
+            symbols.clear();
+        }
+        symbols.push(symbol.clone());
+        Ok(())
+    }
+}
+
 /// Decodes a request of a long connection and asks whether it may be answered.
-pub(crate) fn admit(services: &Services, caller: &Caller, command: u8, body: &[u8]) -> Result<Work, Refusal> {
-    admit_request(services, caller, Request::decode(command, body)?)
+pub(crate) fn admit(
+    services: &Services,
+    caller: &Caller,
+    command: u8,
+    body: &[u8],
+    memory: &mut Memory,
+) -> Result<Work, Refusal> {
+    admit_remembered(services, caller, Request::decode(command, body)?, 1, memory)
 }
 
 /// The order of refusals is the specification's: cannot be decoded, too fast, bad parameters or unknown symbol, nothing
@@ -116,28 +152,44 @@ pub(crate) fn admit_calls(
     request: Request,
     calls: u32,
 ) -> Result<Work, Refusal> {
+    admit_remembered(services, caller, request, calls, &mut Memory::default())
+}
+
+fn admit_remembered(
+    services: &Services,
+    caller: &Caller,
+    request: Request,
+    calls: u32,
+    memory: &mut Memory,
+) -> Result<Work, Refusal> {
     let version = services.glance()?;
     let ticket = match &request {
         Request::History(_) => {
-            Some(services.access.admit_rate_of(&caller.who, calls, Look::Recent, services.uptime())?)
+            let uptime = services.uptime();
+            Some(services.access.admit_rate_again(&caller.who, calls, &memory.admission, uptime)?)
         }
         _ => None,
     };
     let mut command = Command::parse(request, caller, services)?;
     if let Some(symbol) = command.security() {
-        services.known(symbol, version)?;
+        memory.known(symbol, version, services)?;
     }
-    let demand = match (&command, ticket) {
-        (Command::History(query), Some(ticket)) => Demand::History { ticket, symbol: &query.symbol },
-        (command, _) => match command.security() {
-            Some(symbol) => Demand::Quotes { caller: &caller.who, market: symbol.market().into() },
-            None => Demand::Open { caller: &caller.who },
-        },
-    };
     if command.is_market_data() {
         services.at_home(caller)?;
     }
-    let permit = services.access.admit(demand, services.market_now()).map_err(|refusal| {
+    let (access, now) = (&services.access, services.market_now());
+    let permit = match (&command, ticket) {
+        (Command::History(query), Some(ticket)) => {
+            access.admit_again(&caller.who, ticket, &query.symbol, &mut memory.admission, now)
+        }
+        (command, _) => match command.security() {
+            Some(symbol) => {
+                access.admit(Demand::Quotes { caller: &caller.who, market: symbol.market().into() }, now)
+            }
+            None => access.admit(Demand::Open { caller: &caller.who }, now),
+        },
+    };
+    let permit = permit.map_err(|refusal| {
         // A permit that is spent tells of a level that has changed; whoever gets none has come upon it all the same.
         if matches!(refusal, access::Refusal::QuotaSpent { .. })
             && let Err(error) =

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
 use access::{Access, Moment, Present, Region};
@@ -15,6 +15,7 @@ use tokio::time::Instant;
 
 use crate::command::{self, EncodedPage};
 use crate::facts::Kept;
+use crate::glance::Glance;
 use crate::link::Links;
 use crate::listen::Listening;
 use crate::metrics::Metrics;
@@ -31,8 +32,6 @@ pub type MarketClock = Arc<dyn Fn() -> AsOf + Send + Sync>;
 
 /// Readers that are kept open between requests; more are opened when more are needed at once.
 const READERS_KEPT: usize = 64;
-/// How long a look at the databases counts as the present.
-const FRESH_FOR: Duration = Duration::from_micros(500);
 /// Symbols remembered at most; a whole market has fewer.
 const CATALOG_MAX: usize = 100_000;
 
@@ -46,9 +45,9 @@ pub(crate) struct Services {
     /// Sums over the store that are not reckoned twice.
     pub(crate) kept: Kept,
     readers: Mutex<Vec<Reader>>,
-    /// When the databases were last looked at, and the version of the store then. By the machine's own clock: a look is
-    /// about what other processes do.
-    seen: Mutex<Option<(std::time::Instant, i64)>>,
+    seen: Glance,
+    /// By what looks at the databases are timed. The machine's own clock: a look is about what other processes do.
+    began: std::time::Instant,
     /// Symbols that have candles at a version of the store; the market's clock only ever brings more of them.
     catalog: RwLock<(i64, HashSet<Symbol>)>,
     /// The listener that is for accounts of every region.
@@ -120,7 +119,8 @@ impl Services {
             metrics: Metrics::default(),
             kept: Kept::default(),
             readers: Mutex::new(Vec::new()),
-            seen: Mutex::new(None),
+            seen: Glance::default(),
+            began: std::time::Instant::now(),
             catalog: RwLock::new((0, HashSet::new())),
             serves_all_at: crate::Settings::default().listen,
             public_url: None,
@@ -219,22 +219,16 @@ impl Services {
     /// rest of an answer out of memory. The version of the store; accounts may be looked at as of now with
     /// [`Look::Recent`](access::Look).
     pub(crate) fn glance(&self) -> Result<i64, Refusal> {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((at, version)) = *seen
-            && at.elapsed() < FRESH_FOR
-        {
-            return Ok(version);
-        }
-        // As of before the look: what changes during it may have been missed.
-        let at = std::time::Instant::now();
-        let version = self.with_reader(Reader::version).map_err(|error| {
-            tracing::error!(%error, "cannot look at the store");
-            Refusal::Internal
-        })?;
-        // Both have been looked at before the others go by it.
-        self.access.glance().map_err(access::Refusal::from)?;
-        *seen = Some((at, version));
-        Ok(version)
+        let look = || {
+            let version = self.with_reader(Reader::version).map_err(|error| {
+                tracing::error!(%error, "cannot look at the store");
+                Refusal::Internal
+            })?;
+            // Both have been looked at before the others go by it.
+            self.access.glance().map_err(access::Refusal::from)?;
+            Ok(version)
+        };
+        self.seen.version(|| self.began.elapsed(), look)
     }
 
     /// Whether there are candles of a symbol, which is a different refusal from not knowing it.

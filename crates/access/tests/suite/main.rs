@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may stop where it fails")]
 
 mod accounts;
+mod admission_cache;
 mod admit;
 mod fixture;
 mod identify;

@@ -18,21 +18,21 @@ mod transport;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::mem::MaybeUninit;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::sync::watch;
-use tokio::time::{Instant, Sleep, sleep_until, timeout};
+use tokio::task::coop;
+use tokio::time::{Instant, sleep_until, timeout};
 use wire::{Packet, Status};
 
 use crate::metrics::{Outcome, Task};
 use crate::refusal::Refusal;
 use crate::request_log::Ended;
-use crate::route;
 use crate::services::Services;
 pub(crate) use gateway::Program;
 use outbox::Outbox;
@@ -172,41 +172,59 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     }
 
     async fn work(&mut self, shutdown: &mut watch::Receiver<bool>) -> End {
+        // Tells without a lock whether it is worth asking the other one.
+        let told = shutdown.clone();
+        let mut stopping = pin!(shutdown.changed());
         let mut wake = Box::pin(sleep_until(self.next_deadline()));
-        loop {
-            if let Err(end) = self.step(shutdown, wake.as_mut()).await {
-                return end;
+        let mut registered: Option<Waker> = None;
+        poll_fn(|cx| {
+            loop {
+                // Everything that can be done at once, answers written included, before anything is waited for.
+                while let Poll::Ready(done) = self.poll_wire(cx) {
+                    if let Err(end) = done {
+                        return Poll::Ready(end);
+                    }
+                }
+                if let Some(end) = self.drained() {
+                    return Poll::Ready(end);
+                }
+                // The signal to stop is shared by all connections, and the timer by all of a thread: both are told once where to
+                // find this one, not with every request.
+                let mut is_known = registered.as_ref().is_some_and(|known| known.will_wake(cx.waker()));
+                let is_told = !is_known || !matches!(told.has_changed(), Ok(false));
+                if !self.draining && is_told && stopping.as_mut().poll(cx).is_ready() {
+                    self.draining = true;
+                    continue;
+                }
+                let deadline = self.next_deadline();
+                if wake.deadline() > deadline || wake.is_elapsed() {
+                    wake.as_mut().reset(deadline);
+                    is_known = false;
+                }
+                if !is_known {
+                    if wake.as_mut().poll(cx).is_ready() {
+                        match self.look_at_the_clock() {
+                            Ok(()) => continue,
+                            Err(end) => return Poll::Ready(end),
+                        }
+                    }
+                    // Without budget neither of the two has looked; the next turn asks them again.
+                    registered = coop::has_budget_remaining().then(|| cx.waker().clone());
+                }
+                return Poll::Pending;
             }
-        }
+        })
+        .await
     }
 
-    /// Waits for one thing to happen, and deals with it.
-    async fn step(
-        &mut self,
-        shutdown: &mut watch::Receiver<bool>,
-        mut wake: Pin<&mut Sleep>,
-    ) -> Result<(), End> {
+    /// Whether the connection has come to its end because the server has.
+    fn drained(&mut self) -> Option<End> {
         if self.pending.as_ref().is_some_and(|pending| pending.is_idle()) {
             self.pending = None;
         }
         let awaited = self.pending.as_ref().is_some_and(|pending| pending.is_awaited());
-        if self.draining && !awaited && self.outbox.is_empty() {
-            return Err(End::Close(CloseCode::Shutdown, "the server is shutting down".to_owned()));
-        }
-        let deadline = self.next_deadline();
-        if wake.deadline() > deadline || wake.is_elapsed() {
-            wake.as_mut().reset(deadline);
-        }
-        let draining = self.draining;
-        tokio::select! {
-            biased;
-            result = poll_fn(|cx| self.poll_wire(cx)) => result,
-            _ = shutdown.changed(), if !draining => {
-                self.draining = true;
-                Ok(())
-            }
-            () = wake => self.look_at_the_clock(),
-        }
+        let is_done = self.draining && !awaited && self.outbox.is_empty();
+        is_done.then(|| End::Close(CloseCode::Shutdown, "the server is shutting down".to_owned()))
     }
 
     /// Writes what waits, takes what is answered and reads what came, whichever there is.
@@ -217,29 +235,41 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             return Poll::Ready(Err(End::Close(code, reason.to_owned())));
         }
         let mut moved = self.poll_pending(cx);
-        let reads = self.outbox.bytes() < UNSENT_MAX && !self.draining;
-        if !self.outbox.is_empty() {
-            let before = self.outbox.bytes();
-            // What is done is told once everything has left, though nothing may have been left to hand over.
-            let is_emptied = |outbox: &Outbox| before == 0 && outbox.is_empty();
-            if let Poll::Ready(Err(_)) = self.outbox.poll_write(&mut self.stream, cx) {
-                return Poll::Ready(Err(End::Gone));
-            }
-            moved |= is_emptied(&self.outbox);
-            if self.outbox.bytes() < before {
-                self.taken = Instant::now();
-                moved = true;
-                // We do not listen to it at the moment, so that it takes something has to do as a sign of life.
-                if !reads {
-                    self.heard = self.taken;
-                }
-            }
-        }
-        // Reading stops while answers pile up: the client's own sends stop then, and nothing grows here.
+        let reads = self.reads();
+        moved |= self.write(cx)?;
         if reads && let Poll::Ready(result) = self.poll_read(cx) {
-            return Poll::Ready(result);
+            result?;
+            // What could be answered at once leaves at once.
+            self.write(cx)?;
+            moved = true;
         }
         if moved { Poll::Ready(Ok(())) } else { Poll::Pending }
+    }
+
+    /// Reading stops while answers pile up: the client's own sends stop then, and nothing grows here.
+    fn reads(&self) -> bool {
+        self.outbox.bytes() < UNSENT_MAX && !self.draining
+    }
+
+    /// Writes what waits, as much of it as the client takes; whether that was anything.
+    fn write(&mut self, cx: &mut Context<'_>) -> Result<bool, End> {
+        if self.outbox.is_empty() {
+            return Ok(false);
+        }
+        let (before, reads) = (self.outbox.bytes(), self.reads());
+        if let Poll::Ready(Err(_)) = self.outbox.poll_write(&mut self.stream, cx) {
+            return Err(End::Gone);
+        }
+        // What is done is told once everything has left, though nothing may have been left to hand over.
+        let is_taken = self.outbox.bytes() < before;
+        if is_taken && !(reads && self.outbox.is_empty()) {
+            self.taken = Instant::now();
+            // We do not listen to it at the moment, so that it takes something has to do as a sign of life.
+            if !reads {
+                self.heard = self.taken;
+            }
+        }
+        Ok(is_taken || before == 0 && self.outbox.is_empty())
     }
 
     /// Answers what has ended, and starts what waited for that; whether there was any.
@@ -321,7 +351,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         if now >= self.pinged + PING_EVERY {
             self.pinged = now;
             self.pings = self.pings.wrapping_add(1);
-            self.note_work();
+            self.note_work(now);
             self.transport.ping(self.pings, &mut self.outbox);
             if let Some(session) = &self.session {
                 session.pinged(self.services.uptime());
@@ -334,7 +364,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         match incoming {
             Incoming::Packet(Packet::Request { command, id, timeout_ms, body }) => {
                 let limit = (timeout_ms > 0).then(|| Duration::from_millis(timeout_ms.into()));
-                let since = Instant::now();
+                // It was there when its last byte was: the clock is read once for all that came with it.
+                let since = self.heard;
                 let by = limit.map(|limit| since + limit);
                 self.request(Asked { command, id, by, since, body: body.into_owned() });
                 Ok(())
@@ -342,7 +373,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             // Answers to our heartbeats, and pushes nobody asked for.
             Incoming::Packet(_) | Incoming::Pong => Ok(()),
             Incoming::Ping(payload) => {
-                self.note_work();
+                self.note_work(Instant::now());
                 self.transport.pong(&payload, &mut self.outbox);
                 Ok(())
             }
@@ -358,7 +389,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                 self.answer(asked.answered(Err(Refusal::Malformed(text))));
             }
             HEARTBEAT => {
-                self.note_work();
+                self.note_work(Instant::now());
                 let (since, length) = (asked.since, asked.body.len());
                 let body = vec![asked.body.into()];
                 self.transport.response(HEARTBEAT, asked.id, Status::Success, body, &mut self.outbox);
@@ -387,10 +418,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     }
 
     fn start(&mut self, asked: Asked) {
-        let Some(session) = &self.session else {
+        let Some(session) = &mut self.session else {
             return self.answer(asked.answered(Err(Refusal::Unauthenticated)));
         };
-        let work = match route::admit(&self.services, session.caller(), asked.command, &asked.body) {
+        let work = match session.admit(&self.services, asked.command, &asked.body) {
             Ok(work) => work,
             Err(refusal) => return self.answer(asked.answered(Err(refusal))),
         };
@@ -419,22 +450,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             self.session = None;
             self.shut(CloseCode::Auth, "this account has been revoked");
         }
-        match answer {
-            Ok(reply) => {
-                self.note_work();
-                self.transport.response(command, id, Status::Success, reply.encode(), &mut self.outbox);
-            }
+        let (status, body) = match answer {
+            Ok(reply) => (Status::Success, reply.encode()),
             Err(refusal) => {
                 let (status, code) = refusal.on_wire();
-                self.respond_error(command, id, status, code, &refusal.text());
+                (status, vec![wire::refusal_body(code, &refusal.text()).into()])
             }
-        }
+        };
+        let now = Instant::now();
+        self.note_work(now);
+        self.transport.response(command, id, status, body, &mut self.outbox);
         let bytes = self.outbox.bytes().saturating_sub(before);
-        self.end(command, task, &Ended { candles, bytes, account, ..Ended::at(since, outcome) });
+        self.end(command, task, &Ended { candles, bytes, account, ..Ended::by(now, since, outcome) });
     }
 
     fn respond_error(&mut self, command: u8, id: u32, status: Status, code: u64, text: &str) {
-        self.note_work();
+        self.note_work(Instant::now());
         let body = vec![wire::refusal_body(code, text).into()];
         self.transport.response(command, id, status, body, &mut self.outbox);
     }
@@ -448,9 +479,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     }
 
     /// The clock of a slow client starts when the first answer begins to wait.
-    fn note_work(&mut self) {
+    fn note_work(&mut self, now: Instant) {
         if self.outbox.is_empty() {
-            self.taken = Instant::now();
+            self.taken = now;
         }
     }
 

@@ -17,6 +17,7 @@ use market::Timestamp;
 use prost::Message;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 use wire::{Status, code, control};
 
 use super::gateway::{self, Gateway, Metadata, Program, SignedInBy};
@@ -24,7 +25,7 @@ use super::transport::{AUTH, CloseCode};
 use super::{Asked, Link};
 use crate::metrics::{Entry, Outcome, Proven};
 use crate::refusal::Refusal;
-use crate::route::{Caller, Language};
+use crate::route::{self, Caller, Language, Memory, Work};
 use crate::services::Services;
 
 /// A connection that has not answered a ping for so long gives its seat up when another one needs it. That is sooner
@@ -35,6 +36,8 @@ const PONG_WITHIN: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(super) struct Session {
     caller: Caller,
+    /// Of its requests so far.
+    memory: Memory,
     gateway: Gateway,
     id: ConnectionId,
     kicked: oneshot::Receiver<Kick>,
@@ -219,6 +222,11 @@ impl Session {
         &self.caller
     }
 
+    /// Asks whether a request may be answered.
+    pub(super) fn admit(&mut self, services: &Services, command: u8, body: &[u8]) -> Result<Work, Refusal> {
+        route::admit(services, &self.caller, command, body, &mut self.memory)
+    }
+
     /// Waits until somebody else wants this connection closed.
     pub(super) fn poll_kicked(&mut self, cx: &mut Context<'_>) -> Poll<(CloseCode, &'static str)> {
         Pin::new(&mut self.kicked).poll(cx).map(|kick| match kick {
@@ -295,7 +303,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             Proof::Session(_) => SignedInBy::Session,
         };
         let gateway = Gateway::of(metadata, self.from.program, by, lineage, before, &links.clients);
-        self.session = Some(Session { caller, gateway, id, kicked, pulse, links: links.clone() });
+        let memory = Memory::default();
+        self.session = Some(Session { caller, memory, gateway, id, kicked, pulse, links: links.clone() });
         self.sign_in_by = None;
         self.services.metrics.proof(self.entry(), Proven::Accepted);
         // The answers to both commands have the same fields.
@@ -305,7 +314,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             limit: seats.limit,
             online: seats.online,
         };
-        self.note_work();
+        self.note_work(Instant::now());
         let body = response.encode_to_vec();
         let length = body.len();
         self.transport.response(

@@ -1,0 +1,122 @@
+//! When the databases were last looked at, and what was seen: the look costs more than the rest of an answer out of memory, so
+//! requests that come within the same moment share one.
+
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError, TryLockError};
+use std::time::Duration;
+
+/// How long a look counts as the present.
+const FRESH_FOR: Duration = Duration::from_micros(500);
+/// From here on one request looks again while the others still go by the look before: nobody waits for a look while requests keep
+/// coming, and nobody goes by one that is older than [`FRESH_FOR`].
+const LOOK_AFTER: Duration = Duration::from_micros(300);
+const _: () = assert!(LOOK_AFTER.as_nanos() < FRESH_FOR.as_nanos());
+
+/// The version of the store at the last look. Read by every request, so that reading takes no lock and writes nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Glance {
+    /// In nanoseconds from the beginning of the process' own clock, and one; none yet if it is 0.
+    at: AtomicU64,
+    version: AtomicI64,
+    /// Held by whoever looks.
+    looking: Mutex<()>,
+}
+
+impl Glance {
+    /// The version as of at most [`FRESH_FOR`] before `now`, which `clock` tells: as it was seen by another, or by `look`.
+    pub(crate) fn version<E>(
+        &self,
+        clock: impl Fn() -> Duration,
+        look: impl FnOnce() -> Result<i64, E>,
+    ) -> Result<i64, E> {
+        let _looking = match self.seen(clock()) {
+            Some((version, age)) if age < LOOK_AFTER => return Ok(version),
+            Some((version, _)) => match self.looking.try_lock() {
+                Ok(looking) => looking,
+                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+                Err(TryLockError::WouldBlock) => return Ok(version),
+            },
+            None => self.looking.lock().unwrap_or_else(PoisonError::into_inner),
+        };
+        // As of before the look: what changes during it may have been missed.
+        let now = clock();
+        // Another may have looked while this one waited.
+        if let Some((version, _)) = self.seen(now).filter(|(_, age)| *age < LOOK_AFTER) {
+            return Ok(version);
+        }
+        let version = look()?;
+        // The time last: whoever sees it sees a version that is at least as new.
+        self.version.store(version, Ordering::Relaxed);
+        self.at.store(nanoseconds(now), Ordering::Release);
+        Ok(version)
+    }
+
+    /// What was seen, and how long ago, if that still counts.
+    fn seen(&self, now: Duration) -> Option<(i64, Duration)> {
+        let at = self.at.load(Ordering::Acquire);
+        let age = Duration::from_nanos(nanoseconds(now).saturating_sub(at));
+        (at > 0 && age < FRESH_FOR).then(|| (self.version.load(Ordering::Relaxed), age))
+    }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).map_or(u64::MAX, |time| time.saturating_add(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    const MICROSECOND: Duration = Duration::from_micros(1);
+
+    /// The version that is told at a time, and whether that took a look at a database of this version.
+    fn ask(glance: &Glance, at: Duration, database: i64) -> (i64, bool) {
+        let looked = Cell::new(false);
+        let version = glance.version::<()>(
+            || at,
+            || {
+                looked.set(true);
+                Ok(database)
+            },
+        );
+        (version.unwrap(), looked.get())
+    }
+
+    #[test]
+    fn a_look_counts_for_a_moment_and_never_longer() {
+        let glance = Glance::default();
+        let start = Duration::ZERO;
+        assert_eq!(ask(&glance, start, 1), (1, true), "nothing has been seen yet");
+        assert_eq!(ask(&glance, start + LOOK_AFTER - MICROSECOND, 2), (1, false));
+        assert_eq!(ask(&glance, start + LOOK_AFTER, 2), (2, true), "the first to come later looks ahead");
+        assert_eq!(ask(&glance, start + LOOK_AFTER + FRESH_FOR, 3), (3, true));
+    }
+
+    #[test]
+    fn while_somebody_looks_the_others_go_by_the_look_before_if_that_is_new_enough() {
+        let glance = Glance::default();
+        ask(&glance, Duration::ZERO, 1);
+        let during = glance.version::<()>(
+            || FRESH_FOR - MICROSECOND,
+            || {
+                assert_eq!(ask(&glance, FRESH_FOR - MICROSECOND, 2), (1, false), "nobody waits");
+                assert!(glance.seen(FRESH_FOR).is_none(), "but a look that is too old counts for nobody");
+                Ok(2)
+            },
+        );
+        assert_eq!(during, Ok(2));
+        assert_eq!(ask(&glance, FRESH_FOR, 3), (2, false));
+    }
+
+    #[test]
+    fn a_look_that_failed_is_no_look() {
+        let glance = Glance::default();
+        assert_eq!(glance.version(|| Duration::ZERO, || Err("unreadable")), Err("unreadable"));
+        assert_eq!(ask(&glance, Duration::ZERO, 1), (1, true));
+        let later = LOOK_AFTER;
+        assert_eq!(glance.version(|| later, || Err("unreadable")), Err("unreadable"));
+        assert_eq!(ask(&glance, later, 2), (2, true));
+    }
+}
