@@ -133,6 +133,7 @@ pub(crate) fn frame(packet: &[u8]) -> Vec<u8> {
 /// What a run of questions came to.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Run {
+    pub(crate) answers: usize,
     pub(crate) per_second: f64,
     pub(crate) p50_us: f64,
     pub(crate) p99_us: f64,
@@ -179,6 +180,7 @@ pub(crate) async fn run(
     let percentile =
         |percent: usize| times.get(times.len() * percent / 100).map_or(0.0, |time| time.as_secs_f64() * 1e6);
     Ok(Run {
+        answers: times.len(),
         per_second: times.len() as f64 / seconds,
         p50_us: percentile(50),
         p99_us: percentile(99),

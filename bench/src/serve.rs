@@ -40,6 +40,8 @@ struct Contender<'a> {
     /// In percent of the floor; none for the floor itself and for what is shown beside.
     goal: Option<f64>,
     runs: Vec<Run>,
+    /// Processor time that the server took for them all, in microseconds.
+    processor_us: f64,
 }
 
 type Frames = Arc<Vec<Vec<u8>>>;
@@ -71,12 +73,13 @@ async fn measure(chandler: &str, store: &str, options: &[&str]) -> anyhow::Resul
     for &connections in wanted {
         let of_goal = CONNECTIONS.iter().find(|(of, _)| *of == connections);
         let mut all = vec![
-            Contender { name: "floor", server: &floor, goal: None, runs: Vec::new() },
+            Contender { name: "floor", server: &floor, goal: None, runs: Vec::new(), processor_us: 0.0 },
             Contender {
                 name: "chandler, cached",
                 server: &cached,
                 goal: of_goal.map(|(_, goal)| *goal),
                 runs: Vec::new(),
+                processor_us: 0.0,
             },
         ];
         all.extend(others.iter().map(|(name, server)| Contender {
@@ -84,6 +87,7 @@ async fn measure(chandler: &str, store: &str, options: &[&str]) -> anyhow::Resul
             server,
             goal: None,
             runs: Vec::new(),
+            processor_us: 0.0,
         }));
         turns(&mut all, connections, &frames, &mut out).await?;
     }
@@ -94,8 +98,14 @@ async fn measure(chandler: &str, store: &str, options: &[&str]) -> anyhow::Resul
     let uncached = Server::start(chandler, store, 0, &token)?;
     let (connections, goal) = UNCACHED;
     let mut all = [
-        Contender { name: "floor", server: &floor, goal: None, runs: Vec::new() },
-        Contender { name: "chandler, nothing cached", server: &uncached, goal: Some(goal), runs: Vec::new() },
+        Contender { name: "floor", server: &floor, goal: None, runs: Vec::new(), processor_us: 0.0 },
+        Contender {
+            name: "chandler, nothing cached",
+            server: &uncached,
+            goal: Some(goal),
+            runs: Vec::new(),
+            processor_us: 0.0,
+        },
     ];
     turns(&mut all, connections, &frames, &mut out).await?;
     drop((uncached, floor));
@@ -126,7 +136,9 @@ async fn turns(
             pairs.reverse();
         }
         for (contender, sockets) in pairs {
+            let before = contender.server.processor_us()?;
             contender.runs.push(load::run(sockets, frames, TURN).await?);
+            contender.processor_us += contender.server.processor_us()? - before;
         }
     }
     let when = format!("{began} to {}", now()?);
@@ -141,9 +153,9 @@ fn head(out: &mut impl Write) -> anyhow::Result<()> {
     writeln!(
         out,
         "| 1000 candles over WebSocket | connections | bytes | answers a second: median (least to most) | p50 us | p99 us \
-         | of the floor: median (least to most) | goal | measured |"
+         | of the floor: median (least to most) | goal | processor us of the server for each | measured |"
     )?;
-    Ok(writeln!(out, "|---|---|---|---|---|---|---|---|---|")?)
+    Ok(writeln!(out, "|---|---|---|---|---|---|---|---|---|---|")?)
 }
 
 fn line(
@@ -163,7 +175,7 @@ fn line(
     };
     writeln!(
         out,
-        "| {name} | {connections} | {} | {:.0} ({:.0} to {:.0}) | {:.0} | {:.0} | {:.1} % ({:.0} to {:.0}) | {verdict} | {when} |",
+        "| {name} | {connections} | {} | {:.0} ({:.0} to {:.0}) | {:.0} | {:.0} | {:.1} % ({:.0} to {:.0}) | {verdict} | {:.1} | {when} |",
         runs.first().map_or(0, |run| run.bytes),
         per_second.median,
         per_second.least,
@@ -173,6 +185,7 @@ fn line(
         share.median,
         share.least,
         share.most,
+        contender.processor_us / runs.iter().map(|run| run.answers as f64).sum::<f64>().max(1.0),
     )?;
     Ok(out.flush()?)
 }

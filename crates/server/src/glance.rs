@@ -9,7 +9,7 @@ use std::time::Duration;
 const FRESH_FOR: Duration = Duration::from_micros(500);
 /// From here on one request looks again while the others still go by the look before: nobody waits for a look while requests keep
 /// coming, and nobody goes by one that is older than [`FRESH_FOR`].
-const LOOK_AFTER: Duration = Duration::from_micros(300);
+const LOOK_AFTER: Duration = Duration::from_micros(450);
 const _: () = assert!(LOOK_AFTER.as_nanos() < FRESH_FOR.as_nanos());
 
 /// The version of the store at the last look. Read by every request, so that reading takes no lock and writes nothing.
