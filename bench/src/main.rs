@@ -30,7 +30,7 @@ fn main() -> ExitCode {
         _ => {
             eprintln!(
                 "usage: bench query STORE [PERIOD…] | bench rows DATABASE ROWS | \
-                 bench serve CHANDLER STORE [CONNECTIONS…] [beside=OTHER_CHANDLER…]"
+                 bench serve CHANDLER STORE [CONNECTIONS…] [beside=OTHER_CHANDLER…] [questions=N]"
             );
             return ExitCode::from(2);
         }

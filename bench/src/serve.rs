@@ -2,7 +2,7 @@
 //!
 //! `bench serve CHANDLER STORE` starts servers on loopback, asks them in short turns, prints tables and stops them. With numbers of
 //! connections behind it, only those are measured, and nothing but cached answers; with `beside=OTHER` another executable takes its
-//! turns among them.
+//! turns among them; with `questions=N` only so many different ones are asked, whose answers a processor may have in its cache.
 
 use std::io::Write;
 use std::path::Path;
@@ -56,7 +56,11 @@ pub(crate) fn run(chandler: &str, store: &str, options: &[&str]) -> anyhow::Resu
 
 async fn measure(chandler: &str, store: &str, options: &[&str]) -> anyhow::Result<()> {
     let token = account(chandler, store, 0)?;
-    let frames: Frames = Arc::new(questions(Path::new(store))?);
+    let mut frames = questions(Path::new(store))?;
+    if let Some(count) = options.iter().find_map(|option| option.strip_prefix("questions=")) {
+        frames.truncate(count.parse::<usize>()?.max(1));
+    }
+    let frames: Frames = Arc::new(frames);
     let cached = Server::start(chandler, store, CACHE_MB, &token)?;
     let others = options.iter().filter_map(|option| option.strip_prefix("beside="));
     let others = others.map(|other| Ok((other, Server::start(other, store, CACHE_MB, &token)?)));
