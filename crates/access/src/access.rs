@@ -338,6 +338,11 @@ impl Access {
         self.turned(&mut self.book.lock().unwrap_or_else(PoisonError::into_inner)).map(drop)
     }
 
+    /// Whether the accounts can be read from the disk, whatever is in memory.
+    pub fn probe(&self) -> Result<(), AccessError> {
+        Ok(self.accounts.probe()?)
+    }
+
     /// The version of the database, with the book turned to it. It is read by whoever holds the book, so that the book never
     /// goes back to a version before one that it was at.
     fn turned(&self, book: &mut Book) -> Result<i64, AccessError> {

@@ -145,7 +145,7 @@ impl Closes {
         let mut bytes = Vec::new();
         for entry in entries {
             let damaged = |source| HistoryError::Damaged { series: series.clone(), at: entry.first, source };
-            view.block(entry.id, &mut bytes)?;
+            view.block(&entry, &mut bytes)?;
             let block = Block::parse(&bytes).map_err(damaged)?;
             // The page that holds the first ex-date may begin with it: start one page earlier.
             let from = block.page_spans().map(|(span, _)| span.start).filter(|at| *at < first.0).last();

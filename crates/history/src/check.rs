@@ -23,6 +23,16 @@ pub struct Damage {
     pub series: Option<Series>,
     pub at: Option<Timestamp>,
     pub problem: String,
+    pub remedy: Remedy,
+}
+
+/// What mends a damage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remedy {
+    /// Importing the files that it came from once more.
+    ImportAgain,
+    /// A backup, or a new store: what is wrong is not in a block, but around them.
+    Restore,
 }
 
 /// Reads everything that is stored. A damaged block is reported and the rest goes on.
@@ -71,7 +81,8 @@ pub fn check_until(
     let Some(findings) = findings.filter(|_| !stopped.get()) else { return Ok(None) };
     report.damage = findings.into_iter().map(damage).collect();
     let snapshot = reader.snapshot()?;
-    for security in snapshot.securities()? {
+    // Which of them cannot be listed has been reported above.
+    for security in snapshot.securities().unwrap_or_default() {
         if watch(&report).is_break() {
             return Ok(None);
         }
@@ -84,8 +95,10 @@ pub fn check_until(
                 problem: format!(
                     "the kept adjustment of {symbol} is not what its actions come to: import them again"
                 ),
+                remedy: Remedy::ImportAgain,
             }),
             // Damaged blocks have been reported above.
+            Err(HistoryError::Store(StoreError::Damaged { .. } | StoreError::Value { .. })) => {}
             Err(HistoryError::Store(error)) => return Err(error),
             Err(_) => {}
         }
@@ -108,9 +121,12 @@ fn inspect(entry: &BlockEntry, bytes: &[u8], candles: &mut Candles) -> Result<()
 
 fn damage(finding: Finding) -> Damage {
     let problem = finding.to_string();
+    let remedy = if finding.is_in_a_block() { Remedy::ImportAgain } else { Remedy::Restore };
     let (series, at) = match finding {
         Finding::BodyMissing { series, entry }
         | Finding::BodyLength { series, entry, .. }
+        | Finding::BodyForeign { series, entry }
+        | Finding::Unlinked { series, entry }
         | Finding::Body { series, entry, .. }
         | Finding::Overlap { series, entry, .. } => (Some(series), Some(entry.first)),
         Finding::Totals { kept, .. } => (Some(kept.series), None),
@@ -119,9 +135,12 @@ fn damage(finding: Finding) -> Damage {
         | Finding::BodyOrphan { .. }
         | Finding::EntryOrphan { .. }
         | Finding::Counter { .. }
+        | Finding::Row { .. }
+        | Finding::Rows { .. }
+        | Finding::Miscounted { .. }
         | Finding::Unreadable(_) => (None, None),
     };
-    Damage { series, at, problem }
+    Damage { series, at, problem, remedy }
 }
 
 #[cfg(test)]

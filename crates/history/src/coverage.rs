@@ -191,7 +191,7 @@ fn within(snapshot: &Snapshot<'_>, series: &Series, times: &Range<i64>) -> Resul
         return Ok(candles);
     }
     for entry in snapshot.blocks(series, Some(Timestamp(times.start)), Some(Timestamp(times.end)))? {
-        let read = snapshot.with_block(entry.id, |bytes| {
+        let read = snapshot.with_block(&entry, |bytes| {
             Block::parse(bytes).and_then(|block| block.read(times.clone(), &mut candles))
         })?;
         read.map_err(|source| HistoryError::Damaged { series: series.clone(), at: entry.first, source })?;

@@ -24,7 +24,7 @@ pub fn known_part(
         let (rows, last) = if entry.last < until {
             (u64::from(entry.rows), entry.last)
         } else {
-            let counted = snapshot.with_block(entry.id, |bytes| rows_before(bytes, until))?;
+            let counted = snapshot.with_block(&entry, |bytes| rows_before(bytes, until))?;
             counted.map_err(|source| HistoryError::Damaged {
                 series: known.series.clone(),
                 at: entry.first,

@@ -18,7 +18,7 @@ mod read;
 mod shelf;
 
 pub use as_of::{AsOf, Edge, Otherwise};
-pub use check::{CheckReport, Damage, check, check_until, check_watched};
+pub use check::{CheckReport, Damage, Remedy, check, check_until, check_watched};
 pub use coverage::{Coverage, DayCoverage, DayState, Expected, Gap, GapReason, coverage};
 pub use inventory::known_part;
 pub use plan::{Keep, Plan, Rows};

@@ -369,7 +369,7 @@ fn load(
         .filter(inside)
         .map(|entry| {
             let mut bytes = Vec::with_capacity(entry.bytes as usize);
-            snapshot.block(entry.id, &mut bytes)?;
+            snapshot.block(entry, &mut bytes)?;
             Ok((*entry, bytes))
         })
         .collect()

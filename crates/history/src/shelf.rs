@@ -415,7 +415,7 @@ impl<E: Encoded> Opened<'_, E> {
     fn load(&mut self) -> Result<bool, HistoryError> {
         let Some(snapshot) = self.walk.snapshot else { return Ok(false) };
         if self.body.is_empty() {
-            snapshot.block(self.entry.id, &mut self.body)?;
+            snapshot.block(self.entry, &mut self.body)?;
         }
         Ok(true)
     }

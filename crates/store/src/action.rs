@@ -4,7 +4,7 @@ use market::adjust::Amount;
 use market::{Action, Date, Symbol};
 use rusqlite::Row;
 
-use crate::db::Fault;
+use crate::db::{Fault, signed};
 use crate::{Batch, StoreError, View, sql};
 
 /// What replacing corporate actions did, in rows.
@@ -23,15 +23,20 @@ type Terms = [String; 5];
 impl View {
     /// The corporate actions of a symbol, by ex-date.
     pub fn actions(&self, symbol: &Symbol) -> Result<Vec<Action>, StoreError> {
-        self.db().all(sql::ACTIONS, [symbol.as_str()], |row| {
-            Ok(Action {
-                ex_date: date(row)?,
-                cash: amount(row, 1)?,
-                split: amount(row, 2)?,
-                bonus: amount(row, 3)?,
-                rights: amount(row, 4)?,
-                rights_price: amount(row, 5)?,
-            })
+        self.steady(|| {
+            let all = self.db().all(sql::ACTIONS, [symbol.as_str()], |row| {
+                Ok(Action {
+                    ex_date: date(row)?,
+                    cash: amount(row, 1)?,
+                    split: amount(row, 2)?,
+                    bonus: amount(row, 3)?,
+                    rights: amount(row, 4)?,
+                    rights_price: amount(row, 5)?,
+                })
+            })?;
+            let counted = self.counts(symbol)?.map_or(0, |(_, actions)| actions);
+            self.agree(sql::ACTIONS, all.len() as u64 == counted)?;
+            Ok(all)
         })
     }
 
@@ -116,7 +121,9 @@ impl Batch<'_> {
             return Ok(());
         }
         let date = ex_date.to_string();
-        self.db().run(sql::REMOVE_ACTIONS, (symbol.as_str(), &date))?;
+        let removed = self.db().run(sql::REMOVE_ACTIONS, (symbol.as_str(), &date))?;
+        let [new_rows, removed] = [new.len(), removed].map(|rows| signed(rows as u64));
+        self.db().run(sql::ADD_COUNTS, (0, new_rows - removed, symbol.as_str()))?;
         for [cash, split, bonus, rights, price] in new {
             self.db().run(sql::ADD_ACTION, (symbol.as_str(), &date, cash, split, bonus, rights, price))?;
         }

@@ -3,7 +3,7 @@ use std::ops::Deref;
 use market::{DECIMALS_MAX, Grain, Symbol, Timestamp};
 
 use crate::db::{self, Db};
-use crate::{BlockEntry, Security, Series, StoreError, View, sql};
+use crate::{BlockEntry, Security, Series, StoreError, Tail, View, sql};
 
 /// The largest block accepted, far above what four thousand candles need.
 pub const BLOCK_BYTES_MAX: usize = 16 << 20;
@@ -119,7 +119,7 @@ impl<'a> Batch<'a> {
                 change.add(&entry);
                 entries.push(entry);
             }
-            batch.total(series_id, change)?;
+            batch.total(series, series_id, change)?;
             if series.grain == Grain::Day {
                 batch.forget_factors(&series.symbol)?;
             }
@@ -132,23 +132,28 @@ impl<'a> Batch<'a> {
         if let Some(id) = self.db().first(sql::SERIES_ID, key, |row| Ok(row.get(0)?))? {
             return Ok(id);
         }
+        self.no_such_series(series)?;
         self.add_security(&series.symbol)?;
         let id = self.take_ids("series", 1)?;
         self.db().run(sql::ADD_SERIES, (id, key.0, key.1, key.2))?;
+        self.db().run(sql::ADD_COUNTS, (1, 0, key.0))?;
         Ok(id)
     }
 
     fn remove_block(&mut self, series: &Series, series_id: i64, id: i64) -> Result<(i64, i64), StoreError> {
-        let removed =
-            self.db().first(sql::REMOVE_ENTRY, (id, series_id), |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let Some(removed) = removed else {
+        let removed = self.db().first(sql::REMOVE_ENTRY, (id, series_id), |row| {
+            let link: (i64, Option<i64>) = (row.get(2)?, row.get(3)?);
+            Ok((row.get(0)?, row.get(1)?, link))
+        })?;
+        let Some((rows, bytes, (first, next))) = removed else {
             return Err(StoreError::unfit(
                 series,
                 format!("block {id} to be replaced is not one of its blocks"),
             ));
         };
+        self.db().run(sql::LINK_ENTRY, (next, series_id, first))?;
         self.db().run(sql::REMOVE_BODY, [id])?;
-        Ok(removed)
+        Ok((rows, bytes))
     }
 
     fn add_block(
@@ -179,15 +184,19 @@ impl<'a> Batch<'a> {
             return unfit(format!("it overlaps the block from {first} to {last}"));
         }
         self.db().run(sql::ADD_BODY, (id, &block.bytes))?;
-        self.db().run(sql::ADD_ENTRY, (series_id, block.first.0, block.last.0, block.rows, bytes, id))?;
-        Ok(BlockEntry { id, first: block.first, last: block.last, rows: block.rows, bytes })
+        let tail = Tail::of(&block.bytes);
+        let row = (series_id, block.first.0, block.last.0, block.rows, bytes, id, tail.as_bytes());
+        self.db().run(sql::ADD_ENTRY, row)?;
+        self.db().run(sql::LINK_ENTRY, (block.first.0, series_id, block.first.0))?;
+        Ok(BlockEntry { id, first: block.first, last: block.last, rows: block.rows, bytes, tail })
     }
 
-    fn total(&mut self, series_id: i64, change: Totals) -> Result<(), StoreError> {
+    fn total(&mut self, series: &Series, series_id: i64, change: Totals) -> Result<(), StoreError> {
         let version = self.touch()?;
         let empty: bool = self.db().one(sql::SERIES_IS_EMPTY, [series_id], |row| Ok(row.get(0)?))?;
         if empty {
             self.db().run(sql::REMOVE_SERIES, [series_id])?;
+            self.db().run(sql::ADD_COUNTS, (-1, 0, series.symbol.as_str()))?;
         } else {
             self.db()
                 .run(sql::TOTAL_SERIES, (change.rows, change.blocks, change.bytes, version, series_id))?;

@@ -3,8 +3,11 @@
 use std::fmt;
 use std::ops::ControlFlow;
 
-use crate::db::Db;
+use crate::chain::{Forward, Linked};
+use crate::db::{Db, Fault};
+use crate::seal::SealedTable;
 use crate::statements::Sql;
+use crate::view::key;
 use crate::{Accounts, BlockEntry, Reader, Series, SeriesInfo, StoreError, View, sql};
 
 /// Findings listed before a check stops: a database with so many is not repaired one by one.
@@ -57,6 +60,33 @@ pub enum Finding {
         before: BlockEntry,
         entry: BlockEntry,
     },
+    /// A body that is not the one its entry was written for.
+    BodyForeign {
+        series: Series,
+        entry: BlockEntry,
+    },
+    /// The entry that should follow this one, or come before it, is not the one that does.
+    Unlinked {
+        series: Series,
+        entry: BlockEntry,
+    },
+    /// A row that is not as it was written.
+    Row {
+        table: String,
+        key: String,
+    },
+    /// A table that has another number of rows than were written.
+    Rows {
+        table: String,
+        written: i64,
+        found: i64,
+    },
+    /// A security that should have another number of series or corporate actions.
+    Miscounted {
+        symbol: String,
+        series: (i64, i64),
+        actions: (i64, i64),
+    },
     /// The totals kept with the series are not those of its blocks.
     Totals {
         kept: SeriesInfo,
@@ -99,7 +129,8 @@ impl Reader {
         let snapshot = self.snapshot()?;
         let mut findings = Findings::default();
         findings.tables(&snapshot, depth);
-        let Some(all) = findings.absorb(snapshot.all_series().map(|all| (Vec::new(), all))) else {
+        let all = snapshot.db().all(sql::RAW_SERIES, [], SeriesInfo::read);
+        let Some(all) = findings.absorb(all.map(|all| (Vec::new(), all))) else {
             return Ok(Some(findings.list));
         };
         for kept in &all {
@@ -126,10 +157,16 @@ impl Reader {
 }
 
 impl Accounts {
-    /// What the engine says of the pages of `accounts.db`, and rows that point at nothing.
+    /// What the engine says of the pages of `accounts.db`, rows that point at nothing, and rows that are not as they were written.
     pub fn check(&self, depth: Depth) -> Result<Vec<Finding>, StoreError> {
         let mut findings = Findings::default();
-        findings.absorb(engine(&self.read(), depth));
+        let db = self.read();
+        // One state: others write meanwhile.
+        db.run(sql::BEGIN_READ, [])?;
+        findings.absorb(engine(&db, depth));
+        findings.absorb(seals(&db));
+        db.run(sql::COMMIT, []).ok();
+        findings.list.truncate(FINDINGS_MAX);
         Ok(findings.list)
     }
 }
@@ -142,6 +179,8 @@ struct Findings {
 impl Findings {
     fn tables(&mut self, view: &View, depth: Depth) {
         self.absorb(engine(view.db(), depth));
+        self.absorb(seals(view.db()));
+        self.absorb(miscounted(view));
         self.absorb(orphans(view));
         self.absorb(counters(view));
     }
@@ -161,7 +200,7 @@ impl Findings {
     }
 }
 
-type Part = Result<(Vec<Finding>, ()), StoreError>;
+pub(crate) type Part = Result<(Vec<Finding>, ()), StoreError>;
 
 fn engine(db: &Db, depth: Depth) -> Part {
     let pragma = if depth == Depth::Quick { QUICK } else { FULL };
@@ -171,6 +210,52 @@ fn engine(db: &Db, depth: Depth) -> Part {
     found.extend(db.all(REFERENCES, [], |row| {
         Ok(Finding::Dangling { table: row.get(0)?, parent: row.get(1)?, count: crate::db::natural(row, 2)? })
     })?);
+    Ok((found, ()))
+}
+
+/// Rows that are not as they were written, and tables that lack some.
+pub(crate) fn seals(db: &Db) -> Part {
+    const WHAT: &str = "check the seals";
+    let mut found = Vec::new();
+    for table in db.sealed_tables()? {
+        let SealedTable { name, keys, .. } = &table;
+        // Of a key only what can be shown; tokens are kept as hashes, and hashes are nobody's business either.
+        let key: Vec<String> = keys
+            .iter()
+            .map(|key| format!("case typeof({key}) when 'blob' then '…' else {key} end"))
+            .collect();
+        let (key, row) = (key.join(" || ' ' || "), table.sealed(""));
+        let broken = format!(
+            "select coalesce({key}, '?') from \"{name}\" where seal is not seal({row}) limit {FINDINGS_MAX}"
+        );
+        let broken = db.all_of(WHAT, &broken, |row| row.get(0))?;
+        found.extend(broken.into_iter().map(|key| Finding::Row { table: name.clone(), key }));
+        let rows: Vec<i64> =
+            db.all_of(WHAT, &format!("select count(*) from \"{name}\" not indexed"), |row| row.get(0))?;
+        let rows = rows.first().copied().unwrap_or_default();
+        if rows != table.rows {
+            found.push(Finding::Rows { table: name.clone(), written: table.rows, found: rows });
+        }
+    }
+    Ok((found, ()))
+}
+
+/// A migration seals rows anew, so it must not begin with one that is not whole.
+pub(crate) fn refuse_broken_seals(db: &Db) -> Result<(), StoreError> {
+    match seals(db)?.0.is_empty() {
+        true => Ok(()),
+        false => Err(db.fail("migrate the database")(Fault::Missing)),
+    }
+}
+
+fn miscounted(view: &View) -> Part {
+    let found = view.db().all(sql::MISCOUNTED, [FINDINGS_MAX as i64], |row| {
+        Ok(Finding::Miscounted {
+            symbol: row.get(0)?,
+            series: (row.get(1)?, row.get(2)?),
+            actions: (row.get(3)?, row.get(4)?),
+        })
+    })?;
     Ok((found, ()))
 }
 
@@ -185,7 +270,8 @@ fn orphans(view: &View) -> Part {
 }
 
 fn counters(view: &View) -> Part {
-    let next: Vec<(String, i64)> = view.db().all(sql::COUNTERS, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let next: Vec<(String, i64)> =
+        view.db().all(sql::RAW_COUNTERS, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let used: Vec<(String, i64)> = view.db().all(sql::USED_IDS, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let spent = |(name, id): &(String, i64)| !next.iter().any(|(counter, next)| counter == name && next > id);
     let found = used.into_iter().filter(spent).map(|(name, _)| Finding::Counter { name }).collect();
@@ -198,8 +284,18 @@ fn one_series(
     inspect: &mut impl FnMut(&Series, &BlockEntry, &[u8]) -> Option<String>,
 ) -> Part {
     let series = &kept.series;
-    let entries = view.blocks(series, None, None)?;
+    let linked = view.db().all(sql::RAW_BLOCKS, key(series), Linked::read)?;
+    let entries: Vec<BlockEntry> = linked.iter().map(|linked| linked.entry).collect();
     let mut found = Vec::new();
+    let mut chain = Forward::new(None, None);
+    for linked in &linked {
+        if chain.step(*linked).is_err() {
+            found.push(Finding::Unlinked { series: series.clone(), entry: linked.entry });
+        }
+    }
+    if let (Err(_), Some(last)) = (chain.end(), entries.last()) {
+        found.push(Finding::Unlinked { series: series.clone(), entry: *last });
+    }
     let mut totals = SeriesInfo { rows: 0, blocks: 0, bytes: 0, ..kept.clone() };
     for (entry, before) in entries.iter().zip(std::iter::once(None).chain(entries.iter().map(Some))) {
         totals.rows += u64::from(entry.rows);
@@ -226,14 +322,29 @@ fn body(
     inspect: &mut impl FnMut(&Series, &BlockEntry, &[u8]) -> Option<String>,
 ) -> Option<Finding> {
     let (series, entry) = (series.clone(), *entry);
-    let read = view.with_block(entry.id, |body| (body.len() as u64, inspect(&series, &entry, body)));
+    let read = view
+        .with_body(entry.id, |body| (body.len() as u64, entry.fits(body), inspect(&series, &entry, body)));
     match read {
-        Err(StoreError::Damaged { source: None, .. }) => Some(Finding::BodyMissing { series, entry }),
         Err(error) => Some(Finding::Body { series, entry, reason: error.to_string() }),
-        Ok((found, _)) if found != u64::from(entry.bytes) => {
+        Ok(None) => Some(Finding::BodyMissing { series, entry }),
+        Ok(Some((found, ..))) if found != u64::from(entry.bytes) => {
             Some(Finding::BodyLength { series, entry, found })
         }
-        Ok((_, reason)) => reason.map(|reason| Finding::Body { series, entry, reason }),
+        Ok(Some((_, _, Some(reason)))) => Some(Finding::Body { series, entry, reason }),
+        Ok(Some((_, fits, None))) => (!fits).then_some(Finding::BodyForeign { series, entry }),
+    }
+}
+
+impl Finding {
+    /// Whether importing the files of the series again mends it. What is wrong around the blocks needs a backup, or a new store.
+    pub fn is_in_a_block(&self) -> bool {
+        matches!(
+            self,
+            Finding::Body { .. }
+                | Finding::BodyMissing { .. }
+                | Finding::BodyLength { .. }
+                | Finding::BodyForeign { .. }
+        )
     }
 }
 
@@ -255,6 +366,31 @@ impl fmt::Display for Finding {
             Finding::Body { series, entry, reason } => {
                 write!(f, "{series} at {}: block {}: {reason}", entry.first, entry.id)
             }
+            Finding::BodyForeign { series, entry } => {
+                write!(
+                    f,
+                    "{series} at {}: block {} is not the one that was written there",
+                    entry.first, entry.id
+                )
+            }
+            Finding::Unlinked { series, entry } => {
+                write!(
+                    f,
+                    "{series} at {}: a block before or after block {} is missing",
+                    entry.first, entry.id
+                )
+            }
+            Finding::Row { table, key } => {
+                write!(f, "a row of table {table} is not as it was written: {key}")
+            }
+            Finding::Rows { table, written, found } => {
+                write!(f, "table {table} has {found} rows, {written} were written")
+            }
+            Finding::Miscounted { symbol, series, actions } => write!(
+                f,
+                "{symbol} has {} series and {} corporate actions, {} and {} were written",
+                series.1, actions.1, series.0, actions.0
+            ),
             Finding::BodyOrphan { id } => write!(f, "block {id} belongs to no series"),
             Finding::EntryOrphan { id } => write!(f, "block {id} belongs to a series that does not exist"),
             Finding::Overlap { series, before, entry } => write!(

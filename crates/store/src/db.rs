@@ -10,8 +10,9 @@ use rusqlite::limits::Limit;
 use rusqlite::types::FromSqlError;
 use rusqlite::{Connection, OpenFlags, Params, Row};
 
+use crate::seal::{self, Keep, SealedTable};
 use crate::statements::Sql;
-use crate::{BLOCK_BYTES_MAX, StoreError};
+use crate::{BLOCK_BYTES_MAX, StoreError, migrate};
 
 /// Trouble inside a statement, before it knows which one it was.
 #[derive(Debug)]
@@ -39,6 +40,7 @@ pub(crate) enum Role {
 pub(crate) struct Db {
     conn: Connection,
     path: PathBuf,
+    keep: Keep,
 }
 
 /// Writers of candles never collide (they hold the lock) and readers never wait for them; what remains is the moment in which
@@ -61,14 +63,59 @@ impl Db {
             Role::Writer | Role::Draft => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
         };
         let access = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        if role == Role::Reader {
+            roll_back(path);
+        }
         let opened = match untouched(path).filter(|_| role == Role::Onlooker) {
             Some(address) => Connection::open_with_flags(address, access | OpenFlags::SQLITE_OPEN_URI),
             None => Connection::open_with_flags(path, access),
         };
         let conn = opened.map_err(|error| StoreError::of(what, path, error.into()))?;
-        let db = Db { conn, path: path.to_owned() };
+        let keep = match role {
+            Role::Reader | Role::Onlooker => Keep::Reading,
+            Role::Writer | Role::Draft => Keep::Writing,
+        };
+        let db = Db { conn, path: path.to_owned(), keep };
         db.configure(role).map_err(|error| StoreError::of(what, path, error.into()))?;
+        db.attach_seals()?;
         Ok(db)
+    }
+
+    /// Views and triggers of the sealed tables, as the schema has them now.
+    pub(crate) fn attach_seals(&self) -> Result<(), StoreError> {
+        let attached = seal::detach(&self.conn).and_then(|()| seal::attach(&self.conn, self.keep));
+        attached.map_err(|error| self.fail("read the header of the database")(error.into()))
+    }
+
+    /// For a migration, which changes tables and rows as it likes: afterwards [`Db::seal_all`].
+    pub(crate) fn detach_seals(&self) -> Result<(), StoreError> {
+        seal::detach(&self.conn).map_err(|error| self.fail("migrate the database")(error.into()))
+    }
+
+    /// Seals every row of every sealed table.
+    pub(crate) fn seal_all(&self) -> Result<(), StoreError> {
+        let sealed = seal::seal_all(&self.conn).and_then(|()| seal::attach(&self.conn, self.keep));
+        sealed.map_err(|error| self.fail("seal the rows")(error.into()))
+    }
+
+    pub(crate) fn sealed_tables(&self) -> Result<Vec<SealedTable>, StoreError> {
+        seal::list(&self.conn).map_err(|error| self.fail("list the sealed tables")(error.into()))
+    }
+
+    /// Whether several statements in a row see the same state.
+    pub(crate) fn in_transaction(&self) -> bool {
+        !self.conn.is_autocommit()
+    }
+
+    /// As [`Db::all`], for a statement that is put together.
+    pub(crate) fn all_of<T>(
+        &self,
+        what: &'static str,
+        text: &str,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        let run = || -> rusqlite::Result<Vec<T>> { self.conn.prepare(text)?.query_map([], read)?.collect() };
+        run().map_err(|error| self.fail(what)(error.into()))
     }
 
     fn configure(&self, role: Role) -> rusqlite::Result<()> {
@@ -79,15 +126,18 @@ impl Db {
         // Without this, SQLite looks at the value bound to `first_at < $4` while planning, and prepares the statement
         // anew whenever rusqlite clears its bindings: 30 us instead of 3 for a look into the directory.
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-        conn.execute_batch("pragma trusted_schema = off; pragma foreign_keys = on;")?;
+        // Temporary is only what `seal.rs` makes.
+        conn.execute_batch(
+            "pragma trusted_schema = off; pragma foreign_keys = on; pragma temp_store = memory;",
+        )?;
+        seal::define(conn)?;
         match role {
-            // Pages come from the map, so a cache would only hold them twice. A terabyte is more than SQLite would map
-            // by itself; `.cargo/config.toml` raises its limit. `cell_size_check` stays
-            // off here: a mapped page is checked anew at each visit, which took a block read from 4 to 11 us.
-            // `Reader::check` looks at every cell instead.
-            Role::Reader | Role::Onlooker => {
-                conn.execute_batch("pragma mmap_size = 1099511627776; pragma cache_size = -1024;")
-            }
+            // Pages are read, not mapped: a file that is cut short under a map ends the process with SIGBUS, where a read
+            // ends in an error (docs/decisions/0005-read-not-mapped.md). The system holds the file in memory; this
+            // cache holds little more than the inner pages of the trees.
+            Role::Reader | Role::Onlooker => conn.execute_batch(
+                "pragma mmap_size = 0; pragma cache_size = -2048; pragma cell_size_check = on;",
+            ),
             // Pages of 4 KB: the file is 4 % larger than blocks of 10 to 30 KB in it, with 8 KB pages 7 %, with 16 KB
             // pages 16 %. FULL: a commit is on the disk before it is acknowledged; NORMAL loses acknowledged commits.
             Role::Writer => conn.execute_batch(
@@ -211,12 +261,39 @@ impl Db {
     }
 }
 
+/// Seals every row of a database as it is: for whoever has changed rows with another tool and means it.
+pub fn seal_as_it_is(path: &Path) -> Result<(), StoreError> {
+    let db = Db::open(path, Role::Writer)?;
+    db.run(crate::sql::BEGIN_WRITE, [])?;
+    db.detach_seals()?;
+    db.seal_all()?;
+    db.run(crate::sql::COMMIT, []).map(drop)
+}
+
+/// Undoes a change that was interrupted before the database had a log, which is while it is created: whoever may only read
+/// cannot. If this one cannot write either, what comes next says so.
+fn roll_back(path: &Path) {
+    if !with_ending(path, "-journal").exists() {
+        return;
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let Ok(conn) = Connection::open_with_flags(path, flags) else { return };
+    conn.busy_timeout(BUSY_TIMEOUT).ok();
+    // SQLite does it with the first look, under its own locks, and only if nobody is at work.
+    conn.query_row(migrate::TABLES.text, [], |_| Ok(())).ok();
+}
+
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
 /// How to open a database that nobody has open, as one that nobody changes. Whoever opens it in the usual way makes a log and an
-/// index beside it first, so where there is a log, or the path cannot be written as an address, this is nothing.
+/// index beside it first, so where there is a log, or the path cannot be written as an address, this is nothing. Nor where a
+/// change was interrupted: what it left would be taken for a whole database.
 fn untouched(path: &Path) -> Option<String> {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    if Path::new(&log).exists() {
+    if ["-wal", "-journal"].iter().any(|ending| with_ending(path, ending).exists()) {
         return None;
     }
     let absolute = std::path::absolute(path).ok()?;
@@ -271,7 +348,7 @@ mod tests {
     use rusqlite::StatementStatus;
 
     use super::*;
-    use crate::{migrate, sql};
+    use crate::sql;
 
     #[test]
     fn a_statement_with_a_time_range_is_prepared_only_once() {
@@ -303,7 +380,8 @@ mod tests {
         assert_eq!(setting(&writer, "cell_size_check"), 1);
         assert_eq!(setting(&writer, "page_size"), 4096);
         let reader = Db::open(&path, Role::Reader).unwrap();
-        assert!(setting(&reader, "mmap_size") > 0);
+        assert_eq!(setting(&reader, "mmap_size"), 0);
+        assert_eq!(setting(&reader, "cell_size_check"), 1);
         let refused = reader.run(sql::ENSURE_SECURITY, ("700.HK", 3)).unwrap_err();
         assert!(matches!(refused, StoreError::Denied { .. }), "{refused:?}");
     }

@@ -36,6 +36,18 @@ pub enum StoreError {
     Changed { path: PathBuf, version: i64 },
     #[error("{} is not a store of this program: name another directory", path.display())]
     Foreign { path: PathBuf },
+    #[error(
+        "cannot {what}: a change of {} was interrupted and has to be undone first, which takes the right to write: \
+         run this as the owner of the file",
+        path.display()
+    )]
+    Interrupted { what: &'static str, path: PathBuf, source: rusqlite::Error },
+    #[error(
+        "{} is empty, but the key file beside it says that there were accounts: restore a backup with `chandler restore`, \
+         or move the file away to begin without accounts",
+        path.display()
+    )]
+    Emptied { path: PathBuf },
     #[error("cannot {what}: {} is damaged: run `chandler check`, then restore a copy or import again", path.display())]
     Damaged { what: &'static str, path: PathBuf, source: Option<rusqlite::Error> },
     #[error("cannot {what}: no space left for {}: free some and run this again, nothing is half written", path.display())]
@@ -67,6 +79,7 @@ impl StoreError {
         match fault {
             Fault::Value { field, text } => StoreError::Value { what, path, field, text },
             Fault::Missing => StoreError::Damaged { what, path, source: None },
+            Fault::Sqlite(source) if is_rollback(&source) => StoreError::Interrupted { what, path, source },
             Fault::Sqlite(source) => match source.sqlite_error_code() {
                 Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::TooBig) => {
                     StoreError::Damaged { what, path, source: Some(source) }
@@ -102,6 +115,12 @@ impl StoreError {
     }
 }
 
+/// Whether SQLite would have to undo a change first, and may not.
+fn is_rollback(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error().map(|error| error.extended_code);
+    code == Some(rusqlite::ffi::SQLITE_READONLY_ROLLBACK)
+}
+
 #[cfg(test)]
 mod tests {
     use rusqlite::ffi;
@@ -125,6 +144,7 @@ mod tests {
         }
         assert!(matches!(sqlite(ffi::SQLITE_IOERR_FSYNC), StoreError::Disk { .. }));
         assert!(matches!(sqlite(ffi::SQLITE_BUSY), StoreError::Locked { .. }));
+        assert!(matches!(sqlite(ffi::SQLITE_READONLY_ROLLBACK), StoreError::Interrupted { .. }));
         assert!(matches!(sqlite(ffi::SQLITE_CORRUPT), StoreError::Damaged { .. }));
         assert!(matches!(sqlite(ffi::SQLITE_INTERNAL), StoreError::Sqlite { .. }));
         assert_eq!(advice(sqlite(ffi::SQLITE_READONLY)).as_deref(), Some("check its owner and mode"));

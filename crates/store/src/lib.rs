@@ -14,12 +14,14 @@ mod accounts;
 mod action;
 mod backup;
 mod batch;
+mod chain;
 mod check;
 mod db;
 mod error;
 mod ledger;
 mod lock;
 mod migrate;
+mod seal;
 mod security;
 mod series;
 mod sql;
@@ -41,12 +43,13 @@ pub use backup::{
 };
 pub use batch::{BLOCK_BYTES_MAX, Batch, Change, NewBlock};
 pub use check::{Depth, FINDINGS_MAX, Finding};
+pub use db::seal_as_it_is;
 pub use error::StoreError;
 pub use ledger::{
     ImportId, ImportProgress, ImportRecord, ImportSource, ImportState, NewImport, QUARANTINE_TEXT_MAX,
     QuarantineEntry, QuarantineOf, QuarantineRow,
 };
 pub use security::Security;
-pub use series::{BlockEntry, Lane, ParseSeriesError, Series, SeriesInfo};
+pub use series::{BlockEntry, Lane, ParseSeriesError, Series, SeriesInfo, Tail};
 pub use store::{Access, FileSizes, Reader, Snapshot, Store, Writer};
 pub use view::{Body, ERA_VERSIONS, Totals, View, era};

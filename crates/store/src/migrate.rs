@@ -5,13 +5,13 @@ use market::Timestamp;
 
 use crate::StoreError;
 use crate::db::Db;
-use crate::sql;
 use crate::statements::Sql;
+use crate::{check, sql};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Migration {
-    version: i64,
-    name: &'static str,
+    pub(crate) version: i64,
+    pub(crate) name: &'static str,
     pub(crate) text: &'static str,
 }
 
@@ -22,6 +22,7 @@ pub(crate) const ALL: &[Migration] = &[
         name: "adjustment",
         text: include_str!("../migrations/sqlite/0002_adjustment.sql"),
     },
+    Migration { version: 3, name: "seals", text: include_str!("../migrations/sqlite/0003_seals.sql") },
 ];
 
 /// The steps of `accounts.db`. Each database has its own count; the digests keep either from passing for the other.
@@ -36,6 +37,11 @@ pub(crate) const ACCOUNTS: &[Migration] = &[
         name: "access",
         text: include_str!("../migrations/sqlite-accounts/0002_access.sql"),
     },
+    Migration {
+        version: 3,
+        name: "seals",
+        text: include_str!("../migrations/sqlite-accounts/0003_seals.sql"),
+    },
 ];
 
 /// Marks the file as ours in its header (`CHND`), so that another program's database is never touched.
@@ -43,7 +49,7 @@ const APPLICATION_ID: i64 = 0x4348_4e44;
 
 // These speak to SQLite alone: the catalogue and the header of the file.
 const FILE_ID: Sql = Sql { what: "read the header of the database", text: "pragma application_id" };
-const TABLES: Sql = Sql { what: "read the schema", text: "select count(*) from sqlite_schema" };
+pub(crate) const TABLES: Sql = Sql { what: "read the schema", text: "select count(*) from sqlite_schema" };
 const APPLIED: Sql =
     Sql { what: "read the migrations", text: "select version, digest from migration order by version" };
 const NOTE: Sql = Sql {
@@ -90,6 +96,7 @@ pub(crate) fn migrate(db: &Db, migrations: &[Migration], now: Timestamp) -> Resu
     let done = steps(db, migrations, now).and_then(|()| db.run(sql::COMMIT, []).map(drop));
     if done.is_err() {
         db.run(sql::ROLLBACK, []).ok();
+        db.attach_seals().ok();
     }
     done
 }
@@ -98,11 +105,17 @@ fn steps(db: &Db, migrations: &[Migration], now: Timestamp) -> Result<(), StoreE
     // Read again inside the transaction: another process may have been quicker.
     let found = schema(db, migrations)?;
     db.script("mark the database", &format!("pragma application_id = {APPLICATION_ID}; {LEDGER}"))?;
+    if found == known(migrations) {
+        return Ok(());
+    }
+    // Rows are sealed again when all steps are done: only such as were whole before.
+    check::refuse_broken_seals(db)?;
+    db.detach_seals()?;
     for migration in migrations.iter().filter(|migration| migration.version > found) {
         db.script("migrate the database", migration.text)?;
         db.run(NOTE, (migration.version, migration.name, migration.hash(), now.0))?;
     }
-    Ok(())
+    db.seal_all()
 }
 
 impl Migration {

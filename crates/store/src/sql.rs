@@ -16,16 +16,17 @@ macro_rules! series_columns {
 }
 macro_rules! block_columns {
     () => {
-        "b.body_id, b.first_at, b.last_at, b.row_count, b.byte_count"
+        "b.body_id, b.first_at, b.last_at, b.row_count, b.byte_count, b.tail, b.next_at"
     };
 }
-/// One query resolves the series and walks its directory.
+/// One query resolves the series and walks its directory. Where the series begins and ends comes with each block.
 macro_rules! blocks_of_series {
     () => {
         concat!(
             "select ",
             block_columns!(),
-            " from series s join block_index b on b.series_id = s.id where s.symbol = $1 and s.grain = $2 and s.lane = $3 "
+            ", s.first_at, s.last_at from sealed_series s join sealed_block_index b on b.series_id = s.id \
+             where s.symbol = $1 and s.grain = $2 and s.lane = $3 "
         )
     };
 }
@@ -51,11 +52,15 @@ statements! {
 
     VERSION: "read the version of the store", "select next from counter where name = 'version'";
     COUNT_UP: "take new ids", "update counter set next = next + $1 where name = $2 returning next";
-    COUNTERS: "read the counters", "select name, next from counter";
 
-    SECURITY: "read a security", concat!("select ", security_columns!(), " from security where symbol = $1");
-    DECIMALS: "read a security", "select decimals from security where symbol = $1";
-    SECURITIES: "list the securities", concat!("select ", security_columns!(), " from security order by symbol");
+    SECURITY: "read a security", concat!("select ", security_columns!(), " from sealed_security where symbol = $1");
+    DECIMALS: "read a security", "select decimals from sealed_security where symbol = $1";
+    SECURITIES: "list the securities", concat!("select ", security_columns!(), " from sealed_security order by symbol");
+    SECURITY_COUNTS: "read a security", "select series_count, action_count from sealed_security where symbol = $1";
+    COUNT_SECURITIES: "list the securities", "select count(symbol) from sealed_security";
+    ROWS_WRITTEN: "count the rows of a table", "select row_count from sealed_table where name = $1";
+    ADD_COUNTS: "write a security",
+        "update security set series_count = series_count + $1, action_count = action_count + $2 where symbol = $3";
     ENSURE_SECURITY: "add a security",
         "insert into security (symbol, decimals) values ($1, $2) on conflict (symbol) do nothing";
     PUT_SECURITY: "write a security", concat!(
@@ -69,74 +74,79 @@ statements! {
          eps_ttm = excluded.eps_ttm, bps = excluded.bps, dividend_yield = excluded.dividend_yield");
 
     ACTIONS: "read corporate actions",
-        "select ex_date, cash, split, bonus, rights, rights_price from corporate_action \
+        "select ex_date, cash, split, bonus, rights, rights_price from sealed_corporate_action \
          where symbol = $1 order by ex_date, cash, split, bonus, rights, rights_price";
     ADD_ACTION: "write a corporate action",
         "insert into corporate_action (symbol, ex_date, cash, split, bonus, rights, rights_price) \
          values ($1, $2, $3, $4, $5, $6, $7)";
     REMOVE_ACTIONS: "replace corporate actions", "delete from corporate_action where symbol = $1 and ex_date = $2";
 
-    FACTORS: "read adjustment factors", "select factors from adjustment where symbol = $1";
+    FACTORS: "read adjustment factors", "select factors from sealed_adjustment where symbol = $1";
     PUT_FACTORS: "write adjustment factors",
         "insert into adjustment (symbol, factors) values ($1, $2) \
          on conflict (symbol) do update set factors = excluded.factors";
     REMOVE_FACTORS: "forget adjustment factors", "delete from adjustment where symbol = $1";
     WITHOUT_FACTORS: "look for adjustments to reckon",
-        "select distinct c.symbol from corporate_action c \
-         where not exists (select 1 from adjustment a where a.symbol = c.symbol) order by c.symbol";
+        "select distinct c.symbol from sealed_corporate_action c \
+         where not exists (select 1 from sealed_adjustment a where a.symbol = c.symbol) order by c.symbol";
 
     SERIES: "read a series",
-        concat!("select ", series_columns!(), " from series where symbol = $1 and grain = $2 and lane = $3");
+        concat!("select ", series_columns!(), " from sealed_series where symbol = $1 and grain = $2 and lane = $3");
     SERIES_OF: "list the series of a symbol",
-        concat!("select ", series_columns!(), " from series where symbol = $1 order by grain, lane");
-    ALL_SERIES: "list the series", concat!("select ", series_columns!(), " from series order by symbol, grain, lane");
+        concat!("select ", series_columns!(), " from sealed_series where symbol = $1 order by grain, lane");
+    ALL_SERIES: "list the series", concat!("select ", series_columns!(), " from sealed_series order by symbol, grain, lane");
     // A sum of integers is no integer of PostgreSQL's unless it is told so.
     TOTALS: "add up the series",
         "select count(*), cast(coalesce(sum(row_count), 0) as bigint), cast(coalesce(sum(block_count), 0) as bigint), \
-         cast(coalesce(sum(byte_count), 0) as bigint) from series";
-    SERIES_ID: "find a series", "select id from series where symbol = $1 and grain = $2 and lane = $3";
+         cast(coalesce(sum(byte_count), 0) as bigint) from sealed_series";
+    SERIES_ID: "find a series", "select id from sealed_series where symbol = $1 and grain = $2 and lane = $3";
     ADD_SERIES: "add a series",
         "insert into series (id, symbol, grain, lane, row_count, block_count, byte_count, first_at, last_at, version) \
          values ($1, $2, $3, $4, 0, 0, 0, 0, 0, 0)";
     TOTAL_SERIES: "update a series",
         "update series set row_count = row_count + $1, block_count = block_count + $2, byte_count = byte_count + $3, \
-         version = $4, first_at = (select min(first_at) from block_index where series_id = $5), \
-         last_at = (select last_at from block_index where series_id = $5 order by first_at desc limit 1) \
+         version = $4, first_at = (select min(first_at) from sealed_block_index where series_id = $5), \
+         last_at = (select last_at from sealed_block_index where series_id = $5 order by first_at desc limit 1) \
          where id = $5";
     REMOVE_SERIES: "remove an empty series", "delete from series where id = $1";
     SERIES_IS_EMPTY: "look for the blocks of a series",
         "select not exists (select 1 from block_index where series_id = $1)";
 
     // The block that holds `from` is the last one that starts at or before it; walking from there touches only
-    // what is asked for, where a condition on `last_at` alone would scan the series from its beginning.
+    // what is asked for. If that one ends before `from`, it comes all the same: it knows which block is the next.
     BLOCKS: "list the blocks of a series", concat!(blocks_of_series!(),
         "and b.first_at >= coalesce((select max(h.first_at) from block_index h \
          where h.series_id = s.id and h.first_at <= $4), $4) \
-         and b.last_at >= $4 and b.first_at < $5 order by b.first_at");
+         and b.first_at < $5 order by b.first_at");
     BLOCKS_ALL: "list the blocks of a series", concat!(blocks_of_series!(), "order by b.first_at");
     BLOCKS_BACK: "list the blocks of a series",
         concat!(blocks_of_series!(), "and b.first_at < $4 order by b.first_at desc");
     BLOCKS_FORWARD: "list the blocks of a series", concat!(blocks_of_series!(),
         "and b.first_at >= coalesce((select max(h.first_at) from block_index h \
-         where h.series_id = s.id and h.first_at <= $4), $4) \
-         and b.last_at >= $4 order by b.first_at");
+         where h.series_id = s.id and h.first_at <= $4), $4) order by b.first_at");
     // Everything that a plain question needs, in one statement, which is a state of the store by itself.
-    BODIES_BACK: "read the blocks of a series", concat!("select ", block_columns!(), ", z.decimals, y.body \
-         from security z join series s on s.symbol = z.symbol join block_index b on b.series_id = s.id \
-         join block_body y on y.id = b.body_id \
+    BODIES_BACK: "read the blocks of a series", concat!("select ", block_columns!(), ", s.first_at, s.last_at, \
+         z.decimals, y.body \
+         from sealed_security z join sealed_series s on s.symbol = z.symbol \
+         join sealed_block_index b on b.series_id = s.id left join block_body y on y.id = b.body_id \
          where z.symbol = $1 and s.grain = $2 and s.lane = $3 and b.first_at < $4 order by b.first_at desc");
     BLOCK: "read a block", "select body from block_body where id = $1";
 
     LAST_STARTING_BY: "look for overlapping blocks",
-        "select first_at, last_at from block_index where series_id = $1 and first_at <= $2 \
+        "select first_at, last_at from sealed_block_index where series_id = $1 and first_at <= $2 \
          order by first_at desc limit 1";
     REMOVE_ENTRY: "remove a block",
-        "delete from block_index where body_id = $1 and series_id = $2 returning row_count, byte_count";
+        "delete from block_index where body_id = $1 and series_id = $2 \
+         returning row_count, byte_count, first_at, next_at";
     REMOVE_BODY: "remove a block", "delete from block_body where id = $1";
     ADD_BODY: "write a block", "insert into block_body (id, body) values ($1, $2)";
     ADD_ENTRY: "write a block",
-        "insert into block_index (series_id, first_at, last_at, row_count, byte_count, body_id) \
-         values ($1, $2, $3, $4, $5, $6)";
+        "insert into block_index (series_id, first_at, last_at, row_count, byte_count, body_id, tail, next_at) \
+         values ($1, $2, $3, $4, $5, $6, $7, \
+         (select min(first_at) from block_index where series_id = $1 and first_at > $2))";
+    LINK_ENTRY: "link a block to the next",
+        "update block_index set next_at = $1 where series_id = $2 and first_at = \
+         (select max(first_at) from block_index where series_id = $2 and first_at < $3)";
 
     IMPORTS: "list the imports", concat!("select ", import_columns!(), " from import i order by i.id");
     IMPORTS_BEFORE: "list the imports",
@@ -190,6 +200,21 @@ statements! {
     ORPHAN_ENTRIES: "look for entries without a series",
         "select i.body_id from block_index i left join series s on s.id = i.series_id where s.id is null \
          order by i.body_id limit $1";
+    // The directory as it is, sealed or not, for whoever looks for what is wrong with it.
+    RAW_BLOCKS: "list the blocks of a series", concat!("select ", block_columns!(), ", s.first_at, s.last_at \
+         from series s join block_index b on b.series_id = s.id \
+         where s.symbol = $1 and s.grain = $2 and s.lane = $3 order by b.first_at");
+    RAW_SERIES: "list the series", concat!("select ", series_columns!(), " from series order by symbol, grain, lane");
+    RAW_TOTALS: "add up the series",
+        "select count(*), cast(coalesce(sum(row_count), 0) as bigint), cast(coalesce(sum(block_count), 0) as bigint) \
+         from series";
+    RAW_COUNTERS: "read the counters", "select name, next from counter";
+    MISCOUNTED: "count what securities have",
+        "select symbol, series_count, (select count(*) from series s where s.symbol = z.symbol), \
+         action_count, (select count(*) from corporate_action a where a.symbol = z.symbol) from security z \
+         where series_count <> (select count(*) from series s where s.symbol = z.symbol) \
+         or action_count <> (select count(*) from corporate_action a where a.symbol = z.symbol) \
+         order by symbol limit $1";
     USED_IDS: "look for ids in use",
         "select 'block', coalesce(max(id), 0) from block_body union all \
          select 'series', coalesce(max(id), 0) from series union all \

@@ -53,7 +53,10 @@ pub(crate) fn placeholders_ascend(sql: &Sql) {
 #[cfg(test)]
 pub(crate) fn schema_of(migrations: &[crate::migrate::Migration]) -> rusqlite::Connection {
     let conn = rusqlite::Connection::open_in_memory().unwrap();
+    crate::seal::define(&conn).unwrap();
     migrations.iter().for_each(|migration| conn.execute_batch(migration.text).unwrap());
+    crate::seal::seal_all(&conn).unwrap();
+    crate::seal::attach(&conn, crate::seal::Keep::Writing).unwrap();
     conn
 }
 

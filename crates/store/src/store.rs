@@ -107,6 +107,12 @@ impl Store {
         }
     }
 
+    /// Reads a little with a connection of its own, which has nothing in memory: whether the file is there, as long as it
+    /// should be, and ours.
+    pub fn probe(&self) -> Result<(), StoreError> {
+        self.reader()?.view.version().map(drop)
+    }
+
     /// The one writer. Holding the lock proves that no import runs, so those the ledger has as running have died.
     pub fn writer(&self) -> Result<Writer, StoreError> {
         if !exists(&self.path)? {

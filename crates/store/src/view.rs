@@ -1,10 +1,14 @@
+use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use market::{Symbol, Timestamp};
+use rusqlite::Row;
 
+use crate::chain::{Back, Forward, Linked};
 use crate::db::{Db, Fault, natural, small};
+use crate::statements::Sql;
 use crate::{BlockEntry, Security, Series, SeriesInfo, StoreError, sql};
 
 /// Versions in an era. A commit raises the version by one, a restore goes to the beginning of the next era: within an era, what is
@@ -22,6 +26,8 @@ pub fn era(version: i64) -> i64 {
 pub struct View {
     db: Db,
     blocks_read: Arc<AtomicU64>,
+    /// The version at which every security was found to be there.
+    complete_at: Cell<Option<i64>>,
 }
 
 /// All series of a store together.
@@ -37,7 +43,7 @@ pub struct Totals {
 
 impl View {
     pub(crate) fn new(db: Db, blocks_read: Arc<AtomicU64>) -> View {
-        View { db, blocks_read }
+        View { db, blocks_read, complete_at: Cell::new(None) }
     }
 
     pub(crate) fn db(&self) -> &Db {
@@ -50,45 +56,128 @@ impl View {
     }
 
     pub fn security(&self, symbol: &Symbol) -> Result<Option<Security>, StoreError> {
-        self.db.first(sql::SECURITY, [symbol.as_str()], Security::read)
+        self.known(|db| db.first(sql::SECURITY, [symbol.as_str()], Security::read))
     }
 
     /// The decimals of a security's prices: all that an answer of candles needs to know of it.
     pub fn decimals(&self, symbol: &Symbol) -> Result<Option<u32>, StoreError> {
-        self.db.first(sql::DECIMALS, [symbol.as_str()], |row| small(row, 0))
+        self.known(|db| db.first(sql::DECIMALS, [symbol.as_str()], |row| small(row, 0)))
     }
 
     /// Every security, by symbol.
     pub fn securities(&self) -> Result<Vec<Security>, StoreError> {
-        self.db.all(sql::SECURITIES, [], Security::read)
+        self.steady(|| {
+            let all = self.db.all(sql::SECURITIES, [], Security::read)?;
+            let ascends =
+                all.iter().zip(all.iter().skip(1)).all(|(a, b)| a.symbol.as_str() < b.symbol.as_str());
+            self.complete(sql::SECURITIES, "security", all.len(), ascends)?;
+            Ok(all)
+        })
     }
 
     pub fn series(&self, series: &Series) -> Result<Option<SeriesInfo>, StoreError> {
-        self.db.first(sql::SERIES, key(series), SeriesInfo::read)
+        self.steady(|| match self.db.first(sql::SERIES, key(series), SeriesInfo::read)? {
+            Some(found) => Ok(Some(found)),
+            None => self.no_such_series(series).map(|()| None),
+        })
     }
 
     /// The series of one symbol, in the order of [`Series`].
     pub fn series_of(&self, symbol: &Symbol) -> Result<Vec<SeriesInfo>, StoreError> {
-        let mut all = self.db.all(sql::SERIES_OF, [symbol.as_str()], SeriesInfo::read)?;
-        all.sort_by(|a, b| a.series.cmp(&b.series));
-        Ok(all)
+        self.steady(|| {
+            let mut all = self.db.all(sql::SERIES_OF, [symbol.as_str()], SeriesInfo::read)?;
+            all.sort_by(|a, b| a.series.cmp(&b.series));
+            all.dedup_by(|a, b| a.series == b.series);
+            let counted = self.counts(symbol)?.map_or(0, |(series, _)| series);
+            self.agree(sql::SERIES_OF, all.len() as u64 == counted)?;
+            Ok(all)
+        })
     }
 
     pub fn all_series(&self) -> Result<Vec<SeriesInfo>, StoreError> {
-        let mut all = self.db.all(sql::ALL_SERIES, [], SeriesInfo::read)?;
-        all.sort_by(|a, b| a.series.cmp(&b.series));
-        Ok(all)
+        self.steady(|| {
+            let mut all = self.db.all(sql::ALL_SERIES, [], SeriesInfo::read)?;
+            all.sort_by(|a, b| a.series.cmp(&b.series));
+            let ascends = all.iter().zip(all.iter().skip(1)).all(|(a, b)| a.series < b.series);
+            self.complete(sql::ALL_SERIES, "series", all.len(), ascends)?;
+            Ok(all)
+        })
+    }
+
+    /// How many series and corporate actions a security has; nothing for one that is not there.
+    pub(crate) fn counts(&self, symbol: &Symbol) -> Result<Option<(u64, u64)>, StoreError> {
+        self.known(|db| {
+            db.first(sql::SECURITY_COUNTS, [symbol.as_str()], |row| Ok((natural(row, 0)?, natural(row, 1)?)))
+        })
+    }
+
+    /// Runs several statements that must see the same state.
+    pub(crate) fn steady<T>(&self, work: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+        if self.db.in_transaction() {
+            return work();
+        }
+        self.db.run(sql::BEGIN_READ, [])?;
+        let done = work();
+        self.db.run(sql::COMMIT, []).ok();
+        done
+    }
+
+    /// Damage, unless something that is said in two places is the same in both.
+    pub(crate) fn agree(&self, sql: Sql, same: bool) -> Result<(), StoreError> {
+        if same { Ok(()) } else { Err(self.db.fail(sql.what)(Fault::Missing)) }
+    }
+
+    fn complete(&self, sql: Sql, table: &str, found: usize, ascends: bool) -> Result<(), StoreError> {
+        let written = self.db.one(sql::ROWS_WRITTEN, [table], |row| natural(row, 0))?;
+        self.agree(sql, ascends && written == found as u64)
+    }
+
+    /// What `find` finds of a security. If that is nothing, the security is unknown, or the way to it is damaged: the latter is
+    /// seen by going through the whole table, once for each version of the store.
+    fn known<T>(&self, find: impl Fn(&Db) -> Result<Option<T>, StoreError>) -> Result<Option<T>, StoreError> {
+        if let Some(found) = find(&self.db)? {
+            return Ok(Some(found));
+        }
+        self.steady(|| {
+            let version = Some(self.version()?);
+            if self.complete_at.get() != version {
+                let count = self.db.one(sql::COUNT_SECURITIES, [], |row| natural(row, 0))?;
+                let written = self.db.one(sql::ROWS_WRITTEN, ["security"], |row| natural(row, 0))?;
+                self.agree(sql::COUNT_SECURITIES, count == written)?;
+                self.complete_at.set(version);
+            }
+            // Somebody may have added it meanwhile.
+            find(&self.db)
+        })
+    }
+
+    /// To be called when a series was not found: whether its security says so too.
+    pub(crate) fn no_such_series(&self, series: &Series) -> Result<(), StoreError> {
+        let all = self.series_of(&series.symbol)?;
+        self.agree(sql::SERIES, all.iter().all(|info| info.series != *series))
+    }
+
+    /// To be called when no block was found that begins before `until`: whether there is none.
+    fn no_blocks(&self, series: &Series, until: Option<Timestamp>) -> Result<(), StoreError> {
+        let info = self.series(series)?;
+        let begins_before = info.is_some_and(|info| until.is_none_or(|until| info.first < until));
+        self.agree(sql::BLOCKS, !begins_before)
     }
 
     /// Walks over every series, of which a whole market has some ten thousand.
     pub fn totals(&self) -> Result<Totals, StoreError> {
-        self.db.one(sql::TOTALS, [], |row| {
-            Ok(Totals {
-                series: natural(row, 0)?,
-                candles: natural(row, 1)?,
-                blocks: natural(row, 2)?,
-                bytes: natural(row, 3)?,
-            })
+        self.steady(|| {
+            let totals = self.db.one(sql::TOTALS, [], |row| {
+                Ok(Totals {
+                    series: natural(row, 0)?,
+                    candles: natural(row, 1)?,
+                    blocks: natural(row, 2)?,
+                    bytes: natural(row, 3)?,
+                })
+            })?;
+            let written = self.db.one(sql::ROWS_WRITTEN, ["series"], |row| natural(row, 0))?;
+            self.agree(sql::TOTALS, totals.series == written)?;
+            Ok(totals)
         })
     }
 
@@ -100,16 +189,31 @@ impl View {
         until: Option<Timestamp>,
     ) -> Result<Vec<BlockEntry>, StoreError> {
         let (symbol, grain, lane) = key(series);
-        match (from, until) {
-            (None, None) => self.db.all(sql::BLOCKS_ALL, (symbol, grain, lane), BlockEntry::read),
-            (Some(from), None) => {
-                self.db.all(sql::BLOCKS_FORWARD, (symbol, grain, lane, from.0), BlockEntry::read)
-            }
-            (from, Some(until)) => {
-                let from = from.map_or(i64::MIN, |from| from.0);
-                self.db.all(sql::BLOCKS, (symbol, grain, lane, from, until.0), BlockEntry::read)
-            }
+        // Nothing lies in it, and nothing could be said about what does not.
+        if from.zip(until).is_some_and(|(from, until)| from >= until) {
+            return Ok(Vec::new());
         }
+        self.steady(|| {
+            let (sql, chain) = (sql::BLOCKS, Forward::new(from, until));
+            let mut walk = Walk { chain, from, entries: Vec::new() };
+            match (from, until) {
+                (None, None) => {
+                    self.db.each(sql::BLOCKS_ALL, (symbol, grain, lane), |row| walk.take(row))?;
+                }
+                (Some(from), None) => {
+                    let params = (symbol, grain, lane, from.0);
+                    self.db.each(sql::BLOCKS_FORWARD, params, |row| walk.take(row))?;
+                }
+                (from, Some(until)) => {
+                    let from = from.map_or(i64::MIN, |from| from.0);
+                    self.db.each(sql, (symbol, grain, lane, from, until.0), |row| walk.take(row))?;
+                }
+            }
+            if !walk.chain.end().map_err(self.db.fail(sql.what))? {
+                self.no_blocks(series, until)?;
+            }
+            Ok(walk.entries)
+        })
     }
 
     /// The newest blocks that start before `until`, ascending: the one that reaches across `until`, and before it as
@@ -120,14 +224,22 @@ impl View {
         until: Timestamp,
         rows_wanted: usize,
     ) -> Result<Vec<BlockEntry>, StoreError> {
-        let mut gathered = Gathered::new(rows_wanted);
+        let (mut chain, mut gathered) = (Back::new(until), Gathered::new(rows_wanted));
         let (symbol, grain, lane) = key(series);
-        self.db.each(sql::BLOCKS_BACK, (symbol, grain, lane, until.0), |row| {
-            let entry = BlockEntry::read(row)?;
-            Ok(gathered.take(entry, entry.last < until))
-        })?;
-        gathered.entries.reverse();
-        Ok(gathered.entries)
+        self.steady(|| {
+            let mut flow = ControlFlow::Continue(());
+            self.db.each(sql::BLOCKS_BACK, (symbol, grain, lane, until.0), |row| {
+                let linked = Linked::read(row)?;
+                chain.step(linked)?;
+                flow = gathered.take(linked.entry, linked.entry.last < until);
+                Ok(flow)
+            })?;
+            if flow.is_continue() && !chain.end().map_err(self.db.fail(sql::BLOCKS_BACK.what))? {
+                self.no_blocks(series, Some(until))?;
+            }
+            gathered.entries.reverse();
+            Ok(gathered.entries)
+        })
     }
 
     /// Hands on the blocks that start before `until`, newest first, each with its bytes where they lie and the decimals of
@@ -140,11 +252,19 @@ impl View {
         mut each: impl FnMut(Body<'_>) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         let (symbol, grain, lane) = key(series);
+        let (mut chain, mut flow) = (Back::new(until), ControlFlow::Continue(()));
         self.db.each(sql::BODIES_BACK, (symbol, grain, lane, until.0), |row| {
-            let (entry, decimals) = (BlockEntry::read(row)?, small(row, 5)?);
+            let (linked, decimals) = (Linked::read(row)?, small(row, 9)?);
+            chain.step(linked)?;
             self.blocks_read.fetch_add(1, Ordering::Relaxed);
-            Ok(each(Body { entry, decimals, bytes: row.get_ref(6)?.as_blob()? }))
-        })
+            let bytes = row.get_ref(10)?.as_blob_or_null()?;
+            let bytes = bytes.filter(|bytes| linked.entry.fits(bytes)).ok_or(Fault::Missing)?;
+            flow = each(Body { entry: linked.entry, decimals, bytes });
+            Ok(flow)
+        })?;
+        // Without a transaction the next statement may see another state; who finds nothing asks again with one.
+        let ended = flow.is_continue() && !chain.end().map_err(self.db.fail(sql::BODIES_BACK.what))?;
+        if ended && self.db.in_transaction() { self.no_blocks(series, Some(until)) } else { Ok(()) }
     }
 
     /// The mirror image: the block that reaches across `from`, and from there on as many as hold `rows_wanted` rows.
@@ -154,30 +274,50 @@ impl View {
         from: Timestamp,
         rows_wanted: usize,
     ) -> Result<Vec<BlockEntry>, StoreError> {
-        let mut gathered = Gathered::new(rows_wanted);
+        let (mut chain, mut gathered) = (Forward::new(Some(from), None), Gathered::new(rows_wanted));
         let (symbol, grain, lane) = key(series);
-        self.db.each(sql::BLOCKS_FORWARD, (symbol, grain, lane, from.0), |row| {
-            let entry = BlockEntry::read(row)?;
-            Ok(gathered.take(entry, entry.first >= from))
-        })?;
-        Ok(gathered.entries)
+        self.steady(|| {
+            let mut flow = ControlFlow::Continue(());
+            self.db.each(sql::BLOCKS_FORWARD, (symbol, grain, lane, from.0), |row| {
+                let linked = Linked::read(row)?;
+                chain.step(linked)?;
+                if linked.entry.last >= from {
+                    flow = gathered.take(linked.entry, linked.entry.first >= from);
+                }
+                Ok(flow)
+            })?;
+            if flow.is_continue() && !chain.end().map_err(self.db.fail(sql::BLOCKS_FORWARD.what))? {
+                self.no_blocks(series, None)?;
+            }
+            Ok(gathered.entries)
+        })
     }
 
     /// The bytes of a block, in place of what `bytes` held.
-    pub fn block(&self, id: i64, bytes: &mut Vec<u8>) -> Result<(), StoreError> {
+    pub fn block(&self, entry: &BlockEntry, bytes: &mut Vec<u8>) -> Result<(), StoreError> {
         bytes.clear();
-        self.with_block(id, |body| bytes.extend_from_slice(body))
+        self.with_block(entry, |body| bytes.extend_from_slice(body))
     }
 
     /// The bytes of a block where they lie, without a copy.
-    pub fn with_block<T>(&self, id: i64, read: impl FnOnce(&[u8]) -> T) -> Result<T, StoreError> {
+    pub fn with_block<T>(&self, entry: &BlockEntry, read: impl FnOnce(&[u8]) -> T) -> Result<T, StoreError> {
+        let read = self.with_body(entry.id, |body| entry.fits(body).then(|| read(body)))?;
+        read.flatten().ok_or_else(|| self.db.fail(sql::BLOCK.what)(Fault::Missing))
+    }
+
+    /// A body, whatever is in it, if there is one.
+    pub(crate) fn with_body<T>(
+        &self,
+        id: i64,
+        read: impl FnOnce(&[u8]) -> T,
+    ) -> Result<Option<T>, StoreError> {
         let mut read = Some(read);
         self.blocks_read.fetch_add(1, Ordering::Relaxed);
         let found = self.db.first(sql::BLOCK, [id], |row| {
             let body = row.get_ref(0)?.as_blob()?;
             Ok(read.take().map(|read| read(body)))
         })?;
-        found.flatten().ok_or_else(|| self.db.fail(sql::BLOCK.what)(Fault::Missing))
+        Ok(found.flatten())
     }
 }
 
@@ -187,6 +327,25 @@ pub struct Body<'a> {
     pub entry: BlockEntry,
     pub decimals: u32,
     pub bytes: &'a [u8],
+}
+
+/// The blocks of a window.
+struct Walk {
+    chain: Forward,
+    from: Option<Timestamp>,
+    entries: Vec<BlockEntry>,
+}
+
+impl Walk {
+    fn take(&mut self, row: &Row<'_>) -> Result<ControlFlow<()>, Fault> {
+        let linked = Linked::read(row)?;
+        self.chain.step(linked)?;
+        // The one before the window came for the sake of its link.
+        if self.from.is_none_or(|from| linked.entry.last >= from) {
+            self.entries.push(linked.entry);
+        }
+        Ok(ControlFlow::Continue(()))
+    }
 }
 
 /// Blocks on the way from a point in time. Only those wholly beyond the point count towards the wanted rows: how many
@@ -214,6 +373,6 @@ impl Gathered {
     }
 }
 
-fn key(series: &Series) -> (&str, &'static str, &'static str) {
+pub(crate) fn key(series: &Series) -> (&str, &'static str, &'static str) {
     (series.symbol.as_str(), series.grain.as_str(), series.lane.as_str())
 }

@@ -414,13 +414,15 @@ fn what_is_changed_at_once_is_all_changed() {
 fn a_ladder_that_was_broken_by_other_means_can_be_mended() {
     let fresh = fresh();
     let id = fresh.create("ann", Terms::default()).account_id;
-    let db = rusqlite::Connection::open(fresh.dir.path().join("accounts.db")).unwrap();
+    let path = fresh.dir.path().join("accounts.db");
+    let db = rusqlite::Connection::open(&path).unwrap();
     db.execute_batch(
         "update level set quota = 50 where number = 3; delete from level where number = 5;
          update level set orders = 1 where number = 1;
          update counter set next = next + 1 where name = 'version';",
     )
     .unwrap();
+    store::seal_as_it_is(&path).unwrap();
     assert!(fresh.access.usage(id, NOW).is_err() && fresh.access.ladder().is_err());
     assert_eq!(fresh.access.steps().unwrap().len(), 5);
     let change = |number, quota, assets, orders| {

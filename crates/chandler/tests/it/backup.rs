@@ -81,7 +81,14 @@ fn blocks_of_an_older_schema_are_not_called_verified_and_are_looked_at_before_th
     let world = world();
     let before = export(&world);
     let old = rusqlite::Connection::open(world.path("store/candles.db")).unwrap();
-    old.execute_batch("drop table adjustment; delete from migration where version = 2").unwrap();
+    old.execute_batch(
+        "drop table sealed_table; alter table counter drop column seal; alter table corporate_action drop column seal;
+             alter table series drop column seal; alter table security drop column seal;
+             alter table security drop column series_count; alter table security drop column action_count;
+             alter table block_index drop column next_at; alter table block_index drop column tail;
+             alter table block_index drop column seal; drop table adjustment; delete from migration where version > 1",
+    )
+    .unwrap();
     drop(old);
     let report = world.ok(&["backup", "saved"]);
     assert!(report.contains("blocks not verified"), "{report}");

@@ -169,7 +169,7 @@ impl<'a> Expected<'a> {
         let (Some((first, _)), Some((_, last))) = (first, last) else { return Ok(counts) };
         let until = Timestamp(last.saturating_add(1));
         for entry in snapshot.blocks(series, Some(Timestamp(first)), Some(until))? {
-            let counted = snapshot.with_block(entry.id, |bytes| -> Result<(), BlockError> {
+            let counted = snapshot.with_block(&entry, |bytes| -> Result<(), BlockError> {
                 let mut columns = Block::parse(bytes)?.columns()?;
                 for (day, count) in self.days.iter().zip(&mut counts) {
                     let Some((first, last)) = day.minutes else { continue };

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use block::{Block, Effort};
 use market::{Candles, Grain, Period, Timestamp, Venue, fold};
-use store::{BlockEntry, NewBlock, Series, Snapshot};
+use store::{BlockEntry, NewBlock, Series, Snapshot, StoreError};
 
 use super::merge::{Merged, compare, cut, merge, sort};
 use super::replacing::Differences;
@@ -208,7 +208,10 @@ fn load(
     let mut candles = Candles::with_capacity(rows);
     let mut bytes = Vec::new();
     for entry in entries {
-        snapshot.block(entry.id, &mut bytes)?;
+        match snapshot.block(entry, &mut bytes) {
+            Err(StoreError::Damaged { .. }) if on_damage == OnDamage::Drop => continue,
+            read => read?,
+        }
         let read = Block::parse(&bytes).and_then(|block| block.read_all(&mut candles));
         match read {
             Err(_) if on_damage == OnDamage::Drop => (),

@@ -283,7 +283,7 @@ impl Shop {
         let snapshot = reader.snapshot().unwrap();
         let (mut candles, mut bytes) = (Candles::default(), Vec::new());
         for entry in snapshot.blocks(&series, None, None).unwrap() {
-            snapshot.block(entry.id, &mut bytes).unwrap();
+            snapshot.block(&entry, &mut bytes).unwrap();
             block::Block::parse(&bytes).unwrap().read_all(&mut candles).unwrap();
         }
         candles

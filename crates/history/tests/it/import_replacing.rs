@@ -91,7 +91,7 @@ fn blocks(shop: &Shop) -> Vec<(String, Vec<Vec<u8>>)> {
             .iter()
             .map(|entry| {
                 let mut bytes = Vec::new();
-                snapshot.block(entry.id, &mut bytes).unwrap();
+                snapshot.block(entry, &mut bytes).unwrap();
                 bytes
             })
             .collect()

@@ -4,41 +4,41 @@ use crate::statements::statements;
 
 statements! {
     for crate::migrate::ACCOUNTS;
-    LEVELS: "list the levels", "select number, quota, assets, orders from level order by number";
+    LEVELS: "list the levels", "select number, quota, assets, orders from sealed_level order by number";
     PUT_LEVEL: "change a level",
         "insert into level (number, quota, assets, orders) values ($1, $2, $3, $4) \
          on conflict (number) do update set quota = excluded.quota, assets = excluded.assets, orders = excluded.orders";
 
     ASSETS_AS_OF: "read what an account is worth",
         "select a.day, a.currency, a.amount, \
-            (select r.rate from exchange_rate r where r.currency = a.currency and r.day <= a.day \
+            (select r.rate from sealed_exchange_rate r where r.currency = a.currency and r.day <= a.day \
              order by r.day desc limit 1) \
-         from asset a where a.account_id = $1 \
-            and a.day = (select max(b.day) from asset b where b.account_id = $1 and b.day <= $2) \
+         from sealed_asset a where a.account_id = $1 \
+            and a.day = (select max(b.day) from sealed_asset b where b.account_id = $1 and b.day <= $2) \
          order by a.currency";
     ASSETS_OF: "list what an account was worth",
-        "select day, currency, amount from asset where account_id = $1 order by day desc, currency limit $2";
+        "select day, currency, amount from sealed_asset where account_id = $1 order by day desc, currency limit $2";
     PUT_ASSET: "note what an account is worth",
         "insert into asset (account_id, day, currency, amount) values ($1, $2, $3, $4) \
          on conflict (account_id, day, currency) do update set amount = excluded.amount";
 
     RATES: "list the exchange rates",
-        "select currency, day, rate from exchange_rate where $1 is null or currency = $1 \
+        "select currency, day, rate from sealed_exchange_rate where $1 is null or currency = $1 \
          order by currency, day desc limit $2";
     HAS_RATE: "look for an exchange rate",
-        "select exists (select 1 from exchange_rate where currency = $1 and day <= $2)";
+        "select exists (select 1 from sealed_exchange_rate where currency = $1 and day <= $2)";
     PUT_RATE: "note an exchange rate",
         "insert into exchange_rate (currency, day, rate) values ($1, $2, $3) \
          on conflict (currency, day) do update set rate = excluded.rate";
 
     ORDERS_BETWEEN: "count the orders of an account",
-        "select (select coalesce(sum(orders), 0) from order_count \
+        "select (select coalesce(sum(orders), 0) from sealed_order_count \
                  where account_id = $1 and day >= $2 and day < $3) \
-              + (select count(*) from completed_order where account_id = $1 and day >= $2 and day < $3)";
+              + (select count(*) from sealed_completed_order where account_id = $1 and day >= $2 and day < $3)";
     ORDERS_OF: "list the orders of an account",
         "select day, sum(orders) from ( \
-            select day, orders from order_count where account_id = $1 \
-            union all select day, 1 as orders from completed_order where account_id = $1) as told \
+            select day, orders from sealed_order_count where account_id = $1 \
+            union all select day, 1 as orders from sealed_completed_order where account_id = $1) as told \
          group by day order by day desc limit $2";
     PUT_ORDER_COUNT: "note the orders of a day",
         "insert into order_count (account_id, day, orders) values ($1, $2, $3) \
@@ -47,7 +47,7 @@ statements! {
         "insert into completed_order (account_id, order_id, day) values ($1, $2, $3) \
          on conflict (account_id, order_id) do nothing";
 
-    LEVEL_SEEN: "read the level of an account", "select level, since from level_seen where account_id = $1";
+    LEVEL_SEEN: "read the level of an account", "select level, since from sealed_level_seen where account_id = $1";
     SEE_LEVEL: "note the level of an account",
         "insert into level_seen (account_id, level, since) values ($1, $2, $3) \
          on conflict (account_id) do update set level = excluded.level, since = excluded.since";

@@ -4,17 +4,15 @@
 //! also while an import runs. So there is no lock but SQLite's own, every change is one short `begin immediate`
 //! transaction, and each is on the disk before it is acknowledged.
 
-use std::fs::{File, OpenOptions};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use market::{Symbol, Timestamp};
 use rusqlite::Row;
 
-use crate::db::{Db, Fault, Role, small};
+use crate::db::{Db, Fault, small};
 use crate::statements::Sql;
-use crate::{StoreError, migrate, sql as common_sql};
+use crate::{StoreError, sql as common_sql};
 
 pub(crate) use audit::write as write_audit;
 pub use audit::{AuditFilter, AuditId, AuditNote, AuditRow};
@@ -34,6 +32,7 @@ mod levels_sql;
 mod oauth;
 mod oauth_rows;
 mod oauth_sql;
+mod opening;
 mod people;
 mod people_sql;
 mod renewal;
@@ -41,8 +40,6 @@ mod renewal_sql;
 mod sql;
 
 pub(crate) const FILE: &str = "accounts.db";
-/// Held while the database is created or migrated: SQLite does not wait when two connections turn a new file to WAL.
-const LOCK_FILE: &str = "accounts.lock";
 /// The longest text an account may carry in any of its columns. Checked by whoever makes accounts in its own words;
 /// here only so that no row can be without a limit.
 const TEXT_MAX: usize = 1_024;
@@ -138,32 +135,6 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// Opens the accounts of a store, and creates or migrates them first where that is needed.
-    pub fn open(dir: &Path, now: Timestamp) -> Result<Accounts, StoreError> {
-        std::fs::create_dir_all(dir).map_err(|source| StoreError::io("create the directory", dir, source))?;
-        let path = dir.join(FILE);
-        let _lock = lock(&dir.join(LOCK_FILE))?;
-        create_private(&path)?;
-        let writer = Db::open(&path, Role::Writer)?;
-        if migrate::schema(&writer, migrate::ACCOUNTS)? != migrate::known(migrate::ACCOUNTS) {
-            migrate::migrate(&writer, migrate::ACCOUNTS, now)?;
-        }
-        let reader = Db::open(&path, Role::Reader)?;
-        Ok(Accounts { reader: Mutex::new(reader), writer: Mutex::new(writer), path })
-    }
-
-    /// Opens the accounts of a store to look at them: no lock, no migration, no file that was not there. Changes are refused.
-    pub fn look(dir: &Path) -> Result<Accounts, StoreError> {
-        let path = dir.join(FILE);
-        let [reader, writer] = [Db::open(&path, Role::Onlooker)?, Db::open(&path, Role::Onlooker)?];
-        let (found, known) =
-            (migrate::schema(&reader, migrate::ACCOUNTS)?, migrate::known(migrate::ACCOUNTS));
-        if found != known {
-            return Err(StoreError::Outdated { path, found, known });
-        }
-        Ok(Accounts { reader: Mutex::new(reader), writer: Mutex::new(writer), path })
-    }
-
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -177,9 +148,10 @@ impl Accounts {
     /// Every account, oldest first.
     pub fn accounts(&self) -> Result<Vec<AccountRow>, StoreError> {
         let db = self.read();
-        let mut accounts = db.all(sql::ACCOUNTS, [], AccountRow::read)?;
-        accounts.iter_mut().try_for_each(|account| account.read_rights(&db))?;
-        Ok(accounts)
+        db.run(common_sql::BEGIN_READ, [])?;
+        let accounts = all_accounts(&db);
+        db.run(common_sql::COMMIT, []).ok();
+        accounts
     }
 
     pub fn account(&self, id: AccountId) -> Result<Option<AccountRow>, StoreError> {
@@ -460,6 +432,20 @@ impl Credential {
     }
 }
 
+/// Every account with its rights, or an error if one of them is missing.
+fn all_accounts(db: &Db) -> Result<Vec<AccountRow>, StoreError> {
+    let mut accounts = db.all(sql::ACCOUNTS, [], AccountRow::read)?;
+    accounts.iter_mut().try_for_each(|account| account.read_rights(db))?;
+    let rights = accounts.iter().map(|account| account.rights.len()).sum::<usize>();
+    for (table, found) in [("account", accounts.len()), ("quote_right", rights)] {
+        let written: i64 = db.one(common_sql::ROWS_WRITTEN, [table], |row| Ok(row.get(0)?))?;
+        if usize::try_from(written) != Ok(found) {
+            return Err(db.fail(sql::ACCOUNTS.what)(Fault::Missing));
+        }
+    }
+    Ok(accounts)
+}
+
 fn put_right(db: &Db, id: AccountId, right: &RightRow) -> Result<(), StoreError> {
     let RightRow { package, starts_at, ends_at } = right;
     let [starts_at, ends_at] = [starts_at, ends_at].map(|at| at.map(|at| at.0));
@@ -483,70 +469,4 @@ fn check_texts(thing: &str, texts: &[&str]) -> Result<(), StoreError> {
         return Err(StoreError::unfit(thing, format!("a text is longer than {TEXT_MAX} bytes")));
     }
     Ok(())
-}
-
-/// Waits for whoever else is opening these accounts. The system gives the lock up with the file, and with the process.
-fn lock(path: &Path) -> Result<File, StoreError> {
-    let options = OpenOptions::new().write(true).create(true).truncate(false).clone();
-    let file = options.open(path).map_err(|source| StoreError::io("open the lock file", path, source))?;
-    file.lock().map_err(|source| StoreError::io("lock", path, source))?;
-    Ok(file)
-}
-
-/// SQLite gives its log the mode of the database, so it is enough that the file is born private. An existing file is
-/// not opened: closing it again would drop the locks this process has on it.
-fn create_private(path: &Path) -> Result<(), StoreError> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
-        Ok(_) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(source) => Err(StoreError::io("create", path, source)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Every file of a folder, with what is in it.
-    fn files(dir: &Path) -> Vec<(String, Vec<u8>)> {
-        let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
-        let mut all: Vec<_> = entries
-            .map(|path| {
-                (path.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read(&path).unwrap())
-            })
-            .collect();
-        all.sort();
-        all
-    }
-
-    #[test]
-    fn a_look_changes_nothing_and_brings_nothing_forward() {
-        let dir = tempfile::tempdir().unwrap();
-        // A name that has to be written otherwise in an address.
-        let dir = dir.path().join("50% of #1?");
-        std::fs::create_dir(&dir).unwrap();
-        assert!(Accounts::look(&dir).is_err());
-        let first = &migrate::ACCOUNTS[..1];
-        migrate::migrate(&Db::open(&dir.join(FILE), Role::Writer).unwrap(), first, Timestamp(0)).unwrap();
-        let before = files(&dir);
-        assert!(matches!(Accounts::look(&dir), Err(StoreError::Outdated { found: 1, .. })));
-        assert_eq!(files(&dir), before);
-        drop(Accounts::open(&dir, Timestamp(0)).unwrap());
-        std::fs::remove_file(dir.join(LOCK_FILE)).unwrap();
-        let before = files(&dir);
-        let looked = Accounts::look(&dir).unwrap();
-        assert!(looked.is_empty().unwrap() && looked.check(crate::Depth::Full).unwrap().is_empty());
-        assert!(matches!(looked.take_id(), Err(StoreError::Denied { .. })));
-        drop(looked);
-        assert_eq!(files(&dir), before);
-        // What a server has not folded in yet is seen too.
-        let serving = Accounts::open(&dir, Timestamp(0)).unwrap();
-        serving.take_id().unwrap();
-        let version = serving.version().unwrap();
-        assert_eq!(Accounts::look(&dir).unwrap().version().unwrap(), version);
-    }
 }

@@ -4,7 +4,7 @@ use crate::statements::statements;
 
 macro_rules! select_device {
     () => {
-        "select client_id, scope, state, account_id, redeemed_by, created_at, expires_at from device_grant "
+        "select client_id, scope, state, account_id, redeemed_by, created_at, expires_at from sealed_device_grant "
     };
 }
 
@@ -12,7 +12,7 @@ statements! {
     for crate::migrate::ACCOUNTS;
     CLIENT: "read a client",
         "select id, name, redirect_uris, grant_types, auth_method, secret_hash, registration_hash, created_at, used_at \
-         from oauth_client where id = $1";
+         from sealed_oauth_client where id = $1";
     COUNT_CLIENTS: "count the clients", "select count(*) from oauth_client";
     ADD_CLIENT: "add a client",
         "insert into oauth_client (id, name, redirect_uris, grant_types, auth_method, secret_hash, registration_hash, \
@@ -20,7 +20,7 @@ statements! {
     USE_CLIENT: "note the use of a client", "update oauth_client set used_at = $1 where id = $2";
     REMOVE_CLIENT: "remove a client", "delete from oauth_client where id = $1";
     ACCOUNTS_OF_CLIENT: "list the accounts that a client acts for",
-        "select distinct account_id from oauth_token where client_id = $1 and expires_at > $2 order by account_id";
+        "select distinct account_id from sealed_oauth_token where client_id = $1 and expires_at > $2 order by account_id";
     FORGET_CLIENTS: "forget clients that nobody uses",
         "delete from oauth_client where id in (\
          select id from oauth_client c where (used_at is null and created_at <= $1 and not exists (\
@@ -56,7 +56,7 @@ statements! {
          values ($1, $2, $3, $4, $5, $6, $7, $8)";
     CODE: "read an authorization code",
         "select client_id, account_id, redirect_uri, scope, challenge, family, created_at, expires_at \
-         from authorization_code where code_hash = $1";
+         from sealed_authorization_code where code_hash = $1";
     REDEEM_CODE: "redeem an authorization code",
         "update authorization_code set family = $1 where code_hash = $2 and family is null and expires_at > $3";
     FORGET_CODES: "forget authorization codes that are late",
@@ -64,23 +64,23 @@ statements! {
          select code_hash from authorization_code where expires_at < $1 limit $2)";
 
     STANDS: "see whether an account stands",
-        "select exists (select 1 from account where id = $1 and revoked_at is null)";
+        "select exists (select 1 from sealed_account where id = $1 and revoked_at is null)";
     ADD_TOKEN: "add a token",
         "insert into oauth_token \
          (hash, kind, family, client_id, account_id, scope, begun_at, issued_at, expires_at) \
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
     TOKEN: "read a token",
         "select kind, family, client_id, account_id, scope, begun_at, issued_at, expires_at, replaced_at \
-         from oauth_token where hash = $1";
+         from sealed_oauth_token where hash = $1";
     REPLACE_TOKEN: "replace a refresh token",
         "update oauth_token set replaced_at = $1 where hash = $2 and replaced_at is null";
     FAMILY_STANDS: "see whether a sign-in stands",
-        "select exists (select 1 from oauth_token where family = $1 and expires_at > $2)";
+        "select exists (select 1 from sealed_oauth_token where family = $1 and expires_at > $2)";
     FAMILY_IS_THERE: "see whether a sign-in was ended",
-        "select exists (select 1 from oauth_token where family = $1)";
+        "select exists (select 1 from sealed_oauth_token where family = $1)";
     FAMILIES: "list the sign-ins of an account",
         "select t.family, t.client_id, c.name, c.created_at, t.begun_at, max(t.issued_at), max(t.expires_at) \
-         from oauth_token t join oauth_client c on c.id = t.client_id \
+         from sealed_oauth_token t join sealed_oauth_client c on c.id = t.client_id \
          where t.account_id = $1 and t.expires_at > $2 \
          group by t.family, t.client_id, c.name, c.created_at, t.begun_at order by t.begun_at, t.family";
     END_FAMILY: "end a sign-in", "delete from oauth_token where family = $1";

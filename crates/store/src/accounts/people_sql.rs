@@ -4,21 +4,21 @@ use crate::statements::statements;
 
 statements! {
     for crate::migrate::ACCOUNTS;
-    PERSON: "read a password", "select id, revoked_at, password from account where name = $1";
-    HAS_PASSWORD: "look for a password", "select password is not null from account where id = $1";
+    PERSON: "read a password", "select id, revoked_at, password from sealed_account where name = $1";
+    HAS_PASSWORD: "look for a password", "select password is not null from sealed_account where id = $1";
     SET_PASSWORD: "change a password",
         "update account set password = $1 where id = $2 and (password is not null or $1 is not null)";
     // A password that was changed, or an account that was revoked, while its owner waited for the hash opens nothing.
     ADD_SESSION: "sign somebody in",
         "insert into browser_session (hash, account_id, created_at, expires_at) \
-         select $1, id, $2, $3 from account where id = $4 and password = $5 and revoked_at is null";
+         select $1, id, $2, $3 from sealed_account where id = $4 and password = $5 and revoked_at is null";
     // For whom the operator of a demonstration has opened the door: no password is asked for, and none is needed.
     ADD_GUEST: "sign a guest in",
         "insert into browser_session (hash, account_id, created_at, expires_at) \
-         select $1, id, $2, $3 from account where id = $4 and revoked_at is null";
+         select $1, id, $2, $3 from sealed_account where id = $4 and revoked_at is null";
     SESSION: "read who is signed in",
-        "select account.id, account.name, browser_session.expires_at from browser_session \
-         join account on account.id = browser_session.account_id \
+        "select account.id, account.name, browser_session.expires_at from sealed_browser_session browser_session \
+         join sealed_account account on account.id = browser_session.account_id \
          where browser_session.hash = $1 and browser_session.expires_at > $2 and account.revoked_at is null";
     END_SESSION: "sign somebody out", "delete from browser_session where hash = $1 returning account_id";
     END_SESSIONS_OF: "sign an account out everywhere", "delete from browser_session where account_id = $1";

@@ -5,12 +5,12 @@ use crate::statements::statements;
 macro_rules! select_account {
     () => {
         "select id, name, region, created_at, revoked_at, epoch, role, level, quota, rate, connections \
-         from account "
+         from sealed_account "
     };
 }
 macro_rules! select_credential {
     () => {
-        "select app_key, account_id, app_secret, token_hash, token_expires_at, created_at from credential "
+        "select app_key, account_id, app_secret, token_hash, token_expires_at, created_at from sealed_credential "
     };
 }
 
@@ -19,7 +19,7 @@ statements! {
     ACCOUNTS: "list the accounts", concat!(select_account!(), "order by id");
     ACCOUNT: "read an account", concat!(select_account!(), "where id = $1");
     ACCOUNT_NAMED: "read an account", concat!(select_account!(), "where name = $1");
-    ANY_ACCOUNT: "look for accounts", "select exists (select 1 from account)";
+    ANY_ACCOUNT: "look for accounts", "select exists (select 1 from sealed_account)";
     ADD_ACCOUNT: "add an account",
         "insert into account \
          (id, name, region, role, created_at, epoch, level, quota, rate, connections) \
@@ -30,7 +30,7 @@ statements! {
         "update account set revoked_at = $1, epoch = epoch + 1 where id = $2 and revoked_at is null";
 
     RIGHTS_OF: "list the rights of an account",
-        "select package, starts_at, ends_at from quote_right where account_id = $1 order by package";
+        "select package, starts_at, ends_at from sealed_quote_right where account_id = $1 order by package";
     GRANT: "grant a right",
         "insert into quote_right (account_id, package, starts_at, ends_at) values ($1, $2, $3, $4) \
          on conflict (account_id, package) do update set starts_at = excluded.starts_at, ends_at = excluded.ends_at";
@@ -45,14 +45,14 @@ statements! {
         concat!(select_credential!(), "where account_id = $1 order by created_at, app_key");
 
     USED: "look for a security in the quota",
-        "select exists (select 1 from usage where account_id = $1 and month = $2 and symbol = $3), \
-         (select count(*) from usage where account_id = $1 and month = $2)";
+        "select exists (select 1 from sealed_usage where account_id = $1 and month = $2 and symbol = $3), \
+         (select count(*) from sealed_usage where account_id = $1 and month = $2)";
     USED_TOTAL: "count what an account has used",
-        "select count(*) from usage where account_id = $1 and month = $2";
+        "select count(*) from sealed_usage where account_id = $1 and month = $2";
     SPEND: "spend the quota",
         "insert into usage (account_id, month, symbol, first_at) values ($1, $2, $3, $4)";
     USAGE: "list what an account has used",
-        "select symbol, first_at from usage where account_id = $1 and month = $2 order by first_at, symbol";
+        "select symbol, first_at from sealed_usage where account_id = $1 and month = $2 order by first_at, symbol";
 }
 
 #[cfg(test)]

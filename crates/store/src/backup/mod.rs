@@ -313,17 +313,22 @@ pub fn check_pages(dir: &Path, part: Part) -> Result<(), BackupError> {
     if let Some(problem) = words.into_iter().find(|word| word != "ok") {
         return Err(BackupError::Damaged { path, problem });
     }
-    match db.one(REFERENCES, [], |row| natural(row, 0))? {
-        0 => Ok(()),
-        rows => {
-            Err(BackupError::Damaged { path, problem: format!("{rows} rows point at rows that are missing") })
-        }
+    let rows = db.one(REFERENCES, [], |row| natural(row, 0))?;
+    if rows > 0 {
+        return Err(BackupError::Damaged {
+            path,
+            problem: format!("{rows} rows point at rows that are missing"),
+        });
+    }
+    match crate::check::seals(&db)?.0.first() {
+        Some(problem) => Err(BackupError::Damaged { path, problem: problem.to_string() }),
+        None => Ok(()),
     }
 }
 
 fn count(dir: &Path, has_accounts: bool) -> Result<Counts, BackupError> {
     let db = Db::open(&dir.join(Part::Candles.file_name()), Role::Reader)?;
-    let mut counts = db.one(sql::TOTALS, [], |row| {
+    let mut counts = db.one(sql::RAW_TOTALS, [], |row| {
         Ok(Counts {
             series: natural(row, 0)?,
             candles: natural(row, 1)?,

@@ -317,7 +317,7 @@ impl<'a> Restore<'a> {
         let note = settle::note(self.now, self.actor, reason);
         if is_there(&path)? {
             // Brings them to this schema, as the staged ones are.
-            Accounts::open(self.store, self.now).map_err(|error| self.unreadable(error.into()))?;
+            Accounts::open_to_fill(self.store, self.now).map_err(|error| self.unreadable(error.into()))?;
             let live = Db::open(&path, Role::Writer)?;
             self.put_key(staging)?;
             return Ok(settle::replace(&live, &staged, &note)?);
@@ -337,9 +337,11 @@ impl<'a> Restore<'a> {
     /// What is damaged cannot be replaced in place, because that takes reading it.
     fn unreadable(&self, error: BackupError) -> BackupError {
         match error {
-            BackupError::Store(source @ (StoreError::Damaged { .. } | StoreError::Foreign { .. })) => {
-                BackupError::Unreadable { path: self.store.to_owned(), source: Box::new(source) }
-            }
+            BackupError::Store(
+                source @ (StoreError::Damaged { .. }
+                | StoreError::Foreign { .. }
+                | StoreError::Emptied { .. }),
+            ) => BackupError::Unreadable { path: self.store.to_owned(), source: Box::new(source) },
             other => other,
         }
     }

@@ -14,7 +14,7 @@ use crate::{StoreError, sql};
 statements! {
     for crate::migrate::ACCOUNTS;
     COUNT_ACCOUNTS: "count the accounts", "select count(*) from account";
-    ACCOUNTS: "read the accounts", "select id, name, created_at, revoked_at, epoch from account order by id";
+    ACCOUNTS: "read the accounts", "select id, name, created_at, revoked_at, epoch from sealed_account order by id";
     CARRY: "carry an account over", "update account set epoch = $1, revoked_at = $2 where id = $3";
     SET_COUNTER: "set a counter",
         "insert into counter (name, next) values ($1, $2) on conflict (name) do update set next = excluded.next";
@@ -28,7 +28,8 @@ statements! {
 // These speak to SQLite alone.
 const TABLES: Sql = Sql {
     what: "list the tables",
-    text: "select name from main.sqlite_schema where type = 'table' and name not like 'sqlite%' order by name",
+    text: "select name from main.sqlite_schema where type = 'table' and name not like 'sqlite%' \
+        and name <> 'sealed_table' order by name",
 };
 const COLUMNS: Sql =
     Sql { what: "list the columns", text: "select name from pragma_table_info($1) order by cid" };
@@ -88,13 +89,15 @@ pub(super) fn replace(live: &Db, staged: &Path, note: &AuditNote<'_>) -> Result<
         for table in &tables {
             live.script(what, &format!("delete from main.\"{table}\""))?;
         }
+        let sealed = live.sealed_tables()?;
         for table in &tables {
             let columns: Vec<String> = live.all(COLUMNS, [table], |row| Ok(row.get(0)?))?;
             let columns = columns.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
-            live.script(
-                what,
-                &format!("insert into main.\"{table}\" ({columns}) select {columns} from staged.\"{table}\""),
-            )?;
+            // Rows are sealed anew here: only such as were whole in the backup.
+            let whole = sealed.iter().find(|sealed| sealed.name == *table);
+            let whole = whole.map(|sealed| format!(" where whole(seal, {})", sealed.sealed("")));
+            let from = format!("select {columns} from staged.\"{table}\"{}", whole.unwrap_or_default());
+            live.script(what, &format!("insert into main.\"{table}\" ({columns}) {from}"))?;
         }
         let settled = settle(live, &before, note)?;
         live.run(sql::COMMIT, [])?;
@@ -131,7 +134,8 @@ pub(super) fn highest(one: Vec<(String, i64)>, other: &[(String, i64)]) -> Vec<(
 }
 
 pub(super) fn counters(db: &Db) -> Result<Vec<(String, i64)>, StoreError> {
-    db.all(sql::COUNTERS, [], |row| Ok((row.get(0)?, row.get(1)?)))
+    // Of any schema, and also where something is damaged.
+    db.all(sql::RAW_COUNTERS, [], |row| Ok((row.get(0)?, row.get(1)?)))
 }
 
 impl Before {

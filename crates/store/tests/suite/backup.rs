@@ -75,7 +75,7 @@ pub(crate) fn content(dir: &Path) -> String {
     for info in snapshot.all_series().unwrap() {
         for entry in snapshot.blocks(&info.series, None, None).unwrap() {
             let mut bytes = Vec::new();
-            snapshot.block(entry.id, &mut bytes).unwrap();
+            snapshot.block(&entry, &mut bytes).unwrap();
             text += &format!("{} {} {}\n", info.series, entry.id, String::from_utf8(bytes).unwrap());
         }
     }

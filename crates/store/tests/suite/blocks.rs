@@ -1,5 +1,5 @@
 use market::{Grain, Timestamp};
-use store::{BLOCK_BYTES_MAX, BlockEntry, Lane, NewBlock, Series, StoreError, Totals, View};
+use store::{BLOCK_BYTES_MAX, BlockEntry, Lane, NewBlock, Series, StoreError, Tail, Totals, View};
 
 use crate::fixture::{block, fresh, minutes, put, spans, symbol};
 
@@ -149,10 +149,10 @@ fn bytes_come_back_as_they_went_in() {
     assert_eq!(snapshot.blocks(&minutes("700.HK"), None, None).unwrap(), entries);
     let mut bytes = b"something from before".to_vec();
     for (entry, new) in entries.iter().zip(&added) {
-        snapshot.block(entry.id, &mut bytes).unwrap();
+        snapshot.block(entry, &mut bytes).unwrap();
         assert_eq!(bytes, new.bytes);
         assert_eq!(entry.bytes as usize, new.bytes.len());
-        assert_eq!(snapshot.with_block(entry.id, <[u8]>::len).unwrap(), new.bytes.len());
+        assert_eq!(snapshot.with_block(entry, <[u8]>::len).unwrap(), new.bytes.len());
     }
 }
 
@@ -160,7 +160,15 @@ fn bytes_come_back_as_they_went_in() {
 fn a_block_that_is_not_there_is_an_error_and_never_empty() {
     let fresh = fresh();
     let mut reader = fresh.store.reader().unwrap();
-    let missing = reader.snapshot().unwrap().block(7, &mut Vec::new()).unwrap_err();
+    let never = BlockEntry {
+        id: 7,
+        first: Timestamp(0),
+        last: Timestamp(0),
+        rows: 1,
+        bytes: 0,
+        tail: Tail::default(),
+    };
+    let missing = reader.snapshot().unwrap().block(&never, &mut Vec::new()).unwrap_err();
     assert!(matches!(missing, StoreError::Damaged { what: "read a block", source: None, .. }), "{missing:?}");
 }
 
@@ -185,7 +193,7 @@ fn replacing_blocks_keeps_the_totals_and_raises_the_version() {
     assert_eq!((after.first, after.last), (Timestamp(5), Timestamp(99)));
     assert!(after.version > before.version);
     assert_eq!(snapshot.version().unwrap(), after.version);
-    snapshot.block(entries[0].id, &mut Vec::new()).unwrap_err();
+    snapshot.block(&entries[0], &mut Vec::new()).unwrap_err();
 }
 
 #[test]
@@ -318,7 +326,7 @@ fn the_sums_of_a_store_are_those_of_its_series_and_reads_are_counted() {
     assert_eq!(fresh.store.blocks_read(), before, "a directory is no block");
     let mut body = Vec::new();
     for entry in &entries {
-        reader.view().block(entry.id, &mut body).unwrap();
+        reader.view().block(entry, &mut body).unwrap();
     }
     assert_eq!(fresh.store.blocks_read(), before + 4);
     let sizes = fresh.store.file_sizes();

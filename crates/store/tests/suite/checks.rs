@@ -62,7 +62,9 @@ fn a_body_without_an_entry_is_found() {
     check(
         "delete from block_index where body_id = 2",
         &[
+            "table block_index has 2 rows, 3 were written",
             "block 2 belongs to no series",
+            "700.HK/1m at 1970-01-01T00:00:00Z: a block before or after block 1 is missing",
             "700.HK/1m: the series says 20 rows in 2 blocks of 12 bytes from 1970-01-01T00:00:00Z to \
              1970-01-01T00:00:19Z, its blocks 10 in 1 of 5 from 1970-01-01T00:00:00Z to 1970-01-01T00:00:09Z",
         ],
@@ -81,7 +83,10 @@ fn a_body_of_another_length_is_found() {
 fn overlapping_entries_are_found() {
     check(
         "update block_index set last_at = 10 where body_id = 1",
-        &["700.HK/1m at 1970-01-01T00:00:10Z: block 2 starts before block 1 ends, at 1970-01-01T00:00:10Z"],
+        &[
+            "a row of table block_index is not as it was written: 1 0",
+            "700.HK/1m at 1970-01-01T00:00:10Z: block 2 starts before block 1 ends, at 1970-01-01T00:00:10Z",
+        ],
     );
 }
 
@@ -91,6 +96,8 @@ fn an_entry_of_no_series_is_found() {
         "delete from series where symbol = 'AAPL.US'",
         &[
             "1 rows of table block_index point at rows of table series that are missing",
+            "table series has 1 rows, 2 were written",
+            "AAPL.US has 0 series and 0 corporate actions, 1 and 0 were written",
             "block 3 belongs to a series that does not exist",
         ],
     );
@@ -100,9 +107,10 @@ fn an_entry_of_no_series_is_found() {
 fn ids_that_would_be_given_out_twice_are_found() {
     for name in ["block", "series", "version"] {
         let damage = format!("update counter set next = 1 where name = '{name}'");
-        check(&damage, &[&format!("the counter of {name} ids is behind the ids in use")]);
+        let behind = format!("the counter of {name} ids is behind the ids in use");
+        check(&damage, &[&format!("a row of table counter is not as it was written: {name}"), &behind]);
         let damage = format!("delete from counter where name = '{name}'");
-        check(&damage, &[&format!("the counter of {name} ids is behind the ids in use")]);
+        check(&damage, &["table counter has 4 rows, 5 were written", &behind]);
     }
 }
 

@@ -91,7 +91,14 @@ fn candles_of_an_older_schema_are_brought_forward_where_they_can_be_looked_at() 
     let candles = content(store);
     drop(accounts);
     let old = rusqlite::Connection::open(store.join("candles.db")).unwrap();
-    old.execute_batch("drop table adjustment; delete from migration where version = 2").unwrap();
+    old.execute_batch(
+        "drop table sealed_table; alter table counter drop column seal; alter table corporate_action drop column seal;
+             alter table series drop column seal; alter table security drop column seal;
+             alter table security drop column series_count; alter table security drop column action_count;
+             alter table block_index drop column next_at; alter table block_index drop column tail;
+             alter table block_index drop column seal; drop table adjustment; delete from migration where version > 1",
+    )
+    .unwrap();
     drop(old);
     let dir = tempfile::tempdir().unwrap();
     let (to, back) = (dir.path().join("backup"), dir.path().join("back"));

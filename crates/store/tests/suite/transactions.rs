@@ -23,7 +23,7 @@ fn a_dropped_batch_leaves_nothing() {
     assert_eq!(batch.securities().unwrap(), []);
     assert_eq!(batch.all_series().unwrap(), []);
     assert_eq!(batch.version().unwrap(), 0);
-    batch.block(entries[0].id, &mut Vec::new()).unwrap_err();
+    batch.block(&entries[0], &mut Vec::new()).unwrap_err();
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn a_snapshot_stays_the_same_while_others_commit() {
     put(&fresh.store, &series, &[old[0].id], &[block(1, 3)]);
     assert_eq!(snapshot.blocks(&series, None, None).unwrap(), old);
     let mut bytes = Vec::new();
-    snapshot.block(old[0].id, &mut bytes).unwrap();
+    snapshot.block(&old[0], &mut bytes).unwrap();
     assert_eq!(bytes, b"1..=2");
     drop(snapshot);
     assert_eq!(spans(&reader.snapshot().unwrap().blocks(&series, None, None).unwrap()), "1..=3");

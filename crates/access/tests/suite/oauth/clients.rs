@@ -148,7 +148,7 @@ fn when_all_places_are_taken_clients_that_nobody_has_approved_make_room() {
     let waiting = register(house.access(), &usual());
     let device = house.access().start_device(&proof(&waiting), "", HERE, MOMENT).unwrap();
     let path = house.fresh.dir.path().join("accounts.db");
-    let database = rusqlite::Connection::open(path).unwrap();
+    let database = rusqlite::Connection::open(&path).unwrap();
     let fill = format!(
         "with recursive n(i) as (select 1 union all select i + 1 from n where i < 9998)
          insert into oauth_client (id, name, redirect_uris, grant_types, auth_method, registration_hash, created_at)
@@ -156,6 +156,7 @@ fn when_all_places_are_taken_clients_that_nobody_has_approved_make_room() {
         NOW.0
     );
     database.execute_batch(&fill).unwrap();
+    store::seal_as_it_is(&path).unwrap();
     let count =
         || database.query_row("select count(*) from oauth_client", [], |row| row.get::<_, i64>(0)).unwrap();
     assert_eq!(count(), 10_000);
@@ -174,7 +175,8 @@ fn a_client_that_was_approved_keeps_its_place_for_a_day_after_its_last_token() {
     let house = house();
     let tokens = house.tokens(house.ap);
     house.access().revoke_token(&house.proof(), tokens.access_token.expose(), NOW).unwrap();
-    let database = rusqlite::Connection::open(house.fresh.dir.path().join("accounts.db")).unwrap();
+    let path = house.fresh.dir.path().join("accounts.db");
+    let database = rusqlite::Connection::open(&path).unwrap();
     // All others are in use; whether the tokens are good does not matter.
     let fill = format!(
         "with recursive n(i) as (select 1 union all select i + 1 from n where i < 9999)
@@ -187,6 +189,7 @@ fn a_client_that_was_approved_keeps_its_place_for_a_day_after_its_last_token() {
         NOW.0, house.ap.0
     );
     database.execute_batch(&fill).unwrap();
+    store::seal_as_it_is(&path).unwrap();
     let ask = |seconds| house.access().register_client(&usual(), HERE, later(seconds));
     assert_eq!(error(ask(86_400)), "temporarily_unavailable");
     ask(86_401).unwrap();

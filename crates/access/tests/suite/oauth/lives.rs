@@ -64,8 +64,10 @@ fn a_family_of_which_all_tokens_have_expired_signs_nothing_on() {
     let house = house();
     let tokens = house.tokens(house.ap);
     let open = enter_at(&house, tokens.access_token.expose(), MOMENT).unwrap();
-    let database = rusqlite::Connection::open(house.fresh.dir.path().join("accounts.db")).unwrap();
+    let path = house.fresh.dir.path().join("accounts.db");
+    let database = rusqlite::Connection::open(&path).unwrap();
     database.execute("update oauth_token set expires_at = $1", [later(100).now.0]).unwrap();
+    store::seal_as_it_is(&path).unwrap();
     house.access().resume(open.session.id.expose(), None, later(99).now).unwrap();
     let late = house.access().resume(open.session.id.expose(), None, later(100).now);
     assert!(matches!(late, Err(Denial::TokenExpired(_))), "{late:?}");

@@ -43,8 +43,10 @@ fn a_token_of_oauth_is_good_as_bearer_only_and_a_signature_beside_it_is_passed_o
 fn a_token_without_the_scope_is_told_so() {
     let house = house();
     let tokens = house.tokens(house.ap);
-    let database = rusqlite::Connection::open(house.fresh.dir.path().join("accounts.db")).unwrap();
+    let path = house.fresh.dir.path().join("accounts.db");
+    let database = rusqlite::Connection::open(&path).unwrap();
     database.execute("update oauth_token set scope = 'profile'", []).unwrap();
+    store::seal_as_it_is(&path).unwrap();
     let refused = bearer(house.access(), tokens.access_token.expose());
     assert!(matches!(refused, Err(Denial::ScopeMissing)), "{refused:?}");
 }

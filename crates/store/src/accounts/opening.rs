@@ -1,0 +1,157 @@
+//! How `accounts.db` comes to be open: created, brought forward, or only looked at.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::Path;
+use std::sync::Mutex;
+
+use market::Timestamp;
+
+use super::{Accounts, FILE, sql};
+use crate::db::{Db, Fault, Role};
+use crate::{Depth, Part, StoreError, migrate};
+
+/// Held while the database is created or migrated: SQLite does not wait when two connections turn a new file to WAL.
+const LOCK_FILE: &str = "accounts.lock";
+
+/// Up to this size everything is verified before anything is used, which takes a few milliseconds and also finds a row
+/// that is missing. In a larger file rows are verified when they are read.
+const WHOLE_BYTES_MAX: u64 = 4 << 20;
+
+impl Accounts {
+    /// Opens the accounts of a store, and creates or migrates them first where that is needed. Damaged ones are refused.
+    pub fn open(dir: &Path, now: Timestamp) -> Result<Accounts, StoreError> {
+        let accounts = Accounts::open_or(dir, now, refuse_emptied)?;
+        let is_small = std::fs::metadata(&accounts.path).is_ok_and(|file| file.len() <= WHOLE_BYTES_MAX);
+        if is_small && !accounts.check(Depth::Full)?.is_empty() {
+            return Err(accounts.read().fail("open the accounts")(Fault::Missing));
+        }
+        Ok(accounts)
+    }
+
+    /// The same for whoever is about to bring the accounts: also where a database has lost all it had.
+    pub(crate) fn open_to_fill(dir: &Path, now: Timestamp) -> Result<Accounts, StoreError> {
+        Accounts::open_or(dir, now, |_| Ok(()))
+    }
+
+    fn open_or(
+        dir: &Path,
+        now: Timestamp,
+        on_empty: impl FnOnce(&Path) -> Result<(), StoreError>,
+    ) -> Result<Accounts, StoreError> {
+        std::fs::create_dir_all(dir).map_err(|source| StoreError::io("create the directory", dir, source))?;
+        let path = dir.join(FILE);
+        let _lock = lock(&dir.join(LOCK_FILE))?;
+        let is_new = create_private(&path)?;
+        let writer = Db::open(&path, Role::Writer)?;
+        let found = migrate::schema(&writer, migrate::ACCOUNTS)?;
+        if found == 0 && !is_new {
+            on_empty(dir)?;
+        }
+        if found != migrate::known(migrate::ACCOUNTS) {
+            migrate::migrate(&writer, migrate::ACCOUNTS, now)?;
+        }
+        let reader = Db::open(&path, Role::Reader)?;
+        Ok(Accounts { reader: Mutex::new(reader), writer: Mutex::new(writer), path })
+    }
+
+    /// Opens the accounts of a store to look at them: no lock, no migration, no file that was not there. Changes are refused.
+    pub fn look(dir: &Path) -> Result<Accounts, StoreError> {
+        let path = dir.join(FILE);
+        let [reader, writer] = [Db::open(&path, Role::Onlooker)?, Db::open(&path, Role::Onlooker)?];
+        let (found, known) =
+            (migrate::schema(&reader, migrate::ACCOUNTS)?, migrate::known(migrate::ACCOUNTS));
+        if found == 0 {
+            refuse_emptied(dir)?;
+        }
+        if found != known {
+            return Err(StoreError::Outdated { path, found, known });
+        }
+        Ok(Accounts { reader: Mutex::new(reader), writer: Mutex::new(writer), path })
+    }
+
+    /// Reads a little with a connection of its own, which has nothing in memory: whether the file is there, as long as it
+    /// should be, and ours.
+    pub fn probe(&self) -> Result<(), StoreError> {
+        let db = Db::open(&self.path, Role::Reader)?;
+        let (found, known) = (migrate::schema(&db, migrate::ACCOUNTS)?, migrate::known(migrate::ACCOUNTS));
+        if found != known {
+            return Err(StoreError::Outdated { path: self.path.clone(), found, known });
+        }
+        db.one(sql::ANY_ACCOUNT, [], |_| Ok(()))
+    }
+}
+
+/// The key file is made when the accounts are there and on the disk. Beside it, a database with nothing in it has lost them.
+fn refuse_emptied(dir: &Path) -> Result<(), StoreError> {
+    match dir.join(Part::Key.file_name()).exists() {
+        true => Err(StoreError::Emptied { path: dir.join(FILE) }),
+        false => Ok(()),
+    }
+}
+
+/// Waits for whoever else is opening these accounts. The system gives the lock up with the file, and with the process.
+fn lock(path: &Path) -> Result<File, StoreError> {
+    let options = OpenOptions::new().write(true).create(true).truncate(false).clone();
+    let file = options.open(path).map_err(|source| StoreError::io("open the lock file", path, source))?;
+    file.lock().map_err(|source| StoreError::io("lock", path, source))?;
+    Ok(file)
+}
+
+/// SQLite gives its log the mode of the database, so it is enough that the file is born private. An existing file is
+/// not opened: closing it again would drop the locks this process has on it. Whether it is new.
+fn create_private(path: &Path) -> Result<bool, StoreError> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(source) => Err(StoreError::io("create", path, source)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every file of a folder, with what is in it.
+    fn files(dir: &Path) -> Vec<(String, Vec<u8>)> {
+        let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+        let mut all: Vec<_> = entries
+            .map(|path| {
+                (path.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read(&path).unwrap())
+            })
+            .collect();
+        all.sort();
+        all
+    }
+
+    #[test]
+    fn a_look_changes_nothing_and_brings_nothing_forward() {
+        let dir = tempfile::tempdir().unwrap();
+        // A name that has to be written otherwise in an address.
+        let dir = dir.path().join("50% of #1?");
+        std::fs::create_dir(&dir).unwrap();
+        assert!(Accounts::look(&dir).is_err());
+        let first = &migrate::ACCOUNTS[..1];
+        migrate::migrate(&Db::open(&dir.join(FILE), Role::Writer).unwrap(), first, Timestamp(0)).unwrap();
+        let before = files(&dir);
+        assert!(matches!(Accounts::look(&dir), Err(StoreError::Outdated { found: 1, .. })));
+        assert_eq!(files(&dir), before);
+        drop(Accounts::open(&dir, Timestamp(0)).unwrap());
+        std::fs::remove_file(dir.join(LOCK_FILE)).unwrap();
+        let before = files(&dir);
+        let looked = Accounts::look(&dir).unwrap();
+        assert!(looked.is_empty().unwrap() && looked.check(crate::Depth::Full).unwrap().is_empty());
+        assert!(matches!(looked.take_id(), Err(StoreError::Denied { .. })));
+        drop(looked);
+        assert_eq!(files(&dir), before);
+        // What a server has not folded in yet is seen too.
+        let serving = Accounts::open(&dir, Timestamp(0)).unwrap();
+        serving.take_id().unwrap();
+        let version = serving.version().unwrap();
+        assert_eq!(Accounts::look(&dir).unwrap().version().unwrap(), version);
+    }
+}

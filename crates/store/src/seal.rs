@@ -1,0 +1,305 @@
+//! Seals: a checksum in each row, over the name of its table and everything in it.
+//!
+//! SQLite notices few flipped bits and no statement of a stranger's. A table with a column `seal` is a sealed one:
+//! whoever writes a row seals it, whoever reads goes through the view `sealed_…`, which refuses a row that is not
+//! as it was written. Both are made anew with each connection out of the list in `sealed_table`, as temporary triggers
+//! and views: nothing of them is in the file, so that any tool can read it, and can repair it.
+//!
+//! Rows that are missing are noticed by their number (`sealed_table.row_count`), and where a question sees a few rows of
+//! many, by links between them. No key is involved: this is against disks, bugs and careless hands, not against
+//! somebody who reads this file.
+
+use rusqlite::functions::{Context, FunctionFlags};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Row, ffi};
+
+/// What a connection does with sealed tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keep {
+    Reading,
+    Writing,
+}
+
+/// A table whose rows carry a seal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SealedTable {
+    pub(crate) name: String,
+    /// The columns of its primary key.
+    pub(crate) keys: Vec<String>,
+    /// Every column but the seal, as the seal has them.
+    pub(crate) columns: Vec<String>,
+    /// Those that are in an index or the primary key.
+    indexed: Vec<String>,
+    pub(crate) rows: i64,
+}
+
+const HAS_LIST: &str =
+    "select exists (select 1 from sqlite_schema where type = 'table' and name = 'sealed_table')";
+const LIST: &str =
+    "select name, key_columns, columns, row_count, indexed_columns from sealed_table order by name";
+/// Tables with a column called `seal`, and their columns in the order in which they were made.
+const FOUND: &str = "select t.name, c.name, c.pk, c.pk > 0 or exists (select 1 from pragma_index_list(t.name) l \
+    join pragma_index_info(l.name) i where i.name = c.name) from sqlite_schema t join pragma_table_info(t.name) c \
+    where t.type = 'table' and exists (select 1 from pragma_table_info(t.name) s where s.name = 'seal') \
+    and c.name <> 'seal' order by t.name, c.cid";
+
+/// The functions `seal` and `whole`, for a connection that is new.
+pub(crate) fn define(conn: &Connection) -> rusqlite::Result<()> {
+    let flags = FunctionFlags::SQLITE_UTF8
+        | FunctionFlags::SQLITE_DETERMINISTIC
+        // Triggers and views may call it although the schema is not trusted.
+        | FunctionFlags::SQLITE_INNOCUOUS;
+    conn.create_scalar_function(c"seal", -1, flags, |context| Ok(seal(context, 0)))?;
+    // The second argument is the name of the table, as it is the first of `seal`.
+    conn.create_scalar_function(c"whole", -1, flags, |context| {
+        let kept = context.get_raw(0);
+        if kept == ValueRef::Integer(seal(context, 1)) {
+            return Ok(true);
+        }
+        Err(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CORRUPT), None))
+    })
+}
+
+/// Views of the sealed tables, and for a writer the triggers that keep the seals.
+pub(crate) fn attach(conn: &Connection, keep: Keep) -> rusqlite::Result<()> {
+    let script: String = list(conn)?.iter().map(|table| table.script(keep)).collect();
+    conn.execute_batch(&script)
+}
+
+/// Takes them away again, for whoever changes the tables themselves.
+pub(crate) fn detach(conn: &Connection) -> rusqlite::Result<()> {
+    let objects = "select 'drop ' || type || ' temp.' || name || ';' from sqlite_temp_schema \
+        where type in ('view', 'trigger') and (name like 'sealed\\_%' escape '\\' or name like 'seal\\_%' escape '\\')";
+    let mut statement = conn.prepare(objects)?;
+    let drops = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
+    drop(statement);
+    conn.execute_batch(&drops.concat())
+}
+
+/// The sealed tables of a database; none in one of an older schema.
+pub(crate) fn list(conn: &Connection) -> rusqlite::Result<Vec<SealedTable>> {
+    if !conn.query_row(HAS_LIST, [], |row| row.get(0))? {
+        return Ok(Vec::new());
+    }
+    let mut statement = conn.prepare(LIST)?;
+    statement.query_map([], SealedTable::read)?.collect()
+}
+
+/// Seals every row there is and notes which tables have seals: the last step of a migration, which may have changed any
+/// table or row. Whoever calls it has seen before that all was whole, and has detached.
+pub(crate) fn seal_all(conn: &Connection) -> rusqlite::Result<()> {
+    if !conn.query_row(HAS_LIST, [], |row| row.get(0))? {
+        return Ok(());
+    }
+    conn.execute("delete from sealed_table", [])?;
+    for SealedTable { name, keys, columns, indexed, .. } in found(conn)? {
+        let columns = columns.join(", ");
+        conn.execute(&format!("update \"{name}\" set seal = seal('{name}', {columns})"), [])?;
+        conn.execute(
+            &format!(
+                "insert into sealed_table (name, key_columns, columns, indexed_columns, row_count) \
+                 select $1, $2, $3, $4, count(*) from \"{name}\""
+            ),
+            (&name, keys.join(", "), columns, indexed.join(", ")),
+        )?;
+    }
+    Ok(())
+}
+
+/// The tables that have a column for it.
+fn found(conn: &Connection) -> rusqlite::Result<Vec<SealedTable>> {
+    let mut statement = conn.prepare(FOUND)?;
+    let mut rows = statement.query([])?;
+    let mut tables: Vec<SealedTable> = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (name, column, key): (String, String, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        if tables.last().is_none_or(|table| table.name != name) {
+            let [keys, columns, indexed] = [const { Vec::new() }; 3];
+            tables.push(SealedTable { name, keys, columns, indexed, rows: 0 });
+        }
+        let Some(table) = tables.last_mut() else { continue };
+        if row.get(3)? {
+            table.indexed.push(column.clone());
+        }
+        if key > 0 {
+            table.keys.push(column.clone());
+        }
+        table.columns.push(column);
+    }
+    Ok(tables)
+}
+
+impl SealedTable {
+    fn read(row: &Row<'_>) -> rusqlite::Result<SealedTable> {
+        // The names become part of statements: only such as our own steps make.
+        let is_name = |text: &str| text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+        let names = |column: usize| -> rusqlite::Result<Vec<String>> {
+            let text: String = row.get(column)?;
+            let names: Vec<String> = text.split(", ").map(str::to_owned).collect();
+            match names.iter().all(|name| is_name(name) && !name.is_empty()) {
+                true => Ok(names),
+                false => Err(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CORRUPT), None)),
+            }
+        };
+        let name = names(0)?.concat();
+        Ok(SealedTable { name, keys: names(1)?, columns: names(2)?, indexed: names(4)?, rows: row.get(3)? })
+    }
+
+    /// The arguments of `seal` for a row called `of` (`new.`, `old.`, or nothing).
+    pub(crate) fn sealed(&self, of: &str) -> String {
+        let columns: Vec<String> = self.columns.iter().map(|column| format!("{of}{column}")).collect();
+        format!("'{}', {}", self.name, columns.join(", "))
+    }
+
+    fn script(&self, keep: Keep) -> String {
+        let (name, columns, row) = (&self.name, self.columns.join(", "), self.sealed(""));
+        // Where a statement says `column = $1`, SQLite puts $1 into everything else that is said of the column, also into the
+        // arguments of `whole`, and may ask that before it compares. The plus keeps it from doing so; a column that it finds
+        // rows by has that value anyway.
+        let shown = |column: &String| match self.indexed.contains(column) {
+            true => column.clone(),
+            false => format!("+{column} as {column}"),
+        };
+        let shown: Vec<String> = self.columns.iter().map(shown).collect();
+        let view = format!(
+            "create temp view sealed_{name} as select {} from main.{name} where whole(seal, {row});\n",
+            shown.join(", ")
+        );
+        if keep == Keep::Reading {
+            return view;
+        }
+        let [new, old] = ["new.", "old."].map(|of| self.sealed(of));
+        let keys: Vec<String> = self.keys.iter().map(|key| format!("{key} = new.{key}")).collect();
+        let (keys, count) = (keys.join(" and "), format!("where name = '{name}'"));
+        // A row that is not whole is not sealed again with what is wrong in it; it may be removed.
+        format!(
+            "{view}create temp trigger seal_insert_{name} after insert on main.{name} begin
+                update {name} set seal = seal({new}) where {keys};
+                update sealed_table set row_count = row_count + 1 {count};
+            end;
+            create temp trigger seal_update_{name} after update of {columns} on main.{name} begin
+                select whole(old.seal, {old});
+                update {name} set seal = seal({new}) where {keys};
+            end;
+            create temp trigger seal_delete_{name} after delete on main.{name} begin
+                update sealed_table set row_count = row_count - 1 {count};
+            end;\n"
+        )
+    }
+}
+
+/// 64 bits over the arguments from `first` on: each with its kind and length, so that no two rows are written alike.
+fn seal(context: &Context<'_>, first: usize) -> i64 {
+    let mut bytes = Vec::with_capacity(256);
+    for argument in first..context.len() {
+        let (kind, value): (u8, &[u8]) = match context.get_raw(argument) {
+            ValueRef::Null => (0, &[]),
+            ValueRef::Integer(number) => (1, &number.to_le_bytes()),
+            ValueRef::Real(number) => (2, &number.to_bits().to_le_bytes()),
+            ValueRef::Text(text) => (3, text),
+            ValueRef::Blob(blob) => (4, blob),
+        };
+        bytes.push(kind);
+        bytes.extend_from_slice(&(value.len() as u64).to_le_bytes());
+        bytes.extend_from_slice(value);
+    }
+    let [a, b, c, d, e, f, g, h, ..] = *blake3::hash(&bytes).as_bytes();
+    i64::from_le_bytes([a, b, c, d, e, f, g, h])
+}
+
+#[cfg(test)]
+mod tests {
+    use market::{Grain, Timestamp};
+
+    use crate::db::{Db, Role};
+    use crate::{Access, Accounts, Depth, Lane, Series, Store, StoreError, migrate};
+
+    const NOW: Timestamp = Timestamp(1_763_200_000);
+
+    /// Candles as the schemas before this one had them.
+    fn older(dir: &std::path::Path, schema: usize) -> Db {
+        let db = Db::open(&dir.join("candles.db"), Role::Writer).unwrap();
+        migrate::migrate(&db, &migrate::ALL[..schema], NOW).unwrap();
+        let rows = "insert into security (symbol, decimals) values ('700.HK', 2), ('5.HK', 3);
+            insert into corporate_action values ('5.HK', '2024-05-17', '3.4', '1', '0', '0', '0');
+            insert into series values (1, '700.HK', '1m', 'regular', 20, 2, 12, 0, 19, 1);
+            insert into block_body values (1, x'302e2e3d39'), (2, x'31302e2e3d3139');
+            insert into block_index values (1, 10, 19, 10, 7, 2), (1, 0, 9, 10, 5, 1);
+            update counter set next = 3 where name in ('block', 'series', 'version')";
+        db.script("fill the store", rows).unwrap();
+        db
+    }
+
+    #[test]
+    fn a_store_of_an_older_schema_is_sealed_when_it_is_brought_forward() {
+        for schema in 1..migrate::ALL.len() {
+            let dir = tempfile::tempdir().unwrap();
+            drop(older(dir.path(), schema));
+            let store = Store::open(dir.path(), Access::Write { now: NOW }).unwrap();
+            let mut reader = store.reader().unwrap();
+            assert_eq!(reader.check(Depth::Full, |_, _, _| None).unwrap(), [], "{schema}");
+            let snapshot = reader.snapshot().unwrap();
+            let series =
+                Series { symbol: "700.HK".parse().unwrap(), grain: Grain::Minute, lane: Lane::Regular };
+            let blocks = snapshot.blocks(&series, None, None).unwrap();
+            let bodies = blocks.iter().map(|entry| snapshot.with_block(entry, <[u8]>::to_vec).unwrap());
+            assert_eq!(bodies.collect::<Vec<_>>(), [b"0..=9".to_vec(), b"10..=19".to_vec()]);
+            assert_eq!(snapshot.actions(&"5.HK".parse().unwrap()).unwrap().len(), 1);
+            assert_eq!(snapshot.securities().unwrap().len(), 2);
+        }
+    }
+
+    #[test]
+    fn a_migration_does_not_seal_what_is_not_whole() {
+        let later = migrate::Migration { version: 900, name: "later", text: "select 1" };
+        let dir = tempfile::tempdir().unwrap();
+        let db = older(dir.path(), 1);
+        migrate::migrate(&db, migrate::ALL, NOW).unwrap();
+        let steps = [migrate::ALL, &[later]].concat();
+        let conn = rusqlite::Connection::open(dir.path().join("candles.db")).unwrap();
+        conn.execute_batch("update security set decimals = 4 where symbol = '700.HK'").unwrap();
+        assert!(matches!(migrate::migrate(&db, &steps, NOW), Err(StoreError::Damaged { .. })));
+        conn.execute_batch("update security set decimals = 2 where symbol = '700.HK'").unwrap();
+        migrate::migrate(&db, &steps, NOW).unwrap();
+        // What the step left behind is sealed, and what is written next too.
+        db.run(crate::sql::ADD_COUNTS, (0, 0, "700.HK")).unwrap();
+        assert!(crate::check::seals(&db).unwrap().0.is_empty());
+    }
+
+    /// A table that forgets to be sealed would not be noticed by any other test.
+    #[test]
+    fn every_table_of_accounts_is_sealed_and_of_candles_every_one_that_answers_rest_on() {
+        let names = |migrations| -> (Vec<String>, Vec<String>) {
+            let conn = crate::statements::schema_of(migrations);
+            let sealed = super::list(&conn).unwrap().into_iter().map(|table| table.name).collect();
+            let all = "select name from sqlite_schema where type = 'table' and name <> 'sealed_table' order by name";
+            let mut statement = conn.prepare(all).unwrap();
+            let all = statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+            (all, sealed)
+        };
+        let (all, sealed) = names(migrate::ACCOUNTS);
+        assert_eq!(all, sealed);
+        let (mut all, sealed) = names(migrate::ALL);
+        // Bodies have their own checksum, and the directory knows it. The ledger is not an answer.
+        all.retain(|name| !["block_body", "import", "import_series", "quarantine"].contains(&name.as_str()));
+        assert_eq!(all, sealed);
+    }
+
+    #[test]
+    fn rows_that_go_with_another_are_counted() {
+        let dir = tempfile::tempdir().unwrap();
+        drop(Accounts::open(dir.path(), NOW).unwrap());
+        let db = Db::open(&dir.path().join("accounts.db"), Role::Writer).unwrap();
+        let rows = "insert into account (id, name, region, created_at, epoch, level, connections) values (1, 'ann', 'ap', 0, 0, 0, 1);
+            insert into oauth_client (id, name, redirect_uris, grant_types, auth_method, registration_hash, created_at)
+                values ('c', 'c', '', '', 'none', x'00', 0);
+            insert into oauth_token (hash, kind, family, client_id, account_id, scope, begun_at, issued_at, expires_at)
+                values (x'01', 'access', 'f', 'c', 1, '', 0, 0, 0)";
+        db.script("add a token", rows).unwrap();
+        db.script("remove its client", "delete from oauth_client").unwrap();
+        assert!(crate::check::seals(&db).unwrap().0.is_empty());
+        let left =
+            db.all_of("count", "select count(*) from oauth_token", |row| row.get::<_, i64>(0)).unwrap();
+        assert_eq!(left, [0]);
+    }
+}

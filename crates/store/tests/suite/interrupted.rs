@@ -1,0 +1,141 @@
+//! A store whose creation was killed: whatever it left, the same command again works, and whoever only reads is told the truth.
+
+use std::fs;
+use std::path::Path;
+
+use rusqlite::Connection;
+use store::{Access, Accounts, Store, StoreError};
+
+use crate::fixture::{NOW, block, fresh, minutes, put};
+
+const WRITE: Access = Access::Write { now: NOW };
+
+/// Files with what is in them.
+type Files = Vec<(String, Vec<u8>)>;
+
+/// The files of a folder, as they would be found after a power cut.
+fn image(dir: &Path) -> Files {
+    let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
+    entries.map(|path| (name(&path), fs::read(&path).unwrap())).collect()
+}
+
+/// Folders as a kill leaves them on the way to a new database: before it has any page, with pages that are to be undone,
+/// before its tables, and with tables that only the log has.
+fn images(database: &str, create: impl Fn(&Path)) -> Vec<(&'static str, Files)> {
+    let mut images =
+        vec![("nothing", Vec::new()), ("an empty file", vec![(database.to_owned(), Vec::new())])];
+    // What SQLite does before there is a log: the journal has the old state, then pages are written.
+    let dir = tempfile::tempdir().unwrap();
+    let conn = Connection::open(dir.path().join(database)).unwrap();
+    conn.execute_batch("pragma page_size = 4096; pragma cache_size = 1; begin immediate; create table a (x)")
+        .unwrap();
+    images.push(("a journal", image(dir.path())));
+    for number in 0..40 {
+        // More than the cache holds: pages go to the file before the commit.
+        conn.execute_batch(&format!("create table t{number} (x)")).unwrap();
+        conn.execute("insert into a values (zeroblob(20000))", []).unwrap();
+    }
+    let spilled = image(dir.path());
+    assert!(
+        spilled.iter().any(|(name, bytes)| name.ends_with("-journal") && bytes.len() > 512),
+        "a hot journal"
+    );
+    assert!(spilled.iter().any(|(name, bytes)| name == database && bytes.len() > 8_192));
+    images.push(("a hot journal", spilled.clone()));
+    // The same beside an empty file: nothing was written yet.
+    let mut empty = spilled;
+    empty.iter_mut().filter(|(name, _)| name == database).for_each(|(_, bytes)| bytes.clear());
+    images.push(("a journal beside an empty file", empty));
+    conn.execute_batch("rollback").unwrap();
+    drop(conn);
+    // The header alone, with and without what was begun after it.
+    let dir = tempfile::tempdir().unwrap();
+    let conn = Connection::open(dir.path().join(database)).unwrap();
+    conn.execute_batch("pragma page_size = 4096; pragma journal_mode = wal").unwrap();
+    images.push(("a header", image(dir.path())));
+    conn.execute_batch("pragma cache_size = 1; begin immediate; create table a (x); create table b (x)")
+        .unwrap();
+    images.push(("a transaction in the log", image(dir.path())));
+    conn.execute_batch("rollback").unwrap();
+    drop(conn);
+    // All of it, in the log alone: the index of the log is lost, as after a power cut, or as it was.
+    let dir = tempfile::tempdir().unwrap();
+    let reader = {
+        create(dir.path());
+        let conn = Connection::open(dir.path().join(database)).unwrap();
+        conn.execute_batch("begin; select count(*) from migration").ok();
+        conn
+    };
+    images.push(("everything", image(dir.path())));
+    drop(reader);
+    images
+}
+
+fn put_down(files: &[(String, Vec<u8>)]) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    files.iter().for_each(|(name, bytes)| fs::write(dir.path().join(name), bytes).unwrap());
+    dir
+}
+
+#[test]
+fn a_store_whose_creation_was_killed_is_created_by_the_same_command() {
+    let create = |dir: &Path| drop(Store::open(dir, WRITE).unwrap());
+    for (what, files) in images("candles.db", create) {
+        // Reading says that there is no store, and leaves it to whoever creates one.
+        let dir = put_down(&files);
+        match Store::open(dir.path(), Access::Read) {
+            Ok(_) => assert_eq!(what, "everything"),
+            Err(error) => assert!(matches!(error, StoreError::Absent { .. }), "{what}: {error:?}"),
+        }
+        for dir in [dir, put_down(&files)] {
+            let store = Store::open(dir.path(), WRITE).unwrap_or_else(|error| panic!("{what}: {error:?}"));
+            put(&store, &minutes("700.HK"), &[], &[block(0, 9)]);
+            let mut reader = store.reader().unwrap();
+            assert_eq!(reader.check(store::Depth::Full, |_, _, _| None).unwrap(), [], "{what}");
+            assert!(!dir.path().join("candles.db-journal").exists(), "{what}");
+        }
+    }
+}
+
+#[test]
+fn accounts_whose_creation_was_killed_are_created_by_the_same_command() {
+    let create = |dir: &Path| drop(Accounts::open(dir, NOW).unwrap());
+    for (what, files) in images("accounts.db", create) {
+        let dir = put_down(&files);
+        let accounts = Accounts::open(dir.path(), NOW).unwrap_or_else(|error| panic!("{what}: {error:?}"));
+        assert!(accounts.is_empty().unwrap(), "{what}");
+        assert_eq!(accounts.check(store::Depth::Full).unwrap(), [], "{what}");
+    }
+}
+
+#[test]
+fn a_look_finds_what_was_interrupted_and_leaves_it() {
+    let create = |dir: &Path| drop(Store::open(dir, WRITE).unwrap());
+    let hot = images("candles.db", create).into_iter().find(|(what, _)| *what == "a hot journal").unwrap().1;
+    let dir = put_down(&hot);
+    let looked = Store::open(dir.path(), Access::Look).unwrap_err();
+    assert!(matches!(looked, StoreError::Interrupted { .. }), "{looked:?}");
+    let mut left = image(dir.path());
+    left.sort();
+    let mut hot = hot;
+    hot.sort();
+    assert_eq!(left, hot);
+}
+
+#[test]
+fn an_interrupted_change_of_a_whole_database_is_undone_by_whoever_reads_it() {
+    let fresh = fresh();
+    put(&fresh.store, &minutes("700.HK"), &[], &[block(0, 9)]);
+    // A backup's database has no log; somebody else's tool was killed while it changed it.
+    let conn = Connection::open(fresh.store.path()).unwrap();
+    conn.execute_batch("pragma journal_mode = delete; pragma cache_size = 1; begin immediate").unwrap();
+    for number in 0..40 {
+        conn.execute_batch(&format!("create table t{number} (x); delete from block_index")).unwrap();
+        conn.execute("insert into t0 values (zeroblob(20000))", []).unwrap();
+    }
+    let dir = put_down(&image(fresh.dir.path()));
+    assert!(fs::metadata(dir.path().join("candles.db-journal")).unwrap().len() > 512);
+    let store = Store::open(dir.path(), Access::Read).unwrap();
+    assert_eq!(store.reader().unwrap().view().blocks(&minutes("700.HK"), None, None).unwrap().len(), 1);
+}
