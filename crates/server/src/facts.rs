@@ -54,11 +54,12 @@ impl Services {
         if self.is_stopping() {
             obstacles.push("stopping");
         }
-        if let Err(error) = self.with_reader(Reader::version) {
+        // What is in memory says nothing about the files: both are read anew.
+        if let Err(error) = self.store.probe() {
             tracing::error!(%error, "cannot look at the store");
             obstacles.push("store");
         }
-        if let Err(error) = self.access.glance() {
+        if let Err(error) = self.access.probe() {
             tracing::error!(%error, "cannot look at the accounts");
             obstacles.push("accounts");
         }

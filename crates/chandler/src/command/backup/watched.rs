@@ -97,7 +97,9 @@ impl Watched {
             }
             opened => opened?,
         };
-        let blocks = store.reader()?.snapshot()?.all_series()?.iter().map(|info| info.blocks).sum();
+        // Only for the bar: what cannot be listed is what is being looked for.
+        let blocks =
+            store.reader()?.snapshot()?.all_series().unwrap_or_default().iter().map(|info| info.blocks).sum();
         let bar = self.flags.count(blocks, "blocks");
         bar.say(|| "checking".to_owned());
         let report = history::check_until(&store, venues, |report| {

@@ -62,6 +62,14 @@ fn told(name: &'static str, error: &StoreError) -> Check {
             format!("{} has an older schema ({found}, this program has {known})", path.display()),
             "`chandler backup` first; the next `chandler import` brings candles forward, the next `chandler serve` accounts",
         ),
+        StoreError::Interrupted { .. } => Check::warn(
+            name,
+            says,
+            "any command that may write there undoes it, for instance `chandler check` or the import that was interrupted",
+        ),
+        StoreError::Emptied { .. } => {
+            Check::fail(name, says, "`chandler restore DIR --only accounts --replace` (docs/operating.md)")
+        }
         StoreError::Denied { .. } => Check::fail(name, says, AS_SERVICE),
         StoreError::Newer { .. } | StoreError::Changed { .. } => {
             Check::fail(name, says, "use the release that wrote it, or a newer one")

@@ -1,0 +1,177 @@
+//! Files that a disk, a hand or a kill has changed: a command says the same as before, or that something is wrong.
+
+use std::fs;
+
+use rusqlite::Connection;
+
+use crate::world::{World, days, hour};
+
+fn world() -> World {
+    World::with(&[
+        ("a.csv", &days("700.HK")),
+        ("b.csv", &days("5.HK").replace(",1", ",2")),
+        ("c.csv", &hour("700.HK")),
+    ])
+}
+
+fn export(world: &World) -> String {
+    world.ok(&["export", "--format", "csv"])
+}
+
+/// Some of the bits that are in use, the same ones in every run; `SEED` chooses others.
+fn bits(bytes: &[u8], count: usize) -> Vec<(usize, u8)> {
+    let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok());
+    let mut state: u64 = seed.unwrap_or(11);
+    let mut next = move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).unwrap()
+    };
+    let used: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at] != 0).collect();
+    (0..count).map(|_| (used[next() % used.len()], 1 << (next() % 8))).collect()
+}
+
+#[test]
+fn no_flipped_bit_changes_an_export_in_silence() {
+    let world = world();
+    let (expected, path) = (export(&world), world.path("store/candles.db"));
+    let bytes = fs::read(&path).unwrap();
+    let mut refused = 0;
+    for (at, bit) in bits(&bytes, 200) {
+        let mut flipped = bytes.clone();
+        flipped[at] ^= bit;
+        fs::write(&path, flipped).unwrap();
+        let ran = world.run(&["export", "--format", "csv"]);
+        match ran.code {
+            Some(0) => assert_eq!(ran.stdout, expected, "byte {at}, bit {bit}"),
+            code => {
+                assert!(code == Some(1) && ran.stderr.starts_with("chandler: "), "{code:?} {}", ran.stderr);
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 20, "{refused}");
+}
+
+#[test]
+fn a_tampered_directory_is_refused_and_check_says_what_helps() {
+    for (damage, says, helps) in [
+        ("update security set decimals = 5 where symbol = '700.HK'", "table security", "restore a backup"),
+        ("delete from block_index where body_id = (select min(body_id) from block_index)", "table block_index", "restore a backup"),
+        ("delete from block_index where body_id = (select max(body_id) from block_index)", "table block_index", "restore a backup"),
+        ("delete from series where symbol = '5.HK'", "table series", "restore a backup"),
+        (
+            "create temp table x as select b.id, b.body from block_body b join block_index i on i.body_id = b.id
+                join series s on s.id = i.series_id where s.grain = '1d';
+             update block_body set body = (select body from temp.x where x.id <> block_body.id) where id in (select id from temp.x)",
+            "is not the one that was written there",
+            "--again",
+        ),
+    ] {
+        let world = world();
+        let conn = Connection::open(world.path("store/candles.db")).unwrap();
+        conn.execute_batch(&format!("pragma foreign_keys = off; {damage}")).unwrap();
+        drop(conn);
+        let (code, stderr) = world.fails(&["export", "--format", "csv"]);
+        assert!(code == 1 && stderr.contains("is damaged: run `chandler check`"), "{damage}: {stderr}");
+        let ran = world.run(&["check"]);
+        assert!(ran.code == Some(1) && ran.stdout.contains(says), "{damage}: {}", ran.stdout);
+        assert!(ran.stderr.contains(helps), "{damage}: {}", ran.stderr);
+        if helps == "--again" {
+            let whole = export(&self::world());
+            world.ok(&["import", "--again", "a.csv", "b.csv"]);
+            assert!(world.ok(&["check"]).contains("all whole"));
+            assert_eq!(export(&world), whole);
+        }
+    }
+}
+
+#[test]
+fn no_flipped_bit_changes_what_is_said_of_accounts_in_silence() {
+    let world = world();
+    for name in ["ann", "bob"] {
+        world.ok(&["account", "create", name, "--quota", "7"]);
+    }
+    let said = |world: &World| {
+        let all: Vec<_> = [&["account", "list"][..], &["account", "show", "ann"], &["audit"]]
+            .iter()
+            .map(|arguments| world.run(arguments))
+            .collect();
+        all.iter()
+            .all(|ran| ran.code == Some(0))
+            .then(|| all.iter().map(|ran| ran.stdout.clone()).collect::<String>())
+    };
+    let (expected, path) = (said(&world).unwrap(), world.path("store/accounts.db"));
+    let bytes = fs::read(&path).unwrap();
+    let mut seen = 0;
+    for (at, bit) in bits(&bytes, 60) {
+        let mut flipped = bytes.clone();
+        flipped[at] ^= bit;
+        fs::write(&path, flipped).unwrap();
+        let (found, check) = (said(&world), world.run(&["check"]));
+        seen += usize::from(check.code == Some(1));
+        match found {
+            Some(found) => assert_eq!(found, expected, "byte {at}, bit {bit}"),
+            None => assert_eq!(check.code, Some(1), "byte {at}, bit {bit}: {}", check.stdout),
+        }
+        for ending in ["-wal", "-shm"] {
+            fs::remove_file(world.path(&format!("store/accounts.db{ending}"))).ok();
+        }
+    }
+    assert!(seen > 10, "{seen}");
+    fs::write(&path, bytes).unwrap();
+    assert!(world.ok(&["check"]).contains("accounts.db: all whole"));
+}
+
+#[test]
+fn accounts_that_were_lost_are_not_begun_anew_in_silence() {
+    let world = world();
+    world.ok(&["account", "create", "ann"]);
+    world.ok(&["backup", "saved"]);
+    fs::write(world.path("store/accounts.db"), "").unwrap();
+    for arguments in [&["account", "list"][..], &["serve", "--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0"]]
+    {
+        let (code, stderr) = world.fails(arguments);
+        assert!(code == 1 && stderr.contains("is empty, but the key file"), "{code} {stderr}");
+    }
+    let ran = world.run(&["check"]);
+    assert!(
+        ran.code == Some(1) && ran.stdout.contains("accounts.db") && ran.stderr.contains("--only accounts")
+    );
+    let doctor = world.run(&["doctor"]);
+    assert!(
+        doctor.code == Some(1) && doctor.stdout.contains("is empty, but the key file"),
+        "{}",
+        doctor.stdout
+    );
+    world.ok(&["restore", "saved", "--only", "accounts", "--replace"]);
+    assert!(world.ok(&["account", "list"]).contains("ann"));
+    assert!(world.ok(&["check"]).contains("accounts.db: all whole"));
+}
+
+#[test]
+fn an_import_that_was_killed_while_it_created_the_store_is_simply_run_again() {
+    let world = World::new();
+    world.write("a.csv", days("700.HK"));
+    fs::create_dir(world.path("store")).unwrap();
+    // What SQLite leaves before there is a log: pages of a change that is to be undone, and the journal that undoes it.
+    let conn = Connection::open(world.path("made.db")).unwrap();
+    conn.execute_batch("pragma page_size = 4096; pragma cache_size = 1; begin; create table a (x)").unwrap();
+    for _ in 0..40 {
+        conn.execute("insert into a values (zeroblob(20000))", []).unwrap();
+    }
+    for ending in ["", "-journal"] {
+        fs::copy(world.path(&format!("made.db{ending}")), world.path(&format!("store/candles.db{ending}")))
+            .unwrap();
+    }
+    let doctor = world.run(&["doctor"]);
+    assert!(doctor.stdout.contains("was interrupted"), "{}", doctor.stdout);
+    let (code, stderr) = world.fails(&["kline", "700.HK"]);
+    assert!(code == 1 && stderr.contains("there is no store"), "{stderr}");
+    for ending in ["", "-journal"] {
+        fs::copy(world.path(&format!("made.db{ending}")), world.path(&format!("store/candles.db{ending}")))
+            .unwrap();
+    }
+    world.ok(&["import", "a.csv"]);
+    assert!(world.ok(&["check"]).contains("all whole"));
+    assert_eq!(export(&world).lines().count(), 11);
+}
