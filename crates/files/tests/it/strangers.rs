@@ -100,40 +100,40 @@ fn dates_are_read_as_people_write_them() {
         ("2019-11-05", Some("%d.%m.%Y")),
     ];
     let row = |(cell, format): (&str, Option<&str>)| {
-        format!("{cell:>30} {:<20} {}\n", format.unwrap_or_default(), time_of(cell, format))
+        format!("{cell:<30} {:<20} {}\n", format.unwrap_or_default(), time_of(cell, format))
     };
     expect![[r#"
-                       11/25/2019 9:30                      1m 2019-11-25T14:30:00Z
-                       25/11/2019 9:30                      1m 2019-11-25T14:30:00Z
-                            25.11.2019                      1d 2019-11-25T05:00:00Z
-                   25-11-2019 21:30:00                      1m 2019-11-26T02:30:00Z
-                        11/5/2019 9:30                      refused: dates like 11/5/2019 may be read both ways, and no row of the file tells: pass --time-format mdy (month first) or dmy (day first)
-                        11/5/2019 9:30 mdy                  1m 2019-11-05T14:30:00Z
-                        11/5/2019 9:30 dmy                  1m 2019-05-11T13:30:00Z
-                            11/25/2019 dmy                  rejected: time has day and month in another order than the file, unlike the other rows
-                    11/25/2019 9:30 AM                      1m 2019-11-25T14:30:00Z
-                 11/25/2019 4:00:00 PM                      1m 2019-11-25T21:00:00Z
-                   11/25/2019 12:15 AM                      1m 2019-11-25T05:15:00Z
-                   11/25/2019 13:00 PM                      rejected: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
-                            Jan 1 2000                      1d 2000-01-01T05:00:00Z
-                           Jan 1, 2000                      1d 2000-01-01T05:00:00Z
-                 January 1, 2000 16:00                      1m 2000-01-01T21:00:00Z
-                            1 Jan 2000                      1d 2000-01-01T05:00:00Z
-                           01-Jan-2000                      1d 2000-01-01T05:00:00Z
-                    1-jan-2000 4:00 pm                      1m 2000-01-01T21:00:00Z
-                     2000-Jan-01 09:30                      1m 2000-01-01T14:30:00Z
-         Mon, 03 Jan 2000 14:30:00 GMT                      1m 2000-01-03T14:30:00Z
-           Tuesday, September 12, 2023                      1d 2023-09-12T04:00:00Z
-                          Sept 12 2023                      1d 2023-09-12T04:00:00Z
-                           Feb 30 2000                      rejected: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
-                            Foo 1 2000                      rejected: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
-                            13/13/2019                      rejected: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
-                               11/5/19                      rejected: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
-                               11/5/19 %m/%d/%y             1d 2019-11-05T05:00:00Z
-                      05.11.2019 09h30 %d.%m.%Y %Hh%M       1m 2019-11-05T14:30:00Z
-              2019-11-05T09:30:00-0500 %Y-%m-%dT%H:%M:%S%z  1m 2019-11-05T14:30:00Z
-                             5.11.2019 %d.%m.%Y             1d 2019-11-05T05:00:00Z
-                            2019-11-05 %d.%m.%Y             rejected: time is not written as --time-format says
+        11/25/2019 9:30                                     1m 2019-11-25T14:30:00Z
+        25/11/2019 9:30                                     1m 2019-11-25T14:30:00Z
+        25.11.2019                                          1d 2019-11-25T05:00:00Z
+        25-11-2019 21:30:00                                 1m 2019-11-26T02:30:00Z
+        11/5/2019 9:30                                      refused: dates like 11/5/2019 may be read both ways, and no row of the file tells: pass --time-format mdy (month first) or dmy (day first)
+        11/5/2019 9:30                 mdy                  1m 2019-11-05T14:30:00Z
+        11/5/2019 9:30                 dmy                  1m 2019-05-11T13:30:00Z
+        11/25/2019                     dmy                  rejected: time has day and month in another order than the file, unlike the other rows
+        11/25/2019 9:30 AM                                  1m 2019-11-25T14:30:00Z
+        11/25/2019 4:00:00 PM                               1m 2019-11-25T21:00:00Z
+        11/25/2019 12:15 AM                                 1m 2019-11-25T05:15:00Z
+        11/25/2019 13:00 PM                                 rejected: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
+        Jan 1 2000                                          1d 2000-01-01T05:00:00Z
+        Jan 1, 2000                                         1d 2000-01-01T05:00:00Z
+        January 1, 2000 16:00                               1m 2000-01-01T21:00:00Z
+        1 Jan 2000                                          1d 2000-01-01T05:00:00Z
+        01-Jan-2000                                         1d 2000-01-01T05:00:00Z
+        1-jan-2000 4:00 pm                                  1m 2000-01-01T21:00:00Z
+        2000-Jan-01 09:30                                   1m 2000-01-01T14:30:00Z
+        Mon, 03 Jan 2000 14:30:00 GMT                       1m 2000-01-03T14:30:00Z
+        Tuesday, September 12, 2023                         1d 2023-09-12T04:00:00Z
+        Sept 12 2023                                        1d 2023-09-12T04:00:00Z
+        Feb 30 2000                                         rejected: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
+        Foo 1 2000                                          rejected: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
+        13/13/2019                                          rejected: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
+        11/5/19                                             rejected: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
+        11/5/19                        %m/%d/%y             1d 2019-11-05T05:00:00Z
+        05.11.2019 09h30               %d.%m.%Y %Hh%M       1m 2019-11-05T14:30:00Z
+        2019-11-05T09:30:00-0500       %Y-%m-%dT%H:%M:%S%z  1m 2019-11-05T14:30:00Z
+        5.11.2019                      %d.%m.%Y             1d 2019-11-05T05:00:00Z
+        2019-11-05                     %d.%m.%Y             rejected: time is not written as --time-format says
     "#]].assert_eq(&cells.map(row).concat());
 }
 
@@ -308,20 +308,20 @@ fn symbols_are_guessed_from_the_words_of_a_name_and_said_to_be_guesses() {
             symbol_of(name, None, yahoo),
             symbol_of(name, Some(Region::Hk), plain),
         ];
-        format!("{name:>42}: {}\n", found.join(" | "))
+        format!("{name:<42}: {}\n", found.join(" | "))
     };
     expect![[r#"
-           NVDL_US_Min_1_2024-01-02_2024-05-01.csv: NVDL.US (guessed) | NVDL.US (guessed) | NVDL.US (guessed)
-           yahoofinance-AAPL-20040819-20180120.csv: AAPL.US (guessed) | AAPL.US (guessed) | AAPL.HK (guessed)
-                                    stooq_MSFT.csv: MSFT.US (guessed) | MSFT.US (guessed) | MSFT.HK (guessed)
-                                    AAPL.US_1m.csv: AAPL.US | AAPL.US | AAPL.US
-                                        700.HK.csv: 700.HK | 700.HK | 700.HK
-                              data_700.HK_2024.csv: 700.HK (guessed) | 700.HK (guessed) | 700.HK (guessed)
-                                 0700_HK_daily.csv: 700.HK | 700.HK | 700.HK
-                            600519_SH_day_2024.csv: 600519.SH (guessed) | 600519.SH (guessed) | 600519.SH (guessed)
-                               yahoo-AAPL-MSFT.csv: none | none | none
-                                     AAPL_2024.csv: none | AAPL.US (guessed) | AAPL.HK (guessed)
-                                        export.csv: none | EXPORT.US | EXPORT.HK
-                                         BRK-B.csv: none | BRK.B.US | BRK-B.HK
+        NVDL_US_Min_1_2024-01-02_2024-05-01.csv   : NVDL.US (guessed) | NVDL.US (guessed) | NVDL.US (guessed)
+        yahoofinance-AAPL-20040819-20180120.csv   : AAPL.US (guessed) | AAPL.US (guessed) | AAPL.HK (guessed)
+        stooq_MSFT.csv                            : MSFT.US (guessed) | MSFT.US (guessed) | MSFT.HK (guessed)
+        AAPL.US_1m.csv                            : AAPL.US | AAPL.US | AAPL.US
+        700.HK.csv                                : 700.HK | 700.HK | 700.HK
+        data_700.HK_2024.csv                      : 700.HK (guessed) | 700.HK (guessed) | 700.HK (guessed)
+        0700_HK_daily.csv                         : 700.HK | 700.HK | 700.HK
+        600519_SH_day_2024.csv                    : 600519.SH (guessed) | 600519.SH (guessed) | 600519.SH (guessed)
+        yahoo-AAPL-MSFT.csv                       : none | none | none
+        AAPL_2024.csv                             : none | AAPL.US (guessed) | AAPL.HK (guessed)
+        export.csv                                : none | EXPORT.US | EXPORT.HK
+        BRK-B.csv                                 : none | BRK.B.US | BRK-B.HK
     "#]].assert_eq(&names.map(row).concat());
 }
