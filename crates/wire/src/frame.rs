@@ -127,6 +127,16 @@ struct Frame {
 }
 
 impl FrameDecoder {
+    /// From the next frame on, messages may be so long.
+    pub fn allow(&mut self, message_max: usize) {
+        self.message_max = message_max;
+    }
+
+    /// How long a message may be.
+    pub fn message_max(&self) -> usize {
+        self.message_max
+    }
+
     /// Messages longer than `message_max` are refused, in one frame or many.
     pub fn new(message_max: usize) -> Self {
         Self {

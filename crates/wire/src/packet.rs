@@ -71,6 +71,8 @@ pub struct Limits {
 impl Limits {
     /// Enough for a client's requests: the largest names five hundred symbols.
     pub const REQUEST: Self = Self { body: 64 << 10, inflated: 256 << 10 };
+    /// Enough to sign in.
+    pub const SIGN_IN: Self = Self { body: 4 << 10, inflated: 16 << 10 };
     /// All that the layout allows, for the client's side of a test.
     pub const HIGHEST: Self = Self { body: (1 << 24) - 1, inflated: INFLATED_MAX };
 }

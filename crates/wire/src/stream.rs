@@ -34,6 +34,11 @@ impl Decoder {
         Self { limits, state: State::Handshake, header: [0; HEADER_MAX], header_length: 0, body: Vec::new() }
     }
 
+    /// From the next packet on, these hold.
+    pub fn allow(&mut self, limits: Limits) {
+        self.limits = limits;
+    }
+
     /// Takes bytes from the front of the input up to the end of a packet, or all of them if there is no end yet. After
     /// an error it takes all and gives nothing.
     pub fn decode(&mut self, input: &mut &[u8]) -> Result<Option<Packet<'static>>, PacketError> {
