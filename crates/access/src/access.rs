@@ -11,6 +11,7 @@ use zeroize::Zeroizing;
 
 use crate::account::check_name;
 use crate::browser::People;
+use crate::calls::Calls;
 use crate::connection::Registry;
 use crate::identify::hash_token;
 use crate::keys::Keys;
@@ -19,11 +20,12 @@ use crate::otp::Otps;
 use crate::quota::Months;
 use crate::random::{hex, random};
 use crate::rate::Rates;
+use crate::replay::Replays;
 use crate::rights;
 use crate::standing::Standings;
 use crate::{
-    AccessError, Account, Actor, Caller, ConnectionId, Present, Region, Right, Rights, Role, Secret, Terms,
-    TermsChange, Usage, Validity,
+    AccessError, Account, Actor, Caller, ConnectionId, PkceRule, Present, Region, Right, Rights, Role,
+    Secret, Terms, TermsChange, Usage, Validity,
 };
 
 /// Ten years. A token of API-key mode is kept in a configuration file beside the secret it comes with, so that a short
@@ -38,6 +40,9 @@ pub struct Access {
     pub(crate) accounts: Accounts,
     pub(crate) keys: Keys,
     pub(crate) rates: Rates,
+    pub(crate) calls: Calls,
+    pub(crate) replays: Replays,
+    pub(crate) pkce: PkceRule,
     pub(crate) months: Months,
     pub(crate) standings: Standings,
     pub(crate) otps: Otps,
@@ -134,6 +139,9 @@ impl Access {
             accounts,
             keys,
             rates: Rates::default(),
+            calls: Calls::default(),
+            replays: Replays::default(),
+            pkce: PkceRule::default(),
             months: Months::default(),
             standings: Standings::new(
                 Calendar::parse(Venue::built_in_calendar(Market::Hk)).map_err(AccessError::Calendar)?,
@@ -151,6 +159,13 @@ impl Access {
     #[must_use]
     pub fn with_calendar(mut self, calendar: Calendar) -> Access {
         self.standings = Standings::new(calendar);
+        self
+    }
+
+    /// Which clients have to show a proof key when they ask for an authorization code.
+    #[must_use]
+    pub fn with_pkce(mut self, rule: PkceRule) -> Access {
+        self.pkce = rule;
         self
     }
 

@@ -7,8 +7,8 @@ use store::{Spend, Used};
 use crate::admission_cache::Grade;
 use crate::standing::Unseen;
 use crate::{
-    Access, AccessError, Account, Actor, AdmissionCache, Caller, Hold, Level, Look, Month, RateRule, Right,
-    Standing,
+    Access, AccessError, Account, Actor, AdmissionCache, CallRule, Caller, Hold, Level, Look, Month,
+    RateRule, Right, Standing,
 };
 
 /// What a request wants.
@@ -110,6 +110,8 @@ impl Permit {
 pub enum Refusal {
     #[error("more than {requests} history requests in {seconds} s: try again in {}", seconds_up(*retry_after))]
     TooFast { requests: u32, seconds: u32, retry_after: Duration },
+    #[error("more than {calls} calls in a second: try again in {}", seconds_up(*retry_after))]
+    TooManyCalls { calls: u32, retry_after: Duration },
     #[error("{}", no_access(*right, *hold))]
     NoAccess { right: Right, hold: Hold },
     #[error(
@@ -181,6 +183,23 @@ impl Access {
         let RateRule::Window { requests, seconds } = account.terms.rate_rule() else { return Ok(()) };
         let pass = self.rates.pass(account.id, requests, seconds, calls, uptime);
         pass.map_err(|retry_after| Refusal::TooFast { requests, seconds, retry_after })
+    }
+
+    /// The first step of every other quote command: whether it comes too fast after the others of its account.
+    pub fn admit_call(
+        &self,
+        caller: &Caller,
+        rule: CallRule,
+        look: Look,
+        uptime: Duration,
+    ) -> Result<(), Refusal> {
+        let (_, account) = self.standing_at(caller, look)?.ok_or(Refusal::Revoked)?;
+        if account.terms.rate_rule() == RateRule::Unlimited {
+            return Ok(());
+        }
+        let calls = rule.per_second;
+        let pass = self.calls.pass(account.id, calls, uptime);
+        pass.map_err(|retry_after| Refusal::TooManyCalls { calls, retry_after })
     }
 
     /// How many history requests a caller may make now; `None` without a rule, or without an account.

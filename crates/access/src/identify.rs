@@ -4,7 +4,9 @@ use store::{AccountId, Credential};
 use subtle::ConstantTimeEq;
 
 use crate::oauth::Family;
-use crate::{Access, Denial, Look, SignedRequest, verify_signature};
+use crate::replay::Use;
+use crate::signature::signature_of;
+use crate::{Access, AccessError, Denial, Look, SignedRequest, verify_signature};
 
 /// Far more than any credential has.
 const HEADER_BYTES_MAX: usize = 4_096;
@@ -87,7 +89,42 @@ impl Caller {
     }
 }
 
+/// What can be told of a proof without the request that it is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recognized {
+    /// The token is somebody's.
+    Token,
+    /// The app key is.
+    Key,
+    Nobody,
+}
+
 impl Access {
+    /// Whose a proof could be, before its signature can be checked. It is no proof.
+    pub fn recognize(
+        &self,
+        authorization: Option<&str>,
+        app_key: Option<&str>,
+        now: Timestamp,
+    ) -> Result<Recognized, AccessError> {
+        let fits = |text: &&str| !text.is_empty() && text.len() <= HEADER_BYTES_MAX;
+        if let Some(text) = authorization.map(str::trim).filter(fits) {
+            let token = bearer(text).unwrap_or(text);
+            let hash = hash_token(token);
+            if self.accounts.credential_by_token(&hash)?.is_some()
+                || self.accounts.credential_by_replaced(&hash, now)?.is_some()
+                || self.is_oauth_token(token)?
+            {
+                return Ok(Recognized::Token);
+            }
+        }
+        let is_key = match app_key.filter(fits) {
+            Some(key) => self.accounts.credential_by_key(key)?.is_some(),
+            None => false,
+        };
+        Ok(if is_key { Recognized::Key } else { Recognized::Nobody })
+    }
+
     /// Who has sent a request. There are two ways to say so:
     ///
     /// * **signed**: app key, time and access token in their headers and a signature over them with the app secret.
@@ -140,6 +177,25 @@ impl Access {
                 Ok(Caller::new(account.id, account.epoch, credential.token_expires_at))
             }
             _ => Err(Denial::TokenInvalid("the account of this access token has been revoked")),
+        }
+    }
+
+    /// Takes a request that changes something, and that has just been identified. If a signature proved it, that signature is good
+    /// this once.
+    pub fn use_once(&self, request: &SignedRequest<'_>, now: Timestamp) -> Result<(), Denial> {
+        let header = |name| (request.header)(name).filter(|value| value.len() <= HEADER_BYTES_MAX);
+        if header("authorization").map(str::trim).and_then(bearer).is_some() {
+            return Ok(());
+        }
+        let Some(signature) = signature_of(request) else { return Ok(()) };
+        match self.replays.first_use(header("x-api-key").unwrap_or_default(), &signature, now) {
+            Use::First => Ok(()),
+            Use::Again => Err(Denial::SignatureInvalid(
+                "this signed request was received before, and changes something: sign it anew with the present time",
+            )),
+            Use::NoRoom => Err(Denial::SignatureInvalid(
+                "too many signed changes within ten minutes: wait, or send the access token as Bearer",
+            )),
         }
     }
 

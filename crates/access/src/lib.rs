@@ -10,8 +10,8 @@
 //! [`Permit`], or says why not with a [`Refusal`]; nothing else makes a permit. [`Access::quota`] tells an account where it
 //! stands, and `level.rs` is how that is judged. What is kept is kept by `store`.
 //!
-//! Only history requests have a rate. The general throttle of all quote commands that clients are told of is a
-//! courtesy between them and the service, and is not enforced here.
+//! Two rules say how often. History has a window of its own (`rate.rs`); all other quote commands together have the general
+//! rule ([`CallRule`], `calls.rs`), which [`Access::admit_call`] is asked for before anything else.
 
 mod access;
 mod account;
@@ -19,6 +19,7 @@ mod actor;
 mod admission_cache;
 mod admit;
 mod browser;
+mod calls;
 mod connection;
 mod error;
 mod guests;
@@ -37,6 +38,7 @@ mod rate;
 mod refused;
 mod region;
 mod renew;
+mod replay;
 mod report;
 mod rights;
 mod secret;
@@ -53,17 +55,19 @@ pub use actor::Actor;
 pub use admission_cache::AdmissionCache;
 pub use admit::{Allowance, Demand, Permit, Refusal, Ticket};
 pub use browser::{BROWSER_LIFE_S, Browser, CodeRefused, Login, LoginRefused, SignedIn};
+pub use calls::CallRule;
 pub use connection::{Connection, ConnectionId, Seats};
 pub use error::{AccessError, Denial};
-pub use identify::Caller;
+pub use identify::{Caller, Recognized};
 pub use inputs::{REPORT_BYTES_MAX, REPORT_ROWS_MAX, ReportError, Table};
 pub use instant::{ParseInstantError, parse_instant};
 pub use level::{Grounds, Hkd, Ladder, Level, MonthOrders, Reason, Step, StepChange, Worth};
+pub use net::network_of;
 pub use oauth::{
     ACCESS_TOKEN_LIFE_S, AUTH_METHODS, AUTHORIZATION_CODE_LIFE_S, AuthorizationError, AuthorizationRequest,
     BadRequest, ClientInfo, ClientProof, DEVICE_CODE_LIFE_S, DeviceRequest, DeviceStart, Grant, NewClient,
-    OAuthError, POLL_INTERVAL_S, REFRESH_GRACE_S, REFRESH_TOKEN_LIFE_S, Registered, Registration, SCOPE,
-    SignIn, Tokens, grant_type,
+    OAuthError, POLL_INTERVAL_S, ParsePkceRuleError, PkceRule, REFRESH_GRACE_S, REFRESH_TOKEN_LIFE_S,
+    Registered, Registration, SCOPE, SignIn, Tokens, grant_type,
 };
 pub use otp::OTP_LIFE;
 pub use password::{PASSWORD_BYTES_MAX, PASSWORD_BYTES_MIN};

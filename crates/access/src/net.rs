@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 /// The network that an address counts for: whoever has one address of the sixth version has 2^64 of them.
-pub(crate) fn net(address: IpAddr) -> IpAddr {
+pub fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),
         address => address,
@@ -24,7 +24,7 @@ mod tests {
             ("2001:db8:0:1:ffff::1", "2001:db8:0:1::"),
         ] {
             let parse = |text: &str| text.parse::<IpAddr>().unwrap();
-            assert_eq!(net(parse(address)), parse(counts_for), "{address}");
+            assert_eq!(network_of(parse(address)), parse(counts_for), "{address}");
         }
     }
 }

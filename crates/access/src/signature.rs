@@ -64,6 +64,11 @@ pub fn verify_signature(request: &SignedRequest<'_>, secret: &Secret, now: Times
         .map_err(|_| Denial::SignatureInvalid("the signature does not match the request and the app secret"))
 }
 
+/// The signature that a request bears, whether or not it is good.
+pub(crate) fn signature_of(request: &SignedRequest<'_>) -> Option<[u8; 32]> {
+    (request.header)("x-api-signature").and_then(|text| Signature::parse(text).ok()).map(|found| found.value)
+}
+
 impl<'a> Signature<'a> {
     fn parse(text: &'a str) -> Result<Signature<'a>, Denial> {
         let wrong = || {

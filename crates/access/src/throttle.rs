@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use store::AccountId;
 
-use crate::net::net;
+use crate::net::network_of;
 use crate::throttle_line::{Lines, Own, Turn};
 
 /// Counters of each kind that are kept at most.
@@ -87,7 +87,7 @@ impl SignIns {
     pub(crate) fn begin(&self, who: Try<'_>, uptime: Duration) -> Result<Attempt, Duration> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let Counters { pairs, addresses, lines, acquainted } = &mut *inner;
-        let address = net(who.address);
+        let address = network_of(who.address);
         let place = who.device.map_or(Place::Address(address), Place::Device);
         let known = who.device.is_some() || acquainted.knows(who.name, address);
         let pair = (who.name.to_owned(), place);
@@ -265,7 +265,7 @@ impl Codes {
     ) -> Result<(), Duration> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let WrongCodes { of_one, of_all } = &mut *inner;
-        let guessers = [Guesser::Address(net(address)), Guesser::Account(account)];
+        let guessers = [Guesser::Address(network_of(address)), Guesser::Account(account)];
         let mut wait = room(of_all, CODES_OF_ALL, CODES_OF_ALL_WITHIN, uptime);
         for guesser in &guessers {
             if let Some(times) = of_one.get_mut(guesser) {
@@ -285,7 +285,7 @@ impl Codes {
     pub(crate) fn right(&self, address: IpAddr, account: AccountId) {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         inner.of_all.pop_back();
-        for guesser in [Guesser::Address(net(address)), Guesser::Account(account)] {
+        for guesser in [Guesser::Address(network_of(address)), Guesser::Account(account)] {
             if let Some(times) = inner.of_one.get_mut(&guesser) {
                 times.pop_back();
             }

@@ -107,7 +107,7 @@ fn failures_are_forgotten_after_an_hour() {
 
 #[test]
 fn neighbours_of_the_sixth_version_are_one_and_mapped_ones_are_of_the_fourth() {
-    let of = |text: &str| net(text.parse().unwrap()).to_string();
+    let of = |text: &str| network_of(text.parse().unwrap()).to_string();
     assert_eq!(of("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
     assert_eq!(of("::ffff:192.0.2.1"), "192.0.2.1");
     assert_eq!(of("192.0.2.1"), "192.0.2.1");

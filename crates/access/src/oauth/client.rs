@@ -11,7 +11,7 @@ use subtle::ConstantTimeEq;
 use super::pace::Limit;
 use super::{ClientInfo, OAuthError, SECRET_TEXT_MAX, grant_type, opaque, redirect};
 use crate::identify::hash_token;
-use crate::net::net;
+use crate::net::network_of;
 use crate::random::{hex, random};
 use crate::{Access, AccessError, Actor, Moment, Secret};
 
@@ -77,12 +77,12 @@ impl Access {
         moment: Moment,
     ) -> Result<Registered, OAuthError> {
         let client = Registration::of(new, moment.now)?;
-        self.oauth.registrations.pass(net(from), REGISTRATIONS, moment.uptime).map_err(|retry_after| {
-            OAuthError::Unavailable {
+        self.oauth.registrations.pass(network_of(from), REGISTRATIONS, moment.uptime).map_err(
+            |retry_after| OAuthError::Unavailable {
                 text: "too many clients register from one address: try later",
                 retry_after,
-            }
-        })?;
+            },
+        )?;
         let secret = if client.auth_method == METHOD_NONE { None } else { Some(opaque("cs_")?) };
         let registration_token = opaque("rat_")?;
         let row = ClientRow {

@@ -12,7 +12,7 @@ use super::pace::Limit;
 use super::user_code::UserCode;
 use super::{ClientInfo, ClientProof, OAuthError, SECRET_TEXT_MAX, Tokens, grant_type, opaque, scope};
 use crate::identify::hash_token;
-use crate::net::net;
+use crate::net::network_of;
 use crate::{Access, AccessError, Actor, Moment, Region, Secret};
 
 pub const DEVICE_CODE_LIFE_S: i64 = 600;
@@ -61,7 +61,7 @@ impl Access {
         let client = self.prove(proof, grant_type::DEVICE)?;
         let scope = scope::parse(scope)?;
         let unavailable = |text, retry_after| OAuthError::Unavailable { text, retry_after };
-        self.oauth.devices.pass(net(from), STARTS, moment.uptime).map_err(|retry_after| {
+        self.oauth.devices.pass(network_of(from), STARTS, moment.uptime).map_err(|retry_after| {
             unavailable("too many devices ask from one address: try later", retry_after)
         })?;
         for _ in 0..TRIES {

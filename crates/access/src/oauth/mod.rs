@@ -33,6 +33,7 @@ pub use code::{AUTHORIZATION_CODE_LIFE_S, AuthorizationError, AuthorizationReque
 pub use device::{DEVICE_CODE_LIFE_S, DeviceRequest, DeviceStart, POLL_INTERVAL_S};
 pub use error::OAuthError;
 pub use grant::{ACCESS_TOKEN_LIFE_S, Grant, REFRESH_GRACE_S, REFRESH_TOKEN_LIFE_S, SignIn, Tokens};
+pub use pkce::{ParsePkceRuleError, PkceRule};
 pub use scope::SCOPE;
 
 pub(crate) use scope::is_whole;

@@ -104,7 +104,7 @@ impl<K: Eq + std::hash::Hash> Windows<K> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::net;
+    use crate::net::network_of;
 
     const START: Duration = Duration::from_secs(1_000);
 
@@ -159,8 +159,9 @@ mod tests {
     #[test]
     fn an_address_has_so_many_requests_in_any_window() {
         let (windows, limit) = (Windows::default(), Limit { requests: 2, within: seconds(60) });
-        let pass =
-            |address: &str, at| windows.pass(net(address.parse().unwrap()), limit, START + seconds(at));
+        let pass = |address: &str, at| {
+            windows.pass(network_of(address.parse().unwrap()), limit, START + seconds(at))
+        };
         assert_eq!(pass("192.0.2.1", 0), Ok(()));
         assert_eq!(pass("::ffff:192.0.2.1", 10), Ok(()));
         assert_eq!(pass("192.0.2.1", 20), Err(seconds(40)));

@@ -1,9 +1,65 @@
-//! Proof keys (RFC 7636): honoured when a client sends one, never asked for.
+//! Proof keys (RFC 7636): honoured when a client sends one, and asked for where a code could be taken on its way.
+
+use std::fmt;
+use std::str::FromStr;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
+
+use super::redirect;
+
+/// Which public clients, those without a secret, have to send a proof key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PkceRule {
+    /// All of them.
+    Always,
+    /// Those that are sent back to elsewhere than their own machine. The public SDKs have no proof keys, and wait for the code on a
+    /// port of the machine on which the person's browser runs.
+    #[default]
+    Remote,
+    Never,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} does not say who needs a proof key: write always, remote or never")]
+pub struct ParsePkceRuleError(String);
+
+impl PkceRule {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            PkceRule::Always => "always",
+            PkceRule::Remote => "remote",
+            PkceRule::Never => "never",
+        }
+    }
+
+    /// Whether a public client that is sent back to this address needs one.
+    pub(super) fn asks(self, redirect_uri: &str) -> bool {
+        match self {
+            PkceRule::Always => true,
+            PkceRule::Remote => !redirect::is_of_this_machine(redirect_uri),
+            PkceRule::Never => false,
+        }
+    }
+}
+
+impl fmt::Display for PkceRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for PkceRule {
+    type Err = ParsePkceRuleError;
+
+    fn from_str(text: &str) -> Result<PkceRule, ParsePkceRuleError> {
+        let all = [PkceRule::Always, PkceRule::Remote, PkceRule::Never];
+        let found = all.into_iter().find(|rule| rule.as_str() == text);
+        found.ok_or_else(|| ParsePkceRuleError(text.chars().take(40).collect()))
+    }
+}
 
 /// Both a challenge and a verifier have 43 to 128 letters of this kind.
 fn is_fit(text: &str) -> bool {

@@ -44,6 +44,11 @@ pub(super) fn check(address: &str) -> Result<(), &'static str> {
     }
 }
 
+/// Whether an address leads back to the machine on which the browser runs.
+pub(super) fn is_of_this_machine(address: &str) -> bool {
+    Parts::of(address).is_some_and(|parts| parts.scheme == "http" && LOOPBACKS.contains(&parts.host))
+}
+
 /// Whether an address that a client names is one that it has registered.
 pub(super) fn is_registered(registered: &str, named: &str) -> bool {
     if named.len() > ADDRESS_MAX {

@@ -208,3 +208,41 @@ fn parameters_of_other_dialects_are_passed_over() {
     let request = house.access().check_authorization(&query).unwrap();
     assert_eq!((request.scope.as_str(), request.state), ("openapi", None));
 }
+
+#[test]
+fn a_public_client_needs_a_proof_key_where_its_code_leaves_the_machine() {
+    use access::PkceRule;
+    const CHALLENGE: &str =
+        "&code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256";
+    for (rule, local, remote) in
+        [(PkceRule::Always, false, false), (PkceRule::Remote, true, false), (PkceRule::Never, true, true)]
+    {
+        let house = house();
+        let access = house.fresh.access.with_pkce(rule);
+        for (address, allowed) in [
+            ("http://localhost:60355/callback", local),
+            ("http://127.0.0.1:9/cb", local),
+            ("http://[::1]/cb", local),
+            ("https://example.com/cb", remote),
+            ("https://localhost/cb", remote),
+            ("com.example.app:/done", remote),
+        ] {
+            for (method, is_public) in [("none", true), ("client_secret_post", false)] {
+                let new = NewClient {
+                    redirect_uris: vec![address.to_owned()],
+                    auth_method: Some(method.to_owned()),
+                    ..usual()
+                };
+                let id = register(&access, &new).client.id;
+                let query = format!("response_type=code&client_id={id}&redirect_uri={address}");
+                let without = access.check_authorization(&query);
+                assert_eq!(without.is_ok(), allowed || !is_public, "{rule} {address} {method}");
+                if let Err(AuthorizationError::Client(bad)) = without {
+                    assert!(bad.text.contains("code_challenge"), "{bad:?}");
+                    assert_eq!(bad.code, "invalid_request");
+                }
+                access.check_authorization(&format!("{query}{CHALLENGE}")).unwrap();
+            }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! How many calls of all quote commands together an account may make, history apart, which has a rule of its own: a bucket
+//! that holds the calls of one second and fills as fast.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use store::AccountId;
+
+const SECOND: Duration = Duration::from_secs(1);
+/// Accounts whose buckets are kept before those that are full again are looked for.
+const BUCKETS_SWEEP: usize = 4_096;
+
+/// The general limit of quote commands. Accounts whose rate is `unlimited` do not have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallRule {
+    /// Calls a second, and so many at once after a pause; 0 for any number.
+    pub per_second: u32,
+    /// Calls that run at the same time; more of them wait.
+    pub at_once: u32,
+}
+
+impl CallRule {
+    /// The published numbers of the service.
+    pub const SERVICE: CallRule = CallRule { per_second: 10, at_once: 5 };
+}
+
+/// The buckets of all accounts, over all doors of this process.
+#[derive(Debug, Default)]
+pub(crate) struct Calls {
+    /// When each bucket will be full again, in uptime. One that is full is not kept for long.
+    full_at: Mutex<HashMap<AccountId, Duration>>,
+}
+
+impl Calls {
+    /// Takes a call out of the bucket, or says how long to wait until there is one. A call that is refused costs nothing.
+    pub(crate) fn pass(&self, account: AccountId, per_second: u32, uptime: Duration) -> Result<(), Duration> {
+        let Some(each) = SECOND.checked_div(per_second) else { return Ok(()) };
+        let mut buckets = self.full_at.lock().unwrap_or_else(PoisonError::into_inner);
+        if buckets.len() >= BUCKETS_SWEEP && !buckets.contains_key(&account) {
+            buckets.retain(|_, full_at| *full_at > uptime);
+        }
+        let full_at = buckets.entry(account).or_insert(uptime);
+        let next = (*full_at).max(uptime) + each;
+        // A bucket that would take more than a second to fill has nothing in it. A division leaves a rest; it is given.
+        let empty_at = uptime + SECOND.max(each);
+        if next > empty_at {
+            return Err(next - empty_at);
+        }
+        *full_at = next;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const ANN: AccountId = AccountId(1);
+    const BOB: AccountId = AccountId(2);
+
+    fn at(milliseconds: u64) -> Duration {
+        Duration::from_millis(milliseconds)
+    }
+
+    #[test]
+    fn ten_pass_at_once_and_then_one_each_tenth_of_a_second() {
+        let calls = Calls::default();
+        let pass = |who, ms| calls.pass(who, 10, at(ms));
+        assert!((0..10).all(|_| pass(ANN, 5_000).is_ok()));
+        assert_eq!(pass(ANN, 5_000), Err(at(100)));
+        assert_eq!(pass(ANN, 5_060), Err(at(40)));
+        assert_eq!(pass(BOB, 5_060), Ok(()), "of one account nothing is taken for another");
+        assert_eq!(pass(ANN, 5_100), Ok(()));
+        assert_eq!(pass(ANN, 5_100), Err(at(100)), "what was refused has not been counted");
+        assert!((0..10).all(|_| pass(ANN, 6_200).is_ok()));
+        assert!(pass(ANN, 6_200).is_err(), "a pause does not fill it beyond its size");
+        assert_eq!(calls.pass(ANN, 0, at(6_200)), Ok(()), "without a rule everything passes");
+        assert_eq!(calls.pass(AccountId(3), 1, at(6_200)), Ok(()));
+        assert_eq!(calls.pass(AccountId(3), 1, at(6_300)), Err(at(900)));
+    }
+
+    #[test]
+    fn buckets_of_accounts_that_have_gone_quiet_are_not_kept() {
+        let calls = Calls::default();
+        for number in 0..100_000 {
+            calls.pass(AccountId(number), 10, at(number.unsigned_abs() * 10)).unwrap();
+        }
+        assert!(calls.full_at.lock().unwrap().len() <= BUCKETS_SWEEP);
+    }
+
+    proptest! {
+        #[test]
+        fn no_second_has_more_than_twice_the_rule_nor_an_hour_more_than_its_share(
+            steps in proptest::collection::vec(0_u64..80, 1..600),
+            per_second in 1_u32..40,
+        ) {
+            let calls = Calls::default();
+            let (mut now, mut passed) = (0, Vec::new());
+            for step in &steps {
+                now += step;
+                match calls.pass(ANN, per_second, at(now)) {
+                    Ok(()) => passed.push(now),
+                    Err(wait) => prop_assert!(wait <= SECOND),
+                }
+            }
+            for (first, began) in passed.iter().enumerate() {
+                for (more, ended) in passed[first..].iter().enumerate() {
+                    let most = u64::from(per_second) * (1_000 + ended - began) / 1_000 + 1;
+                    prop_assert!((more as u64) < most, "{more} more from {began} to {ended}");
+                }
+            }
+        }
+    }
+}

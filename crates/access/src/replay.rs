@@ -1,0 +1,138 @@
+//! A signed request that changes something is good once. Its signature stays valid for minutes, and whoever has seen it pass could
+//! send it again; so signatures are remembered for as long as they would be taken.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Mutex, PoisonError};
+
+use market::Timestamp;
+use sha2::{Digest, Sha256};
+
+use crate::signature::TIMESTAMP_TOLERANCE_S;
+
+/// Signatures of one key that are remembered: more changes than that within ten minutes are refused.
+const EACH_MAX: usize = 10_000;
+/// Of all keys.
+const ALL_MAX: usize = 200_000;
+
+/// What became of a signature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    First,
+    Again,
+    /// There is no room to remember it, so it cannot be let through.
+    NoRoom,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Replays {
+    inner: Mutex<Seen>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    /// When each is forgotten, so that the oldest are found first.
+    order: BTreeSet<(Timestamp, Mark)>,
+    /// What is remembered, and of which key.
+    marks: HashMap<Mark, Key>,
+    each: HashMap<Key, usize>,
+}
+
+/// Half of a digest of the key, and of key and signature: nothing that could be used again.
+type Mark = [u8; 16];
+type Key = [u8; 16];
+
+impl Replays {
+    /// Takes a signature that has been verified just now.
+    pub(crate) fn first_use(&self, app_key: &str, signature: &[u8; 32], now: Timestamp) -> Use {
+        let (key, mark) = (digest(&[app_key.as_bytes()]), digest(&[app_key.as_bytes(), signature]));
+        let mut seen = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.forget(now);
+        if seen.marks.contains_key(&mark) {
+            return Use::Again;
+        }
+        if seen.marks.len() >= ALL_MAX || seen.each.get(&key).is_some_and(|count| *count >= EACH_MAX) {
+            return Use::NoRoom;
+        }
+        // Made by a clock that is ahead by all that is allowed, it would be taken for so long.
+        let until = Timestamp(now.0.saturating_add(2 * i64::from(TIMESTAMP_TOLERANCE_S) + 1));
+        seen.order.insert((until, mark));
+        seen.marks.insert(mark, key);
+        *seen.each.entry(key).or_default() += 1;
+        Use::First
+    }
+}
+
+impl Seen {
+    fn forget(&mut self, now: Timestamp) {
+        while let Some((until, mark)) = self.order.first().copied()
+            && until <= now
+        {
+            self.order.remove(&(until, mark));
+            let Some(key) = self.marks.remove(&mark) else { continue };
+            if let Some(count) = self.each.get_mut(&key) {
+                *count -= 1;
+                if *count == 0 {
+                    self.each.remove(&key);
+                }
+            }
+        }
+    }
+}
+
+fn digest(parts: &[&[u8]]) -> [u8; 16] {
+    let mut sha = Sha256::new();
+    for part in parts {
+        sha.update(part.len().to_be_bytes());
+        sha.update(part);
+    }
+    let whole: [u8; 32] = sha.finalize().into();
+    let mut half = [0; 16];
+    half.copy_from_slice(whole.first_chunk::<16>().unwrap_or(&[0; 16]));
+    half
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp(1_794_708_000);
+
+    fn signature(number: u64) -> [u8; 32] {
+        let mut signature = [7; 32];
+        signature[..8].copy_from_slice(&number.to_be_bytes());
+        signature
+    }
+
+    #[test]
+    fn a_signature_is_good_once_for_as_long_as_it_would_be_taken() {
+        let replays = Replays::default();
+        let first =
+            |key, number, after: i64| replays.first_use(key, &signature(number), Timestamp(NOW.0 + after));
+        assert_eq!(first("ann", 1, 0), Use::First);
+        assert_eq!(first("ann", 1, 0), Use::Again);
+        assert_eq!(first("ann", 2, 1), Use::First);
+        assert_eq!(first("bob", 1, 1), Use::First, "the same of another key is another");
+        assert_eq!(first("ann", 1, 600), Use::Again, "its clock may have been five minutes ahead");
+        // Nobody's signature is taken any more by then.
+        assert_eq!(first("ann", 1, 601), Use::First);
+        let later = Timestamp(NOW.0 + 10_000);
+        assert_eq!(replays.first_use("cid", &signature(1), later), Use::First);
+        let seen = replays.inner.lock().unwrap();
+        assert_eq!(
+            (seen.order.len(), seen.marks.len(), seen.each.len()),
+            (1, 1, 1),
+            "old ones are forgotten"
+        );
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded_and_nobody_is_let_through_for_want_of_room() {
+        let replays = Replays::default();
+        for number in 0..EACH_MAX as u64 {
+            assert_eq!(replays.first_use("ann", &signature(number), NOW), Use::First);
+        }
+        assert_eq!(replays.first_use("ann", &signature(u64::MAX), NOW), Use::NoRoom);
+        assert_eq!(replays.first_use("ann", &signature(0), NOW), Use::Again);
+        assert_eq!(replays.first_use("bob", &signature(0), NOW), Use::First);
+    }
+}
