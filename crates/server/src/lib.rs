@@ -5,9 +5,11 @@
 //! command; `link/` is one long connection, `http/` the other door, `pages/` what a person
 //! sees there, `listen.rs` where connections come from.
 
+mod backoff;
 mod certificate;
 mod command;
 mod directory;
+mod doorstep;
 mod facts;
 mod glance;
 mod http;
@@ -15,6 +17,7 @@ mod link;
 mod listen;
 mod local;
 mod metrics;
+mod own_names;
 mod pace;
 mod pages;
 mod proxies;
@@ -24,6 +27,8 @@ mod request_log;
 mod route;
 mod services;
 mod tls;
+mod unsent;
+mod workers;
 
 pub use certificate::{Certificate, Concern};
 pub use http::{import_document, quota_document};
@@ -32,6 +37,7 @@ pub use proxies::{ParseTrustedProxyError, TrustedProxy};
 pub use public_url::{ParsePublicUrlError, PublicUrl};
 pub use services::{Clock, MarketClock};
 pub use tls::{TlsError, TlsFiles};
+pub use workers::THREADS_MAX;
 
 /// What the operator may set. The defaults are those of `chandler serve`.
 #[derive(Clone, Debug)]
@@ -58,6 +64,36 @@ pub struct Settings {
     pub connections_max: usize,
     /// Memory for encoded candles; 0 keeps none.
     pub cache_bytes: usize,
+    pub limits: Limits,
+    /// Which clients of OAuth need a proof key.
+    pub pkce: access::PkceRule,
+}
+
+/// What one account, or one address where nobody has signed in, may take of the server over all its doors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Quote commands other than history.
+    pub calls: access::CallRule,
+    /// Threads for requests that wait for the disk, for all together; at most [`THREADS_MAX`].
+    pub threads: usize,
+    /// Refusals of one caller in a second, beyond which its connections are read more slowly; 0 for any number.
+    pub refusals_per_second: u32,
+    /// Answers of one caller that wait to be sent, in bytes.
+    pub unsent_bytes: usize,
+    /// Connections of one address on which nobody has proved who they are; more wait for a place.
+    pub unproven_connections: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            calls: access::CallRule::SERVICE,
+            threads: workers::threads_of_this_machine(),
+            refusals_per_second: 200,
+            unsent_bytes: 32 << 20,
+            unproven_connections: 128,
+        }
+    }
 }
 
 impl Default for Settings {
@@ -74,6 +110,8 @@ impl Default for Settings {
             guest: None,
             connections_max: 16_384,
             cache_bytes: 256 << 20,
+            limits: Limits::default(),
+            pkce: access::PkceRule::default(),
         }
     }
 }

@@ -16,11 +16,12 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
+use crate::doorstep::Step;
 use crate::link::{self, Transport};
 use crate::metrics::Connection;
 use crate::services::{Clock, MarketClock, Services};
 use crate::tls::{Tls, TlsError};
-use crate::{Settings, TrustedProxy, http};
+use crate::{Settings, TrustedProxy, http, proxies};
 
 /// How long requests that run may take to end after the signal to stop.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
@@ -117,12 +118,27 @@ pub(crate) struct Entrance {
     /// Long connections outlive the HTTP request they began with, and are waited for all the same.
     pub(crate) tasks: TaskTracker,
     pub(crate) place: Arc<OwnedSemaphorePermit>,
+    /// Its place among those on which nobody has proved who they are.
+    pub(crate) step: Step,
+    /// The address of ours that the connection came to.
+    pub(crate) reached: SocketAddr,
     /// The other end of the connection; of a request that a trusted proxy passes on, who sent it.
     pub(crate) peer: SocketAddr,
     pub(crate) trusted: Arc<[TrustedProxy]>,
     /// The region whose accounts the listener is for; none if it is for all.
     pub(crate) region: Option<Region>,
     pub(crate) face: Face,
+}
+
+impl Entrance {
+    /// With a place among the connections of its address on which nobody is known; nothing if there is none for it. A trusted
+    /// proxy has many clients, and bounds them itself.
+    async fn on_the_step(mut self) -> Option<Entrance> {
+        if !proxies::is_trusted(&self.trusted, self.peer.ip()) {
+            self.step = self.services.doorstep.enter(self.peer.ip()).await?;
+        }
+        Some(self)
+    }
 }
 
 /// A connection that is counted as long as it is here.
@@ -167,7 +183,9 @@ impl Server {
             Some(address) => Some(bind(address).await?),
             None => None,
         };
-        let mut services = Services::new(store, history, access, settings.cache_bytes, market, machine);
+        let access = access.with_pkce(settings.pkce);
+        let services = Services::new(store, history, access, settings.cache_bytes, market, machine);
+        let mut services = services.with_limits(settings.limits);
         services.serves_all_at = http.local_addr().unwrap_or(settings.listen);
         services.public_url.clone_from(&settings.public_url);
         services.connections_max = settings.connections_max;
@@ -258,10 +276,16 @@ impl Hall {
     async fn accept_http(self, listener: TcpListener, region: Option<Region>) {
         loop {
             let (stream, peer, place) = accept(&listener, &self.places).await;
-            let entrance = self.enter(peer, place, region);
+            let mut entrance = self.enter(peer, place, region);
+            entrance.reached = stream.local_addr().unwrap_or(entrance.reached);
             match self.services.tls.clone() {
-                None => self.tasks.spawn(http::serve(stream, entrance)),
+                None => self.tasks.spawn(async move {
+                    if let Some(entrance) = entrance.on_the_step().await {
+                        http::serve(stream, entrance).await;
+                    }
+                }),
                 Some(tls) => self.tasks.spawn(async move {
+                    let Some(entrance) = entrance.on_the_step().await else { return };
                     let shaking = Counted::new(&entrance.services, Connection::Handshake);
                     let stream = tls.greet(stream, &entrance.services.metrics).await;
                     drop(shaking);
@@ -290,9 +314,11 @@ impl Hall {
     async fn accept_tcp(self, listener: TcpListener) {
         loop {
             let (stream, peer, place) = accept(&listener, &self.places).await;
-            let Entrance { services, shutdown, place, region, .. } = self.enter(peer, place, None);
+            let entrance = self.enter(peer, place, None);
             self.tasks.spawn(async move {
-                let from = link::Arrival { address: peer, region, program: link::Program::Other };
+                let Some(entrance) = entrance.on_the_step().await else { return };
+                let Entrance { services, shutdown, place, region, step, .. } = entrance;
+                let from = link::Arrival { address: peer, region, program: link::Program::Other, step };
                 let (transport, opening) = (Transport::tcp(), link::Opening::Tcp);
                 link::serve(stream, transport, from, opening, services, shutdown).await;
                 drop(place);
@@ -306,6 +332,8 @@ impl Hall {
             shutdown: self.shutdown.clone(),
             tasks: self.tasks.clone(),
             place: Arc::new(place),
+            step: Step::default(),
+            reached: self.services.serves_all_at,
             peer,
             trusted: self.trusted.clone(),
             region,

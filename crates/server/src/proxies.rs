@@ -88,11 +88,16 @@ impl fmt::Display for TrustedProxy {
     }
 }
 
+/// Whether an address is one of a proxy that is believed.
+pub(crate) fn is_trusted(trusted: &[TrustedProxy], address: IpAddr) -> bool {
+    trusted.iter().any(|proxy| proxy.has(address.to_canonical()))
+}
+
 /// Who sent a request that came in from `peer`: the last hop that is not a trusted proxy. Whatever cannot be understood
 /// or does not agree is not believed, and then it is the proxy who asks.
 pub(crate) fn client(trusted: &[TrustedProxy], peer: SocketAddr, headers: &HeaderMap) -> SocketAddr {
-    let is_trusted = |address: IpAddr| trusted.iter().any(|proxy| proxy.has(address.to_canonical()));
-    if trusted.is_empty() || !is_trusted(peer.ip()) {
+    let is_trusted = |address: IpAddr| is_trusted(trusted, address);
+    if !is_trusted(peer.ip()) {
         return peer;
     }
     let hops = |name: HeaderName, read: fn(&str) -> Option<SocketAddr>| {

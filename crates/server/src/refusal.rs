@@ -22,7 +22,12 @@ pub(crate) enum Refusal {
         text: String,
         retry_after: Duration,
     },
-    /// More requests at once on one connection than it may have.
+    /// More calls of all kinds in a second than the account may make.
+    TooManyCalls {
+        text: String,
+        retry_after: Duration,
+    },
+    /// More requests at once than a connection or an account may have.
     Busy,
     BadQuery(String),
     NoQuotes(String),
@@ -44,7 +49,9 @@ impl Refusal {
     pub(crate) fn on_wire(&self) -> (Status, u64) {
         match self {
             Refusal::Malformed(_) | Refusal::UnknownCommand(_) => (Status::BadRequest, code::INVALID),
-            Refusal::TooFast { .. } | Refusal::Busy => (Status::BadRequest, code::RATE),
+            Refusal::TooFast { .. } | Refusal::TooManyCalls { .. } | Refusal::Busy => {
+                (Status::BadRequest, code::RATE)
+            }
             Refusal::Unauthenticated | Refusal::Revoked => (Status::Unauthenticated, code::UNAUTHENTICATED),
             // The protocol's choice: a body that was understood but asks for nonsense is a server's error.
             Refusal::BadQuery(_) => (Status::ServerError, code::INVALID),
@@ -63,11 +70,16 @@ impl Refusal {
             Refusal::Unauthenticated | Refusal::Revoked => 401,
             Refusal::NoAccess(_) | Refusal::QuotaSpent(_) | Refusal::TooMany(_) => 403,
             Refusal::NoQuotes(_) => 404,
-            Refusal::TooFast { .. } | Refusal::Busy => 429,
+            Refusal::TooFast { .. } | Refusal::TooManyCalls { .. } | Refusal::Busy => 429,
             Refusal::NotOffered(_) => 501,
             Refusal::TimedOut => 504,
             Refusal::Internal => 500,
         }
+    }
+
+    /// Whether it counts against whoever is refused again and again: not if it is nobody's fault but ours.
+    pub(crate) fn is_held_against_them(&self) -> bool {
+        !matches!(self, Refusal::Internal | Refusal::TimedOut)
     }
 
     /// What it counts as.
@@ -77,7 +89,7 @@ impl Refusal {
             Refusal::UnknownCommand(_) => Outcome::UnknownCommand,
             Refusal::Unauthenticated => Outcome::Unauthenticated,
             Refusal::Revoked => Outcome::Revoked,
-            Refusal::TooFast { .. } => Outcome::TooFast,
+            Refusal::TooFast { .. } | Refusal::TooManyCalls { .. } => Outcome::TooFast,
             Refusal::Busy => Outcome::Busy,
             Refusal::BadQuery(_) => Outcome::BadQuery,
             Refusal::NoQuotes(_) => Outcome::NoQuotes,
@@ -104,8 +116,8 @@ impl Refusal {
             Refusal::Unauthenticated => {
                 "sign in first: send the auth command with a one-time password".to_owned()
             }
-            Refusal::TooFast { text, .. } => text.clone(),
-            Refusal::Busy => "too many requests at once on this connection: wait for answers".to_owned(),
+            Refusal::TooFast { text, .. } | Refusal::TooManyCalls { text, .. } => text.clone(),
+            Refusal::Busy => "too many requests at once: wait for answers".to_owned(),
             Refusal::NotOffered(what) => format!("{what} are not offered here"),
             Refusal::TimedOut => "the answer was not ready within the request's timeout".to_owned(),
             Refusal::Internal => "server error: the operator's log has the cause".to_owned(),
@@ -118,6 +130,7 @@ impl From<access::Refusal> for Refusal {
         let text = refusal.to_string();
         match refusal {
             access::Refusal::TooFast { retry_after, .. } => Refusal::TooFast { text, retry_after },
+            access::Refusal::TooManyCalls { retry_after, .. } => Refusal::TooManyCalls { text, retry_after },
             access::Refusal::NoAccess { .. } => Refusal::NoAccess(text),
             access::Refusal::QuotaSpent { .. } => Refusal::QuotaSpent(text),
             access::Refusal::Revoked => Refusal::Revoked,

@@ -1,12 +1,13 @@
 //! The one route of every request, whatever door it came in by: decode, admit, answer, spend.
 
-use access::{Actor, AdmissionCache, Demand, Permit};
+use access::{Actor, AdmissionCache, Demand, Look, Permit};
 use market::Symbol;
 
 pub(crate) use crate::command::Reply;
 use crate::command::{Command, Paged, Paging, Request};
 use crate::refusal::Refusal;
 use crate::services::Services;
+use crate::workers::Share;
 
 /// Who asks, and in which manner.
 #[derive(Clone, Copy, Debug)]
@@ -168,7 +169,11 @@ fn admit_remembered(
             let uptime = services.uptime();
             Some(services.access.admit_rate_again(&caller.who, calls, &memory.admission, uptime)?)
         }
-        _ => None,
+        _ => {
+            let (rule, uptime) = (services.limits.calls, services.uptime());
+            services.access.admit_call(&caller.who, rule, Look::Recent, uptime)?;
+            None
+        }
     };
     let mut command = Command::parse(request, caller, services)?;
     if let Some(symbol) = command.security() {
@@ -216,6 +221,11 @@ impl Work {
         }
         let answer = self.command.answer_at_once(services, self.version)?;
         Some(answer.inspect(|reply| services.metrics.candles(reply.candles())))
+    }
+
+    /// What its account may have of the threads that wait.
+    pub(crate) fn share(&self, services: &Services) -> Share {
+        services.share(self.permit.account())
     }
 
     /// Answers. A security that is new this month is charged once the answer is made and before it leaves.

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
@@ -13,7 +13,9 @@ use market::{Market, Symbol, Timestamp};
 use store::{AccountId, Reader, Store, StoreError};
 use tokio::time::Instant;
 
+use crate::backoff::Backoff;
 use crate::command::{self, EncodedPage};
+use crate::doorstep::Doorstep;
 use crate::facts::Kept;
 use crate::glance::Glance;
 use crate::link::Links;
@@ -23,7 +25,9 @@ use crate::pace::Pace;
 use crate::refusal::Refusal;
 use crate::route::Caller;
 use crate::tls::Tls;
-use crate::{directory, http, pages};
+use crate::unsent::Unsent;
+use crate::workers::{Share, Who, Workers};
+use crate::{Limits, directory, http, pages};
 
 /// A clock that can be asked for the time.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -59,6 +63,16 @@ pub(crate) struct Services {
     /// Where it can be reached, in the order of the settings.
     pub(crate) listeners: Vec<Listening>,
     pub(crate) connections_max: usize,
+    pub(crate) limits: Limits,
+    /// The threads for requests that wait.
+    pub(crate) workers: Workers,
+    pub(crate) backoff: Backoff,
+    pub(crate) unsent: Unsent,
+    /// Requests that are being read.
+    pub(crate) bodies: http::Bodies,
+    pub(crate) doorstep: Doorstep,
+    /// Who has shown which proof lately.
+    pub(crate) claims: http::Claims,
     /// What there is to say about listening for other machines in clear text.
     pub(crate) exposure: Option<String>,
     /// Whether no request counts as one of this machine: clients may reach us through a proxy that we cannot tell from one of
@@ -127,6 +141,13 @@ impl Services {
             tls: None,
             listeners: Vec::new(),
             connections_max: crate::Settings::default().connections_max,
+            limits: Limits::default(),
+            workers: Workers::new(Limits::default().threads),
+            backoff: Backoff::new(Limits::default().refusals_per_second),
+            unsent: Unsent::new(Limits::default().unsent_bytes),
+            bodies: http::Bodies::default(),
+            doorstep: Doorstep::new(Limits::default().unproven_connections),
+            claims: http::Claims::default(),
             exposure: None,
             nobody_is_local: false,
             guest: None,
@@ -140,6 +161,36 @@ impl Services {
             machine,
             started: Instant::now(),
         }
+    }
+
+    /// The same with other limits.
+    pub(crate) fn with_limits(self, limits: Limits) -> Services {
+        Services {
+            limits,
+            workers: Workers::new(limits.threads.min(crate::THREADS_MAX)),
+            backoff: Backoff::new(limits.refusals_per_second),
+            unsent: Unsent::new(limits.unsent_bytes),
+            doorstep: Doorstep::new(limits.unproven_connections),
+            ..self
+        }
+    }
+
+    /// What an account may have of the threads.
+    pub(crate) fn share(&self, account: &access::Account) -> Share {
+        let at_once = match account.terms.rate_rule() {
+            access::RateRule::Unlimited => self.workers.most_at_once(),
+            access::RateRule::Window { .. } => self.calls_at_once(),
+        };
+        Share { who: Who::Account(account.id), at_once }
+    }
+
+    /// What somebody has of whom only the address is known.
+    pub(crate) fn share_of_address(&self, address: IpAddr) -> Share {
+        Share { who: Who::address(address), at_once: self.calls_at_once() }
+    }
+
+    fn calls_at_once(&self) -> usize {
+        usize::try_from(self.limits.calls.at_once).unwrap_or(usize::MAX).min(self.workers.most_at_once())
     }
 
     pub(crate) fn market_now(&self) -> Timestamp {

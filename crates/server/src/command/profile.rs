@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use access::{Hold, Permit, RateRule, Right, TIME_MAX};
+use access::{CallRule, Hold, Permit, RateRule, Right, TIME_MAX};
 use market::Timestamp;
 use wire::quote::{MarketPackageDetail, PackageDetail, QuoteLevelDetail, QuoteProfileResponse, RateLimit};
 
@@ -11,7 +11,7 @@ use crate::refusal::Refusal;
 use crate::route::Language;
 use crate::services::Services;
 
-/// Commands that clients pace at ten a second. A limit of zero would stop them for ever.
+/// Commands that clients pace as the general limit says. A limit of zero would stop them for ever: then none is named.
 const PACED: [u8; 6] = [
     number::TRADING_SESSIONS,
     number::TRADING_DAYS,
@@ -20,7 +20,6 @@ const PACED: [u8; 6] = [
     number::INTRADAY,
     number::CANDLESTICKS,
 ];
-const PACE: i32 = 10;
 /// The markets of the table that clients print, in the names it has: the package without which there is a warning, and
 /// those that may come on top.
 const MARKETS: [(&str, Right, &[Right]); 4] = [
@@ -59,7 +58,7 @@ pub(super) fn answer(
         // Nothing can be subscribed to.
         subscribe_limit: 0,
         history_candlestick_limit: i32::try_from(standing.limit).unwrap_or(i32::MAX),
-        rate_limit: pace(account.terms.rate_rule()),
+        rate_limit: pace(account.terms.rate_rule(), services.limits.calls),
         quote_level_detail: Some(packages(permit, &month, language)),
     })
 }
@@ -70,9 +69,10 @@ fn markets(permit: &Permit) -> String {
 }
 
 /// The pace that keeps a client inside its window: half of it at once, the rest spread over the window's seconds.
-fn pace(rule: RateRule) -> Vec<RateLimit> {
-    let paced =
-        PACED.iter().map(|command| RateLimit { command: (*command).into(), limit: PACE, burst: PACE });
+fn pace(rule: RateRule, calls: CallRule) -> Vec<RateLimit> {
+    let limit = i32::try_from(calls.per_second).unwrap_or(i32::MAX);
+    let paced = PACED.iter().filter(|_| limit > 0);
+    let paced = paced.map(|command| RateLimit { command: (*command).into(), limit, burst: limit });
     let history = match rule {
         RateRule::Unlimited => None,
         RateRule::Window { requests, seconds } => {

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{
     ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::{Response, StatusCode};
 use serde_json::{Value, json};
@@ -131,6 +132,12 @@ impl Problem {
             .with(CONNECTION, HeaderValue::from_static("close"))
     }
 
+    /// There is no room for more that strangers have not finished, or that one account has not.
+    pub(super) fn too_many_bodies() -> Problem {
+        Problem::new(429, code::TOO_OFTEN, "too many requests are being read at once: try again")
+            .with(CONNECTION, HeaderValue::from_static("close"))
+    }
+
     pub(super) fn too_slow() -> Problem {
         Problem::new(408, 408, "the body did not arrive in time")
             .with(CONNECTION, HeaderValue::from_static("close"))
@@ -203,9 +210,10 @@ impl From<Refusal> for Problem {
         let problem = Problem::new(refusal.on_http(), code, refusal.text());
         let problem = Problem { outcome: Some(refusal.outcome()), ..problem };
         match &refusal {
-            Refusal::TooFast { retry_after, .. } => {
+            Refusal::TooFast { retry_after, .. } | Refusal::TooManyCalls { retry_after, .. } => {
                 problem.with(RETRY_AFTER, HeaderValue::from(allowance::seconds_up(*retry_after).max(1)))
             }
+            Refusal::Busy => problem.with(RETRY_AFTER, HeaderValue::from(1)),
             _ => problem,
         }
     }
@@ -250,6 +258,8 @@ pub(super) fn mark(answer: &mut Answer, trace: &str) {
     if let Ok(trace) = HeaderValue::from_str(trace) {
         answer.headers_mut().insert(TRACE_ID, trace);
     }
+    // A browser shows an answer as what it says it is, and runs none that says otherwise.
+    answer.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 }
 
 #[cfg(test)]

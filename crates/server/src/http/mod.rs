@@ -3,11 +3,14 @@
 
 mod admin;
 mod allowance;
+mod body;
 mod candles;
+mod claims;
 mod connections;
 mod coverage;
 mod envelope;
 mod format;
+mod framing;
 mod imports;
 mod me;
 mod mirror;
@@ -22,7 +25,9 @@ mod proof;
 mod quota;
 mod routes;
 mod securities;
+mod sent;
 mod sign_ins;
+mod strict;
 #[cfg(test)]
 mod tests;
 mod token;
@@ -32,14 +37,14 @@ mod watch;
 
 use std::cell::Cell;
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Incoming};
 use hyper::header::{
-    ACCEPT, ACCEPT_LANGUAGE, ALLOW, CACHE_CONTROL, CONTENT_TYPE, EXPECT, HeaderMap, HeaderValue,
+    ACCEPT, ACCEPT_LANGUAGE, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderValue, UPGRADE,
 };
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -50,9 +55,14 @@ use tokio::time::{Instant, timeout};
 
 use crate::listen::{Counted, Entrance, Face};
 use crate::metrics::{Connection, Outcome};
+use crate::refusal::Refusal;
 use crate::request_log::{self, Ended, OverHttp};
 use crate::services::Services;
+use crate::workers::{self, Who};
 use crate::{local, pages, proxies};
+pub(crate) use body::Bodies;
+use body::Whole;
+pub(crate) use claims::Claims;
 use envelope::Problem;
 pub use imports::import_document;
 pub(crate) use packed::accepts_gzip;
@@ -62,20 +72,20 @@ pub(crate) use proof::{Me, as_operator};
 pub use quota::quota_document;
 use routes::{Endpoint, Found, Way};
 pub(crate) use securities::{SEARCHES_EACH, SEARCHES_MAX};
+use sent::Sent;
+use strict::{Proved, Strict};
 use watch::Watch;
 
-/// A request's head must be there by then; a connection kept alive may be silent as long.
+/// A connection kept alive may be silent for so long. A head has less time once it has begun (`strict.rs`).
 const HEAD_WITHIN: Duration = Duration::from_secs(30);
 /// The same for those who watch: they are on a near network, and have few places.
 const WATCHERS_HEAD_WITHIN: Duration = Duration::from_secs(5);
-const BODY_WITHIN: Duration = Duration::from_secs(10);
-const BODY_MAX: usize = 256 << 10;
-/// What is read and dropped of a body that is too large: a client that is still writing when the connection closes may
-/// never see why.
-const DROPPED_MAX: usize = 4 << 20;
 const HEAD_MAX: usize = 32 << 10;
 const HEADERS_MAX: usize = 100;
 const OPENAPI: &str = include_str!("openapi.json");
+
+/// How long a request waits for answers of its account to be taken, before it is refused.
+const ROOM_WITHIN: Duration = Duration::from_secs(10);
 
 pub(crate) type Answer = Response<Full<Bytes>>;
 
@@ -90,9 +100,11 @@ where
     };
     let _counted = Counted::new(&entrance.services, kind);
     let mut shutdown = entrance.shutdown.clone();
+    let proved = Proved::default();
+    let stream = Strict::new(stream, HEAD_MAX, proved.clone());
     let service = service_fn(|request| {
-        let entrance = entrance.clone();
-        async move { Ok::<_, Infallible>(answer::<S>(request, entrance).await) }
+        let (entrance, proved) = (entrance.clone(), proved.clone());
+        async move { Ok::<_, Infallible>(answer::<S>(request, entrance, proved).await) }
     });
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
@@ -114,19 +126,30 @@ where
     }
 }
 
-/// Every answer bears a trace id, and so does whatever is logged while it is made. Here it is counted, too.
-async fn answer<S>(request: Request<Incoming>, entrance: Entrance) -> Answer
+/// Every answer bears a trace id, and so does whatever is logged while it is made. Here it is counted, too, and held back from
+/// whoever is refused again and again.
+async fn answer<S>(request: Request<Incoming>, entrance: Entrance, proved: Proved) -> Response<Sent>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let trace = envelope::trace_id();
-    let services = entrance.services.clone();
+    let (services, peer, step) = (entrance.services.clone(), entrance.peer, entrance.step.clone());
+    let has_upgrade = request.headers().contains_key(UPGRADE);
     let is_upgrade = entrance.face == Face::Public && upgrade::is_wanted(&request);
     let way = if is_upgrade { Way::UPGRADE } else { routes::way(request.method(), request.uri().path()) };
     let method = routes::known_method(request.method());
     let path = (way == Way::NOWHERE).then(|| proof::written(request.uri().path()));
     let is_head = request.method() == Method::HEAD;
-    let (answer, since, Noted { account, candles }) = answer_way::<S>(request, way, &trace, entrance).await;
+    let (mut answer, since, noted) = answer_way::<S>(request, way, &trace, entrance).await;
+    let Noted { account, candles, client } = noted;
+    if account.is_some() {
+        proved.set();
+        step.leave();
+    }
+    // Whatever comes behind a wish for another protocol has not been looked at as HTTP.
+    if has_upgrade && answer.status() != StatusCode::SWITCHING_PROTOCOLS {
+        answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
     let status = answer.status().as_u16();
     let outcome = answer.extensions().get().copied().unwrap_or_else(|| Outcome::of_status(status));
     let bytes = answer.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
@@ -137,7 +160,28 @@ where
     let about =
         OverHttp { task: way.task, method, route: way.route, path: path.as_deref(), status, trace: &trace };
     request_log::of_http(&services.metrics, &about, &ended);
-    answer
+    let who = account.map_or_else(|| Who::address(client.unwrap_or(peer.ip())), Who::Account);
+    if is_refused(outcome) {
+        back_off(&services, who).await;
+    }
+    let held = (bytes > 0).then(|| services.unsent.of(who).hold(bytes));
+    let (head, body) = answer.into_parts();
+    let body = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+    Response::from_parts(head, Sent::new(body, held))
+}
+
+/// Whether an outcome is held against whoever asked.
+fn is_refused(outcome: Outcome) -> bool {
+    !matches!(outcome, Outcome::Ok | Outcome::Internal | Outcome::TimedOut)
+}
+
+/// The connection is not read before it has its answer.
+async fn back_off(services: &Services, who: Who) {
+    let pause = services.backoff.refused(who, services.uptime());
+    if !pause.is_zero() {
+        services.metrics.paused();
+        tokio::time::sleep(pause).await;
+    }
 }
 
 /// The answer, and when the whole request was there: how fast a client writes is not ours to answer for.
@@ -153,6 +197,7 @@ where
     let is_local =
         way.asks_whether_local() && local::is_local(&entrance, request.version(), request.headers());
     entrance.peer = proxies::client(&entrance.trusted, entrance.peer, request.headers());
+    let client = entrance.peer.ip();
     let person = person(&request, way, entrance.face).map(|language| (language, entrance.services.clone()));
     let (mut since, mut noted) = (Instant::now(), Noted::default());
     let mut answer = if way == Way::UPGRADE {
@@ -161,12 +206,12 @@ where
         // Whether the process answers must not depend on whether it has a thread to spare.
         watch::health()
     } else {
-        let read = read(request).await;
+        let read = body::read(request, way, &entrance).await;
         since = Instant::now();
         match read {
-            Ok((parts, body)) => {
+            Ok(whole) => {
                 let answer;
-                (answer, noted) = respond(parts, body, trace, is_local, entrance).await;
+                (answer, noted) = respond(whole, trace, is_local, entrance).await;
                 answer
             }
             Err(problem) => problem.answer(),
@@ -179,6 +224,7 @@ where
         answer = pages::instead(&answer, language.to_str().unwrap_or_default(), &services);
     }
     envelope::mark(&mut answer, trace);
+    noted.client = Some(client);
     (answer, since, noted)
 }
 
@@ -187,6 +233,8 @@ where
 struct Noted {
     account: Option<access::AccountId>,
     candles: usize,
+    /// Whoever a proxy has asked for.
+    client: Option<IpAddr>,
 }
 
 /// Where it is written down meanwhile.
@@ -208,7 +256,7 @@ impl Note {
     }
 
     fn noted(&self) -> Noted {
-        Noted { account: self.account.get(), candles: self.candles.get() }
+        Noted { account: self.account.get(), candles: self.candles.get(), client: None }
     }
 }
 
@@ -222,44 +270,18 @@ fn person(request: &Request<Incoming>, way: Way, face: Face) -> Option<HeaderVal
     (pages::is_page(path) || (is_lost && face == Face::Public)).then(language)
 }
 
-/// The whole request, if it is not too large and does not take too long.
-async fn read(request: Request<Incoming>) -> Result<(hyper::http::request::Parts, Bytes), Problem> {
-    let (parts, mut body) = request.into_parts();
-    let declared = body.size_hint().lower();
-    // Who asks before sending is answered before it sends.
-    if declared > BODY_MAX as u64 && (declared > DROPPED_MAX as u64 || parts.headers.contains_key(EXPECT)) {
-        return Err(Problem::too_large(BODY_MAX));
-    }
-    let gather = async {
-        let (mut bytes, mut seen) = (BytesMut::new(), 0_usize);
-        while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|_| Problem::bad_request("the body ended early"))?;
-            let Some(data) = frame.data_ref() else { continue };
-            seen = seen.saturating_add(data.len());
-            if seen <= BODY_MAX {
-                bytes.extend_from_slice(data);
-            } else if seen > DROPPED_MAX {
-                break;
-            }
-        }
-        if seen <= BODY_MAX { Ok(bytes.freeze()) } else { Err(Problem::too_large(BODY_MAX)) }
-    };
-    let bytes = timeout(BODY_WITHIN, gather).await.unwrap_or_else(|_| Err(Problem::too_slow()))?;
-    Ok((parts, bytes))
-}
-
-async fn respond(
-    parts: hyper::http::request::Parts,
-    body: Bytes,
-    trace: &str,
-    is_local: bool,
-    entrance: Entrance,
-) -> (Answer, Noted) {
+async fn respond(whole: Whole, trace: &str, is_local: bool, entrance: Entrance) -> (Answer, Noted) {
     let services = entrance.services.clone();
+    let Whole { parts, body, share, held } = whole;
     let span =
         tracing::info_span!("http", trace, method = %parts.method, path = %proof::shown(parts.uri.path()));
+    let claim = services.claims.of(&parts, &services);
+    if timeout(ROOM_WITHIN, services.unsent.of(share.who).room()).await.is_err() {
+        return (Problem::from(Refusal::Busy).answer(), Noted::default());
+    }
     // Admission and answers may wait for the disk, which is no business of the threads that serve connections.
-    let answer = tokio::task::spawn_blocking(move || {
+    let workers = services.workers.clone();
+    let told = workers.submit(share, move || {
         let note = Note::default();
         let asked = Asked {
             method: &parts.method,
@@ -269,8 +291,10 @@ async fn respond(
             headers: &parts.headers,
             body: &body,
             peer: entrance.peer,
+            reached: entrance.reached,
             region: entrance.region,
             is_business: false,
+            is_change: false,
             takes_session: false,
             address_token: None,
             face: entrance.face,
@@ -278,14 +302,18 @@ async fn respond(
             note: &note,
         };
         let answer = span.in_scope(|| asked.answer(&services).unwrap_or_else(Problem::answer));
+        if let (Some(claim), Some(account)) = (claim, note.noted().account) {
+            services.claims.learn(claim, account, &services);
+        }
+        drop(held);
         (answer, note.noted())
     });
-    match answer.await {
-        Ok(answer) => answer,
-        Err(error) => {
-            tracing::error!(%error, trace, "a request ended unexpectedly");
+    match told {
+        Ok(told) => told.await.unwrap_or_else(|_| {
+            tracing::error!(trace, "a request ended unexpectedly");
             (Problem::internal().answer(), Noted::default())
-        }
+        }),
+        Err(workers::Full) => (Problem::from(Refusal::Busy).answer(), Noted::default()),
     }
 }
 
@@ -309,10 +337,14 @@ pub(crate) struct Asked<'a> {
     pub(crate) body: &'a [u8],
     /// Who asks: the other end of the connection, or whom a trusted proxy there asks for.
     pub(crate) peer: SocketAddr,
+    /// The address of ours that was asked.
+    pub(crate) reached: SocketAddr,
     /// The region whose accounts the listener is for; none if it is for all.
     pub(crate) region: Option<access::Region>,
     /// Whether it is about the account itself, which only listeners of its own region answer.
     is_business: bool,
+    /// Whether it changes something.
+    is_change: bool,
     /// Whether the session of a browser proves who asks.
     takes_session: bool,
     /// A token that came in the address, where it may.
@@ -371,7 +403,8 @@ impl Asked<'_> {
 
     fn serve_at(&self, endpoint: Endpoint, parameter: &str, services: &Services) -> Result<Answer, Problem> {
         let (is_business, takes_session) = (endpoint.is_business(), endpoint.takes_session());
-        Asked { parameter, is_business, takes_session, ..*self }.serve(endpoint, services)
+        let is_change = endpoint.is_change(self.method);
+        Asked { parameter, is_business, is_change, takes_session, ..*self }.serve(endpoint, services)
     }
 
     fn serve(&self, endpoint: Endpoint, services: &Services) -> Result<Answer, Problem> {

@@ -74,6 +74,28 @@ impl Endpoint {
 }
 
 impl Endpoint {
+    /// Whether a request with this method changes something. Questions may be asked with POST, too.
+    pub(super) fn is_change(self, method: &Method) -> bool {
+        let is_safe = [Method::GET, Method::HEAD, Method::OPTIONS].contains(method);
+        !is_safe && !matches!(self, Endpoint::Mirror(_) | Endpoint::QuotaPreview)
+    }
+
+    /// Whether nothing is done for somebody who does not prove who they are. Those that strangers may ask have proofs of their own,
+    /// or need none.
+    pub(super) fn needs_proof(self) -> bool {
+        !matches!(
+            self,
+            Endpoint::Health
+                | Endpoint::Watch(_)
+                | Endpoint::OpenApi
+                | Endpoint::Icon
+                | Endpoint::OAuth(_)
+                | Endpoint::Page(_)
+        )
+    }
+}
+
+impl Endpoint {
     /// Whether the token may stand in the address, for tools that can be given nothing else. Addresses are kept in histories
     /// and logs, so this is for candles alone, and pages of other sites may ask for them too.
     pub(super) fn takes_token_in_address(self) -> bool {

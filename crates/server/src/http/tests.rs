@@ -34,6 +34,8 @@ fn connect(services: &Arc<Services>, face: Face) -> DuplexStream {
         shutdown,
         tasks: TaskTracker::new(),
         place: Arc::new(place),
+        step: Default::default(),
+        reached: "127.0.0.1:8080".parse().unwrap(),
         peer: "127.0.0.1:50000".parse().unwrap(),
         trusted: Arc::from([]),
         region: None,
@@ -49,8 +51,9 @@ fn connect(services: &Arc<Services>, face: Face) -> DuplexStream {
 #[tokio::test(start_paused = true)]
 async fn whoever_says_nothing_is_not_waited_for_and_those_who_watch_least() {
     let (services, _dir) = services();
-    for (face, seconds) in [(Face::Public, 30), (Face::Internal, 5)] {
-        for said in ["", "GET /healthz HTTP/1.1\r\nhost: x\r\n"] {
+    let (half, whole) = ("GET /healthz HTTP/1.1\r\nhost: x\r\n", "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n");
+    for (face, silence) in [(Face::Public, 10), (Face::Internal, 5)] {
+        for (said, seconds) in [("", 5), (half, 5), (whole, silence)] {
             let begun = Instant::now();
             let mut far = connect(&services, face);
             far.write_all(said.as_bytes()).await.unwrap();

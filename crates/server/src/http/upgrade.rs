@@ -13,6 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::Answer;
 use super::envelope::Problem;
+use super::strict::Strict;
 use crate::link::{self, Opening, Program, Transport};
 use crate::listen::Entrance;
 
@@ -44,17 +45,17 @@ where
     let program = program(request.headers());
     let opening = dialect(request.uri().query().unwrap_or_default());
     let upgrading = hyper::upgrade::on(&mut request);
-    let Entrance { services, shutdown, tasks, place, peer, region, .. } = entrance;
+    let Entrance { services, shutdown, tasks, place, peer, region, step, .. } = entrance;
     tasks.spawn(async move {
         // A client that leaves between the two is nobody's trouble.
         let Ok(upgraded) = upgrading.await else { return };
-        if let Ok(parts) = upgraded.downcast::<TokioIo<S>>() {
+        if let Ok(parts) = upgraded.downcast::<TokioIo<Strict<S>>>() {
             let opening = match opening {
                 Opening::Early(_) => Opening::Early(parts.read_buf),
                 other => other,
             };
-            let (stream, transport) = (parts.io.into_inner(), Transport::websocket());
-            let from = link::Arrival { address: peer, region, program };
+            let (stream, transport) = (parts.io.into_inner().into_inner(), Transport::websocket());
+            let from = link::Arrival { address: peer, region, program, step };
             link::serve(stream, transport, from, opening, services, shutdown).await;
         }
         drop(place);

@@ -61,8 +61,17 @@ impl House {
         House { _dir: dir, services: Arc::new(services), shutdown: watch::channel(false).0 }
     }
 
+    /// The same, not served yet, with other limits.
+    pub(super) fn with_limits(self, limits: crate::Limits) -> House {
+        let services = services(self._dir.path()).with_limits(limits);
+        House { services: Arc::new(services), ..self }
+    }
+
     pub(super) fn account(&self, name: &str, connections: u32) -> Created {
-        let terms = Terms { connections, ..Terms::default() };
+        self.account_of(name, Terms { connections, ..Terms::default() })
+    }
+
+    pub(super) fn account_of(&self, name: &str, terms: Terms) -> Created {
         let new = NewAccount::named(name, terms);
         self.services.access.create(&new, &Actor::Operator, NOW).unwrap()
     }
@@ -93,7 +102,8 @@ impl House {
             Kind::Tcp => (Transport::tcp(), Opening::Early(wire::HANDSHAKE.to_vec().into())),
         };
         let address = std::net::SocketAddr::from(([127, 0, 0, 1], 53_124));
-        let from = super::Arrival { address, region: None, program: super::Program::Other };
+        let (program, step) = (super::Program::Other, crate::doorstep::Step::default());
+        let from = super::Arrival { address, region: None, program, step };
         tokio::spawn(serve(near, transport, from, opening, self.services.clone(), self.shutdown.subscribe()));
         Far { stream: far, kind }
     }

@@ -4,7 +4,12 @@
 //! reading stops, and when that lasts too long the connection ends. A question that memory can answer is answered on the
 //! spot; everything else goes to a thread that may wait for the disk.
 
+mod deadlines;
+mod flow;
+#[cfg(test)]
+mod flow_tests;
 mod gateway;
+mod goodbye;
 #[cfg(test)]
 mod house;
 mod outbox;
@@ -16,7 +21,6 @@ mod tests;
 mod transport;
 
 use std::future::{Future, poll_fn};
-use std::io;
 use std::mem::MaybeUninit;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -24,16 +28,17 @@ use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::watch;
 use tokio::task::coop;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 use wire::{Packet, Status};
 
 use crate::metrics::{Outcome, Task};
 use crate::refusal::Refusal;
 use crate::request_log::Ended;
 use crate::services::Services;
+use crate::unsent::Held;
 pub(crate) use gateway::Program;
 use outbox::Outbox;
 use pending::{Answered, Asked, Pending};
@@ -46,8 +51,8 @@ use transport::{AUTH, CloseCode, HEARTBEAT, Incoming, RECONNECT};
 const PING_EVERY: Duration = Duration::from_secs(30);
 /// A peer that has said nothing for so long is gone.
 const SILENCE_MAX: Duration = Duration::from_secs(90);
-/// A client that reconnects opens the socket first and fetches a one-time password then, which may take it 30 s.
-const AUTH_WITHIN: Duration = Duration::from_secs(40);
+/// A client that reconnects opens the socket first and fetches a one-time password then.
+const AUTH_WITHIN: Duration = Duration::from_secs(10);
 /// After a refused sign-in the client closes; if we did at once, it would take that for a broken connection.
 const GRACE: Duration = Duration::from_secs(2);
 /// A client that takes nothing for so long while answers wait is too slow.
@@ -57,6 +62,8 @@ const CLOSING_MAX: Duration = Duration::from_secs(1);
 /// Answers that wait to be written before no more requests are read: a few large ones.
 const UNSENT_MAX: usize = 256 << 10;
 const READ_SIZE: usize = 8192;
+/// Requests that are dealt with before others get to run: whoever sends without waiting for answers holds nobody up.
+const TURN_MAX: u32 = 32;
 /// A heartbeat is sent back as it came, and a packed one could be made to come back a thousand times as long.
 const HEARTBEAT_MAX: usize = 1024;
 const _: () = assert!(PING_EVERY.as_secs() * 3 <= SILENCE_MAX.as_secs());
@@ -97,6 +104,12 @@ pub(crate) struct Link<S> {
     pings: u32,
     /// When the client last took something, while something waits.
     taken: Instant,
+    /// Nothing is read until then, because too much of what was read had to be refused.
+    paused_until: Option<Instant>,
+    /// Requests since others could run.
+    turn: u32,
+    /// What waits to be written, as far as it counts for the account.
+    unsent: Option<Held>,
     /// Sign-in must have happened by then; afterwards none.
     sign_in_by: Option<SignInBy>,
     draining: bool,
@@ -158,6 +171,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             pinged: now,
             pings: 0,
             taken: now,
+            paused_until: None,
+            turn: 0,
+            unsent: None,
             sign_in_by: Some(by),
             draining: false,
         }
@@ -184,7 +200,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                     if let Err(end) = done {
                         return Poll::Ready(end);
                     }
+                    // Whoever sends without waiting for answers lets the others run meanwhile.
+                    if self.turn >= TURN_MAX {
+                        self.turn = 0;
+                        cx.waker().wake_by_ref();
+                        return Poll::Pending;
+                    }
                 }
+                self.turn = 0;
                 if let Some(end) = self.drained() {
                     return Poll::Ready(end);
                 }
@@ -235,8 +258,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             return Poll::Ready(Err(End::Close(code, reason.to_owned())));
         }
         let mut moved = self.poll_pending(cx);
-        let reads = self.reads();
+        let reads = self.may_read();
         moved |= self.write(cx)?;
+        // What was not begun for want of room.
+        while let Some(asked) = self.next_waiting() {
+            moved = true;
+            self.start(asked);
+        }
         if reads && let Poll::Ready(result) = self.poll_read(cx) {
             result?;
             // What could be answered at once leaves at once.
@@ -246,17 +274,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         if moved { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 
-    /// Reading stops while answers pile up: the client's own sends stop then, and nothing grows here.
-    fn reads(&self) -> bool {
-        self.outbox.bytes() < UNSENT_MAX && !self.draining
-    }
-
     /// Writes what waits, as much of it as the client takes; whether that was anything.
     fn write(&mut self, cx: &mut Context<'_>) -> Result<bool, End> {
         if self.outbox.is_empty() {
             return Ok(false);
         }
-        let (before, reads) = (self.outbox.bytes(), self.reads());
+        let (before, reads) = (self.outbox.bytes(), self.may_read());
         if let Poll::Ready(Err(_)) = self.outbox.poll_write(&mut self.stream, cx) {
             return Err(End::Gone);
         }
@@ -269,6 +292,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                 self.heard = self.taken;
             }
         }
+        self.tell_unsent();
         Ok(is_taken || before == 0 && self.outbox.is_empty())
     }
 
@@ -282,7 +306,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             if let Some(answered) = ended {
                 self.answer(answered);
             }
-            while let Some(asked) = self.pending.as_mut().and_then(|pending| pending.next()) {
+            while let Some(asked) = self.next_waiting() {
                 self.start(asked);
             }
         }
@@ -312,49 +336,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     /// Takes what came apart, and deals with it one by one, until answers pile up.
     fn read(&mut self, mut input: &[u8]) -> Result<(), End> {
         while !input.is_empty() {
-            if self.outbox.bytes() >= UNSENT_MAX {
+            if self.turn >= TURN_MAX || !self.may_read() {
                 self.held = input.to_vec();
                 return Ok(());
             }
             match self.transport.decode(&mut input) {
-                Some(incoming) => self.take(incoming)?,
+                Some(incoming) => {
+                    self.turn += 1;
+                    self.take(incoming)?;
+                }
                 None => return Ok(()),
-            }
-        }
-        Ok(())
-    }
-
-    fn next_deadline(&self) -> Instant {
-        let stalls = (!self.outbox.is_empty()).then(|| self.taken + STALL_MAX);
-        let signs_in = self.sign_in_by.map(|by| by.at);
-        let answers = self.pending.as_ref().and_then(|pending| pending.next_deadline());
-        let always = (self.pinged + PING_EVERY).min(self.heard + SILENCE_MAX);
-        [stalls, signs_in, answers].into_iter().flatten().fold(always, Instant::min)
-    }
-
-    fn look_at_the_clock(&mut self) -> Result<(), End> {
-        let now = Instant::now();
-        if now >= self.heard + SILENCE_MAX {
-            return Err(End::Close(CloseCode::HeartbeatTimeout, "heartbeat timeout".to_owned()));
-        }
-        if let Some(by) = self.sign_in_by.filter(|by| now >= by.at) {
-            return Err(End::Close(by.close, by.reason.to_owned()));
-        }
-        if !self.outbox.is_empty() && now >= self.taken + STALL_MAX {
-            tracing::info!(unsent.bytes = self.outbox.bytes(), "a client does not take its answers");
-            return Err(End::Gone);
-        }
-        let overdue = self.pending.as_mut().map(|pending| pending.overdue(now)).unwrap_or_default();
-        for answered in overdue {
-            self.answer(answered);
-        }
-        if now >= self.pinged + PING_EVERY {
-            self.pinged = now;
-            self.pings = self.pings.wrapping_add(1);
-            self.note_work(now);
-            self.transport.ping(self.pings, &mut self.outbox);
-            if let Some(session) = &self.session {
-                session.pinged(self.services.uptime());
             }
         }
         Ok(())
@@ -423,6 +414,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         };
         let work = match session.admit(&self.services, asked.command, &asked.body) {
             Ok(work) => work,
+            Err(Refusal::TooManyCalls { text, retry_after }) => {
+                if let Err((asked, refusal)) = self.keep_early(asked, text, retry_after) {
+                    self.answer(asked.answered(Err(refusal)));
+                }
+                return;
+            }
             Err(refusal) => return self.answer(asked.answered(Err(refusal))),
         };
         // A short read costs less than handing it to another thread.
@@ -430,7 +427,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             Some(answer) => self.answer(asked.answered(answer)),
             None => {
                 let services = self.services.clone();
-                self.pending.get_or_insert_default().start(&asked, work, services);
+                let pending = self.pending.get_or_insert_default();
+                if pending.start(&asked, work, services).is_err() {
+                    self.answer(asked.answered(Err(Refusal::Busy)));
+                }
             }
         }
     }
@@ -454,6 +454,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             Ok(reply) => (Status::Success, reply.encode()),
             Err(refusal) => {
                 let (status, code) = refusal.on_wire();
+                if refusal.is_held_against_them() {
+                    self.back_off();
+                }
                 (status, vec![wire::refusal_body(code, &refusal.text()).into()])
             }
         };
@@ -483,42 +486,5 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         if self.outbox.is_empty() {
             self.taken = now;
         }
-    }
-
-    async fn finish(&mut self, end: End) {
-        // Whatever runs ends for nobody, and the connection does not count any more, whether or not the client listens
-        // to the rest.
-        self.pending = None;
-        self.session = None;
-        match end {
-            End::Gone => return,
-            End::Left => self.transport.goodbye(1000, "", &mut self.outbox),
-            End::Close(code, reason) => {
-                tracing::debug!(code = code as i32, reason, "closing");
-                self.transport.close(code, code.websocket(), &reason, &mut self.outbox);
-            }
-            End::Broken(websocket, reason) => {
-                tracing::debug!(reason, "closing a connection that does not speak the protocol");
-                self.transport.close(CloseCode::Unpack, websocket, &reason, &mut self.outbox);
-            }
-        }
-        timeout(CLOSING_MAX, self.say_goodbye()).await.ok();
-    }
-
-    async fn say_goodbye(&mut self) -> io::Result<()> {
-        poll_fn(|cx| self.outbox.poll_write(&mut self.stream, cx)).await?;
-        self.stream.shutdown().await?;
-        // Bytes left unread would turn the close into a reset, which can overtake what we said.
-        poll_fn(|cx| {
-            loop {
-                let mut room = [MaybeUninit::uninit(); READ_SIZE];
-                let mut rest = ReadBuf::uninit(&mut room);
-                ready!(Pin::new(&mut self.stream).poll_read(cx, &mut rest))?;
-                if rest.filled().is_empty() {
-                    return Poll::Ready(Ok(()));
-                }
-            }
-        })
-        .await
     }
 }

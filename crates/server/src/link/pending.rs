@@ -1,9 +1,11 @@
-//! The requests of one connection that have no answer yet: a few run, some wait for those, and each may have a deadline.
+//! The requests of one connection that have no answer yet: a few run, some wait for those, one or two came too early, and each may
+//! have a deadline.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use tokio::task::{self, JoinSet};
 use tokio::time::Instant;
@@ -11,12 +13,19 @@ use tokio::time::Instant;
 use crate::refusal::Refusal;
 use crate::route::{Reply, Work};
 use crate::services::Services;
+use crate::workers::Full;
 
 /// Requests of one connection that run at once.
 pub(super) const RUNNING_MAX: usize = 5;
 /// Requests that wait for those, and the bytes that they may hold together.
 pub(super) const WAITING_MAX: usize = 64;
 const WAITING_BYTES_MAX: usize = 1 << 20;
+
+/// Requests that came a little faster than the account's calls may, and wait for their time instead of being refused: a client
+/// that asks one thing after the other is slowed down to the pace that it may have, and a flood is refused.
+const EARLY_MAX: usize = 2;
+/// How long they wait at most.
+const EARLY_WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// A request that has been taken off the connection.
 #[derive(Debug)]
@@ -51,6 +60,8 @@ pub(super) struct Pending {
     started: Vec<Started>,
     waiting: VecDeque<Asked>,
     waiting_bytes: usize,
+    /// Those that came too early, and when they may be tried again.
+    early: Vec<(Instant, Asked)>,
 }
 
 /// A request that runs. It keeps its place until it has ended, even if its client was told that it took too long:
@@ -81,12 +92,14 @@ impl Settled {
 impl Pending {
     /// Whether nothing runs and nothing waits, so that there is nothing to keep.
     pub(super) fn is_idle(&self) -> bool {
-        self.running.is_empty() && self.waiting.is_empty()
+        self.running.is_empty() && self.waiting.is_empty() && self.early.is_empty()
     }
 
     /// Whether some client waits for some answer.
     pub(super) fn is_awaited(&self) -> bool {
-        !self.waiting.is_empty() || self.started.iter().any(|started| !started.given_up)
+        !self.waiting.is_empty()
+            || !self.early.is_empty()
+            || self.started.iter().any(|started| !started.given_up)
     }
 
     pub(super) fn may_start(&self) -> bool {
@@ -114,13 +127,32 @@ impl Pending {
         Some(asked)
     }
 
-    /// Runs admitted work on a thread that may wait for the disk.
-    pub(super) fn start(&mut self, asked: &Asked, work: Work, services: Arc<Services>) {
+    /// Keeps a request that came too early until it may be tried again, or gives it back if it is not worth the wait.
+    pub(super) fn keep_early(&mut self, asked: Asked, again_at: Instant) -> Result<(), Asked> {
+        if self.early.len() >= EARLY_MAX || again_at > asked.since + EARLY_WAIT_MAX {
+            return Err(asked);
+        }
+        self.early.push((again_at, asked));
+        Ok(())
+    }
+
+    /// A request that came too early and may be tried again now.
+    pub(super) fn next_early(&mut self, now: Instant) -> Option<Asked> {
+        let at = self.early.iter().position(|(again_at, _)| *again_at <= now)?;
+        Some(self.early.remove(at).1)
+    }
+
+    /// Runs admitted work on a thread that may wait for the disk, when its account has a turn.
+    pub(super) fn start(&mut self, asked: &Asked, work: Work, services: Arc<Services>) -> Result<(), Full> {
         let settled = Settled::default();
         let settle = settled.clone();
-        let task = self.running.spawn_blocking(move || work.run_if(&services, || settle.settle())).id();
+        let (workers, share) = (services.workers.clone(), work.share(&services));
+        let told = workers.submit(share, move || work.run_if(&services, || settle.settle()))?;
+        // A panic costs its request only, and has been logged.
+        let task = self.running.spawn(async { told.await.unwrap_or(Err(Refusal::Internal)) }).id();
         let Asked { command, id, by, since, .. } = *asked;
         self.started.push(Started { task, command, id, by, since, settled, given_up: false });
+        Ok(())
     }
 
     /// Waits until something that runs has ended. There is no answer if the client has been given one already.
@@ -143,7 +175,9 @@ impl Pending {
 
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         let started = self.started.iter().filter_map(|started| started.by);
-        started.chain(self.waiting.iter().filter_map(|asked| asked.by)).min()
+        let early =
+            self.early.iter().map(|(again_at, asked)| asked.by.map_or(*again_at, |by| by.min(*again_at)));
+        started.chain(self.waiting.iter().filter_map(|asked| asked.by)).chain(early).min()
     }
 
     /// Requests whose time is over, which is their answer.
@@ -159,6 +193,13 @@ impl Pending {
                 overdue.push(Answered { command, id, since, answer: Err(Refusal::TimedOut) });
             }
         }
+        self.early.retain(|(_, asked)| {
+            let over = is_over(asked.by);
+            if over {
+                overdue.push(asked.answered(Err(Refusal::TimedOut)));
+            }
+            !over
+        });
         self.waiting.retain(|asked| {
             let over = is_over(asked.by);
             if over {

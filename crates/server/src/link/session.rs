@@ -23,10 +23,13 @@ use wire::{Status, code, control};
 use super::gateway::{self, Gateway, Metadata, Program, SignedInBy};
 use super::transport::{AUTH, CloseCode};
 use super::{Asked, Link};
+use crate::doorstep::Step;
 use crate::metrics::{Entry, Outcome, Proven};
 use crate::refusal::Refusal;
 use crate::route::{self, Caller, Language, Memory, Work};
 use crate::services::Services;
+use crate::unsent::Tally;
+use crate::workers::{Full, Who};
 
 /// A connection that has not answered a ping for so long gives its seat up when another one needs it. That is sooner
 /// than it counts as dead: a client that lost its network must not be locked out by its own past.
@@ -43,6 +46,7 @@ pub(super) struct Session {
     kicked: oneshot::Receiver<Kick>,
     pulse: Arc<Pulse>,
     links: Links,
+    unsent: Arc<Tally>,
 }
 
 /// Someone else's wish to close a connection.
@@ -107,12 +111,14 @@ pub(crate) struct Guest {
 }
 
 /// Where a connection came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Arrival {
     pub(crate) address: SocketAddr,
     /// The region whose accounts its listener is for; none if that is for all.
     pub(crate) region: Option<Region>,
     pub(crate) program: Program,
+    /// Its place among those on which nobody has signed in.
+    pub(crate) step: Step,
 }
 
 /// The two ways to a long connection.
@@ -227,6 +233,11 @@ impl Session {
         route::admit(services, &self.caller, command, body, &mut self.memory)
     }
 
+    /// What waits to be sent to its account, on all connections.
+    pub(super) fn unsent(&self) -> &Arc<Tally> {
+        &self.unsent
+    }
+
     /// Waits until somebody else wants this connection closed.
     pub(super) fn poll_kicked(&mut self, cx: &mut Context<'_>) -> Poll<(CloseCode, &'static str)> {
         Pin::new(&mut self.kicked).poll(cx).map(|kick| match kick {
@@ -304,8 +315,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         };
         let gateway = Gateway::of(metadata, self.from.program, by, lineage, before, &links.clients);
         let memory = Memory::default();
-        self.session = Some(Session { caller, memory, gateway, id, kicked, pulse, links: links.clone() });
+        let unsent = self.services.unsent.of(Who::Account(caller.who.account()));
+        let links = links.clone();
+        self.session = Some(Session { caller, memory, gateway, id, kicked, pulse, links, unsent });
+        // Of whoever signed in here before.
+        self.unsent = None;
         self.sign_in_by = None;
+        self.transport.allow_requests();
+        self.from.step.leave();
         self.services.metrics.proof(self.entry(), Proven::Accepted);
         // The answers to both commands have the same fields.
         let response = control::AuthResponse {
@@ -368,7 +385,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     /// A refused login is written down where waiting for the disk holds nobody up.
     fn note_denied(&self, proof: Proof, denial: Denial, moment: Moment) {
         let (services, from) = (self.services.clone(), self.from.address.ip());
-        tokio::task::spawn_blocking(move || {
+        let (workers, share) = (services.workers.clone(), services.share_of_address(from));
+        let told = workers.submit(share, move || {
             let offered = match &proof {
                 Proof::Otp(otp) => Offered::OneTimePassword(otp),
                 Proof::Session(session) => Offered::Session(session),
@@ -377,6 +395,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                 tracing::error!(%error, "cannot write down a refused login");
             }
         });
+        match told {
+            // Work that nobody waits for is not done.
+            Ok(told) => drop(tokio::spawn(told)),
+            Err(Full) => tracing::warn!(%from, "too many refused logins at once to write them down"),
+        }
     }
 }
 

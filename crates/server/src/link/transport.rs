@@ -10,7 +10,10 @@ use super::outbox::Outbox;
 use super::session::Door;
 
 /// Longest WebSocket message a client may send: the largest request and its header.
-const MESSAGE_MAX: usize = Limits::REQUEST.body + 64;
+const MESSAGE_MAX: usize = Limits::REQUEST.body + PACKET_HEADER_MAX;
+/// The same before anybody has signed in.
+const SIGN_IN_MAX: usize = Limits::SIGN_IN.body + PACKET_HEADER_MAX;
+const PACKET_HEADER_MAX: usize = 64;
 
 /// The first piece of an answer out of memory is its symbol.
 const SHORT: usize = 64;
@@ -42,6 +45,11 @@ pub(crate) enum Transport {
     Tcp(Decoder),
 }
 
+/// What holds for packets in messages of this decoder.
+fn limits(decoder: &FrameDecoder) -> Limits {
+    if decoder.message_max() < MESSAGE_MAX { Limits::SIGN_IN } else { Limits::REQUEST }
+}
+
 /// Why a connection is closed, in numbers of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CloseCode {
@@ -69,11 +77,19 @@ impl CloseCode {
 
 impl Transport {
     pub(crate) fn websocket() -> Transport {
-        Transport::WebSocket(FrameDecoder::new(MESSAGE_MAX))
+        Transport::WebSocket(FrameDecoder::new(SIGN_IN_MAX))
     }
 
     pub(crate) fn tcp() -> Transport {
-        Transport::Tcp(Decoder::new(Limits::REQUEST))
+        Transport::Tcp(Decoder::new(Limits::SIGN_IN))
+    }
+
+    /// Somebody has signed in, and may send longer requests.
+    pub(crate) fn allow_requests(&mut self) {
+        match self {
+            Transport::WebSocket(decoder) => decoder.allow(MESSAGE_MAX),
+            Transport::Tcp(decoder) => decoder.allow(Limits::REQUEST),
+        }
     }
 
     pub(crate) fn door(&self) -> Door {
@@ -94,7 +110,7 @@ impl Transport {
                 Ok(None) => None,
                 // Some clients send packets as text, and nothing but the opcode tells the two apart.
                 Ok(Some(Message::Binary(message) | Message::Text(message))) => {
-                    Some(match Packet::decode_owned(message, Limits::REQUEST) {
+                    Some(match Packet::decode_owned(message, limits(decoder)) {
                         Ok(packet) => Incoming::Packet(packet),
                         Err(error) => Incoming::broken(error),
                     })

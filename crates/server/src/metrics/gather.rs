@@ -19,6 +19,7 @@ pub(crate) fn exposition(services: &Services) -> String {
     about(services, &mut text);
     requests(&services.metrics, &mut text);
     connections(services, &mut text);
+    limits(services, &mut text);
     people(services, &mut text);
     cache(services, &mut text);
     store(services, &mut text);
@@ -128,6 +129,36 @@ fn connections(services: &Services, text: &mut Text) {
         "Long connections on which somebody has signed in.",
         Some(services.links.count()),
     );
+}
+
+/// What callers may take of the server, and what they take.
+fn limits(services: &Services, text: &mut Text) {
+    let (load, limits) = (services.workers.load(), services.limits);
+    let mut gauge = |name, help, value| text.one(Kind::Gauge, name, help, Some(value));
+    gauge("chandler_workers", "Threads for requests that wait for the disk.", load.threads);
+    gauge("chandler_workers_running", "Requests that run on them.", load.running);
+    gauge("chandler_workers_waiting", "Requests that wait for one of them.", load.waiting);
+    gauge("chandler_unsent_bytes", "Answers that wait to be sent.", services.unsent.bytes());
+    let help = "Answers of one caller that may wait to be sent.";
+    gauge("chandler_unsent_limit_bytes", help, limits.unsent_bytes);
+    gauge("chandler_bodies_bytes", "Requests over HTTP that are being read.", services.bodies.bytes());
+    let help = "Connections of one address on which nobody has proved who they are.";
+    gauge("chandler_unproven_connections_limit", help, limits.unproven_connections);
+    let number = |value: u32| usize::try_from(value).unwrap_or(usize::MAX);
+    let help = "Quote commands a second that an account may send, history apart; 0 for any number.";
+    gauge("chandler_calls_limit", help, number(limits.calls.per_second));
+    let help = "Quote commands of one account that run at once.";
+    gauge("chandler_calls_at_once_limit", help, number(limits.calls.at_once));
+    let help = "Refusals a second beyond which a caller is read more slowly; 0 for any number.";
+    gauge("chandler_refusals_limit", help, number(limits.refusals_per_second));
+    let help = "Requests for which there was no room among those that wait.";
+    text.one(Kind::Counter, "chandler_workers_full_total", help, Some(load.refused));
+    let turned_away = Some(services.doorstep.turned_away());
+    let help = "Connections that found all places of their address taken.";
+    text.one(Kind::Counter, "chandler_unproven_turned_away_total", help, turned_away);
+    let pauses = services.metrics.pauses.load(Ordering::Relaxed);
+    let help = "Pauses in reading from callers who were refused again and again.";
+    text.one(Kind::Counter, "chandler_backoff_pauses_total", help, Some(pauses));
 }
 
 fn people(services: &Services, text: &mut Text) {

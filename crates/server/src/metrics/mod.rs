@@ -154,6 +154,7 @@ pub(crate) struct Metrics {
     reloads: Counters<{ Reload::COUNT }>,
     open: [AtomicI64; Connection::COUNT],
     opened: Counters<{ Connection::COUNT }>,
+    pauses: AtomicU64,
 }
 
 impl Default for Metrics {
@@ -167,6 +168,7 @@ impl Default for Metrics {
             reloads: Counters::default(),
             open: std::array::from_fn(|_| AtomicI64::new(0)),
             opened: Counters::default(),
+            pauses: AtomicU64::new(0),
         }
     }
 }
@@ -216,6 +218,11 @@ impl Metrics {
         if let Some(stripe) = self.stripe() {
             stripe.cache_misses.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// Somebody is kept waiting because too much of what they sent had to be refused.
+    pub(crate) fn paused(&self) {
+        self.pauses.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn quota_spent(&self) {

@@ -137,6 +137,15 @@ impl Running {
         Response::parse(&bytes)
     }
 
+    /// A request as it is, on a connection that it has closed.
+    pub(crate) async fn raw(&self, request: &str) -> Response {
+        let mut stream = TcpStream::connect(self.addresses.http).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut bytes = Vec::new();
+        timeout(PATIENCE, stream.read_to_end(&mut bytes)).await.unwrap().unwrap();
+        Response::parse(&bytes)
+    }
+
     pub(crate) async fn one_time_password(&self, account: &Created) -> String {
         let answer = self.get("/v1/socket/token", account).await.json();
         answer["data"]["otp"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()

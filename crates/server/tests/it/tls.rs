@@ -159,7 +159,7 @@ async fn a_connection_that_has_not_said_hello_yet_is_counted() {
 async fn a_websocket_carries_long_answers_through_it() {
     let pair = Pair::new();
     let server = Running::start_with(pair.settings()).await;
-    let ann = server.account("ann", Terms::default());
+    let ann = server.account("ann", Terms { rate: Some(access::RateRule::Unlimited), ..Terms::default() });
     let mut stream = connect(server.addresses.http, &pair.certificate).await.unwrap();
     let answer = get(&mut stream, "/v1/socket/token", &bearer(&ann)).await.json();
     let otp = answer["data"]["otp"].as_str().unwrap().to_owned();

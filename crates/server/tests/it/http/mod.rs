@@ -16,5 +16,6 @@ mod refresh;
 mod regions;
 mod securities;
 mod signed;
+mod strangers;
 mod udf;
 mod watch;

@@ -13,9 +13,15 @@ use crate::support::{Client, DOORS, Door, NOW, Read, Running, request};
 struct Plug(mpsc::Sender<()>);
 
 impl Plug {
-    fn new() -> Plug {
+    /// Once it has the thread: whatever ran there before may not be over when its answer is.
+    async fn new() -> Plug {
         let (pull, pulled) = mpsc::channel();
-        tokio::task::spawn_blocking(move || pulled.recv().ok());
+        let (begin, begun) = tokio::sync::oneshot::channel();
+        tokio::task::spawn_blocking(move || {
+            begin.send(()).ok();
+            pulled.recv().ok()
+        });
+        begun.await.unwrap();
         Plug(pull)
     }
 
@@ -61,7 +67,7 @@ fn a_request_that_is_not_done_in_its_time_is_told_so_and_not_charged() {
         let account = server.account("ann", Terms::default());
         for door in DOORS {
             let mut client = server.enter(door, &account, &[]).await;
-            let plug = Plug::new();
+            let plug = Plug::new().await;
             client.send(&request(27, 1, 20, &history())).await;
             assert_eq!(refused(&mut client).await, (1, 1, 301_602));
             plug.pull();
@@ -84,7 +90,7 @@ fn five_requests_run_sixty_four_wait_and_the_next_is_refused() {
         for door in DOORS {
             let mut client = server.enter(door, &account, &[]).await;
             let mut other = server.enter(door, &account, &[]).await;
-            let plug = Plug::new();
+            let plug = Plug::new().await;
             for id in 1..=72 {
                 client.send(&request(9, id, 0, &days())).await;
             }
@@ -121,7 +127,7 @@ fn time_in_the_queue_counts_and_impatience_frees_no_place() {
         let server = Running::start().await;
         let account = server.account("ann", unlimited());
         let mut client = server.signed_in(&account).await;
-        let plug = Plug::new();
+        let plug = Plug::new().await;
         for id in 1..=5 {
             client.send(&request(9, id, 1, &days())).await;
             assert_eq!(refused(&mut client).await, (id, 1, 301_602));
@@ -146,7 +152,7 @@ fn large_requests_that_wait_are_bounded_in_bytes() {
         let server = Running::start().await;
         let account = server.account("ann", unlimited());
         let mut client = server.signed_in(&account).await;
-        let plug = Plug::new();
+        let plug = Plug::new().await;
         // An unknown field of 60,000 bytes: five run, seventeen wait within a megabyte.
         let mut body = days();
         body.extend_from_slice(&[0x7a, 0xe0, 0xd4, 0x03]);
@@ -173,7 +179,7 @@ fn a_server_that_stops_finishes_what_runs_and_says_goodbye() {
             let mut busy = server.enter(door, &account, &[]).await;
             let mut waiting = server.connect(door).await;
             assert!(waiting.is_alive().await, "it is no longer in the listener's queue");
-            let plug = Plug::new();
+            let plug = Plug::new().await;
             for id in 1..=7 {
                 busy.send(&request(27, id, 0, &history())).await;
             }

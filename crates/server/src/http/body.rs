@@ -1,0 +1,179 @@
+//! Reading the body of a request: whole for those who are known, little of strangers, and nothing where it would not be looked
+//! at. What strangers send is bounded for each address and in all, what accounts send for each account.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use access::Recognized;
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::Request;
+use hyper::body::{Body, Incoming};
+use hyper::header::{COOKIE, EXPECT};
+use hyper::http::request::Parts;
+use tokio::time::timeout;
+
+use super::envelope::Problem;
+use super::routes::Way;
+use crate::listen::Entrance;
+use crate::pages;
+use crate::refusal::Refusal;
+use crate::services::Services;
+use crate::unsent::{Held, Tally, Unsent};
+use crate::workers::{Share, Who};
+
+const BODY_WITHIN: Duration = Duration::from_secs(10);
+const BODY_MAX: usize = 256 << 10;
+/// Of strangers: the longest form and the longest registration of a client fit, and a little more, so that those are told in their
+/// own words.
+const STRANGERS_BODY_MAX: usize = 72 << 10;
+/// What is read and dropped of a body that is too large: a client that is still writing when the connection closes may
+/// never see why.
+const DROPPED_MAX: usize = 4 << 20;
+/// Bodies that are being read or answered, in bytes: of one address, of all strangers, of one account.
+const OF_ADDRESS_MAX: usize = 1 << 20;
+const OF_STRANGERS_MAX: usize = 16 << 20;
+const OF_ACCOUNT_MAX: usize = 8 << 20;
+
+/// The bodies in memory.
+#[derive(Debug)]
+pub(crate) struct Bodies {
+    addresses: Unsent,
+    accounts: Unsent,
+    strangers: Arc<Tally>,
+}
+
+impl Default for Bodies {
+    fn default() -> Bodies {
+        Bodies {
+            addresses: Unsent::new(OF_ADDRESS_MAX),
+            accounts: Unsent::new(OF_ACCOUNT_MAX),
+            strangers: Tally::new(OF_STRANGERS_MAX),
+        }
+    }
+}
+
+impl Bodies {
+    /// Of everybody.
+    pub(crate) fn bytes(&self) -> usize {
+        self.addresses.bytes() + self.accounts.bytes()
+    }
+
+    /// Where the bytes of a body count.
+    fn tallies(&self, who: Who) -> Vec<Held> {
+        match who {
+            Who::Account(_) => vec![self.accounts.of(who).hold(0)],
+            Who::Address(_) => vec![self.addresses.of(who).hold(0), self.strangers.hold(0)],
+        }
+    }
+}
+
+/// A whole request.
+#[derive(Debug)]
+pub(super) struct Whole {
+    pub(super) parts: Parts,
+    pub(super) body: Bytes,
+    /// With whom it takes turns.
+    pub(super) share: Share,
+    /// The body counts as long as it is here.
+    pub(super) held: Vec<Held>,
+}
+
+/// How much of a body is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kept {
+    Whole,
+    Little,
+    Nothing,
+}
+
+impl Kept {
+    fn bytes(self) -> usize {
+        match self {
+            Kept::Whole => BODY_MAX,
+            Kept::Little => STRANGERS_BODY_MAX,
+            Kept::Nothing => 0,
+        }
+    }
+}
+
+/// The whole request, if it is not too large and does not take too long.
+pub(super) async fn read(
+    request: Request<Incoming>,
+    way: Way,
+    entrance: &Entrance,
+) -> Result<Whole, Problem> {
+    let services = &entrance.services;
+    let (parts, body) = request.into_parts();
+    let claim = services.claims.of(&parts, services);
+    let known = claim.and_then(|claim| services.claims.find(claim, services.uptime()));
+    let share = known.unwrap_or_else(|| services.share_of_address(entrance.peer.ip()));
+    if body.is_end_stream() {
+        return Ok(Whole { parts, body: Bytes::new(), share, held: Vec::new() });
+    }
+    let declared = body.size_hint().lower();
+    // Who asks before sending is answered before it sends.
+    if declared > BODY_MAX as u64 && (declared > DROPPED_MAX as u64 || parts.headers.contains_key(EXPECT)) {
+        return Err(Problem::too_large(BODY_MAX));
+    }
+    let kept = match way.endpoint {
+        None => Kept::Nothing,
+        Some(endpoint) if !endpoint.needs_proof() => Kept::Little,
+        Some(_) if known.is_some() => Kept::Whole,
+        Some(_) => recognized(&parts, share, services).await?,
+    };
+    let mut held = services.bodies.tallies(share.who);
+    let gathered = timeout(BODY_WITHIN, gather(body, kept, &mut held)).await;
+    let body = gathered.unwrap_or_else(|_| Err(Problem::too_slow()))?;
+    Ok(Whole { parts, body, share, held })
+}
+
+async fn gather(mut body: Incoming, kept: Kept, held: &mut [Held]) -> Result<Bytes, Problem> {
+    let (mut bytes, mut seen) = (BytesMut::new(), 0_usize);
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| Problem::bad_request("the body ended early"))?;
+        let Some(data) = frame.data_ref() else { continue };
+        seen = seen.saturating_add(data.len());
+        if seen <= kept.bytes() {
+            held.iter_mut().for_each(|held| held.set(seen));
+            if held.iter().any(Held::is_full) {
+                return Err(Problem::too_many_bodies());
+            }
+            bytes.extend_from_slice(data);
+        } else if seen > DROPPED_MAX {
+            break;
+        }
+    }
+    match kept {
+        // Nobody looks at it.
+        Kept::Nothing => Ok(Bytes::new()),
+        _ if seen <= kept.bytes() => Ok(bytes.freeze()),
+        _ => Err(Problem::too_large(kept.bytes())),
+    }
+}
+
+/// How much is read of somebody whose proof has not been seen lately. What brings none is refused whatever it holds. That a token is
+/// somebody's is as good as a proof here; an app key is no secret, but its signature is checked over the body.
+async fn recognized(parts: &Parts, share: Share, services: &Arc<Services>) -> Result<Kept, Problem> {
+    let text = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let (authorization, app_key) = (text("authorization"), text("x-api-key"));
+    let cookie = text(COOKIE.as_str());
+    let cookie = cookie.and_then(|cookies| pages::session(&cookies, services).map(str::to_owned));
+    if authorization.is_none() && cookie.is_none() && app_key.is_none() {
+        return Ok(Kept::Nothing);
+    }
+    let looking = services.clone();
+    let told = services.workers.submit(share, move || {
+        let (access, now) = (&looking.access, looking.machine_now());
+        if cookie.is_some_and(|cookie| access.identify_browser(&cookie, now).is_ok()) {
+            return Ok(Recognized::Token);
+        }
+        access.recognize(authorization.as_deref(), app_key.as_deref(), now)
+    });
+    let told = told.map_err(|_| Problem::from(Refusal::Busy))?;
+    match told.await.map_err(|_| Problem::internal())?.map_err(Problem::from_access)? {
+        Recognized::Token => Ok(Kept::Whole),
+        Recognized::Key => Ok(Kept::Little),
+        Recognized::Nobody => Ok(Kept::Nothing),
+    }
+}

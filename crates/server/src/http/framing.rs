@@ -1,0 +1,286 @@
+//! Which bytes of an HTTP/1 connection are heads, and whether they are written as they should be. Nothing is understood here
+//! but where a request ends: the parser above does the rest, and its word is the last.
+
+/// Of a line of a head, how much is looked at: names and numbers of the few that matter fit.
+const LINE_KEPT: usize = 64;
+/// Stands where a line ended wrongly. No part of a head may have it.
+const SPOILT: u8 = 0;
+
+#[derive(Debug)]
+pub(super) struct Framing {
+    head_max: usize,
+    state: State,
+    head: Head,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Between requests, or inside the head of one.
+    Head,
+    /// So many bytes of a body are left.
+    Body(u64),
+    Chunked(Chunk),
+    /// The connection turns into another, or what comes is not understood: the parser will say.
+    Free,
+}
+
+/// Where in a body that comes in pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Chunk {
+    /// The digits of a length; then whatever follows them on their line.
+    Length(u64),
+    LengthLine(u64),
+    Data(u64),
+    /// The end of the line behind a piece.
+    DataLine,
+    /// Lines behind the last piece: how long the present one is.
+    Trailer(usize),
+}
+
+/// A head so far.
+#[derive(Debug)]
+struct Head {
+    length: usize,
+    /// The beginning of the present line, in lower case.
+    line: [u8; LINE_KEPT],
+    line_length: usize,
+    /// Lines that were not empty.
+    lines: usize,
+    last: u8,
+    body: State,
+}
+
+impl Head {
+    const NEW: Head =
+        Head { length: 0, line: [0; LINE_KEPT], line_length: 0, lines: 0, last: 0, body: State::Head };
+}
+
+impl Framing {
+    pub(super) fn new(head_max: usize) -> Framing {
+        Framing { head_max, state: State::Head, head: Head::NEW }
+    }
+
+    /// Whether some of a head has come and not all of it. The first one begins with the connection.
+    pub(super) fn is_in_head(&self) -> bool {
+        self.state == State::Head && !self.is_between()
+    }
+
+    /// Whether the next thing to come is another request.
+    pub(super) fn is_between(&self) -> bool {
+        self.state == State::Head && self.head.length == 0 && self.head.last == b'\n'
+    }
+
+    /// How many bytes may be read now: a head is not read further than its size, and the parser then refuses it.
+    pub(super) fn room(&self) -> usize {
+        match self.state {
+            // One more would be too many; the parser refuses a head of the whole size that has no end.
+            State::Head => self.head_max.saturating_sub(self.head.length).max(1),
+            _ => usize::MAX,
+        }
+    }
+
+    /// Follows bytes that have come. Line ends of a head that are not CR LF are spoilt.
+    pub(super) fn follow(&mut self, bytes: &mut [u8]) {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let taken = match self.state {
+                State::Head => self.in_head(rest),
+                State::Body(left) => {
+                    let taken = rest.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+                    let left = left.saturating_sub(u64::try_from(taken).unwrap_or(u64::MAX));
+                    self.state = if left == 0 { self.ended() } else { State::Body(left) };
+                    taken
+                }
+                State::Chunked(chunk) => self.in_chunk(chunk, rest),
+                State::Free => return,
+            };
+            rest = rest.get_mut(taken..).unwrap_or_default();
+        }
+    }
+
+    /// A request has ended; the next one may begin.
+    fn ended(&mut self) -> State {
+        self.head = Head { last: b'\n', ..Head::NEW };
+        State::Head
+    }
+
+    /// Bytes up to the end of the head, or all of them.
+    fn in_head(&mut self, bytes: &mut [u8]) -> usize {
+        for (at, byte) in bytes.iter_mut().enumerate() {
+            let last = std::mem::replace(&mut self.head.last, *byte);
+            self.head.length += 1;
+            match *byte {
+                b'\n' if last != b'\r' => *byte = SPOILT,
+                b'\n' if self.line_ended() => {
+                    self.state = match self.head.body {
+                        State::Head => self.ended(),
+                        body => body,
+                    };
+                    return at + 1;
+                }
+                b'\n' => {}
+                byte => {
+                    if let Some(place) = self.head.line.get_mut(self.head.line_length) {
+                        *place = byte.to_ascii_lowercase();
+                    }
+                    self.head.line_length += 1;
+                }
+            }
+        }
+        bytes.len()
+    }
+
+    /// Whether it was the last of its head.
+    fn line_ended(&mut self) -> bool {
+        // The carriage return is one of its bytes.
+        let length = std::mem::take(&mut self.head.line_length).saturating_sub(1);
+        if length == 0 {
+            // Empty lines before a request are passed over by the parser, too.
+            return self.head.lines > 0;
+        }
+        self.head.lines += 1;
+        let line = self.head.line.get(..length.min(LINE_KEPT)).unwrap_or_default();
+        let value_of = |name: &[u8]| line.strip_prefix(name).map(<[u8]>::trim_ascii);
+        if value_of(b"upgrade:").is_some() {
+            self.head.body = State::Free;
+        } else if value_of(b"transfer-encoding:").is_some() && self.head.body != State::Free {
+            self.head.body = State::Chunked(Chunk::Length(0));
+        } else if let Some(digits) = value_of(b"content-length:")
+            && matches!(self.head.body, State::Head | State::Body(_))
+        {
+            let length = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
+            self.head.body = match length.filter(|_| length_fits(line)) {
+                Some(0) => State::Head,
+                Some(length) => State::Body(length),
+                None => State::Free,
+            };
+        }
+        false
+    }
+
+    fn in_chunk(&mut self, chunk: Chunk, bytes: &[u8]) -> usize {
+        let Some(byte) = bytes.first() else { return 0 };
+        let (next, taken) = match chunk {
+            Chunk::Length(so_far) => match char::from(*byte).to_digit(16) {
+                Some(digit) => (Chunk::Length(so_far.saturating_mul(16).saturating_add(digit.into())), 1),
+                None if *byte == b'\n' => (after_length(so_far), 1),
+                None => (Chunk::LengthLine(so_far), 1),
+            },
+            Chunk::LengthLine(length) if *byte == b'\n' => (after_length(length), 1),
+            Chunk::LengthLine(length) => (Chunk::LengthLine(length), 1),
+            Chunk::Data(left) => {
+                let taken = bytes.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+                let left = left.saturating_sub(u64::try_from(taken).unwrap_or(u64::MAX));
+                (if left == 0 { Chunk::DataLine } else { Chunk::Data(left) }, taken)
+            }
+            Chunk::DataLine if *byte == b'\n' => (Chunk::Length(0), 1),
+            Chunk::DataLine => (Chunk::DataLine, 1),
+            Chunk::Trailer(length) if *byte == b'\n' && length <= 1 => {
+                self.state = self.ended();
+                return 1;
+            }
+            Chunk::Trailer(_) if *byte == b'\n' => (Chunk::Trailer(0), 1),
+            Chunk::Trailer(length) => (Chunk::Trailer(length.saturating_add(1)), 1),
+        };
+        self.state = State::Chunked(next);
+        taken
+    }
+}
+
+fn length_fits(line: &[u8]) -> bool {
+    line.len() < LINE_KEPT
+}
+
+fn after_length(length: u64) -> Chunk {
+    if length == 0 { Chunk::Trailer(0) } else { Chunk::Data(length) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAX: usize = 1 << 10;
+
+    /// Follows text in pieces of a size; what came of it, and where it stands then.
+    fn follow(text: &str, size: usize) -> (String, Framing) {
+        let (mut framing, mut seen) = (Framing::new(MAX), Vec::new());
+        for piece in text.as_bytes().chunks(size) {
+            let mut piece = piece.to_vec();
+            framing.follow(&mut piece);
+            seen.append(&mut piece);
+        }
+        (String::from_utf8(seen).unwrap(), framing)
+    }
+
+    #[test]
+    fn lines_of_heads_end_in_cr_lf_and_bodies_are_not_touched() {
+        for (text, spoilt) in [
+            ("GET / HTTP/1.1\r\nhost: a\r\n\r\n", 0),
+            ("GET / HTTP/1.1\nhost: a\n\n", 3),
+            ("GET / HTTP/1.1\r\nhost: a\n\r\n", 1),
+            ("GET / HTTP/1.1\r\nhost: a\r\n\n", 1),
+            ("\r\n\r\nGET / HTTP/1.1\r\nhost: a\r\n\r\n", 0),
+            ("\nGET / HTTP/1.1\r\nhost: a\r\n\r\n", 1),
+            ("POST / HTTP/1.1\r\ncontent-length: 4\r\n\r\na\n\n\nGET / HTTP/1.1\r\n\r\n", 0),
+            ("POST / HTTP/1.1\r\nContent-Length:  4 \r\n\r\na\n\n\nGET / HTTP/1.1\n\r\n", 1),
+            ("POST / HTTP/1.1\r\ncontent-length: 0\r\n\r\nGET / HTTP/1.1\n\r\n", 1),
+            (
+                "POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n3;x=\"\n\"\r\n\n\n\n\r\n0\r\n\r\nGET / HTTP/1.1\r\n\r\n",
+                0,
+            ),
+            (
+                "POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\nA\r\n\n\n\n\n\n\n\n\n\n\n\r\n0\r\na: b\r\n\r\nGET /\n",
+                1,
+            ),
+            (
+                "POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\ncontent-length: 1\r\n\r\n1\r\n\n\r\n0\r\n\r\nGET /\n",
+                1,
+            ),
+            // What follows an upgrade is not HTTP.
+            ("GET / HTTP/1.1\r\nUpgrade: websocket\r\n\r\n\n\n", 0),
+            // The parser refuses these, and closes.
+            ("POST / HTTP/1.1\r\ncontent-length: x\r\n\r\n\n", 0),
+        ] {
+            for size in [1, 2, 3, 7, 1_000] {
+                let (seen, _) = follow(text, size);
+                assert_eq!(seen.matches('\0').count(), spoilt, "{text:?} in pieces of {size}: {seen:?}");
+                assert_eq!(seen.replace('\0', "\n"), text);
+            }
+        }
+    }
+
+    #[test]
+    fn it_is_known_whether_a_head_has_begun() {
+        for (text, in_head, between) in [
+            ("", true, false),
+            ("G", true, false),
+            ("GET / HTTP/1.1\r\n\r", true, false),
+            ("GET / HTTP/1.1\r\n\r\n", false, true),
+            ("GET / HTTP/1.1\r\n\r\nG", true, false),
+            ("POST / HTTP/1.1\r\ncontent-length: 2\r\n\r\n", false, false),
+            ("POST / HTTP/1.1\r\ncontent-length: 2\r\n\r\n12", false, true),
+            ("POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n0\r\n", false, false),
+            ("POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n", false, true),
+            ("GET / HTTP/1.1\r\nupgrade: websocket\r\n\r\n", false, false),
+        ] {
+            let (_, framing) = follow(text, 5);
+            assert_eq!((framing.is_in_head(), framing.is_between()), (in_head, between), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_head_is_read_to_its_size_and_a_body_without_a_bound() {
+        let long = format!("GET / HTTP/1.1\r\nx: {}", "x".repeat(2 * MAX));
+        let mut framing = Framing::new(MAX);
+        let mut given = 0;
+        while given < long.len() && given < MAX {
+            let most = framing.room().min(100).min(long.len() - given);
+            let mut piece = long.as_bytes()[given..given + most].to_vec();
+            framing.follow(&mut piece);
+            given += most;
+        }
+        assert_eq!((given, framing.room()), (MAX, 1));
+        let (_, framing) = follow("POST / HTTP/1.1\r\ncontent-length: 999999\r\n\r\n", 9);
+        assert_eq!(framing.room(), usize::MAX);
+    }
+}

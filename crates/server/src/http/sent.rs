@@ -1,0 +1,51 @@
+//! An answer on its way out: it is handed over a piece at a time, and counts for whoever asked until the last piece has been taken.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, SizeHint};
+
+use crate::unsent::Held;
+
+/// What is handed over at once, and so what may wait for a slow client uncounted.
+const PIECE: usize = 64 << 10;
+
+#[derive(Debug, Default)]
+pub(crate) struct Sent {
+    rest: Bytes,
+    held: Option<Held>,
+}
+
+impl Sent {
+    pub(super) fn new(body: Bytes, held: Option<Held>) -> Sent {
+        Sent { rest: body, held }
+    }
+}
+
+impl Body for Sent {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if self.rest.is_empty() {
+            self.held = None;
+            return Poll::Ready(None);
+        }
+        let length = self.rest.len().min(PIECE);
+        let piece = self.rest.split_to(length);
+        Poll::Ready(Some(Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(u64::try_from(self.rest.len()).unwrap_or(u64::MAX))
+    }
+}

@@ -1,0 +1,243 @@
+//! The stream under an HTTP connection, held to what the parser above it lets pass: a head has its end within seconds and within
+//! its size, its lines end in CR LF, and whoever takes nothing of an answer is not written to for ever.
+//!
+//! It follows the framing only to know which bytes are a head. What it finds it does not answer itself: a line that ends wrongly is
+//! spoilt, so that the parser refuses it, and a head that is too long is not given to it further than its size.
+
+use std::future::Future;
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::framing::Framing;
+
+/// A head is whole within so long of its first byte; the first one within so long of the connection.
+const HEAD_WITHIN: Duration = Duration::from_secs(5);
+/// How long a connection on which nobody has proved who they are may be silent between requests.
+const UNPROVEN_IDLE_MAX: Duration = Duration::from_secs(10);
+/// A client that takes nothing for so long while an answer waits is too slow.
+const STALL_MAX: Duration = Duration::from_secs(30);
+/// What is read at once.
+const READ_SIZE: usize = 8192;
+
+/// Whether somebody has proved who they are on a connection.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Proved(Arc<AtomicBool>);
+
+impl Proved {
+    pub(super) fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Strict<S> {
+    inner: S,
+    framing: Framing,
+    proved: Proved,
+    reading: Deadline,
+    writing: Deadline,
+}
+
+/// A moment by which something must have happened, while something is waited for.
+#[derive(Debug, Default)]
+struct Deadline(Option<Pin<Box<Sleep>>>);
+
+impl Deadline {
+    fn clear(&mut self) {
+        self.0 = None;
+    }
+
+    /// Whether time is over, so many seconds after this was first asked.
+    fn is_over(&mut self, within: Duration, cx: &mut Context<'_>) -> bool {
+        let sleep = self.0.get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + within)));
+        sleep.as_mut().poll(cx).is_ready()
+    }
+}
+
+impl<S> Strict<S> {
+    /// `head_max` are the bytes that a head may have.
+    pub(super) fn new(inner: S, head_max: usize, proved: Proved) -> Strict<S> {
+        let (reading, writing) = (Deadline::default(), Deadline::default());
+        Strict { inner, framing: Framing::new(head_max), proved, reading, writing }
+    }
+
+    /// The stream, once the connection has turned into another.
+    pub(super) fn into_inner(self) -> S {
+        self.inner
+    }
+
+    /// How long may be waited for bytes now; none if it is not for us to say.
+    fn patience(&self) -> Option<Duration> {
+        if self.framing.is_in_head() {
+            return Some(HEAD_WITHIN);
+        }
+        (self.framing.is_between() && !self.proved.get()).then_some(UNPROVEN_IDLE_MAX)
+    }
+
+    fn watch_write<T>(&mut self, written: Poll<io::Result<T>>, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
+        match written {
+            Poll::Pending if self.writing.is_over(STALL_MAX, cx) => Poll::Ready(Err(timed_out())),
+            Poll::Pending => Poll::Pending,
+            ready => {
+                self.writing.clear();
+                ready
+            }
+        }
+    }
+}
+
+fn timed_out() -> io::Error {
+    io::ErrorKind::TimedOut.into()
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Strict<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        let mut room = [MaybeUninit::uninit(); READ_SIZE];
+        let most = buf.remaining().min(READ_SIZE).min(this.framing.room());
+        let Some(room) = room.get_mut(..most) else { return Poll::Ready(Ok(())) };
+        let mut read = ReadBuf::uninit(room);
+        let was_in_head = this.framing.is_in_head();
+        match Pin::new(&mut this.inner).poll_read(cx, &mut read) {
+            Poll::Pending => {
+                return match this.patience() {
+                    Some(within) if this.reading.is_over(within, cx) => Poll::Ready(Err(timed_out())),
+                    _ => Poll::Pending,
+                };
+            }
+            Poll::Ready(result) => result?,
+        }
+        this.framing.follow(read.filled_mut());
+        // The time of a head counts from its first byte, whatever was waited for before.
+        if !this.framing.is_in_head() || !was_in_head {
+            this.reading.clear();
+        }
+        buf.put_slice(read.filled());
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Strict<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.inner).poll_write(cx, bytes);
+        self.watch_write(written, cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.inner).poll_write_vectored(cx, slices);
+        self.watch_write(written, cx)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.inner).poll_flush(cx);
+        self.watch_write(flushed, cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let shut = ready!(Pin::new(&mut self.inner).poll_shutdown(cx));
+        Poll::Ready(shut)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    async fn read_all(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<usize> {
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_head_has_five_seconds_from_its_first_byte_and_silence_before_it_is_shorter_for_strangers() {
+        for (sent, proved, closed_after) in [
+            // Nothing, or half a head: five seconds from the beginning.
+            ("", false, Some(5)),
+            ("GET / HT", false, Some(5)),
+            ("GET / HT", true, Some(5)),
+            // A request was whole; then silence.
+            ("GET / HTTP/1.1\r\n\r\n", false, Some(10)),
+            ("GET / HTTP/1.1\r\n\r\n", true, None),
+            // Half of the next one.
+            ("GET / HTTP/1.1\r\n\r\nGE", true, Some(5)),
+            // A body has a deadline of its own, elsewhere.
+            ("POST / HTTP/1.1\r\ncontent-length: 9\r\n\r\n12345", false, None),
+        ] {
+            let (near, mut far) = tokio::io::duplex(1 << 10);
+            let known = Proved::default();
+            if proved {
+                known.set();
+            }
+            let mut strict = Strict::new(near, 1 << 10, known);
+            let begun = Instant::now();
+            far.write_all(sent.as_bytes()).await.unwrap();
+            let ended = tokio::time::timeout(60 * SECOND, read_all(&mut strict)).await;
+            match closed_after {
+                Some(seconds) => {
+                    assert_eq!(ended.unwrap().unwrap_err().kind(), io::ErrorKind::TimedOut, "{sent:?}");
+                    assert_eq!(begun.elapsed().as_secs(), seconds, "{sent:?}");
+                }
+                None => assert!(ended.is_err(), "{sent:?}: nobody else is cut off here"),
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_head_that_comes_a_byte_a_second_gains_no_time_by_it() {
+        let (near, mut far) = tokio::io::duplex(1 << 10);
+        let mut strict = Strict::new(near, 1 << 10, Proved::default());
+        let begun = Instant::now();
+        let drip = tokio::spawn(async move {
+            for byte in b"GET / HTTP/1.1\r\nhost: test\r\n\r\n" {
+                if far.write_all(&[*byte]).await.is_err() {
+                    return;
+                }
+                tokio::time::sleep(SECOND).await;
+            }
+        });
+        assert_eq!(read_all(&mut strict).await.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert_eq!(begun.elapsed().as_secs(), 5);
+        drip.abort();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_nobody_takes_is_given_up_after_half_a_minute() {
+        let (near, mut far) = tokio::io::duplex(16);
+        let mut strict = Strict::new(near, 1 << 10, Proved::default());
+        let begun = Instant::now();
+        let writing = tokio::spawn(async move { strict.write_all(&[7; 64]).await });
+        // Taking a little now and then is enough.
+        tokio::time::sleep(20 * SECOND).await;
+        far.read_exact(&mut [0; 8]).await.unwrap();
+        assert_eq!(writing.await.unwrap().unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert_eq!(begun.elapsed().as_secs(), 50);
+    }
+}

@@ -1,0 +1,64 @@
+//! How fast a connection is read and answered: what piles up here or for its account stops it, refusals slow it down, and what came
+//! a little too early waits.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::pending::Asked;
+use super::{Link, UNSENT_MAX};
+use crate::refusal::Refusal;
+use crate::unsent::Held;
+use crate::workers::Who;
+
+impl<S> Link<S> {
+    /// Whether requests are taken: not while answers pile up, here or for the account, nor from somebody who is refused again
+    /// and again.
+    pub(super) fn may_read(&self) -> bool {
+        let is_behind = self.outbox.bytes() >= UNSENT_MAX || self.unsent.as_ref().is_some_and(Held::is_full);
+        !is_behind && !self.draining && self.paused_until.is_none()
+    }
+
+    /// Counts what waits for the account: nothing, as long as a client takes its answers.
+    pub(super) fn tell_unsent(&mut self) {
+        let bytes = self.outbox.bytes();
+        match (&mut self.unsent, &self.session) {
+            (Some(unsent), _) if bytes > 0 => unsent.set(bytes),
+            (Some(_), _) => self.unsent = None,
+            (None, Some(session)) if bytes > 0 => self.unsent = Some(session.unsent().hold(bytes)),
+            (None, _) => {}
+        }
+    }
+
+    /// The next request that waits for others, as long as its answer can be sent.
+    pub(super) fn next_waiting(&mut self) -> Option<Asked> {
+        let is_behind = self.outbox.bytes() >= UNSENT_MAX;
+        self.pending.as_mut().filter(|_| !is_behind).and_then(|pending| pending.next())
+    }
+
+    /// Keeps a call that came faster than its account's may for a moment, if few do; else that is its refusal.
+    pub(super) fn keep_early(
+        &mut self,
+        asked: Asked,
+        text: String,
+        retry_after: Duration,
+    ) -> Result<(), (Asked, Refusal)> {
+        let again_at = Instant::now() + retry_after;
+        let kept = self.pending.get_or_insert_default().keep_early(asked, again_at);
+        kept.map_err(|asked| (asked, Refusal::TooManyCalls { text, retry_after }))
+    }
+
+    /// Stops reading for a while if whoever asks has been refused too often.
+    pub(super) fn back_off(&mut self) {
+        let who = match self.account() {
+            Some(account) => Who::Account(account),
+            None => Who::address(self.from.address.ip()),
+        };
+        let pause = self.services.backoff.refused(who, self.services.uptime());
+        if !pause.is_zero() {
+            self.services.metrics.paused();
+            let until = Instant::now() + pause;
+            self.paused_until = Some(self.paused_until.map_or(until, |before| before.max(until)));
+        }
+    }
+}

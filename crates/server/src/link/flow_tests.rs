@@ -1,0 +1,203 @@
+//! What a connection gets of the server beside others, with a clock that stands still until everybody waits.
+
+use std::time::Duration;
+
+use access::{Created, Terms};
+use prost::Message;
+use tokio::io::AsyncWriteExt;
+use tokio::time::Instant;
+use wire::{Packet, Status, control, quote};
+
+use super::house::{BOTH, Far, House, Kind, Seen};
+use crate::Limits;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn account(house: &House, name: &str, rate: &str) -> Created {
+    house.account_of(name, Terms { rate: Some(rate.parse().unwrap()), ..Terms::default() })
+}
+
+fn days() -> Vec<u8> {
+    quote::TradingDaysRequest {
+        market: "HK".to_owned(),
+        beg_day: "20261101".to_owned(),
+        end_day: "20261110".to_owned(),
+    }
+    .encode_to_vec()
+}
+
+/// An answer, pings before it passed over: whose it is, and the code if it is a refusal.
+async fn answer(far: &mut Far) -> (u32, Option<u64>) {
+    loop {
+        match far.see().await {
+            Seen::Packet(Packet::Response { id, status: Status::Success, .. }) => return (id, None),
+            Seen::Packet(Packet::Response { id, status, body, .. }) => {
+                let error = control::Error::decode(&*body).unwrap();
+                let expected = if error.code == 301_606 { Status::BadRequest } else { status };
+                assert_eq!(status, expected);
+                return (id, Some(error.code));
+            }
+            Seen::Ping(_) | Seen::Packet(Packet::Request { command: 1, .. }) => {}
+            other => panic!("{other:?} instead of an answer"),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_one_after_the_other_are_slowed_down_to_ten_a_second_and_not_refused() {
+    let house = House::new();
+    let ann = account(&house, "ann", "60/30");
+    for kind in BOTH {
+        let (mut far, _) = house.signed_in(kind, &ann).await;
+        let begun = Instant::now();
+        for id in 0..50 {
+            far.request(9, id, days()).await;
+            assert_eq!(answer(&mut far).await, (id, None));
+            let least = u64::from(id.saturating_sub(9)) * 100;
+            let took = u64::try_from(begun.elapsed().as_millis()).unwrap();
+            assert!((least..=least + 60).contains(&took), "{kind:?}: call {id} was answered after {took} ms");
+        }
+        tokio::time::advance(2 * SECOND).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_of_all_connections_count_together_and_a_burst_beyond_them_is_refused() {
+    let house = House::new();
+    let ann = account(&house, "ann", "60/30");
+    let mut fars = Vec::new();
+    for kind in [Kind::WebSocket, Kind::Tcp, Kind::WebSocket] {
+        fars.push(house.signed_in(kind, &ann).await.0);
+    }
+    let begun = Instant::now();
+    for far in &mut fars {
+        for id in 0..20 {
+            far.request(9, id, days()).await;
+        }
+    }
+    let (mut answered, mut refused) = (0, 0);
+    for far in &mut fars {
+        for _ in 0..20 {
+            match answer(far).await.1 {
+                None => answered += 1,
+                Some(301_606) => refused += 1,
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+    // Ten at once, and two of each connection that waited for their time.
+    assert_eq!((answered, refused), (16, 44));
+    assert!(begun.elapsed() <= SECOND);
+    // History has a rule of its own, and those without limits have none.
+    let bob = account(&house, "bob", "unlimited");
+    let (mut far, _) = house.signed_in(Kind::Tcp, &bob).await;
+    for id in 0..60 {
+        far.request(9, id, days()).await;
+    }
+    for _ in 0..60 {
+        assert_eq!(answer(&mut far).await.1, None);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_is_refused_now_and_then_is_answered_at_once() {
+    let house = House::with_days();
+    let ann = account(&house, "ann", "1/3600");
+    for kind in BOTH {
+        let (mut far, _) = house.signed_in(kind, &ann).await;
+        let begun = Instant::now();
+        for id in 0..150 {
+            far.request(27, id, Vec::new()).await;
+            let (answered, refused) = answer(&mut far).await;
+            assert_eq!(answered, id);
+            assert!(refused.is_some());
+        }
+        assert_eq!(begun.elapsed(), Duration::ZERO, "{kind:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flood_of_refused_requests_is_read_two_hundred_times_a_second_over_all_connections() {
+    let house = House::new();
+    let ann = account(&house, "ann", "1/3600");
+    let bob = account(&house, "bob", "60/30");
+    for (kinds, seconds) in [(&[Kind::Tcp][..], 8), (&[Kind::WebSocket, Kind::Tcp], 20)] {
+        let begun = Instant::now();
+        let mut floods = Vec::new();
+        for kind in kinds {
+            let (mut far, _) = house.signed_in(*kind, &ann).await;
+            floods.push(tokio::spawn(async move {
+                let mut refused = 0;
+                for first in (0..2_000_u32).step_by(100) {
+                    for id in first..first + 100 {
+                        far.request(27, id, Vec::new()).await;
+                    }
+                    for id in first..first + 100 {
+                        // In order, and each told exactly why.
+                        let (answered, code) = answer(&mut far).await;
+                        assert_eq!(answered, id);
+                        refused += u32::from(code.is_some_and(|code| [301_600, 301_606].contains(&code)));
+                    }
+                }
+                refused
+            }));
+        }
+        // Somebody else notices nothing of it.
+        let (mut far, _) = house.signed_in(Kind::WebSocket, &bob).await;
+        for id in 0..5 {
+            let asked = Instant::now();
+            far.request(8, id, Vec::new()).await;
+            assert_eq!(answer(&mut far).await, (id, None));
+            assert_eq!(asked.elapsed(), Duration::ZERO);
+            tokio::time::sleep(SECOND).await;
+        }
+        for flood in floods {
+            assert!(flood.await.unwrap() >= 1_999);
+        }
+        let took = begun.elapsed().as_secs();
+        assert!((seconds - 1..=seconds + 1).contains(&took), "{kinds:?} took {took} s");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn strangers_who_are_refused_again_and_again_are_slowed_down_too() {
+    let house = House::new();
+    let mut far = house.connect(Kind::Tcp);
+    let begun = Instant::now();
+    for id in 0..1_000 {
+        far.request(27, id, Vec::new()).await;
+        assert_eq!(answer(&mut far).await, (id, Some(401_004)));
+    }
+    let took = begun.elapsed();
+    assert!((2_900..=3_100).contains(&took.as_millis()), "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_that_an_account_does_not_take_stop_all_of_its_connections_that_have_some() {
+    let limits = Limits { unsent_bytes: 40_000, ..Limits::default() };
+    let house = House::new().with_limits(limits);
+    let ann = house.account("ann", 10);
+    let narrow = 8 << 10;
+    let mut taken = Vec::new();
+    for _ in 0..3 {
+        let mut far = house.connect_narrow(Kind::Tcp, narrow);
+        far.auth(&house.otp(&ann)).await.unwrap();
+        let mut heartbeat = Vec::new();
+        let body = vec![1; 1000].into();
+        Packet::Request { command: 1, id: 1, timeout_ms: 0, body }.encode(&mut heartbeat).unwrap();
+        let mut sent = 0;
+        // Until the other side does not read any more; it is not closed for that within five seconds.
+        while tokio::time::timeout(5 * SECOND, far.stream.write_all(&heartbeat)).await.is_ok() {
+            sent += heartbeat.len();
+        }
+        taken.push((far, sent));
+    }
+    let all: usize = taken.iter().map(|(_, sent)| sent).sum();
+    // Of each what is on its way in both directions and in one reading; of all together what may wait.
+    let bound = limits.unsent_bytes + 3 * (2 * narrow + 2 * 8192 + 2048);
+    assert!(all < bound, "{all} bytes were taken, at most {bound} expected");
+    // A connection whose answers are taken goes on.
+    let (mut far, _) = house.signed_in(Kind::WebSocket, &ann).await;
+    far.request(1, 7, Vec::new()).await;
+    assert_eq!(answer(&mut far).await, (7, None));
+}

@@ -1,0 +1,53 @@
+//! The end of a connection: the client is told why, if it still listens.
+
+use std::future::poll_fn;
+use std::io;
+use std::mem::MaybeUninit;
+use std::pin::Pin;
+use std::task::{Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::time::timeout;
+
+use super::transport::CloseCode;
+use super::{CLOSING_MAX, End, Link, READ_SIZE};
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
+    pub(super) async fn finish(&mut self, end: End) {
+        // Whatever runs ends for nobody, and the connection does not count any more, whether or not the client listens
+        // to the rest.
+        self.pending = None;
+        self.unsent = None;
+        self.session = None;
+        match end {
+            End::Gone => return,
+            End::Left => self.transport.goodbye(1000, "", &mut self.outbox),
+            End::Close(code, reason) => {
+                tracing::debug!(code = code as i32, reason, "closing");
+                self.transport.close(code, code.websocket(), &reason, &mut self.outbox);
+            }
+            End::Broken(websocket, reason) => {
+                tracing::debug!(reason, "closing a connection that does not speak the protocol");
+                self.transport.close(CloseCode::Unpack, websocket, &reason, &mut self.outbox);
+            }
+        }
+        timeout(CLOSING_MAX, self.say_goodbye()).await.ok();
+    }
+
+    async fn say_goodbye(&mut self) -> io::Result<()> {
+        poll_fn(|cx| self.outbox.poll_write(&mut self.stream, cx)).await?;
+        self.stream.shutdown().await?;
+        // Bytes left unread would turn the close into a reset, which can overtake what we said.
+        poll_fn(|cx| {
+            loop {
+                let mut room = [MaybeUninit::uninit(); READ_SIZE];
+                let mut rest = ReadBuf::uninit(&mut room);
+                ready!(Pin::new(&mut self.stream).poll_read(cx, &mut rest))?;
+                if rest.filled().is_empty() {
+                    return Poll::Ready(Ok(()));
+                }
+            }
+        })
+        .await
+    }
+}

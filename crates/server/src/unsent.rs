@@ -1,0 +1,153 @@
+//! Answers that are made and not yet taken by whoever asked: memory that a caller could have us hold by not reading. It is added up
+//! for each account, or address where there is none, over all doors; who has too much of it is not answered further until
+//! some of it has left.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use tokio::sync::Notify;
+
+use crate::workers::Who;
+
+/// Tallies that are remembered before those that nobody has any more are looked for.
+const SWEEP: usize = 4_096;
+
+/// The tallies of all who have some.
+#[derive(Debug)]
+pub(crate) struct Unsent {
+    each_max: usize,
+    all: Mutex<HashMap<Who, Weak<Tally>>>,
+}
+
+/// What one has.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    max: usize,
+    bytes: AtomicUsize,
+    freed: Notify,
+}
+
+/// Bytes that count as long as it is here.
+#[derive(Debug)]
+pub(crate) struct Held {
+    tally: Arc<Tally>,
+    bytes: usize,
+}
+
+impl Unsent {
+    pub(crate) fn new(each_max: usize) -> Unsent {
+        Unsent { each_max, all: Mutex::default() }
+    }
+
+    pub(crate) fn of(&self, who: Who) -> Arc<Tally> {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tally) = all.get(&who).and_then(Weak::upgrade) {
+            return tally;
+        }
+        if all.len() >= SWEEP {
+            all.retain(|_, tally| tally.strong_count() > 0);
+        }
+        let tally = Tally::new(self.each_max);
+        all.insert(who, Arc::downgrade(&tally));
+        tally
+    }
+
+    /// The bytes of all.
+    pub(crate) fn bytes(&self) -> usize {
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.values().filter_map(Weak::upgrade).map(|tally| tally.bytes.load(Ordering::Relaxed)).sum()
+    }
+}
+
+impl Tally {
+    pub(crate) fn new(max: usize) -> Arc<Tally> {
+        Arc::new(Tally { max, bytes: AtomicUsize::new(0), freed: Notify::new() })
+    }
+
+    pub(crate) fn hold(self: &Arc<Tally>, bytes: usize) -> Held {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        Held { tally: self.clone(), bytes }
+    }
+
+    /// Whether there is so much that nothing should be added to it.
+    pub(crate) fn is_full(&self) -> bool {
+        self.bytes.load(Ordering::Relaxed) >= self.max
+    }
+
+    /// Waits until something may be added.
+    pub(crate) async fn room(&self) {
+        loop {
+            // Before the look, so that what is freed right after it is not missed.
+            let freed = self.freed.notified();
+            if !self.is_full() {
+                return;
+            }
+            freed.await;
+        }
+    }
+}
+
+impl Held {
+    /// Whether whoever it counts for has too much.
+    pub(crate) fn is_full(&self) -> bool {
+        self.tally.is_full()
+    }
+
+    /// There are so many now.
+    pub(crate) fn set(&mut self, bytes: usize) {
+        if bytes > self.bytes {
+            self.tally.bytes.fetch_add(bytes - self.bytes, Ordering::Relaxed);
+        } else if bytes < self.bytes {
+            self.tally.bytes.fetch_sub(self.bytes - bytes, Ordering::Relaxed);
+            self.tally.freed.notify_waiters();
+        }
+        self.bytes = bytes;
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.set(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use access::AccountId;
+
+    use super::*;
+
+    const ANN: Who = Who::Account(AccountId(1));
+    const BOB: Who = Who::Account(AccountId(2));
+
+    #[tokio::test]
+    async fn who_has_too_much_waits_until_some_of_it_has_left_and_nobody_else_does() {
+        let unsent = Unsent::new(100);
+        let (tally, again) = (unsent.of(ANN), unsent.of(ANN));
+        let first = tally.hold(60);
+        let mut second = again.hold(50);
+        assert!(tally.is_full() && again.is_full() && !unsent.of(BOB).is_full());
+        let waits = tokio::spawn(async move { again.room().await });
+        tokio::task::yield_now().await;
+        assert!(!waits.is_finished());
+        second.set(45);
+        tokio::task::yield_now().await;
+        assert!(!waits.is_finished(), "a hundred and five are still too many");
+        drop(first);
+        waits.await.unwrap();
+        assert_eq!(unsent.bytes(), 45);
+        drop(second);
+        assert_eq!((unsent.bytes(), tally.is_full()), (0, false));
+    }
+
+    #[test]
+    fn those_who_are_gone_are_not_remembered() {
+        let unsent = Unsent::new(100);
+        let _kept = unsent.of(ANN);
+        for number in 10..100_000 {
+            unsent.of(Who::Account(AccountId(number)));
+        }
+        assert!(unsent.all.lock().unwrap().len() <= SWEEP);
+    }
+}

@@ -1,0 +1,243 @@
+//! Where requests wait for the disk: a fixed number of threads, and turns between those who ask.
+//!
+//! A thread that is free takes the next request of whoever has waited longest for a turn, one request a turn, so that somebody
+//! with a thousand requests is a single neighbour to all the others. Nobody has all threads: one is always left
+//! for the next who comes. What waits is bounded for each and in all; beyond that a request is refused at once.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::net::IpAddr;
+use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use access::AccountId;
+use tokio::sync::oneshot;
+
+/// Requests of one account or address that wait for a thread. Each holds at most its own body.
+const WAITING_EACH: usize = 512;
+/// Requests of all that wait.
+const WAITING_MAX: usize = 8_192;
+/// Threads for each processor: some wait for the disk while others reckon.
+const THREADS_EACH: usize = 4;
+const THREADS_LEAST: usize = 8;
+/// All threads of the process stay below 64, with those that serve connections.
+pub const THREADS_MAX: usize = 24;
+
+/// How many threads there are for requests that wait, where nothing else is said.
+pub(crate) fn threads_of_this_machine() -> usize {
+    let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    processors.saturating_mul(THREADS_EACH).clamp(THREADS_LEAST, THREADS_MAX)
+}
+
+/// With whom turns are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Who {
+    Account(AccountId),
+    /// Somebody of whom nothing is known yet; of version 6, the network.
+    Address(IpAddr),
+}
+
+impl Who {
+    pub(crate) fn address(address: IpAddr) -> Who {
+        Who::Address(access::network_of(address))
+    }
+}
+
+/// Who asks, and how many of their requests may run at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Share {
+    pub(crate) who: Who,
+    pub(crate) at_once: usize,
+}
+
+/// There is no room for one more request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Full;
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// Cheap to clone; all clones are the same threads.
+#[derive(Clone)]
+pub(crate) struct Workers(Arc<Shared>);
+
+struct Shared {
+    threads: usize,
+    state: Mutex<State>,
+    refused: AtomicU64,
+}
+
+#[derive(Default)]
+struct State {
+    queues: HashMap<Who, Queue>,
+    /// Who may be served next. Everybody who has something waiting and may have one more running is here once.
+    turns: VecDeque<Who>,
+    waiting: usize,
+    /// Threads at work, or on their way to it.
+    active: usize,
+}
+
+#[derive(Default)]
+struct Queue {
+    jobs: VecDeque<Job>,
+    running: usize,
+    at_once: usize,
+    has_turn: bool,
+}
+
+/// What there is to tell about it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Load {
+    pub(crate) threads: usize,
+    pub(crate) running: usize,
+    pub(crate) waiting: usize,
+    /// Requests for which there was no room, ever.
+    pub(crate) refused: u64,
+}
+
+impl fmt::Debug for Workers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.load().fmt(f)
+    }
+}
+
+impl Workers {
+    pub(crate) fn new(threads: usize) -> Workers {
+        let shared = Shared { threads: threads.max(1), state: Mutex::default(), refused: AtomicU64::new(0) };
+        Workers(Arc::new(shared))
+    }
+
+    /// As many at once as may run for one who is not limited otherwise: all threads but one.
+    pub(crate) fn most_at_once(&self) -> usize {
+        self.0.threads.saturating_sub(1).max(1)
+    }
+
+    /// Has something done when its turn comes. Nobody is told if the receiver is gone by then, and it is not begun.
+    /// An error of the receiver means that the work has panicked.
+    pub(crate) fn submit<T: Send + 'static>(
+        &self,
+        share: Share,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<oneshot::Receiver<T>, Full> {
+        let (tell, told) = oneshot::channel();
+        let job: Job = Box::new(move || {
+            if !tell.is_closed() {
+                // Whoever has gone meanwhile needs not be told.
+                tell.send(work()).ok();
+            }
+        });
+        let is_needed = {
+            let mut state = self.lock();
+            if state.push(share, job).is_err() {
+                drop(state);
+                self.0.refused.fetch_add(1, Ordering::Relaxed);
+                return Err(Full);
+            }
+            let is_needed = state.active < self.0.threads && !state.turns.is_empty();
+            state.active += usize::from(is_needed);
+            is_needed
+        };
+        if is_needed {
+            let workers = self.clone();
+            tokio::task::spawn_blocking(move || workers.work());
+        }
+        Ok(told)
+    }
+
+    pub(crate) fn load(&self) -> Load {
+        let state = self.lock();
+        Load {
+            threads: self.0.threads,
+            running: state.queues.values().map(|queue| queue.running).sum(),
+            waiting: state.waiting,
+            refused: self.0.refused.load(Ordering::Relaxed),
+        }
+    }
+
+    /// One thread: one job after the other, until there is none that may begin.
+    fn work(&self) {
+        let mut done = None;
+        loop {
+            let next = {
+                let mut state = self.lock();
+                if let Some(who) = done.take() {
+                    state.ended(who);
+                }
+                let next = state.next();
+                state.active -= usize::from(next.is_none());
+                next
+            };
+            let Some((who, job)) = next else { return };
+            // A panic costs its request only; it has been told by the hook, and whoever waits learns by the channel.
+            if catch_unwind(AssertUnwindSafe(job)).is_err() {
+                tracing::error!("a request ended unexpectedly");
+            }
+            done = Some(who);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn push(&mut self, Share { who, at_once }: Share, job: Job) -> Result<(), Full> {
+        let waits = self.queues.get(&who).map_or(0, |queue| queue.jobs.len());
+        if waits >= WAITING_EACH || self.waiting >= WAITING_MAX {
+            return Err(Full);
+        }
+        let queue = self.queues.entry(who).or_default();
+        // What was last said of an account holds: an operator may have changed it.
+        queue.at_once = at_once.max(1);
+        queue.jobs.push_back(job);
+        self.waiting += 1;
+        self.give_turn(who);
+        Ok(())
+    }
+
+    fn give_turn(&mut self, who: Who) {
+        if let Some(queue) = self.queues.get_mut(&who)
+            && !queue.has_turn
+            && !queue.jobs.is_empty()
+            && queue.running < queue.at_once
+        {
+            queue.has_turn = true;
+            self.turns.push_back(who);
+        }
+    }
+
+    fn next(&mut self) -> Option<(Who, Job)> {
+        loop {
+            let who = self.turns.pop_front()?;
+            let Some(queue) = self.queues.get_mut(&who) else { continue };
+            queue.has_turn = false;
+            if let Some(job) = queue.jobs.pop_front() {
+                queue.running += 1;
+                self.waiting -= 1;
+                self.give_turn(who);
+                return Some((who, job));
+            }
+        }
+    }
+
+    fn ended(&mut self, who: Who) {
+        let Some(queue) = self.queues.get_mut(&who) else { return };
+        queue.running -= 1;
+        if queue.running == 0 && queue.jobs.is_empty() {
+            self.queues.remove(&who);
+        } else {
+            self.give_turn(who);
+        }
+        // Nobody's room is kept after a burst.
+        if self.queues.is_empty() {
+            self.queues = HashMap::new();
+            self.turns = VecDeque::new();
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "workers_tests.rs"]
+mod tests;

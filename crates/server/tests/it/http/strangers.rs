@@ -1,0 +1,168 @@
+//! Those of whom nothing is known yet: how much is read of them, how many of them there may be, and what a head must be like.
+
+use access::Terms;
+use server::{Limits, Settings};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::support::{PATIENCE, Running};
+
+async fn connect(server: &Running) -> TcpStream {
+    TcpStream::connect(server.addresses.http).await.unwrap()
+}
+
+/// Everything until the server closes. What it refuses it may also cut off, while a client still writes.
+async fn rest(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    timeout(PATIENCE, stream.read_to_end(&mut bytes)).await.expect("the connection ends").ok();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+async fn status(server: &Running, request: &str) -> String {
+    let mut stream = connect(server).await;
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let answer = rest(&mut stream).await;
+    answer.split(' ').nth(1).unwrap_or_default().to_owned()
+}
+
+#[tokio::test]
+async fn heads_are_held_to_their_size_and_to_their_line_ends() {
+    let server = Running::start().await;
+    let padded = |size: usize| {
+        let frame = "GET /health HTTP/1.1\r\nhost: test\r\nconnection: close\r\nx-long: \r\n\r\n".len();
+        let long = "x".repeat(size - frame);
+        format!("GET /health HTTP/1.1\r\nhost: test\r\nconnection: close\r\nx-long: {long}\r\n\r\n")
+    };
+    for (request, expected) in [
+        (padded(16 << 10), "200"),
+        (padded(32 << 10), "200"),
+        (padded((32 << 10) + 1), "431"),
+        (padded(40 << 10), "431"),
+        (padded(63 << 10), "431"),
+        (padded(200 << 10), "431"),
+        ("GET /health HTTP/1.1\nhost: test\nconnection: close\n\n".to_owned(), "400"),
+        ("GET /health HTTP/1.1\r\nhost: test\nconnection: close\r\n\r\n".to_owned(), "400"),
+        ("GET /health HTTP/1.1\nhost: test\r\nconnection: close\r\n\r\n".to_owned(), "400"),
+        ("\r\nGET /health HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n".to_owned(), "200"),
+        // The second request of a connection is held to it as well, behind whatever body.
+        (
+            "POST /health HTTP/1.1\r\nhost: test\r\ncontent-length: 3\r\n\r\n\n\n\nGET /health HTTP/1.1\nhost: test\n\n"
+                .to_owned(),
+            "405",
+        ),
+    ] {
+        let shown: String = request.chars().take(60).collect();
+        assert_eq!(status(&server, &request).await, expected, "{shown:?} of {} bytes", request.len());
+    }
+    let mut stream = connect(&server).await;
+    let two = "POST /health HTTP/1.1\r\nhost: test\r\ntransfer-encoding: chunked\r\n\r\n2\r\n\n\n\r\n0\r\n\r\n\
+               GET /health HTTP/1.1\nhost: test\n\n";
+    stream.write_all(two.as_bytes()).await.unwrap();
+    let answers = rest(&mut stream).await;
+    assert!(answers.starts_with("HTTP/1.1 405 ") && answers.contains("HTTP/1.1 400 "), "{answers}");
+    // A wish for another protocol that is not granted ends the connection, so that nothing slips through behind it.
+    let upgrade =
+        "GET /health HTTP/1.1\r\nhost: test\r\nupgrade: h2c\r\n\r\nGET /health HTTP/1.1\nhost: test\n\n";
+    let mut stream = connect(&server).await;
+    stream.write_all(upgrade.as_bytes()).await.unwrap();
+    let answer = rest(&mut stream).await;
+    assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{answer}");
+    assert!(answer.contains("connection: close"), "{answer}");
+}
+
+#[tokio::test]
+async fn of_strangers_little_is_read_and_nothing_where_a_proof_is_needed() {
+    let server = Running::start().await;
+    let account = server.account("ann", Terms::default());
+    let bearer = format!("authorization: Bearer {}\r\n", account.access_token.expose());
+    let ask = |path: &str, head: &str, length: usize| {
+        format!(
+            "POST {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\ncontent-length: {length}\r\n{head}\r\n{}",
+            " ".repeat(length)
+        )
+    };
+    let json = "content-type: application/json\r\n";
+    let guessed = "authorization: Bearer ap_guessed\r\n";
+    let unknown_key = "authorization: ap_guessed\r\nx-api-key: nobody\r\nx-api-signature: x\r\n";
+    for (path, head, length, expected) in [
+        // Where strangers may ask, as much as they can need.
+        ("/oauth2/register", json, 64 << 10, "400"),
+        ("/oauth2/register", json, (72 << 10) + 1, "413"),
+        ("/oauth2/token", "", 200 << 10, "413"),
+        ("/signin", "", 200 << 10, "413"),
+        // Where they may not, it makes no difference what they send.
+        ("/quote/quotes", "", 10, "401"),
+        ("/quote/quotes", "", 250 << 10, "401"),
+        ("/quote/quotes", guessed, 250 << 10, "401"),
+        ("/quote/quotes", unknown_key, 250 << 10, "403"),
+        ("/v1/admin/orders", "", 250 << 10, "401"),
+        ("/nowhere", "", 250 << 10, "404"),
+        // Who has a token is read, with the first request already.
+        ("/quote/quotes", &bearer, 250 << 10, "400"),
+        ("/quote/quotes", &bearer, (256 << 10) + 1, "413"),
+    ] {
+        assert_eq!(status(&server, &ask(path, head, length)).await, expected, "{path} {head:?} {length}");
+    }
+}
+
+#[tokio::test]
+async fn unfinished_bodies_of_an_address_are_bounded_together() {
+    let server = Running::start().await;
+    let account = server.account("ann", Terms::default());
+    let mut unfinished = Vec::new();
+    for _ in 0..40 {
+        let mut stream = connect(&server).await;
+        let head = "POST /oauth2/token HTTP/1.1\r\nhost: test\r\ncontent-length: 60001\r\n\r\n";
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.write_all(&[b'a'; 60_000]).await.unwrap();
+        unfinished.push(stream);
+    }
+    // One mebibyte has room for seventeen of them; some of the rest are told so.
+    let mut refused = 0;
+    for mut stream in unfinished.split_off(20) {
+        let mut head = [0; 12];
+        let read = timeout(PATIENCE, stream.read_exact(&mut head)).await.expect("an answer in time");
+        refused += u32::from(read.is_ok() && &head == b"HTTP/1.1 429");
+    }
+    assert!(refused > 0);
+    // Whoever is known is not held up by strangers of the same address.
+    assert_eq!(server.post("/quote/quotes", &account, r#"{"symbol":["700.HK"]}"#).await.status, 200);
+}
+
+#[tokio::test]
+async fn connections_of_strangers_have_few_places_and_those_who_prove_themselves_make_room() {
+    let limits = Limits { unproven_connections: 4, ..Limits::default() };
+    let server = Running::start_with(Settings { limits, ..Settings::default() }).await;
+    let account = server.account("ann", Terms::default());
+    // One after the other, each with its own proof, there may be any number of them.
+    let mut proven = Vec::new();
+    for _ in 0..10 {
+        let mut stream = connect(&server).await;
+        let head = format!(
+            "GET /v1/me HTTP/1.1\r\nhost: test\r\nauthorization: Bearer {}\r\n\r\n",
+            account.access_token.expose()
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut answer = [0; 12];
+        timeout(PATIENCE, stream.read_exact(&mut answer)).await.unwrap().unwrap();
+        assert_eq!(&answer, b"HTTP/1.1 200");
+        proven.push(stream);
+    }
+    for door in crate::support::DOORS {
+        let client = server.enter(door, &account, &[]).await;
+        proven.push(client.stream);
+    }
+    // Four strangers are served, and the fifth once one of them has gone.
+    let mut strangers = Vec::new();
+    for _ in 0..4 {
+        let mut stream = connect(&server).await;
+        stream.write_all(b"GET /health HTTP/1.1\r\nhost: test\r\n\r\n").await.unwrap();
+        timeout(PATIENCE, stream.read_exact(&mut [0; 12])).await.unwrap().unwrap();
+        strangers.push(stream);
+    }
+    let mut fifth = connect(&server).await;
+    fifth.write_all(b"GET /health HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n").await.unwrap();
+    drop(strangers.pop());
+    assert!(rest(&mut fifth).await.starts_with("HTTP/1.1 200 "));
+}
