@@ -92,6 +92,14 @@ fn is_keyed(path: &str) -> bool {
     IN_PATH.strip_prefix('/').is_some_and(|prefix| path.starts_with(prefix))
 }
 
+/// The token in an address, as it stands there.
+pub(super) fn in_address<'a>(path: &'a str, query: &'a str) -> Option<&'a [u8]> {
+    let in_path = || path.trim_start_matches('/').split('/').nth(2).filter(|_| is_keyed(path));
+    let in_query =
+        query.split('&').filter_map(|pair| pair.split_once('=')).find(|(name, _)| *name == IN_QUERY);
+    in_query.map(|(_, value)| value).or_else(in_path).map(str::as_bytes)
+}
+
 /// A path as it may be written down: without the token in it.
 pub(super) fn shown(path: &str) -> Cow<'_, str> {
     if !is_keyed(path) {
@@ -152,7 +160,13 @@ impl Asked<'_> {
                 (Offered::Browser, services.access.identify_browser(cookie, services.machine_now()))
             }
             (None, None) => {
-                (Offered::Request(&request), services.access.identify(&request, services.machine_now()))
+                let now = services.machine_now();
+                let proven = services.access.identify(&request, now);
+                let is_change = self.is_change;
+                let once = |who| {
+                    if is_change { services.access.use_once(&request, now).map(|()| who) } else { Ok(who) }
+                };
+                (Offered::Request(&request), proven.and_then(once))
             }
         };
         let who = proven.map_err(|denial| {

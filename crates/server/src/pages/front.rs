@@ -38,9 +38,13 @@ pub(super) fn begin(visit: &Visit<'_>) -> Result<Vec<HeaderValue>, Trouble> {
     Ok(Kind::Session.set(&signed_in.session, visit.secure).into_iter().collect())
 }
 
-/// Whether a person on this very machine opens a page. A picture or a frame on somebody else's page is no person who opens
-/// one, and neither is a program that looks whether the server is there: only browsers say what they want a page for.
+/// Whether a person on this very machine opens a page: by its address, or from one of ours. A link, a picture or a frame on somebody
+/// else's page is no person who opens one, and neither is a program that looks whether the server is there: only browsers
+/// say what they want a page for, and who wants it.
 pub(super) fn is_for_guests(visit: &Visit<'_>) -> bool {
     let (asked, services) = (visit.asked, visit.services);
-    services.guest.is_some() && asked.is_local && asked.header("sec-fetch-dest") == Some("document")
+    let is_opened = asked.header("sec-fetch-dest") == Some("document")
+        && asked.header("sec-fetch-mode") == Some("navigate")
+        && matches!(asked.header("sec-fetch-site"), Some("none" | "same-origin"));
+    services.guest.is_some() && asked.is_local && is_opened
 }

@@ -44,6 +44,11 @@ pub(super) fn not_its_token() -> Answer {
     challenged(named(401, "invalid_token", text), "Bearer error=\"invalid_token\"")
 }
 
+/// A registration in another form.
+pub(super) fn not_json() -> Answer {
+    named(415, "invalid_client_metadata", "a registration is JSON: send content-type: application/json")
+}
+
 fn named(status: u16, code: &str, text: &str) -> Answer {
     object(status, &json!({"error": code, "error_description": text}))
 }

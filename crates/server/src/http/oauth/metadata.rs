@@ -6,10 +6,8 @@ use serde_json::json;
 
 use super::super::{Answer, Asked};
 use super::answer;
+use crate::own_names::own_host;
 use crate::services::Services;
-
-/// A name of a host, with a port.
-const HOST_MAX: usize = 255;
 
 pub(super) fn describe(asked: &Asked<'_>, services: &Services) -> Answer {
     let base = base(asked, services);
@@ -34,22 +32,13 @@ pub(super) fn describe(asked: &Asked<'_>, services: &Services) -> Answer {
     )
 }
 
-/// Where clients and people reach this service: as the operator says, else as whoever asks has reached it.
+/// Where clients and people reach this service: as the operator says, else under a name that is surely ours.
 pub(super) fn base(asked: &Asked<'_>, services: &Services) -> String {
     if let Some(url) = &services.public_url {
         return url.to_string();
     }
-    let host = asked.headers.get(HOST).and_then(|host| host.to_str().ok()).filter(|host| is_host(host));
+    let host = asked.headers.get(HOST).and_then(|host| host.to_str().ok());
+    let names = services.tls.as_ref().map(|tls| tls.certificate().names.clone()).unwrap_or_default();
     let scheme = if services.is_https() { "https" } else { "http" };
-    match host {
-        Some(host) => format!("{scheme}://{host}"),
-        None => format!("{scheme}://{}", services.serves_all_at),
-    }
-}
-
-/// Whether a text can stand where a host does, and ends nothing there.
-fn is_host(text: &str) -> bool {
-    !text.is_empty()
-        && text.len() <= HOST_MAX
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte))
+    format!("{scheme}://{}", own_host(host, asked.reached, &names))
 }

@@ -23,6 +23,10 @@ struct Metadata {
 }
 
 pub(super) fn add(asked: &Asked<'_>, services: &Services) -> Refusable<Answer> {
+    // A form of somebody else's page can be sent here without being asked first; JSON cannot.
+    if !is_json(asked) {
+        return Ok(answer::not_json());
+    }
     if asked.body.len() > BODY_MAX {
         return Err(OAuthError::InvalidClientMetadata("the body is larger than 65536 bytes"));
     }
@@ -89,6 +93,12 @@ fn describe(client: &Registration, asked: &Asked<'_>, services: &Services) -> Va
         "token_endpoint_auth_method": client.auth_method,
         "scope": SCOPE,
     })
+}
+
+fn is_json(asked: &Asked<'_>) -> bool {
+    let kind = asked.header("content-type").unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    kind.eq_ignore_ascii_case("application/json")
 }
 
 fn bearer<'a>(asked: &'a Asked<'_>) -> Option<&'a str> {

@@ -9,6 +9,7 @@ use wire::quote::TradingSessionsResponse;
 use crate::support::{Door, Response, Running, machine_now};
 
 const FORM: &str = "content-type: application/x-www-form-urlencoded\r\n";
+const JSON: &str = "content-type: application/json\r\n";
 const DEVICE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 const BACK: &str = "http://localhost:60355/callback";
 
@@ -102,8 +103,7 @@ async fn post(server: &Running, path: &str, head: &str, fields: &[(&str, &str)])
 }
 
 async fn register(server: &Running, metadata: &Value) -> Response {
-    let head = "content-type: application/json\r\n";
-    server.http("POST", "/oauth2/register", head, metadata.to_string().as_bytes()).await
+    server.http("POST", "/oauth2/register", JSON, metadata.to_string().as_bytes()).await
 }
 
 /// Status and error of an answer that has the shape of the standard.
@@ -123,12 +123,13 @@ fn is(answer: &Response, status: u16, error: &str) {
 }
 
 #[tokio::test]
-async fn the_metadata_names_what_there_is_under_the_name_it_was_asked_for() {
+async fn the_metadata_names_what_there_is_under_a_name_that_is_ours() {
     let house = House::new().await;
     let answer = house.server.http("GET", "/.well-known/oauth-authorization-server", "", b"").await;
     let metadata = answer.json();
     assert_eq!(answer.status, 200);
-    assert_eq!(metadata["issuer"], "http://test");
+    let base = format!("http://{}", house.server.addresses.http);
+    assert_eq!(metadata["issuer"], base);
     for (field, path) in [
         ("authorization_endpoint", "/oauth2/authorize"),
         ("token_endpoint", "/oauth2/token"),
@@ -136,10 +137,87 @@ async fn the_metadata_names_what_there_is_under_the_name_it_was_asked_for() {
         ("registration_endpoint", "/oauth2/register"),
         ("revocation_endpoint", "/oauth2/revoke"),
     ] {
-        assert_eq!(metadata[field], format!("http://test{path}"));
+        assert_eq!(metadata[field], format!("{base}{path}"));
     }
     assert!(metadata["grant_types_supported"].as_array().unwrap().contains(&DEVICE.into()));
     assert_eq!(metadata["code_challenge_methods_supported"], json!(["S256", "plain"]));
+}
+
+#[tokio::test]
+async fn what_a_client_says_in_host_is_not_repeated_to_anybody() {
+    let house = House::new().await;
+    let ours = house.server.addresses.http;
+    for (host, named) in [
+        ("evil.example", ours.to_string()),
+        ("evil.example:8080", ours.to_string()),
+        ("192.0.2.7", ours.to_string()),
+        ("localhost:9000", "localhost:9000".to_owned()),
+        (&ours.to_string(), ours.to_string()),
+    ] {
+        let paths = [
+            ("GET", "/.well-known/oauth-authorization-server", String::new()),
+            ("POST", "/oauth2/device/authorize", form(&[("client_id", house.id())])),
+            ("POST", "/oauth2/register", r#"{"client_name":"x"}"#.to_owned()),
+        ];
+        for (method, path, body) in paths {
+            let kind = if path.ends_with("register") {
+                "application/json"
+            } else {
+                "application/x-www-form-urlencoded"
+            };
+            let request = format!(
+                "{method} {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-type: {kind}\r\n\
+                 content-length: {}\r\n\r\n{body}",
+                body.len()
+            );
+            let answer = house.server.raw(&request).await.text().to_owned();
+            assert!(answer.contains(&format!("http://{named}/")), "{host} {path}: {answer}");
+            assert!(!answer.contains("evil"), "{host} {path}: {answer}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_registration_is_json_and_says_so() {
+    let house = House::new().await;
+    let body = br#"{"client_name":"x"}"#;
+    for (kind, expected) in [
+        ("content-type: application/json\r\n", 201),
+        ("content-type: Application/JSON; charset=utf-8\r\n", 201),
+        ("", 415),
+        ("content-type: text/plain\r\n", 415),
+        ("content-type: application/x-www-form-urlencoded\r\n", 415),
+        ("content-type: multipart/form-data; boundary=application/json\r\n", 415),
+        ("content-type: application/jsonp\r\n", 415),
+    ] {
+        let answer = house.server.http("POST", "/oauth2/register", kind, body).await;
+        assert_eq!(answer.status, expected, "{kind}");
+        if expected == 415 {
+            is(&answer, 415, "invalid_client_metadata");
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_answer_is_to_be_shown_as_what_it_says_it_is() {
+    let house = House::new().await;
+    for (method, path) in [
+        ("GET", "/health"),
+        ("GET", "/openapi.json"),
+        ("GET", "/v1/me"),
+        ("GET", "/nowhere"),
+        ("GET", "/.well-known/oauth-authorization-server"),
+        ("POST", "/oauth2/token"),
+        ("GET", "/udf/config"),
+        ("GET", "/"),
+        ("GET", "/signin"),
+        ("GET", "/assets/pages.css"),
+        ("OPTIONS", "/quote/quotes"),
+        ("GET", "/favicon.ico"),
+    ] {
+        let answer = house.server.http(method, path, "", b"").await;
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{method} {path}");
+    }
 }
 
 #[tokio::test]
@@ -160,7 +238,8 @@ async fn a_registration_has_what_the_public_client_reads_and_is_deleted_where_it
     let house = House::new().await;
     let field =
         |name: &str| house.client[name].as_str().unwrap_or_else(|| panic!("{}", house.client)).to_owned();
-    assert_eq!(field("registration_client_uri"), format!("http://test/oauth2/register/{}", house.id()));
+    let base = format!("http://{}", house.server.addresses.http);
+    assert_eq!(field("registration_client_uri"), format!("{base}/oauth2/register/{}", house.id()));
     assert_eq!(
         (field("client_name").as_str(), field("token_endpoint_auth_method").as_str()),
         ("ann@lab", "none")
@@ -198,7 +277,7 @@ async fn registrations_that_cannot_be_are_told_why() {
     for body in
         ["", "[]", "7", "{", "null", r#"{"client_name":7}"#, r#"{"redirect_uris":"x"}"#, &"[".repeat(10_000)]
     {
-        let answer = house.server.http("POST", "/oauth2/register", "", body.as_bytes()).await;
+        let answer = house.server.http("POST", "/oauth2/register", JSON, body.as_bytes()).await;
         is(&answer, 400, "invalid_client_metadata");
     }
     let large = json!({"client_name": "x", "more": "x".repeat(65_536)});
@@ -225,11 +304,12 @@ async fn a_device_flow_as_the_public_client_runs_it() {
     let (code, user_code) = (device["device_code"].as_str().unwrap(), device["user_code"].as_str().unwrap());
     assert!(code.len() > 43);
     assert_eq!((device["expires_in"].as_i64(), device["interval"].as_i64()), (Some(600), Some(5)));
-    assert_eq!(device["verification_uri"], "http://test/oauth2/device/authorize/confirm");
+    let base = format!("http://{}", house.server.addresses.http);
+    assert_eq!(device["verification_uri"], format!("{base}/oauth2/device/authorize/confirm"));
     let complete = device["verification_uri_complete"].as_str().unwrap();
     assert_eq!(
         complete,
-        format!("http://test/oauth2/device/authorize/confirm?user_code={user_code}&client_id={}", house.id())
+        format!("{base}/oauth2/device/authorize/confirm?user_code={user_code}&client_id={}", house.id())
     );
     // Two pollers at once, and one of them once more.
     is(&house.poll(&device, "ap").await, 400, "authorization_pending");

@@ -200,3 +200,85 @@ async fn keys_and_tokens_are_refused_each_with_a_code_of_its_own() {
     assert!(server.access.revoke(account.account_id, &Actor::Operator, "", machine_now()).unwrap());
     assert_eq!(refused(&sent.send(&server).await), (401, 401_004));
 }
+
+#[tokio::test]
+async fn a_signed_change_is_made_once_and_questions_may_be_repeated() {
+    let server = Running::start().await;
+    let new = NewAccount { role: access::Role::Operator, ..NewAccount::named("ops", Terms::default()) };
+    let operator = server.access.create(&new, &Actor::Operator, machine_now()).unwrap();
+    let other = server.account("ann", Terms::default());
+    let post = |path: &str, body: &str| Signed {
+        method: "POST",
+        body: body.to_owned(),
+        ..Signed::get(&operator, path)
+    };
+    let change = post("/v1/admin/accounts/ann", r#"{"quota": 7}"#);
+    assert_eq!(change.send(&server).await.status, 200);
+    for _ in 0..2 {
+        let again = change.send(&server).await;
+        assert_eq!(refused(&again), (403, 403_201));
+        assert!(again.json()["message"].as_str().unwrap().contains("sign it anew"), "{again:?}");
+    }
+    // Signed anew, as SDKs do when they try again, it is another request.
+    let anew = Signed { timestamp: format!("{}.5", change.timestamp), ..change.clone() };
+    assert_eq!(anew.send(&server).await.status, 200);
+    let removal =
+        Signed { method: "DELETE", ..Signed::get(&operator, "/v1/admin/accounts/ann/rights?package=HK") };
+    let first = removal.send(&server).await.status;
+    assert_ne!(first, 403);
+    assert_eq!(refused(&removal.send(&server).await), (403, 403_201));
+    // A forged one uses nothing up.
+    let next = post("/v1/admin/accounts/ann", r#"{"quota": 8}"#);
+    assert_eq!(refused(&next.send_as(&server, &"0".repeat(64)).await), (403, 403_201));
+    assert_eq!(next.send(&server).await.status, 200);
+    // What changes nothing may be asked twice: it is what SDKs and people do when an answer was lost.
+    for question in [
+        Signed::get(&operator, "/v1/admin/accounts"),
+        Signed {
+            method: "POST",
+            body: r#"{"symbol":["700.HK"]}"#.to_owned(),
+            ..Signed::get(&other, "/quote/quotes")
+        },
+        Signed {
+            method: "POST",
+            body: r#"{"symbols":["700.HK"]}"#.to_owned(),
+            ..Signed::get(&other, "/v1/quota/preview")
+        },
+    ] {
+        let first = question.send(&server).await.status;
+        assert_eq!((first, question.send(&server).await.status), (200, 200), "{}", question.path);
+    }
+}
+
+#[tokio::test]
+async fn of_many_who_send_the_same_signed_change_at_once_one_is_let_in() {
+    let server = Running::start().await;
+    let new = NewAccount { role: access::Role::Operator, ..NewAccount::named("ops", Terms::default()) };
+    let operator = server.access.create(&new, &Actor::Operator, machine_now()).unwrap();
+    server.account("ann", Terms::default());
+    let body = r#"{"quota": 9}"#.to_owned();
+    let change = Signed { method: "POST", body, ..Signed::get(&operator, "/v1/admin/accounts/ann") };
+    let sent = (0..16).map(|_| change.send(&server));
+    let answers = futures_all(sent).await;
+    let let_in = answers.iter().filter(|answer| answer.status == 200).count();
+    assert_eq!(let_in, 1);
+    assert!(answers.iter().all(|answer| [200, 403].contains(&answer.status)));
+}
+
+/// All of them at once.
+async fn futures_all<F: Future<Output = Response>>(all: impl Iterator<Item = F>) -> Vec<Response> {
+    let mut waiting: Vec<_> = all.map(Box::pin).collect();
+    let mut answers = Vec::new();
+    std::future::poll_fn(|cx| {
+        waiting.retain_mut(|one| match one.as_mut().poll(cx) {
+            std::task::Poll::Ready(answer) => {
+                answers.push(answer);
+                false
+            }
+            std::task::Poll::Pending => true,
+        });
+        if waiting.is_empty() { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+    })
+    .await;
+    answers
+}

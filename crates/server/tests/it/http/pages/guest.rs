@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use super::*;
 
 /// What browsers say of a page that a person opens.
-const OPENS: &str = "sec-fetch-dest: document\r\n";
+const OPENS: &str = "sec-fetch-dest: document\r\nsec-fetch-mode: navigate\r\nsec-fetch-site: none\r\n";
 
 /// A server with a guest's account; further settings by name.
 async fn demonstration(settings: Settings) -> Running {
@@ -76,15 +76,61 @@ async fn nobody_else_and_nothing_else_begins_a_session() {
         ("GET", "/", "127.0.0.1.example.org", OPENS),
         ("GET", "/", "192.168.0.7:8080", OPENS),
         // Somebody behind a proxy on this machine.
-        ("GET", "/", "127.0.0.1", "sec-fetch-dest: document\r\nx-forwarded-for: 192.0.2.1\r\n"),
-        ("GET", "/", "127.0.0.1", "sec-fetch-dest: document\r\nforwarded: for=192.0.2.1\r\n"),
-        ("GET", "/", "127.0.0.1", "sec-fetch-dest: document\r\nvia: 1.1 proxy\r\n"),
-        ("GET", "/", "127.0.0.1", "sec-fetch-dest: document\r\ncf-connecting-ip: 192.0.2.1\r\n"),
+        (
+            "GET",
+            "/",
+            "127.0.0.1",
+            "sec-fetch-dest: document\r\nsec-fetch-mode: navigate\r\nsec-fetch-site: none\r\nx-forwarded-for: 192.0.2.1\r\n",
+        ),
+        (
+            "GET",
+            "/",
+            "127.0.0.1",
+            "sec-fetch-dest: document\r\nsec-fetch-mode: navigate\r\nsec-fetch-site: none\r\nforwarded: for=192.0.2.1\r\n",
+        ),
+        (
+            "GET",
+            "/",
+            "127.0.0.1",
+            "sec-fetch-dest: document\r\nsec-fetch-mode: navigate\r\nsec-fetch-site: none\r\nvia: 1.1 proxy\r\n",
+        ),
+        (
+            "GET",
+            "/",
+            "127.0.0.1",
+            "sec-fetch-dest: document\r\nsec-fetch-mode: navigate\r\nsec-fetch-site: none\r\ncf-connecting-ip: 192.0.2.1\r\n",
+        ),
         // A picture, a frame or a script on somebody else's page; a program that looks whether the server is there.
         ("GET", "/", "127.0.0.1", "sec-fetch-dest: image\r\n"),
         ("GET", "/", "127.0.0.1", "sec-fetch-dest: iframe\r\n"),
         ("GET", "/", "127.0.0.1", "sec-fetch-dest: empty\r\n"),
-        ("GET", "/", "127.0.0.1", "sec-fetch-dest: document\r\nsec-fetch-dest: document\r\n"),
+        (
+            "GET",
+            "/",
+            "127.0.0.1",
+            "sec-fetch-dest: document\r\nsec-fetch-dest: document\r\nsec-fetch-mode: navigate\r\nsec-fetch-site: none\r\n",
+        ),
+        // A link, a window or a form of somebody else's page; a script that fetches what it calls a document; no word about it.
+        (
+            "GET",
+            "/",
+            "127.0.0.1",
+            "sec-fetch-dest: document\r\nsec-fetch-mode: navigate\r\nsec-fetch-site: cross-site\r\n",
+        ),
+        (
+            "GET",
+            "/",
+            "127.0.0.1",
+            "sec-fetch-dest: document\r\nsec-fetch-mode: navigate\r\nsec-fetch-site: same-site\r\n",
+        ),
+        (
+            "GET",
+            "/",
+            "127.0.0.1",
+            "sec-fetch-dest: document\r\nsec-fetch-mode: no-cors\r\nsec-fetch-site: none\r\n",
+        ),
+        ("GET", "/", "127.0.0.1", "sec-fetch-dest: document\r\nsec-fetch-mode: navigate\r\n"),
+        ("GET", "/", "127.0.0.1", "sec-fetch-dest: document\r\nsec-fetch-site: none\r\n"),
         ("GET", "/", "127.0.0.1", ""),
         ("HEAD", "/", "127.0.0.1", OPENS),
         ("GET", "/signin", "127.0.0.1", OPENS),
@@ -95,7 +141,7 @@ async fn nobody_else_and_nothing_else_begins_a_session() {
         let session = answer.cookies.iter().any(|cookie| cookie.starts_with("chandler_session"));
         assert!(!session, "{method} {path} {host} {head}");
     }
-    let old = send(&server, "GET / HTTP/1.0\r\nhost: 127.0.0.1\r\nsec-fetch-dest: document\r\n\r\n").await;
+    let old = send(&server, &format!("GET / HTTP/1.0\r\nhost: 127.0.0.1\r\n{OPENS}\r\n")).await;
     assert_eq!((old.status, old.cookies.len()), (200, 0), "as nginx asks, unless it is told otherwise");
     assert!(accepted(&server).is_empty());
 }
