@@ -1,6 +1,8 @@
 //! The configuration file: TOML, a struct per concern, every key optional, no key unknown. `docs/chandler.toml` lists
 //! them all with their defaults, and a test holds it to that.
 
+pub(crate) mod limits;
+
 use std::fmt::{self, Display};
 use std::fs::File;
 use std::io::Read;
@@ -8,7 +10,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use access::Region;
+use access::{PkceRule, Region};
 use anyhow::anyhow;
 use clap::ValueEnum;
 use serde::de::value::MapAccessDeserializer;
@@ -17,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use server::{Certificate, PublicUrl, Settings, TlsError, TlsFiles, TrustedProxy};
 
 use crate::failure::{Failure, usage};
+use limits::LimitsConfig;
 
 /// A configuration is a page or two.
 const FILE_MAX: u64 = 1 << 20;
@@ -33,6 +36,7 @@ pub(crate) const CACHE_MB_MAX: u32 = 1 << 20;
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Config {
     pub(crate) server: ServerConfig,
+    pub(crate) limits: LimitsConfig,
     pub(crate) log: LogConfig,
 }
 
@@ -52,6 +56,8 @@ pub(crate) struct ServerConfig {
     pub(crate) internal: Option<SocketAddr>,
     pub(crate) tls_cert: String,
     pub(crate) tls_key: String,
+    #[serde(deserialize_with = "pkce", serialize_with = "text")]
+    pub(crate) pkce: PkceRule,
 }
 
 /// A listener for the accounts of one region.
@@ -96,6 +102,10 @@ impl<'de> Deserialize<'de> for RegionalConfig {
 
         from.deserialize_any(LineOrTable)
     }
+}
+
+fn pkce<'de, D: serde::Deserializer<'de>>(from: D) -> Result<PkceRule, D::Error> {
+    String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
 }
 
 fn region<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Region, D::Error> {
@@ -180,6 +190,8 @@ impl Default for ServerConfig {
             guest: _,
             connections_max,
             cache_bytes,
+            limits: _,
+            pkce,
         } = Settings::default();
         let path = |of: fn(TlsFiles) -> PathBuf| {
             tls.clone().map(of).map(|path| path.display().to_string()).unwrap_or_default()
@@ -196,6 +208,7 @@ impl Default for ServerConfig {
             internal,
             tls_cert: path(|tls| tls.certificate),
             tls_key: path(|tls| tls.key),
+            pkce,
             connections_max: u32::try_from(connections_max).unwrap_or(CONNECTIONS_MAX),
             cache_mb: u32::try_from(cache_bytes >> 20).unwrap_or(CACHE_MB_MAX),
         }
@@ -234,6 +247,11 @@ impl Config {
         Ok(tables.iter().flat_map(keys).collect())
     }
 
+    /// What a server is started with.
+    pub(crate) fn settings(&self) -> Settings {
+        self.server.settings(&self.limits)
+    }
+
     fn text_of(path: &Path) -> Result<String, Failure> {
         let shown = path.display();
         let file = File::open(path).map_err(|error| usage(format!("cannot read {shown}: {error}")))?;
@@ -258,6 +276,7 @@ impl Config {
             format!("{}{message}", line.unwrap_or_default())
         })?;
         config.server.check()?;
+        config.limits.check()?;
         config.log.check()?;
         Ok(config)
     }
@@ -312,7 +331,7 @@ impl ServerConfig {
             .then(|| TlsFiles { certificate: (&self.tls_cert).into(), key: (&self.tls_key).into() })
     }
 
-    pub(crate) fn settings(&self) -> Settings {
+    fn settings(&self, limits: &LimitsConfig) -> Settings {
         let number = |value: u32| usize::try_from(value).unwrap_or(usize::MAX);
         Settings {
             listen: self.listen,
@@ -325,6 +344,8 @@ impl ServerConfig {
             guest: None,
             connections_max: number(self.connections_max),
             cache_bytes: number(self.cache_mb).saturating_mul(1 << 20),
+            limits: limits.limits(),
+            pkce: self.pkce,
         }
     }
 }
@@ -363,7 +384,7 @@ mod tests {
     fn the_annotated_file_holds_exactly_the_defaults() {
         assert_eq!(Config::parse(ANNOTATED), Ok(Config::default()));
         assert_eq!(Config::parse(""), Ok(Config::default()));
-        let (settings, defaults) = (Config::default().server.settings(), Settings::default());
+        let (settings, defaults) = (Config::default().settings(), Settings::default());
         assert_eq!(format!("{settings:?}"), format!("{defaults:?}"));
     }
 
@@ -375,6 +396,7 @@ mod tests {
             let (key, value) = line.split_once(" = ").unwrap();
             let other = match (key, value) {
                 ("filter", _) => "\"debug\"",
+                ("pkce", _) => "\"always\"",
                 ("format", _) => "\"json\"",
                 ("public_url", _) => "\"https://candles.example.com\"",
                 ("trusted_proxies", _) => "[\"10.0.0.0/8\"]",
@@ -404,9 +426,18 @@ mod tests {
             internal: _,
             tls_cert: _,
             tls_key: _,
+            pkce: _,
         } = ServerConfig::default();
+        let LimitsConfig {
+            calls_per_second: _,
+            calls_at_once: _,
+            refusals_per_second: _,
+            unsent_mb: _,
+            unproven_connections: _,
+            threads: _,
+        } = LimitsConfig::default();
         let LogConfig { filter: _, format: _, requests: _ } = LogConfig::default();
-        assert_eq!(keys, 10 + 3);
+        assert_eq!(keys, 11 + 6 + 3);
     }
 
     #[test]
@@ -495,6 +526,9 @@ mod tests {
             ("[server]\ntrusted_proxies = [\"0.0.0.0/0\"]", &["line 2", "everybody"]),
             ("[server]\ninternal = \"9090\"", &["line 2", "9090", "address"]),
             ("[server]\ntls_key = \"key.pem\"", &["tls_cert", "both"]),
+            ("[limits]\ncalls_at_once = 0", &["calls_at_once", "1 to"]),
+            ("[limits]\nthreads = 25", &["threads", "0 to 24"]),
+            ("[server]\npkce = \"sometimes\"", &["line 2", "sometimes", "remote"]),
             ("[log]\nrequests = 1", &["line 2"]),
             ("[log]\nformat = \"xml\"", &["line 2", "xml"]),
             ("[log]\nfilter = \"info,server=loud\"", &["server=loud", "not a log filter"]),

@@ -110,7 +110,7 @@ impl Arguments {
         let (config, check) = self.config();
         checks.push(check);
         checks.extend(certificate(&config.server, Clock::Machine.now()));
-        checks.extend(exposure(&config.server));
+        checks.extend(exposure(&config));
         checks.extend(machine::disk(surroundings));
         checks.extend(machine::descriptors(config.server.connections_max));
         checks.extend(ports::all(&config.server));
@@ -178,7 +178,7 @@ fn certificate(config: &ServerConfig, now: Timestamp) -> Option<Check> {
 }
 
 /// Whether other machines are served in clear text.
-fn exposure(config: &ServerConfig) -> Option<Check> {
+fn exposure(config: &Config) -> Option<Check> {
     config.settings().exposure().map(|says| Check::warn("TLS", says, EXPOSURE_ADVICE))
 }
 

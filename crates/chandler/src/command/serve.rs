@@ -1,10 +1,13 @@
 //! `chandler serve`: the store, answered over HTTP, WebSocket and TCP until a signal says stop.
 
+mod limits;
+
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -62,12 +65,17 @@ struct Given {
     /// A PEM file with its private key
     #[arg(long, env = "CHANDLER_TLS_KEY", value_name = "FILE", value_parser = ANY)]
     tls_key: Option<String>,
+    /// Which clients of OAuth without a secret need a proof key: always, remote (sent back to another machine), never [default: remote]
+    #[arg(long, env = "CHANDLER_PKCE", value_parser = Text(&["always", "remote", "never"]))]
+    pkce: Option<String>,
     /// Connections of all kinds that may be open at once [default: 16384]
     #[arg(long, env = "CHANDLER_CONNECTIONS_MAX", value_name = "N", value_parser = ANY)]
     connections_max: Option<String>,
     /// Memory for encoded candles in MiB; 0 keeps none [default: 256]
     #[arg(long, env = "CHANDLER_CACHE_MB", value_name = "N", value_parser = ANY)]
     cache_mb: Option<String>,
+    #[command(flatten)]
+    limits: limits::LimitFlags,
     /// A configuration file; docs/chandler.toml lists its keys
     #[arg(long, env = "CHANDLER_CONFIG", value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     config: Option<PathBuf>,
@@ -159,7 +167,7 @@ struct ReadyRegion {
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
     let config = arguments.config()?;
     log::start(&config.log)?;
-    let settings = config.server.settings();
+    let settings = config.settings();
     let serving = Serving::start(&settings, surroundings).map_err(Failed::told)?;
     let Addresses { http, tcp } = serving.addresses;
     let mut out = output::stdout();
@@ -204,6 +212,9 @@ impl Arguments {
         if let Some(text) = &given.public_url {
             server.public_url = Some(text.parse().map_err(|error| self.wrong("public_url", error))?);
         }
+        if let Some(text) = &given.pkce {
+            server.pkce = text.parse().map_err(|error| self.wrong("pkce", error))?;
+        }
         if let Some(path) = &given.tls_cert {
             server.tls_cert.clone_from(path);
         }
@@ -216,6 +227,7 @@ impl Arguments {
         server.cache_mb =
             self.number("cache_mb", given.cache_mb.as_deref(), 0..=CACHE_MB_MAX)?.unwrap_or(server.cache_mb);
         server.check().map_err(usage)?;
+        given.limits.lay(self, &mut config.limits)?;
         if let Some(text) = &given.log_format {
             let wrong =
                 |_| self.wrong("log_format", format!("{text:?} is not a format of logs: write text or json"));
@@ -266,6 +278,16 @@ impl Arguments {
     }
 }
 
+/// Threads that serve connections: a machine with many processors is busy elsewhere before these are.
+const SERVING_THREADS_MAX: usize = 24;
+/// Threads for what the server itself waits for, besides those for requests.
+const SPARE_THREADS: usize = 4;
+const _: () = assert!(SERVING_THREADS_MAX + server::THREADS_MAX + SPARE_THREADS < 60);
+
+fn serving_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZeroUsize::get).min(SERVING_THREADS_MAX)
+}
+
 /// A server that has its ports, and the runtime it will run on.
 #[derive(Debug)]
 pub(crate) struct Serving {
@@ -312,6 +334,8 @@ impl Serving {
             (Arc::new(move || clock.as_of()), Arc::new(|| Clock::Machine.now()));
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
+            .worker_threads(serving_threads())
+            .max_blocking_threads(settings.limits.threads.saturating_add(SPARE_THREADS))
             .build()
             .context("cannot start threads")
             .map_err(Failure::from)?;

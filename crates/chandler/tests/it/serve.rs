@@ -62,6 +62,36 @@ impl Process {
     }
 }
 
+#[test]
+fn a_flood_of_requests_takes_few_threads_and_everybody_is_answered() {
+    let world = world();
+    let account = world.json(&["account", "create", "ann", "--rate", "unlimited"]);
+    // Nobody reads what it logs meanwhile.
+    let mut process = Process::start(&world, &["--log-requests", "false"]);
+    let (http, _) = process.ready();
+    let token = account["access_token"].as_str().unwrap();
+    let body = r#"{"symbol":"700.HK","period":1000,"count":5,"adjust_type":1}"#;
+    let request = format!(
+        "POST /quote/candlesticks HTTP/1.1\r\nhost: test\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\
+         content-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    // All of them are there before the first answer is read.
+    let mut streams: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(http).unwrap()).collect();
+    for stream in &mut streams {
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+    }
+    for mut stream in streams {
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    }
+    let status = std::fs::read_to_string(format!("/proc/{}/status", process.child.id())).unwrap();
+    let threads = status.lines().find_map(|line| line.strip_prefix("Threads:")).unwrap();
+    assert!(threads.trim().parse::<u32>().unwrap() < 64, "{threads} threads");
+}
+
 fn world() -> World {
     World::with(&[("days.csv", &days("700.HK"))])
 }
