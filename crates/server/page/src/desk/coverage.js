@@ -141,7 +141,7 @@ async function drill(detail, symbol, { start, end }, date) {
       of: (day) => el('a', { href: addressOf(`/?symbol=${encodeURIComponent(symbol)}&period=1m&before=${day.date}`) }, day.date),
     },
     { title: phrase('session'), of: (day) => (KINDS[day.day] ? phrase(KINDS[day.day]) : day.day) },
-    { title: phrase('daily'), of: (day) => (day.daily ? phrase('there') : el('span', { class: 'warn' }, phrase('missing'))) },
+    { title: phrase('daily'), of: (day) => daily(day) },
     { title: phrase('minutes'), kind: 'number', of: (day) => `${count(day.minutes)} / ${count(day.expected)}` },
     { title: phrase('gaps'), kind: 'wide', of: (day) => gaps(day) },
   ];
@@ -166,6 +166,12 @@ async function drill(detail, symbol, { start, end }, date) {
 // A thinly traded day has a gap every few minutes; the first ones tell the story.
 const GAPS_SHOWN = 6;
 const REASONS = { 'no trades': 'no trades', 'not loaded': 'not loaded' };
+
+// A daily candle is missed only once the day is over.
+function daily(day) {
+  if (day.daily) return phrase('there');
+  return day.daily_missing === null ? phrase('not_over') : el('span', { class: 'warn' }, phrase('missing'));
+}
 
 function gaps(day) {
   const listed = day.gaps.slice(0, GAPS_SHOWN).map(({ first, last, minutes, reason }) => {

@@ -130,6 +130,7 @@ export const phrase = phrasesOf({
   half: ['half', '半日', '半日'],
   daily: ['Daily candle', '日K线', '日K線'],
   there: ['there', '有', '有'],
+  not_over: ['the day is not over', '当日尚未结束', '當日尚未結束'],
   minutes: ['Minutes', '分钟', '分鐘'],
   gaps: ['Not there', '缺口', '缺口'],
   gap: ['{0} ({1} min, {2})', '{0}（{1} 分钟，{2}）', '{0}（{1} 分鐘，{2}）'],
