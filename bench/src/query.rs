@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use anyhow::ensure;
 use history::{Adjust, Anchor, AsOf, COUNT_MAX, Direction, History, Query, Select, Sessions};
-use market::{Candles, Grain, Period, Span, Symbol, Timestamp, Venues};
+use market::{Candles, Floors, Grain, Period, Span, Symbol, Timestamp, Venues};
 use store::{Access, Lane, Reader, SeriesInfo, Store};
 
 use crate::sample::{RUNS, Random, Runs};
@@ -111,8 +111,14 @@ fn targets(
 /// The stamps of a symbol that have at least a thousand candles up to and including them.
 fn ends(history: &History, reader: &mut Reader, symbol: &Symbol, period: Period) -> anyhow::Result<Vec<i64>> {
     let select = Select::Offset { direction: Direction::Past, anchor: Anchor::Latest, count: COUNT_MAX };
-    let query =
-        Query { symbol: symbol.clone(), period, adjust: Adjust::None, sessions: Sessions::Intraday, select };
+    let query = Query {
+        symbol: symbol.clone(),
+        period,
+        adjust: Adjust::None,
+        sessions: Sessions::Intraday,
+        floors: Floors::published(symbol.market()),
+        select,
+    };
     let plan = history::Plan::of(&query, history.venue(symbol), AsOf::Live(NOW));
     let mut stamps: Vec<i64> = Vec::new();
     for page in history.pages(reader, &query, plan, AsOf::Live(NOW)) {
@@ -144,6 +150,7 @@ impl Line {
             period: self.period,
             adjust: self.adjust,
             sessions: Sessions::Intraday,
+            floors: Floors::published(target.symbol.market()),
             select,
         }
     }

@@ -1,6 +1,6 @@
 use std::fmt;
 
-use market::Timestamp;
+use market::{FloorTable, Timestamp};
 use store::{AccountId, AccountRow, AccountTerms};
 
 use crate::{AccessError, Level, QUOTA_MAX, RateRule, Region, Rights, Role};
@@ -20,11 +20,13 @@ pub struct Terms {
     /// Where the rule of the service is not to hold.
     pub rate: Option<RateRule>,
     pub connections: u32,
+    /// From when on it is served, where the server is not to decide.
+    pub floors: Option<FloorTable>,
 }
 
 impl Default for Terms {
     fn default() -> Terms {
-        Terms { level: None, quota: None, rate: None, connections: CONNECTIONS_DEFAULT }
+        Terms { level: None, quota: None, rate: None, connections: CONNECTIONS_DEFAULT, floors: None }
     }
 }
 
@@ -34,13 +36,14 @@ impl Terms {
     }
 
     pub(crate) fn of(id: AccountId, row: AccountTerms) -> Result<Terms, AccessError> {
-        let AccountTerms { level, quota, rate, connections } = row;
+        let AccountTerms { level, quota, rate, connections, floors } = row;
         let level = match level {
             0 => None,
             set => Some(Level::new(set).ok_or_else(|| wrong(id, "level", &set.to_string()))?),
         };
         let rate = rate.map(|text| text.parse().map_err(|_| wrong(id, "rate", &text))).transpose()?;
-        Ok(Terms { level, quota, rate, connections })
+        let floors = floors.map(|text| text.parse().map_err(|_| wrong(id, "floors", &text))).transpose()?;
+        Ok(Terms { level, quota, rate, connections, floors })
     }
 
     pub(crate) fn row(&self) -> Result<AccountTerms, AccessError> {
@@ -55,6 +58,7 @@ impl Terms {
             quota: self.quota,
             rate: self.rate.map(|rate| rate.to_string()),
             connections: self.connections,
+            floors: self.floors.map(|floors| floors.to_string()),
         })
     }
 }
@@ -66,16 +70,18 @@ pub struct TermsChange {
     pub quota: Option<Option<u32>>,
     pub rate: Option<Option<RateRule>>,
     pub connections: Option<u32>,
+    pub floors: Option<Option<FloorTable>>,
 }
 
 impl From<&Terms> for TermsChange {
     fn from(terms: &Terms) -> TermsChange {
-        let Terms { level, quota, rate, connections } = terms;
+        let Terms { level, quota, rate, connections, floors } = terms;
         TermsChange {
             level: Some(*level),
             quota: Some(*quota),
             rate: Some(*rate),
             connections: Some(*connections),
+            floors: Some(*floors),
         }
     }
 }
@@ -87,6 +93,7 @@ impl TermsChange {
             quota: self.quota.unwrap_or(terms.quota),
             rate: self.rate.unwrap_or(terms.rate),
             connections: self.connections.unwrap_or(terms.connections),
+            floors: self.floors.unwrap_or(terms.floors),
         }
     }
 }
@@ -101,7 +108,11 @@ impl fmt::Display for Terms {
         if let Some(quota) = self.quota {
             write!(f, ", quota {quota}")?;
         }
-        write!(f, ", rate {}, connections {}", self.rate_rule(), self.connections)
+        write!(f, ", rate {}, connections {}", self.rate_rule(), self.connections)?;
+        match self.floors {
+            Some(floors) => write!(f, ", floors {floors}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -153,8 +164,13 @@ mod tests {
 
     #[test]
     fn terms_survive_the_database_and_wrong_rows_are_named() {
-        let terms =
-            Terms { level: Level::new(4), quota: Some(7), rate: Some(RateRule::Unlimited), connections: 3 };
+        let terms = Terms {
+            level: Level::new(4),
+            quota: Some(7),
+            rate: Some(RateRule::Unlimited),
+            connections: 3,
+            floors: Some("HK.day=1995-01-03,US.minute=none".parse().unwrap()),
+        };
         let row = |terms: AccountTerms| AccountRow {
             id: AccountId(1),
             name: "alice".to_owned(),
@@ -176,6 +192,7 @@ mod tests {
         for (wrong, field) in [
             (AccountTerms { level: 9, ..plain.clone() }, "level"),
             (AccountTerms { rate: Some("often".to_owned()), ..plain.clone() }, "rate"),
+            (AccountTerms { floors: Some("long ago".to_owned()), ..plain.clone() }, "floors"),
         ] {
             let error = Account::of(row(wrong)).unwrap_err().to_string();
             assert!(error.contains(field), "{error}");

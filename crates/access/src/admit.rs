@@ -38,6 +38,16 @@ enum Standpoint {
     Graded(Arc<Grade>),
 }
 
+impl Ticket {
+    /// The account that asks, as it stood then.
+    pub fn account(&self) -> &Account {
+        match &self.0 {
+            Standpoint::Stands { account, .. } => account,
+            Standpoint::Graded(grade) => &grade.account,
+        }
+    }
+}
+
 /// What the rate rule of an account leaves it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowance {

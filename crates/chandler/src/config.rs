@@ -13,6 +13,7 @@ use std::str::FromStr;
 use access::{PkceRule, Region};
 use anyhow::anyhow;
 use clap::ValueEnum;
+use market::FloorTable;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
@@ -56,6 +57,8 @@ pub(crate) struct ServerConfig {
     pub(crate) internal: Option<SocketAddr>,
     pub(crate) tls_cert: String,
     pub(crate) tls_key: String,
+    #[serde(deserialize_with = "floors", serialize_with = "text")]
+    pub(crate) floors: FloorTable,
     #[serde(deserialize_with = "pkce", serialize_with = "text")]
     pub(crate) pkce: PkceRule,
 }
@@ -109,6 +112,10 @@ fn pkce<'de, D: serde::Deserializer<'de>>(from: D) -> Result<PkceRule, D::Error>
 }
 
 fn region<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Region, D::Error> {
+    String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
+}
+
+fn floors<'de, D: serde::Deserializer<'de>>(from: D) -> Result<FloorTable, D::Error> {
     String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
 }
 
@@ -188,6 +195,7 @@ impl Default for ServerConfig {
             public_url,
             trusted_proxies,
             guest: _,
+            floors,
             connections_max,
             cache_bytes,
             limits: _,
@@ -208,6 +216,7 @@ impl Default for ServerConfig {
             internal,
             tls_cert: path(|tls| tls.certificate),
             tls_key: path(|tls| tls.key),
+            floors,
             pkce,
             connections_max: u32::try_from(connections_max).unwrap_or(CONNECTIONS_MAX),
             cache_mb: u32::try_from(cache_bytes >> 20).unwrap_or(CACHE_MB_MAX),
@@ -342,6 +351,7 @@ impl ServerConfig {
             internal: self.internal,
             tls: self.tls(),
             guest: None,
+            floors: self.floors,
             connections_max: number(self.connections_max),
             cache_bytes: number(self.cache_mb).saturating_mul(1 << 20),
             limits: limits.limits(),
@@ -398,6 +408,7 @@ mod tests {
                 ("filter", _) => "\"debug\"",
                 ("pkce", _) => "\"always\"",
                 ("format", _) => "\"json\"",
+                ("floors", _) => "\"none\"",
                 ("public_url", _) => "\"https://candles.example.com\"",
                 ("trusted_proxies", _) => "[\"10.0.0.0/8\"]",
                 ("regional", _) => "[{ region = \"us\", listen = \"127.0.0.1:9\" }]",
@@ -426,6 +437,7 @@ mod tests {
             internal: _,
             tls_cert: _,
             tls_key: _,
+            floors: _,
             pkce: _,
         } = ServerConfig::default();
         let LimitsConfig {
@@ -437,7 +449,7 @@ mod tests {
             threads: _,
         } = LimitsConfig::default();
         let LogConfig { filter: _, format: _, requests: _ } = LogConfig::default();
-        assert_eq!(keys, 11 + 6 + 3);
+        assert_eq!(keys, 12 + 6 + 3);
     }
 
     #[test]

@@ -45,6 +45,7 @@ pub(crate) fn keep_all(batch: &mut Batch<'_>, venues: &Venues) -> Result<(), Sto
 /// Whether what is kept of a symbol, if anything, is what its actions and candles come to.
 pub(crate) fn is_sound(view: &View, venue: &Venue, symbol: &Symbol) -> Result<bool, HistoryError> {
     match view.factors(symbol)? {
+        Some(kept) if kept.first() == Some(&VERSION_FROM_FLOORS) => Ok(true),
         Some(kept) => Ok(read(&kept) == Some(reckon(view, venue, symbol)?.0)),
         None => Ok(true),
     }
@@ -95,7 +96,9 @@ fn first_instant(venue: &Venue, date: Date) -> Timestamp {
 }
 
 /// The first byte says how the rest is written; another one is for a later version to read.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+/// Factors that leave out what the candles before the published floors come to: as good as none, and no fault.
+const VERSION_FROM_FLOORS: u8 = 1;
 
 /// Version, checksum of what follows, then the factors.
 fn write(factors: &[Factor]) -> Vec<u8> {
@@ -120,7 +123,7 @@ fn read(bytes: &[u8]) -> Option<Vec<Factor>> {
     Some(factors)
 }
 
-/// The served daily closes around a set of ex-dates.
+/// The daily closes around a set of ex-dates.
 struct Closes {
     /// Ascending.
     times: Vec<i64>,
@@ -136,7 +139,6 @@ impl Closes {
             return Ok(all);
         };
         let series = Series { symbol: symbol.clone(), grain: Grain::Day, lane: Lane::Regular };
-        let floor = venue.zone().midnight(venue.floors().day);
         let (first, last) = (venue.zone().midnight(first), venue.zone().midnight(last));
         // The blocks between the ex-dates, and back to the last candle before the first of them.
         let mut entries = view.blocks_back(&series, first, 1)?;
@@ -149,7 +151,7 @@ impl Closes {
             let block = Block::parse(&bytes).map_err(damaged)?;
             // The page that holds the first ex-date may begin with it: start one page earlier.
             let from = block.page_spans().map(|(span, _)| span.start).filter(|at| *at < first.0).last();
-            let window = from.unwrap_or(i64::MIN).max(floor.0)..last.0;
+            let window = from.unwrap_or(i64::MIN)..last.0;
             block.closes(window, &mut all.times, &mut all.closes).map_err(damaged)?;
         }
         Ok(all)

@@ -1,4 +1,4 @@
-use market::{Date, Market, Period, Symbol, Venue, parse_date, parse_time_of_day};
+use market::{Date, Floors, Market, Period, Symbol, parse_date, parse_time_of_day};
 use store::Lane;
 
 /// Candles an answer holds at most.
@@ -13,6 +13,8 @@ pub struct Query {
     pub period: Period,
     pub adjust: Adjust,
     pub sessions: Sessions,
+    /// From when on whoever asks is served: an account from its floors, the owner of the store from the beginning.
+    pub floors: Floors,
     pub select: Select,
 }
 
@@ -123,15 +125,15 @@ impl Select {
     }
 
     /// A date query from the fields of a request.
-    pub fn dates(period: Period, venue: &Venue, start: &str, end: &str) -> Result<Select, BadQuery> {
+    pub fn dates(period: Period, floors: Floors, start: &str, end: &str) -> Result<Select, BadQuery> {
         let (start, end) = (blank_or(start, parse_date)?, blank_or(end, parse_date)?);
-        Select::between(period, venue, start, end)
+        Select::between(period, floors, start, end)
     }
 
     /// A date query from dates.
     pub fn between(
         period: Period,
-        venue: &Venue,
+        floors: Floors,
         start: Option<Date>,
         end: Option<Date>,
     ) -> Result<Select, BadQuery> {
@@ -141,7 +143,7 @@ impl Select {
             return Err(BadQuery::Backwards { start, end });
         }
         // Minutes asked for below their range are refused, days are clamped: so does the live service.
-        let below = |date: Option<Date>| date.is_some_and(|date| date < venue.floors().minute);
+        let below = |date: Option<Date>| date.zip(floors.minute).is_some_and(|(date, floor)| date < floor);
         if period.is_clock() && (below(start) || below(end)) {
             return Err(BadQuery::BelowMinuteFloor);
         }

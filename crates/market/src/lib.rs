@@ -11,6 +11,7 @@ pub mod adjust;
 mod calendar;
 mod candle;
 mod decimal;
+mod floors;
 pub mod fold;
 mod period;
 mod session;
@@ -22,11 +23,12 @@ pub use adjust::{Action, Adjuster, IgnoredAction};
 pub use calendar::{Calendar, CalendarError, DayKind};
 pub use candle::{Candle, Candles, Flaw};
 pub use decimal::{DECIMALS_MAX, DecimalError, PRICE_UNIT, Price, Turnover, parse_scaled};
+pub use floors::{FloorTable, Floors, ParseFloorsError};
 pub use period::{Grain, Minutes, ParsePeriodError, Period, Span};
 pub use session::{Segment, Session, SessionTable};
 pub use symbol::{Market, ParseSymbolError, Region, Symbol};
 pub use time::{ParseTimeError, Timestamp, Zone, parse_date, parse_time_of_day, parse_time_of_day_or_second};
-pub use venue::{Day, Floors, Slot, Venue, Venues};
+pub use venue::{Day, Slot, Venue, Venues};
 
 /// A length of calendar time, for steps of days.
 pub use jiff::Span as DateSpan;

@@ -13,7 +13,7 @@ pub enum Region {
     Sz,
 }
 
-/// A set of trading rules: zone, calendar, sessions, floors. Shanghai and Shenzhen share one.
+/// A set of trading rules: zone, calendar, sessions. Shanghai and Shenzhen share one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Market {
     Hk,

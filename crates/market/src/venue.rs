@@ -2,21 +2,14 @@ use crate::calendar::CalendarError;
 use crate::session::MINUTES_A_DAY;
 use crate::{Calendar, Date, DayKind, Market, Minutes, Segment, Session, SessionTable, Timestamp, Zone};
 
-/// One market's rules in one place: zone, calendar, session tables and how far back its history is served.
+/// One market's rules in one place: zone, calendar and session tables. How far back somebody is served is another matter:
+/// see [`Floors`](crate::Floors).
 #[derive(Clone, Debug)]
 pub struct Venue {
     market: Market,
     zone: Zone,
     calendar: Calendar,
     sessions: SessionTable,
-    floors: Floors,
-}
-
-/// The first trading day that is served. Data before it may be stored; it never leaves, and adjusts nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Floors {
-    pub day: Date,
-    pub minute: Date,
 }
 
 /// The venues of all markets.
@@ -49,21 +42,9 @@ const US_DAYS: &str = include_str!("../calendars/us.csv");
 const CN_DAYS: &str = include_str!("../calendars/cn.csv");
 const SESSIONS: &str = include_str!("../calendars/sessions.csv");
 
-impl Floors {
-    /// The ranges of the specification.
-    pub fn of(market: Market) -> Floors {
-        use jiff::civil::date;
-        match market {
-            Market::Hk => Floors { day: date(2004, 6, 1), minute: date(2022, 9, 28) },
-            Market::Us => Floors { day: date(2010, 6, 1), minute: date(2023, 12, 4) },
-            Market::Cn => Floors { day: date(1999, 11, 1), minute: date(2022, 8, 25) },
-        }
-    }
-}
-
 impl Venue {
     pub fn new(market: Market, calendar: Calendar, sessions: SessionTable) -> Venue {
-        Venue { market, zone: Zone::of(market), calendar, sessions, floors: Floors::of(market) }
+        Venue { market, zone: Zone::of(market), calendar, sessions }
     }
 
     /// The compiled-in rules of one market.
@@ -86,11 +67,6 @@ impl Venue {
         SESSIONS
     }
 
-    pub fn with_floors(mut self, floors: Floors) -> Venue {
-        self.floors = floors;
-        self
-    }
-
     pub fn market(&self) -> Market {
         self.market
     }
@@ -101,10 +77,6 @@ impl Venue {
 
     pub fn calendar(&self) -> &Calendar {
         &self.calendar
-    }
-
-    pub fn floors(&self) -> Floors {
-        self.floors
     }
 
     /// The trading day of a date, or `None` when the market is closed.

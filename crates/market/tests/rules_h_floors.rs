@@ -4,12 +4,14 @@
 mod common;
 
 use common::{at, date, flat, local, market, venue};
-use market::{Calendar, Candles, Floors, Market, Session, SessionTable, Venue, fold};
+use market::{Candles, FloorTable, Floors, Market, Period, Session, fold};
 
 #[test]
 fn h1_floors_of_every_market() {
     let check = |name: &str, day: &str, minute: &str| {
-        assert_eq!(venue(market(name)).floors(), Floors { day: date(day), minute: date(minute) }, "{name}");
+        let expected = Floors { day: Some(date(day)), minute: Some(date(minute)) };
+        assert_eq!(Floors::published(market(name)), expected, "{name}");
+        assert_eq!(FloorTable::default().of(market(name)), expected, "{name}");
     };
     check("HK", "2004-06-01", "2022-09-28");
     check("US", "2010-06-01", "2023-12-04");
@@ -20,8 +22,9 @@ fn h1_floors_of_every_market() {
 fn h1_every_calendar_reaches_back_to_its_floor() {
     for market in Market::ALL {
         let calendar = venue(market).calendar();
-        assert_eq!(calendar.first(), venue(market).floors().day, "{market}");
-        for floor in [venue(market).floors().day, venue(market).floors().minute] {
+        let Floors { day, minute } = Floors::published(market);
+        assert_eq!(Some(calendar.first()), day, "{market}");
+        for floor in [day, minute].map(Option::unwrap) {
             assert!(calendar.covers(floor) && calendar.kind(floor).is_some(), "{market} {floor}");
         }
     }
@@ -31,7 +34,7 @@ fn h1_every_calendar_reaches_back_to_its_floor() {
 fn h1_the_first_candles_are_built_from_the_floor_on_and_stamped_before_it() {
     let check = |name: &str, period: &str, expected: &str| {
         let market = market(name);
-        let floor = venue(market).floors().day;
+        let floor = Floors::published(market).day.unwrap();
         let month = venue(market).calendar().days(floor, floor.last_of_month());
         let days: Candles =
             month.map(|(day, _)| flat(at(market, &day.to_string()), Session::Intraday)).collect();
@@ -54,16 +57,43 @@ fn h1_the_first_candles_are_built_from_the_floor_on_and_stamped_before_it() {
 #[test]
 fn h1_the_evening_before_the_us_minute_floor_belongs_to_it() {
     let venue = venue(Market::Us);
-    assert_eq!(venue.trading_day(at(Market::Us, "2023-12-03 20:00")), Some(venue.floors().minute));
+    assert_eq!(venue.trading_day(at(Market::Us, "2023-12-03 20:00")), Floors::published(Market::Us).minute);
     assert_eq!(venue.trading_day(at(Market::Us, "2023-12-01 19:59")), Some(date("2023-12-01")));
 }
 
 #[test]
-fn h1_floors_are_configuration() {
-    let lower = Floors { day: date("1995-01-01"), minute: date("2000-01-01") };
-    let calendar = Calendar::parse(Venue::built_in_calendar(Market::Hk)).unwrap();
-    let sessions = SessionTable::parse(Venue::built_in_sessions(), Market::Hk).unwrap();
-    let venue = Venue::new(Market::Hk, calendar, sessions);
-    assert_eq!(venue.floors(), Floors::of(Market::Hk));
-    assert_eq!(venue.with_floors(lower).floors(), lower);
+fn h1_floors_are_a_setting() {
+    let check = |text: &str, expected: &str| {
+        let parsed: Result<FloorTable, _> = text.parse();
+        let shown = parsed.map_or_else(|_| "wrong".to_owned(), |table| table.to_string());
+        assert_eq!(shown, expected, "{text:?}");
+        if shown != "wrong" {
+            assert_eq!(shown.parse::<FloorTable>().unwrap(), text.parse().unwrap(), "{text:?}");
+        }
+    };
+    check("published", "published");
+    check("none", "none");
+    check("HK.day=1995-01-03", "HK.day=1995-01-03");
+    check(" hk.day=19950103 , US.minute=none", "HK.day=1995-01-03,US.minute=none");
+    // What is as published needs no name.
+    check("HK.day=2004-06-01", "published");
+    check("US.minute=2020-01-02,US.day=none", "US.day=none,US.minute=2020-01-02");
+    for wrong in [
+        "",
+        "all",
+        "HK",
+        "HK=1995-01-03",
+        "HK.day",
+        "HK.week=none",
+        "XX.day=none",
+        "HK.day=soon",
+        "none,HK.day=none",
+    ] {
+        check(wrong, "wrong");
+    }
+    check("HK.day=none,hk.day=1995-01-03", "wrong");
+    let mixed: FloorTable = "HK.day=none,CN.minute=2020-01-02".parse().unwrap();
+    assert_eq!(mixed.of(Market::Hk), Floors { day: None, ..Floors::published(Market::Hk) });
+    assert_eq!(mixed.of(Market::Cn).of(Period::MINUTE), Some(date("2020-01-02")));
+    assert_eq!(mixed.of(Market::Us), Floors::published(Market::Us));
 }

@@ -60,6 +60,8 @@ pub struct Settings {
     /// Who somebody on this machine is without signing in. For a demonstration alone: no configuration has a key for it, and
     /// it is passed over where a proxy is trusted.
     pub guest: Option<access::AccountId>,
+    /// From when on accounts are served history, unless they have floors of their own.
+    pub floors: market::FloorTable,
     /// Connections of all kinds that may be open at once.
     pub connections_max: usize,
     /// Memory for encoded candles; 0 keeps none.
@@ -108,6 +110,7 @@ impl Default for Settings {
             public_url: None,
             trusted_proxies: Vec::new(),
             guest: None,
+            floors: market::FloorTable::PUBLISHED,
             connections_max: 16_384,
             cache_bytes: 256 << 20,
             limits: Limits::default(),

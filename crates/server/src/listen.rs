@@ -189,6 +189,7 @@ impl Server {
         services.serves_all_at = http.local_addr().unwrap_or(settings.listen);
         services.public_url.clone_from(&settings.public_url);
         services.connections_max = settings.connections_max;
+        services.floors = settings.floors;
         services.exposure = settings.exposure();
         services.guest = settings.guest.filter(|_| settings.trusted_proxies.is_empty());
         // Whoever is called otherwise from outside, and does not say by whom, has a proxy that we cannot know.

@@ -175,7 +175,9 @@ fn admit_remembered(
             None
         }
     };
-    let mut command = Command::parse(request, caller, services)?;
+    // A range that begins before what the account is served is refused with the other parameters, so its floors come first.
+    let floors = ticket.as_ref().map_or(services.floors, |ticket| services.floors_of(ticket.account()));
+    let mut command = Command::parse(request, caller, floors, services)?;
     if let Some(symbol) = command.security() {
         memory.known(symbol, version, services)?;
     }
@@ -209,6 +211,7 @@ fn admit_remembered(
     if !caller.overnight {
         command.leave_overnight_out();
     }
+    command.serve_from(services.floors_of(permit.account()));
     Ok(Work { caller, command, permit, version })
 }
 

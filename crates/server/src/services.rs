@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
-use access::{Access, Moment, Present, Region};
+use access::{Access, Account, Moment, Present, Region};
 use history::{AsOf, History, HistoryError, Shelf};
-use market::{Market, Symbol, Timestamp};
+use market::{FloorTable, Market, Symbol, Timestamp};
 use store::{AccountId, Reader, Store, StoreError};
 use tokio::time::Instant;
 
@@ -63,6 +63,8 @@ pub(crate) struct Services {
     /// Where it can be reached, in the order of the settings.
     pub(crate) listeners: Vec<Listening>,
     pub(crate) connections_max: usize,
+    /// From when on accounts are served that have no floors of their own.
+    pub(crate) floors: FloorTable,
     pub(crate) limits: Limits,
     /// The threads for requests that wait.
     pub(crate) workers: Workers,
@@ -141,6 +143,7 @@ impl Services {
             tls: None,
             listeners: Vec::new(),
             connections_max: crate::Settings::default().connections_max,
+            floors: crate::Settings::default().floors,
             limits: Limits::default(),
             workers: Workers::new(Limits::default().threads),
             backoff: Backoff::new(Limits::default().refusals_per_second),
@@ -212,6 +215,11 @@ impl Services {
 
     pub(crate) fn moment(&self) -> Moment {
         Moment { now: self.machine_now(), uptime: self.uptime() }
+    }
+
+    /// From when on an account is served.
+    pub(crate) fn floors_of(&self, account: &Account) -> FloorTable {
+        account.terms.floors.unwrap_or(self.floors)
     }
 
     pub(crate) fn uptime(&self) -> Duration {

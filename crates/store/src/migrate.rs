@@ -42,6 +42,11 @@ pub(crate) const ACCOUNTS: &[Migration] = &[
         name: "seals",
         text: include_str!("../migrations/sqlite-accounts/0003_seals.sql"),
     },
+    Migration {
+        version: 4,
+        name: "floors",
+        text: include_str!("../migrations/sqlite-accounts/0004_floors.sql"),
+    },
 ];
 
 /// Marks the file as ours in its header (`CHND`), so that another program's database is never touched.
@@ -221,6 +226,11 @@ mod tests {
             ["1 0 user", "2 4 user", "3 0 user"]
         );
         assert_eq!(texts("select symbol from usage"), ["700.HK"]);
+        // They are served as the server has it.
+        assert_eq!(
+            texts("select name from account where floors is null order by id"),
+            ["alice", "bob", "carol"]
+        );
     }
 
     #[test]

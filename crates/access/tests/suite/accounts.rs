@@ -24,8 +24,13 @@ fn a_new_account_has_credentials_of_the_promised_form() {
 #[test]
 fn an_account_is_listed_and_shown_as_it_was_made() {
     let fresh = fresh();
-    let terms =
-        Terms { level: Level::new(3), quota: Some(5), rate: Some(RateRule::Unlimited), connections: 2 };
+    let terms = Terms {
+        level: Level::new(3),
+        quota: Some(5),
+        rate: Some(RateRule::Unlimited),
+        connections: 2,
+        floors: Some(market::FloorTable::NONE),
+    };
     let rights = Rights::NONE.with(Right::Us).with(Right::UsOvernight);
     let new = NewAccount { rights, ..NewAccount::named("alice", terms.clone()) };
     let created = fresh.access.create(&new, &Actor::Operator, NOW).unwrap();

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use market::{Market, Venue};
+use market::{Floors, Market, Venue};
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -35,12 +35,15 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
         let venue = surroundings.history.venues().of(market);
         let (first, through) = (venue.calendar().first(), venue.calendar().valid_through());
         let latest = venue.latest_trading_day(now);
+        // What accounts are served unless a server or an account is set otherwise.
+        let floors = Floors::published(market);
+        let [day, minute] = [floors.day, floors.minute].map(|floor| floor.map(|date| date.to_string()));
         let left = venue.zone().date(now).until(through).map_or(0, |span| span.get_days());
         let latest_text = latest.map(|day| day.to_string()).unwrap_or_default();
         documents.push(json!({
             "market": market.as_str(), "zone": venue.zone().name(), "first": first.to_string(),
             "valid_through": through.to_string(), "days_left": left, "latest_trading_day": latest.map(|day| day.to_string()),
-            "served_from": {"day": venue.floors().day.to_string(), "minute": venue.floors().minute.to_string()},
+            "served_from": {"day": day, "minute": minute},
         }));
         rows.push(vec![
             market.to_string(),
@@ -48,8 +51,8 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
             first.to_string(),
             through.to_string(),
             latest_text,
-            venue.floors().day.to_string(),
-            venue.floors().minute.to_string(),
+            day.unwrap_or_default(),
+            minute.unwrap_or_default(),
         ]);
         if left < WARN_DAYS {
             output::tell(format_args!(

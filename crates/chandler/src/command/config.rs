@@ -65,6 +65,7 @@ pub(crate) const KEYS: &[(&str, &str)] = &[
     ("server.internal", "internal"),
     ("server.tls_cert", "tls_cert"),
     ("server.tls_key", "tls_key"),
+    ("server.floors", "floors"),
     ("server.pkce", "pkce"),
     ("limits.calls_per_second", "calls_per_second"),
     ("limits.calls_at_once", "calls_at_once"),

@@ -9,7 +9,7 @@ use clap::Args;
 use files::CandleSink;
 use history::import::{Context, Options, Outcome, Progress, import};
 use history::{Adjust, Anchor, COUNT_MAX, Direction, Query, Select, Sessions};
-use market::{Candles, Minutes, Period, Symbol, Timestamp};
+use market::{Candles, Floors, Minutes, Period, Symbol, Timestamp};
 use serde_json::json;
 use store::{Access, Reader};
 
@@ -191,6 +191,7 @@ fn show(surroundings: &Surroundings, reader: &mut Reader) -> Result<(), Failure>
             period,
             adjust: Adjust::Forward,
             sessions: Sessions::Extended,
+            floors: Floors::NONE,
             select: Select::Offset { direction: Direction::Past, anchor: Anchor::Latest, count },
         };
         let answer = surroundings.history.candles(reader, &query, surroundings.as_of())?;

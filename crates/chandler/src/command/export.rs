@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use files::CandleSink;
 use history::{Keep, Plan, Query, Select};
-use market::{Period, Symbol, Timestamp};
+use market::{Floors, Period, Symbol, Timestamp};
 use serde_json::json;
 use store::{Access, Store};
 
@@ -174,7 +174,8 @@ fn write(
             period: arguments.period,
             adjust: arguments.adjust.into(),
             sessions: arguments.session.into(),
-            // Dates below a market's floor are clamped: markets begin at different times.
+            // Whoever has the store sees all of it.
+            floors: Floors::NONE,
             select: Select::Dates { start, end },
         };
         // Always from the oldest on, whatever end of the range a client would be given first.

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use clap::{Args, ValueEnum};
 use files::{ColumnMap, ReadOptions, Scale, Stamp, TimeFormat};
 use history::import::{Context, Options, Outcome, Progress, Report, import};
-use market::{Grain, Region};
+use market::{FloorTable, Grain, Region};
 use serde_json::{Value, json};
 use store::Access;
 
@@ -55,6 +55,10 @@ pub(crate) struct Arguments {
     /// Replace stored candles also where many of them are much different
     #[arg(long)]
     replace: bool,
+    /// From when on accounts are served, as `chandler serve` has it: earlier rows are stored all the same, and counted
+    /// [default: published]
+    #[arg(long, env = "CHANDLER_FLOORS", value_name = "FLOORS")]
+    floors: Option<String>,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
     #[command(flatten)]
@@ -92,6 +96,8 @@ impl Arguments {
         let time_format = time_format.map_err(|error| usage(format!("--time-format: {error}")))?;
         let scale = self.scale.as_deref().map(str::parse::<Scale>).transpose();
         let scale = scale.map_err(|error| usage(format!("--scale: {error}")))?;
+        let floors = self.floors.as_deref().map(str::parse::<FloorTable>).transpose();
+        let floors = floors.map_err(|error| usage(format!("--floors {error}")))?.unwrap_or_default();
         let region = |text: &String| {
             Region::parse(text).ok_or_else(|| usage(format!("--region {text:?}: HK, US, SH or SZ")))
         };
@@ -109,7 +115,7 @@ impl Arguments {
             }),
             estimate_turnover: self.estimate_turnover,
         };
-        Ok(Options { read, strict: self.strict, again: self.again, replace: self.replace })
+        Ok(Options { read, strict: self.strict, again: self.again, replace: self.replace, floors })
     }
 }
 
@@ -314,7 +320,7 @@ fn as_json(reports: &[Report], ignored: &[String]) -> Value {
             json!({
                 "file": report.path.display().to_string(), "kind": report.kind, "outcome": outcome(report), "error": error,
                 "rows": report.rows, "symbols": report.symbols, "added": report.added, "replaced": report.replaced,
-                "unchanged": report.unchanged, "quarantined": report.quarantined, "resumed_at": report.resumed_at,
+                "unchanged": report.unchanged, "quarantined": report.quarantined, "unserved": report.unserved, "resumed_at": report.resumed_at,
                 "notes": report.notes, "problems": problems,
             })
         })

@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 use clap::{Args, ValueEnum};
 use files::CandleSink;
 use history::{Adjust, Anchor, COUNT_DEFAULT, COUNT_MAX, Direction, Plan, Query, Select, Sessions};
-use market::{Candles, Period, Symbol, Venue};
+use market::{Candles, Floors, Period, Symbol, Venue};
 use store::{Access, SeriesInfo, Store};
 
 use super::time;
@@ -191,6 +191,8 @@ impl Arguments {
             period: self.period,
             adjust: self.adjust.into(),
             sessions: self.session.into(),
+            // Whoever has the store sees all of it; a server has floors of its own.
+            floors: Floors::NONE,
             select,
         };
         Ok((query, wanted))
@@ -239,15 +241,8 @@ impl Arguments {
     fn select(&self, venue: &Venue, wanted: Option<u64>) -> Result<Select, Failure> {
         if self.is_range() {
             let date = |text: &Option<String>| text.as_deref().map(time::date).transpose();
-            return Select::between(self.period, venue, date(&self.start)?, date(&self.end)?).map_err(
-                |error| match error {
-                    history::BadQuery::BelowMinuteFloor => {
-                        let floor = venue.floors().minute;
-                        usage(format!("{error}: minutes of {} are served from {floor} on", venue.market()))
-                    }
-                    error => usage(error),
-                },
-            );
+            return Select::between(self.period, Floors::NONE, date(&self.start)?, date(&self.end)?)
+                .map_err(usage);
         }
         let anchor = |text: &str| {
             let anchor = time::anchor(text, venue.zone())?;

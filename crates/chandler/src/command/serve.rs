@@ -74,6 +74,9 @@ struct Given {
     /// Memory for encoded candles in MiB; 0 keeps none [default: 256]
     #[arg(long, env = "CHANDLER_CACHE_MB", value_name = "N", value_parser = ANY)]
     cache_mb: Option<String>,
+    /// From when on accounts are served history: published, none, or dates like HK.day=1995-01-03 [default: published]
+    #[arg(long, env = "CHANDLER_FLOORS", value_name = "FLOORS", value_parser = ANY)]
+    floors: Option<String>,
     #[command(flatten)]
     limits: limits::LimitFlags,
     /// A configuration file; docs/chandler.toml lists its keys
@@ -220,6 +223,9 @@ impl Arguments {
         }
         if let Some(path) = &given.tls_key {
             server.tls_key.clone_from(path);
+        }
+        if let Some(text) = &given.floors {
+            server.floors = text.parse().map_err(|error| self.wrong("floors", error))?;
         }
         server.connections_max = self
             .number("connections_max", given.connections_max.as_deref(), 1..=CONNECTIONS_MAX)?

@@ -16,7 +16,7 @@ mod walk;
 use std::iter::Peekable;
 
 use jiff::ToSpan;
-use market::{Action, Candle, Candles, Date, Price, Session, Timestamp, Turnover, Venue, Venues};
+use market::{Action, Candle, Candles, Date, Floors, Price, Session, Timestamp, Turnover, Venue, Venues};
 
 pub(crate) use securities::DemoSecurity;
 use walk::{DayPlan, Walk};
@@ -53,7 +53,7 @@ pub(crate) fn minutes<'a>(
 ) -> impl Iterator<Item = Candles> + 'a {
     let venue = venue_of(security, venues);
     let today = venue.zone().date(now);
-    let from = today.checked_sub(MINUTE_YEARS.years()).unwrap_or(Date::MIN).max(venue.floors().minute);
+    let from = today.checked_sub(MINUTE_YEARS.years()).unwrap_or(Date::MIN).max(floors(venue).0);
     // An evening may already belong to tomorrow.
     let through = today.tomorrow().unwrap_or(Date::MAX);
     let mut days: Peekable<_> =
@@ -74,7 +74,13 @@ fn venue_of<'a>(security: &DemoSecurity, venues: &'a Venues) -> &'a Venue {
 }
 
 fn first_day(security: &DemoSecurity, venue: &Venue) -> Date {
-    security.listing_date.max(venue.floors().day)
+    security.listing_date.max(floors(venue).1)
+}
+
+/// Where minutes and days begin: an invented past before what accounts are served would help nobody.
+fn floors(venue: &Venue) -> (Date, Date) {
+    let floors = Floors::published(venue.market());
+    (floors.minute.unwrap_or(Date::MIN), floors.day.unwrap_or(Date::MIN))
 }
 
 fn walk<'a>(security: &'a DemoSecurity, venue: &'a Venue, through: Date) -> Walk<'a> {

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use expect_test::{Expect, expect};
 use jiff::civil::date;
 use market::adjust::Amount;
-use market::{Adjuster, DayKind, Market, Region, Symbol};
+use market::{Adjuster, DayKind, Floors, Market, Region, Symbol};
 
 use super::*;
 
@@ -172,7 +172,7 @@ fn every_day_is_a_valid_candle_on_a_trading_day_from_the_first_to_the_last() {
         let dates: Vec<Date> = days.iter().map(|c| venue.zone().date(c.time)).collect();
         let expected: Vec<Date> = venue
             .calendar()
-            .days(s.listing_date.max(venue.floors().day), date(2026, 11, 13))
+            .days(s.listing_date.max(Floors::published(venue.market()).day.unwrap()), date(2026, 11, 13))
             .map(|(day, _)| day)
             .filter(|day| !s.suspended(*day))
             .collect();

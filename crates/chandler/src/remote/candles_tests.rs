@@ -3,7 +3,7 @@ use std::sync::{Arc, Mutex};
 
 use access::Secret;
 use history::COUNT_MAX;
-use market::Period;
+use market::{Floors, Period};
 use serde_json::json;
 
 use super::*;
@@ -104,6 +104,7 @@ fn query(symbol: &str, select: Select) -> Query {
         period: Period::DAY,
         adjust: Adjust::Forward,
         sessions: Sessions::All,
+        floors: Floors::NONE,
         select,
     }
 }

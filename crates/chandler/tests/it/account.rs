@@ -62,7 +62,7 @@ fn secrets_are_shown_once() {
 fn terms_are_kept_as_they_were_given() {
     let world = world();
     world.ok(&["account", "create", "plain"]);
-    let options = "--markets hk,cn --overnight --level 3 --quota 7 --rate 5/10 --connections 2";
+    let options = "--markets hk,cn --overnight --level 3 --quota 7 --rate 5/10 --connections 2 --floors hk.day=1995-01-03";
     let arguments: Vec<&str> =
         ["account", "create", "special"].into_iter().chain(options.split(' ')).collect();
     world.ok(&arguments);
@@ -70,11 +70,11 @@ fn terms_are_kept_as_they_were_given() {
     let terms = |index: usize| accounts[index]["terms"].to_string();
     assert_eq!(
         terms(0),
-        r#"{"connections":10,"level":1,"markets":["HK","US","CN","SG"],"overnight":false,"own_level":null,"own_quota":null,"quota":100,"rate":"60/30"}"#
+        r#"{"connections":10,"floors":null,"level":1,"markets":["HK","US","CN","SG"],"overnight":false,"own_level":null,"own_quota":null,"quota":100,"rate":"60/30"}"#
     );
     assert_eq!(
         terms(1),
-        r#"{"connections":2,"level":3,"markets":["HK","CN"],"overnight":true,"own_level":3,"own_quota":7,"quota":7,"rate":"5/10"}"#
+        r#"{"connections":2,"floors":"HK.day=1995-01-03","level":3,"markets":["HK","CN"],"overnight":true,"own_level":3,"own_quota":7,"quota":7,"rate":"5/10"}"#
     );
     let table = world.ok(&["account", "list"]);
     assert!(
@@ -118,6 +118,7 @@ fn mistakes_are_told_in_a_line() {
         (&["account", "create", "bob", "--rate", "often"], 2, "60/30"),
         (&["account", "create", "bob", "--quota", "100001"], 2, "100000"),
         (&["account", "create", "bob", "--connections", "0"], 2, "connections"),
+        (&["account", "create", "bob", "--floors", "old"], 2, "published"),
         (&["account", "create", "bob", "--url", "ftp://x"], 2, "http://127.0.0.1:8080"),
         (&["account", "create", ""], 2, "empty"),
         (&["account", "create", "bob", "--store", "sqlite:elsewhere"], 1, "no store at"),

@@ -227,3 +227,42 @@ fn what_a_file_does_not_say_the_user_does() {
     let (code, stderr) = world.fails(&["import", file, "--time-format", "nonsense"]);
     assert!(code == 2 && stderr.contains("--time-format"), "{stderr}");
 }
+
+#[test]
+fn candles_before_the_published_floor_go_in_are_told_and_come_out() {
+    let world = World::new();
+    let mut text = "symbol,time,open,high,low,close,volume\n".to_owned();
+    for day in ["1995-01-03", "1995-01-04", "2004-05-31", "2004-06-01"] {
+        text += &format!("5.HK,{day},10,11,9,10,7\n");
+    }
+    world.write("old.csv", &text);
+    let minutes = "symbol,time,open,high,low,close,volume\n5.HK,2022-09-27 09:30,10,11,9,10,7\n\
+                   5.HK,2022-09-27 09:31,10,11,9,10,7\n5.HK,2022-09-28 09:30,10,11,9,10,7\n";
+    world.write("minutes.csv", minutes);
+    let report = world.json(&["import", "old.csv", "minutes.csv"]);
+    let file = |number: usize| &report["files"][number];
+    assert_eq!((&file(0)["added"], &file(0)["unserved"]), (&4.into(), &3.into()), "{report}");
+    assert_eq!((&file(1)["added"], &file(1)["unserved"]), (&3.into(), &2.into()), "{report}");
+    let note = file(0)["notes"].to_string();
+    assert!(note.contains("3 rows lie before what accounts are served"), "{note}");
+    assert!(note.contains("HK from 2004-06-01"), "{note}");
+    // Whoever has the store sees all of it: as candles, in weeks, adjusted, in minutes, in a file.
+    let first = |arguments: &[&str]| {
+        let answer = world.json(&[&["kline", "5.HK"], arguments].concat());
+        answer["candlesticks"][0]["time"].as_str().unwrap().get(..10).unwrap().to_owned()
+    };
+    assert_eq!(first(&["--after", "1990-01-01", "-n", "1"]), "1995-01-03");
+    assert_eq!(first(&["-p", "year", "--after", "1990-01-01", "-n", "1"]), "1995-01-01");
+    assert_eq!(first(&["--adjust", "forward", "--start", "1990-01-01"]), "1995-01-03");
+    assert_eq!(first(&["-p", "1m", "--start", "2022-09-27", "--end", "2022-09-28"]), "2022-09-27");
+    let all = world.json(&["kline", "5.HK", "-n", "10"]);
+    assert_eq!(all["candlesticks"].as_array().unwrap().len(), 4);
+    world.ok(&["export", "5.HK", "--output", "out.csv"]);
+    assert_eq!(std::fs::read_to_string(world.path("out.csv")).unwrap().lines().count(), 5);
+    // Under other floors of the server other rows are told of.
+    let again = |floors: &str| {
+        let report = world.json(&["import", "--again", "old.csv", "--floors", floors]);
+        report["files"][0]["unserved"].as_u64().unwrap()
+    };
+    assert_eq!((again("none"), again("HK.day=1995-01-04"), again("published")), (0, 1, 3));
+}

@@ -131,6 +131,13 @@ fn limits_and_levels_are_set_by_hand_and_given_back() {
         text.contains("100 securities a month (level 1:") && text.contains("60 requests in 30 s"),
         "{text}"
     );
+    let text = world.ok(&["account", "set", "ann", "--floors", "none"]);
+    assert!(text.contains("2 connections, floors none"), "{text}");
+    assert!(world.ok(&["account", "show", "ann"]).contains("floors none"));
+    let audit = world.json(&["audit", "--account", "ann", "--limit", "1"]);
+    assert!(audit[0].to_string().contains("floors none"), "{audit}");
+    let text = world.ok(&["account", "set", "ann", "--floors", "server"]);
+    assert!(!text.contains("floors"), "{text}");
     let levels = world.ok(&["account", "levels"]);
     assert!(levels.contains("assets of HKD 400,000 or more, or more than 160 orders a month"), "{levels}");
     assert_eq!(

@@ -14,6 +14,7 @@ use store::{ImportRecord, ImportState, Reader};
 use super::flush::{Begin, Failures, FileNo, Flush, Gone, Mark, Pending};
 use super::inspect::Inspector;
 use super::sorting::Sorting;
+use super::unserved::{self, Unserved};
 use super::{Context, ImportError, Outcome, PROBLEMS_SHOWN, Report};
 
 enum Trouble {
@@ -276,7 +277,9 @@ impl Gatherer<'_> {
         report: &mut Report,
     ) -> Result<Outcome, Trouble> {
         let before = self.quarantined_before();
-        let mut sorting = Sorting::new(file, reader.grain(), self.context.venues, before);
+        let (grain, floors) = (reader.grain(), &self.context.options.floors);
+        let unserved = Unserved::new(self.context.venues, floors, grain);
+        let mut sorting = Sorting::new(file, grain, self.context.venues, unserved, before);
         report.resumed_at = done;
         let bytes_before = self.context.progress.bytes.load(Ordering::Relaxed);
         while let Some(batch) = reader.next()? {
@@ -305,6 +308,9 @@ impl Gatherer<'_> {
         }
         report.symbols = reader.symbols().len() as u64;
         report.notes.extend(reader.notes());
+        if report.unserved > 0 {
+            report.notes.push(unserved::note(report.unserved, grain, floors));
+        }
         if report.rows == report.quarantined && report.rows > 0 {
             self.mark(file, report, ImportState::Failed);
             let first =
@@ -386,6 +392,7 @@ impl Report {
             replaced: 0,
             unchanged: 0,
             quarantined: 0,
+            unserved: 0,
             notes: Vec::new(),
             problems: Vec::new(),
         }

@@ -16,12 +16,13 @@ mod lay;
 mod merge;
 mod replacing;
 mod sorting;
+mod unserved;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::mpsc;
 
-use market::{Timestamp, Venues};
+use market::{FloorTable, Timestamp, Venues};
 use store::{Series, Store};
 
 pub use commit::Outcome;
@@ -44,6 +45,8 @@ pub struct Options {
     pub again: bool,
     /// Let a file replace many stored candles by much different ones.
     pub replace: bool,
+    /// From when on accounts are served: earlier rows are stored all the same, and counted.
+    pub floors: FloorTable,
 }
 
 /// What an import needs to know of its surroundings.
@@ -85,6 +88,8 @@ pub struct Report {
     pub replaced: u64,
     pub unchanged: u64,
     pub quarantined: u64,
+    /// Rows that were stored and lie before what accounts are served.
+    pub unserved: u64,
     pub notes: Vec<String>,
     /// The first few quarantined rows: line and reason.
     pub problems: Vec<(u64, String)>,

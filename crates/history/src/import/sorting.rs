@@ -9,6 +9,7 @@ use store::{Lane, Series};
 use super::Report;
 use super::flush::{FileNo, Gone, Pending};
 use super::inspect::{Inspector, candle};
+use super::unserved::Unserved;
 use crate::lane_of;
 
 /// What sorting a file's rows remembers from batch to batch.
@@ -17,6 +18,7 @@ pub(crate) struct Sorting<'a> {
     grain: Grain,
     venues: &'a Venues,
     inspector: Inspector<'a>,
+    unserved: Unserved,
     places: Places,
     /// Rows that earlier runs of the file have put into the quarantine.
     quarantined_before: u64,
@@ -27,10 +29,11 @@ impl<'a> Sorting<'a> {
         file: FileNo,
         grain: Grain,
         venues: &'a Venues,
+        unserved: Unserved,
         quarantined_before: u64,
     ) -> Sorting<'a> {
         let (inspector, places) = (Inspector::new(venues, grain), Places::default());
-        Sorting { file, grain, venues, inspector, places, quarantined_before }
+        Sorting { file, grain, venues, inspector, unserved, places, quarantined_before }
     }
 
     /// Sorts a batch. The first `done` rows of it are those of an earlier run.
@@ -59,7 +62,10 @@ impl<'a> Sorting<'a> {
                 continue;
             }
             match inspected {
-                Ok(session) => self.put(pending, row, symbol, session)?,
+                Ok(session) => {
+                    report.unserved += u64::from(self.unserved.holds(symbol.market(), row.time));
+                    self.put(pending, row, symbol, session)?;
+                }
                 Err(flaw) => {
                     let text = spell(row, symbol, self.venues);
                     let (symbol, reason) = (Some(symbol.to_string()), flaw.to_string());

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use history::import::{Context, Options, Progress, Report, Sizes, import_sized};
 use history::{Adjust, Answer, AsOf, History, HistoryError, Query, Select, Sessions, lane_of};
 use market::{
-    Action, Candle, Candles, Date, DayKind, Grain, Market, Period, Price, Session, Symbol, Timestamp,
+    Action, Candle, Candles, Date, DayKind, Floors, Grain, Market, Period, Price, Session, Symbol, Timestamp,
     Turnover, Venue, Venues,
 };
 use store::{Access, ImportRecord, Lane, NewBlock, QuarantineOf, Series, Store};
@@ -100,8 +100,12 @@ pub(crate) fn fold_naively(
 }
 
 /// R3 and A2, by hand: minutes after midnight at which the regular hours of a day are over, the closing tail included.
-pub(crate) fn day_end(market: Market, kind: DayKind) -> i32 {
+pub(crate) fn day_end(market: Market, kind: DayKind, day: Date) -> i32 {
     match (market, kind) {
+        // A5: before the closing auction came for good, and with the hours of old.
+        (Market::Hk, DayKind::Full) if day < date("2016-07-25") => 16 * 60,
+        (Market::Hk, DayKind::Half) if day < date("2011-03-07") => 12 * 60 + 30,
+        (Market::Hk, DayKind::Half) if day < date("2016-07-25") => 12 * 60,
         (Market::Hk, DayKind::Full) => 16 * 60 + 10,
         (Market::Hk, DayKind::Half) => 12 * 60 + 10,
         (Market::Cn, _) => 15 * 60 + 10,
@@ -113,7 +117,7 @@ pub(crate) fn day_end(market: Market, kind: DayKind) -> i32 {
 /// The day that has begun and is not over.
 pub(crate) fn unfinished_day(venue: &Venue, now: Timestamp) -> Option<Date> {
     let (today, seconds) = venue.zone().local(now);
-    let end = day_end(venue.market(), venue.calendar().kind(today)?);
+    let end = day_end(venue.market(), venue.calendar().kind(today)?, today);
     (seconds < i64::from(end) * 60).then_some(today)
 }
 
@@ -340,11 +344,13 @@ pub(crate) fn question_of(text: &str) -> Result<Query, history::BadQuery> {
     let symbol = symbol(words.next().unwrap());
     let period: Period = words.next().unwrap().parse().unwrap();
     let (mut adjust, mut sessions) = (Adjust::None, Sessions::Intraday);
+    let mut floors = Floors::published(symbol.market());
     for word in words {
         match word {
             "forward" => adjust = Adjust::Forward,
             "+ext" => sessions = Sessions::Extended,
             "+all" => sessions = Sessions::All,
+            "whole" => floors = Floors::NONE,
             other => panic!("{other:?} in {text:?}"),
         }
     }
@@ -354,9 +360,9 @@ pub(crate) fn question_of(text: &str) -> Result<Query, history::BadQuery> {
     let select = if fields.starts_with('{') {
         Select::offset(period, number(0), field(1), field(2), number(3))?
     } else {
-        Select::dates(period, venue(symbol.market()), field(0), field(1))?
+        Select::dates(period, floors, field(0), field(1))?
     };
-    Ok(Query { symbol, period, adjust, sessions, select })
+    Ok(Query { symbol, period, adjust, sessions, floors, select })
 }
 
 /// Up to a dozen stamps in full, more as first, last and how many.

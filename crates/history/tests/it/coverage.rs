@@ -167,7 +167,7 @@ fn letters_slowly(shop: &Shop, name: &str, range: (&str, &str), now: &str) -> St
     let (first, last) = (all.days[0].date, all.days[all.days.len() - 1].date);
     // The last day of the calendar whose regular hours are over.
     let over = venue.calendar().days(first, venue.zone().date(now)).filter(|(date, kind)| {
-        let end = day_end(security.market(), *kind);
+        let end = day_end(security.market(), *kind, *date);
         venue.zone().instant(*date, i64::from(end) * 60) <= now
     });
     let over = over.map(|(date, _)| date);

@@ -10,7 +10,7 @@ use crate::common::{
 };
 use history::{Adjust, Anchor, AsOf, COUNT_MAX, Direction, HistoryError, Query, Select, Sessions};
 use market::adjust::Amount;
-use market::{Action, Candle, Candles, Date, Market, Period, Price, Session, Timestamp, Venue};
+use market::{Action, Candle, Candles, Date, Floors, Market, Period, Price, Session, Timestamp, Venue};
 
 type Fraction = num_rational::Ratio<BigInt>;
 
@@ -68,14 +68,13 @@ fn factor(same_day: &[Action], close: Price) -> Option<Fraction> {
 
 /// F4: the product of the factors of all effective events after a trading day.
 fn factor_of(world: &World, venue: &Venue, day: Date, today: Date) -> Fraction {
-    let floor = venue.floors().day;
     let one = || Fraction::from_integer(BigInt::from(1));
     let mut dates: Vec<Date> = world.actions.iter().map(|action| action.ex_date).collect();
     dates.sort();
     dates.dedup();
     let effective = dates.into_iter().filter(|ex| *ex > day && *ex <= today);
     effective.fold(one(), |product, ex| {
-        let before = world.days.iter().rfind(|c| (floor..ex).contains(&venue.zone().date(c.time)));
+        let before = world.days.iter().rfind(|c| venue.zone().date(c.time) < ex);
         let same_day: Vec<Action> = world.actions.iter().filter(|a| a.ex_date == ex).cloned().collect();
         match before.and_then(|candle| factor(&same_day, candle.close)) {
             Some(factor) => product * factor,
@@ -93,7 +92,7 @@ fn times(price: Price, by: &Fraction) -> Price {
 }
 
 /// R1 to R3: what may be known of the world at an instant.
-fn known(world: &World, venue: &Venue, as_of: AsOf) -> World {
+fn known(world: &World, venue: &Venue, floors: Floors, as_of: AsOf) -> World {
     let now = as_of.now();
     let minutes = match as_of {
         AsOf::Live(_) => world.minutes.iter().filter(|c| c.time <= now).copied().collect(),
@@ -106,7 +105,7 @@ fn known(world: &World, venue: &Venue, as_of: AsOf) -> World {
             let is_complete = c.time.0 + 60 <= now.0 || matches!(as_of, AsOf::Live(_));
             c.session == Session::Intraday
                 && trading_day(venue, c.time) == today
-                && today >= venue.floors().minute
+                && floors.minute.is_none_or(|floor| floor <= today)
                 && is_complete
         };
         let so_far = fold_naively(venue, Period::DAY, minutes.iter().filter(of_today).copied());
@@ -123,14 +122,15 @@ fn answer(world: &World, query: &Query, as_of: AsOf) -> Vec<Candle> {
     let venue = venue(query.symbol.market());
     let zone = venue.zone();
     let now = as_of.now();
-    let known = known(world, venue, as_of);
+    let known = known(world, venue, query.floors, as_of);
     let (sources, floor) = match query.period {
-        Period::Clock(_) => (&known.minutes, venue.floors().minute),
-        Period::Calendar(_) => (&known.days, venue.floors().day),
+        Period::Clock(_) => (&known.minutes, query.floors.minute),
+        Period::Calendar(_) => (&known.days, query.floors.day),
     };
     let mut sources: Vec<Candle> = sources
         .iter()
-        .filter(|c| c.time <= now && trading_day(venue, c.time) >= floor && wanted(c.session, query.sessions))
+        .filter(|c| c.time <= now && wanted(c.session, query.sessions))
+        .filter(|c| floor.is_none_or(|floor| floor <= trading_day(venue, c.time)))
         .copied()
         .collect();
     if query.adjust == Adjust::Forward {
@@ -216,7 +216,7 @@ pub(crate) fn world(rng: &mut Rng, market: Market, from: Date, through: Date) ->
     let days_one_in = *rng.pick(&[1, 2, 9]);
     // Days reach over the floor of their own and over years.
     let first_day = if rng.one_in(2) {
-        venue.floors().day.checked_sub(market::DateSpan::new().days(40)).unwrap()
+        Floors::published(market).day.unwrap().checked_sub(market::DateSpan::new().days(40)).unwrap()
     } else {
         from
     };
@@ -296,7 +296,10 @@ pub(crate) fn random_query(rng: &mut Rng, security: &str, world: &World) -> Quer
     };
     let adjust = *rng.pick(&[Adjust::None, Adjust::Forward]);
     let sessions = *rng.pick(&[Sessions::Intraday, Sessions::Extended, Sessions::All]);
-    Query { symbol, period, adjust, sessions, select }
+    let published = Floors::published(symbol.market());
+    let own = Floors { day: Some(day), minute: Some(other) };
+    let floors = *rng.pick(&[published, published, Floors::NONE, own]);
+    Query { symbol, period, adjust, sessions, floors, select }
 }
 
 pub(crate) fn random_now(rng: &mut Rng, world: &World) -> Timestamp {

@@ -2,7 +2,7 @@
 
 use crate::common::{Cut, Rng, Shop, days, minutes, symbol, venue};
 use history::{Adjust, Anchor, AsOf, Direction, Plan, Query, Select, Sessions};
-use market::{Candles, Market, Period, Symbol, Timestamp};
+use market::{Candles, Floors, Market, Period, Symbol, Timestamp};
 
 /// Every stamp, page by page, as a client gathers them: the boundary candle comes twice and is dropped once.
 fn paged(
@@ -25,8 +25,14 @@ fn paged(
     let mut all: Vec<i64> = Vec::new();
     loop {
         let select = Select::Offset { direction, anchor, count };
-        let query =
-            Query { symbol: security.clone(), period, adjust: Adjust::None, sessions: Sessions::All, select };
+        let query = Query {
+            symbol: security.clone(),
+            period,
+            adjust: Adjust::None,
+            sessions: Sessions::All,
+            floors: Floors::published(security.market()),
+            select,
+        };
         let mut page = shop.candles(&query, AsOf::Live(now)).unwrap().candles.time;
         assert!(page.len() <= count);
         if direction == Direction::Past {
@@ -97,6 +103,7 @@ fn pages_of_a_plan_never_repeat_a_candle() {
                 period,
                 adjust: Adjust::None,
                 sessions: Sessions::All,
+                floors: Floors::NONE,
                 select,
             };
             let plan = Plan::of(&query, venue(Market::Us), AsOf::Live(now));

@@ -41,6 +41,16 @@ fn h1_a_us_trading_day_begins_on_the_evening_before() {
 }
 
 #[test]
+fn h1_without_a_floor_everything_that_is_stored_is_served() {
+    check("700.HK day whole {1, 19900101, -, 1}", "2003-01-01×1");
+    check("AAPL.US day whole {1, 19900101, -, 1}", "2010-01-04×1");
+    check("700.HK 240m whole {1, 20200101, -, 1}", "2022-09-26 09:30×150");
+    // A range of minutes is refused by the floor of whoever asks, and without one by none.
+    check("700.HK 240m [20220926, 20220926]", "bad: out of minute kline begin date");
+    check("700.HK 240m whole [20220926, 20220926]", "2022-09-26 09:30×150 13:00×181");
+}
+
+#[test]
 fn h3_what_is_not_supported() {
     check(
         "AAPL230317P160000.US day {0}",
@@ -78,12 +88,15 @@ fn h1_candles_below_the_floor_adjust_nothing() {
     let close = |candle: &market::Candle| format!("={}", candle.close.text(3));
     let shop = Shop::new();
     shop.stock(&symbol("5.HK"), &Candles::default(), &all, COARSE);
-    // The only candle before the first ex-date is below the floor: that split is ignored, the second is not.
+    // The only candle before the first ex-date is below the floor: that split changes nothing that is served, the second does.
     shop.act(&symbol("5.HK"), &[split("2004-06-01"), split("2004-06-02")]);
     let forward = shop.ask_with("2026-11-15 12:00", "5.HK day forward {0}", close);
     assert_eq!(forward, "2004-06-01=5.000 2004-06-02=10.000");
+    // Whoever sees all that is stored sees both at work.
+    let whole = shop.ask_with("2026-11-15 12:00", "5.HK day forward whole {0}", close);
+    assert_eq!(whole, "2004-05-31=2.500 2004-06-01=5.000 2004-06-02=10.000");
     let mut reader = shop.store.reader().unwrap();
     let ignored =
         shop.history.ignored_actions(&mut reader, &symbol("5.HK"), at(Market::Hk, "2026-11-15")).unwrap();
-    assert_eq!(ignored.iter().map(|a| a.ex_date.to_string()).collect::<Vec<_>>(), ["2004-06-01"]);
+    assert!(ignored.is_empty(), "{ignored:?}");
 }

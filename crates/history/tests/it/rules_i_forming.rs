@@ -2,7 +2,7 @@
 
 use crate::common::{at, full_shop, minutes, question_of, symbol, venue, volume};
 use history::{Adjust, Anchor, AsOf, Direction, Query, Select, Sessions};
-use market::{Market, Period, Timestamp};
+use market::{Floors, Market, Period, Timestamp};
 
 fn check(now: &str, question: &str, expected: &str) {
     assert_eq!(full_shop().ask_with(now, question, volume), expected, "{question} at {now}");
@@ -73,6 +73,7 @@ fn i2_every_minute_period_of_every_market_holds_the_minutes_up_to_now() {
                     period,
                     adjust: Adjust::None,
                     sessions: Sessions::All,
+                    floors: Floors::published(market),
                     select,
                 };
                 let answer = full_shop().candles(&query, AsOf::Live(now)).unwrap().candles.last().unwrap();

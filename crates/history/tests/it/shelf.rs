@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use history::{Adjust, AsOf, Encoded, Keep, Plan, Query, Select, Sessions, Shelf};
-use market::{Candle, Candles, Market, Timestamp};
+use market::{Candle, Candles, Floors, Market, Timestamp};
 
 use crate::common::{Cut, Rng, Shop, days, minutes, symbol, venue};
 
@@ -68,6 +68,7 @@ fn an_answer_out_of_pages_is_the_answer_out_of_blocks() {
                 period,
                 adjust: Adjust::None,
                 sessions: Sessions::Intraday,
+                floors: Floors::NONE,
                 select: Select::Dates { start: None, end: None },
             };
             let plan = Plan::over(&query, venue(market), as_of, stamps, keep);

@@ -8,7 +8,7 @@ use history::{
     Adjust, Anchor, Answer, AsOf, COUNT_MAX, Direction, Encoded, History, HistoryError, Keep, Plan, Query,
     Select, Sessions, Slices,
 };
-use market::{Candles, Period, Price, Timestamp, Venues};
+use market::{Candles, FloorTable, Period, Price, Timestamp};
 use serde_json::{Value, json};
 use store::Reader;
 use wire::quote;
@@ -137,17 +137,16 @@ fn rows(candles: &Candles) -> impl Iterator<Item = wire::Row> + '_ {
 pub(super) fn history(
     request: &quote::SecurityHistoryCandlestickRequest,
     caller: &Caller,
-    venues: &Venues,
+    floors: FloorTable,
 ) -> Result<Query, Refusal> {
     let symbol = symbol(&request.symbol)?;
+    let floors = floors.of(symbol.market());
     let period = period(request.period)?;
     let select = match (request.query_type, &request.offset_request, &request.date_request) {
         (1, Some(offset), _) => {
             Select::offset(period, offset.direction.into(), &offset.date, &offset.minute, offset.count.into())
         }
-        (2, _, Some(dates)) => {
-            Select::dates(period, venues.of(symbol.market()), &dates.start_date, &dates.end_date)
-        }
+        (2, _, Some(dates)) => Select::dates(period, floors, &dates.start_date, &dates.end_date),
         (1, None, _) => return Err(bad("query_type 1 needs offset_request")),
         (2, _, None) => return Err(bad("query_type 2 needs date_request")),
         (other, ..) => {
@@ -156,12 +155,17 @@ pub(super) fn history(
     };
     let select = select.map_err(|error| Refusal::BadQuery(error.to_string()))?;
     let sessions = sessions(request.trade_session, caller)?;
-    Ok(Query { symbol, period, adjust: adjust(request.adjust_type)?, sessions, select })
+    Ok(Query { symbol, period, adjust: adjust(request.adjust_type)?, sessions, floors, select })
 }
 
 /// Command 19: the latest candles, the one that is forming included.
-pub(super) fn latest(request: &quote::SecurityCandlestickRequest, caller: &Caller) -> Result<Query, Refusal> {
+pub(super) fn latest(
+    request: &quote::SecurityCandlestickRequest,
+    caller: &Caller,
+    floors: FloorTable,
+) -> Result<Query, Refusal> {
     let symbol = symbol(&request.symbol)?;
+    let floors = floors.of(symbol.market());
     let period = period(request.period)?;
     let count = match usize::try_from(request.count) {
         Ok(count @ 1..=COUNT_MAX) => count,
@@ -174,7 +178,7 @@ pub(super) fn latest(request: &quote::SecurityCandlestickRequest, caller: &Calle
     };
     let select = Select::Offset { direction: Direction::Past, anchor: Anchor::Latest, count };
     let sessions = sessions(request.trade_session, caller)?;
-    Ok(Query { symbol, period, adjust: adjust(request.adjust_type)?, sessions, select })
+    Ok(Query { symbol, period, adjust: adjust(request.adjust_type)?, sessions, floors, select })
 }
 
 /// The trading hours that a selector names; overnight ones only for whoever asked for them when signing in and may.

@@ -1,7 +1,7 @@
 //! Command 18: the line of the day, minute by minute, with the average price so far.
 
 use history::{Adjust, Answer, AsOf, HistoryError, Keep, Plan, Query, Select, Sessions};
-use market::{Date, Period, Price, Symbol, Timestamp, Turnover};
+use market::{Date, Floors, Period, Price, Symbol, Timestamp, Turnover};
 use store::Reader;
 use wire::quote::{IntradayLine, IntradayResponse};
 
@@ -17,11 +17,13 @@ const MINUTES_MAX: usize = 2000;
 pub(super) fn answer(
     symbol: &Symbol,
     sessions: Sessions,
+    floors: Floors,
     services: &Services,
 ) -> Result<IntradayResponse, Refusal> {
+    let query = minutes(symbol, sessions, floors);
     let as_of = services.as_of();
-    let found = services.with_reader(|reader| match last_day(symbol, sessions, services, reader, as_of)? {
-        Some(day) => day_minutes(symbol, day, sessions, services, reader, as_of).map(Some),
+    let found = services.with_reader(|reader| match last_day(&query, services, reader, as_of)? {
+        Some(day) => day_minutes(&query, day, services, reader, as_of).map(Some),
         None => Ok(None),
     });
     let found = found.map_err(|error: HistoryError| refusal(&error))?;
@@ -59,43 +61,40 @@ fn average(turnover: i128, volume: i128) -> Option<Price> {
 /// The trading day of the newest minute in these sessions: before the regular hours begin it may be a day further with
 /// others than without.
 pub(super) fn last_day(
-    symbol: &Symbol,
-    sessions: Sessions,
+    query: &Query,
     services: &Services,
     reader: &mut Reader,
     as_of: AsOf,
 ) -> Result<Option<Date>, HistoryError> {
-    let query = minutes(symbol, sessions);
-    let venue = services.history.venue(symbol);
-    let plan = Plan::over(&query, venue, as_of, Timestamp(i64::MIN)..Timestamp(i64::MAX), Keep::Last(1));
-    let answer = services.history.answer(reader, &query, &plan, as_of)?;
+    let venue = services.history.venue(&query.symbol);
+    let plan = Plan::over(query, venue, as_of, Timestamp(i64::MIN)..Timestamp(i64::MAX), Keep::Last(1));
+    let answer = services.history.answer(reader, query, &plan, as_of)?;
     Ok(answer.candles.time.last().and_then(|time| venue.trading_day(Timestamp(*time))))
 }
 
 /// The minutes of one trading day, which may begin on its eve.
 pub(super) fn day_minutes(
-    symbol: &Symbol,
+    query: &Query,
     day: Date,
-    sessions: Sessions,
     services: &Services,
     reader: &mut Reader,
     as_of: AsOf,
 ) -> Result<Answer, HistoryError> {
-    let query = minutes(symbol, sessions);
-    let venue = services.history.venue(symbol);
+    let venue = services.history.venue(&query.symbol);
     let stamps: Vec<Timestamp> =
         venue.day(day).map(|day| day.minutes().map(|(at, _)| at).collect()).unwrap_or_default();
     let window = match (stamps.first(), stamps.last()) {
         (Some(first), Some(last)) => *first..Timestamp(last.0 + 1),
         _ => as_of.now()..as_of.now(),
     };
-    let plan = Plan::over(&query, venue, as_of, window, Keep::Last(MINUTES_MAX));
-    services.history.answer(reader, &query, &plan, as_of)
+    let plan = Plan::over(query, venue, as_of, window, Keep::Last(MINUTES_MAX));
+    services.history.answer(reader, query, &plan, as_of)
 }
 
-fn minutes(symbol: &Symbol, sessions: Sessions) -> Query {
+/// The one-minute candles of a security.
+pub(super) fn minutes(symbol: &Symbol, sessions: Sessions, floors: Floors) -> Query {
     let select = Select::Dates { start: None, end: None };
-    Query { symbol: symbol.clone(), period: Period::MINUTE, adjust: Adjust::None, sessions, select }
+    Query { symbol: symbol.clone(), period: Period::MINUTE, adjust: Adjust::None, sessions, floors, select }
 }
 
 /// A day's candle out of its minutes.

@@ -14,7 +14,7 @@ mod static_info;
 use access::Permit;
 use bytes::Bytes;
 use history::{Query, Sessions};
-use market::Symbol;
+use market::{FloorTable, Symbol};
 use prost::Message;
 use serde_json::Value;
 use wire::quote;
@@ -130,7 +130,12 @@ pub(crate) fn not_offered(command: u8) -> Refusal {
 }
 
 impl Command {
-    pub(crate) fn parse(request: Request, caller: &Caller, services: &Services) -> Result<Command, Refusal> {
+    pub(crate) fn parse(
+        request: Request,
+        caller: &Caller,
+        floors: FloorTable,
+        services: &Services,
+    ) -> Result<Command, Refusal> {
         let venues = services.history.venues();
         Ok(match request {
             // A client that named no language when it signed in may do so here.
@@ -149,8 +154,10 @@ impl Command {
                 symbol: symbol(&request.symbol)?,
                 sessions: candlesticks::sessions(request.trade_session, caller)?,
             },
-            Request::Candlesticks(request) => Command::Candlesticks(candlesticks::latest(&request, caller)?),
-            Request::History(request) => Command::History(candlesticks::history(&request, caller, venues)?),
+            Request::Candlesticks(request) => {
+                Command::Candlesticks(candlesticks::latest(&request, caller, floors)?)
+            }
+            Request::History(request) => Command::History(candlesticks::history(&request, caller, floors)?),
         })
     }
 
@@ -191,6 +198,13 @@ impl Command {
         }
     }
 
+    /// Nothing before the floors of the account is in the answer.
+    pub(crate) fn serve_from(&mut self, floors: FloorTable) {
+        if let Command::Candlesticks(query) | Command::History(query) = self {
+            query.floors = floors.of(query.symbol.market());
+        }
+    }
+
     /// Answers, and may wait for the disk to do so.
     pub(crate) fn answer(
         &self,
@@ -205,7 +219,8 @@ impl Command {
             Command::StaticInfo(symbols) => Reply::StaticInfo(static_info::answer(symbols, services)?),
             Command::Quote(symbols) => Reply::Quote(quotes::answer(symbols, caller, permit, services)?),
             Command::Intraday { symbol, sessions } => {
-                Reply::Intraday(intraday::answer(symbol, *sessions, services)?)
+                let floors = services.floors_of(permit.account()).of(symbol.market());
+                Reply::Intraday(intraday::answer(symbol, *sessions, floors, services)?)
             }
             Command::Candlesticks(query) | Command::History(query) => {
                 Reply::Candles(candlesticks::answer(query, services)?)

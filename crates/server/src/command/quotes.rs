@@ -2,12 +2,12 @@
 
 use access::Permit;
 use history::{Adjust, Anchor, AsOf, Direction, HistoryError, Query, Select, Sessions};
-use market::{Candle, Market, Period, Price, Session, Symbol, Timestamp};
+use market::{Candle, Floors, Market, Period, Price, Session, Symbol, Timestamp};
 use store::Reader;
 use wire::quote::{PrePost, Quote, QuoteResponse};
 
 use super::candlesticks::refusal;
-use super::intraday::{Sum, day_minutes, last_day, sum};
+use super::intraday::{Sum, day_minutes, last_day, minutes, sum};
 use crate::refusal::Refusal;
 use crate::route::Caller;
 use crate::services::Services;
@@ -23,7 +23,8 @@ pub(super) fn answer(
     let found = services.with_reader(|reader| {
         let mut quotes = Vec::with_capacity(symbols.len());
         for symbol in symbols.iter().filter(|symbol| permit.holds(symbol.market().into())) {
-            match quote(symbol, caller, services, reader, as_of) {
+            let floors = services.floors_of(permit.account()).of(symbol.market());
+            match quote(symbol, floors, caller, services, reader, as_of) {
                 Ok(quote) => quotes.extend(quote),
                 Err(
                     HistoryError::UnknownSecurity(_) | HistoryError::NoCandles(_) | HistoryError::Option(_),
@@ -38,18 +39,21 @@ pub(super) fn answer(
 
 fn quote(
     symbol: &Symbol,
+    floors: Floors,
     caller: &Caller,
     services: &Services,
     reader: &mut Reader,
     as_of: AsOf,
 ) -> Result<Option<Quote>, HistoryError> {
     let venue = services.history.venue(symbol);
-    let days = last_days(symbol, services, reader, as_of)?;
+    let days = last_days(symbol, floors, services, reader, as_of)?;
     let sessions = if caller.overnight { Sessions::All } else { Sessions::Extended };
-    let mut minutes_of = |last: Sessions| match last_day(symbol, last, services, reader, as_of)? {
-        Some(day) => Ok(Some((day, day_minutes(symbol, day, sessions, services, reader, as_of)?))),
-        None => Ok::<_, HistoryError>(None),
-    };
+    let all = minutes(symbol, sessions, floors);
+    let mut minutes_of =
+        |last| match last_day(&Query { sessions: last, ..all.clone() }, services, reader, as_of)? {
+            Some(day) => Ok(Some((day, day_minutes(&all, day, services, reader, as_of)?))),
+            None => Ok::<_, HistoryError>(None),
+        };
     let minutes = minutes_of(Sessions::Intraday)?;
     let newest = if symbol.market() == Market::Us { minutes_of(sessions)? } else { None };
     let dated = |candle: &Candle| venue.zone().date(candle.time);
@@ -108,6 +112,7 @@ fn quote(
 
 fn last_days(
     symbol: &Symbol,
+    floors: Floors,
     services: &Services,
     reader: &mut Reader,
     as_of: AsOf,
@@ -118,6 +123,7 @@ fn last_days(
         period: Period::DAY,
         adjust: Adjust::None,
         sessions: Sessions::Intraday,
+        floors,
         select,
     };
     services.history.candles(reader, &query, as_of)

@@ -259,6 +259,7 @@ impl Office<'_> {
                 "quota": account.terms.quota,
                 "rate": account.terms.rate_rule().to_string(),
                 "connections": account.terms.connections,
+                "floors": account.terms.floors.map(|floors| floors.to_string()),
             },
         }))
     }
@@ -319,7 +320,7 @@ fn table(columns: &[&str], rows: &[Map<String, Value>]) -> Result<Table, String>
 /// The fields that are there; `null` gives the choice back to the service.
 fn changed(fields: &Map<String, Value>) -> Result<TermsChange, String> {
     if fields.is_empty() {
-        return Err("nothing to set: give level, quota, rate or connections".to_owned());
+        return Err("nothing to set: give level, quota, rate, connections or floors".to_owned());
     }
     let mut change = TermsChange::default();
     for (name, value) in fields {
@@ -339,7 +340,15 @@ fn changed(fields: &Map<String, Value>) -> Result<TermsChange, String> {
                 change.rate = Some(Some(rate));
             }
             ("connections", _) => change.connections = Some(number().ok_or("connections is a number")?),
-            _ => return Err("the fields are level, quota, rate (as text) and connections".to_owned()),
+            ("floors", Value::Null) => change.floors = Some(None),
+            ("floors", Value::String(text)) => {
+                let floors = text.parse().map_err(|error: market::ParseFloorsError| error.to_string())?;
+                change.floors = Some(Some(floors));
+            }
+            _ => {
+                return Err("the fields are level, quota, rate (as text), connections and floors (as text)"
+                    .to_owned());
+            }
         }
     }
     Ok(change)

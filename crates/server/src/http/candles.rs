@@ -5,7 +5,7 @@ use access::Demand;
 use bytes::Bytes;
 use history::Sessions;
 use hyper::header::{HeaderName, HeaderValue, LINK, VARY};
-use market::Symbol;
+use market::{Floors, Symbol};
 
 use super::envelope::Problem;
 use super::format::Format;
@@ -69,9 +69,9 @@ fn taken_apart(
     let Some(whole) = services.pieces.find(caller.who.account(), &key, services.uptime()) else {
         return Ok(None);
     };
-    let widest = may_see(&command::symbol(&question.message.symbol)?, caller, services)?;
+    let visible = may_see(&command::symbol(&question.message.symbol)?, caller, services)?;
     // Made when the account could see other hours than now, it is another answer.
-    let has_overnight = question.overnight && widest == Sessions::All;
+    let has_overnight = question.overnight && visible.widest == Sessions::All;
     Ok(Some(whole).filter(|whole| whole.has_overnight == has_overnight))
 }
 
@@ -101,15 +101,25 @@ fn key(asked: &Asked<'_>, format: Format) -> String {
     format!("{} {}", format.name(), asked.query)
 }
 
-/// Whether whoever asks may look at a security, and at which hours of it at most; nothing is counted for that.
-pub(super) fn may_see(symbol: &Symbol, caller: &Caller, services: &Services) -> Result<Sessions, Refusal> {
+/// What somebody may see of a security.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Visible {
+    /// At most these hours.
+    pub(super) widest: Sessions,
+    /// From when on.
+    pub(super) floors: Floors,
+}
+
+/// Whether whoever asks may look at a security, and what of it; nothing is counted for that.
+pub(super) fn may_see(symbol: &Symbol, caller: &Caller, services: &Services) -> Result<Visible, Refusal> {
     services.known(symbol, services.glance()?)?;
     services.at_home(caller)?;
     let demand = Demand::Quotes { caller: &caller.who, market: symbol.market().into() };
     let permit = services.access.admit(demand, services.market_now())?;
     let widest = if permit.overnight() { Sessions::All } else { Sessions::Extended };
+    let floors = services.floors_of(permit.account()).of(symbol.market());
     services.access.spend(permit, services.machine_now())?;
-    Ok(widest)
+    Ok(Visible { widest, floors })
 }
 
 /// An answer that is worth more calls than the account's rule has would never be let in; better to say so.

@@ -3,6 +3,7 @@
 
 mod commands;
 mod damaged;
+mod floors;
 mod http;
 mod link;
 mod places;

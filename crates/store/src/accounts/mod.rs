@@ -48,7 +48,7 @@ const TEXT_MAX: usize = 1_024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AccountId(pub i64);
 
-/// What an account may do. The rule of rate is text here: its meaning is the business of whoever admits.
+/// What an account may do. The rule of rate and the floors are text here: what they mean is the business of whoever admits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountTerms {
     /// 0 where it is earned.
@@ -58,6 +58,8 @@ pub struct AccountTerms {
     /// Where the rule of the service does not hold.
     pub rate: Option<String>,
     pub connections: u32,
+    /// From when on it is served, where the server is not to decide.
+    pub floors: Option<String>,
 }
 
 /// Something an account may see, from a time on and until another, or without such a limit.
@@ -206,7 +208,8 @@ impl Accounts {
             return Err(StoreError::unfit("an account", "its credential belongs to another"));
         }
         let NewAccountRow { name, region, role, created_at, terms, rights } = account;
-        check_texts(name, &[name, region, role, terms.rate.as_deref().unwrap_or_default()])?;
+        let [rate, floors] = [&terms.rate, &terms.floors].map(|text| text.as_deref().unwrap_or_default());
+        check_texts(name, &[name, region, role, rate, floors])?;
         self.change(|db| {
             let added = db.run(
                 sql::ADD_ACCOUNT,
@@ -220,6 +223,7 @@ impl Accounts {
                     terms.quota,
                     &terms.rate,
                     terms.connections,
+                    &terms.floors,
                 ),
             )?;
             if added == 0 {
@@ -254,9 +258,10 @@ impl Accounts {
     ) -> Result<bool, E> {
         self.decide(|db| {
             let Some(account) = db.first(sql::ACCOUNT, [id.0], AccountRow::read)? else { return Ok(false) };
-            let (AccountTerms { level, quota, rate, connections }, reason) = decide(account.terms)?;
-            check_texts("terms", &[rate.as_deref().unwrap_or_default()])?;
-            db.run(sql::CHANGE_TERMS, (level, quota, rate, connections, id.0))?;
+            let (AccountTerms { level, quota, rate, connections, floors }, reason) = decide(account.terms)?;
+            let texts = [&rate, &floors].map(|text| text.as_deref().unwrap_or_default());
+            check_texts("terms", &texts)?;
+            db.run(sql::CHANGE_TERMS, (level, quota, rate, connections, floors, id.0))?;
             audit::write(db, Some(id), "account.changed", &AuditNote { at, actor, reason: &reason })?;
             take(db, "version")?;
             Ok(true)
@@ -401,6 +406,7 @@ impl AccountRow {
                 quota: row.get::<_, Option<i64>>(8)?.map(|_| small(row, 8)).transpose()?,
                 rate: row.get(9)?,
                 connections: small(row, 10)?,
+                floors: row.get(11)?,
             },
             rights: Vec::new(),
         })

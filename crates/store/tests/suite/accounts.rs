@@ -14,7 +14,7 @@ use crate::fixture::{NOW, block, fresh, minutes, put, symbol};
 const MONTH: &str = "2025-11";
 
 fn terms() -> AccountTerms {
-    AccountTerms { level: 0, quota: None, rate: None, connections: 10 }
+    AccountTerms { level: 0, quota: None, rate: None, connections: 10, floors: None }
 }
 
 pub(crate) fn add(accounts: &Accounts, name: &str) -> Result<AccountId, StoreError> {
@@ -115,7 +115,13 @@ fn terms_are_kept_as_they_were_given() {
     let dir = tempfile::tempdir().unwrap();
     let accounts = open(dir.path());
     let id = add(&accounts, "alice").unwrap();
-    let other = AccountTerms { level: 6, quota: Some(0), rate: Some("unlimited".to_owned()), connections: 1 };
+    let other = AccountTerms {
+        level: 6,
+        quota: Some(0),
+        rate: Some("unlimited".to_owned()),
+        connections: 1,
+        floors: Some("none".to_owned()),
+    };
     assert!(change(&accounts, id, &other).unwrap());
     assert!(!change(&accounts, AccountId(99), &other).unwrap());
     assert_eq!(accounts.account(id).unwrap().unwrap().terms, other);
@@ -307,7 +313,7 @@ fn either_database_is_refused_in_the_place_of_the_other() {
     drop(open(dir.path()));
     std::fs::rename(dir.path().join("accounts.db"), dir.path().join("candles.db")).unwrap();
     let error = Store::open(dir.path(), store::Access::Read).unwrap_err();
-    assert!(matches!(error, StoreError::Changed { version: 1, .. }), "{error:?}");
+    assert!(matches!(error, StoreError::Changed { version: 1, .. } | StoreError::Newer { .. }), "{error:?}");
 
     let fresh = fresh();
     put(&fresh.store, &minutes("700.HK"), &[], &[block(1, 2)]);

@@ -7,6 +7,7 @@ use access::{
     TermsChange,
 };
 use clap::{Args, ValueEnum};
+use market::FloorTable;
 use serde_json::{Map, Value, json};
 
 use super::{named, say, show, theirs};
@@ -37,6 +38,9 @@ pub(super) struct Arguments {
     /// Long connections it may have open at once
     #[arg(long, value_name = "N", default_value_t = Terms::default().connections)]
     connections: u32,
+    /// From when on it is served history: published, none, or dates like HK.day=1995-01-03 [default: as the server has it]
+    #[arg(long, value_name = "FLOORS")]
+    floors: Option<String>,
     /// What it may do beyond its own account
     #[arg(long, value_enum, default_value_t)]
     role: RoleName,
@@ -73,6 +77,9 @@ pub(super) struct Set {
     /// Long connections it may have open at once
     #[arg(long, value_name = "N")]
     connections: Option<u32>,
+    /// From when on it is served history: published, none, dates like HK.day=1995-01-03, or `server`: as the server has it
+    #[arg(long, value_name = "FLOORS|server")]
+    floors: Option<String>,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -103,7 +110,8 @@ impl Arguments {
         let region: Region = self.region.parse().map_err(usage)?;
         let rate: Option<RateRule> = self.rate.as_deref().map(str::parse).transpose().map_err(usage)?;
         let level = self.level.and_then(Level::new);
-        let terms = Terms { level, quota: self.quota, rate, connections: self.connections };
+        let floors: Option<FloorTable> = self.floors.as_deref().map(str::parse).transpose().map_err(usage)?;
+        let terms = Terms { level, quota: self.quota, rate, connections: self.connections, floors };
         let role = match self.role {
             RoleName::User => Role::User,
             RoleName::Operator => Role::Operator,
@@ -125,9 +133,10 @@ impl Set {
     }
 
     fn change(&self) -> Result<TermsChange, Failure> {
-        let Set { level, quota, rate, connections, .. } = self;
-        if level.is_none() && quota.is_none() && rate.is_none() && connections.is_none() {
-            return Err(usage("nothing to set: give --level, --quota, --rate or --connections"));
+        let Set { level, quota, rate, connections, floors, .. } = self;
+        let texts = [level, quota, rate, floors];
+        if texts.iter().all(|text| text.is_none()) && connections.is_none() {
+            return Err(usage("nothing to set: give --level, --quota, --rate, --connections or --floors"));
         }
         let mut change = TermsChange { connections: *connections, ..TermsChange::default() };
         if let Some(level) = level.as_deref() {
@@ -151,6 +160,10 @@ impl Set {
         }
         if let Some(rate) = rate.as_deref() {
             change.rate = Some(if rate == "none" { None } else { Some(rate.parse().map_err(usage)?) });
+        }
+        if let Some(floors) = floors.as_deref() {
+            change.floors =
+                Some(if floors == "server" { None } else { Some(floors.parse().map_err(usage)?) });
         }
         Ok(change)
     }

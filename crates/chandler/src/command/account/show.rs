@@ -130,8 +130,9 @@ pub(super) fn in_words(access: &Access, account: &Account, present: Present) -> 
         RateRule::Window { requests, seconds } => format!("{requests} requests in {seconds} s"),
     };
     let (limit, connections) = (usage.limit, account.terms.connections);
+    let floors = account.terms.floors.map(|floors| format!(", floors {floors}")).unwrap_or_default();
     Ok(format!(
-        "rights {}, {limit} securities a month{of}, {rate}, {connections} connections",
+        "rights {}, {limit} securities a month{of}, {rate}, {connections} connections{floors}",
         account.rights
     ))
 }
@@ -151,6 +152,7 @@ pub(super) fn terms_json(access: &Access, account: &Account, present: Present) -
         "level": usage.standing.level.number(), "quota": usage.limit,
         "own_level": account.terms.level.map(access::Level::number), "own_quota": account.terms.quota,
         "rate": account.terms.rate_rule().to_string(), "connections": account.terms.connections,
+        "floors": account.terms.floors.map(|floors| floors.to_string()),
     }))
 }
 

@@ -11,21 +11,21 @@ pub(super) fn week(venue: &Venue, sessions: Sessions, today: Date) -> String {
 }
 
 /// Weekdays without trading, since minutes are served: `20261225,20270101`.
-pub(super) fn holidays(venue: &Venue) -> String {
-    let closed = weekdays(venue).filter(|date| venue.calendar().kind(*date).is_none());
+pub(super) fn holidays(venue: &Venue, from: Date) -> String {
+    let closed = weekdays(venue, from).filter(|date| venue.calendar().kind(*date).is_none());
     closed.map(compact).collect::<Vec<_>>().join(",")
 }
 
 /// Days with hours of their own: `0930-1300:20261127;…`.
-pub(super) fn corrections(venue: &Venue, sessions: Sessions) -> String {
-    let half = weekdays(venue).filter(|date| venue.calendar().kind(*date) == Some(DayKind::Half));
+pub(super) fn corrections(venue: &Venue, sessions: Sessions, from: Date) -> String {
+    let half = weekdays(venue, from).filter(|date| venue.calendar().kind(*date) == Some(DayKind::Half));
     let told = half.map(|date| format!("{}:{}", of_segments(venue.hours(date), sessions), compact(date)));
     told.collect::<Vec<_>>().join(";")
 }
 
-fn weekdays(venue: &Venue) -> impl Iterator<Item = Date> {
+fn weekdays(venue: &Venue, from: Date) -> impl Iterator<Item = Date> {
     let last = venue.calendar().valid_through();
-    let dates = std::iter::successors(Some(venue.floors().minute), |date| date.tomorrow().ok());
+    let dates = std::iter::successors(Some(from), |date| date.tomorrow().ok());
     dates.take_while(move |date| *date <= last).filter(|date| date.weekday().to_monday_zero_offset() < 5)
 }
 
@@ -89,11 +89,12 @@ mod tests {
     #[test]
     fn closed_weekdays_and_half_days_are_listed_and_weekends_are_not() {
         let venue = Venue::built_in(Market::Us).unwrap();
-        let holidays = holidays(&venue);
+        let from = date(2023, 12, 4);
+        let holidays = holidays(&venue, from);
         let holidays: Vec<&str> = holidays.split(',').collect();
         assert!(holidays.contains(&"20261126") && holidays.contains(&"20261225"), "{holidays:?}");
         assert!(!holidays.contains(&"20261115") && !holidays.contains(&"20261127"), "{holidays:?}");
-        let corrections = |sessions: Sessions| corrections(&venue, sessions);
+        let corrections = |sessions: Sessions| corrections(&venue, sessions, from);
         assert!(corrections(Sessions::Intraday).contains("0930-1300:20261127"));
         assert!(corrections(Sessions::Extended).contains("0400-1700:20261127"));
         assert!(corrections(Sessions::All).contains("2000-1700:20261127"));

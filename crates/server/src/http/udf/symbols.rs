@@ -8,7 +8,7 @@ use store::{Security, StoreError};
 use super::ticker::Ticker;
 use super::{config, hours, required, resolution};
 use crate::http::Asked;
-use crate::http::candles::may_see;
+use crate::http::candles::{Visible, may_see};
 use crate::http::envelope::Problem;
 use crate::refusal::Refusal;
 use crate::route::{Caller, Language};
@@ -16,7 +16,7 @@ use crate::services::Services;
 
 pub(super) fn answer(asked: &Asked<'_>, caller: &Caller, services: &Services) -> Result<Value, Problem> {
     let ticker = Ticker::parse(&required(asked, "symbol")?)?;
-    let widest = may_see(&ticker.symbol, caller, services)?;
+    let Visible { widest, floors } = may_see(&ticker.symbol, caller, services)?;
     let security = security(&ticker.symbol, services)?;
     let sessions = match ticker.sessions {
         // What the account may not see is left out of its candles too.
@@ -24,6 +24,8 @@ pub(super) fn answer(asked: &Asked<'_>, caller: &Caller, services: &Services) ->
         sessions => sessions,
     };
     let venue = services.history.venue(&ticker.symbol);
+    // Minutes before it are not served, so the hours of their days need not be told.
+    let from = floors.minute.unwrap_or_else(|| venue.calendar().first());
     let today = venue.zone().date(services.market_now());
     let (minutes, longer): (Vec<Period>, Vec<Period>) = Period::all().partition(|period| period.is_clock());
     let names = |periods: &[Period]| periods.iter().copied().map(resolution::name).collect::<Vec<_>>();
@@ -43,8 +45,8 @@ pub(super) fn answer(asked: &Asked<'_>, caller: &Caller, services: &Services) ->
         "listed_exchange": exchange(&security),
         "timezone": venue.zone().name(),
         "session": hours::week(venue, sessions, today),
-        "session_holidays": hours::holidays(venue),
-        "corrections": hours::corrections(venue, sessions),
+        "session_holidays": hours::holidays(venue, from),
+        "corrections": hours::corrections(venue, sessions, from),
         "minmov": 1,
         "pricescale": 10_u64.pow(security.decimals.min(market::DECIMALS_MAX)),
         "format": "price",

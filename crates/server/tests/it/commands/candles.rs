@@ -3,7 +3,7 @@
 
 use access::{RateRule, Terms};
 use history::{Adjust, Answer, AsOf, History, Query, Select, Sessions};
-use market::{Period, Timestamp, Venues};
+use market::{Floors, Period, Timestamp, Venues};
 use store::{Reader, Store};
 use wire::quote::{
     Candlestick, DateRequest, OffsetRequest, SecurityCandlestickRequest, SecurityCandlestickResponse,
@@ -33,14 +33,13 @@ impl Direct {
     ) -> SecurityCandlestickResponse {
         let symbol: market::Symbol = request.symbol.parse().unwrap();
         let period = period(request.period);
+        let floors = Floors::published(symbol.market());
         let select = match (&request.offset_request, &request.date_request) {
             (Some(offset), _) => {
                 let OffsetRequest { direction, date, minute, count } = offset;
                 Select::offset(period, (*direction).into(), date, minute, (*count).into())
             }
-            (_, Some(dates)) => {
-                Select::dates(period, self.history.venue(&symbol), &dates.start_date, &dates.end_date)
-            }
+            (_, Some(dates)) => Select::dates(period, floors, &dates.start_date, &dates.end_date),
             (None, None) => panic!("neither by offset nor by date"),
         };
         let query = Query {
@@ -52,6 +51,7 @@ impl Direct {
                 (_, false) => Sessions::Extended,
                 (_, true) => Sessions::All,
             },
+            floors,
             select: select.unwrap(),
         };
         response(&self.history.candles(&mut self.reader, &query, AsOf::Replay(NOW)).unwrap())

@@ -107,7 +107,13 @@ async fn accounts_are_listed_shown_and_changed() {
         (&set["level"], &set["limit"], &set["terms"]["rate"]),
         (&json!(1), &json!(100), &json!("60/30"))
     );
+    let set = data(&office.post("/v1/admin/accounts/ann", json!({"floors": "US.day=none"})).await);
+    assert_eq!(set["terms"]["floors"], "US.day=none");
+    let set = data(&office.post("/v1/admin/accounts/ann", json!({"floors": null})).await);
+    assert_eq!(set["terms"]["floors"], Value::Null);
     for (body, says) in [
+        (json!({"floors": "old"}), "published"),
+        (json!({"floors": 5}), "as text"),
         (json!({}), "nothing to set"),
         (json!({"level": 7}), "1 to 6"),
         (json!({"level": "3"}), "1 to 6"),

@@ -1,0 +1,45 @@
+//! Rows that go in and are not served: those before the floors of accounts. The owner of the store sees them, and is told.
+
+use market::{FloorTable, Grain, Market, Timestamp, Venues};
+
+use crate::plan::floor_instant;
+
+/// Where accounts begin to see the candles of one grain, for each market.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unserved {
+    hk: Timestamp,
+    us: Timestamp,
+    cn: Timestamp,
+}
+
+impl Unserved {
+    pub(crate) fn new(venues: &Venues, floors: &FloorTable, grain: Grain) -> Unserved {
+        let from = |market| floor_instant(venues.of(market), floors.of(market), grain.period());
+        Unserved { hk: from(Market::Hk), us: from(Market::Us), cn: from(Market::Cn) }
+    }
+
+    /// Whether a stamp lies before what accounts of a market are served.
+    #[inline]
+    pub(crate) fn holds(&self, market: Market, at: Timestamp) -> bool {
+        at < match market {
+            Market::Hk => self.hk,
+            Market::Us => self.us,
+            Market::Cn => self.cn,
+        }
+    }
+}
+
+/// What is said of such rows.
+pub(crate) fn note(rows: u64, grain: Grain, floors: &FloorTable) -> String {
+    let from = Market::ALL.into_iter().filter_map(|market| {
+        let floor = floors.of(market).of(grain.period())?;
+        Some(format!("{market} from {floor}"))
+    });
+    let from: Vec<String> = from.collect();
+    let kind = if grain == Grain::Day { "days" } else { "minutes" };
+    format!(
+        "{rows} rows lie before what accounts are served ({kind} of {}): they are stored, and seen here; \
+         `chandler serve --floors none` serves them too",
+        from.join(", ")
+    )
+}
