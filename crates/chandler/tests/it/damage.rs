@@ -56,14 +56,14 @@ fn no_flipped_bit_changes_an_export_in_silence() {
 fn a_tampered_directory_is_refused_and_check_says_what_helps() {
     for (damage, says, helps) in [
         ("update security set decimals = 5 where symbol = '700.HK'", "table security", "restore a backup"),
-        ("delete from block_index where body_id = (select min(body_id) from block_index)", "table block_index", "restore a backup"),
-        ("delete from block_index where body_id = (select max(body_id) from block_index)", "table block_index", "restore a backup"),
+        ("delete from block_index where body_id = (select min(body_id) from block_index i join series s on s.id = i.series_id where s.grain = '1d')", "table block_index", "restore a backup"),
+        ("delete from block_index where body_id = (select max(body_id) from block_index i join series s on s.id = i.series_id where s.grain = '1d')", "table block_index", "restore a backup"),
         ("delete from series where symbol = '5.HK'", "table series", "restore a backup"),
         (
             "create temp table x as select b.id, b.body from block_body b join block_index i on i.body_id = b.id
                 join series s on s.id = i.series_id where s.grain = '1d';
              update block_body set body = (select body from temp.x where x.id <> block_body.id) where id in (select id from temp.x)",
-            "is not the one that was written there",
+            "its entry says",
             "--again",
         ),
     ] {
