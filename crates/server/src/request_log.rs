@@ -1,7 +1,8 @@
 //! One line for each request: what was asked, by which account, how it ended and how long it took. Requests over HTTP are
 //! told at `info`. Those of long connections come by the ten thousand a second, and a line for each would be a noticeable part of
-//! their cost: they are told at `debug`, and so is whoever looks at the numbers every few seconds. No line holds a symbol, a
-//! name or a query string, nor a path as it was sent, unless nothing is there: then only the path tells what a client wanted.
+//! their cost: they are told at `debug`, and so is whoever looks at the numbers every few seconds. No line holds a
+//! query string or a token; nor a symbol, a name or a path as it was sent, unless nothing is there: then only the path tells what a
+//! client wanted.
 
 use std::time::Duration;
 

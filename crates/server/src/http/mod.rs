@@ -266,7 +266,7 @@ fn person(request: &Request<Incoming>, way: Way, face: Face) -> Option<HeaderVal
     let language = || request.headers().get(ACCEPT_LANGUAGE).cloned().unwrap_or(none);
     let path = request.uri().path();
     let accept = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
-    let is_lost = way == Way::NOWHERE && !routes::is_of_programs(path) && accept.contains("text/html");
+    let is_lost = way.leads_nowhere() && !routes::is_of_programs(path) && accept.contains("text/html");
     (pages::is_page(path) || (is_lost && face == Face::Public)).then(language)
 }
 

@@ -28,6 +28,13 @@ enum Kind {
 /// What is said besides of what belongs to an account to trade with.
 const NO_TRADING: &str = "the sign-in is good, but this server has candles and no accounts to trade with";
 
+impl Idea {
+    /// Whether it would be about the account that asks.
+    pub(super) fn is_trading(&self) -> bool {
+        self.kind == Kind::Trading
+    }
+}
+
 const fn trading(what: &'static str, paths: &'static [(&'static str, &'static str)]) -> Idea {
     Idea { what, kind: Kind::Trading, paths }
 }

@@ -54,6 +54,9 @@ impl Endpoint {
     /// Whether it is about the account that asks. Where only one region is served, accounts of another are told that
     /// their token is not good there; what is public, signs in or tells prices has answers of its own for them.
     pub(super) fn is_business(self) -> bool {
+        if let Endpoint::NotOffered(idea) = self {
+            return idea.is_trading();
+        }
         !matches!(
             self,
             Endpoint::Health
@@ -68,7 +71,6 @@ impl Endpoint {
                 | Endpoint::Mirror(_)
                 | Endpoint::OAuth(_)
                 | Endpoint::Page(_)
-                | Endpoint::NotOffered(_)
         )
     }
 }
@@ -303,6 +305,11 @@ impl Way {
         matches!(self.endpoint, Some(Endpoint::Watch(_) | Endpoint::Page(_)))
     }
 
+    /// Whether there is no endpoint, be it for this method alone.
+    pub(super) fn leads_nowhere(self) -> bool {
+        self.endpoint.is_none() && self.task == Task::Other
+    }
+
     pub(super) const UPGRADE: Way = Way { endpoint: None, task: Task::Upgrade, route: "*" };
     /// A file of the front-end, whichever.
     pub(super) const FILE: Way = Way { endpoint: None, task: Task::Page, route: "/{file}" };
@@ -311,10 +318,15 @@ impl Way {
 
 pub(super) fn way(method: &Method, path: &str) -> Way {
     let wanted = if method == Method::HEAD { GET } else { method.as_str() };
-    match matching(wanted, path).into_iter().find(|((method, ..), _)| *method == wanted) {
-        Some(((_, route, endpoint), _)) => Way { endpoint: Some(endpoint), task: endpoint.task(), route },
-        None if pages::is_file(path) => Way::FILE,
-        None => Way::NOWHERE,
+    let here = matching(wanted, path);
+    match (here.iter().find(|((method, ..), _)| *method == wanted), here.first()) {
+        (Some(((_, route, endpoint), _)), _) => {
+            Way { endpoint: Some(*endpoint), task: endpoint.task(), route }
+        }
+        (None, _) if pages::is_file(path) => Way::FILE,
+        // Something is there, for other methods.
+        (None, Some(((_, route, _), _))) => Way { route, ..Way::NOWHERE },
+        (None, None) => Way::NOWHERE,
     }
 }
 

@@ -163,6 +163,8 @@ fn a_path_in_full_wins_over_a_parameter_in_either_table() {
 fn a_path_that_leads_nowhere_is_not_repeated() {
     assert_eq!(way(&Method::GET, "/nothing.js"), Way::NOWHERE);
     assert_eq!(way(&Method::HEAD, "//v1/quota").route, "/v1/quota");
+    // Nor is one that is there for other methods.
+    assert_eq!(way(&Method::PUT, "/v1/admin/accounts/alice").route, "/v1/admin/accounts/{name}");
 }
 
 #[test]

@@ -79,10 +79,17 @@ impl Gateway {
         before: Option<Gateway>,
         clients: &Clients,
     ) -> Gateway {
-        let shown = match metadata {
-            Metadata::OfQuotes => Shown::Quote,
-            Metadata::Plain => before.map(|before| before.shown).unwrap_or(clients.recall(lineage)),
+        let known = before.map(|before| before.shown).unwrap_or(clients.recall(lineage));
+        let shown = match (metadata, known) {
+            // Whoever has subscribed to a topic is a trade client, whatever it names besides.
+            (_, Shown::Trade) => Shown::Trade,
+            (Metadata::OfQuotes, _) => Shown::Quote,
+            (Metadata::Plain, known) => known,
         };
+        // A second sign-in on one connection begins another lineage.
+        if metadata == Metadata::Plain && before.is_some() && shown != Shown::Nothing {
+            clients.remember(lineage, shown);
+        }
         Gateway { shown, program, by, lineage }
     }
 
@@ -93,6 +100,8 @@ impl Gateway {
             // An empty list is no list of topics, unless it comes from a client that sends those.
             (SUBSCRIBE, Shown::Nothing) => self.subscribes_to_nothing() || topics(body) != Ok(0),
             (SUBSCRIBE, Shown::Asked) => topics(body) != Ok(0),
+            // Participants are asked for without a body: topics are topics.
+            (SUBSCRIBE, Shown::Quote) => names_topics(body),
             (UNSUBSCRIBE, Shown::Trade | Shown::Nothing | Shown::Asked) => !has_count(body),
             _ => false,
         }
@@ -106,9 +115,7 @@ impl Gateway {
     pub(super) fn learn(&mut self, command: u8, body: &[u8], clients: &Clients) {
         let shown = match (command, self.shown) {
             (number::PROFILE, Shown::Nothing | Shown::Asked | Shown::Trade) => Shown::Quote,
-            (SUBSCRIBE, Shown::Nothing | Shown::Asked) if topics(body).is_ok_and(|count| count > 0) => {
-                Shown::Trade
-            }
+            (SUBSCRIBE, Shown::Nothing | Shown::Asked | Shown::Quote) if names_topics(body) => Shown::Trade,
             (SUBSCRIBE | UNSUBSCRIBE, _) => return,
             (_, Shown::Nothing) => Shown::Asked,
             _ => return,
@@ -121,6 +128,10 @@ impl Gateway {
 /// How many topics there are, if it is a list of them; what cannot be decoded is no question of the quote gateway either.
 fn topics(body: &[u8]) -> Result<usize, DecodeError> {
     trade::SubscribeRequest::decode(body).map(|request| request.topics.len())
+}
+
+fn names_topics(body: &[u8]) -> bool {
+    topics(body).is_ok_and(|count| count > 0)
 }
 
 /// Whether there is a number where a request for trades has one, zero or not.
