@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use market::{Candles, Date, Grain, Period, Timestamp, Venue};
+use market::{Candles, Date, Grain, Period, Span, Timestamp, Venue};
 use store::SeriesInfo;
 
 /// When a question is asked, and by what kind of clock.
@@ -29,15 +29,18 @@ pub struct Edge {
     pub minutes: Range<Timestamp>,
     /// Of minutes from here on, still running, only the open is known.
     pub running_from: Timestamp,
-    pub otherwise: Otherwise,
+    pub prefer: Prefer,
 }
 
-/// What is served at an edge where there are no minutes.
+/// What is served at an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Otherwise {
-    Nothing,
-    /// The stored candle as it is: it has arrived, and nothing contradicts it.
-    Stored,
+pub enum Prefer {
+    /// What the minutes make, and nothing where there are none.
+    Minutes,
+    /// What the minutes make. Where there are none, the stored candle: it has arrived, and nothing contradicts it.
+    MinutesThenStored,
+    /// The stored candle: its day is over. Until it arrives, what the minutes make.
+    StoredThenMinutes,
 }
 
 /// How far the stored candles of a grain may be read.
@@ -75,8 +78,8 @@ impl AsOf {
             (AsOf::Live(_), _) => Timestamp(i64::MAX),
             (AsOf::Replay(_), Grain::Minute) => self.minutes(venue).shown_until,
             (AsOf::Replay(_), _) => {
-                let horizon = self.horizon(venue, grain, Timestamp(i64::MIN));
-                horizon.edge.map_or(horizon.until, |edge| edge.from)
+                let Horizon { until, edge } = self.horizon(venue, grain.period(), Timestamp(i64::MIN));
+                edge.filter(|edge| edge.prefer == Prefer::Minutes).map_or(until, |edge| edge.from)
             }
         }
     }
@@ -111,39 +114,48 @@ impl AsOf {
         MinutesKnown::whole(Timestamp(now.0.saturating_sub(MINUTE - 1)))
     }
 
-    /// How far candles of a grain may be read. Minutes before their own floor are in no day either.
-    pub(crate) fn horizon(self, venue: &Venue, grain: Grain, minute_floor: Timestamp) -> Horizon {
-        let length = match (self, grain.period()) {
-            (_, Period::Calendar(_)) => {
-                return Horizon { until: self.next(), edge: self.day_edge(venue, minute_floor) };
+    /// Whether candles of a grain are being made of minutes now.
+    pub fn makes_of_minutes(self, venue: &Venue, grain: Grain) -> bool {
+        self.horizon(venue, grain.period(), Timestamp(i64::MIN)).edge.is_some()
+    }
+
+    /// How far the stored candles that a period is made of may be read. Minutes before their own floor are in no day either.
+    pub(crate) fn horizon(self, venue: &Venue, period: Period, minute_floor: Timestamp) -> Horizon {
+        let length = match (self, period.source().period(), period) {
+            (.., Period::Calendar(span)) => {
+                return Horizon { until: self.next(), edge: self.day_edge(venue, span, minute_floor) };
             }
-            (AsOf::Live(_), Period::MINUTE) => return Horizon { until: self.next(), edge: None },
-            (_, Period::Clock(length)) => length,
+            (AsOf::Live(_), Period::MINUTE, _) => return Horizon { until: self.next(), edge: None },
+            (_, Period::Clock(length), _) | (_, _, Period::Clock(length)) => length,
         };
         let known = self.minutes(venue);
         let edge = known.forming.and_then(|forming| {
             let from = venue.slot(forming)?.bucket(length, forming).0;
             let minutes = from..known.shown_until;
-            Some(Edge { from, minutes, running_from: known.complete_until, otherwise: Otherwise::Nothing })
+            Some(Edge { from, minutes, running_from: known.complete_until, prefer: Prefer::Minutes })
         });
         Horizon { until: known.shown_until, edge }
     }
 
-    /// The day that is not over is built of its regular minutes.
-    fn day_edge(self, venue: &Venue, minute_floor: Timestamp) -> Option<Edge> {
+    /// The day that is not over is built of its regular minutes. So is one that is over until its candle has arrived, and in
+    /// a longer candle that is being made every day of it: otherwise a week would lose its Monday for want of a daily file.
+    fn day_edge(self, venue: &Venue, span: Span, minute_floor: Timestamp) -> Option<Edge> {
         let today = venue.zone().date(self.now());
-        let (until, otherwise) = match self {
+        let is_open = venue.calendar().kind(today).is_some();
+        let (until, prefer) = match self {
             // A live feed sends a day candle that grows; on a day without trading nothing does.
-            AsOf::Live(_) if venue.calendar().kind(today).is_none() => return None,
-            AsOf::Live(_) => (self.next(), Otherwise::Stored),
-            AsOf::Replay(_) => (self.minutes(venue).complete_until, Otherwise::Nothing),
+            AsOf::Live(_) if !is_open => return None,
+            AsOf::Live(_) => (self.next(), Prefer::MinutesThenStored),
+            AsOf::Replay(_) => (self.minutes(venue).complete_until, Prefer::Minutes),
         };
-        if self.is_over(venue, today) {
-            return None;
-        }
-        let from = venue.zone().midnight(today);
-        let minutes = from.max(minute_floor)..until;
-        Some(Edge { from, minutes, running_from: until, otherwise })
+        let prefer = match self.is_over(venue, today) {
+            true if !is_open => return None,
+            true => Prefer::StoredThenMinutes,
+            false => prefer,
+        };
+        let first = if is_open { span.floor(today) } else { today };
+        let minutes = venue.zone().midnight(first).max(minute_floor)..until;
+        Some(Edge { from: venue.zone().midnight(today), minutes, running_from: until, prefer })
     }
 }
 

@@ -114,7 +114,7 @@ pub fn coverage(
         }
     }
     let daily = volumes(venue, &read(Grain::Day, Lane::Regular)?);
-    let sources = snapshot.import_sources(symbol)?;
+    let sources = known_sources(&snapshot, venue, symbol, as_of)?;
     let mut dates: Vec<Date> = venue.calendar().days(from, through).map(|(date, _)| date).collect();
     let odd = daily.keys().chain(minutes.keys()).filter(|date| (from..=through).contains(date)).copied();
     dates.extend(odd.collect::<Vec<_>>());
@@ -147,6 +147,30 @@ pub fn coverage(
         });
     }
     Ok(Coverage { symbol: symbol.clone(), days })
+}
+
+/// The files that candles came from, as far as they may be known: one that goes on beyond a clock that was set would tell
+/// that trading goes on.
+fn known_sources(
+    snapshot: &Snapshot<'_>,
+    venue: &Venue,
+    symbol: &Symbol,
+    as_of: AsOf,
+) -> Result<Vec<ImportSource>, HistoryError> {
+    let mut known = Vec::new();
+    for mut source in snapshot.import_sources(symbol)? {
+        let until = as_of.known_until(venue, source.series.grain);
+        if source.last >= until {
+            let stored = snapshot.series(&source.series)?;
+            let part = stored.map(|info| known_part(snapshot, venue, info, as_of)).transpose()?.flatten();
+            let Some(last) = part.map(|part| part.last).filter(|last| *last >= source.first) else {
+                continue;
+            };
+            source.last = source.last.min(last);
+        }
+        known.push(source);
+    }
+    Ok(known)
 }
 
 /// From when until when there are regular candles of a security.

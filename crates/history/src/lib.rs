@@ -4,12 +4,13 @@
 //! stamps, how many source candles, what to fold) without touching anything; [`History::candles`] reads the blocks
 //! the plan names and folds them in one pass. [`import`] is the other direction. The crate knows no network, no
 //! protocol numbers and no clock: [`AsOf`] is an argument, and says what may be known then. Start with `query.rs`, then
-//! `as_of.rs`, `plan.rs` and `read.rs`.
+//! `as_of.rs`, `plan.rs`, `read.rs` and `edge.rs`.
 
 mod adjustment;
 mod as_of;
 mod check;
 mod coverage;
+mod edge;
 pub mod import;
 mod inventory;
 mod plan;
@@ -17,7 +18,7 @@ mod query;
 mod read;
 mod shelf;
 
-pub use as_of::{AsOf, Edge, Otherwise};
+pub use as_of::{AsOf, Edge, Prefer};
 pub use check::{CheckReport, Damage, Remedy, check, check_until, check_watched};
 pub use coverage::{Coverage, DayCoverage, DayState, Expected, Gap, GapReason, coverage};
 pub use inventory::known_part;

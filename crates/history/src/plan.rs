@@ -4,7 +4,7 @@ use std::ops::Range;
 use market::{Floors, Period, Span, Timestamp, Venue};
 use store::Series;
 
-use crate::as_of::{AsOf, Edge};
+use crate::as_of::{AsOf, Edge, Prefer};
 use crate::query::{Anchor, COUNT_MAX, Direction, Query, Select};
 
 /// How a question will be answered, decided before anything is read: all the ifs are here, all the fors in `read.rs`.
@@ -90,7 +90,7 @@ impl Plan {
         let stamps = stamps.start..stamps.end.min(Timestamp(as_of.now().0.saturating_add(1)));
         let minute_floor = floor_instant(venue, query.floors, Period::MINUTE);
         let floor = if period.is_clock() { minute_floor } else { floor_instant(venue, query.floors, period) };
-        let horizon = as_of.horizon(venue, grain, minute_floor);
+        let horizon = as_of.horizon(venue, period, minute_floor);
         // The last wanted candle's sources reach to the end of its bucket, but never beyond what is known.
         let until = match stamps.end.0.checked_sub(1).map(Timestamp) {
             Some(last) if stamps.start < stamps.end => bucket_end(venue, period, last).min(horizon.until),
@@ -167,6 +167,9 @@ impl fmt::Display for Plan {
         }
         if let Some(edge) = &self.edge {
             write!(f, ", minutes {} from {} on", range(&edge.minutes), edge.from)?;
+            if edge.prefer == Prefer::StoredThenMinutes {
+                write!(f, " unless stored")?;
+            }
             if edge.running_from < edge.minutes.end {
                 write!(f, ", running from {}", edge.running_from)?;
             }

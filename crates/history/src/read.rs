@@ -5,7 +5,8 @@ use market::{Candles, Grain, Period, Symbol, Timestamp, Venue, Venues, fold};
 use store::{BlockEntry, Body, Reader, Series, Snapshot, StoreError, View};
 
 use crate::adjustment;
-use crate::as_of::{AsOf, Edge, Otherwise};
+use crate::as_of::AsOf;
+use crate::edge::Sources;
 use crate::plan::{Keep, Plan, Rows};
 use crate::query::{Adjust, Query};
 
@@ -86,10 +87,7 @@ impl History {
         let Some(decimals) = snapshot.decimals(symbol)? else {
             return Err(HistoryError::UnknownSecurity(symbol.clone()));
         };
-        let mut sources = match read_back(&snapshot, plan)? {
-            Some((_, sources)) => sources,
-            None => read(&snapshot, symbol, plan)?,
-        };
+        let mut sources = Sources { snapshot: &snapshot, venue, symbol, plan }.read()?;
         // Only an empty answer needs to know whether there is anything at all.
         if sources.is_empty() && !self.has_any(&snapshot, symbol, as_of)? {
             return Err(HistoryError::NoCandles(symbol.clone()));
@@ -178,7 +176,7 @@ impl Iterator for Pages<'_> {
 
 /// The commonest plan, one series counted back from a point, with a single statement; the decimals come with it. `None` if
 /// the plan is another, or nothing was found: then it matters why.
-fn read_back(view: &View, plan: &Plan) -> Result<Option<(u32, Candles)>, HistoryError> {
+pub(crate) fn read_back(view: &View, plan: &Plan) -> Result<Option<(u32, Candles)>, HistoryError> {
     let ([series], Rows::Back(rows)) = (plan.series.as_slice(), plan.rows) else { return Ok(None) };
     if plan.sources.is_empty() || plan.edge.is_some() {
         return Ok(None);
@@ -264,44 +262,8 @@ impl Back<'_> {
     }
 }
 
-/// Reads the source candles a plan names: directory, bodies, then only the pages that count.
-fn read(snapshot: &Snapshot<'_>, symbol: &Symbol, plan: &Plan) -> Result<Candles, HistoryError> {
-    let Range { start, end } = plan.sources;
-    let Some(edge) = &plan.edge else { return read_lanes(snapshot, &plan.series, start..end, plan.rows) };
-    let mut merged = read_lanes(snapshot, &plan.series, start..edge.from.max(start), plan.rows)?;
-    merged.append(&read_edge(snapshot, symbol, plan, edge)?);
-    Ok(merged)
-}
-
-/// What stands in for the stored candles that are not finished.
-fn read_edge(
-    snapshot: &Snapshot<'_>,
-    symbol: &Symbol,
-    plan: &Plan,
-    edge: &Edge,
-) -> Result<Candles, HistoryError> {
-    let minutes: Vec<Series> =
-        plan.series.iter().map(|series| Series { grain: Grain::Minute, ..series.clone() }).collect();
-    let all = Rows::Forward(usize::MAX);
-    let day = match plan.period {
-        Period::Clock(_) => {
-            let window = edge.minutes.start.max(plan.sources.start)..edge.minutes.end.min(plan.sources.end);
-            let mut candles = read_lanes(snapshot, &minutes, window, all)?;
-            edge.hide(&mut candles);
-            return Ok(candles);
-        }
-        // A day begins with the edge, so it is wanted as a whole or not at all.
-        Period::Calendar(_) if edge.from < plan.sources.start => return Ok(Candles::default()),
-        Period::Calendar(_) => read_lanes(snapshot, &minutes, edge.minutes.clone(), all)?,
-    };
-    if day.is_empty() && edge.otherwise == Otherwise::Stored {
-        return read_lanes(snapshot, &plan.series, edge.from..plan.sources.end, all);
-    }
-    fold::fold_whole(edge.from, &day)
-        .map_err(|source| HistoryError::Overflow { symbol: symbol.clone(), source })
-}
-
-fn read_lanes(
+/// The candles of a window, those of several lanes merged by time.
+pub(crate) fn read_lanes(
     snapshot: &Snapshot<'_>,
     series: &[Series],
     window: Range<Timestamp>,
@@ -417,7 +379,7 @@ fn narrow<'a, 'b: 'a>(
 }
 
 /// Two lanes of one symbol have no stamp in common.
-fn interleave(a: &Candles, b: &Candles) -> Candles {
+pub(crate) fn interleave(a: &Candles, b: &Candles) -> Candles {
     let mut merged = Candles::with_capacity(a.len() + b.len());
     let mut other = b.iter().peekable();
     for candle in a.iter() {

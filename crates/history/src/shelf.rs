@@ -15,12 +15,14 @@ use std::ops::Range;
 use std::sync::{Arc, RwLock};
 
 use block::{Block, PAGE_ROWS};
-use market::{Candles, Grain, Timestamp};
+use market::{Candles, Grain, Timestamp, Venue};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use store::{BlockEntry, Reader, Series, Snapshot};
 
 use crate::HistoryError;
+use crate::as_of::{Edge, Prefer};
+use crate::edge::Sources;
 use crate::plan::{Keep, Plan};
 
 /// What a page is kept as. It must say how much memory it takes. Copies share what they hold.
@@ -126,29 +128,36 @@ impl<E: Encoded> Shelf<E> {
         }
     }
 
-    /// The answer to a plan cut out of encoded pages, or `None` if the plan is not a plain one, or something at its edge has
-    /// to be made of minutes. What is missing is read, decoded and encoded, all under one snapshot of the store. The question
-    /// must not be an adjusted one: the plan does not show it.
-    pub fn slices(&self, reader: &mut Reader, plan: &Plan) -> Result<Option<Slices<E::Piece>>, HistoryError> {
+    /// The answer to a plan cut out of encoded pages, or `None` if the plan is not a plain one, or there is nothing to answer. What
+    /// is missing is read, decoded and encoded, all under one snapshot of the store; so is what has to be made of minutes at
+    /// an edge. The question must not be an adjusted one: the plan does not show it.
+    pub fn slices(
+        &self,
+        reader: &mut Reader,
+        venue: &Venue,
+        plan: &Plan,
+    ) -> Result<Option<Slices<E::Piece>>, HistoryError> {
         let Some(series) = plan.stored() else { return Ok(None) };
         let snapshot = reader.snapshot()?;
-        let version = snapshot.version()?;
-        let directory = |series: &Series| match self.known(series, version) {
-            Some(known) => Ok(Some(known)),
-            None => self.read(&snapshot, series),
+        let known = self.known(series, snapshot.version()?);
+        let directory = match known {
+            Some(known) => Some(known),
+            None => self.read(&snapshot, series)?,
         };
         // A series that is not there has no blocks, and the long way says why.
-        let Some(found) = directory(series)?.filter(|found| !found.entries.is_empty()) else {
+        let Some(directory) = directory.filter(|found| !found.entries.is_empty()) else {
             return Ok(None);
         };
-        if let Some(edge) = &plan.edge
-            && (found.reaches(edge.from)
-                || directory(&minutes_of(series))?.is_none_or(|found| found.reaches(edge.minutes.start)))
-        {
-            return Ok(None);
+        let walk = Walk::new(self, series, &directory, plan, Some(&snapshot));
+        let Some(edge) = &plan.edge else { return walk.slices(plan.keep) };
+        // What the next question needs to know whether memory is enough.
+        let minutes = minutes_of(series);
+        if self.known(&minutes, directory.version).is_none() {
+            self.read(&snapshot, &minutes)?;
         }
-        let directory = found;
-        Walk::new(self, series, &directory, plan, Some(&snapshot)).slices(plan.keep)
+        let made = Sources { snapshot: &snapshot, venue, symbol: &series.symbol, plan }.made(edge)?;
+        let found = walk.until(edge.from).slices_before(plan.keep, &made)?;
+        Ok(found.filter(|found| found.rows > 0))
     }
 
     /// How much is on it now.
@@ -181,8 +190,7 @@ impl<E: Encoded> Shelf<E> {
             return Ok(None);
         };
         if let Some(edge) = &plan.edge
-            && (directory.reaches(edge.from)
-                || known(&minutes_of(series)).is_none_or(|found| found.reaches(edge.minutes.start)))
+            && !directory.is_enough(edge, plan.sources.end, || known(&minutes_of(series)))
         {
             return Ok(None);
         }
@@ -214,6 +222,21 @@ impl Directory {
     /// Whether any candle is stamped at a point or later.
     fn reaches(&self, at: Timestamp) -> bool {
         self.entries.last().is_some_and(|entry| entry.last >= at)
+    }
+
+    /// Whether nothing has to be made of minutes at an edge.
+    fn is_enough<'d>(
+        &self,
+        edge: &Edge,
+        end: Timestamp,
+        minutes: impl FnOnce() -> Option<&'d Arc<Directory>>,
+    ) -> bool {
+        let ends_here = self.entries.last().is_some_and(|entry| (edge.from..end).contains(&entry.last));
+        if edge.prefer == Prefer::StoredThenMinutes && ends_here {
+            return true;
+        }
+        let is_hidden = edge.prefer == Prefer::Minutes && self.reaches(edge.from);
+        !is_hidden && minutes().is_some_and(|minutes| !minutes.reaches(edge.minutes.start))
     }
 }
 
@@ -247,8 +270,40 @@ impl<'a, E: Encoded> Walk<'a, E> {
         Walk { shelf, series, directory, window, snapshot }
     }
 
+    /// The same way, no further than to a point.
+    fn until(mut self, end: Timestamp) -> Walk<'a, E> {
+        self.window.end = self.window.end.min(end.0);
+        self
+    }
+
+    /// As [`Walk::slices`], where `made` comes after the window.
+    fn slices_before(&self, keep: Keep, made: &Candles) -> Found<E> {
+        let encode = |rows: Range<usize>| {
+            let length = rows.len();
+            E::encode(made, rows, self.directory.decimals).piece(0..length)
+        };
+        let (stored, rows) = match keep {
+            Keep::Last(count) => {
+                let taken = made.len().min(count);
+                (self.slices(Keep::Last(count - taken))?, made.len() - taken..made.len())
+            }
+            Keep::First(count) => {
+                let stored = self.slices(Keep::First(count))?;
+                let missing = stored.as_ref().map_or(0, |stored| count.saturating_sub(stored.rows));
+                (stored, 0..made.len().min(missing))
+            }
+        };
+        let Some(mut slices) = stored else { return Ok(None) };
+        if !rows.is_empty() {
+            slices.rows += rows.len();
+            slices.pieces.push(encode(rows));
+        }
+        Ok(Some(slices))
+    }
+
     fn slices(&self, keep: Keep) -> Found<E> {
         match keep {
+            Keep::Last(0) | Keep::First(0) => Ok(Some(Slices { pieces: Vec::new(), rows: 0 })),
             _ if self.window.is_empty() => Ok(Some(Slices { pieces: Vec::new(), rows: 0 })),
             Keep::Last(count) => self.back(count),
             Keep::First(count) => self.forward(count),

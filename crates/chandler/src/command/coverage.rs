@@ -6,7 +6,7 @@ use clap::Args;
 use history::{Coverage, DayCoverage, GapReason};
 use market::{DayKind, Zone};
 use serde_json::{Value, json};
-use store::{Access, Reader};
+use store::{Access, Lane, Reader};
 
 use super::time;
 use crate::failure::{Failure, usage};
@@ -100,11 +100,11 @@ fn one(
 }
 
 fn all(arguments: &Arguments, surroundings: &Surroundings, reader: &mut Reader) -> Result<(), Failure> {
-    // As soon as any candle of a security may be known.
+    // As soon as any candle of a security's regular hours may be known; what is known outside of them covers nothing.
     let mut series = reader.snapshot()?.all_series()?;
     series.retain(|info| {
         let venue = surroundings.history.venue(&info.series.symbol);
-        surroundings.as_of().shows(venue, info)
+        info.series.lane == Lane::Regular && surroundings.as_of().shows(venue, info)
     });
     let mut symbols: Vec<market::Symbol> = series.into_iter().map(|info| info.series.symbol).collect();
     symbols.sort();

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use files::CandleSink;
-use history::{Keep, Plan, Query, Select};
-use market::{Floors, Period, Symbol, Timestamp};
+use history::{HistoryError, Keep, Plan, Query, Select};
+use market::{Floors, Grain, Period, Symbol, Timestamp};
 use serde_json::json;
 use store::{Access, Store};
 
@@ -129,11 +129,15 @@ fn symbols(
         .all_series()?
         .into_iter()
         .filter(|info| {
-            let venue = surroundings.history.venue(&info.series.symbol);
-            info.series.grain == grain && surroundings.as_of().shows(venue, info)
+            let (venue, as_of) = (surroundings.history.venue(&info.series.symbol), surroundings.as_of());
+            // The first candle of a security may be one that is still being made.
+            let is_source = info.series.grain == grain
+                || (info.series.grain == Grain::Minute && as_of.makes_of_minutes(venue, grain));
+            is_source && as_of.shows(venue, info)
         })
         .map(|info| info.series.symbol)
         .collect();
+    symbols.sort();
     symbols.dedup();
     if symbols.is_empty() {
         return Err(usage(format!("the store has no candles to make {} candles of", arguments.period)));
@@ -184,7 +188,12 @@ fn write(
             end.and_then(|date| date.tomorrow().ok()).map_or(Timestamp(i64::MAX), |date| zone.midnight(date));
         let plan = Plan::over(&query, venue, as_of, from..until, Keep::First(PAGE));
         for page in surroundings.history.pages(&mut reader, &query, plan, as_of) {
-            let page = page?;
+            let page = match page {
+                Ok(page) => page,
+                // A security whose candles all lie ahead has no rows.
+                Err(HistoryError::NoCandles(_)) => break,
+                Err(error) => return Err(error.into()),
+            };
             rows += page.candles.len() as u64;
             sink.write(symbol, zone, page.decimals, &page.candles)?;
             bar.say(|| format!("{symbol}, {} candles", output::thousands(rows)));

@@ -331,7 +331,7 @@ impl Source {
         count: u64,
         surroundings: &Surroundings,
     ) -> Result<String, Failure> {
-        if let Source::Here = self {
+        if let (Source::Here, 0) = (self, found) {
             let mut reader = surroundings.open(Access::Read)?.reader()?;
             let sources = reader.snapshot()?.series_of(&query.symbol)?;
             let (venue, as_of) = (surroundings.history.venue(&query.symbol), surroundings.as_of());

@@ -8,7 +8,10 @@ use block::{Block, BlockError};
 use market::{Date, Grain, Session, Symbol, Timestamp, Venue};
 use store::{ImportSource, Lane, Reader, Series, Snapshot};
 
-use super::{Extent, GapReason, begun_until, daily_gap, gaps, last_complete_day, volumes, window, within};
+use super::{
+    Extent, GapReason, begun_until, daily_gap, gaps, known_sources, last_complete_day, volumes, window,
+    within,
+};
 use crate::as_of::AsOf;
 use crate::read::HistoryError;
 
@@ -90,7 +93,7 @@ impl<'a> Expected<'a> {
         let stored = Stored {
             extent,
             volumes: volumes(self.venue, &daily),
-            sources: snapshot.import_sources(symbol)?,
+            sources: known_sources(&snapshot, self.venue, symbol, self.as_of)?,
         };
         let mut states = Vec::with_capacity(self.days.len());
         for (day, count) in self.days.iter().zip(counts) {

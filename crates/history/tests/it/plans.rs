@@ -133,14 +133,14 @@ fn at_the_edge_minutes_stand_in_for_what_is_not_finished() {
         "2026-11-12 10:45:30",
         "700.HK week {0, -, -, 2}",
         expect_test::expect![
-            "700.HK/1d 2004-05-31T16:00:00Z..2026-11-12T02:45:31Z, 14 rows back, fold week, minutes 2026-11-11T16:00:00Z..2026-11-12T02:45:00Z from 2026-11-11T16:00:00Z on, stamps ..2026-11-12T02:45:31Z, keep last 2"
+            "700.HK/1d 2004-05-31T16:00:00Z..2026-11-12T02:45:31Z, 14 rows back, fold week, minutes 2026-11-08T16:00:00Z..2026-11-12T02:45:00Z from 2026-11-11T16:00:00Z on, stamps ..2026-11-12T02:45:31Z, keep last 2"
         ],
     );
     check(
         "2026-11-12 10:45:30",
         "700.HK week {0, -, -, 2}",
         expect_test::expect![
-            "700.HK/1d 2004-05-31T16:00:00Z..2026-11-12T02:45:31Z, 14 rows back, fold week, minutes 2026-11-11T16:00:00Z..2026-11-12T02:45:31Z from 2026-11-11T16:00:00Z on, stamps ..2026-11-12T02:45:31Z, keep last 2"
+            "700.HK/1d 2004-05-31T16:00:00Z..2026-11-12T02:45:31Z, 14 rows back, fold week, minutes 2026-11-08T16:00:00Z..2026-11-12T02:45:31Z from 2026-11-11T16:00:00Z on, stamps ..2026-11-12T02:45:31Z, keep last 2"
         ],
     );
     // What ended before is read as it is stored.
@@ -173,7 +173,7 @@ fn at_the_edge_minutes_stand_in_for_what_is_not_finished() {
         "2026-11-12 16:10:00",
         "700.HK day {0, -, -, 2}",
         expect_test::expect![
-            "700.HK/1d 2004-05-31T16:00:00Z..2026-11-12T08:10:01Z, 2 rows back, stamps ..2026-11-12T08:10:01Z, keep last 2"
+            "700.HK/1d 2004-05-31T16:00:00Z..2026-11-12T08:10:01Z, 2 rows back, minutes 2026-11-11T16:00:00Z..2026-11-12T08:09:01Z from 2026-11-11T16:00:00Z on unless stored, stamps ..2026-11-12T08:10:01Z, keep last 2"
         ],
     );
 }

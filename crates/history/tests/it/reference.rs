@@ -92,26 +92,36 @@ fn times(price: Price, by: &Fraction) -> Price {
 }
 
 /// R1 to R3: what may be known of the world at an instant.
-fn known(world: &World, venue: &Venue, floors: Floors, as_of: AsOf) -> World {
+fn known(world: &World, venue: &Venue, query: &Query, as_of: AsOf) -> World {
     let now = as_of.now();
     let minutes = match as_of {
         AsOf::Live(_) => world.minutes.iter().filter(|c| c.time <= now).copied().collect(),
         AsOf::Replay(_) => known_minutes(venue, &world.minutes, now),
     };
     let mut days = world.days.clone();
-    if let Some(today) = unfinished_day(venue, now) {
-        let midnight = venue.zone().midnight(today);
-        let of_today = |c: &&Candle| {
+    let today = venue.zone().date(now);
+    let first = match query.period {
+        Period::Calendar(span) if venue.calendar().kind(today).is_some() => span.floor(today),
+        _ => today,
+    };
+    // Today is made of minutes until it is over; and so is, in the candle in which it falls, whatever day is not stored.
+    for (date, _) in venue.calendar().days(first, today) {
+        let midnight = venue.zone().midnight(date);
+        let of_day = |c: &&Candle| {
             let is_complete = c.time.0 + 60 <= now.0 || matches!(as_of, AsOf::Live(_));
             c.session == Session::Intraday
-                && trading_day(venue, c.time) == today
-                && floors.minute.is_none_or(|floor| floor <= today)
+                && trading_day(venue, c.time) == date
+                && query.floors.minute.is_none_or(|floor| floor <= date)
                 && is_complete
         };
-        let so_far = fold_naively(venue, Period::DAY, minutes.iter().filter(of_today).copied());
-        if !so_far.is_empty() || matches!(as_of, AsOf::Replay(_)) {
+        let made = fold_naively(venue, Period::DAY, minutes.iter().filter(of_day).copied());
+        let is_made = match unfinished_day(venue, now) == Some(date) {
+            true => !made.is_empty() || matches!(as_of, AsOf::Replay(_)),
+            false => !days.iter().any(|day| day.time == midnight),
+        };
+        if is_made {
             days.retain(|day| day.time != midnight);
-            days.extend(so_far);
+            days.extend(made);
             days.sort_by_key(|day| day.time);
         }
     }
@@ -122,7 +132,7 @@ fn answer(world: &World, query: &Query, as_of: AsOf) -> Vec<Candle> {
     let venue = venue(query.symbol.market());
     let zone = venue.zone();
     let now = as_of.now();
-    let known = known(world, venue, query.floors, as_of);
+    let known = known(world, venue, query, as_of);
     let (sources, floor) = match query.period {
         Period::Clock(_) => (&known.minutes, query.floors.minute),
         Period::Calendar(_) => (&known.days, query.floors.day),

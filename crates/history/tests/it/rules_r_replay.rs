@@ -17,10 +17,12 @@ fn numbered_shop() -> &'static Shop {
     static SHOP: OnceLock<Shop> = OnceLock::new();
     SHOP.get_or_init(|| {
         let shop = Shop::new();
-        for (name, from, through) in [
-            ("5.HK", "2025-12-22", "2025-12-24"),
-            ("600000.SH", "2026-11-11", "2026-11-12"),
-            ("A.US", "2025-11-26", "2025-11-28"),
+        for (name, from, through, daily_through) in [
+            ("5.HK", "2025-12-22", "2025-12-24", "2025-12-24"),
+            // Its daily file is late.
+            ("6.HK", "2025-12-22", "2025-12-24", "2025-12-22"),
+            ("600000.SH", "2026-11-11", "2026-11-12", "2026-11-12"),
+            ("A.US", "2025-11-26", "2025-11-28", "2025-11-28"),
         ] {
             let security = symbol(name);
             let venue = venue(security.market());
@@ -33,6 +35,9 @@ fn numbered_shop() -> &'static Shop {
                 let day = numbered(candle(midnight, market::Session::Intraday, 0, 90_000), 100);
                 days.push(Candle { high: price(902), close: price(900), ..day });
             }
+            let stored =
+                days.time.partition_point(|time| *time <= venue.zone().midnight(date(daily_through)).0);
+            days.truncate(stored);
             shop.stock(&security, &minutes, &days, COARSE);
         }
         shop
@@ -155,6 +160,40 @@ fn r3_longer_spans_hold_the_stored_days_before_and_the_minutes_of_today() {
         check("2025-12-23 09:30:20", &question, &format!("{stamp} 100 902 99 900 ×90000;"));
         check("2025-12-23 09:31:20", &question, &format!("{stamp} 100 902 99 101 ×90010;"));
         check("2025-12-24 18:00:00", &question, &format!("{stamp} 100 902 99 900 ×270000;"));
+    }
+}
+
+#[test]
+fn r3_minutes_stand_in_for_a_day_that_is_over_until_its_candle_is_there() {
+    let (monday, tuesday) = ("2025-12-22 100 902 99 900 ×90000;", "2025-12-23 100 432 99 431 ×3310;");
+    for clock in [AsOf::Replay, AsOf::Live] {
+        let check = |now: &str, question: &str, expected: &str| {
+            let found = numbered_shop().ask_as_of(clock, now, question, told);
+            assert_eq!(found, expected, "{question} at {now}");
+        };
+        let days = "6.HK day {0, -, -, 2}";
+        check(
+            "2025-12-23 16:09:59",
+            "6.HK day {0, -, -, 1}",
+            match clock(Timestamp(0)) {
+                AsOf::Replay(_) => "2025-12-23 100 431 99 430 ×3300;",
+                AsOf::Live(_) => tuesday,
+            },
+        );
+        check("2025-12-23 16:10:00", days, &format!("{monday} {tuesday}"));
+        check("2025-12-23 23:59:59", days, &format!("{monday} {tuesday}"));
+        check("2025-12-24 00:00:00", days, monday);
+        // A longer candle that is being made misses none of its days.
+        for (period, stamp) in [("week", "2025-12-22"), ("month", "2025-12-01"), ("year", "2025-01-01")] {
+            let question = format!("6.HK {period} {{0, -, -, 1}}");
+            check("2025-12-23 18:00:00", &question, &format!("{stamp} 100 902 99 431 ×93310;"));
+            check("2025-12-24 09:29:59", &question, &format!("{stamp} 100 902 99 431 ×93310;"));
+            let (close, volume) = match clock(Timestamp(0)) {
+                AsOf::Replay(_) => (101, 93_320),
+                AsOf::Live(_) => (102, 93_330),
+            };
+            check("2025-12-24 09:31:20", &question, &format!("{stamp} 100 902 99 {close} ×{volume};"));
+        }
     }
 }
 
@@ -283,7 +322,9 @@ fn check_shelf(
 ) -> bool {
     let plan = Plan::of(query, venue(query.symbol.market()), as_of);
     let reader = &mut shop.store.reader().unwrap();
-    let Some(slices) = shelf.slices(reader, &plan).unwrap() else { return false };
+    let Some(slices) = shelf.slices(reader, venue(query.symbol.market()), &plan).unwrap() else {
+        return false;
+    };
     let found = slices.pieces.concat();
     assert_eq!(found, expected.unwrap_or_default(), "{as_of:?}: {query:?}");
     let version = reader.version().unwrap();

@@ -77,7 +77,7 @@ fn an_answer_out_of_pages_is_the_answer_out_of_blocks() {
             for shelf in &shelves {
                 let context = format!("seed {seed}, turn {turn}, {cut:?}, {plan}");
                 let before = shelf.slices_in_memory(version, &plan).unwrap();
-                let found = shelf.slices(&mut reader, &plan).unwrap().unwrap();
+                let found = shelf.slices(&mut reader, venue(market), &plan).unwrap().unwrap();
                 assert_eq!(found.pieces.concat(), expected, "{context}");
                 assert_eq!(found.rows, expected.len(), "{context}");
                 assert!(before.is_none_or(|before| before == found), "{context}: in memory");

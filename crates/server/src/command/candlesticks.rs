@@ -245,11 +245,11 @@ pub(super) fn at_once(
         services.metrics.cache_hit();
         return Some(Ok(CandleReply::Pages { symbol: query.symbol.clone(), slices }));
     }
-    services.metrics.cache_miss();
-    // What is made of minutes takes longer.
+    // What is made of minutes takes longer, and no memory has it.
     if plan.edge.is_some() {
         return None;
     }
+    services.metrics.cache_miss();
     Some(answer_plan(query, &plan, services, as_of))
 }
 
@@ -257,7 +257,10 @@ fn answer_plan(query: &Query, plan: &Plan, services: &Services, as_of: AsOf) -> 
     // Pages that nobody keeps are not worth making.
     let is_paged = query.adjust == Adjust::None && !query.symbol.is_us_option() && !services.shelf.is_off();
     let found = services.with_reader(|reader| {
-        if is_paged && let Some(slices) = services.shelf.slices(reader, plan)? {
+        if is_paged
+            && let Some(slices) =
+                services.shelf.slices(reader, services.history.venue(&query.symbol), plan)?
+        {
             return Ok(CandleReply::Pages { symbol: query.symbol.clone(), slices });
         }
         services.history.answer(reader, query, plan, as_of).map(CandleReply::Columns)

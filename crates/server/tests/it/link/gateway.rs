@@ -160,7 +160,7 @@ async fn a_second_sign_in_on_a_connection_does_not_make_another_client_of_it() {
     let mut client = server.enter(Door::WebSocket, &account, &[]).await;
     client.ask::<quote::QuoteProfileResponse>(4, &()).await.unwrap();
     client.sign_in(&server.one_time_password(&account).await, &[]).await;
-    assert_eq!(meaning(&mut client, 16, b"\x0a\x07private").await, "participants");
+    assert_eq!(meaning(&mut client, 17, b"\x0a\x07private").await, "trades");
 }
 
 #[tokio::test]

@@ -1,0 +1,143 @@
+//! Reads the source candles a plan names, and makes of minutes what is not finished at its edge.
+
+use std::ops::Range;
+
+use market::{Candles, Date, Grain, Period, Symbol, Timestamp, Venue, fold};
+use store::{Series, Snapshot};
+
+use crate::as_of::{Edge, Prefer};
+use crate::plan::{Plan, Rows};
+use crate::read::{HistoryError, interleave, read_back, read_lanes};
+
+const ALL: Rows = Rows::Forward(usize::MAX);
+
+/// Where the candles of one question come from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sources<'a> {
+    pub(crate) snapshot: &'a Snapshot<'a>,
+    pub(crate) venue: &'a Venue,
+    pub(crate) symbol: &'a Symbol,
+    pub(crate) plan: &'a Plan,
+}
+
+impl Sources<'_> {
+    /// The source candles of the plan.
+    pub(crate) fn read(&self) -> Result<Candles, HistoryError> {
+        let plan = self.plan;
+        let Some(edge) = &plan.edge else { return self.stored(plan) };
+        let start = plan.sources.start;
+        let finished = Plan { sources: start..edge.from.max(start), edge: None, ..plan.clone() };
+        let mut candles = self.stored(&finished)?;
+        match plan.period {
+            Period::Clock(_) => candles.append(&self.running(edge)?),
+            // A day begins with the edge, so it is wanted as a whole or not at all.
+            Period::Calendar(_) if edge.from < start => {}
+            Period::Calendar(_) => candles = self.days(edge, candles)?,
+        }
+        Ok(candles)
+    }
+
+    /// What stands at the edge of a plan whose answer is otherwise stored as it is.
+    pub(crate) fn made(&self, edge: &Edge) -> Result<Candles, HistoryError> {
+        let plan = self.plan;
+        let mut made = match plan.period {
+            Period::Calendar(_) if edge.from < plan.sources.start => Candles::default(),
+            Period::Calendar(_) => self.days(edge, Candles::default())?,
+            Period::MINUTE => self.running(edge)?,
+            Period::Clock(_) => fold::fold(self.venue, plan.period, &self.running(edge)?)
+                .map_err(|source| self.overflow(source))?,
+        };
+        let at = |stamp: Timestamp| made.time.partition_point(|time| *time < stamp.0);
+        let rows = at(plan.stamps.start)..at(plan.stamps.end);
+        made.keep(rows);
+        Ok(made)
+    }
+
+    fn stored(&self, plan: &Plan) -> Result<Candles, HistoryError> {
+        match read_back(self.snapshot, plan)? {
+            Some((_, candles)) => Ok(candles),
+            None => read_lanes(self.snapshot, &plan.series, plan.sources.clone(), plan.rows),
+        }
+    }
+
+    fn minutes(&self, window: Range<Timestamp>) -> Result<Candles, HistoryError> {
+        let minutes = |series: &Series| Series { grain: Grain::Minute, ..series.clone() };
+        let series: Vec<Series> = self.plan.series.iter().map(minutes).collect();
+        read_lanes(self.snapshot, &series, window, ALL)
+    }
+
+    /// The minutes that stand in for a roll-up that is not finished, or are themselves running.
+    fn running(&self, edge: &Edge) -> Result<Candles, HistoryError> {
+        let Range { start, end } = self.plan.sources;
+        let mut candles = self.minutes(edge.minutes.start.max(start)..edge.minutes.end.min(end))?;
+        edge.hide(&mut candles);
+        Ok(candles)
+    }
+
+    /// Stored days, and what minutes make of those that are not there: today, and in a longer candle the days before it.
+    fn days(&self, edge: &Edge, stored: Candles) -> Result<Candles, HistoryError> {
+        let today = match edge.prefer {
+            Prefer::Minutes => Candles::default(),
+            Prefer::MinutesThenStored | Prefer::StoredThenMinutes => {
+                read_lanes(self.snapshot, &self.plan.series, edge.from..self.plan.sources.end, ALL)?
+            }
+        };
+        let mut made = Candles::default();
+        for window in self.missing(edge, &stored, &today) {
+            let minutes = self.minutes(window)?;
+            fold_days(self.venue, &minutes, &mut made).map_err(|source| self.overflow(source))?;
+        }
+        let is_made = made.time.last().is_some_and(|time| *time >= edge.from.0);
+        let mut days = if made.is_empty() { stored } else { interleave(&stored, &made) };
+        if !is_made {
+            days.append(&today);
+        }
+        Ok(days)
+    }
+
+    /// The windows of trading days of which minutes are wanted because no day candle is stored; neighbours share one.
+    fn missing(&self, edge: &Edge, stored: &Candles, today: &Candles) -> Vec<Range<Timestamp>> {
+        let zone = self.venue.zone();
+        let end_of = |date: Date| date.tomorrow().map_or(Timestamp(i64::MAX), |next| zone.midnight(next));
+        let is_stored = |at: Timestamp| match at < edge.from {
+            true => stored.time.binary_search(&at.0).is_ok(),
+            false => edge.prefer == Prefer::StoredThenMinutes && !today.is_empty(),
+        };
+        // Days before those that are read are not wanted, whatever candle they are in.
+        let (first, last) =
+            (zone.date(edge.minutes.start.max(self.plan.sources.start)), zone.date(edge.from));
+        let mut windows: Vec<Range<Timestamp>> = Vec::new();
+        let mut was_missing = false;
+        for (date, _) in self.venue.calendar().days(first, last) {
+            let midnight = zone.midnight(date);
+            let is_missing = !is_stored(midnight);
+            let window = midnight.max(edge.minutes.start)..end_of(date).min(edge.minutes.end);
+            match windows.last_mut() {
+                Some(before) if is_missing && was_missing => before.end = window.end,
+                _ if is_missing => windows.push(window),
+                _ => {}
+            }
+            was_missing = is_missing;
+        }
+        windows
+    }
+
+    fn overflow(&self, source: fold::Overflow) -> HistoryError {
+        HistoryError::Overflow { symbol: self.symbol.clone(), source }
+    }
+}
+
+/// One candle of each day that has minutes.
+fn fold_days(venue: &Venue, minutes: &Candles, days: &mut Candles) -> Result<(), fold::Overflow> {
+    let mut start = 0;
+    while let Some(time) = minutes.time.get(start) {
+        let date = venue.zone().date(Timestamp(*time));
+        let until = date.tomorrow().map_or(Timestamp(i64::MAX), |next| venue.zone().midnight(next));
+        let end = minutes.time.partition_point(|time| *time < until.0).max(start + 1);
+        let mut day = minutes.clone();
+        day.keep(start..end);
+        days.append(&fold::fold_whole(venue.zone().midnight(date), &day)?);
+        start = end;
+    }
+    Ok(())
+}
