@@ -568,9 +568,14 @@ fn fill(dir: &Path) {
 
 /// Imports files of whatever kind into a folder, beside a server that may be running.
 pub(crate) fn import_files(dir: &Path, paths: &[PathBuf]) {
+    // Files of tests correct each other as they like.
+    import_with(dir, paths, Options { replace: true, ..Options::default() });
+}
+
+pub(crate) fn import_with(dir: &Path, paths: &[PathBuf], options: Options) {
     let venues = Venues::built_in().unwrap();
     let store = Store::open(dir, store::Access::Write { now: NOW }).unwrap();
-    let (stop, options, progress) = (AtomicBool::new(false), Options::default(), Progress::default());
+    let (stop, progress) = (AtomicBool::new(false), Progress::default());
     let context = Context {
         store: &store,
         venues: &venues,

@@ -4,11 +4,11 @@ use std::sync::atomic::AtomicBool;
 
 use access::{Actor, Created, NewAccount, Role, Terms};
 use history::import::{Context, Options, Progress, import};
-use market::Venues;
+use market::{Grain, Venues};
 use serde_json::{Value, json};
 use store::Store;
 
-use crate::support::{NOW, Response, Running, import_files};
+use crate::support::{NOW, Response, Running, import_with};
 
 fn operator(server: &Running) -> Created {
     let new = NewAccount { role: Role::Operator, ..NewAccount::named("op", Terms::default()) };
@@ -73,7 +73,10 @@ async fn the_days_of_one_security_tell_what_is_missing_and_why() {
     let minutes: String = (600..720).chain(780..960).filter(|minute| minute % 3 != 2).map(row).collect();
     let path = server.dir.path().join("thin.csv");
     std::fs::write(&path, format!("symbol,time,open,high,low,close,volume\n{minutes}")).unwrap();
-    import_files(server.dir.path(), &[path]);
+    // Gaps so regular look like another period, unless it is said what they are.
+    let mut options = Options::default();
+    options.read.period = Some(Grain::Minute);
+    import_with(server.dir.path(), &[path], options);
     server.noticed().await;
     let told = data(&server.get("/v1/coverage/9.HK?start=2026-11-12&end=2026-11-13", &op).await);
     assert_eq!(
