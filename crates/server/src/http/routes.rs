@@ -76,10 +76,11 @@ impl Endpoint {
 }
 
 impl Endpoint {
-    /// Whether a request with this method changes something. Questions may be asked with POST, too.
+    /// Whether a request with this method changes something. Questions may be asked with POST, too, and what is not offered
+    /// changes nothing: SDKs sign with a time in seconds, so that two equal requests of one second have one signature.
     pub(super) fn is_change(self, method: &Method) -> bool {
         let is_safe = [Method::GET, Method::HEAD, Method::OPTIONS].contains(method);
-        !is_safe && !matches!(self, Endpoint::Mirror(_) | Endpoint::QuotaPreview)
+        !is_safe && !matches!(self, Endpoint::Mirror(_) | Endpoint::QuotaPreview | Endpoint::NotOffered(_))
     }
 
     /// Whether nothing is done for somebody who does not prove who they are. Those that strangers may ask have proofs of their own,
