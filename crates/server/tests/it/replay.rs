@@ -9,10 +9,11 @@ use access::{Created, Role, Terms};
 use market::{Date, Session, Symbol, Timestamp, Venues};
 use server::Settings;
 use wire::quote::{
-    IntradayResponse, QuoteResponse, SecurityCandlestickRequest, SecurityCandlestickResponse, SymbolsRequest,
+    IntradayResponse, OffsetRequest, QuoteResponse, SecurityCandlestickRequest, SecurityCandlestickResponse,
+    SecurityHistoryCandlestickRequest, SymbolsRequest,
 };
 
-use crate::support::{Door, OVERNIGHT, Running, import_files};
+use crate::support::{Client, Door, OVERNIGHT, Running, import_files};
 
 /// Securities with minutes and days of three days; the last begins on the third.
 const SECURITIES: [(&str, &str); 4] =
@@ -160,18 +161,33 @@ async fn a_server_over_all_that_is_stored_answers_as_one_without_what_lies_ahead
             let line = wire::quote::IntradayRequest { symbol: name.clone(), trade_session: 100 };
             let lines = client.ask::<IntradayResponse>(18, &line).await;
             assert_eq!(lines, other.ask(18, &line).await, "line of {name} at {now}");
-            for period in [1, 60, 1000, 2000] {
-                let latest = SecurityCandlestickRequest {
-                    symbol: name.clone(),
-                    period,
-                    count: 5,
-                    adjust_type: 1,
-                    trade_session: 100,
-                };
-                let candles = client.ask::<SecurityCandlestickResponse>(19, &latest).await;
-                assert_eq!(candles, other.ask(19, &latest).await, "{period} of {name} at {now}");
-            }
+            same_candles(&mut client, &mut other, name, now).await;
         }
+    }
+}
+
+/// Latest and history candles, out of columns and out of pages, which the second question finds in memory.
+async fn same_candles(client: &mut Client, other: &mut Client, name: &str, now: &str) {
+    for (period, adjust_type, trade_session) in [1, 15, 60, 1000, 2000]
+        .into_iter()
+        .flat_map(|period| [(period, 0, 0), (period, 0, 0), (period, 0, 100), (period, 1, 100)])
+    {
+        let symbol = name.to_owned();
+        let latest = SecurityCandlestickRequest { symbol, period, count: 5, adjust_type, trade_session };
+        let history = SecurityHistoryCandlestickRequest {
+            symbol: name.to_owned(),
+            period,
+            adjust_type,
+            trade_session,
+            query_type: 1,
+            offset_request: Some(OffsetRequest { count: 5, ..Default::default() }),
+            ..Default::default()
+        };
+        let about = format!("{period} of {name}, adjust {adjust_type}, session {trade_session} at {now}");
+        let candles = client.ask::<SecurityCandlestickResponse>(19, &latest).await;
+        assert_eq!(candles, other.ask(19, &latest).await, "19: {about}");
+        let candles = client.ask::<SecurityCandlestickResponse>(27, &history).await;
+        assert_eq!(candles, other.ask(27, &history).await, "27: {about}");
     }
 }
 
