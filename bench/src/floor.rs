@@ -1,6 +1,8 @@
-//! The floor: a server that answers every message with the same prebuilt one. It reads no more of a request than where it
-//! ends, and writes its answer in one piece: nothing that decides, looks up or puts together can be quicker, so everything is
-//! compared with it.
+//! The floor: a server that answers every message with a prebuilt one. It reads no more of a request than where it ends, and writes
+//! its answer in one piece: nothing that decides, looks up or puts together can be quicker, so everything is compared with it.
+//!
+//! With one answer, those bytes never leave the processor's cache. With several it sends them in turn, as a server that is asked
+//! for different candles must: what is slower then is memory, not code.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -13,35 +15,39 @@ use wire::{Opcode, Packet, append_frame};
 /// Two bytes and the mask: requests are short enough to need no longer length.
 const HEAD: usize = 6;
 const LENGTH_MAX: u8 = 125;
+/// How far apart in the list of answers one connection begins from the next.
+const APART: usize = 7919;
 
 /// Serves for ever on a port of the system's choice, and says which as the real server does.
-pub(crate) fn run(answer_bytes: &str) -> anyhow::Result<()> {
-    let answer_bytes = answer_bytes.parse()?;
+pub(crate) fn run(answer_bytes: &str, answers: &str) -> anyhow::Result<()> {
+    let (answer_bytes, answers) = (answer_bytes.parse()?, answers.parse()?);
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()?
-        .block_on(serve(answer_bytes))
+        .block_on(serve(answer_bytes, answers))
 }
 
-async fn serve(answer_bytes: usize) -> anyhow::Result<()> {
+async fn serve(answer_bytes: usize, answers: usize) -> anyhow::Result<()> {
     let mut answer = Vec::new();
     let head = wire::response_header(27, 1, wire::Status::Success, wire::Packing::Plain, 0)?.len();
     let body = vec![7; answer_bytes.saturating_sub(head)].into();
     Packet::Response { command: 27, id: 1, status: wire::Status::Success, body }.encode(&mut answer)?;
     let mut framed = Vec::new();
     append_frame(Opcode::Binary, &answer, &mut framed);
-    let framed: Arc<[u8]> = framed.into();
+    let framed: Arc<[Vec<u8>]> = vec![framed; answers].into();
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let mut out = std::io::stdout();
     writeln!(out, "{{\"http\":\"{}\"}}", listener.local_addr()?)?;
     out.flush()?;
-    loop {
+    for number in 0_usize.. {
         let (stream, _) = listener.accept().await?;
         let framed = framed.clone();
+        let turn = number.wrapping_mul(APART);
         // A client that leaves ends its connection; there is nobody to tell.
-        tokio::spawn(async move { answer_all(stream, &framed).await.ok() });
+        tokio::spawn(async move { answer_all(stream, &framed, turn).await.ok() });
     }
+    Ok(())
 }
 
 async fn upgrade(stream: &mut TcpStream) -> anyhow::Result<()> {
@@ -60,7 +66,7 @@ async fn upgrade(stream: &mut TcpStream) -> anyhow::Result<()> {
     Ok(stream.write_all(answer.as_bytes()).await?)
 }
 
-async fn answer_all(mut stream: TcpStream, framed: &[u8]) -> anyhow::Result<()> {
+async fn answer_all(mut stream: TcpStream, framed: &[Vec<u8>], mut turn: usize) -> anyhow::Result<()> {
     upgrade(&mut stream).await?;
     let mut buffer = vec![0; 4096];
     let mut have = 0;
@@ -79,7 +85,9 @@ async fn answer_all(mut stream: TcpStream, framed: &[u8]) -> anyhow::Result<()> 
                 break;
             }
             at = end;
-            stream.write_all(framed).await?;
+            let answer = framed.get(turn % framed.len()).context("no answer")?;
+            turn = turn.wrapping_add(1);
+            stream.write_all(answer).await?;
         }
         buffer.copy_within(at..have, 0);
         have -= at;

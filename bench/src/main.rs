@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match arguments.as_slice() {
         ["query", store, only @ ..] => query::run(Path::new(store), only),
-        ["floor", answer_bytes] => floor::run(answer_bytes),
+        ["floor", answer_bytes, answers] => floor::run(answer_bytes, answers),
         ["serve", chandler, store, options @ ..] => serve::run(chandler, store, options),
         ["rows", database, source] => rows::run(Path::new(database), Path::new(source)),
         _ => {

@@ -44,6 +44,12 @@ struct Contender<'a> {
     processor_us: f64,
 }
 
+impl<'a> Contender<'a> {
+    fn new(name: &'a str, server: &'a Server, goal: Option<f64>) -> Contender<'a> {
+        Contender { name, server, goal, runs: Vec::new(), processor_us: 0.0 }
+    }
+}
+
 type Frames = Arc<Vec<Vec<u8>>>;
 
 pub(crate) fn run(chandler: &str, store: &str, options: &[&str]) -> anyhow::Result<()> {
@@ -69,7 +75,8 @@ async fn measure(chandler: &str, store: &str, options: &[&str]) -> anyhow::Resul
     let counts = counts.collect::<anyhow::Result<Vec<usize>>>()?;
 
     let bytes = load::run(&mut vec![cached.connect().await?], &frames, TURN).await?.bytes;
-    let floor = Server::floor(bytes)?;
+    let floor = Server::floor(bytes, 1)?;
+    let spread = Server::floor(bytes, frames.len())?;
     let mut out = std::io::stdout().lock();
     head(&mut out)?;
     let all_counts = CONNECTIONS.map(|(connections, _)| connections);
@@ -77,22 +84,11 @@ async fn measure(chandler: &str, store: &str, options: &[&str]) -> anyhow::Resul
     for &connections in wanted {
         let of_goal = CONNECTIONS.iter().find(|(of, _)| *of == connections);
         let mut all = vec![
-            Contender { name: "floor", server: &floor, goal: None, runs: Vec::new(), processor_us: 0.0 },
-            Contender {
-                name: "chandler, cached",
-                server: &cached,
-                goal: of_goal.map(|(_, goal)| *goal),
-                runs: Vec::new(),
-                processor_us: 0.0,
-            },
+            Contender::new("floor", &floor, None),
+            Contender::new("floor with as many answers", &spread, None),
+            Contender::new("chandler, cached", &cached, of_goal.map(|(_, goal)| *goal)),
         ];
-        all.extend(others.iter().map(|(name, server)| Contender {
-            name,
-            server,
-            goal: None,
-            runs: Vec::new(),
-            processor_us: 0.0,
-        }));
+        all.extend(others.iter().map(|(name, server)| Contender::new(name, server, None)));
         turns(&mut all, connections, &frames, &mut out).await?;
     }
     if !counts.is_empty() {
@@ -102,17 +98,11 @@ async fn measure(chandler: &str, store: &str, options: &[&str]) -> anyhow::Resul
     let uncached = Server::start(chandler, store, 0, &token)?;
     let (connections, goal) = UNCACHED;
     let mut all = [
-        Contender { name: "floor", server: &floor, goal: None, runs: Vec::new(), processor_us: 0.0 },
-        Contender {
-            name: "chandler, nothing cached",
-            server: &uncached,
-            goal: Some(goal),
-            runs: Vec::new(),
-            processor_us: 0.0,
-        },
+        Contender::new("floor", &floor, None),
+        Contender::new("chandler, nothing cached", &uncached, Some(goal)),
     ];
     turns(&mut all, connections, &frames, &mut out).await?;
-    drop((uncached, floor));
+    drop((uncached, floor, spread));
     idle(chandler, store, &mut out).await
 }
 

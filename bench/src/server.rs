@@ -48,9 +48,10 @@ impl Server {
         Ok(server)
     }
 
-    /// The floor, as a process like the others, with answers of so many bytes.
-    pub(crate) fn floor(answer_bytes: usize) -> anyhow::Result<Server> {
-        Server::spawn(Command::new(std::env::current_exe()?).args(["floor", &answer_bytes.to_string()]))
+    /// The floor, as a process like the others, with so many answers of so many bytes.
+    pub(crate) fn floor(answer_bytes: usize, answers: usize) -> anyhow::Result<Server> {
+        let arguments = ["floor", &answer_bytes.to_string(), &answers.to_string()];
+        Server::spawn(Command::new(std::env::current_exe()?).args(arguments))
     }
 
     fn spawn(command: &mut Command) -> anyhow::Result<Server> {
