@@ -169,6 +169,11 @@ pub(crate) fn thousands(number: u64) -> String {
     text
 }
 
+/// A number of things, by the word for one of them.
+pub(crate) fn count(number: u64, one: &str) -> String {
+    format!("{} {one}{}", thousands(number), if number == 1 { "" } else { "s" })
+}
+
 /// Bytes in the unit a person would use.
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];

@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use market::{Candles, Date, Grain, Period, Span, Timestamp, Venue};
+use market::{Candles, Date, Floors, Grain, Period, Span, Timestamp, Venue};
 use store::SeriesInfo;
 
 /// When a question is asked, and by what kind of clock.
@@ -78,7 +78,7 @@ impl AsOf {
             (AsOf::Live(_), _) => Timestamp(i64::MAX),
             (AsOf::Replay(_), Grain::Minute) => self.minutes(venue).shown_until,
             (AsOf::Replay(_), _) => {
-                let Horizon { until, edge } = self.horizon(venue, grain.period(), Timestamp(i64::MIN));
+                let Horizon { until, edge } = self.horizon(venue, grain.period(), Floors::NONE);
                 edge.filter(|edge| edge.prefer == Prefer::Minutes).map_or(until, |edge| edge.from)
             }
         }
@@ -116,14 +116,14 @@ impl AsOf {
 
     /// Whether candles of a grain are being made of minutes now.
     pub fn makes_of_minutes(self, venue: &Venue, grain: Grain) -> bool {
-        self.horizon(venue, grain.period(), Timestamp(i64::MIN)).edge.is_some()
+        self.horizon(venue, grain.period(), Floors::NONE).edge.is_some()
     }
 
     /// How far the stored candles that a period is made of may be read. Minutes before their own floor are in no day either.
-    pub(crate) fn horizon(self, venue: &Venue, period: Period, minute_floor: Timestamp) -> Horizon {
+    pub(crate) fn horizon(self, venue: &Venue, period: Period, floors: Floors) -> Horizon {
         let length = match (self, period.source().period(), period) {
             (.., Period::Calendar(span)) => {
-                return Horizon { until: self.next(), edge: self.day_edge(venue, span, minute_floor) };
+                return Horizon { until: self.next(), edge: self.day_edge(venue, span, floors) };
             }
             (AsOf::Live(_), Period::MINUTE, _) => return Horizon { until: self.next(), edge: None },
             (_, Period::Clock(length), _) | (_, _, Period::Clock(length)) => length,
@@ -139,7 +139,7 @@ impl AsOf {
 
     /// The day that is not over is built of its regular minutes. So is one that is over until its candle has arrived, and in
     /// a longer candle that is being made every day of it: otherwise a week would lose its Monday for want of a daily file.
-    fn day_edge(self, venue: &Venue, span: Span, minute_floor: Timestamp) -> Option<Edge> {
+    fn day_edge(self, venue: &Venue, span: Span, floors: Floors) -> Option<Edge> {
         let today = venue.zone().date(self.now());
         let is_open = venue.calendar().kind(today).is_some();
         let (until, prefer) = match self {
@@ -154,7 +154,8 @@ impl AsOf {
             false => prefer,
         };
         let first = if is_open { span.floor(today) } else { today };
-        let minutes = venue.zone().midnight(first).max(minute_floor)..until;
+        let served_from = venue.served_from(floors, Period::MINUTE);
+        let minutes = venue.zone().midnight(first).max(served_from)..until;
         Some(Edge { from: venue.zone().midnight(today), minutes, running_from: until, prefer })
     }
 }

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use market::{Floors, Period, Span, Timestamp, Venue};
+use market::{Period, Span, Timestamp, Venue};
 use store::Series;
 
 use crate::as_of::{AsOf, Edge, Prefer};
@@ -88,9 +88,8 @@ impl Plan {
         let series =
             lanes.iter().map(|lane| Series { symbol: query.symbol.clone(), grain, lane: *lane }).collect();
         let stamps = stamps.start..stamps.end.min(Timestamp(as_of.now().0.saturating_add(1)));
-        let minute_floor = floor_instant(venue, query.floors, Period::MINUTE);
-        let floor = if period.is_clock() { minute_floor } else { floor_instant(venue, query.floors, period) };
-        let horizon = as_of.horizon(venue, period, minute_floor);
+        let floor = venue.served_from(query.floors, period);
+        let horizon = as_of.horizon(venue, period, query.floors);
         // The last wanted candle's sources reach to the end of its bucket, but never beyond what is known.
         let until = match stamps.end.0.checked_sub(1).map(Timestamp) {
             Some(last) if stamps.start < stamps.end => bucket_end(venue, period, last).min(horizon.until),
@@ -120,16 +119,6 @@ impl Plan {
         };
         (rest.start < rest.end).then_some(rest)
     }
-}
-
-/// The floor cuts source candles by trading day; a US trading day begins on the evening before.
-pub(crate) fn floor_instant(venue: &Venue, floors: Floors, period: Period) -> Timestamp {
-    let Some(floor) = floors.of(period) else { return ALWAYS };
-    if !period.is_clock() {
-        return venue.zone().midnight(floor);
-    }
-    let first = venue.day(floor).and_then(|day| day.minutes().next().map(|(at, _)| at));
-    first.unwrap_or_else(|| venue.zone().midnight(floor))
 }
 
 /// The first instant after the candle that holds `at`; an instant in no candle ends by itself.

@@ -1,6 +1,8 @@
 use crate::calendar::CalendarError;
 use crate::session::MINUTES_A_DAY;
-use crate::{Calendar, Date, DayKind, Market, Minutes, Segment, Session, SessionTable, Timestamp, Zone};
+use crate::{
+    Calendar, Date, DayKind, Floors, Market, Minutes, Period, Segment, Session, SessionTable, Timestamp, Zone,
+};
 
 /// One market's rules in one place: zone, calendar and session tables. How far back somebody is served is another matter:
 /// see [`Floors`](crate::Floors).
@@ -138,6 +140,17 @@ impl Venue {
         let night = self.sessions.night_start(next, DayKind::Full);
         let date = if night.is_some_and(|start| seconds >= i64::from(start) * 60) { next } else { date };
         self.calendar.kind(date).map(|_| date)
+    }
+
+    /// When the candles that a period is made of begin to be served. The floor cuts them by trading day, and a US trading
+    /// day begins on the evening before.
+    pub fn served_from(&self, floors: Floors, period: Period) -> Timestamp {
+        let Some(floor) = floors.of(period) else { return Timestamp(i64::MIN) };
+        if !period.is_clock() {
+            return self.zone().midnight(floor);
+        }
+        let first = self.day(floor).and_then(|day| day.minutes().next().map(|(at, _)| at));
+        first.unwrap_or_else(|| self.zone().midnight(floor))
     }
 
     /// The latest trading day as queries see it: today counts from the time the service rolls its quotes.

@@ -25,8 +25,8 @@ pub enum StoreError {
     )]
     Newer { path: PathBuf, found: i64, known: i64 },
     #[error(
-        "{} has an older schema ({found}, this program needs {known}): the next `chandler import` brings it forward",
-        path.display()
+        "{} has an older schema ({found}, this program needs {known}): the next `{}` brings it forward",
+        path.display(), forward(path)
     )]
     Outdated { path: PathBuf, found: i64, known: i64 },
     #[error(
@@ -119,6 +119,14 @@ impl StoreError {
 fn is_rollback(error: &rusqlite::Error) -> bool {
     let code = error.sqlite_error().map(|error| error.extended_code);
     code == Some(rusqlite::ffi::SQLITE_READONLY_ROLLBACK)
+}
+
+/// A command that opens a database to write to it, which brings its schema forward.
+fn forward(path: &Path) -> &'static str {
+    match path.file_name().and_then(|name| name.to_str()) {
+        Some("accounts.db") => "chandler serve",
+        _ => "chandler import",
+    }
 }
 
 #[cfg(test)]

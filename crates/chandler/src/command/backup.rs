@@ -165,11 +165,13 @@ pub(super) fn describe(out: &mut impl Write, manifest: &Manifest) -> Result<(), 
     });
     writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
     let counts = manifest.counts;
-    let [series, blocks, candles, accounts] =
-        [counts.series, counts.blocks, counts.candles, counts.accounts].map(output::thousands);
     writeln!(
         out,
-        "{candles} candles in {blocks} blocks of {series} series; {accounts} accounts; as of {}",
+        "{} in {} of {} series; {}; as of {}",
+        output::count(counts.candles, "candle"),
+        output::count(counts.blocks, "block"),
+        output::thousands(counts.series),
+        output::count(counts.accounts, "account"),
         manifest.created_at
     )?;
     Ok(())

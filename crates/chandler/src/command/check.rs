@@ -102,11 +102,10 @@ impl Arguments {
         }
         let verdict = match report.damage.len() {
             0 => "all whole".to_owned(),
-            1 => "1 problem".to_owned(),
-            n => format!("{n} problems"),
+            problems => output::count(problems as u64, "problem"),
         };
-        let [rows, blocks] = [report.rows, report.blocks].map(output::thousands);
-        writeln!(out, "{rows} candles in {blocks} blocks: {verdict}")?;
+        let (candles, blocks) = (output::count(report.rows, "candle"), output::count(report.blocks, "block"));
+        writeln!(out, "{candles} in {blocks}: {verdict}")?;
         for problem in accounts.unwrap_or_default() {
             writeln!(out, "accounts.db: {}", output::printable(problem))?;
         }

@@ -2,8 +2,6 @@
 
 use market::{FloorTable, Grain, Market, Timestamp, Venues};
 
-use crate::plan::floor_instant;
-
 /// Where accounts begin to see the candles of one grain, for each market.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unserved {
@@ -14,7 +12,7 @@ pub(crate) struct Unserved {
 
 impl Unserved {
     pub(crate) fn new(venues: &Venues, floors: &FloorTable, grain: Grain) -> Unserved {
-        let from = |market| floor_instant(venues.of(market), floors.of(market), grain.period());
+        let from = |market| venues.of(market).served_from(floors.of(market), grain.period());
         Unserved { hk: from(Market::Hk), us: from(Market::Us), cn: from(Market::Cn) }
     }
 
@@ -38,7 +36,7 @@ pub(crate) fn note(rows: u64, grain: Grain, floors: &FloorTable) -> String {
     let from: Vec<String> = from.collect();
     let kind = if grain == Grain::Day { "days" } else { "minutes" };
     format!(
-        "{rows} rows lie before what accounts are served ({kind} of {}): they are stored, and seen here; \
+        "{rows} rows lie before what accounts are served ({kind} of {}): only the command line shows them; \
          `chandler serve --floors none` serves them too",
         from.join(", ")
     )

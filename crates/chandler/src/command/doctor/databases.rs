@@ -11,6 +11,7 @@ use store::{Access, Accounts, Depth, Finding, Store, StoreError};
 
 use super::{AS_SERVICE, Check};
 use crate::command::check;
+use crate::output;
 use crate::progress;
 use crate::surroundings::Surroundings;
 
@@ -98,7 +99,7 @@ type Checked = Result<(String, Vec<String>), StoreError>;
 fn every_block(store: &Store, surroundings: &Surroundings, progress: progress::Flags) -> Checked {
     let report = check::watched(store, surroundings.history.venues(), progress)?;
     let problems = report.damage.into_iter().map(|damage| damage.problem).collect();
-    Ok((format!("whole, {} blocks", report.blocks), problems))
+    Ok((format!("whole, {}", output::count(report.blocks, "block")), problems))
 }
 
 /// The tables, and the newest block of series all over the store.
