@@ -195,19 +195,50 @@ async fn same_candles(client: &mut Client, other: &mut Client, name: &str, now: 
 async fn at_twenty_past_the_first_minute_quotes_and_days_know_one_minute_and_an_open() {
     let (server, ann) = serve(None).await;
     server.set_now("2026-11-12T09:31:20+08:00".parse::<jiff::Timestamp>().unwrap().as_second());
-    let mut client = server.signed_in(&ann).await;
-    let quotes: QuoteResponse =
-        client.ask(11, &SymbolsRequest { symbol: vec!["9.HK".to_owned()] }).await.unwrap();
-    let [quote] = quotes.secu_quote.as_slice() else { panic!("{quotes:?}") };
-    let shown =
-        [&quote.last_done, &quote.open, &quote.high, &quote.low, &quote.prev_close].map(String::as_str);
     // The first minute opened at 100, reached 103 and 98, and traded 7; the second opened at 101.
-    assert_eq!(shown, ["101.000", "100.000", "103.000", "98.000", "700.000"]);
-    assert_eq!(quote.volume, 7);
+    let prices = ["101.000", "100.000", "103.000", "98.000", "700.000"].map(str::to_owned);
+    assert_eq!(quote(&server, &ann, "9.HK").await, (prices, 7));
     let day = server.get("/v1/quote/history-candlesticks?symbol=9.HK&period=day&count=1", &ann).await.json();
     let candle = &day["data"]["candlesticks"][0];
     assert_eq!((&candle["close"], &candle["volume"]), (&"101.000".into(), &7.into()), "{day}");
     let week =
         server.get("/v1/quote/history-candlesticks?symbol=9.HK&period=week&count=1", &ann).await.json();
     assert_eq!(week["data"]["candlesticks"][0]["volume"], 123_456 + 7, "{week}");
+}
+
+#[tokio::test]
+async fn by_the_machines_clock_what_has_arrived_is_known_and_a_running_day_is_made_of_its_minutes() {
+    let dir = tempfile::tempdir().unwrap();
+    store(dir.path(), None);
+    // Days alone, that of the 12th among them, which a feed has sent while it runs.
+    let days = "symbol,time,open,high,low,close,volume,turnover\n\
+                8.HK,2026-11-11,50,60,40,55,1000,5.5\n8.HK,2026-11-12,55,65,45,58,2000,6.5\n";
+    let path = dir.path().join("only-days.csv");
+    std::fs::write(&path, days).unwrap();
+    import_files(dir.path(), &[path]);
+    let server = Running::start_in(dir, Settings::default()).await;
+    server.go_live();
+    server.set_now("2026-11-12T09:31:20+08:00".parse::<jiff::Timestamp>().unwrap().as_second());
+    let ann = server.account("ann", Terms { rate: Some("unlimited".parse().unwrap()), ..Terms::default() });
+    // The second minute is stored whole, so it has arrived: it reached 104, closed at 102 and traded 8.
+    let made = ["102.000", "100.000", "104.000", "98.000", "700.000"].map(str::to_owned);
+    assert_eq!(quote(&server, &ann, "9.HK").await, (made, 15));
+    let stored = ["58.000", "55.000", "65.000", "45.000", "55.000"].map(str::to_owned);
+    assert_eq!(quote(&server, &ann, "8.HK").await, (stored, 2_000));
+    for (name, close, volume) in [("9.HK", "102.000", 15), ("8.HK", "58.000", 2_000)] {
+        let path = format!("/v1/quote/history-candlesticks?symbol={name}&period=day&count=1");
+        let day = server.get(&path, &ann).await.json();
+        let candle = &day["data"]["candlesticks"][0];
+        assert_eq!((&candle["close"], &candle["volume"]), (&close.into(), &volume.into()), "{day}");
+    }
+}
+
+/// Last price, open, high, low and previous close of a security, and its volume.
+async fn quote(server: &Running, account: &Created, name: &str) -> ([String; 5], i64) {
+    let mut client = server.signed_in(account).await;
+    let quotes: QuoteResponse =
+        client.ask(11, &SymbolsRequest { symbol: vec![name.to_owned()] }).await.unwrap();
+    let [quote] = quotes.secu_quote.as_slice() else { panic!("{quotes:?}") };
+    let prices = [&quote.last_done, &quote.open, &quote.high, &quote.low, &quote.prev_close];
+    (prices.map(Clone::clone), quote.volume)
 }

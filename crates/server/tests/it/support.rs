@@ -36,6 +36,7 @@ pub(crate) struct Running {
     pub(crate) reloader: server::Reloader,
     pub(crate) access: Access,
     pub(crate) market_now: Arc<AtomicI64>,
+    is_live: Arc<AtomicBool>,
     stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<()>,
 }
@@ -57,9 +58,13 @@ impl Running {
         let store = Store::open(dir.path(), store::Access::Read).unwrap();
         let history = History::new(Venues::built_in().unwrap());
         let market_now = Arc::new(AtomicI64::new(NOW.0));
+        let is_live = Arc::new(AtomicBool::new(false));
         let market = {
-            let now = market_now.clone();
-            Arc::new(move || AsOf::Replay(Timestamp(now.load(Ordering::Relaxed))))
+            let (now, is_live) = (market_now.clone(), is_live.clone());
+            Arc::new(move || {
+                let now = Timestamp(now.load(Ordering::Relaxed));
+                if is_live.load(Ordering::Relaxed) { AsOf::Live(now) } else { AsOf::Replay(now) }
+            })
         };
         let service = Access::open(dir.path(), machine_now()).unwrap();
         let server =
@@ -73,7 +78,8 @@ impl Running {
         }));
         // Account commands run beside the server, through a connection of their own.
         let access = Access::open(dir.path(), machine_now()).unwrap();
-        Running { dir, addresses, regional, internal, reloader, access, market_now, stop: Some(stop), task }
+        let stop = Some(stop);
+        Running { dir, addresses, regional, internal, reloader, access, market_now, is_live, stop, task }
     }
 
     /// Asks the server to stop, waits until it has, and gives the folder back.
@@ -92,6 +98,11 @@ impl Running {
     pub(crate) fn account_with(&self, name: &str, rights: &str, terms: Terms) -> Created {
         let new = NewAccount { rights: rights.parse().unwrap(), ..NewAccount::named(name, terms) };
         self.access.create(&new, &Actor::Operator, machine_now()).unwrap()
+    }
+
+    /// From now on the market's clock counts as the machine's: it was not set.
+    pub(crate) fn go_live(&self) {
+        self.is_live.store(true, Ordering::Relaxed);
     }
 
     /// Both clocks as they stand.
