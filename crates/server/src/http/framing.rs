@@ -37,6 +37,16 @@ enum Chunk {
     Trailer(usize),
 }
 
+/// What a line of a head was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Line {
+    Another,
+    Last,
+    /// It says how long the body is, in a way that is not followed here. The parser may understand it, and then nobody would
+    /// know where the next head begins: so it is spoilt, and refused.
+    Unreadable,
+}
+
 /// A head so far.
 #[derive(Debug)]
 struct Head {
@@ -111,14 +121,17 @@ impl Framing {
             self.head.length += 1;
             match *byte {
                 b'\n' if last != b'\r' => *byte = SPOILT,
-                b'\n' if self.line_ended() => {
-                    self.state = match self.head.body {
-                        State::Head => self.ended(),
-                        body => body,
-                    };
-                    return at + 1;
-                }
-                b'\n' => {}
+                b'\n' => match self.line_ended() {
+                    Line::Another => {}
+                    Line::Unreadable => *byte = SPOILT,
+                    Line::Last => {
+                        self.state = match self.head.body {
+                            State::Head => self.ended(),
+                            body => body,
+                        };
+                        return at + 1;
+                    }
+                },
                 byte => {
                     if let Some(place) = self.head.line.get_mut(self.head.line_length) {
                         *place = byte.to_ascii_lowercase();
@@ -130,13 +143,12 @@ impl Framing {
         bytes.len()
     }
 
-    /// Whether it was the last of its head.
-    fn line_ended(&mut self) -> bool {
+    fn line_ended(&mut self) -> Line {
         // The carriage return is one of its bytes.
         let length = std::mem::take(&mut self.head.line_length).saturating_sub(1);
         if length == 0 {
             // Empty lines before a request are passed over by the parser, too.
-            return self.head.lines > 0;
+            return if self.head.lines > 0 { Line::Last } else { Line::Another };
         }
         self.head.lines += 1;
         let line = self.head.line.get(..length.min(LINE_KEPT)).unwrap_or_default();
@@ -152,10 +164,10 @@ impl Framing {
             self.head.body = match length.filter(|_| length_fits(line)) {
                 Some(0) => State::Head,
                 Some(length) => State::Body(length),
-                None => State::Free,
+                None => return Line::Unreadable,
             };
         }
-        false
+        Line::Another
     }
 
     fn in_chunk(&mut self, chunk: Chunk, bytes: &[u8]) -> usize {
@@ -200,6 +212,8 @@ mod tests {
     use super::*;
 
     const MAX: usize = 1 << 10;
+    /// A length behind so many spaces that its line is not kept whole.
+    const LONG_LENGTH: &str = "POST / HTTP/1.1\r\ncontent-length:                                                              0\r\n\r\nGET / HTTP/1.1\n";
 
     /// Follows text in pieces of a size; what came of it, and where it stands then.
     fn follow(text: &str, size: usize) -> (String, Framing) {
@@ -238,8 +252,9 @@ mod tests {
             ),
             // What follows an upgrade is not HTTP.
             ("GET / HTTP/1.1\r\nUpgrade: websocket\r\n\r\n\n\n", 0),
-            // The parser refuses these, and closes.
-            ("POST / HTTP/1.1\r\ncontent-length: x\r\n\r\n\n", 0),
+            // Where a body ends is known, or the request is refused.
+            ("POST / HTTP/1.1\r\ncontent-length: x\r\n\r\n\n", 2),
+            (LONG_LENGTH, 2),
         ] {
             for size in [1, 2, 3, 7, 1_000] {
                 let (seen, _) = follow(text, size);
