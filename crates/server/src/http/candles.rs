@@ -4,6 +4,8 @@
 use access::Demand;
 use bytes::Bytes;
 use history::Sessions;
+use hyper::Method;
+use hyper::body::Body;
 use hyper::header::{HeaderName, HeaderValue, LINK, VARY};
 use market::{Floors, Symbol};
 
@@ -42,6 +44,11 @@ fn reply(asked: &Asked<'_>, caller: &Caller, services: &Services) -> Result<Answ
     let (mut reply, candles) = pieces::cut(&whole, asked.method, asked.headers)?;
     if format == Format::Json && !pieces::is_piecewise(asked) && accepts_gzip(asked.headers) {
         reply = packed(reply, &whole.body);
+    }
+    if pieces::is_piecewise(asked) {
+        let sent = if asked.method == Method::HEAD { 0 } else { reply.body().size_hint().lower() };
+        let sent = usize::try_from(sent).unwrap_or(usize::MAX);
+        services.pieces.spend(caller.who.account(), &key(asked, format), sent);
     }
     asked.note.candles(candles);
     if let Some(token) = whole.next {

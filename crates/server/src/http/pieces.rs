@@ -19,6 +19,11 @@ const KEPT_FOR: Duration = Duration::from_secs(30);
 /// Answers that are kept at once, and what they may weigh together: the longest has some two megabytes.
 const KEPT_MAX: usize = 32;
 const BYTES_MAX: usize = 32 << 20;
+/// How often an answer may be taken as a whole before it counts again, what a piece counts for at least, and how many of the
+/// smallest there may be besides.
+const TIMES_MAX: usize = 3;
+const PIECE_MIN: usize = 64 << 10;
+const SMALL_MAX: usize = 64;
 
 /// An answer before it is cut.
 #[derive(Clone, Debug)]
@@ -42,6 +47,8 @@ struct Kept {
     question: String,
     at: Duration,
     whole: Whole,
+    /// Bytes that may still be sent of it.
+    left: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,11 +74,27 @@ impl Pieces {
         }
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|one| now.saturating_sub(one.at) < KEPT_FOR);
-        kept.push_back(Kept { whose, question, at: now, whole });
+        let left =
+            whole.body.len().saturating_mul(TIMES_MAX).saturating_add(SMALL_MAX.saturating_mul(PIECE_MIN));
+        kept.push_back(Kept { whose, question, at: now, whole, left });
         while kept.len() > KEPT_MAX || kept.iter().map(|one| one.whole.body.len()).sum::<usize>() > BYTES_MAX
         {
             kept.pop_front();
         }
+    }
+}
+
+impl Pieces {
+    /// Counts a piece that is sent. Who has had an answer several times over asks for it anew, and is counted anew.
+    pub(super) fn spend(&self, whose: AccountId, question: &str, bytes: usize) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain_mut(|one| {
+            if one.whose != whose || one.question != question {
+                return true;
+            }
+            one.left = one.left.saturating_sub(bytes.max(PIECE_MIN));
+            one.left > 0
+        });
     }
 }
 
@@ -213,6 +236,23 @@ mod tests {
         assert_eq!(found(1, "b", second), None);
         assert_eq!(found(2, "a", second), None);
         assert_eq!(found(1, "a", second + KEPT_FOR), None);
+    }
+
+    #[test]
+    fn an_answer_is_given_out_a_few_times_and_then_counts_again() {
+        let large = 1 << 20;
+        for (piece, times) in [(large, 7), (2 * PIECE_MIN, 56), (0, 112)] {
+            let pieces = Pieces::default();
+            pieces.keep(AccountId(1), "a".to_owned(), Duration::ZERO, whole(large));
+            pieces.keep(AccountId(2), "a".to_owned(), Duration::ZERO, whole(large));
+            let mut given = 0;
+            while pieces.find(AccountId(1), "a", Duration::ZERO).is_some() {
+                pieces.spend(AccountId(1), "a", piece);
+                given += 1;
+            }
+            assert_eq!(given, times, "pieces of {piece}");
+            assert!(pieces.find(AccountId(2), "a", Duration::ZERO).is_some(), "another's is not touched");
+        }
     }
 
     #[test]
