@@ -2,6 +2,7 @@
 //! is read. A claim is the secret of a proof that was good a moment ago, so that nobody can make one in another's
 //! name; that it was good then is no proof, and each request is still asked for one.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, PoisonError};
@@ -34,15 +35,13 @@ pub(crate) struct Claims {
 }
 
 impl Claims {
-    /// What a request brings along as proof, if anything.
+    /// What a request brings along as proof, if anything. One secret is one claim, however it is spelled.
     pub(super) fn of(&self, parts: &Parts, services: &Services) -> Option<Claim> {
-        let text = |name| parts.headers.get(name).map(hyper::header::HeaderValue::as_bytes);
-        let in_cookie = || {
-            let cookies = parts.headers.get(COOKIE)?.to_str().ok()?;
-            pages::session(cookies, services).map(str::as_bytes)
-        };
+        let text = |name| parts.headers.get(name).and_then(|value| value.to_str().ok());
+        let in_header = || text(AUTHORIZATION).map(|value| token(value).into());
+        let in_cookie = || pages::session(text(COOKIE)?, services).map(Cow::from);
         let in_address = || proof::in_address(parts.uri.path(), parts.uri.query().unwrap_or_default());
-        let secret = text(AUTHORIZATION).or_else(in_cookie).or_else(in_address)?;
+        let secret = in_header().or_else(in_cookie).or_else(in_address)?;
         Some(Claim(self.keys.hash_one(secret)))
     }
 
@@ -67,8 +66,57 @@ impl Claims {
         let Ok(Some(account)) = services.access.account(account) else { return };
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= KEPT_MAX && !known.contains_key(&claim) {
-            known.clear();
+            known.retain(|_, (_, since)| uptime < *since + KEPT_FOR);
+            if known.len() >= KEPT_MAX {
+                known.clear();
+            }
         }
         known.insert(claim, (services.share(&account), uptime));
+    }
+}
+
+/// The token of an `Authorization` header, with its scheme or without.
+fn token(header: &str) -> &str {
+    const SCHEME: &str = "bearer ";
+    let header = header.trim();
+    match header.split_at_checked(SCHEME.len()) {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case(SCHEME) => token.trim(),
+        _ => header,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::Request;
+
+    use super::*;
+
+    #[test]
+    fn a_token_is_one_claim_however_it_is_spelled() {
+        let (services, _dir) = super::super::tests::services();
+        let claims = Claims::default();
+        let of = |path: &str, authorization: Option<&str>| {
+            let request = Request::get(path);
+            let request = match authorization {
+                Some(value) => request.header(AUTHORIZATION, value),
+                None => request,
+            };
+            claims.of(&request.body(()).unwrap().into_parts().0, &services)
+        };
+        let one = of("/v1/me", Some("ap_token")).unwrap();
+        for spelled in ["Bearer ap_token", "bearer   ap_token ", " ap_token"] {
+            assert_eq!(of("/v1/me", Some(spelled)), Some(one), "{spelled:?}");
+        }
+        for path in [
+            "/udf/history?access_token=ap_token",
+            "/udf/history?symbol=x&access_token=%61p_%74oken",
+            "/udf/history?%61ccess_token=ap_token",
+            "/udf/key/ap_token/history",
+            "/udf/key/%61p_token/history",
+        ] {
+            assert_eq!(of(path, None), Some(one), "{path}");
+        }
+        assert_ne!(of("/v1/me", Some("ap_token2")), Some(one));
+        assert_eq!(of("/v1/me", None), None);
     }
 }

@@ -10,11 +10,13 @@ use hyper::Method;
 
 use super::Asked;
 use super::envelope::Problem;
+use super::routes;
 use crate::metrics::{Entry, Proven};
 use crate::pages;
 use crate::refusal::Refusal;
 use crate::route::{Caller, Language};
 use crate::services::Services;
+use crate::workers::Who;
 
 /// Headers that prove who asks. Given twice, either could be meant.
 const PROOFS: [&str; 4] = ["authorization", "x-api-key", "x-timestamp", "x-api-signature"];
@@ -92,12 +94,14 @@ fn is_keyed(path: &str) -> bool {
     IN_PATH.strip_prefix('/').is_some_and(|prefix| path.starts_with(prefix))
 }
 
-/// The token in an address, as it stands there.
-pub(super) fn in_address<'a>(path: &'a str, query: &'a str) -> Option<&'a [u8]> {
-    let in_path = || path.trim_start_matches('/').split('/').nth(2).filter(|_| is_keyed(path));
-    let in_query =
-        query.split('&').filter_map(|pair| pair.split_once('=')).find(|(name, _)| *name == IN_QUERY);
-    in_query.map(|(_, value)| value).or_else(in_path).map(str::as_bytes)
+/// The token in an address, decoded.
+pub(super) fn in_address<'a>(path: &'a str, query: &'a str) -> Option<Cow<'a, str>> {
+    let in_path = || {
+        let segment = path.trim_start_matches('/').split('/').nth(2).filter(|_| is_keyed(path))?;
+        routes::decoded(segment).map(Cow::from)
+    };
+    let in_query = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == IN_QUERY);
+    in_query.map(|(_, value)| value).or_else(in_path)
 }
 
 /// A path as it may be written down: without the token in it.
@@ -176,6 +180,10 @@ impl Asked<'_> {
         })?;
         services.metrics.proof(Entry::Http, Proven::Accepted);
         self.note.account(who.account());
+        // Whose a request is may not have been known when there was room for its answer.
+        if services.unsent.of(Who::Account(who.account())).is_full() {
+            return Err(Refusal::Busy.into());
+        }
         if let (true, Some(cookie)) = (who.is_browser(), session) {
             self.is_of_our_pages(cookie, services)?;
         }

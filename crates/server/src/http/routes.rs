@@ -415,7 +415,7 @@ fn parameter(pattern: &str, path: &str) -> Option<String> {
 }
 
 /// Percent signs undone. A plus is a plus: only query strings have it stand for a space.
-fn decoded(segment: &str) -> Option<String> {
+pub(super) fn decoded(segment: &str) -> Option<String> {
     let (mut bytes, mut rest) = (Vec::with_capacity(segment.len()), segment.bytes());
     while let Some(byte) = rest.next() {
         bytes.push(match byte {

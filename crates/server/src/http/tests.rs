@@ -14,7 +14,7 @@ use crate::metrics;
 
 const NOW: Timestamp = Timestamp(1_794_708_000);
 
-fn services() -> (Arc<Services>, tempfile::TempDir) {
+pub(super) fn services() -> (Arc<Services>, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path(), store::Access::Write { now: NOW }).unwrap();
     let history = History::new(Venues::built_in().unwrap());
