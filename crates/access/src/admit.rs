@@ -212,6 +212,11 @@ impl Access {
         pass.map_err(|retry_after| Refusal::TooManyCalls { calls, retry_after })
     }
 
+    /// Whether the account of a caller is there and has not been revoked, and its sign-in has not been ended.
+    pub fn stands(&self, caller: &Caller, look: Look) -> Result<bool, AccessError> {
+        Ok(self.standing_at(caller, look)?.is_some())
+    }
+
     /// How many history requests a caller may make now; `None` without a rule, or without an account.
     pub fn allowance(&self, caller: &Caller, uptime: Duration) -> Result<Option<Allowance>, AccessError> {
         let Some((_, account)) = self.standing(caller)? else { return Ok(None) };

@@ -4,6 +4,7 @@
 //! query string or a token; nor a symbol, a name or a path as it was sent, unless nothing is there: then only the path tells what a
 //! client wanted.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use access::AccountId;
@@ -104,5 +105,45 @@ pub(crate) fn of_http(metrics: &Metrics, about: &OverHttp<'_>, ended: &Ended) {
         http_line!(debug, about, ended);
     } else {
         http_line!(info, about, ended);
+    }
+}
+
+/// A line of the log that is written at most once a minute, with how often it would have been since.
+#[derive(Debug)]
+pub(crate) struct Seldom {
+    /// Seconds of uptime at which it may be written again.
+    again_at_s: AtomicU64,
+    times: AtomicU64,
+}
+
+impl Seldom {
+    const EVERY_S: u64 = 60;
+
+    pub(crate) const fn new() -> Seldom {
+        Seldom { again_at_s: AtomicU64::new(0), times: AtomicU64::new(0) }
+    }
+
+    /// How often it has come to pass, if it is to be written now.
+    pub(crate) fn pass(&self, uptime: Duration) -> Option<u64> {
+        self.times.fetch_add(1, Ordering::Relaxed);
+        let (now, again_at) = (uptime.as_secs(), self.again_at_s.load(Ordering::Relaxed));
+        let next = now.saturating_add(Seldom::EVERY_S);
+        let is_first = now >= again_at
+            && self.again_at_s.compare_exchange(again_at, next, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        is_first.then(|| self.times.swap(0, Ordering::Relaxed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_written_once_a_minute_with_how_often_it_was_meant() {
+        let (seldom, second) = (Seldom::new(), Duration::from_secs(1));
+        assert_eq!(seldom.pass(second), Some(1));
+        assert_eq!((seldom.pass(2 * second), seldom.pass(60 * second)), (None, None));
+        assert_eq!(seldom.pass(61 * second), Some(3));
+        assert_eq!(seldom.pass(62 * second), None);
     }
 }

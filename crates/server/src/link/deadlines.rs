@@ -4,7 +4,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
 
 use super::transport::CloseCode;
-use super::{End, Link, PING_EVERY, SILENCE_MAX, STALL_MAX};
+use super::{End, Link, PING_EVERY, REVOKED, SILENCE_MAX, STALL_MAX};
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     pub(super) fn next_deadline(&self) -> Instant {
@@ -42,6 +42,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             self.transport.ping(self.pings, &mut self.outbox);
             if let Some(session) = &self.session {
                 session.pinged(self.services.uptime());
+                // A client that asks for nothing is told so here.
+                if !session.stands(&self.services) {
+                    return Err(End::Close(CloseCode::Auth, REVOKED.to_owned()));
+                }
             }
         }
         Ok(())

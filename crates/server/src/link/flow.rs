@@ -15,8 +15,13 @@ impl<S> Link<S> {
     /// Whether requests are taken: not while answers pile up, here or for the account, nor from somebody who is refused again
     /// and again.
     pub(super) fn may_read(&self) -> bool {
-        let is_behind = self.outbox.bytes() >= UNSENT_MAX || self.unsent.as_ref().is_some_and(Held::is_full);
-        !is_behind && !self.draining && self.paused_until.is_none()
+        !self.is_behind() && !self.draining && self.paused_until.is_none()
+    }
+
+    /// Whether answers pile up: on this connection, or for its account while some of them are here. Those are what wakes it when
+    /// there is room again.
+    fn is_behind(&self) -> bool {
+        self.outbox.bytes() >= UNSENT_MAX || self.unsent.as_ref().is_some_and(Held::is_full)
     }
 
     /// Counts what waits for the account: nothing, as long as a client takes its answers.
@@ -32,7 +37,7 @@ impl<S> Link<S> {
 
     /// The next request that waits for others, as long as its answer can be sent.
     pub(super) fn next_waiting(&mut self) -> Option<Asked> {
-        let is_behind = self.outbox.bytes() >= UNSENT_MAX;
+        let is_behind = self.is_behind();
         self.pending.as_mut().filter(|_| !is_behind).and_then(|pending| pending.next())
     }
 

@@ -201,3 +201,54 @@ async fn answers_that_an_account_does_not_take_stop_all_of_its_connections_that_
     far.request(1, 7, Vec::new()).await;
     assert_eq!(answer(&mut far).await, (7, None));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_flood_of_refused_sign_ins_is_read_as_slowly_as_any_other() {
+    let house = House::new();
+    let ann = account(&house, "ann", "60/30");
+    for (kind, command) in [(Kind::Tcp, 2), (Kind::WebSocket, 3)] {
+        let (mut far, _) = house.signed_in(kind, &ann).await;
+        let body = match command {
+            2 => control::AuthRequest { token: "wrong".to_owned(), ..Default::default() }.encode_to_vec(),
+            _ => control::ReconnectRequest { session_id: "wrong".to_owned(), ..Default::default() }
+                .encode_to_vec(),
+        };
+        let begun = Instant::now();
+        for id in 0..1_400 {
+            far.request(command, id, body.clone()).await;
+            let (answered, refused) = answer(&mut far).await;
+            assert_eq!(answered, id);
+            assert!(refused.is_some());
+        }
+        // The first four hundred at once, each counted twice: as a second sign-in, and as a refusal.
+        let seconds = begun.elapsed().as_secs();
+        assert!((11..=13).contains(&seconds), "{kind:?}: {seconds} s");
+        tokio::time::advance(60 * SECOND).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn subscriptions_of_the_trade_gateway_count_as_calls_and_take_an_account_that_stands() {
+    let house = House::new();
+    let ann = account(&house, "ann", "60/30");
+    let (mut far, _) = house.signed_in(Kind::WebSocket, &ann).await;
+    let topics = wire::trade::SubscribeRequest { topics: vec!["private".to_owned()] }.encode_to_vec();
+    for id in 0..40 {
+        far.request(16, id, topics.clone()).await;
+    }
+    let (mut answered, mut refused) = (0, 0);
+    for _ in 0..40 {
+        match answer(&mut far).await.1 {
+            None => answered += 1,
+            Some(301_606) => refused += 1,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!((answered, refused), (12, 28), "ten at once, and two that waited");
+    house.services.access.revoke(ann.account_id, &access::Actor::Operator, "", super::house::NOW).unwrap();
+    // A look at the databases counts as the present for half a millisecond, by the machine's own clock.
+    std::thread::sleep(Duration::from_millis(1));
+    tokio::time::advance(2 * SECOND).await;
+    far.request(16, 99, topics).await;
+    assert_eq!(answer(&mut far).await, (99, Some(401_004)));
+}

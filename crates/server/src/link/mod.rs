@@ -66,6 +66,8 @@ const READ_SIZE: usize = 8192;
 const TURN_MAX: u32 = 32;
 /// A heartbeat is sent back as it came, and a packed one could be made to come back a thousand times as long.
 const HEARTBEAT_MAX: usize = 1024;
+/// What is said to a client whose account has been taken away.
+const REVOKED: &str = "this account has been revoked";
 const _: () = assert!(PING_EVERY.as_secs() * 3 <= SILENCE_MAX.as_secs());
 
 /// Why the loop ended.
@@ -392,12 +394,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     }
 
     fn business(&mut self, asked: Asked) {
-        let Some(session) = &mut self.session else {
+        if self.session.is_none() {
             return self.answer(asked.answered(Err(Refusal::Unauthenticated)));
-        };
-        if session.is_trade(asked.command, &asked.body) {
-            let answer = gateway::answer(asked.command, &asked.body);
-            return self.answer_as(Task::Trade, asked.answered(answer));
         }
         let waits = match &mut self.pending {
             Some(pending) if !pending.may_start() => pending.wait(asked),
@@ -412,14 +410,25 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         let Some(session) = &mut self.session else {
             return self.answer(asked.answered(Err(Refusal::Unauthenticated)));
         };
-        let work = match session.admit(&self.services, asked.command, &asked.body) {
-            Ok(work) => work,
+        let is_trade = session.is_trade(asked.command, &asked.body);
+        let admitted = if is_trade {
+            session.admit_call(&self.services).map(|()| None)
+        } else {
+            session.admit(&self.services, asked.command, &asked.body).map(Some)
+        };
+        let work = match admitted {
+            Ok(Some(work)) => work,
+            Ok(None) => {
+                let answer = gateway::answer(asked.command, &asked.body);
+                return self.answer_as(Task::Trade, asked.answered(answer));
+            }
             Err(Refusal::TooManyCalls { text, retry_after }) => {
                 if let Err((asked, refusal)) = self.keep_early(asked, text, retry_after) {
                     self.answer(asked.answered(Err(refusal)));
                 }
                 return;
             }
+            Err(refusal) if is_trade => return self.answer_as(Task::Trade, asked.answered(Err(refusal))),
             Err(refusal) => return self.answer(asked.answered(Err(refusal))),
         };
         // A short read costs less than handing it to another thread.
@@ -448,7 +457,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         if let Err(Refusal::Revoked) = answer {
             // Said once, and then the door is shut.
             self.session = None;
-            self.shut(CloseCode::Auth, "this account has been revoked");
+            self.shut(CloseCode::Auth, REVOKED);
         }
         let (status, body) = match answer {
             Ok(reply) => (Status::Success, reply.encode()),

@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use access::{
-    AccountId, Connection, ConnectionId, Denial, Lineage, Moment, Offered, Region, Seats, SignedOn,
+    AccountId, Connection, ConnectionId, Denial, Lineage, Look, Moment, Offered, Region, Seats, SignedOn,
 };
 use market::Timestamp;
 use prost::Message;
@@ -26,6 +26,7 @@ use super::{Asked, Link};
 use crate::doorstep::Step;
 use crate::metrics::{Entry, Outcome, Proven};
 use crate::refusal::Refusal;
+use crate::request_log::Seldom;
 use crate::route::{self, Caller, Language, Memory, Work};
 use crate::services::Services;
 use crate::unsent::Tally;
@@ -34,6 +35,9 @@ use crate::workers::{Full, Who};
 /// A connection that has not answered a ping for so long gives its seat up when another one needs it. That is sooner
 /// than it counts as dead: a client that lost its network must not be locked out by its own past.
 const PONG_WITHIN: Duration = Duration::from_secs(10);
+
+/// Refused logins that were too many to be written down.
+static UNWRITTEN: Seldom = Seldom::new();
 
 /// What a signed-in connection knows of itself. Dropping it gives its seat up.
 #[derive(Debug)]
@@ -233,6 +237,23 @@ impl Session {
         route::admit(services, &self.caller, command, body, &mut self.memory)
     }
 
+    /// Asks whether a call may be made that has no work to it.
+    pub(super) fn admit_call(&self, services: &Services) -> Result<(), Refusal> {
+        services.glance()?;
+        let (rule, uptime) = (services.limits.calls, services.uptime());
+        Ok(services.access.admit_call(&self.caller.who, rule, Look::Recent, uptime)?)
+    }
+
+    /// Whether its account still stands. If that cannot be told, it does.
+    pub(super) fn stands(&self, services: &Services) -> bool {
+        let looked = services.glance().map_err(|_| ());
+        let stands = looked.and_then(|_| {
+            let stands = services.access.stands(&self.caller.who, Look::Recent);
+            stands.map_err(|error| tracing::error!(%error, "cannot look at an account"))
+        });
+        stands.unwrap_or(true)
+    }
+
     /// What waits to be sent to its account, on all connections.
     pub(super) fn unsent(&self) -> &Arc<Tally> {
         &self.unsent
@@ -291,9 +312,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             Ok(decoded) => decoded,
             Err(refusal) => return self.answer(asked.answered(Err(refusal))),
         };
-        let Services { access, links, .. } = &*self.services;
-        let moment = Moment { now: self.services.machine_now(), uptime: self.services.uptime() };
+        let services = self.services.clone();
+        let Services { access, links, .. } = &*services;
+        let moment = services.moment();
         let present = self.session.as_ref().map(|session| session.id);
+        if present.is_some() {
+            // A client signs in once on a connection. Doing so again and again costs as much as being refused.
+            self.back_off();
+        }
         let place = (self.transport.door(), self.from.address);
         let signed = links.sign_in(present, place, moment, |present| match &proof {
             Proof::Otp(otp) => access.sign_on(otp, present, moment),
@@ -363,6 +389,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             }
         };
         self.respond_error(asked.command, asked.id, status, number, &text);
+        self.back_off();
         let outcome = match denial {
             Denial::Failed(_) => Outcome::Internal,
             Denial::ConnectionsTaken(_) => Outcome::TooMany,
@@ -398,7 +425,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         match told {
             // Work that nobody waits for is not done.
             Ok(told) => drop(tokio::spawn(told)),
-            Err(Full) => tracing::warn!(%from, "too many refused logins at once to write them down"),
+            Err(Full) => {
+                if let Some(times) = UNWRITTEN.pass(self.services.uptime()) {
+                    tracing::warn!(%from, times, "too many refused logins at once to write them down");
+                }
+            }
         }
     }
 }

@@ -328,6 +328,20 @@ async fn a_revoked_account_is_told_with_its_next_request_and_closed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_revoked_account_that_asks_for_nothing_is_closed_with_the_next_ping() {
+    let house = House::new();
+    for kind in BOTH {
+        let account = house.account(if kind == Kind::Tcp { "ann" } else { "bob" }, 10);
+        let (mut far, _) = house.signed_in(kind, &account).await;
+        house.services.access.revoke(account.account_id, &access::Actor::Operator, "", NOW).unwrap();
+        std::thread::sleep(Duration::from_millis(1));
+        let begun = Instant::now();
+        assert_eq!(far.closed().await, (4, websocket(kind, 1008)));
+        assert_eq!(begun.elapsed().as_secs(), 30, "{kind:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn heartbeats_come_back_as_they_were_and_pings_as_pongs() {
     let house = House::new();
     for kind in BOTH {

@@ -1,6 +1,6 @@
 //! Both gateways share an address, and commands 16 and 17 mean different things on them.
 
-use access::{Created, Terms};
+use access::{Created, RateRule, Terms};
 use wire::{control, quote, trade};
 
 use crate::support::{Client, DOORS, Door, Running, request};
@@ -29,6 +29,11 @@ async fn meaning(client: &mut Client, command: u8, body: &[u8]) -> &'static str 
         Err((3, 301_600, text)) if text.contains("decoded") => "malformed",
         other => panic!("{other:?}"),
     }
+}
+
+/// What is meant is asked as fast as it is told.
+fn unlimited() -> Terms {
+    Terms { rate: Some(RateRule::Unlimited), ..Terms::default() }
 }
 
 /// A kind of client: the door, and what it puts in its upgrade.
@@ -116,7 +121,7 @@ fn wanted(kind: Kind, is_quote: bool, history: &str, command: u8, body: &str) ->
 #[tokio::test]
 async fn what_a_client_has_shown_and_then_the_body_tell_which_gateway_is_meant() {
     let server = Running::start().await;
-    let account = server.account("ann", Terms { connections: 1000, ..Terms::default() });
+    let account = server.account("ann", Terms { connections: 1000, ..unlimited() });
     for kind in KINDS {
         for (named, metadata) in METADATA {
             for history in HISTORIES {
@@ -138,7 +143,7 @@ async fn what_a_client_has_shown_and_then_the_body_tell_which_gateway_is_meant()
 #[tokio::test]
 async fn an_empty_list_of_topics_is_answered_to_a_trade_client_that_has_no_more_of_them() {
     let server = Running::start().await;
-    let account = server.account("ann", Terms::default());
+    let account = server.account("ann", unlimited());
     for door in DOORS {
         let mut client = server.enter(door, &account, &[]).await;
         let topics = vec!["private".to_owned()];
@@ -156,7 +161,7 @@ async fn an_empty_list_of_topics_is_answered_to_a_trade_client_that_has_no_more_
 #[tokio::test]
 async fn a_second_sign_in_on_a_connection_does_not_make_another_client_of_it() {
     let server = Running::start().await;
-    let account = server.account("ann", Terms::default());
+    let account = server.account("ann", unlimited());
     let mut client = server.enter(Door::WebSocket, &account, &[]).await;
     client.ask::<quote::QuoteProfileResponse>(4, &()).await.unwrap();
     client.sign_in(&server.one_time_password(&account).await, &[]).await;
@@ -166,7 +171,7 @@ async fn a_second_sign_in_on_a_connection_does_not_make_another_client_of_it() {
 #[tokio::test]
 async fn a_packet_in_a_text_frame_is_a_packet() {
     let server = Running::start().await;
-    let account = server.account("ann", Terms::default());
+    let account = server.account("ann", unlimited());
     let mut client = server.websocket().await;
     let otp = server.one_time_password(&account).await;
     let auth = control::AuthRequest { token: otp, metadata: Default::default() };
