@@ -1,68 +1,53 @@
-//! Connections on which nobody has proved who they are: so many for each address, and the rest waits a moment outside. A client that
-//! opens a hundred connections and signs in on all of them notices nothing; one that never says who it is has no more of
-//! the server than its few places.
+//! Connections on which nobody has proved who they are: so many for each address, some more that wait a moment for a place, and the
+//! rest is closed at once. A client that opens a hundred connections and signs in on all of them notices nothing; one
+//! that never says who it is has no more of the server than its few places.
 
-use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
+use crate::places::{Place, Places};
 
 /// How long a connection waits for a place before it is closed.
 const WAIT_MAX: Duration = Duration::from_secs(5);
-/// Addresses remembered before those that nobody has any more are looked for.
-const SWEEP: usize = 4_096;
+/// How many wait for each place: a program that opens hundreds at once and then proves itself on each has all of them.
+const WAITING: usize = 4;
+/// However few connections there may be, an address has so many.
+const EACH_MIN: usize = 4;
 
 /// The places of all addresses.
 #[derive(Debug)]
 pub(crate) struct Doorstep {
-    each: usize,
-    all: Mutex<HashMap<IpAddr, Weak<Semaphore>>>,
+    places: Places<IpAddr>,
     turned_away: AtomicU64,
 }
 
 /// The place of one connection, until somebody has proved who they are on it. Clones are the same place.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Step(Arc<Mutex<Option<OwnedSemaphorePermit>>>);
+pub(crate) struct Step(Arc<Mutex<Option<Place>>>);
 
 impl Doorstep {
-    /// With so many places for each address.
-    pub(crate) fn new(each: usize) -> Doorstep {
-        Doorstep { each, all: Mutex::default(), turned_away: AtomicU64::new(0) }
+    /// With so many places for each address, of which `all` connections together may have no more than half: a connection that
+    /// waits for a place is open as well.
+    pub(crate) fn new(each: usize, all: usize) -> Doorstep {
+        let each = each.min(all / 4).max(EACH_MIN);
+        let waiting = each.saturating_mul(WAITING).min((all / 2).saturating_sub(each)).max(EACH_MIN);
+        Doorstep { places: Places::new(each, waiting), turned_away: AtomicU64::new(0) }
     }
 
     /// A place for a connection; none if all of its address stay taken.
     pub(crate) async fn enter(&self, address: IpAddr) -> Option<Step> {
-        let places = self.places(access::network_of(address));
-        match timeout(WAIT_MAX, places.acquire_owned()).await {
-            Ok(Ok(place)) => Some(Step(Arc::new(Mutex::new(Some(place))))),
-            _ => {
-                self.turned_away.fetch_add(1, Ordering::Relaxed);
-                None
-            }
+        let place = self.places.take(access::network_of(address), WAIT_MAX).await;
+        if place.is_none() {
+            self.turned_away.fetch_add(1, Ordering::Relaxed);
         }
+        place.map(|place| Step(Arc::new(Mutex::new(Some(place)))))
     }
 
     /// Connections that got no place, ever.
     pub(crate) fn turned_away(&self) -> u64 {
         self.turned_away.load(Ordering::Relaxed)
-    }
-
-    fn places(&self, address: IpAddr) -> Arc<Semaphore> {
-        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(places) = all.get(&address).and_then(Weak::upgrade) {
-            return places;
-        }
-        if all.len() >= SWEEP {
-            all.retain(|_, places| places.strong_count() > 0);
-        }
-        // Whoever holds a place holds the places of its address.
-        let places = Arc::new(Semaphore::new(self.each));
-        all.insert(address, Arc::downgrade(&places));
-        places
     }
 }
 
@@ -84,9 +69,10 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_address_has_few_places_and_who_proves_themselves_makes_room() {
-        let doorstep = Arc::new(Doorstep::new(2));
+        let doorstep = Arc::new(Doorstep::new(4, 1_000));
         let one = doorstep.enter(address(1)).await.unwrap();
         let two = doorstep.enter(address(1)).await.unwrap();
+        let _others = (doorstep.enter(address(1)).await.unwrap(), doorstep.enter(address(1)).await.unwrap());
         assert!(doorstep.enter(address(2)).await.is_some(), "another address has places of its own");
         let third = tokio::spawn({
             let doorstep = doorstep.clone();
@@ -102,12 +88,22 @@ mod tests {
         drop((one, third));
     }
 
-    #[tokio::test]
-    async fn addresses_that_are_gone_are_not_remembered() {
-        let doorstep = Doorstep::new(2);
-        for number in 0..20_000_u32 {
-            drop(doorstep.enter(IpAddr::from(number.to_be_bytes())).await);
+    #[tokio::test(start_paused = true)]
+    async fn one_address_never_has_more_than_half_of_all_connections() {
+        for (each, all, open) in
+            [(128, 16_384, 640), (128, 400, 200), (128, 40, 20), (128, 1, 8), (4, 100, 20)]
+        {
+            let doorstep = Arc::new(Doorstep::new(each, all));
+            let waiting: Vec<_> = (0..2 * open)
+                .map(|_| {
+                    let doorstep = doorstep.clone();
+                    tokio::spawn(async move { doorstep.enter(address(1)).await })
+                })
+                .collect();
+            // By then all of them have tried, and nobody has waited long enough.
+            tokio::time::sleep(WAIT_MAX / 2).await;
+            let turned_away = usize::try_from(doorstep.turned_away()).unwrap();
+            assert_eq!(waiting.len() - turned_away, open, "{each} of {all}");
         }
-        assert!(doorstep.all.lock().unwrap().len() <= SWEEP);
     }
 }

@@ -20,6 +20,7 @@ mod metrics;
 mod own_names;
 mod pace;
 mod pages;
+mod places;
 mod proxies;
 mod public_url;
 mod refusal;

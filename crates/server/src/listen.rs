@@ -16,9 +16,10 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
-use crate::doorstep::Step;
+use crate::doorstep::{Doorstep, Step};
 use crate::link::{self, Transport};
 use crate::metrics::Connection;
+use crate::places::Places;
 use crate::services::{Clock, MarketClock, Services};
 use crate::tls::{Tls, TlsError};
 use crate::{Settings, TrustedProxy, http, proxies};
@@ -29,6 +30,13 @@ const DRAIN_MAX: Duration = Duration::from_secs(10);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Connections of those who watch: they have places of their own, so that a full house can still be seen into.
 const WATCHERS_MAX: usize = 64;
+/// Of all connections, what part one account may keep open over HTTP, and how many in any case.
+const EACH_OF_ALL: usize = 4;
+const EACH_MIN: usize = 8;
+/// What the system may hold of answers that a client does not take, for each connection. Beyond it they wait here, where they are
+/// counted for whoever asked.
+#[cfg(target_os = "linux")]
+const UNSENT_BY_SYSTEM_MAX: u32 = 128 << 10;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
@@ -189,6 +197,9 @@ impl Server {
         services.serves_all_at = http.local_addr().unwrap_or(settings.listen);
         services.public_url.clone_from(&settings.public_url);
         services.connections_max = settings.connections_max;
+        services.doorstep = Doorstep::new(settings.limits.unproven_connections, settings.connections_max);
+        let each_max = (settings.connections_max / EACH_OF_ALL).max(EACH_MIN);
+        services.http_places = Places::new(http::CONNECTIONS_EACH.min(each_max), 0);
         services.floors = settings.floors;
         services.exposure = settings.exposure();
         services.guest = settings.guest.filter(|_| settings.trusted_proxies.is_empty());
@@ -357,6 +368,7 @@ async fn accept(
                 };
                 // An answer is one write; waiting for more to say would only delay it.
                 stream.set_nodelay(true).ok();
+                bound_unsent(&stream);
                 return (stream, peer, place);
             }
             Err(error) => {
@@ -366,3 +378,13 @@ async fn accept(
         }
     }
 }
+
+#[cfg(target_os = "linux")]
+fn bound_unsent(stream: &TcpStream) {
+    // Without the bound more is held, which is no reason to refuse the client.
+    socket2::SockRef::from(stream).set_tcp_notsent_lowat(UNSENT_BY_SYSTEM_MAX).ok();
+}
+
+/// Other systems hold as much as they like.
+#[cfg(not(target_os = "linux"))]
+fn bound_unsent(_: &TcpStream) {}

@@ -22,6 +22,7 @@ use crate::link::Links;
 use crate::listen::Listening;
 use crate::metrics::Metrics;
 use crate::pace::Pace;
+use crate::places::Places;
 use crate::refusal::Refusal;
 use crate::route::Caller;
 use crate::tls::Tls;
@@ -73,6 +74,8 @@ pub(crate) struct Services {
     /// Requests that are being read.
     pub(crate) bodies: http::Bodies,
     pub(crate) doorstep: Doorstep,
+    /// Connections over HTTP that stay open after somebody has proved who they are.
+    pub(crate) http_places: Places<AccountId>,
     /// Who has shown which proof lately.
     pub(crate) claims: http::Claims,
     /// What there is to say about listening for other machines in clear text.
@@ -149,7 +152,11 @@ impl Services {
             backoff: Backoff::new(Limits::default().refusals_per_second),
             unsent: Unsent::new(Limits::default().unsent_bytes),
             bodies: http::Bodies::default(),
-            doorstep: Doorstep::new(Limits::default().unproven_connections),
+            doorstep: Doorstep::new(
+                Limits::default().unproven_connections,
+                crate::Settings::default().connections_max,
+            ),
+            http_places: Places::new(http::CONNECTIONS_EACH, 0),
             claims: http::Claims::default(),
             exposure: None,
             nobody_is_local: false,
@@ -173,7 +180,7 @@ impl Services {
             workers: Workers::new(limits.threads.min(crate::THREADS_MAX)),
             backoff: Backoff::new(limits.refusals_per_second),
             unsent: Unsent::new(limits.unsent_bytes),
-            doorstep: Doorstep::new(limits.unproven_connections),
+            doorstep: Doorstep::new(limits.unproven_connections, self.connections_max),
             ..self
         }
     }

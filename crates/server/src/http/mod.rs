@@ -73,7 +73,7 @@ pub use quota::quota_document;
 use routes::{Endpoint, Found, Way};
 pub(crate) use securities::{SEARCHES_EACH, SEARCHES_MAX};
 use sent::Sent;
-use strict::{Proved, Strict};
+use strict::{Standing, Strict};
 use watch::Watch;
 
 /// A connection kept alive may be silent for so long. A head has less time once it has begun (`strict.rs`).
@@ -82,6 +82,8 @@ const HEAD_WITHIN: Duration = Duration::from_secs(30);
 const WATCHERS_HEAD_WITHIN: Duration = Duration::from_secs(5);
 const HEAD_MAX: usize = 32 << 10;
 const HEADERS_MAX: usize = 100;
+/// Connections of one account that stay open between requests; further ones end with their answer.
+pub(crate) const CONNECTIONS_EACH: usize = 256;
 const OPENAPI: &str = include_str!("openapi.json");
 
 /// How long a request waits for answers of its account to be taken, before it is refused.
@@ -100,11 +102,11 @@ where
     };
     let _counted = Counted::new(&entrance.services, kind);
     let mut shutdown = entrance.shutdown.clone();
-    let proved = Proved::default();
-    let stream = Strict::new(stream, HEAD_MAX, proved.clone());
+    let standing = Standing::default();
+    let stream = Strict::new(stream, HEAD_MAX, standing.clone());
     let service = service_fn(|request| {
-        let (entrance, proved) = (entrance.clone(), proved.clone());
-        async move { Ok::<_, Infallible>(answer::<S>(request, entrance, proved).await) }
+        let (entrance, standing) = (entrance.clone(), standing.clone());
+        async move { Ok::<_, Infallible>(answer::<S>(request, entrance, standing).await) }
     });
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
@@ -128,11 +130,14 @@ where
 
 /// Every answer bears a trace id, and so does whatever is logged while it is made. Here it is counted, too, and held back from
 /// whoever is refused again and again.
-async fn answer<S>(request: Request<Incoming>, entrance: Entrance, proved: Proved) -> Response<Sent>
+async fn answer<S>(request: Request<Incoming>, entrance: Entrance, standing: Standing) -> Response<Sent>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    let _answering = standing.answering();
     let trace = envelope::trace_id();
+    // A proxy that is trusted has the connections of many accounts, and bounds them itself.
+    let is_proxy = proxies::is_trusted(&entrance.trusted, entrance.peer.ip());
     let (services, peer, step) = (entrance.services.clone(), entrance.peer, entrance.step.clone());
     let has_upgrade = request.headers().contains_key(UPGRADE);
     let is_upgrade = entrance.face == Face::Public && upgrade::is_wanted(&request);
@@ -142,9 +147,14 @@ where
     let is_head = request.method() == Method::HEAD;
     let (mut answer, since, noted) = answer_way::<S>(request, way, &trace, entrance).await;
     let Noted { account, candles, client } = noted;
-    if account.is_some() {
-        proved.set();
-        step.leave();
+    if let Some(account) = account {
+        let place = || services.http_places.try_take(account);
+        if is_proxy || standing.prove(place) {
+            step.leave();
+        } else {
+            // It is answered, and has its next answer over another connection.
+            answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
     }
     // Whatever comes behind a wish for another protocol has not been looked at as HTTP.
     if has_upgrade && answer.status() != StatusCode::SWITCHING_PROTOCOLS {
@@ -283,6 +293,10 @@ async fn respond(whole: Whole, trace: &str, is_local: bool, entrance: Entrance) 
     let workers = services.workers.clone();
     let told = workers.submit(share, move || {
         let note = Note::default();
+        // There was room before it waited for its turn; others may have taken it meanwhile.
+        if services.unsent.of(share.who).is_full() {
+            return (Problem::from(Refusal::Busy).answer(), note.noted());
+        }
         let asked = Asked {
             method: &parts.method,
             path: parts.uri.path(),

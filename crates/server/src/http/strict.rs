@@ -8,15 +8,16 @@ use std::future::Future;
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, ready};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::framing::Framing;
+use crate::places::Place;
 
 /// A head is whole within so long of its first byte; the first one within so long of the connection.
 const HEAD_WITHIN: Duration = Duration::from_secs(5);
@@ -27,17 +28,51 @@ const STALL_MAX: Duration = Duration::from_secs(30);
 /// What is read at once.
 const READ_SIZE: usize = 8192;
 
-/// Whether somebody has proved who they are on a connection.
+/// What the service knows of a connection that the stream below has to know.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Proved(Arc<AtomicBool>);
+pub(super) struct Standing(Arc<Known>);
 
-impl Proved {
-    pub(super) fn set(&self) {
-        self.0.store(true, Ordering::Relaxed);
+#[derive(Debug, Default)]
+struct Known {
+    /// The place of the account that has proved itself here.
+    place: Mutex<Option<Place>>,
+    is_proved: AtomicBool,
+    /// Whether a request is being answered: then it is not the client who keeps us waiting.
+    is_answering: AtomicBool,
+}
+
+/// A request is being answered as long as this is here.
+#[derive(Debug)]
+pub(super) struct Answering(Standing);
+
+impl Standing {
+    /// Somebody has proved who they are; whether there is a place for the connection to stay open.
+    pub(super) fn prove(&self, place: impl FnOnce() -> Option<Place>) -> bool {
+        let mut taken = self.0.place.lock().unwrap_or_else(PoisonError::into_inner);
+        if taken.is_none() {
+            *taken = place();
+        }
+        self.0.is_proved.store(taken.is_some(), Ordering::Relaxed);
+        taken.is_some()
     }
 
-    fn get(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+    pub(super) fn answering(&self) -> Answering {
+        self.0.is_answering.store(true, Ordering::Relaxed);
+        Answering(self.clone())
+    }
+
+    fn is_proved(&self) -> bool {
+        self.0.is_proved.load(Ordering::Relaxed)
+    }
+
+    fn is_answering(&self) -> bool {
+        self.0.is_answering.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        self.0.0.is_answering.store(false, Ordering::Relaxed);
     }
 }
 
@@ -45,7 +80,7 @@ impl Proved {
 pub(super) struct Strict<S> {
     inner: S,
     framing: Framing,
-    proved: Proved,
+    standing: Standing,
     reading: Deadline,
     writing: Deadline,
 }
@@ -68,9 +103,9 @@ impl Deadline {
 
 impl<S> Strict<S> {
     /// `head_max` are the bytes that a head may have.
-    pub(super) fn new(inner: S, head_max: usize, proved: Proved) -> Strict<S> {
+    pub(super) fn new(inner: S, head_max: usize, standing: Standing) -> Strict<S> {
         let (reading, writing) = (Deadline::default(), Deadline::default());
-        Strict { inner, framing: Framing::new(head_max), proved, reading, writing }
+        Strict { inner, framing: Framing::new(head_max), standing, reading, writing }
     }
 
     /// The stream, once the connection has turned into another.
@@ -83,7 +118,8 @@ impl<S> Strict<S> {
         if self.framing.is_in_head() {
             return Some(HEAD_WITHIN);
         }
-        (self.framing.is_between() && !self.proved.get()).then_some(UNPROVEN_IDLE_MAX)
+        let is_stranger = !self.standing.is_proved() && !self.standing.is_answering();
+        (self.framing.is_between() && is_stranger).then_some(UNPROVEN_IDLE_MAX)
     }
 
     fn watch_write<T>(&mut self, written: Poll<io::Result<T>>, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
@@ -118,7 +154,12 @@ impl<S: AsyncRead + Unpin> AsyncRead for Strict<S> {
             Poll::Pending => {
                 return match this.patience() {
                     Some(within) if this.reading.is_over(within, cx) => Poll::Ready(Err(timed_out())),
-                    _ => Poll::Pending,
+                    Some(_) => Poll::Pending,
+                    // The time begins anew once it counts again.
+                    None => {
+                        this.reading.clear();
+                        Poll::Pending
+                    }
                 };
             }
             Poll::Ready(result) => result?,
@@ -158,8 +199,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Strict<S> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let shut = ready!(Pin::new(&mut self.inner).poll_shutdown(cx));
-        Poll::Ready(shut)
+        let shut = Pin::new(&mut self.inner).poll_shutdown(cx);
+        self.watch_write(shut, cx)
     }
 }
 
@@ -168,6 +209,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
+    use crate::places::Places;
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -192,9 +234,9 @@ mod tests {
             ("POST / HTTP/1.1\r\ncontent-length: 9\r\n\r\n12345", false, None),
         ] {
             let (near, mut far) = tokio::io::duplex(1 << 10);
-            let known = Proved::default();
+            let known = Standing::default();
             if proved {
-                known.set();
+                known.prove(|| Places::new(1, 0).try_take(0));
             }
             let mut strict = Strict::new(near, 1 << 10, known);
             let begun = Instant::now();
@@ -213,7 +255,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_head_that_comes_a_byte_a_second_gains_no_time_by_it() {
         let (near, mut far) = tokio::io::duplex(1 << 10);
-        let mut strict = Strict::new(near, 1 << 10, Proved::default());
+        let mut strict = Strict::new(near, 1 << 10, Standing::default());
         let begun = Instant::now();
         let drip = tokio::spawn(async move {
             for byte in b"GET / HTTP/1.1\r\nhost: test\r\n\r\n" {
@@ -231,7 +273,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_answer_that_nobody_takes_is_given_up_after_half_a_minute() {
         let (near, mut far) = tokio::io::duplex(16);
-        let mut strict = Strict::new(near, 1 << 10, Proved::default());
+        let mut strict = Strict::new(near, 1 << 10, Standing::default());
         let begun = Instant::now();
         let writing = tokio::spawn(async move { strict.write_all(&[7; 64]).await });
         // Taking a little now and then is enough.
@@ -239,5 +281,35 @@ mod tests {
         far.read_exact(&mut [0; 8]).await.unwrap();
         assert_eq!(writing.await.unwrap().unwrap_err().kind(), io::ErrorKind::TimedOut);
         assert_eq!(begun.elapsed().as_secs(), 50);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stranger_is_not_cut_off_while_we_work_for_them() {
+        let (near, mut far) = tokio::io::duplex(1 << 10);
+        let standing = Standing::default();
+        let mut strict = Strict::new(near, 1 << 10, standing.clone());
+        far.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
+        let (begun, answering) = (Instant::now(), standing.answering());
+        let work = async {
+            tokio::time::sleep(40 * SECOND).await;
+            drop(answering);
+            // What is written wakes the task, as an answer does.
+            far.write_all(b"\r\n").await.unwrap();
+            tokio::time::sleep(60 * SECOND).await;
+        };
+        let read = async { (read_all(&mut strict).await, begun.elapsed().as_secs()) };
+        let ((read, after), ()) = tokio::join!(read, work);
+        assert_eq!(read.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert_eq!(after, 45, "the answer took forty seconds, and then a head had begun");
+    }
+
+    #[test]
+    fn a_connection_takes_one_place_of_an_account_and_gives_it_back() {
+        let places = Places::new(1, 0);
+        let (one, two) = (Standing::default(), Standing::default());
+        assert!(one.prove(|| places.try_take(7)) && one.prove(|| places.try_take(7)));
+        assert!(!two.prove(|| places.try_take(7)) && !two.is_proved());
+        drop(one);
+        assert!(two.prove(|| places.try_take(7)) && two.is_proved());
     }
 }

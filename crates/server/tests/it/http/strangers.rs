@@ -45,6 +45,8 @@ async fn heads_are_held_to_their_size_and_to_their_line_ends() {
         ("GET /health HTTP/1.1\r\nhost: test\nconnection: close\r\n\r\n".to_owned(), "400"),
         ("GET /health HTTP/1.1\nhost: test\r\nconnection: close\r\n\r\n".to_owned(), "400"),
         ("\r\nGET /health HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n".to_owned(), "200"),
+        // Where a body ends must be plain: a length that is not followed would hide the next head.
+        (format!("POST /health HTTP/1.1\r\nhost: test\r\ncontent-length:{}0\r\n\r\n", " ".repeat(60)), "400"),
         // The second request of a connection is held to it as well, behind whatever body.
         (
             "POST /health HTTP/1.1\r\nhost: test\r\ncontent-length: 3\r\n\r\n\n\n\nGET /health HTTP/1.1\nhost: test\n\n"
@@ -165,4 +167,45 @@ async fn connections_of_strangers_have_few_places_and_those_who_prove_themselves
     fifth.write_all(b"GET /health HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n").await.unwrap();
     drop(strangers.pop());
     assert!(rest(&mut fifth).await.starts_with("HTTP/1.1 200 "));
+}
+
+#[tokio::test]
+async fn an_account_keeps_few_connections_over_http_and_is_answered_on_any_number() {
+    // A quarter of all is sixteen.
+    let server = Running::start_with(Settings { connections_max: 64, ..Settings::default() }).await;
+    let account = server.account("ann", Terms::default());
+    let ask = async || {
+        let mut stream = connect(&server).await;
+        let head = format!(
+            "GET /v1/me HTTP/1.1\r\nhost: test\r\nauthorization: Bearer {}\r\n\r\n",
+            account.access_token.expose()
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(timeout(PATIENCE, stream.read_u8()).await.unwrap().unwrap());
+        }
+        let head = String::from_utf8(head).unwrap();
+        assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
+        (stream, head.contains("connection: close"))
+    };
+    let mut kept = Vec::new();
+    for number in 0..16 {
+        let (stream, closes) = ask().await;
+        assert!(!closes, "connection {number}");
+        kept.push(stream);
+    }
+    for _ in 0..3 {
+        let (mut stream, closes) = ask().await;
+        assert!(closes);
+        rest(&mut stream).await;
+    }
+    // One that is gone makes room, as soon as the server has seen it go.
+    drop(kept.pop());
+    let stays = async {
+        while ask().await.1 {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(PATIENCE, stays).await.unwrap();
 }

@@ -1,0 +1,126 @@
+//! Places of which each address or account has so many: for connections, which cost memory as long as they are open.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+/// Keys remembered before those that have no place taken are looked for.
+const SWEEP: usize = 4_096;
+
+/// The places of all keys.
+#[derive(Debug)]
+pub(crate) struct Places<K> {
+    each: usize,
+    /// How many may wait for one of them.
+    waiting: usize,
+    all: Mutex<HashMap<K, Weak<Room>>>,
+}
+
+/// The places of one key.
+#[derive(Debug)]
+struct Room {
+    free: Arc<Semaphore>,
+    /// How many more may wait for a place.
+    waiting: Semaphore,
+}
+
+/// A place, taken as long as this is here.
+#[derive(Debug)]
+pub(crate) struct Place {
+    _permit: OwnedSemaphorePermit,
+    /// Keeps the places of its key in memory.
+    _room: Arc<Room>,
+}
+
+impl<K: Copy + Eq + Hash> Places<K> {
+    /// With so many places for each key, and so many that may wait for one.
+    pub(crate) fn new(each: usize, waiting: usize) -> Places<K> {
+        Places { each, waiting, all: Mutex::default() }
+    }
+
+    /// A place, if one is free now.
+    pub(crate) fn try_take(&self, key: K) -> Option<Place> {
+        let room = self.room(key);
+        let permit = room.free.clone().try_acquire_owned().ok()?;
+        Some(Place { _permit: permit, _room: room })
+    }
+
+    /// A place, if one is free or becomes so in time. Where enough wait already, nobody else does: whatever waits is held open
+    /// meanwhile.
+    pub(crate) async fn take(&self, key: K, within: Duration) -> Option<Place> {
+        let room = self.room(key);
+        let permit = match room.free.clone().try_acquire_owned() {
+            Ok(permit) => permit,
+            Err(_) => {
+                let _waits = room.waiting.try_acquire().ok()?;
+                timeout(within, room.free.clone().acquire_owned()).await.ok()?.ok()?
+            }
+        };
+        Some(Place { _permit: permit, _room: room })
+    }
+
+    fn room(&self, key: K) -> Arc<Room> {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(room) = all.get(&key).and_then(Weak::upgrade) {
+            return room;
+        }
+        if all.len() >= SWEEP {
+            all.retain(|_, room| room.strong_count() > 0);
+        }
+        let (free, waiting) = (Arc::new(Semaphore::new(self.each)), Semaphore::new(self.waiting));
+        let room = Arc::new(Room { free, waiting });
+        all.insert(key, Arc::downgrade(&room));
+        room
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[tokio::test(start_paused = true)]
+    async fn each_has_few_places_and_few_wait_for_one() {
+        let places = Arc::new(Places::new(2, 2));
+        let taken = [places.try_take(1).unwrap(), places.try_take(1).unwrap()];
+        assert!(places.try_take(1).is_none() && places.try_take(2).is_some());
+        let waiting: Vec<_> = (0..2)
+            .map(|_| {
+                let places = places.clone();
+                tokio::spawn(async move { places.take(1, 5 * SECOND).await })
+            })
+            .collect();
+        tokio::task::yield_now().await;
+        let begun = tokio::time::Instant::now();
+        assert!(places.take(1, 5 * SECOND).await.is_none(), "two wait already");
+        assert_eq!(begun.elapsed(), Duration::ZERO, "so the third is told at once");
+        let [one, two] = taken;
+        drop(one);
+        let mut got = Vec::new();
+        for waits in waiting {
+            got.extend(waits.await.unwrap());
+        }
+        assert_eq!(
+            (got.len(), begun.elapsed()),
+            (1, 5 * SECOND),
+            "one place became free, and one waited in vain"
+        );
+        drop((two, got));
+        assert!(places.try_take(1).is_some());
+    }
+
+    #[test]
+    fn keys_without_a_place_are_not_remembered() {
+        let places = Places::new(2, 2);
+        let _kept = places.try_take(0);
+        for key in 1..20_000_u32 {
+            drop(places.try_take(key));
+        }
+        assert!(places.all.lock().unwrap().len() <= SWEEP);
+    }
+}
