@@ -10,8 +10,8 @@ use market::{Action, Region, Symbol};
 use store::{Lane, Reader, StoreError};
 use unicode_normalization::UnicodeNormalization;
 
+use crate::core::Core;
 use crate::refusal::Refusal;
-use crate::services::Services;
 
 /// While files are imported the store has another version every second or so, and reading all securities takes longer than
 /// answering out of a list that is a moment old.
@@ -43,34 +43,34 @@ pub(crate) struct Directory {
 
 /// The directory of the last version that somebody asked about.
 #[derive(Debug, Default)]
-pub(crate) struct Kept(Mutex<Option<(State, Duration, Arc<Directory>)>>);
+pub(crate) struct DirectoryCache(Mutex<Option<(State, Duration, Arc<Directory>)>>);
 
 /// What a directory depends on: the version of the store and, where the clock is set, the minute. As a replay goes on,
 /// securities come to be known.
 type State = (i64, Option<i64>);
 
-impl Services {
-    pub(crate) fn directory(&self) -> Result<Arc<Directory>, Refusal> {
-        let (version, uptime, as_of) = (self.glance()?, self.uptime(), self.as_of());
+impl DirectoryCache {
+    pub(crate) fn current(&self, core: &Core) -> Result<Arc<Directory>, Refusal> {
+        let (version, uptime, as_of) = (core.glance()?, core.uptime(), core.as_of());
         let minute = match as_of {
             AsOf::Live(_) => None,
             AsOf::Replay(now) => Some(now.0.div_euclid(60)),
         };
         let state = (version, minute);
         // Held while the list is read: everybody else wants the same one.
-        let mut kept = self.directory.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((at, since, directory)) = &*kept
             && at.1 == state.1
             && (at.0 == state.0 || uptime.saturating_sub(*since) < KEPT_FOR)
         {
             return Ok(Arc::clone(directory));
         }
-        let read = self.with_reader(|reader| Directory::read(reader, &self.history, as_of));
+        let read = core.with_reader(|reader| Directory::read(reader, &core.history, as_of));
         let directory = Arc::new(read.map_err(|error: StoreError| {
             tracing::error!(%error, "cannot list the securities");
             Refusal::Internal
         })?);
-        *kept = Some((state, self.uptime(), Arc::clone(&directory)));
+        *kept = Some((state, core.uptime(), Arc::clone(&directory)));
         Ok(directory)
     }
 }

@@ -6,14 +6,22 @@
 //! sees there, `listen.rs` where connections come from.
 
 mod backoff;
+mod caller;
 mod certificate;
 mod command;
+mod core;
 mod directory;
 mod doorstep;
+mod encoded_page;
+mod entrance;
 mod facts;
 mod glance;
+mod holdings;
 mod http;
+mod kit;
+mod limits;
 mod link;
+mod links;
 mod listen;
 mod local;
 mod metrics;
@@ -23,155 +31,23 @@ mod pages;
 mod places;
 mod proxies;
 mod public_url;
+mod quota_document;
 mod refusal;
 mod request_log;
 mod route;
-mod services;
+mod settings;
 mod tls;
 mod unsent;
 mod workers;
 
+pub use crate::core::{Clock, MarketClock};
 pub use certificate::{Certificate, Concern};
-pub use http::{import_document, quota_document};
+pub use http::import_document;
+pub use limits::Limits;
 pub use listen::{Addresses, Reloader, Server, ServerError};
 pub use proxies::{ParseTrustedProxyError, TrustedProxy};
 pub use public_url::{ParsePublicUrlError, PublicUrl};
-pub use services::{Clock, MarketClock};
+pub use quota_document::quota_document;
+pub use settings::{EXPOSURE_ADVICE, Settings};
 pub use tls::{TlsError, TlsFiles};
 pub use workers::THREADS_MAX;
-
-/// What the operator may set. The defaults are those of `chandler serve`.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// Where HTTP and WebSocket are served.
-    pub listen: std::net::SocketAddr,
-    /// Where raw TCP is served.
-    pub tcp: std::net::SocketAddr,
-    /// Where HTTP and WebSocket are served to the accounts of one region alone.
-    pub regional: Vec<(access::Region, std::net::SocketAddr)>,
-    /// Where health, readiness, metrics and status are served, and nothing else, to whoever comes; none for no such place. Where
-    /// there is one, the other listeners tell metrics and status to operators alone.
-    pub internal: Option<std::net::SocketAddr>,
-    /// What the listeners of HTTP and WebSocket show who they are with; none for plain HTTP.
-    pub tls: Option<TlsFiles>,
-    /// How the service is called from outside; none if clients reach it under the name that they ask for.
-    pub public_url: Option<PublicUrl>,
-    /// Proxies that are believed when they say for whom they ask.
-    pub trusted_proxies: Vec<TrustedProxy>,
-    /// Who somebody on this machine is without signing in. For a demonstration alone: no configuration has a key for it, and
-    /// it is passed over where a proxy is trusted.
-    pub guest: Option<access::AccountId>,
-    /// From when on accounts are served history, unless they have floors of their own.
-    pub floors: market::FloorTable,
-    /// Connections of all kinds that may be open at once.
-    pub connections_max: usize,
-    /// Memory for encoded candles; 0 keeps none.
-    pub cache_bytes: usize,
-    pub limits: Limits,
-    /// Which clients of OAuth need a proof key.
-    pub pkce: access::PkceRule,
-}
-
-/// What one account, or one address where nobody has signed in, may take of the server over all its doors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Quote commands other than history.
-    pub calls: access::CallRule,
-    /// Threads for requests that wait for the disk, for all together; at most [`THREADS_MAX`].
-    pub threads: usize,
-    /// Refusals of one caller in a second, beyond which its connections are read more slowly; 0 for any number.
-    pub refusals_per_second: u32,
-    /// Answers of one caller that wait to be sent, in bytes.
-    pub unsent_bytes: usize,
-    /// Connections of one address on which nobody has proved who they are; more wait for a place.
-    pub unproven_connections: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
-            calls: access::CallRule::SERVICE,
-            threads: workers::threads_of_this_machine(),
-            refusals_per_second: 200,
-            unsent_bytes: 32 << 20,
-            unproven_connections: 128,
-        }
-    }
-}
-
-impl Default for Settings {
-    fn default() -> Settings {
-        let loopback = |port| std::net::SocketAddr::from(([127, 0, 0, 1], port));
-        Settings {
-            listen: loopback(8080),
-            tcp: loopback(2020),
-            regional: Vec::new(),
-            internal: None,
-            tls: None,
-            public_url: None,
-            trusted_proxies: Vec::new(),
-            guest: None,
-            floors: market::FloorTable::PUBLISHED,
-            connections_max: 16_384,
-            cache_bytes: 256 << 20,
-            limits: Limits::default(),
-            pkce: access::PkceRule::default(),
-        }
-    }
-}
-
-/// What to do about [`Settings::exposure`].
-pub const EXPOSURE_ADVICE: &str = "set tls_cert and tls_key, or put a proxy with TLS in front and name it in public_url or \
-                                   trusted_proxies, or listen on 127.0.0.1";
-
-impl Settings {
-    /// A sentence if other machines are served and nothing that is set says who encrypts what they send. A proxy with TLS is
-    /// known by being trusted, or by the public address.
-    pub fn exposure(&self) -> Option<String> {
-        let is_https = self.public_url.as_ref().is_some_and(PublicUrl::is_https);
-        if self.tls.is_some() || is_https || !self.trusted_proxies.is_empty() {
-            return None;
-        }
-        let regional = self.regional.iter().map(|(_, address)| *address);
-        let all = [self.listen, self.tcp].into_iter().chain(regional);
-        let open: Vec<String> = all
-            .filter(|address| !address.ip().to_canonical().is_loopback())
-            .map(|address| address.to_string())
-            .collect();
-        (!open.is_empty()).then(|| {
-            let open = open.join(", ");
-            format!("other machines reach {open} without TLS: passwords and tokens can be read on the way")
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn whoever_listens_for_other_machines_is_warned_unless_something_encrypts() {
-        let at = |text: &str| text.parse().unwrap();
-        let open = Settings { listen: at("0.0.0.0:8080"), ..Settings::default() };
-        assert!(open.exposure().unwrap().contains("0.0.0.0:8080 without TLS"), "{:?}", open.exposure());
-        let regional = vec![(access::Region::Us, at("10.0.0.7:8081"))];
-        let settings = Settings { regional, tcp: at("[::]:2020"), ..Settings::default() };
-        let says = settings.exposure().unwrap();
-        assert!(says.contains("[::]:2020, 10.0.0.7:8081"), "{says}");
-        for at_home in ["127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "[::ffff:127.0.0.1]:1"] {
-            assert_eq!(Settings { listen: at(at_home), ..Settings::default() }.exposure(), None, "{at_home}");
-        }
-        // What is told there is nobody's secret.
-        assert_eq!(Settings { internal: Some(at("0.0.0.0:9090")), ..Settings::default() }.exposure(), None);
-        let files = TlsFiles { certificate: "cert.pem".into(), key: "key.pem".into() };
-        let public = |text: &str| Some(text.parse().unwrap());
-        for (settings, warned) in [
-            (Settings { tls: Some(files), ..open.clone() }, false),
-            (Settings { trusted_proxies: vec!["10.0.0.1".parse().unwrap()], ..open.clone() }, false),
-            (Settings { public_url: public("https://candles.example.com"), ..open.clone() }, false),
-            (Settings { public_url: public("http://candles.example.com"), ..open.clone() }, true),
-        ] {
-            assert_eq!(settings.exposure().is_some(), warned, "{settings:?}");
-        }
-    }
-}

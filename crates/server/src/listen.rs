@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use access::{Access, AccessError, Region};
 use history::History;
-use serde_json::{Value, json};
 use store::{Store, StoreError};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -16,13 +15,18 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
+use crate::core::{Clock, Core, MarketClock};
 use crate::doorstep::{Doorstep, Step};
-use crate::link::{self, Transport};
+use crate::entrance::{Counted, Entrance};
+use crate::http;
+use crate::kit::{CONNECTIONS_EACH, Face, Listening, Site};
+use crate::link::{self, Hub, Transport};
+use crate::links::Links;
 use crate::metrics::Connection;
 use crate::places::Places;
-use crate::services::{Clock, MarketClock, Services};
+use crate::proxies::TrustedProxy;
+use crate::settings::Settings;
 use crate::tls::{Tls, TlsError};
-use crate::{Settings, TrustedProxy, http, proxies};
 
 /// How long requests that run may take to end after the signal to stop.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
@@ -64,7 +68,8 @@ pub struct Server {
     tcp: TcpListener,
     regional: Vec<(Region, TcpListener)>,
     internal: Option<TcpListener>,
-    services: Arc<Services>,
+    site: Arc<Site>,
+    hub: Arc<Hub>,
     trusted: Arc<[TrustedProxy]>,
     places: Arc<Semaphore>,
 }
@@ -80,92 +85,15 @@ impl Reloader {
     }
 }
 
-/// A place where the server listens, as it is told of.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Listening {
-    kind: &'static str,
-    address: SocketAddr,
-    region: Option<Region>,
-    is_tls: bool,
-}
-
-impl Listening {
-    pub(crate) fn document(&self) -> Value {
-        json!({
-            "kind": self.kind,
-            "address": self.address.to_string(),
-            "region": self.region.map(Region::as_str),
-            "tls": self.is_tls,
-        })
-    }
-}
-
-/// Which of the listeners somebody came in by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Face {
-    Public,
-    /// Nothing is served there but what watchers need, and to anybody.
-    Internal,
-}
-
 /// What every listener shares.
 #[derive(Clone, Debug)]
 struct Hall {
-    services: Arc<Services>,
+    site: Arc<Site>,
+    hub: Arc<Hub>,
     shutdown: watch::Receiver<bool>,
     tasks: TaskTracker,
     trusted: Arc<[TrustedProxy]>,
     places: Arc<Semaphore>,
-}
-
-/// What a connection needs to begin: the services, the signal to end, and its place among the others.
-#[derive(Clone, Debug)]
-pub(crate) struct Entrance {
-    pub(crate) services: Arc<Services>,
-    pub(crate) shutdown: watch::Receiver<bool>,
-    /// Long connections outlive the HTTP request they began with, and are waited for all the same.
-    pub(crate) tasks: TaskTracker,
-    pub(crate) place: Arc<OwnedSemaphorePermit>,
-    /// Its place among those on which nobody has proved who they are.
-    pub(crate) step: Step,
-    /// The address of ours that the connection came to.
-    pub(crate) reached: SocketAddr,
-    /// The other end of the connection; of a request that a trusted proxy passes on, who sent it.
-    pub(crate) peer: SocketAddr,
-    pub(crate) trusted: Arc<[TrustedProxy]>,
-    /// The region whose accounts the listener is for; none if it is for all.
-    pub(crate) region: Option<Region>,
-    pub(crate) face: Face,
-}
-
-impl Entrance {
-    /// With a place among the connections of its address on which nobody is known; nothing if there is none for it. A trusted
-    /// proxy has many clients, and bounds them itself.
-    async fn on_the_step(mut self) -> Option<Entrance> {
-        if !proxies::is_trusted(&self.trusted, self.peer.ip()) {
-            self.step = self.services.doorstep.enter(self.peer.ip()).await?;
-        }
-        Some(self)
-    }
-}
-
-/// A connection that is counted as long as it is here.
-pub(crate) struct Counted {
-    services: Arc<Services>,
-    kind: Connection,
-}
-
-impl Counted {
-    pub(crate) fn new(services: &Arc<Services>, kind: Connection) -> Counted {
-        services.metrics.opened(kind);
-        Counted { services: services.clone(), kind }
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.services.metrics.closed(self.kind);
-    }
 }
 
 impl Server {
@@ -192,43 +120,48 @@ impl Server {
             None => None,
         };
         let access = access.with_pkce(settings.pkce);
-        let services = Services::new(store, history, access, settings.cache_bytes, market, machine);
-        let mut services = services.with_limits(settings.limits);
-        services.serves_all_at = http.local_addr().unwrap_or(settings.listen);
-        services.public_url.clone_from(&settings.public_url);
-        services.connections_max = settings.connections_max;
-        services.doorstep = Doorstep::new(settings.limits.unproven_connections, settings.connections_max);
+        let core = Core::new(store, history, access, settings.cache_bytes, market, machine);
+        let mut core = core.with_limits(settings.limits);
+        let serves_all_at = http.local_addr().unwrap_or(settings.listen);
+        let public = settings.public_url.as_ref().map(|url| url.as_str().to_owned());
+        core.serves_all_at = public.unwrap_or_else(|| serves_all_at.to_string());
+        core.floors = settings.floors;
+        let (core, links) = (Arc::new(core), Links::default());
+        let mut site = Site::new(core.clone(), links.clone());
+        site.public_url.clone_from(&settings.public_url);
+        site.connections_max = settings.connections_max;
+        site.doorstep = Doorstep::new(settings.limits.unproven_connections, settings.connections_max);
         let each_max = (settings.connections_max / EACH_OF_ALL).max(EACH_MIN);
-        services.http_places = Places::new(http::CONNECTIONS_EACH.min(each_max), 0);
-        services.floors = settings.floors;
-        services.exposure = settings.exposure();
-        services.guest = settings.guest.filter(|_| settings.trusted_proxies.is_empty());
+        site.http_places = Places::new(CONNECTIONS_EACH.min(each_max), 0);
+        site.exposure = settings.exposure();
+        site.guest = settings.guest.filter(|_| settings.trusted_proxies.is_empty());
         // Whoever is called otherwise from outside, and does not say by whom, has a proxy that we cannot know.
         let is_hidden = settings.public_url.is_some() && settings.trusted_proxies.is_empty() && tls.is_none();
         // Where the numbers have a listener of their own, they need no other, and no proxy has to be told apart.
-        services.nobody_is_local = is_hidden || settings.internal.is_some();
+        site.nobody_is_local = is_hidden || settings.internal.is_some();
         let is_tls = tls.is_some();
-        services.tls = tls;
+        site.tls = tls;
         let mut listeners = vec![("http", &http, None, is_tls), ("tcp", &tcp, None, false)];
         listeners.extend(regional.iter().map(|(region, listener)| ("http", listener, Some(*region), is_tls)));
         listeners.extend(internal.iter().map(|listener| ("internal", listener, None, false)));
         let listening = listeners.into_iter().filter_map(|(kind, listener, region, is_tls)| {
             Some(Listening { kind, address: listener.local_addr().ok()?, region, is_tls })
         });
-        services.listeners = listening.collect();
+        site.listeners = listening.collect();
         let places = Arc::new(Semaphore::new(settings.connections_max));
         let trusted = settings.trusted_proxies.as_slice().into();
-        Ok(Server { http, tcp, regional, internal, services: Arc::new(services), trusted, places })
+        let hub = Arc::new(Hub::new(core, links));
+        Ok(Server { http, tcp, regional, internal, site: Arc::new(site), hub, trusted, places })
     }
 
     /// With what the certificate can be read anew while the server runs.
     pub fn reloader(&self) -> Reloader {
-        Reloader(self.services.tls.clone())
+        Reloader(self.site.tls.clone())
     }
 
     /// What an operator should look at before anything else.
     pub fn warnings(&self) -> Vec<String> {
-        crate::facts::warnings(&self.services)
+        crate::facts::warnings(&self.site)
     }
 
     /// Where those who watch are served, if anywhere.
@@ -248,10 +181,10 @@ impl Server {
     /// Serves until `stop` is done, then lets what runs come to its end, at most ten seconds. Watchers are answered until
     /// then.
     pub async fn run(self, stop: impl Future<Output = ()>) {
-        let Server { http, tcp, regional, internal, services, trusted, places } = self;
+        let Server { http, tcp, regional, internal, site, hub, trusted, places } = self;
         let (end, shutdown) = watch::channel(false);
         let tasks = TaskTracker::new();
-        let hall = Hall { services: services.clone(), shutdown, tasks: tasks.clone(), trusted, places };
+        let hall = Hall { site: site.clone(), hub, shutdown, tasks: tasks.clone(), trusted, places };
         // Those that end with the last connection, and those that end before it.
         let (mut windows, mut doors) = (JoinSet::new(), JoinSet::new());
         // Watchers are not told that it ends: they are to see it.
@@ -259,8 +192,8 @@ impl Server {
         if let Some(listener) = internal {
             windows.spawn(Hall { shutdown: never, ..hall.clone() }.accept_watchers(listener));
         }
-        if let Some(tls) = &services.tls {
-            windows.spawn(tls.clone().watch(services.clone()));
+        if let Some(tls) = &site.tls {
+            windows.spawn(tls.clone().watch(site.core.clone()));
         }
         doors.spawn(hall.clone().accept_http(http, None));
         for (region, listener) in regional {
@@ -272,7 +205,7 @@ impl Server {
             _ = doors.join_next() => tracing::error!("a listener has ended"),
             () = stop => {}
         }
-        services.stop();
+        site.core.stop();
         doors.shutdown().await;
         // Nobody listening means that nobody has to be told.
         end.send(true).ok();
@@ -290,7 +223,7 @@ impl Hall {
             let (stream, peer, place) = accept(&listener, &self.places).await;
             let mut entrance = self.enter(peer, place, region);
             entrance.reached = stream.local_addr().unwrap_or(entrance.reached);
-            match self.services.tls.clone() {
+            match self.site.tls.clone() {
                 None => self.tasks.spawn(async move {
                     if let Some(entrance) = entrance.on_the_step().await {
                         http::serve(stream, entrance).await;
@@ -298,8 +231,8 @@ impl Hall {
                 }),
                 Some(tls) => self.tasks.spawn(async move {
                     let Some(entrance) = entrance.on_the_step().await else { return };
-                    let shaking = Counted::new(&entrance.services, Connection::Handshake);
-                    let stream = tls.greet(stream, &entrance.services.metrics).await;
+                    let shaking = Counted::new(&entrance.site.core, Connection::Handshake);
+                    let stream = tls.greet(stream, &entrance.site.core.metrics).await;
                     drop(shaking);
                     if let Some(stream) = stream {
                         // Apart, so that what a connection keeps is not as large as the handshake.
@@ -329,10 +262,10 @@ impl Hall {
             let entrance = self.enter(peer, place, None);
             self.tasks.spawn(async move {
                 let Some(entrance) = entrance.on_the_step().await else { return };
-                let Entrance { services, shutdown, place, region, step, .. } = entrance;
+                let Entrance { hub, shutdown, place, region, step, .. } = entrance;
                 let from = link::Arrival { address: peer, region, program: link::Program::Other, step };
                 let (transport, opening) = (Transport::tcp(), link::Opening::Tcp);
-                link::serve(stream, transport, from, opening, services, shutdown).await;
+                link::serve(stream, transport, from, opening, hub, shutdown).await;
                 drop(place);
             });
         }
@@ -340,12 +273,13 @@ impl Hall {
 
     fn enter(&self, peer: SocketAddr, place: OwnedSemaphorePermit, region: Option<Region>) -> Entrance {
         Entrance {
-            services: self.services.clone(),
+            site: self.site.clone(),
+            hub: self.hub.clone(),
             shutdown: self.shutdown.clone(),
             tasks: self.tasks.clone(),
             place: Arc::new(place),
             step: Step::default(),
-            reached: self.services.serves_all_at,
+            reached: peer,
             peer,
             trusted: self.trusted.clone(),
             region,

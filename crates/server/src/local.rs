@@ -5,16 +5,16 @@
 //! proxy may have passed on: a request with a header that proxies write, one in the version of HTTP that proxies speak
 //! unless they are told otherwise, or one for a host that is not this machine. The last also keeps web pages out that make a
 //! name of theirs lead here. A proxy that speaks HTTP/1.1, adds nothing and names this machine as the host cannot be told
-//! from a program; the settings that say there is one are in [`Services::nobody_is_local`].
+//! from a program; the settings that say there is one are in [`Site::nobody_is_local`].
 //!
-//! [`Services::nobody_is_local`]: crate::services::Services::nobody_is_local
+//! [`Site::nobody_is_local`]: crate::site::Services::nobody_is_local
 
 use std::net::{IpAddr, Ipv6Addr};
 
 use hyper::Version;
 use hyper::header::{HOST, HeaderMap};
 
-use crate::listen::Entrance;
+use crate::entrance::Entrance;
 
 /// What proxies, load balancers and content networks add to the requests of others.
 const FORWARDING: [&str; 19] = [
@@ -43,7 +43,7 @@ const FORWARDING_FAMILIES: [&str; 3] = ["x-forwarded", "x-original-forwarded", "
 
 pub(crate) fn is_local(entrance: &Entrance, version: Version, headers: &HeaderMap) -> bool {
     entrance.peer.ip().to_canonical().is_loopback()
-        && !entrance.services.nobody_is_local
+        && !entrance.site.nobody_is_local
         && is_direct(version, headers)
         && is_for_this_machine(headers)
 }

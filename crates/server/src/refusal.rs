@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use access::Region;
+use history::HistoryError;
 use wire::{Status, code};
 
 use crate::metrics::Outcome;
-use crate::services::Foreign;
 
 /// Why a request gets no answer. The text that goes with it is a constant of ours or made of the caller's own words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +43,18 @@ pub(crate) enum Refusal {
     TimedOut,
     /// Our fault; the log has the cause.
     Internal,
+}
+
+/// An account is at a listener that is not for its region.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WrongRegion {
+    #[error(
+        "this account is of region {region} and this address is for region {entrance} alone: use the one for all, \
+         {serves_all_at}"
+    )]
+    Elsewhere { region: Region, entrance: Region, serves_all_at: String },
+    #[error("cannot look the account up")]
+    Unknown(#[source] access::AccessError),
 }
 
 impl Refusal {
@@ -142,12 +155,28 @@ impl From<access::Refusal> for Refusal {
     }
 }
 
-impl From<Foreign> for Refusal {
-    fn from(foreign: Foreign) -> Refusal {
+impl From<WrongRegion> for Refusal {
+    fn from(foreign: WrongRegion) -> Refusal {
         match foreign {
-            Foreign::Elsewhere { .. } => Refusal::NoAccess(foreign.to_string()),
-            Foreign::Unknown(error) => {
+            WrongRegion::Elsewhere { .. } => Refusal::NoAccess(foreign.to_string()),
+            WrongRegion::Unknown(error) => {
                 tracing::error!(%error, "cannot check an account");
+                Refusal::Internal
+            }
+        }
+    }
+}
+/// What a client is told of an answer that could not be read.
+impl From<HistoryError> for Refusal {
+    fn from(error: HistoryError) -> Refusal {
+        match error {
+            HistoryError::UnknownSecurity(symbol) => Refusal::BadQuery(format!("{symbol} is not known here")),
+            HistoryError::Option(symbol) => {
+                Refusal::NoQuotes(format!("{symbol} is an option: history for options is unavailable"))
+            }
+            HistoryError::NoCandles(symbol) => Refusal::NoQuotes(format!("{symbol} has no candles here")),
+            HistoryError::Damaged { .. } | HistoryError::Overflow { .. } | HistoryError::Store(_) => {
+                tracing::error!(%error, "cannot answer");
                 Refusal::Internal
             }
         }

@@ -18,8 +18,8 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use crate::certificate::Certificate;
+use crate::core::Core;
 use crate::metrics::{Handshake, Metrics, Reload};
-use crate::services::Services;
 
 /// A client says hello and hears ours by then.
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(5);
@@ -107,12 +107,12 @@ impl Tls {
     }
 
     /// Reads the files when they have changed or somebody wants it, for ever.
-    pub(crate) async fn watch(self: Arc<Tls>, services: Arc<Services>) {
+    pub(crate) async fn watch(self: Arc<Tls>, core: Arc<Core>) {
         loop {
             let forced = timeout(LOOK_EVERY, self.wanted.notified()).await.is_ok();
-            let (tls, services) = (self.clone(), services.clone());
+            let (tls, core) = (self.clone(), core.clone());
             // A panic there has been told of by its own means, and the next look is another.
-            tokio::task::spawn_blocking(move || tls.look(forced, &services.metrics)).await.ok();
+            tokio::task::spawn_blocking(move || tls.look(forced, &core.metrics)).await.ok();
         }
     }
 

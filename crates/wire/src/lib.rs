@@ -14,6 +14,7 @@
 //! an answer may also be put together from [`encode_symbol`] and pieces made by [`encode_candle`] earlier.
 
 mod candle;
+pub mod command;
 mod feed;
 mod frame;
 mod gzip;

@@ -1,59 +1,29 @@
 //! Commands 19 and 27: candles, the latest or of any past day.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use history::{
-    Adjust, Anchor, Answer, AsOf, COUNT_MAX, Direction, Encoded, History, HistoryError, Keep, Plan, Query,
-    Select, Sessions, Slices,
+    Adjust, Anchor, Answer, AsOf, COUNT_MAX, Direction, History, HistoryError, Keep, Plan, Query, Select,
+    Sessions, Slices,
 };
 use market::{Candles, FloorTable, Period, Price, Timestamp};
 use serde_json::{Value, json};
 use store::Reader;
 use wire::quote;
 
-use super::symbol;
+use super::symbols::symbol;
+use crate::caller::Caller;
+use crate::core::Core;
+use crate::encoded_page::rows;
 use crate::refusal::Refusal;
-use crate::route::Caller;
-use crate::services::Services;
+
+/// Candles that one request over HTTP may ask for, beyond the thousand of the protocol.
+pub(crate) const PAGED_MAX: usize = 10_000;
 
 /// What the session selector of a request means.
 const INTRADAY: i32 = 0;
 const ALL: i32 = 100;
-
-/// A page of candles as the elements of a response, and where each of them ends.
-#[derive(Clone, Debug)]
-pub(crate) struct EncodedPage {
-    bytes: Bytes,
-    ends: Arc<[u32]>,
-}
-
-impl Encoded for EncodedPage {
-    type Piece = Bytes;
-
-    fn encode(candles: &Candles, range: Range<usize>, decimals: u32) -> EncodedPage {
-        let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(range.len()));
-        wire::encode_page(decimals, rows(candles).skip(range.start).take(range.len()), &mut bytes, &mut ends);
-        bytes.shrink_to_fit();
-        EncodedPage { bytes: bytes.into(), ends: ends.into() }
-    }
-
-    fn bytes(&self) -> usize {
-        self.bytes.len() + size_of_val(&*self.ends)
-    }
-
-    fn piece(&self, rows: Range<usize>) -> Bytes {
-        // Most pages of an answer are in it as a whole; where their candles end then costs no look.
-        if rows.start == 0 && rows.end == self.ends.len() {
-            return self.bytes.clone();
-        }
-        let end = |row: usize| {
-            row.checked_sub(1).and_then(|before| self.ends.get(before)).map_or(0, |end| *end as usize)
-        };
-        self.bytes.slice(end(rows.start)..end(rows.end))
-    }
-}
 
 /// Candles to be sent: columns, or pages that are bytes already.
 #[derive(Debug)]
@@ -113,24 +83,6 @@ impl CandleReply {
             .collect();
         json!({"symbol": answer.symbol.as_str(), "candlesticks": candles})
     }
-}
-
-/// The columns side by side, as the encoder takes them.
-fn rows(candles: &Candles) -> impl Iterator<Item = wire::Row> + '_ {
-    let prices = candles.open.iter().zip(&candles.high).zip(&candles.low).zip(&candles.close);
-    let amounts = candles.volume.iter().zip(&candles.turnover).zip(&candles.session);
-    candles.time.iter().zip(prices).zip(amounts).map(
-        |((time, (((open, high), low), close)), ((volume, turnover), session))| wire::Row {
-            time: *time,
-            open: *open,
-            high: *high,
-            low: *low,
-            close: *close,
-            volume: *volume,
-            turnover: *turnover,
-            session: session.code(),
-        },
-    )
 }
 
 /// Command 27.
@@ -222,58 +174,52 @@ fn bad(text: &str) -> Refusal {
 }
 
 /// Candles for the wire: pages where the question is a plain one, columns else.
-pub(super) fn answer(query: &Query, services: &Services) -> Result<CandleReply, Refusal> {
-    let as_of = services.as_of();
-    let plan = Plan::of(query, services.history.venue(&query.symbol), as_of);
-    answer_plan(query, &plan, services, as_of)
+pub(super) fn answer(query: &Query, core: &Core) -> Result<CandleReply, Refusal> {
+    let as_of = core.as_of();
+    let plan = Plan::of(query, core.history.venue(&query.symbol), as_of);
+    answer_plan(query, &plan, core, as_of)
 }
 
 /// The answer out of memory, or by the one short read that a plain question takes.
-pub(super) fn at_once(
-    query: &Query,
-    services: &Services,
-    version: i64,
-) -> Option<Result<CandleReply, Refusal>> {
+pub(super) fn at_once(query: &Query, core: &Core, version: i64) -> Option<Result<CandleReply, Refusal>> {
     if query.adjust != Adjust::None {
         return None;
     }
-    let as_of = services.as_of();
-    let plan = Plan::of(query, services.history.venue(&query.symbol), as_of);
+    let as_of = core.as_of();
+    let plan = Plan::of(query, core.history.venue(&query.symbol), as_of);
     plan.stored()?;
     // What goes wrong here goes wrong again below, where it is told.
-    if let Ok(Some(slices)) = services.shelf.slices_in_memory(version, &plan) {
-        services.metrics.cache_hit();
+    if let Ok(Some(slices)) = core.shelf.slices_in_memory(version, &plan) {
+        core.metrics.cache_hit();
         return Some(Ok(CandleReply::Pages { symbol: query.symbol.clone(), slices }));
     }
     // What is made of minutes takes longer, and no memory has it.
     if plan.edge.is_some() {
         return None;
     }
-    services.metrics.cache_miss();
-    Some(answer_plan(query, &plan, services, as_of))
+    core.metrics.cache_miss();
+    Some(answer_plan(query, &plan, core, as_of))
 }
 
-fn answer_plan(query: &Query, plan: &Plan, services: &Services, as_of: AsOf) -> Result<CandleReply, Refusal> {
+fn answer_plan(query: &Query, plan: &Plan, core: &Core, as_of: AsOf) -> Result<CandleReply, Refusal> {
     // Pages that nobody keeps are not worth making.
-    let is_paged = query.adjust == Adjust::None && !query.symbol.is_us_option() && !services.shelf.is_off();
-    let found = services.with_reader(|reader| {
+    let is_paged = query.adjust == Adjust::None && !query.symbol.is_us_option() && !core.shelf.is_off();
+    let found = core.with_reader(|reader| {
         if is_paged
-            && let Some(slices) =
-                services.shelf.slices(reader, services.history.venue(&query.symbol), plan)?
+            && let Some(slices) = core.shelf.slices(reader, core.history.venue(&query.symbol), plan)?
         {
             return Ok(CandleReply::Pages { symbol: query.symbol.clone(), slices });
         }
-        services.history.answer(reader, query, plan, as_of).map(CandleReply::Columns)
+        core.history.answer(reader, query, plan, as_of).map(CandleReply::Columns)
     });
-    found.map_err(|error| refusal(&error))
+    found.map_err(Refusal::from)
 }
 
 /// Candles as columns, for whoever does not speak protobuf.
-pub(crate) fn columns(query: &Query, services: &Services) -> Result<Answer, Refusal> {
-    let as_of = services.as_of();
-    services
-        .with_reader(|reader| services.history.candles(reader, query, as_of))
-        .map_err(|error: HistoryError| refusal(&error))
+pub(crate) fn columns(query: &Query, core: &Core) -> Result<Answer, Refusal> {
+    let as_of = core.as_of();
+    core.with_reader(|reader| core.history.candles(reader, query, as_of))
+        .map_err(|error: HistoryError| Refusal::from(error))
 }
 
 /// How much of a question to answer, for whoever may have more than a thousand candles at once.
@@ -292,11 +238,10 @@ pub(crate) struct Paged {
 }
 
 /// Pages of a question, one after the other in its direction, until there are as many candles as wanted.
-pub(crate) fn pages(query: &Query, paging: Paging, services: &Services) -> Result<Paged, Refusal> {
-    let as_of = services.as_of();
-    services
-        .with_reader(|reader| read_pages(query, paging, &services.history, reader, as_of))
-        .map_err(|error: HistoryError| refusal(&error))
+pub(crate) fn pages(query: &Query, paging: Paging, core: &Core) -> Result<Paged, Refusal> {
+    let as_of = core.as_of();
+    core.with_reader(|reader| read_pages(query, paging, &core.history, reader, as_of))
+        .map_err(|error: HistoryError| Refusal::from(error))
 }
 
 fn read_pages(
@@ -345,19 +290,4 @@ fn read_pages(
     let mut candles = Candles::with_capacity(rows);
     pages.iter().for_each(|page| candles.append(page));
     Ok(Paged { answer: Answer { candles, ..first }, next })
-}
-
-/// What a client is told of an answer that could not be read.
-pub(crate) fn refusal(error: &HistoryError) -> Refusal {
-    match error {
-        HistoryError::UnknownSecurity(symbol) => Refusal::BadQuery(format!("{symbol} is not known here")),
-        HistoryError::Option(symbol) => {
-            Refusal::NoQuotes(format!("{symbol} is an option: history for options is unavailable"))
-        }
-        HistoryError::NoCandles(symbol) => Refusal::NoQuotes(format!("{symbol} has no candles here")),
-        HistoryError::Damaged { .. } | HistoryError::Overflow { .. } | HistoryError::Store(_) => {
-            tracing::error!(%error, "cannot answer");
-            Refusal::Internal
-        }
-    }
 }

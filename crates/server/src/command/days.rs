@@ -3,8 +3,8 @@
 use market::{Date, DateSpan, DayKind, Market, Timestamp, Venues, parse_date};
 use wire::quote::{TradingDaysRequest, TradingDaysResponse};
 
+use crate::core::Core;
 use crate::refusal::Refusal;
-use crate::services::Services;
 
 /// Clients ask for 30 days, and published examples for 31.
 const DAYS_MAX: i32 = 31;
@@ -49,10 +49,10 @@ impl Days {
         Ok(Days { market, from, through })
     }
 
-    pub(super) fn answer(&self, services: &Services) -> TradingDaysResponse {
+    pub(super) fn answer(&self, core: &Core) -> TradingDaysResponse {
         let mut response = TradingDaysResponse::default();
         let Some(market) = self.market else { return response };
-        for (date, kind) in services.history.venues().of(market).calendar().days(self.from, self.through) {
+        for (date, kind) in core.history.venues().of(market).calendar().days(self.from, self.through) {
             let days = match kind {
                 DayKind::Full => &mut response.trade_day,
                 DayKind::Half => &mut response.half_trade_day,

@@ -5,9 +5,8 @@ use market::{Date, Floors, Period, Price, Symbol, Timestamp, Turnover};
 use store::Reader;
 use wire::quote::{IntradayLine, IntradayResponse};
 
-use super::candlesticks::refusal;
+use crate::core::Core;
 use crate::refusal::Refusal;
-use crate::services::Services;
 
 /// Average prices have so many decimals.
 const AVERAGE_DECIMALS: u32 = 6;
@@ -18,15 +17,15 @@ pub(super) fn answer(
     symbol: &Symbol,
     sessions: Sessions,
     floors: Floors,
-    services: &Services,
+    core: &Core,
 ) -> Result<IntradayResponse, Refusal> {
     let query = minutes(symbol, sessions, floors);
-    let as_of = services.as_of();
-    let found = services.with_reader(|reader| match last_day(&query, services, reader, as_of)? {
-        Some(day) => day_minutes(&query, day, services, reader, as_of).map(Some),
+    let as_of = core.as_of();
+    let found = core.with_reader(|reader| match last_day(&query, core, reader, as_of)? {
+        Some(day) => day_minutes(&query, day, core, reader, as_of).map(Some),
         None => Ok(None),
     });
-    let found = found.map_err(|error: HistoryError| refusal(&error))?;
+    let found = found.map_err(|error: HistoryError| Refusal::from(error))?;
     Ok(IntradayResponse {
         symbol: symbol.as_str().to_owned(),
         lines: found.map(|answer| lines(&answer)).unwrap_or_default(),
@@ -62,13 +61,13 @@ fn average(turnover: i128, volume: i128) -> Option<Price> {
 /// others than without.
 pub(super) fn last_day(
     query: &Query,
-    services: &Services,
+    core: &Core,
     reader: &mut Reader,
     as_of: AsOf,
 ) -> Result<Option<Date>, HistoryError> {
-    let venue = services.history.venue(&query.symbol);
+    let venue = core.history.venue(&query.symbol);
     let plan = Plan::over(query, venue, as_of, Timestamp(i64::MIN)..Timestamp(i64::MAX), Keep::Last(1));
-    let answer = services.history.answer(reader, query, &plan, as_of)?;
+    let answer = core.history.answer(reader, query, &plan, as_of)?;
     Ok(answer.candles.time.last().and_then(|time| venue.trading_day(Timestamp(*time))))
 }
 
@@ -76,11 +75,11 @@ pub(super) fn last_day(
 pub(super) fn day_minutes(
     query: &Query,
     day: Date,
-    services: &Services,
+    core: &Core,
     reader: &mut Reader,
     as_of: AsOf,
 ) -> Result<Answer, HistoryError> {
-    let venue = services.history.venue(&query.symbol);
+    let venue = core.history.venue(&query.symbol);
     let stamps: Vec<Timestamp> =
         venue.day(day).map(|day| day.minutes().map(|(at, _)| at).collect()).unwrap_or_default();
     let window = match (stamps.first(), stamps.last()) {
@@ -88,7 +87,7 @@ pub(super) fn day_minutes(
         _ => as_of.now()..as_of.now(),
     };
     let plan = Plan::over(query, venue, as_of, window, Keep::Last(MINUTES_MAX));
-    services.history.answer(reader, query, &plan, as_of)
+    core.history.answer(reader, query, &plan, as_of)
 }
 
 /// The one-minute candles of a security.

@@ -10,6 +10,7 @@ mod profile;
 mod quotes;
 mod sessions;
 mod static_info;
+mod symbols;
 
 use access::Permit;
 use bytes::Bytes;
@@ -17,29 +18,16 @@ use history::{Query, Sessions};
 use market::{FloorTable, Symbol};
 use prost::Message;
 use serde_json::Value;
-use wire::quote;
+use wire::{command, quote};
 
-pub(crate) use candlesticks::{CandleReply, EncodedPage, Paged, Paging, period_number, refusal};
+pub(crate) use candlesticks::{CandleReply, PAGED_MAX, Paged, Paging, period_number};
 pub(crate) use days::Days;
+pub(crate) use symbols::symbol;
+use symbols::symbols;
 
+use crate::caller::{Caller, Language};
+use crate::core::Core;
 use crate::refusal::Refusal;
-use crate::route::{Caller, Language};
-use crate::services::Services;
-
-/// Symbols that one request may name.
-pub(crate) const SYMBOLS_MAX: usize = 500;
-
-/// The commands of the quote endpoint by number.
-pub(crate) mod number {
-    pub(crate) const PROFILE: u8 = 4;
-    pub(crate) const TRADING_SESSIONS: u8 = 8;
-    pub(crate) const TRADING_DAYS: u8 = 9;
-    pub(crate) const STATIC_INFO: u8 = 10;
-    pub(crate) const QUOTE: u8 = 11;
-    pub(crate) const INTRADAY: u8 = 18;
-    pub(crate) const CANDLESTICKS: u8 = 19;
-    pub(crate) const HISTORY: u8 = 27;
-}
 
 /// A message of the protocol, decoded and not yet understood.
 #[derive(Clone, Debug, PartialEq)]
@@ -108,14 +96,14 @@ impl Request {
                 .map_err(|error| Refusal::Malformed(format!("the body cannot be decoded: {error}")))
         }
         Ok(match command {
-            number::PROFILE => Request::Profile(message(body)?),
-            number::TRADING_SESSIONS => Request::TradingSessions,
-            number::TRADING_DAYS => Request::TradingDays(message(body)?),
-            number::STATIC_INFO => Request::StaticInfo(message(body)?),
-            number::QUOTE => Request::Quote(message(body)?),
-            number::INTRADAY => Request::Intraday(message(body)?),
-            number::CANDLESTICKS => Request::Candlesticks(message(body)?),
-            number::HISTORY => Request::History(message(body)?),
+            command::PROFILE => Request::Profile(message(body)?),
+            command::TRADING_SESSIONS => Request::TradingSessions,
+            command::TRADING_DAYS => Request::TradingDays(message(body)?),
+            command::STATIC_INFO => Request::StaticInfo(message(body)?),
+            command::QUOTE => Request::Quote(message(body)?),
+            command::INTRADAY => Request::Intraday(message(body)?),
+            command::CANDLESTICKS => Request::Candlesticks(message(body)?),
+            command::HISTORY => Request::History(message(body)?),
             other => return Err(not_offered(other)),
         })
     }
@@ -134,9 +122,9 @@ impl Command {
         request: Request,
         caller: &Caller,
         floors: FloorTable,
-        services: &Services,
+        core: &Core,
     ) -> Result<Command, Refusal> {
-        let venues = services.history.venues();
+        let venues = core.history.venues();
         Ok(match request {
             // A client that named no language when it signed in may do so here.
             Request::Profile(request) => Command::Profile {
@@ -146,7 +134,7 @@ impl Command {
             },
             Request::TradingSessions => Command::TradingSessions,
             Request::TradingDays(request) => {
-                Command::TradingDays(Days::parse(&request, venues, services.market_now())?)
+                Command::TradingDays(Days::parse(&request, venues, core.market_now())?)
             }
             Request::StaticInfo(request) => Command::StaticInfo(symbols(&request.symbol)?),
             Request::Quote(request) => Command::Quote(symbols(&request.symbol)?),
@@ -206,51 +194,46 @@ impl Command {
     }
 
     /// Answers, and may wait for the disk to do so.
-    pub(crate) fn answer(
-        &self,
-        caller: &Caller,
-        permit: &Permit,
-        services: &Services,
-    ) -> Result<Reply, Refusal> {
+    pub(crate) fn answer(&self, caller: &Caller, permit: &Permit, core: &Core) -> Result<Reply, Refusal> {
         Ok(match self {
-            Command::Profile { language } => Reply::Profile(profile::answer(*language, permit, services)?),
-            Command::TradingSessions => Reply::TradingSessions(sessions::answer(caller, services)),
-            Command::TradingDays(days) => Reply::TradingDays(days.answer(services)),
-            Command::StaticInfo(symbols) => Reply::StaticInfo(static_info::answer(symbols, services)?),
-            Command::Quote(symbols) => Reply::Quote(quotes::answer(symbols, caller, permit, services)?),
+            Command::Profile { language } => Reply::Profile(profile::answer(*language, permit, core)?),
+            Command::TradingSessions => Reply::TradingSessions(sessions::answer(caller, core)),
+            Command::TradingDays(days) => Reply::TradingDays(days.answer(core)),
+            Command::StaticInfo(symbols) => Reply::StaticInfo(static_info::answer(symbols, core)?),
+            Command::Quote(symbols) => Reply::Quote(quotes::answer(symbols, caller, permit, core)?),
             Command::Intraday { symbol, sessions } => {
-                let floors = services.floors_of(permit.account()).of(symbol.market());
-                Reply::Intraday(intraday::answer(symbol, *sessions, floors, services)?)
+                let floors = core.floors_of(permit.account()).of(symbol.market());
+                Reply::Intraday(intraday::answer(symbol, *sessions, floors, core)?)
             }
             Command::Candlesticks(query) | Command::History(query) => {
-                Reply::Candles(candlesticks::answer(query, services)?)
+                Reply::Candles(candlesticks::answer(query, core)?)
             }
         })
     }
 
     /// Candles as columns; only candle commands have any.
-    pub(crate) fn columns(&self, services: &Services) -> Result<history::Answer, Refusal> {
+    pub(crate) fn columns(&self, core: &Core) -> Result<history::Answer, Refusal> {
         match self {
-            Command::Candlesticks(query) | Command::History(query) => candlesticks::columns(query, services),
+            Command::Candlesticks(query) | Command::History(query) => candlesticks::columns(query, core),
             _ => Err(Refusal::Internal),
         }
     }
 
     /// The same, as many pages of it as are wanted.
-    pub(crate) fn pages(&self, paging: Paging, services: &Services) -> Result<Paged, Refusal> {
+    pub(crate) fn pages(&self, paging: Paging, core: &Core) -> Result<Paged, Refusal> {
         match self {
             Command::Candlesticks(query) | Command::History(query) => {
-                candlesticks::pages(query, paging, services)
+                candlesticks::pages(query, paging, core)
             }
             _ => Err(Refusal::Internal),
         }
     }
 
     /// The answer, if it takes no time to speak of.
-    pub(crate) fn answer_at_once(&self, services: &Services, version: i64) -> Option<Result<Reply, Refusal>> {
+    pub(crate) fn answer_at_once(&self, core: &Core, version: i64) -> Option<Result<Reply, Refusal>> {
         match self {
             Command::Candlesticks(query) | Command::History(query) => {
-                candlesticks::at_once(query, services, version).map(|answer| answer.map(Reply::Candles))
+                candlesticks::at_once(query, core, version).map(|answer| answer.map(Reply::Candles))
             }
             _ => None,
         }
@@ -298,29 +281,4 @@ impl Reply {
         // Plain numbers, texts and lists always have a form in JSON.
         value.unwrap_or_default()
     }
-}
-
-/// One symbol, as it was typed.
-pub(crate) fn symbol(text: &str) -> Result<Symbol, Refusal> {
-    text.parse().map_err(|error: market::ParseSymbolError| Refusal::BadQuery(error.to_string()))
-}
-
-/// Symbols of a list: canonical, each once, in the order asked; what is no symbol is left out.
-fn symbols(texts: &[String]) -> Result<Vec<Symbol>, Refusal> {
-    if texts.is_empty() {
-        return Err(Refusal::BadQuery("no symbol is named".to_owned()));
-    }
-    if texts.len() > SYMBOLS_MAX {
-        return Err(Refusal::TooMany(format!(
-            "{} symbols in one request: {SYMBOLS_MAX} are the most",
-            texts.len()
-        )));
-    }
-    let mut symbols: Vec<Symbol> = Vec::with_capacity(texts.len());
-    for symbol in texts.iter().filter_map(|text| text.parse().ok()) {
-        if !symbols.contains(&symbol) {
-            symbols.push(symbol);
-        }
-    }
-    Ok(symbols)
 }

@@ -4,21 +4,21 @@ use std::collections::BTreeMap;
 
 use access::{CallRule, Hold, Permit, RateRule, Right, TIME_MAX};
 use market::Timestamp;
+use wire::command;
 use wire::quote::{MarketPackageDetail, PackageDetail, QuoteLevelDetail, QuoteProfileResponse, RateLimit};
 
-use super::number;
+use crate::caller::Language;
+use crate::core::Core;
 use crate::refusal::Refusal;
-use crate::route::Language;
-use crate::services::Services;
 
 /// Commands that clients pace as the general limit says. A limit of zero would stop them for ever: then none is named.
 const PACED: [u8; 6] = [
-    number::TRADING_SESSIONS,
-    number::TRADING_DAYS,
-    number::STATIC_INFO,
-    number::QUOTE,
-    number::INTRADAY,
-    number::CANDLESTICKS,
+    command::TRADING_SESSIONS,
+    command::TRADING_DAYS,
+    command::STATIC_INFO,
+    command::QUOTE,
+    command::INTRADAY,
+    command::CANDLESTICKS,
 ];
 /// The markets of the table that clients print, in the names it has: the package without which there is a warning, and
 /// those that may come on top.
@@ -42,11 +42,11 @@ struct Month {
 pub(super) fn answer(
     language: Language,
     permit: &Permit,
-    services: &Services,
+    core: &Core,
 ) -> Result<QuoteProfileResponse, Refusal> {
     let account = permit.account();
     let standing = permit.standing();
-    let usage = services.access.usage(account.id, services.market_now()).map_err(access::Refusal::from)?;
+    let usage = core.access.usage(account.id, core.market_now()).map_err(access::Refusal::from)?;
     let month = Month {
         used: usage.map_or(0, |usage| usage.used),
         limit: standing.limit,
@@ -58,7 +58,7 @@ pub(super) fn answer(
         // Nothing can be subscribed to.
         subscribe_limit: 0,
         history_candlestick_limit: i32::try_from(standing.limit).unwrap_or(i32::MAX),
-        rate_limit: pace(account.terms.rate_rule(), services.limits.calls),
+        rate_limit: pace(account.terms.rate_rule(), core.limits.calls),
         quote_level_detail: Some(packages(permit, &month, language)),
     })
 }
@@ -79,7 +79,7 @@ fn pace(rule: RateRule, calls: CallRule) -> Vec<RateLimit> {
             let limit = (requests / (2 * seconds.max(1))).max(1);
             let burst = requests.saturating_sub(limit.saturating_mul(seconds)).max(1);
             let number = |value: u32| i32::try_from(value).unwrap_or(i32::MAX);
-            Some(RateLimit { command: number::HISTORY.into(), limit: number(limit), burst: number(burst) })
+            Some(RateLimit { command: command::HISTORY.into(), limit: number(limit), burst: number(burst) })
         }
     };
     paced.chain(history).collect()

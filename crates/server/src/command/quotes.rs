@@ -6,25 +6,24 @@ use market::{Candle, Floors, Market, Period, Price, Session, Symbol, Timestamp};
 use store::Reader;
 use wire::quote::{PrePost, Quote, QuoteResponse};
 
-use super::candlesticks::refusal;
 use super::intraday::{Sum, day_minutes, last_day, minutes, sum};
+use crate::caller::Caller;
+use crate::core::Core;
 use crate::refusal::Refusal;
-use crate::route::Caller;
-use crate::services::Services;
 
 /// Securities that are not known, have no candles or may not be seen are left out.
 pub(super) fn answer(
     symbols: &[Symbol],
     caller: &Caller,
     permit: &Permit,
-    services: &Services,
+    core: &Core,
 ) -> Result<QuoteResponse, Refusal> {
-    let as_of = services.as_of();
-    let found = services.with_reader(|reader| {
+    let as_of = core.as_of();
+    let found = core.with_reader(|reader| {
         let mut quotes = Vec::with_capacity(symbols.len());
         for symbol in symbols.iter().filter(|symbol| permit.holds(symbol.market().into())) {
-            let floors = services.floors_of(permit.account()).of(symbol.market());
-            match quote(symbol, floors, caller, services, reader, as_of) {
+            let floors = core.floors_of(permit.account()).of(symbol.market());
+            match quote(symbol, floors, caller, core, reader, as_of) {
                 Ok(quote) => quotes.extend(quote),
                 Err(
                     HistoryError::UnknownSecurity(_) | HistoryError::NoCandles(_) | HistoryError::Option(_),
@@ -34,26 +33,26 @@ pub(super) fn answer(
         }
         Ok(quotes)
     });
-    Ok(QuoteResponse { secu_quote: found.map_err(|error| refusal(&error))? })
+    Ok(QuoteResponse { secu_quote: found.map_err(Refusal::from)? })
 }
 
 fn quote(
     symbol: &Symbol,
     floors: Floors,
     caller: &Caller,
-    services: &Services,
+    core: &Core,
     reader: &mut Reader,
     as_of: AsOf,
 ) -> Result<Option<Quote>, HistoryError> {
-    let venue = services.history.venue(symbol);
-    let days = last_days(symbol, floors, services, reader, as_of)?;
+    let venue = core.history.venue(symbol);
+    let days = last_days(symbol, floors, core, reader, as_of)?;
     let sessions = if caller.overnight { Sessions::All } else { Sessions::Extended };
     let all = minutes(symbol, sessions, floors);
-    let mut minutes_of =
-        |last| match last_day(&Query { sessions: last, ..all.clone() }, services, reader, as_of)? {
-            Some(day) => Ok(Some((day, day_minutes(&all, day, services, reader, as_of)?))),
-            None => Ok::<_, HistoryError>(None),
-        };
+    let mut minutes_of = |last| match last_day(&Query { sessions: last, ..all.clone() }, core, reader, as_of)?
+    {
+        Some(day) => Ok(Some((day, day_minutes(&all, day, core, reader, as_of)?))),
+        None => Ok::<_, HistoryError>(None),
+    };
     let minutes = minutes_of(Sessions::Intraday)?;
     let newest = if symbol.market() == Market::Us { minutes_of(sessions)? } else { None };
     let dated = |candle: &Candle| venue.zone().date(candle.time);
@@ -113,7 +112,7 @@ fn quote(
 fn last_days(
     symbol: &Symbol,
     floors: Floors,
-    services: &Services,
+    core: &Core,
     reader: &mut Reader,
     as_of: AsOf,
 ) -> Result<history::Answer, HistoryError> {
@@ -126,7 +125,7 @@ fn last_days(
         floors,
         select,
     };
-    services.history.candles(reader, &query, as_of)
+    core.history.candles(reader, &query, as_of)
 }
 
 fn of_day(day: &Candle, last: Timestamp) -> Sum {

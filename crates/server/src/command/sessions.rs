@@ -3,8 +3,8 @@
 use market::{Market, Session};
 use wire::quote::{MarketSessions, SessionHours, TradingSessionsResponse};
 
-use crate::route::Caller;
-use crate::services::Services;
+use crate::caller::Caller;
+use crate::core::Core;
 
 /// The order of the published example.
 const MARKETS: [Market; 3] = [Market::Us, Market::Hk, Market::Cn];
@@ -14,9 +14,8 @@ const SINGAPORE: [(i32, i32); 2] = [(900, 1200), (1300, 1700)];
 const MAINLAND_CLOSE: (i32, i32) = (1500, 1457);
 const MINUTES_A_DAY: i32 = 1440;
 
-pub(super) fn answer(caller: &Caller, services: &Services) -> TradingSessionsResponse {
-    let mut all: Vec<MarketSessions> =
-        MARKETS.iter().map(|market| hours(*market, caller, services)).collect();
+pub(super) fn answer(caller: &Caller, core: &Core) -> TradingSessionsResponse {
+    let mut all: Vec<MarketSessions> = MARKETS.iter().map(|market| hours(*market, caller, core)).collect();
     all.push(MarketSessions {
         market: "SG".to_owned(),
         trade_session: SINGAPORE.iter().map(|(start, end)| span(*start, *end, Session::Intraday)).collect(),
@@ -24,9 +23,9 @@ pub(super) fn answer(caller: &Caller, services: &Services) -> TradingSessionsRes
     TradingSessionsResponse { market_trade_session: all }
 }
 
-fn hours(market: Market, caller: &Caller, services: &Services) -> MarketSessions {
-    let venue = services.history.venues().of(market);
-    let today = venue.zone().date(services.market_now());
+fn hours(market: Market, caller: &Caller, core: &Core) -> MarketSessions {
+    let venue = core.history.venues().of(market);
+    let today = venue.zone().date(core.market_now());
     let wanted = |session: Session| session != Session::Overnight || caller.overnight;
     let mut segments: Vec<_> = venue.hours(today).iter().filter(|segment| wanted(segment.session)).collect();
     // Regular hours first, as clients show them.

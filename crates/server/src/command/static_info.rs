@@ -4,12 +4,12 @@ use market::{Region, Symbol};
 use store::{Security, StoreError};
 use wire::quote::{StaticInfo, StaticInfoResponse};
 
+use crate::core::Core;
 use crate::refusal::Refusal;
-use crate::services::Services;
 
 /// Securities that are not known are left out; the rest comes in the order asked.
-pub(super) fn answer(symbols: &[Symbol], services: &Services) -> Result<StaticInfoResponse, Refusal> {
-    let found = services.with_reader(|reader| -> Result<Vec<Security>, StoreError> {
+pub(super) fn answer(symbols: &[Symbol], core: &Core) -> Result<StaticInfoResponse, Refusal> {
+    let found = core.with_reader(|reader| -> Result<Vec<Security>, StoreError> {
         let snapshot = reader.snapshot()?;
         let mut found = Vec::with_capacity(symbols.len());
         for symbol in symbols {

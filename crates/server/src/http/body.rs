@@ -13,14 +13,12 @@ use hyper::header::{COOKIE, EXPECT};
 use hyper::http::request::Parts;
 use tokio::time::timeout;
 
-use super::envelope::Problem;
 use super::routes::Way;
-use crate::listen::Entrance;
-use crate::pages;
+use crate::entrance::Entrance;
+use crate::kit::{Problem, Site, cookies, proof};
 use crate::refusal::Refusal;
-use crate::services::Services;
-use crate::unsent::{Held, Tally, Unsent};
-use crate::workers::{Share, Who};
+use crate::unsent::Held;
+use crate::workers::Share;
 
 const BODY_WITHIN: Duration = Duration::from_secs(10);
 const BODY_MAX: usize = 256 << 10;
@@ -30,43 +28,6 @@ const STRANGERS_BODY_MAX: usize = 72 << 10;
 /// What is read and dropped of a body that is too large: a client that is still writing when the connection closes may
 /// never see why.
 const DROPPED_MAX: usize = 4 << 20;
-/// Bodies that are being read or answered, in bytes: of one address, of all strangers, of one account.
-const OF_ADDRESS_MAX: usize = 1 << 20;
-const OF_STRANGERS_MAX: usize = 16 << 20;
-const OF_ACCOUNT_MAX: usize = 8 << 20;
-
-/// The bodies in memory.
-#[derive(Debug)]
-pub(crate) struct Bodies {
-    addresses: Unsent,
-    accounts: Unsent,
-    strangers: Arc<Tally>,
-}
-
-impl Default for Bodies {
-    fn default() -> Bodies {
-        Bodies {
-            addresses: Unsent::new(OF_ADDRESS_MAX),
-            accounts: Unsent::new(OF_ACCOUNT_MAX),
-            strangers: Tally::new(OF_STRANGERS_MAX),
-        }
-    }
-}
-
-impl Bodies {
-    /// Of everybody.
-    pub(crate) fn bytes(&self) -> usize {
-        self.addresses.bytes() + self.accounts.bytes()
-    }
-
-    /// Where the bytes of a body count.
-    fn tallies(&self, who: Who) -> Vec<Held> {
-        match who {
-            Who::Account(_) => vec![self.accounts.of(who).hold(0)],
-            Who::Address(_) => vec![self.addresses.of(who).hold(0), self.strangers.hold(0)],
-        }
-    }
-}
 
 /// A whole request.
 #[derive(Debug)]
@@ -100,14 +61,14 @@ impl Kept {
 /// The whole request, if it is not too large and does not take too long.
 pub(super) async fn read(
     request: Request<Incoming>,
-    way: Way,
+    way: &Way,
     entrance: &Entrance,
 ) -> Result<Whole, Problem> {
-    let services = &entrance.services;
+    let site = &entrance.site;
     let (parts, body) = request.into_parts();
-    let claim = services.claims.of(&parts, services);
-    let known = claim.and_then(|claim| services.claims.find(claim, services.uptime()));
-    let share = known.unwrap_or_else(|| services.share_of_address(entrance.peer.ip()));
+    let claim = proof::claim(&parts, site);
+    let known = claim.and_then(|claim| site.claims.find(claim, site.core.uptime()));
+    let share = known.unwrap_or_else(|| site.core.share_of_address(entrance.peer.ip()));
     if body.is_end_stream() {
         return Ok(Whole { parts, body: Bytes::new(), share, held: Vec::new() });
     }
@@ -116,13 +77,13 @@ pub(super) async fn read(
     if declared > BODY_MAX as u64 && (declared > DROPPED_MAX as u64 || parts.headers.contains_key(EXPECT)) {
         return Err(Problem::too_large(BODY_MAX));
     }
-    let kept = match way.endpoint {
+    let kept = match way.target() {
         None => Kept::Nothing,
-        Some(endpoint) if !endpoint.needs_proof() => Kept::Little,
+        Some(target) if !target.needs_proof() => Kept::Little,
         Some(_) if known.is_some() => Kept::Whole,
-        Some(_) => recognized(&parts, share, services).await?,
+        Some(_) => recognized(&parts, share, site).await?,
     };
-    let mut held = services.bodies.tallies(share.who);
+    let mut held = site.bodies.tallies(share.who);
     let gathered = timeout(BODY_WITHIN, gather(body, kept, &mut held)).await;
     let body = gathered.unwrap_or_else(|_| Err(Problem::too_slow()))?;
     Ok(Whole { parts, body, share, held })
@@ -154,17 +115,17 @@ async fn gather(mut body: Incoming, kept: Kept, held: &mut [Held]) -> Result<Byt
 
 /// How much is read of somebody whose proof has not been seen lately. What brings none is refused whatever it holds. That a token is
 /// somebody's is as good as a proof here; an app key is no secret, but its signature is checked over the body.
-async fn recognized(parts: &Parts, share: Share, services: &Arc<Services>) -> Result<Kept, Problem> {
+async fn recognized(parts: &Parts, share: Share, site: &Arc<Site>) -> Result<Kept, Problem> {
     let text = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let (authorization, app_key) = (text("authorization"), text("x-api-key"));
     let cookie = text(COOKIE.as_str());
-    let cookie = cookie.and_then(|cookies| pages::session(&cookies, services).map(str::to_owned));
+    let cookie = cookie.and_then(|cookies| cookies::session(&cookies, site.is_https()).map(str::to_owned));
     if authorization.is_none() && cookie.is_none() && app_key.is_none() {
         return Ok(Kept::Nothing);
     }
-    let looking = services.clone();
-    let told = services.workers.submit(share, move || {
-        let (access, now) = (&looking.access, looking.machine_now());
+    let looking = site.clone();
+    let told = site.core.workers.submit(share, move || {
+        let (access, now) = (&looking.core.access, looking.core.machine_now());
         if cookie.is_some_and(|cookie| access.identify_browser(&cookie, now).is_ok()) {
             return Ok(Recognized::Token);
         }

@@ -1,14 +1,13 @@
 //! What the public SDKs ask for and Chandler does not have. Whoever asks is told what it is that is not offered, instead of
 //! that nothing is there: a program that tries its login with the account's balance would take the latter for a login that failed.
 
-use super::envelope::Problem;
-use super::routes::{Endpoint, Route};
-use super::{Answer, Asked};
+use crate::kit::Site;
+use crate::kit::envelope::Problem;
+use crate::kit::{Answer, Call};
 use crate::refusal::Refusal;
-use crate::services::Services;
 
 /// One thing that is not offered, and where the SDKs ask for it. Who builds it takes its row out of [`IDEAS`] and puts its
-/// routes into [`ROUTES`](super::routes::ROUTES); no path is in both.
+/// rows into the `ROUTES` of a group; no path is in both.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Idea {
     /// In the words of the refusal: "… are not offered here".
@@ -313,11 +312,11 @@ pub(super) const IDEAS: &[Idea] = &[
             ("GET", "/v1/content/{symbol}/topics"),
             ("POST", "/v1/content/topics"),
             ("GET", "/v1/content/topics/mine"),
-            ("GET", "/v1/content/topics/{id}"),
+            ("GET", "/v1/content/topics/{topic_id}"),
             ("GET POST", "/v1/content/topics/{topic_id}/comments"),
             ("POST", "/content/topics"),
             ("GET", "/content/topics/mine"),
-            ("GET", "/content/topics/{id}"),
+            ("GET", "/content/topics/{topic_id}"),
             ("GET POST", "/content/topics/{topic_id}/comments"),
         ],
     ),
@@ -336,21 +335,21 @@ pub(super) const IDEAS: &[Idea] = &[
     ),
 ];
 
-/// A route for each method of each path.
-pub(super) fn routes() -> impl Iterator<Item = Route> + Clone {
+/// Method, path and idea, one for each method of each path.
+pub(super) fn paths() -> impl Iterator<Item = (&'static str, &'static str, &'static Idea)> {
     IDEAS.iter().flat_map(|idea| {
-        let routes = move |(methods, path): &(&'static str, &'static str)| {
+        let of_path = move |(methods, path): &(&'static str, &'static str)| {
             let path = *path;
-            methods.split(' ').map(move |method| (method, path, Endpoint::NotOffered(idea)))
+            methods.split(' ').map(move |method| (method, path, idea))
         };
-        idea.paths.iter().flat_map(routes)
+        idea.paths.iter().flat_map(of_path)
     })
 }
 
 /// Told only to those who have proved who they are: what a server has is not everybody's business, and whoever tries a login
 /// with such a path learns whether it is good.
-pub(super) fn answer(asked: &Asked<'_>, idea: &Idea, services: &Services) -> Result<Answer, Problem> {
-    asked.caller(services)?;
+pub(super) fn answer(call: &Call<'_>, idea: &Idea, site: &Site) -> Result<Answer, Problem> {
+    call.caller(site)?;
     let refusal = Problem::from(Refusal::NotOffered(idea.what));
     Err(match idea.kind {
         Kind::Trading => refusal.because(NO_TRADING),

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::*;
 
 fn document() -> Value {
-    serde_json::from_str(super::super::OPENAPI).unwrap()
+    serde_json::from_str(super::super::watch::OPENAPI).unwrap()
 }
 
 #[test]
@@ -19,9 +19,8 @@ fn the_document_describes_what_there_is_and_nothing_else() {
             described.insert((method.to_ascii_uppercase(), path.clone()));
         }
     }
-    let served: BTreeSet<_> =
-        ROUTES.iter().map(|(method, path, _)| ((*method).to_owned(), (*path).to_owned())).collect();
-    assert_eq!(served.len(), ROUTES.len(), "a route is listed twice");
+    let served: BTreeSet<_> = rows().map(|row| (row.method.to_owned(), row.path.to_owned())).collect();
+    assert_eq!(served.len(), rows().count(), "a row is listed twice");
     assert_eq!(described, served);
 }
 
@@ -63,72 +62,89 @@ fn operations_have_names_of_their_own_and_the_parameters_are_the_ones_that_are_r
     let parameters = &document["paths"]["/v1/quote/history-candlesticks"]["get"]["parameters"];
     let described: BTreeSet<&str> =
         parameters.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
-    assert_eq!(described, super::super::parameters::KNOWN.into_iter().collect());
+    assert_eq!(described, super::super::quote::parameters::KNOWN.into_iter().collect());
+}
+
+/// What a request leads to, in a word: the pattern of its path and the parameter, the methods that there are, or nothing.
+fn found(method: &str, path: &str) -> String {
+    let way = way(&Method::from_bytes(method.as_bytes()).unwrap(), path);
+    match way.found {
+        Found::Target(_, value) if value.is_empty() => way.route.to_owned(),
+        Found::Target(_, value) => format!("{} {value}", way.route),
+        Found::Options(allow) => format!("options {}", allow.to_str().unwrap()),
+        Found::OtherMethod(allow) => format!("only {}", allow.to_str().unwrap()),
+        Found::Upgrade => "upgrade".to_owned(),
+        Found::File => "file".to_owned(),
+        Found::Nothing => "nothing".to_owned(),
+    }
 }
 
 #[test]
 fn a_path_is_found_by_its_method_however_many_slashes_it_begins_with() {
-    let token = Found::Endpoint(Endpoint::SocketToken, String::new());
-    assert_eq!(find("GET", "/v1/socket/token"), token);
-    assert_eq!(find("HEAD", "//v1/socket/token"), token);
-    assert_eq!(find("GET", "///v2/socket/token"), token);
-    assert_eq!(find("GET", "/v1//socket/token"), Found::Nothing);
-    assert_eq!(find("get", "/health"), Found::OtherMethod(HeaderValue::from_static("GET, HEAD, OPTIONS")));
-    assert_eq!(find("GET", "/quote/quotes"), Found::OtherMethod(HeaderValue::from_static("POST, OPTIONS")));
-    assert_eq!(find("OPTIONS", "/quote/quotes"), Found::Options(HeaderValue::from_static("POST, OPTIONS")));
-    let Found::Options(all) = find("OPTIONS", "*") else { panic!("no options") };
-    assert!(all.to_str().unwrap().starts_with("GET, HEAD, POST, "), "{all:?}");
-    assert_eq!(find("DELETE", "/v1/connections/7"), Found::Endpoint(Endpoint::CloseConnection, "7".into()));
-    assert_eq!(
-        find("GET", "/v1/connections/7"),
-        Found::OtherMethod(HeaderValue::from_static("DELETE, OPTIONS"))
-    );
-    assert_eq!(find("GET", ""), Found::Nothing);
+    for (method, path, wanted) in [
+        ("GET", "/v1/socket/token", "/v1/socket/token"),
+        ("HEAD", "//v1/socket/token", "/v1/socket/token"),
+        ("GET", "///v2/socket/token", "/v2/socket/token"),
+        ("GET", "/v1//socket/token", "nothing"),
+        ("get", "/health", "only GET, HEAD, OPTIONS"),
+        ("GET", "/quote/quotes", "only POST, OPTIONS"),
+        ("OPTIONS", "/quote/quotes", "options POST, OPTIONS"),
+        ("OPTIONS", "*", "options GET, HEAD, POST, DELETE, OPTIONS"),
+        ("DELETE", "/v1/connections/7", "/v1/connections/{id} 7"),
+        ("GET", "/v1/connections/7", "only DELETE, OPTIONS"),
+        ("GET", "", "nothing"),
+    ] {
+        assert_eq!(found(method, path), wanted, "{method} {path:?}");
+    }
 }
 
 #[test]
 fn a_segment_in_braces_stands_for_any_text_that_is_not_too_long() {
-    let pattern = "/v1/things/{id}/parts";
-    let value = |path: &str| parameter(pattern, path);
-    assert_eq!(value("/v1/things/7/parts").as_deref(), Some("7"));
-    assert_eq!(value("//v1/things/a%2Fb%20+%e7%ac%a6/parts").as_deref(), Some("a/b +符"));
-    assert_eq!(value(&format!("/v1/things/{}/parts", "%41".repeat(256))), Some("A".repeat(256)));
-    for other in [
-        "/v1/things//parts",
-        "/v1/things/7",
-        "/v1/things/7/parts/",
-        "/v1/things/7/others",
-        "/v1/things/7/8/parts",
-        "/v1/things/%/parts",
-        "/v1/things/%4/parts",
-        "/v1/things/%+1/parts",
-        "/v1/things/%zz/parts",
-        "/v1/things/%ff/parts",
-    ] {
-        assert_eq!(value(other), None, "{other}");
+    let at = |name: &str| found("GET", &format!("/v1/securities/{name}/actions"));
+    let is = |value: &str| format!("/v1/securities/{{symbol}}/actions {value}");
+    assert_eq!(at("7"), is("7"));
+    assert_eq!(at("a%2Fb%20+%e7%ac%a6"), is("a/b +符"));
+    assert_eq!(at(&"%41".repeat(256)), is(&"A".repeat(256)));
+    // A percent sign that stands for nothing is one.
+    assert_eq!((at("%"), at("%zz")), (is("%"), is("%zz")));
+    for other in ["", "7/8", "%ff", &"A".repeat(257)] {
+        assert_eq!(at(other), "nothing", "{other}");
     }
-    assert_eq!(value(&format!("/v1/things/{}/parts", "A".repeat(257))), None);
+    for other in ["/v1/securities/7/actions/", "/v1/securities/7/others"] {
+        assert_eq!(found("GET", other), "nothing", "{other}");
+    }
+}
+
+fn rows() -> impl Iterator<Item = &'static Row> {
+    GROUPS.into_iter().flatten()
 }
 
 #[test]
 fn no_path_means_two_things_and_every_method_can_be_allowed() {
-    for (method, path, _) in ROUTES {
+    for row in rows() {
+        let Row { method, path, .. } = row;
         assert!(METHODS.contains(method), "{method} {path}");
         assert!(path.starts_with('/') && path.matches('{').count() <= 1, "{path}");
         let whole = |segment: &str| segment.starts_with('{') && segment.ends_with('}') && segment.len() > 2;
         assert!(path.split('/').all(|segment| !segment.contains(['{', '}']) || whole(segment)), "{path}");
+        // None was left out because another pattern means the same paths.
+        let found = way(&Method::from_bytes(method.as_bytes()).unwrap(), path).row().unwrap();
+        assert_eq!((found.method, found.path), (*method, *path));
     }
 }
 
 #[test]
 fn what_is_not_offered_is_listed_once_and_is_not_served_besides() {
-    let mut seen: BTreeSet<(&str, &str)> = ROUTES.iter().map(|(method, path, _)| (*method, *path)).collect();
-    for (method, path, endpoint) in not_offered::routes() {
+    let served: BTreeSet<&str> = rows().map(|row| row.path).collect();
+    let mut seen = BTreeSet::new();
+    for (method, path, idea) in not_offered::paths() {
         assert!(METHODS.contains(&method), "{method} {path}");
         assert!(path.starts_with('/') && is_of_programs(path), "{path}");
         assert!(seen.insert((method, path)), "{method} {path} is there twice");
+        assert!(!served.contains(path), "{path} is in both tables");
         let way = way(&Method::from_bytes(method.as_bytes()).unwrap(), path);
-        assert_eq!((way.endpoint, way.task, way.route), (Some(endpoint), Task::Other, path));
+        let Some(Target::NotOffered(found)) = way.target() else { panic!("{method} {path}: {way:?}") };
+        assert_eq!((found.what, way.task, way.route), (idea.what, Task::Other, path));
     }
     let whats: BTreeSet<&str> = not_offered::IDEAS.iter().map(|idea| idea.what).collect();
     assert_eq!(whats.len(), not_offered::IDEAS.len(), "an idea has two rows");
@@ -144,33 +160,36 @@ fn the_page_about_http_names_everything_that_is_not_offered() {
 
 #[test]
 fn a_path_in_full_wins_over_a_parameter_in_either_table() {
-    let what = |method: &str, path: &str| match find(method, path) {
-        Found::Endpoint(Endpoint::NotOffered(idea), _) => Some(idea.what),
+    let what = |path: &str| match way(&Method::GET, path).target() {
+        Some(Target::NotOffered(idea)) => Some(idea.what),
         _ => None,
     };
-    assert_eq!(what("GET", "/v1/content/700.HK/news"), Some("news"));
-    assert_eq!(what("GET", "//v1/content/topics/mine"), Some("community topics"));
-    assert_eq!(what("HEAD", "/v1/asset/account"), Some("account balances"));
-    assert_eq!(way(&Method::GET, "/v1/sharelists/popular").route, "/v1/sharelists/popular");
-    assert_eq!(way(&Method::GET, "/v1/sharelists/7").route, "/v1/sharelists/{id}");
-    assert_eq!(find("GET", "/v1/sharelists/"), Found::Nothing);
-    let allow = HeaderValue::from_static("GET, HEAD, POST, PUT, DELETE, OPTIONS");
-    assert_eq!(find("PATCH", "/v1/trade/order"), Found::OtherMethod(allow.clone()));
-    assert_eq!(find("OPTIONS", "/v1/trade/order"), Found::Options(allow));
+    assert_eq!(what("/v1/content/700.HK/news"), Some("news"));
+    assert_eq!(what("//v1/content/topics/mine"), Some("community topics"));
+    for (method, path, wanted) in [
+        ("HEAD", "/v1/asset/account", "/v1/asset/account"),
+        ("GET", "/v1/sharelists/popular", "/v1/sharelists/popular"),
+        ("GET", "/v1/sharelists/7", "/v1/sharelists/{id} 7"),
+        ("GET", "/v1/sharelists/", "nothing"),
+        ("PATCH", "/v1/trade/order", "only GET, HEAD, POST, PUT, DELETE, OPTIONS"),
+        ("OPTIONS", "/v1/trade/order", "options GET, HEAD, POST, PUT, DELETE, OPTIONS"),
+    ] {
+        assert_eq!(found(method, path), wanted, "{method} {path}");
+    }
 }
 
 #[test]
 fn a_path_that_leads_nowhere_is_not_repeated() {
-    assert_eq!(way(&Method::GET, "/nothing.js"), Way::NOWHERE);
+    assert_eq!(way(&Method::GET, "/nothing.js").route, "-");
     assert_eq!(way(&Method::HEAD, "//v1/quota").route, "/v1/quota");
     // Nor is one that is there for other methods.
     assert_eq!(way(&Method::PUT, "/v1/admin/accounts/alice").route, "/v1/admin/accounts/{name}");
 }
 
 #[test]
-fn several_methods_of_one_path_are_all_allowed() {
-    let there = [DELETE, GET].into_iter();
-    let allow = HeaderValue::from_static("GET, HEAD, DELETE, OPTIONS");
-    assert_eq!(without_endpoint("PUT", there.clone()), Found::OtherMethod(allow.clone()));
-    assert_eq!(without_endpoint("OPTIONS", there), Found::Options(allow));
+fn the_example_of_a_contributor_is_the_one_that_is_compiled_here() {
+    let (page, example) = (include_str!("../../../../CONTRIBUTING.md"), include_str!("example.rs"));
+    assert!(page.contains(&format!("```rust\n{example}```")), "CONTRIBUTING.md shows another example.rs");
+    let [row] = super::super::example::ROUTES else { panic!("one row") };
+    assert!(row.asks.needs_proof() && !row.is_change(&Method::GET));
 }

@@ -10,27 +10,30 @@ use tokio::sync::{Semaphore, watch};
 use tokio_util::task::TaskTracker;
 
 use super::*;
+use crate::core::Core;
+use crate::link::Hub;
+use crate::links::Links;
 use crate::metrics;
 
 const NOW: Timestamp = Timestamp(1_794_708_000);
 
-pub(super) fn services() -> (Arc<Services>, tempfile::TempDir) {
+pub(crate) fn site() -> (Arc<Site>, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path(), store::Access::Write { now: NOW }).unwrap();
     let history = History::new(Venues::built_in().unwrap());
     let access = access::Access::open(dir.path(), NOW).unwrap();
-    let services =
-        Services::new(store, history, access, 0, Arc::new(|| history::AsOf::Live(NOW)), Arc::new(|| NOW));
-    (Arc::new(services), dir)
+    let core = Core::new(store, history, access, 0, Arc::new(|| history::AsOf::Live(NOW)), Arc::new(|| NOW));
+    (Arc::new(Site::new(Arc::new(core), Links::default())), dir)
 }
 
 /// The far end of a connection that is served.
-fn connect(services: &Arc<Services>, face: Face) -> DuplexStream {
+fn connect(site: &Arc<Site>, face: Face) -> DuplexStream {
     let (near, far) = tokio::io::duplex(64 << 10);
     let (stop, shutdown) = watch::channel(false);
     let place = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
     let entrance = Entrance {
-        services: services.clone(),
+        site: site.clone(),
+        hub: Arc::new(Hub::new(site.core.clone(), site.links.clone())),
         shutdown,
         tasks: TaskTracker::new(),
         place: Arc::new(place),
@@ -50,12 +53,12 @@ fn connect(services: &Arc<Services>, face: Face) -> DuplexStream {
 
 #[tokio::test(start_paused = true)]
 async fn whoever_says_nothing_is_not_waited_for_and_those_who_watch_least() {
-    let (services, _dir) = services();
+    let (site, _dir) = site();
     let (half, whole) = ("GET /healthz HTTP/1.1\r\nhost: x\r\n", "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n");
     for (face, silence) in [(Face::Public, 10), (Face::Internal, 5)] {
         for (said, seconds) in [("", 5), (half, 5), (whole, silence)] {
             let begun = Instant::now();
-            let mut far = connect(&services, face);
+            let mut far = connect(&site, face);
             far.write_all(said.as_bytes()).await.unwrap();
             far.read_to_end(&mut Vec::new()).await.unwrap();
             assert_eq!(begun.elapsed().as_secs(), seconds, "{face:?} {said:?}");
@@ -65,16 +68,16 @@ async fn whoever_says_nothing_is_not_waited_for_and_those_who_watch_least() {
 
 #[tokio::test(start_paused = true)]
 async fn how_slowly_a_client_writes_is_no_part_of_how_long_its_answer_took() {
-    let (services, _dir) = services();
+    let (site, _dir) = site();
     let begun = Instant::now();
-    let mut far = connect(&services, Face::Public);
+    let mut far = connect(&site, Face::Public);
     let head = "POST /quote/quotes HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 10\r\n\r\n{";
     far.write_all(head.as_bytes()).await.unwrap();
     let mut answer = String::new();
     far.read_to_string(&mut answer).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
     assert_eq!(begun.elapsed().as_secs(), 10);
-    let text = metrics::exposition(&services);
+    let text = metrics::exposition(&site);
     let of = "door=\"http\",command=\"quotes\"";
     for line in [
         format!("chandler_request_duration_seconds_sum{{{of}}} 0\n"),

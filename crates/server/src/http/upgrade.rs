@@ -11,11 +11,11 @@ use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::Answer;
-use super::envelope::Problem;
 use super::strict::Strict;
+use crate::entrance::Entrance;
+use crate::kit::Answer;
+use crate::kit::envelope::Problem;
 use crate::link::{self, Opening, Program, Transport};
-use crate::listen::Entrance;
 
 /// The framing, codec and platform that there are; a client that does not say means these.
 const DIALECT: [(&str, &str); 3] = [("version", "1"), ("codec", "1"), ("platform", "9")];
@@ -45,7 +45,7 @@ where
     let program = program(request.headers());
     let opening = dialect(request.uri().query().unwrap_or_default());
     let upgrading = hyper::upgrade::on(&mut request);
-    let Entrance { services, shutdown, tasks, place, peer, region, step, .. } = entrance;
+    let Entrance { hub, shutdown, tasks, place, peer, region, step, .. } = entrance;
     tasks.spawn(async move {
         // A client that leaves between the two is nobody's trouble.
         let Ok(upgraded) = upgrading.await else { return };
@@ -56,7 +56,7 @@ where
             };
             let (stream, transport) = (parts.io.into_inner().into_inner(), Transport::websocket());
             let from = link::Arrival { address: peer, region, program, step };
-            link::serve(stream, transport, from, opening, services, shutdown).await;
+            link::serve(stream, transport, from, opening, hub, shutdown).await;
         }
         drop(place);
     });

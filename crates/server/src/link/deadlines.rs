@@ -41,9 +41,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             self.note_work(now);
             self.transport.ping(self.pings, &mut self.outbox);
             if let Some(session) = &self.session {
-                session.pinged(self.services.uptime());
+                session.pinged(self.hub.core.uptime());
                 // A client that asks for nothing is told so here.
-                if !session.stands(&self.services) {
+                if !session.stands(&self.hub.core) {
                     return Err(End::Close(CloseCode::Auth, REVOKED.to_owned()));
                 }
             }

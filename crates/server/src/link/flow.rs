@@ -59,9 +59,9 @@ impl<S> Link<S> {
             Some(account) => Who::Account(account),
             None => Who::address(self.from.address.ip()),
         };
-        let pause = self.services.backoff.refused(who, self.services.uptime());
+        let pause = self.hub.core.backoff.refused(who, self.hub.core.uptime());
         if !pause.is_zero() {
-            self.services.metrics.paused();
+            self.hub.core.metrics.paused();
             let until = Instant::now() + pause;
             self.paused_until = Some(self.paused_until.map_or(until, |before| before.max(until)));
         }

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use wire::{Packet, Status, control, quote};
 
 use super::house::{BOTH, Far, House, Kind, Seen};
-use crate::Limits;
+use crate::limits::Limits;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -245,7 +245,7 @@ async fn subscriptions_of_the_trade_gateway_count_as_calls_and_take_an_account_t
         }
     }
     assert_eq!((answered, refused), (12, 28), "ten at once, and two that waited");
-    house.services.access.revoke(ann.account_id, &access::Actor::Operator, "", super::house::NOW).unwrap();
+    house.core.access.revoke(ann.account_id, &access::Actor::Operator, "", super::house::NOW).unwrap();
     // A look at the databases counts as the present for half a millisecond, by the machine's own clock.
     std::thread::sleep(Duration::from_millis(1));
     tokio::time::advance(2 * SECOND).await;

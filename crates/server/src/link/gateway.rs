@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use access::Lineage;
 use prost::encoding::{DecodeContext, WireType, decode_key, skip_field};
 use prost::{DecodeError, Message};
-use wire::trade;
+use wire::{command, trade};
 
-use crate::command::{Reply, number};
+use crate::command::Reply;
 use crate::refusal::Refusal;
 
 /// The trade gateway's own commands.
@@ -114,7 +114,7 @@ impl Gateway {
     /// Learns from a command which gateway the client takes us for.
     pub(super) fn learn(&mut self, command: u8, body: &[u8], clients: &Clients) {
         let shown = match (command, self.shown) {
-            (number::PROFILE, Shown::Nothing | Shown::Asked | Shown::Trade) => Shown::Quote,
+            (command::PROFILE, Shown::Nothing | Shown::Asked | Shown::Trade) => Shown::Quote,
             (SUBSCRIBE, Shown::Nothing | Shown::Asked | Shown::Quote) if names_topics(body) => Shown::Trade,
             (SUBSCRIBE | UNSUBSCRIBE, _) => return,
             (_, Shown::Nothing) => Shown::Asked,

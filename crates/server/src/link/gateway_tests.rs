@@ -27,12 +27,12 @@ fn a_client_is_remembered_by_its_lineage_and_only_so_many_are() {
 fn clients_that_say_what_they_are_take_no_room() {
     let clients = Clients::default();
     let of = |metadata| Gateway::of(metadata, Program::Other, SignedInBy::Password, line(), None, &clients);
-    of(Metadata::OfQuotes).learn(number::PROFILE, &[], &clients);
+    of(Metadata::OfQuotes).learn(command::PROFILE, &[], &clients);
     // Nor do those that show nothing, or nothing that can be read.
     of(Metadata::Plain).learn(SUBSCRIBE, &[], &clients);
     of(Metadata::Plain).learn(SUBSCRIBE, &[0x0a, 0x7f], &clients);
     of(Metadata::Plain).learn(UNSUBSCRIBE, &[0x0a, 1, b'x'], &clients);
-    of(Metadata::OfQuotes).learn(number::HISTORY, &[], &clients);
+    of(Metadata::OfQuotes).learn(command::HISTORY, &[], &clients);
     assert!(clients.0.lock().unwrap().order.is_empty());
 }
 

@@ -1,4 +1,4 @@
-//! What the tests of a connection need: services over an empty folder, and a client's end of a pipe.
+//! What the tests of a connection need: a core over an empty folder, and a client's end of a pipe.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,14 +14,16 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use wire::{Limits, Packet, Status, control};
 
-use super::{Opening, Transport, serve};
-use crate::services::Services;
+use super::{Hub, Opening, Transport, serve};
+use crate::core::Core;
+use crate::links::Links;
 
 pub(super) const NOW: Timestamp = Timestamp(1_794_708_000);
 
 pub(super) struct House {
     _dir: tempfile::TempDir,
-    pub(super) services: Arc<Services>,
+    pub(super) core: Arc<Core>,
+    pub(super) hub: Arc<Hub>,
     shutdown: watch::Sender<bool>,
 }
 
@@ -57,14 +59,14 @@ impl House {
             import::import(&context, &[path]).unwrap();
         }
         drop(store);
-        let services = services(dir.path());
-        House { _dir: dir, services: Arc::new(services), shutdown: watch::channel(false).0 }
+        let core = Arc::new(core(dir.path()));
+        House { _dir: dir, hub: hub(&core), core, shutdown: watch::channel(false).0 }
     }
 
     /// The same, not served yet, with other limits.
-    pub(super) fn with_limits(self, limits: crate::Limits) -> House {
-        let services = services(self._dir.path()).with_limits(limits);
-        House { services: Arc::new(services), ..self }
+    pub(super) fn with_limits(self, limits: crate::limits::Limits) -> House {
+        let core = Arc::new(core(self._dir.path()).with_limits(limits));
+        House { hub: hub(&core), core, ..self }
     }
 
     pub(super) fn account(&self, name: &str, connections: u32) -> Created {
@@ -73,7 +75,7 @@ impl House {
 
     pub(super) fn account_of(&self, name: &str, terms: Terms) -> Created {
         let new = NewAccount::named(name, terms);
-        self.services.access.create(&new, &Actor::Operator, NOW).unwrap()
+        self.core.access.create(&new, &Actor::Operator, NOW).unwrap()
     }
 
     pub(super) fn otp(&self, account: &Created) -> String {
@@ -86,8 +88,8 @@ impl House {
             header: &header,
             body: b"",
         };
-        let caller = self.services.access.identify(&request, NOW).unwrap();
-        self.services.access.issue_otp(&caller, self.services.uptime()).unwrap().expose().to_owned()
+        let caller = self.core.access.identify(&request, NOW).unwrap();
+        self.core.access.issue_otp(&caller, self.core.uptime()).unwrap().expose().to_owned()
     }
 
     pub(super) fn connect(&self, kind: Kind) -> Far {
@@ -104,7 +106,7 @@ impl House {
         let address = std::net::SocketAddr::from(([127, 0, 0, 1], 53_124));
         let (program, step) = (super::Program::Other, crate::doorstep::Step::default());
         let from = super::Arrival { address, region: None, program, step };
-        tokio::spawn(serve(near, transport, from, opening, self.services.clone(), self.shutdown.subscribe()));
+        tokio::spawn(serve(near, transport, from, opening, self.hub.clone(), self.shutdown.subscribe()));
         Far { stream: far, kind }
     }
 
@@ -115,11 +117,15 @@ impl House {
     }
 }
 
-fn services(dir: &Path) -> Services {
+fn hub(core: &Arc<Core>) -> Arc<Hub> {
+    Arc::new(Hub::new(core.clone(), Links::default()))
+}
+
+fn core(dir: &Path) -> Core {
     let store = Store::open(dir, store::Access::Read).unwrap();
     let access = Access::open(dir, NOW).unwrap();
     let history = History::new(Venues::built_in().unwrap());
-    Services::new(store, history, access, 16 << 20, Arc::new(|| history::AsOf::Live(NOW)), Arc::new(|| NOW))
+    Core::new(store, history, access, 16 << 20, Arc::new(|| history::AsOf::Live(NOW)), Arc::new(|| NOW))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,6 +4,7 @@
 //! reading stops, and when that lasts too long the connection ends. A question that memory can answer is answered on the
 //! spot; everything else goes to a thread that may wait for the disk.
 
+mod arrival;
 mod deadlines;
 mod flow;
 #[cfg(test)]
@@ -12,9 +13,11 @@ mod gateway;
 mod goodbye;
 #[cfg(test)]
 mod house;
+mod hub;
 mod outbox;
 mod pending;
 mod session;
+mod sign_in;
 mod tally;
 #[cfg(test)]
 mod tests;
@@ -37,13 +40,13 @@ use wire::{Packet, Status};
 use crate::metrics::{Outcome, Task};
 use crate::refusal::Refusal;
 use crate::request_log::Ended;
-use crate::services::Services;
 use crate::unsent::Held;
+pub(crate) use arrival::Arrival;
 pub(crate) use gateway::Program;
+pub(crate) use hub::Hub;
 use outbox::Outbox;
 use pending::{Answered, Asked, Pending};
 use session::Session;
-pub(crate) use session::{Arrival, ClosedBy, Guest, Links};
 pub(crate) use transport::Transport;
 use transport::{AUTH, CloseCode, HEARTBEAT, Incoming, RECONNECT};
 
@@ -94,7 +97,7 @@ pub(crate) struct Link<S> {
     stream: S,
     transport: Transport,
     from: Arrival,
-    services: Arc<Services>,
+    hub: Arc<Hub>,
     outbox: Outbox,
     session: Option<Session>,
     /// Most connections have none most of the time.
@@ -135,7 +138,7 @@ pub(crate) fn serve<S>(
     transport: Transport,
     from: Arrival,
     opening: Opening,
-    services: Arc<Services>,
+    hub: Arc<Hub>,
     shutdown: watch::Receiver<bool>,
 ) -> impl Future<Output = ()>
 where
@@ -146,25 +149,19 @@ where
         Opening::Early(bytes) => (bytes.to_vec(), None),
         Opening::Refused(reason) => (Vec::new(), Some(End::Close(CloseCode::Unpack, reason))),
     };
-    Link::new(stream, transport, from, services, held).run(refused, shutdown)
+    Link::new(stream, transport, from, hub, held).run(refused, shutdown)
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
-    fn new(
-        stream: S,
-        transport: Transport,
-        from: Arrival,
-        services: Arc<Services>,
-        held: Vec<u8>,
-    ) -> Link<S> {
+    fn new(stream: S, transport: Transport, from: Arrival, hub: Arc<Hub>, held: Vec<u8>) -> Link<S> {
         let now = Instant::now();
-        services.metrics.opened(tally::kind(&transport));
+        hub.core.metrics.opened(tally::kind(&transport));
         let by = SignInBy { at: now + AUTH_WITHIN, close: CloseCode::Auth, reason: "no sign-in in time" };
         Link {
             stream,
             transport,
             from,
-            services,
+            hub,
             outbox: Outbox::default(),
             session: None,
             pending: None,
@@ -412,9 +409,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         };
         let is_trade = session.is_trade(asked.command, &asked.body);
         let admitted = if is_trade {
-            session.admit_call(&self.services).map(|()| None)
+            session.admit_call(&self.hub.core).map(|()| None)
         } else {
-            session.admit(&self.services, asked.command, &asked.body).map(Some)
+            session.admit(&self.hub.core, asked.command, &asked.body).map(Some)
         };
         let work = match admitted {
             Ok(Some(work)) => work,
@@ -432,12 +429,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             Err(refusal) => return self.answer(asked.answered(Err(refusal))),
         };
         // A short read costs less than handing it to another thread.
-        match work.answer_at_once(&self.services) {
+        match work.answer_at_once(&self.hub.core) {
             Some(answer) => self.answer(asked.answered(answer)),
             None => {
-                let services = self.services.clone();
+                let core = self.hub.core.clone();
                 let pending = self.pending.get_or_insert_default();
-                if pending.start(&asked, work, services).is_err() {
+                if pending.start(&asked, work, core).is_err() {
                     self.answer(asked.answered(Err(Refusal::Busy)));
                 }
             }

@@ -10,7 +10,7 @@ use crate::request_log::{self, Ended};
 impl<S> Link<S> {
     /// Counts a request and writes its line.
     pub(super) fn end(&self, command: u8, task: Task, ended: &Ended) {
-        request_log::of_link(&self.services.metrics, door(&self.transport), task, command, ended);
+        request_log::of_link(&self.hub.core.metrics, door(&self.transport), task, command, ended);
     }
 
     /// The same where there is nothing to say of it but how it went.
@@ -26,7 +26,7 @@ impl<S> Link<S> {
 
 impl<S> Drop for Link<S> {
     fn drop(&mut self) {
-        self.services.metrics.closed(kind(&self.transport));
+        self.hub.core.metrics.closed(kind(&self.transport));
     }
 }
 

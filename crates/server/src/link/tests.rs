@@ -266,7 +266,7 @@ async fn requests_that_came_together_are_not_all_answered_at_once() {
     let (near, _far) = tokio::io::duplex(64);
     let address = ([127, 0, 0, 1], 53_124).into();
     let from = Arrival { address, region: None, program: Program::Other, step: Default::default() };
-    let mut link = Link::new(near, Transport::websocket(), from, house.services.clone(), Vec::new());
+    let mut link = Link::new(near, Transport::websocket(), from, house.hub.clone(), Vec::new());
     let auth = control::AuthRequest { token: house.otp(&account), metadata: Default::default() };
     let mut packet = Vec::new();
     let body = auth.encode_to_vec().into();
@@ -311,7 +311,7 @@ async fn a_revoked_account_is_told_with_its_next_request_and_closed() {
     for kind in BOTH {
         let account = house.account(if kind == Kind::Tcp { "ann" } else { "bob" }, 10);
         let (mut far, session) = house.signed_in(kind, &account).await;
-        house.services.access.revoke(account.account_id, &access::Actor::Operator, "", NOW).unwrap();
+        house.core.access.revoke(account.account_id, &access::Actor::Operator, "", NOW).unwrap();
         // A look at the databases counts as the present for half a millisecond, by the machine's own clock.
         std::thread::sleep(Duration::from_millis(1));
         let begun = Instant::now();
@@ -333,7 +333,7 @@ async fn a_revoked_account_that_asks_for_nothing_is_closed_with_the_next_ping() 
     for kind in BOTH {
         let account = house.account(if kind == Kind::Tcp { "ann" } else { "bob" }, 10);
         let (mut far, _) = house.signed_in(kind, &account).await;
-        house.services.access.revoke(account.account_id, &access::Actor::Operator, "", NOW).unwrap();
+        house.core.access.revoke(account.account_id, &access::Actor::Operator, "", NOW).unwrap();
         std::thread::sleep(Duration::from_millis(1));
         let begun = Instant::now();
         assert_eq!(far.closed().await, (4, websocket(kind, 1008)));

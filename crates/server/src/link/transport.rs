@@ -7,7 +7,7 @@ use wire::{
 };
 
 use super::outbox::Outbox;
-use super::session::Door;
+use crate::links::Door;
 
 /// Longest WebSocket message a client may send: the largest request and its header.
 const MESSAGE_MAX: usize = Limits::REQUEST.body + PACKET_HEADER_MAX;

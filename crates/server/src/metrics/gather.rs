@@ -11,34 +11,34 @@ use super::{
     disk, process,
 };
 use crate::facts;
-use crate::services::Services;
+use crate::kit::Site;
 
 /// `application/openmetrics-text` asks for more than this; every scraper takes the older form.
-pub(crate) fn exposition(services: &Services) -> String {
+pub(crate) fn exposition(site: &Site) -> String {
     let mut text = Text::default();
-    about(services, &mut text);
-    requests(&services.metrics, &mut text);
-    connections(services, &mut text);
-    limits(services, &mut text);
-    people(services, &mut text);
-    cache(services, &mut text);
-    store(services, &mut text);
-    certificate(services, &mut text);
-    of_process(services, &mut text);
+    about(site, &mut text);
+    requests(&site.core.metrics, &mut text);
+    connections(site, &mut text);
+    limits(site, &mut text);
+    people(site, &mut text);
+    cache(site, &mut text);
+    store(site, &mut text);
+    certificate(site, &mut text);
+    of_process(site, &mut text);
     text.finish()
 }
 
-fn about(services: &Services, text: &mut Text) {
+fn about(site: &Site, text: &mut Text) {
     text.family(Kind::Gauge, "chandler_build_info", "Always 1; the version is in the label.")
         .sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
     let name = "chandler_calendar_end_timestamp_seconds";
     text.family(Kind::Gauge, name, "When the trading days that a market's calendar knows end.");
     for market in Market::ALL {
-        let end = facts::calendar_end(market, services.history.venues());
+        let end = facts::calendar_end(market, site.core.history.venues());
         text.sample(&[("market", market.as_str())], end.0);
     }
     let name = "chandler_market_timestamp_seconds";
-    text.one(Kind::Gauge, name, "The market's time, which may be set apart.", Some(services.market_now().0));
+    text.one(Kind::Gauge, name, "The market's time, which may be set apart.", Some(site.core.market_now().0));
 }
 
 fn requests(metrics: &Metrics, text: &mut Text) {
@@ -111,8 +111,8 @@ fn pairs() -> impl Iterator<Item = (Door, Task)> {
     })
 }
 
-fn connections(services: &Services, text: &mut Text) {
-    let metrics = &services.metrics;
+fn connections(site: &Site, text: &mut Text) {
+    let metrics = &site.core.metrics;
     text.family(Kind::Gauge, "chandler_connections", "Connections that are open, by what they are now.");
     for kind in Connection::ALL {
         text.sample(&[("kind", kind.as_str())], metrics.open(*kind).max(0));
@@ -120,28 +120,28 @@ fn connections(services: &Services, text: &mut Text) {
     let name = "chandler_connections_opened_total";
     text.family(Kind::Counter, name, "Connections that have begun, or become, such a one.");
     by_label(text, "kind", Connection::ALL.iter().map(|kind| kind.as_str()), &metrics.opened);
-    let limit = Some(services.connections_max);
+    let limit = Some(site.connections_max);
     text.one(Kind::Gauge, "chandler_connections_limit", "Connections that may be open at once.", limit);
     let name = "chandler_connections_signed_in";
     text.one(
         Kind::Gauge,
         name,
         "Long connections on which somebody has signed in.",
-        Some(services.links.count()),
+        Some(site.links.count()),
     );
 }
 
 /// What callers may take of the server, and what they take.
-fn limits(services: &Services, text: &mut Text) {
-    let (load, limits) = (services.workers.load(), services.limits);
+fn limits(site: &Site, text: &mut Text) {
+    let (load, limits) = (site.core.workers.load(), site.core.limits);
     let mut gauge = |name, help, value| text.one(Kind::Gauge, name, help, Some(value));
     gauge("chandler_workers", "Threads for requests that wait for the disk.", load.threads);
     gauge("chandler_workers_running", "Requests that run on them.", load.running);
     gauge("chandler_workers_waiting", "Requests that wait for one of them.", load.waiting);
-    gauge("chandler_unsent_bytes", "Answers that wait to be sent.", services.unsent.bytes());
+    gauge("chandler_unsent_bytes", "Answers that wait to be sent.", site.core.unsent.bytes());
     let help = "Answers of one caller that may wait to be sent.";
     gauge("chandler_unsent_limit_bytes", help, limits.unsent_bytes);
-    gauge("chandler_bodies_bytes", "Requests over HTTP that are being read.", services.bodies.bytes());
+    gauge("chandler_bodies_bytes", "Requests over HTTP that are being read.", site.bodies.bytes());
     let help = "Connections of one address on which nobody has proved who they are.";
     gauge("chandler_unproven_connections_limit", help, limits.unproven_connections);
     let number = |value: u32| usize::try_from(value).unwrap_or(usize::MAX);
@@ -153,16 +153,16 @@ fn limits(services: &Services, text: &mut Text) {
     gauge("chandler_refusals_limit", help, number(limits.refusals_per_second));
     let help = "Requests for which there was no room among those that wait.";
     text.one(Kind::Counter, "chandler_workers_full_total", help, Some(load.refused));
-    let turned_away = Some(services.doorstep.turned_away());
+    let turned_away = Some(site.doorstep.turned_away());
     let help = "Connections that found all places of their address taken.";
     text.one(Kind::Counter, "chandler_unproven_turned_away_total", help, turned_away);
-    let pauses = services.metrics.pauses.load(Ordering::Relaxed);
+    let pauses = site.core.metrics.pauses.load(Ordering::Relaxed);
     let help = "Pauses in reading from callers who were refused again and again.";
     text.one(Kind::Counter, "chandler_backoff_pauses_total", help, Some(pauses));
 }
 
-fn people(services: &Services, text: &mut Text) {
-    let metrics = &services.metrics;
+fn people(site: &Site, text: &mut Text) {
+    let metrics = &site.core.metrics;
     let name = "chandler_sign_ins_total";
     text.family(
         Kind::Counter,
@@ -187,14 +187,14 @@ fn people(services: &Services, text: &mut Text) {
     let name = "chandler_quota_spends_total";
     text.one(Kind::Counter, name, "Securities that were charged to the quota of an account.", Some(spends));
     // Rows are numbered from 1 on, so the last one tells how many have been written.
-    let last = services.access.audit(&AuditFilter { limit: 1, ..AuditFilter::default() });
+    let last = site.core.access.audit(&AuditFilter { limit: 1, ..AuditFilter::default() });
     let last = last.inspect_err(|error| tracing::error!(%error, "cannot look at the accounts")).ok();
     let rows = last.map(|rows| rows.first().map_or(0, |row| row.id.0));
     text.one(Kind::Counter, "chandler_audit_rows_total", "Rows written to the audit, ever.", rows);
 }
 
-fn cache(services: &Services, text: &mut Text) {
-    let (load, (hits, misses)) = (services.shelf.load(), services.metrics.cache_looks());
+fn cache(site: &Site, text: &mut Text) {
+    let (load, (hits, misses)) = (site.core.shelf.load(), site.core.metrics.cache_looks());
     text.one(Kind::Gauge, "chandler_cache_bytes", "Memory that encoded candles take.", Some(load.bytes));
     text.one(Kind::Gauge, "chandler_cache_limit_bytes", "Memory that they may take.", Some(load.bytes_max));
     text.one(Kind::Gauge, "chandler_cache_entries", "Pages of encoded candles in memory.", Some(load.pages));
@@ -204,9 +204,8 @@ fn cache(services: &Services, text: &mut Text) {
 }
 
 /// A store that cannot be read is no reason to tell nothing of the rest.
-fn store(services: &Services, text: &mut Text) {
-    let holdings =
-        services.holdings().inspect_err(|error| tracing::error!(%error, "cannot look at the store"));
+fn store(site: &Site, text: &mut Text) {
+    let holdings = site.holdings().inspect_err(|error| tracing::error!(%error, "cannot look at the store"));
     let holdings = holdings.ok();
     let totals = holdings.as_ref().map(|holdings| holdings.totals);
     let version = holdings.as_ref().map(|holdings| holdings.version);
@@ -223,7 +222,7 @@ fn store(services: &Services, text: &mut Text) {
     one(text, "chandler_store_candles", help, totals.map(|totals| totals.candles));
     one(text, "chandler_store_blocks", "Blocks in the store.", totals.map(|totals| totals.blocks));
     one(text, "chandler_store_block_bytes", "Bytes of all blocks.", totals.map(|totals| totals.bytes));
-    let sizes = services.store.file_sizes();
+    let sizes = site.core.store.file_sizes();
     text.family(Kind::Gauge, "chandler_store_file_bytes", "Bytes of the files of the store.");
     for (file, bytes) in [
         ("candles", sizes.candles),
@@ -233,7 +232,7 @@ fn store(services: &Services, text: &mut Text) {
     ] {
         text.sample(&[("file", file)], bytes);
     }
-    let disk = disk(services.store.dir());
+    let disk = disk(site.core.store.dir());
     one(
         text,
         "chandler_disk_free_bytes",
@@ -241,25 +240,26 @@ fn store(services: &Services, text: &mut Text) {
         disk.map(|disk| disk.free_bytes),
     );
     one(text, "chandler_disk_size_bytes", "The disk of the store.", disk.map(|disk| disk.bytes));
-    let read = Some(services.store.blocks_read());
+    let read = Some(site.core.store.blocks_read());
     text.one(Kind::Counter, "chandler_blocks_read_total", "Blocks read from the store.", read);
-    let finished = services.last_import().ok().flatten().and_then(|import| import.finished_at).map(|at| at.0);
+    let finished =
+        site.core.last_import().ok().flatten().and_then(|import| import.finished_at).map(|at| at.0);
     let name = "chandler_import_finished_timestamp_seconds";
     text.one(Kind::Gauge, name, "When the last import ended; nothing while it runs.", finished);
 }
 
-fn certificate(services: &Services, text: &mut Text) {
-    let end = services.tls.as_ref().map(|tls| tls.certificate().not_after.0);
+fn certificate(site: &Site, text: &mut Text) {
+    let end = site.tls.as_ref().map(|tls| tls.certificate().not_after.0);
     let name = "chandler_tls_certificate_expiry_timestamp_seconds";
     text.one(Kind::Gauge, name, "When the certificate that is shown ends; nothing without TLS.", end);
     text.family(Kind::Counter, "chandler_tls_handshakes_total", "How handshakes of TLS went.");
     let handshakes = Handshake::ALL.iter().map(|handshake| handshake.as_str());
-    by_label(text, "outcome", handshakes, &services.metrics.handshakes);
+    by_label(text, "outcome", handshakes, &site.core.metrics.handshakes);
     text.family(Kind::Counter, "chandler_tls_reloads_total", "How reading the certificate anew went.");
-    by_label(text, "outcome", Reload::ALL.iter().map(|reload| reload.as_str()), &services.metrics.reloads);
+    by_label(text, "outcome", Reload::ALL.iter().map(|reload| reload.as_str()), &site.core.metrics.reloads);
 }
 
-fn of_process(services: &Services, text: &mut Text) {
+fn of_process(site: &Site, text: &mut Text) {
     let process = process::process();
     let one = |text: &mut Text, name, help, value: Option<u64>| text.one(Kind::Gauge, name, help, value);
     one(text, "process_resident_memory_bytes", "Memory in use.", process.resident_bytes);
@@ -269,7 +269,7 @@ fn of_process(services: &Services, text: &mut Text) {
     one(text, "process_threads", "Threads.", process.threads);
     let cpu = process.cpu_ticks.map(|ticks| super::text::seconds(ticks.saturating_mul(10_000_000)));
     text.one(Kind::Counter, "process_cpu_seconds_total", "Time on all processors, of user and system.", cpu);
-    let started = Some(services.started_at.0);
+    let started = Some(site.core.started_at.0);
     text.one(Kind::Gauge, "process_start_time_seconds", "When the server began.", started);
 }
 

@@ -1,7 +1,7 @@
 //! What tells numbers of one kind apart. Closed sets, all of them: a label that grows with accounts or symbols would grow
 //! without end, and tell of people.
 
-use crate::command::number;
+use wire::command;
 
 /// An enum whose variants have a text each and are numbered from 0.
 macro_rules! label {
@@ -120,16 +120,16 @@ label! {
 
 impl Task {
     /// Of a command of the quote endpoint.
-    pub(crate) fn of_command(command: u8) -> Task {
+    pub(crate) const fn of_command(command: u8) -> Task {
         match command {
-            number::PROFILE => Task::Profile,
-            number::TRADING_SESSIONS => Task::TradingSessions,
-            number::TRADING_DAYS => Task::TradingDays,
-            number::STATIC_INFO => Task::StaticInfo,
-            number::QUOTE => Task::Quotes,
-            number::INTRADAY => Task::Intraday,
-            number::CANDLESTICKS => Task::Candlesticks,
-            number::HISTORY => Task::History,
+            command::PROFILE => Task::Profile,
+            command::TRADING_SESSIONS => Task::TradingSessions,
+            command::TRADING_DAYS => Task::TradingDays,
+            command::STATIC_INFO => Task::StaticInfo,
+            command::QUOTE => Task::Quotes,
+            command::INTRADAY => Task::Intraday,
+            command::CANDLESTICKS => Task::Candlesticks,
+            command::HISTORY => Task::History,
             _ => Task::Other,
         }
     }

@@ -12,8 +12,9 @@ use hyper::header::{
 };
 use hyper::{Method, Response, StatusCode};
 
-use super::guard;
-use crate::http::{Answer, Asked, accepts_gzip};
+use super::visit::guard;
+use crate::kit::packed::accepts_gzip;
+use crate::kit::{Answer, Call};
 
 /// One file. Its tag is made of its content.
 #[derive(Clone, Copy, Debug)]
@@ -51,15 +52,15 @@ pub(crate) fn is_file(path: &str) -> bool {
     addressed(path).is_some()
 }
 
-pub(crate) fn file(asked: &Asked<'_>) -> Option<Answer> {
-    let asset = addressed(asked.path)?;
-    if ![Method::GET, Method::HEAD].contains(asked.method) {
+pub(crate) fn file(call: &Call<'_>) -> Option<Answer> {
+    let asset = addressed(call.path)?;
+    if ![Method::GET, Method::HEAD].contains(call.method) {
         let mut answer = Response::new(Full::default());
         *answer.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
         answer.headers_mut().insert(ALLOW, METHODS);
         return Some(answer);
     }
-    Some(serve(asked.headers, asset, ""))
+    Some(serve(call.headers, asset, ""))
 }
 
 /// One of the two documents in the reader's language, for a service that a proxy has under the path `base`.

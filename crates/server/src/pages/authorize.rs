@@ -1,15 +1,20 @@
 //! Consent of the authorization-code flow: a program sends a person here, and gets them back with a code or a no. The
 //! question stays in the address, and is checked again when it is answered.
 
-use access::{AuthorizationError, AuthorizationRequest, BadRequest, Browser, ClientInfo};
+use access::{AuthorizationError, AuthorizationRequest, BadRequest, Browser};
 use hyper::StatusCode;
 
-use super::*;
+use super::consent::{another, choices, may, who};
+use super::html::Html;
+use super::sign_in_form;
+use super::visit::{Sheet, Trouble, Visit, fact, redirect, sentence};
+use super::{forms, home};
+use crate::kit::Answer;
 
 const PURPOSE: &str = "authorize ";
 
 pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, Trouble> {
-    let request = match visit.services.access.check_authorization(visit.asked.query) {
+    let request = match visit.site.core.access.check_authorization(visit.call.query) {
         Ok(request) => request,
         Err(AuthorizationError::Page(text)) => return Err(Trouble::Said(text)),
         Err(AuthorizationError::Client(bad)) => return Ok(not_answered(visit, &bad)),
@@ -26,7 +31,7 @@ pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, Trouble> {
         None => {
             let here = visit.here();
             let Some(next) = forms::safe_next(&here) else { return Err(Trouble::Malformed) };
-            sign_in::form(visit, &sign_in::Form { next, ..Default::default() })
+            sign_in_form::form(visit, &sign_in_form::Form { next, ..Default::default() })
         }
     }
 }
@@ -48,7 +53,7 @@ fn not_answered(visit: &Visit<'_>, bad: &BadRequest) -> Answer {
 
 /// A form is for one question: its mark does not answer another.
 fn purpose(visit: &Visit<'_>) -> String {
-    format!("{PURPOSE}{}", visit.asked.query)
+    format!("{PURPOSE}{}", visit.call.query)
 }
 
 fn question(
@@ -67,7 +72,7 @@ fn question(
     who(words, browser, &request.client, &mut html);
     fact(&mut html, words.back_to, &place(&request.redirect_uri));
     html.raw("</dl>\n<form method=\"post\" action=\"").text(&visit.frame.at(&visit.here())).raw("\">\n");
-    html.hidden("csrf", &visit.services.access.form_mark(cookie, &purpose(visit)));
+    html.hidden("csrf", &visit.site.core.access.form_mark(cookie, &purpose(visit)));
     choices(words, &mut html);
     html.raw("</form>\n");
     another(visit, cookie, browser, &mut html);
@@ -84,45 +89,13 @@ fn decide(visit: &Visit<'_>, request: &AuthorizationRequest) -> Result<Answer, T
     if let Some(page) = home::elsewhere(visit, cookie, browser)? {
         return Ok(page);
     }
-    let (access, now) = (&visit.services.access, visit.services.machine_now());
+    let (access, now) = (&visit.site.core.access, visit.site.core.machine_now());
     let to = match fields.get("decision") {
         "approve" => access.approve_authorization(request, browser.account, now)?,
         "deny" => access.deny_authorization(request, Some(browser.account), now)?,
         _ => return Err(Trouble::Malformed),
     };
     redirect(&to, Vec::new())
-}
-
-/// What a client gets, in words. There is one scope, so there is one list.
-pub(super) fn may(words: &Words, html: &mut Html) {
-    html.raw("<h2>").text(words.may_title).raw("</h2>\n<ul>\n");
-    for line in words.may {
-        html.raw("<li>").text(line).raw("</li>\n");
-    }
-    html.raw("</ul>\n").p(words.may_not).raw("\n");
-}
-
-/// Who is asked and which client asks. Its name is its own choice; its id and the day it came are ours.
-pub(super) fn who(words: &Words, browser: &Browser, client: &ClientInfo, html: &mut Html) {
-    fact(html, words.account, &browser.name);
-    fact(html, words.client_id, &client.id);
-    let since: String = client.created_at.to_string().chars().take(10).collect();
-    fact(html, words.known_since, &since);
-}
-
-pub(super) fn choices(words: &Words, html: &mut Html) {
-    html.raw("\n<div class=\"choices\">\n<button class=\"main\" type=\"submit\" name=\"decision\" value=\"approve\">");
-    html.text(words.approve).raw("</button>\n<button type=\"submit\" name=\"decision\" value=\"deny\">");
-    html.text(words.deny).raw("</button>\n</div>\n");
-}
-
-/// The way to decide as somebody else.
-pub(super) fn another(visit: &Visit<'_>, cookie: &str, browser: &Browser, html: &mut Html) {
-    let here = visit.here();
-    let next = forms::safe_next(&here).unwrap_or(path::SIGN_IN);
-    html.raw("<div class=\"other\"><span>").filled(visit.words.not_you, &browser.name).raw("</span>\n");
-    sign_in::sign_out_form(visit, cookie, next, visit.words.use_another, html);
-    html.raw("</div>");
 }
 
 /// Scheme, host and port of an address: the part that says where somebody goes.

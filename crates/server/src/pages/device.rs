@@ -2,14 +2,20 @@
 //!
 //! Codes are looked at only for somebody who is signed in, so that nobody else can try them out.
 
+use std::time::Duration;
+
 use access::{Browser, CodeRefused, DeviceRequest};
 use hyper::StatusCode;
 
-use super::*;
+use super::consent;
+use super::forms::Fields;
+use super::html::Html;
+use super::sign_in_form::{self, shown};
+use super::visit::{Sheet, Trouble, Visit, alert, fact, seconds_up, stale};
+use super::{forms, home, path};
+use crate::kit::Answer;
 
 const PURPOSE: &str = "device";
-/// A code with room for the blanks that people type.
-const CODE_SHOWN_MAX: usize = 16;
 
 pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, Trouble> {
     if visit.is_post() {
@@ -24,7 +30,7 @@ pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, Trouble> {
         let here = visit.here();
         // An address that cannot be come back to is no code either.
         let Some(next) = forms::safe_next(&here) else { return Err(Trouble::Malformed) };
-        return sign_in::form(visit, &sign_in::Form { next, ..Default::default() });
+        return sign_in_form::form(visit, &sign_in_form::Form { next, ..Default::default() });
     };
     if let Some(page) = home::elsewhere(visit, cookie, browser)? {
         return Ok(page);
@@ -69,14 +75,14 @@ fn look(
     typed: Typed<'_>,
 ) -> Result<Result<DeviceRequest, Answer>, Trouble> {
     let Typed { code, client_id } = typed;
-    let access = &visit.services.access;
+    let access = &visit.site.core.access;
     let find = || {
-        let found = access.pending_device(code, visit.services.machine_now())?;
+        let found = access.pending_device(code, visit.site.core.machine_now())?;
         // A link names its client; one that names another has been tampered with.
         Ok(found.filter(|request| client_id.is_empty() || request.client.id == client_id))
     };
-    let uptime = visit.services.uptime();
-    Ok(match access.guess_code(visit.asked.peer.ip(), browser.account, uptime, find) {
+    let uptime = visit.site.core.uptime();
+    Ok(match access.guess_code(visit.call.peer.ip(), browser.account, uptime, find) {
         Ok(Some(request)) => Ok(request),
         Ok(None) => Err(ask(visit, typed, Said::Wrong)),
         Err(CodeRefused::Wait(wait)) => Err(ask(visit, typed, Said::Wait(wait))),
@@ -121,14 +127,6 @@ fn ask(visit: &Visit<'_>, typed: Typed<'_>, said: Said) -> Answer {
     Sheet { retry_after, ..Sheet::new(words.code_title, html).status(status) }.answer(visit.frame)
 }
 
-/// A code as typed, if it could be one.
-pub(super) fn shown(code: &str) -> Option<String> {
-    let code = code.trim().to_uppercase();
-    let fits = code.chars().count() <= CODE_SHOWN_MAX
-        && code.chars().all(|letter| letter.is_ascii_alphanumeric() || " -".contains(letter));
-    (fits && !code.is_empty()).then_some(code)
-}
-
 fn question(
     visit: &Visit<'_>,
     cookie: &str,
@@ -139,22 +137,22 @@ fn question(
     let mut html = Html::default();
     html.raw("<p class=\"lead\">").filled(words.decide_lead, &request.client.name).raw("</p>\n");
     html.raw("<p class=\"bigcode\">").text(&request.user_code).raw("</p>\n").p(words.decide_device).raw("\n");
-    authorize::may(words, &mut html);
+    consent::may(words, &mut html);
     home::no_operator(visit, browser, &mut html)?;
     html.raw("<dl>\n");
-    authorize::who(words, browser, &request.client, &mut html);
-    let minutes = visit.services.machine_now().0.saturating_sub(request.created_at.0).max(0) / 60;
-    let asked = match minutes {
+    consent::who(words, browser, &request.client, &mut html);
+    let minutes = visit.site.core.machine_now().0.saturating_sub(request.created_at.0).max(0) / 60;
+    let call = match minutes {
         0 => words.just_now.to_owned(),
         minutes => words.minutes_ago.replacen("{}", &minutes.to_string(), 1),
     };
-    fact(&mut html, words.asked, &asked);
+    fact(&mut html, words.call, &call);
     html.raw("</dl>\n<form method=\"post\" action=\"").text(&visit.frame.at(path::CONFIRM)).raw("\">\n");
-    html.hidden("csrf", &visit.services.access.form_mark(cookie, PURPOSE));
+    html.hidden("csrf", &visit.site.core.access.form_mark(cookie, PURPOSE));
     html.hidden("user_code", &request.user_code).hidden("client_id", &request.client.id);
-    authorize::choices(words, &mut html);
+    consent::choices(words, &mut html);
     html.raw("</form>\n");
-    authorize::another(visit, cookie, browser, &mut html);
+    consent::another(visit, cookie, browser, &mut html);
     Ok(Sheet::new(words.decide_title, html).answer(visit.frame))
 }
 
@@ -175,8 +173,8 @@ fn decide(visit: &Visit<'_>) -> Result<Answer, Trouble> {
         Ok(request) => request,
         Err(refused) => return Ok(refused),
     };
-    let now = visit.services.machine_now();
-    if !visit.services.access.decide_device(typed.code, browser.account, approve, now)? {
+    let now = visit.site.core.machine_now();
+    if !visit.site.core.access.decide_device(typed.code, browser.account, approve, now)? {
         return Ok(ask(visit, typed, Said::Wrong));
     }
     let words = visit.words;

@@ -1,21 +1,19 @@
 //! The chart and the desk: two documents for everybody, whoever they are. Their scripts ask for the rest with the session of
 //! the browser. In a demonstration whoever comes on the same machine is signed in on the way.
 
-use std::time::Duration;
+use hyper::Method;
+use hyper::header::{CACHE_CONTROL, HeaderValue, SET_COOKIE};
 
-use hyper::header::SET_COOKIE;
-
-use super::*;
+use super::assets;
+use super::visit::{Trouble, Visit};
+use crate::kit::Answer;
+use crate::kit::cookies::Kind;
 use crate::metrics::{Entry, Proven};
 
-/// Sessions of guests that begin within [`GUESTS_EACH`]; more than a person at a browser begins.
-pub(crate) const GUESTS_MAX: u32 = 60;
-pub(crate) const GUESTS_EACH: Duration = Duration::from_secs(60);
-
 pub(super) fn answer(visit: &Visit<'_>, document: &str) -> Result<Answer, Trouble> {
-    let is_opened = visit.asked.method == Method::GET && visit.session.is_none();
+    let is_opened = visit.call.method == Method::GET && visit.session.is_none();
     let cookies = if is_opened { begin(visit)? } else { Vec::new() };
-    let document = assets::document(visit.asked.headers, document, visit.words.lang, visit.frame.base);
+    let document = assets::document(visit.call.headers, document, visit.words.lang, visit.frame.base);
     let mut answer = document.ok_or(Trouble::Failed)?;
     for cookie in cookies {
         // A document is for everybody and may be kept; a cookie is for one.
@@ -27,14 +25,14 @@ pub(super) fn answer(visit: &Visit<'_>, document: &str) -> Result<Answer, Troubl
 
 /// The cookies of a session that a guest begins; none if it is not for guests, or too many come.
 pub(super) fn begin(visit: &Visit<'_>) -> Result<Vec<HeaderValue>, Trouble> {
-    let (asked, services) = (visit.asked, visit.services);
-    let Some(account) = services.guest.filter(|_| is_for_guests(visit)) else { return Ok(Vec::new()) };
-    if services.guests.pass(account, services.uptime()).is_err() {
+    let (call, site) = (visit.call, visit.site);
+    let Some(account) = site.guest.filter(|_| is_for_guests(visit)) else { return Ok(Vec::new()) };
+    if site.guests.pass(account, site.core.uptime()).is_err() {
         return Ok(Vec::new());
     }
-    let signed_in = services.access.sign_in_guest(account, asked.peer.ip(), services.machine_now())?;
+    let signed_in = site.core.access.sign_in_guest(account, call.peer.ip(), site.core.machine_now())?;
     let Some(signed_in) = signed_in else { return Ok(Vec::new()) };
-    services.metrics.proof(Entry::Page, Proven::Accepted);
+    site.core.metrics.proof(Entry::Page, Proven::Accepted);
     Ok(Kind::Session.set(&signed_in.session, visit.secure).into_iter().collect())
 }
 
@@ -42,9 +40,9 @@ pub(super) fn begin(visit: &Visit<'_>) -> Result<Vec<HeaderValue>, Trouble> {
 /// else's page is no person who opens one, and neither is a program that looks whether the server is there: only browsers
 /// say what they want a page for, and who wants it.
 pub(super) fn is_for_guests(visit: &Visit<'_>) -> bool {
-    let (asked, services) = (visit.asked, visit.services);
-    let is_opened = asked.header("sec-fetch-dest") == Some("document")
-        && asked.header("sec-fetch-mode") == Some("navigate")
-        && matches!(asked.header("sec-fetch-site"), Some("none" | "same-origin"));
-    services.guest.is_some() && asked.is_local && is_opened
+    let (call, site) = (visit.call, visit.site);
+    let is_opened = call.header("sec-fetch-dest") == Some("document")
+        && call.header("sec-fetch-mode") == Some("navigate")
+        && matches!(call.header("sec-fetch-site"), Some("none" | "same-origin"));
+    site.guest.is_some() && call.is_local && is_opened
 }

@@ -3,8 +3,11 @@
 use access::{Browser, Role};
 use hyper::StatusCode;
 
-use super::*;
-use crate::services::Foreign;
+use super::consent;
+use super::html::Html;
+use super::visit::{Sheet, Trouble, Visit};
+use crate::kit::Answer;
+use crate::refusal::WrongRegion;
 
 /// The page in place of a question that an account of another region cannot answer here: the program that asked at this
 /// listener would never be told.
@@ -13,22 +16,22 @@ pub(super) fn elsewhere(
     cookie: &str,
     browser: &Browser,
 ) -> Result<Option<Answer>, Trouble> {
-    let (region, entrance, address) = match visit.services.at_home_of(browser.account, visit.asked.region) {
+    let (region, entrance, address) = match visit.site.core.at_home_of(browser.account, visit.call.region) {
         Ok(()) => return Ok(None),
-        Err(Foreign::Elsewhere { region, entrance, serves_all_at }) => (region, entrance, serves_all_at),
-        Err(Foreign::Unknown(error)) => return Err(error.into()),
+        Err(WrongRegion::Elsewhere { region, entrance, serves_all_at }) => (region, entrance, serves_all_at),
+        Err(WrongRegion::Unknown(error)) => return Err(error.into()),
     };
     let words = visit.words;
     let text = words.elsewhere.replacen("{}", region.as_str(), 1).replacen("{}", entrance.as_str(), 1);
     let mut html = Html::default();
     html.p(&text).raw("\n<p>").filled(words.elsewhere_go, &address).raw("</p>\n");
-    authorize::another(visit, cookie, browser, &mut html);
+    consent::another(visit, cookie, browser, &mut html);
     Ok(Some(Sheet::new(words.trouble, html).status(StatusCode::FORBIDDEN).answer(visit.frame)))
 }
 
 /// One more line for those who can do more than a program of theirs.
 pub(super) fn no_operator(visit: &Visit<'_>, browser: &Browser, html: &mut Html) -> Result<(), Trouble> {
-    let account = visit.services.access.account(browser.account)?;
+    let account = visit.site.core.access.account(browser.account)?;
     if account.is_some_and(|account| account.role == Role::Operator) {
         html.raw("<p class=\"alert\">").text(visit.words.no_operator).raw("</p>\n");
     }

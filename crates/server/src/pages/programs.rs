@@ -2,12 +2,16 @@
 
 use access::{Actor, Browser};
 
-use super::*;
+use super::html::Html;
+use super::path;
+use super::sign_in_form::sign_out_form;
+use super::visit::{Sheet, Trouble, Visit, redirect, stale};
+use crate::kit::Answer;
 
 const PURPOSE: &str = "end ";
 
 pub(super) fn page(visit: &Visit<'_>, cookie: &str, browser: &Browser) -> Result<Answer, Trouble> {
-    let (words, access) = (visit.words, &visit.services.access);
+    let (words, access) = (visit.words, &visit.site.core.access);
     let mut html = Html::default();
     html.raw("<p>").filled(words.signed_in_as, &browser.name).raw("</p>\n<ul>\n");
     let ways = [(path::CHART, words.chart), (path::QUOTA, words.desk), (path::CONFIRM, words.code_title)];
@@ -15,7 +19,7 @@ pub(super) fn page(visit: &Visit<'_>, cookie: &str, browser: &Browser) -> Result
         html.raw("<li>").a(&visit.frame.at(path), name).raw("</li>\n");
     }
     html.raw("</ul>\n<h2>").text(words.programs).raw("</h2>\n");
-    let programs = access.sign_ins(browser.account, visit.services.machine_now())?;
+    let programs = access.sign_ins(browser.account, visit.site.core.machine_now())?;
     if programs.is_empty() {
         html.p(words.no_programs);
     } else {
@@ -37,7 +41,7 @@ pub(super) fn page(visit: &Visit<'_>, cookie: &str, browser: &Browser) -> Result
     if !programs.is_empty() {
         html.raw("</ul>\n");
     }
-    sign_in::sign_out_form(visit, cookie, path::SIGN_IN, words.sign_out, &mut html);
+    sign_out_form(visit, cookie, path::SIGN_IN, words.sign_out, &mut html);
     Ok(Sheet::new(words.signed_in, html).answer(visit.frame))
 }
 
@@ -46,8 +50,8 @@ pub(super) fn end(visit: &Visit<'_>) -> Result<Answer, Trouble> {
     let Some((cookie, browser)) = &visit.session else { return Err(stale(&fields)) };
     let id = fields.get("id");
     visit.check(&fields, cookie, &format!("{PURPOSE}{id}"))?;
-    let (by, now) = (Actor::Account(browser.account), visit.services.machine_now());
+    let (by, now) = (Actor::Account(browser.account), visit.site.core.machine_now());
     // One that has ended meanwhile is as gone as it should be.
-    visit.services.access.end_sign_in(browser.account, id, &by, now)?;
+    visit.site.core.access.end_sign_in(browser.account, id, &by, now)?;
     redirect(&visit.frame.at(path::SIGN_IN), Vec::new())
 }

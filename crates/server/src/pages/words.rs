@@ -1,6 +1,6 @@
 //! What the pages say, in the languages of the service. Sentences have braces where a name or a number goes.
 
-use crate::route::Language;
+use crate::caller::Language;
 
 #[derive(Debug)]
 pub(super) struct Words {
@@ -50,7 +50,7 @@ pub(super) struct Words {
     pub(super) no_operator: &'static str,
     pub(super) client_id: &'static str,
     pub(super) known_since: &'static str,
-    pub(super) asked: &'static str,
+    pub(super) call: &'static str,
     pub(super) minutes_ago: &'static str,
     pub(super) just_now: &'static str,
     pub(super) back_to: &'static str,
@@ -135,7 +135,7 @@ const EN: Words = Words {
     no_operator: "You are an operator here. The program gets none of an operator’s powers.",
     client_id: "Client id",
     known_since: "Registered",
-    asked: "Asked",
+    call: "Call",
     minutes_ago: "{} min ago",
     just_now: "just now",
     back_to: "Goes back to",
@@ -206,7 +206,7 @@ const ZH_CN: Words = Words {
     no_operator: "您是本服务器的运营者。该程序不会获得任何运营者权限。",
     client_id: "客户端 ID",
     known_since: "注册时间",
-    asked: "请求时间",
+    call: "请求时间",
     minutes_ago: "{} 分钟前",
     just_now: "刚刚",
     back_to: "随后返回",
@@ -277,7 +277,7 @@ const ZH_HK: Words = Words {
     no_operator: "您是本伺服器的營運者。該程式不會獲得任何營運者權限。",
     client_id: "客戶端 ID",
     known_since: "註冊時間",
-    asked: "請求時間",
+    call: "請求時間",
     minutes_ago: "{} 分鐘前",
     just_now: "剛剛",
     back_to: "隨後返回",

@@ -4,7 +4,10 @@ use access::OAuthError;
 use hyper::header::{HeaderValue, PRAGMA, RETRY_AFTER, WWW_AUTHENTICATE};
 use serde_json::{Value, json};
 
-use super::super::{Answer, allowance, envelope};
+use crate::kit::{Answer, envelope};
+
+/// What may be refused in the words of OAuth.
+pub(super) type Refusable<T> = Result<T, OAuthError>;
 
 pub(super) fn object(status: u16, object: &Value) -> Answer {
     let mut answer = envelope::json(status, object.to_string().into());
@@ -24,7 +27,7 @@ pub(super) fn refused(error: OAuthError) -> Answer {
     };
     let mut answer = named(status, error.code(), &error.to_string());
     if let OAuthError::Unavailable { retry_after, .. } = error {
-        let seconds = allowance::seconds_up(retry_after).max(1);
+        let seconds = envelope::seconds_up(retry_after).max(1);
         answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
     answer

@@ -4,9 +4,9 @@ use access::{ClientProof, OAuthError};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::super::Asked;
-use super::Refusable;
+use super::answer::Refusable;
 use super::form::Form;
+use crate::kit::Call;
 
 /// Far more than an id and a secret have.
 const HEADER_MAX: usize = 2_048;
@@ -22,9 +22,9 @@ impl Said {
         ClientProof { id: &self.id, secret: self.secret.as_deref() }
     }
 
-    pub(super) fn read(asked: &Asked<'_>, form: &Form) -> Refusable<Said> {
+    pub(super) fn read(call: &Call<'_>, form: &Form) -> Refusable<Said> {
         let (id, secret) = (form.get("client_id"), form.get("client_secret"));
-        let Some(pair) = basic(asked) else {
+        let Some(pair) = basic(call) else {
             let id = id.ok_or(OAuthError::InvalidRequest("client_id is missing"))?;
             return Ok(Said { id: id.to_owned(), secret: secret.map(str::to_owned) });
         };
@@ -41,13 +41,13 @@ impl Said {
 }
 
 /// Whether the client uses the header; it is answered there too.
-pub(super) fn is_basic(asked: &Asked<'_>) -> bool {
-    basic(asked).is_some()
+pub(super) fn is_basic(call: &Call<'_>) -> bool {
+    basic(call).is_some()
 }
 
 /// What follows the word `Basic`.
-fn basic<'a>(asked: &'a Asked<'_>) -> Option<&'a str> {
-    let (scheme, pair) = asked.header("authorization")?.trim().split_once(' ')?;
+fn basic<'a>(call: &'a Call<'_>) -> Option<&'a str> {
+    let (scheme, pair) = call.header("authorization")?.trim().split_once(' ')?;
     scheme.eq_ignore_ascii_case("basic").then_some(pair.trim())
 }
 

@@ -3,7 +3,7 @@
 use access::OAuthError;
 use hyper::header::{CONTENT_TYPE, HeaderMap};
 
-use super::Refusable;
+use super::answer::Refusable;
 
 const FORM_MAX: usize = 16 << 10;
 const FIELDS_MAX: usize = 32;

@@ -4,13 +4,13 @@ use access::{AUTH_METHODS, SCOPE, grant_type};
 use hyper::header::HOST;
 use serde_json::json;
 
-use super::super::{Answer, Asked};
 use super::answer;
+use crate::kit::Site;
+use crate::kit::{Answer, Call};
 use crate::own_names::own_host;
-use crate::services::Services;
 
-pub(super) fn describe(asked: &Asked<'_>, services: &Services) -> Answer {
-    let base = base(asked, services);
+pub(super) fn describe(call: &Call<'_>, site: &Site) -> Answer {
+    let base = base(call, site);
     let at = |path: &str| format!("{base}{path}");
     answer::object(
         200,
@@ -33,12 +33,12 @@ pub(super) fn describe(asked: &Asked<'_>, services: &Services) -> Answer {
 }
 
 /// Where clients and people reach this service: as the operator says, else under a name that is surely ours.
-pub(super) fn base(asked: &Asked<'_>, services: &Services) -> String {
-    if let Some(url) = &services.public_url {
+pub(super) fn base(call: &Call<'_>, site: &Site) -> String {
+    if let Some(url) = &site.public_url {
         return url.to_string();
     }
-    let host = asked.headers.get(HOST).and_then(|host| host.to_str().ok());
-    let names = services.tls.as_ref().map(|tls| tls.certificate().names.clone()).unwrap_or_default();
-    let scheme = if services.is_https() { "https" } else { "http" };
-    format!("{scheme}://{}", own_host(host, asked.reached, &names))
+    let host = call.headers.get(HOST).and_then(|host| host.to_str().ok());
+    let names = site.tls.as_ref().map(|tls| tls.certificate().names.clone()).unwrap_or_default();
+    let scheme = if site.is_https() { "https" } else { "http" };
+    format!("{scheme}://{}", own_host(host, call.reached, &names))
 }

@@ -8,36 +8,30 @@ mod metadata;
 mod register;
 mod token;
 
-use access::{Moment, OAuthError};
+use crate::kit::{Answer, Asks, Call, Problem, Row, Site};
+use crate::metrics::Task;
 
-use super::{Answer, Asked};
-use crate::services::Services;
+pub(super) const ROUTES: &[Row] = &[
+    get("/.well-known/oauth-authorization-server", |call, site| Ok(metadata::describe(call, site))),
+    post("/oauth2/register", |call, site| Ok(register::add(call, site).unwrap_or_else(answer::refused))),
+    get("/oauth2/register/{client_id}", |call, site| {
+        Ok(register::read(call, site).unwrap_or_else(answer::refused))
+    }),
+    Row::delete("/oauth2/register/{client_id}", Asks::Anyone, Task::OAuth, |call, site| {
+        Ok(register::remove(call, site).unwrap_or_else(answer::refused))
+    }),
+    post("/oauth2/device/authorize", |call, site| Ok(token::authorize_device(call, site))),
+    post("/oauth2/token", |call, site| Ok(token::issue(call, site))),
+    post("/oauth2/revoke", |call, site| Ok(token::revoke(call, site))),
+];
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Door {
-    Metadata,
-    Register,
-    ReadRegistration,
-    RemoveRegistration,
-    DeviceAuthorize,
-    Token,
-    Revoke,
+type Handler = fn(&Call<'_>, &Site) -> Result<Answer, Problem>;
+
+/// Clients prove themselves in ways of their own.
+const fn get(path: &'static str, handler: Handler) -> Row {
+    Row::get(path, Asks::Anyone, Task::OAuth, handler)
 }
 
-pub(super) fn answer(asked: &Asked<'_>, door: Door, services: &Services) -> Answer {
-    match door {
-        Door::Metadata => metadata::describe(asked, services),
-        Door::Register => register::add(asked, services).unwrap_or_else(answer::refused),
-        Door::ReadRegistration => register::read(asked, services).unwrap_or_else(answer::refused),
-        Door::RemoveRegistration => register::remove(asked, services).unwrap_or_else(answer::refused),
-        Door::DeviceAuthorize => token::authorize_device(asked, services),
-        Door::Token => token::issue(asked, services),
-        Door::Revoke => token::revoke(asked, services),
-    }
+const fn post(path: &'static str, handler: Handler) -> Row {
+    Row::post(path, Asks::Anyone, Task::OAuth, handler)
 }
-
-fn moment(services: &Services) -> Moment {
-    Moment { now: services.machine_now(), uptime: services.uptime() }
-}
-
-type Refusable<T> = Result<T, OAuthError>;

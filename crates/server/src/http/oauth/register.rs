@@ -6,9 +6,10 @@ use hyper::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::{Answer, Asked, envelope};
-use super::{Refusable, answer, metadata, moment};
-use crate::services::Services;
+use super::answer::{self, Refusable};
+use super::metadata;
+use crate::kit::Site;
+use crate::kit::{Answer, Call, envelope};
 
 const BODY_MAX: usize = 64 << 10;
 
@@ -22,16 +23,16 @@ struct Metadata {
     token_endpoint_auth_method: Option<String>,
 }
 
-pub(super) fn add(asked: &Asked<'_>, services: &Services) -> Refusable<Answer> {
+pub(super) fn add(call: &Call<'_>, site: &Site) -> Refusable<Answer> {
     // A form of somebody else's page can be sent here without being asked first; JSON cannot.
-    if !is_json(asked) {
+    if !is_json(call) {
         return Ok(answer::not_json());
     }
-    if asked.body.len() > BODY_MAX {
+    if call.body.len() > BODY_MAX {
         return Err(OAuthError::InvalidClientMetadata("the body is larger than 65536 bytes"));
     }
     // The text of the parser would quote what it does not understand; which field it was is all there is to know.
-    let metadata: Metadata = serde_json::from_slice(asked.body).map_err(|_| {
+    let metadata: Metadata = serde_json::from_slice(call.body).map_err(|_| {
         OAuthError::InvalidClientMetadata("the body is not a JSON object of texts and lists of texts")
     })?;
     let new = NewClient {
@@ -41,8 +42,8 @@ pub(super) fn add(asked: &Asked<'_>, services: &Services) -> Refusable<Answer> {
         response_types: metadata.response_types,
         auth_method: metadata.token_endpoint_auth_method,
     };
-    let registered = services.access.register_client(&new, asked.peer.ip(), moment(services))?;
-    let mut object = describe(&registered.client, asked, services);
+    let registered = site.core.access.register_client(&new, call.peer.ip(), site.core.moment())?;
+    let mut object = describe(&registered.client, call, site);
     if let Value::Object(fields) = &mut object {
         fields.insert("registration_access_token".to_owned(), registered.registration_token.expose().into());
         fields.insert("client_secret_expires_at".to_owned(), 0.into());
@@ -53,12 +54,12 @@ pub(super) fn add(asked: &Asked<'_>, services: &Services) -> Refusable<Answer> {
     Ok(answer::object(201, &object))
 }
 
-pub(super) fn read(asked: &Asked<'_>, services: &Services) -> Refusable<Answer> {
-    let Some(token) = bearer(asked) else { return Ok(answer::not_its_token()) };
-    let client = services.access.registration(asked.parameter, token)?;
+pub(super) fn read(call: &Call<'_>, site: &Site) -> Refusable<Answer> {
+    let Some(token) = bearer(call) else { return Ok(answer::not_its_token()) };
+    let client = site.core.access.registration(call.parameter, token)?;
     Ok(match client {
         Some(client) => {
-            let mut object = describe(&client, asked, services);
+            let mut object = describe(&client, call, site);
             if let Value::Object(fields) = &mut object {
                 // Whoever asks has just shown it; the standard wants it back (RFC 7592, 3).
                 fields.insert("registration_access_token".to_owned(), token.into());
@@ -69,9 +70,9 @@ pub(super) fn read(asked: &Asked<'_>, services: &Services) -> Refusable<Answer> 
     })
 }
 
-pub(super) fn remove(asked: &Asked<'_>, services: &Services) -> Refusable<Answer> {
-    let Some(token) = bearer(asked) else { return Ok(answer::not_its_token()) };
-    if !services.access.unregister_client(asked.parameter, token, services.machine_now())? {
+pub(super) fn remove(call: &Call<'_>, site: &Site) -> Refusable<Answer> {
+    let Some(token) = bearer(call) else { return Ok(answer::not_its_token()) };
+    if !site.core.access.unregister_client(call.parameter, token, site.core.machine_now())? {
         return Ok(answer::not_its_token());
     }
     let mut answer = envelope::json(204, Bytes::new());
@@ -79,8 +80,8 @@ pub(super) fn remove(asked: &Asked<'_>, services: &Services) -> Refusable<Answer
     Ok(answer)
 }
 
-fn describe(client: &Registration, asked: &Asked<'_>, services: &Services) -> Value {
-    let base = metadata::base(asked, services);
+fn describe(client: &Registration, call: &Call<'_>, site: &Site) -> Value {
+    let base = metadata::base(call, site);
     let response_types: &[&str] = if client.has_codes() { &["code"] } else { &[] };
     json!({
         "client_id": client.id,
@@ -95,13 +96,13 @@ fn describe(client: &Registration, asked: &Asked<'_>, services: &Services) -> Va
     })
 }
 
-fn is_json(asked: &Asked<'_>) -> bool {
-    let kind = asked.header("content-type").unwrap_or_default();
+fn is_json(call: &Call<'_>) -> bool {
+    let kind = call.header("content-type").unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
     kind.eq_ignore_ascii_case("application/json")
 }
 
-fn bearer<'a>(asked: &'a Asked<'_>) -> Option<&'a str> {
-    let (scheme, token) = asked.header("authorization")?.trim().split_once(' ')?;
+fn bearer<'a>(call: &'a Call<'_>) -> Option<&'a str> {
+    let (scheme, token) = call.header("authorization")?.trim().split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
 }

@@ -3,20 +3,21 @@
 use access::{DEVICE_CODE_LIFE_S, Grant, OAuthError, Offered, POLL_INTERVAL_S, Region, grant_type};
 use serde_json::json;
 
-use super::super::{Answer, Asked};
+use super::answer::{self, Refusable};
 use super::client::{self, Said};
 use super::form::Form;
-use super::{Refusable, answer, metadata, moment};
+use super::metadata;
+use crate::kit::Site;
+use crate::kit::{Answer, Call};
 use crate::metrics::{self, Granted};
 use crate::pages::path::CONFIRM;
-use crate::services::Services;
 
-pub(super) fn authorize_device(asked: &Asked<'_>, services: &Services) -> Answer {
-    respond(asked, |form, said| {
+pub(super) fn authorize_device(call: &Call<'_>, site: &Site) -> Answer {
+    respond(call, |form, said| {
         let scope = form.get("scope").unwrap_or_default();
-        let start = services.access.start_device(&said.proof(), scope, asked.peer.ip(), moment(services));
-        let start = start.inspect_err(|error| note_declined(asked, services, said, None, error))?;
-        let confirm = format!("{}{CONFIRM}", metadata::base(asked, services));
+        let start = site.core.access.start_device(&said.proof(), scope, call.peer.ip(), site.core.moment());
+        let start = start.inspect_err(|error| note_declined(call, site, said, None, error))?;
+        let confirm = format!("{}{CONFIRM}", metadata::base(call, site));
         let query = form_urlencoded::Serializer::new(String::new())
             .append_pair("user_code", start.user_code.expose())
             .append_pair("client_id", said.proof().id)
@@ -35,8 +36,8 @@ pub(super) fn authorize_device(asked: &Asked<'_>, services: &Services) -> Answer
     })
 }
 
-pub(super) fn issue(asked: &Asked<'_>, services: &Services) -> Answer {
-    respond(asked, |form, said| {
+pub(super) fn issue(call: &Call<'_>, site: &Site) -> Answer {
+    respond(call, |form, said| {
         let kind = form.need("grant_type", "grant_type is missing")?;
         let grant = match kind {
             grant_type::CODE => Grant::Code {
@@ -46,7 +47,7 @@ pub(super) fn issue(asked: &Asked<'_>, services: &Services) -> Answer {
             },
             grant_type::DEVICE => Grant::Device {
                 device_code: form.need("device_code", "device_code is missing")?,
-                poller: asked.header("x-dc-region").and_then(|region| region.parse::<Region>().ok()),
+                poller: call.header("x-dc-region").and_then(|region| region.parse::<Region>().ok()),
             },
             grant_type::REFRESH => Grant::Refresh {
                 refresh_token: form.need("refresh_token", "refresh_token is missing")?,
@@ -54,9 +55,9 @@ pub(super) fn issue(asked: &Asked<'_>, services: &Services) -> Answer {
             },
             _ => return Err(OAuthError::UnsupportedGrantType),
         };
-        let tokens = services.access.redeem(&said.proof(), &grant, asked.region, moment(services));
-        count(&grant, tokens.as_ref().err(), services);
-        let tokens = tokens.inspect_err(|error| note_declined(asked, services, said, Some(grant), error))?;
+        let tokens = site.core.access.redeem(&said.proof(), &grant, call.region, site.core.moment());
+        count(&grant, tokens.as_ref().err(), site);
+        let tokens = tokens.inspect_err(|error| note_declined(call, site, said, Some(grant), error))?;
         Ok(answer::object(
             200,
             &json!({
@@ -70,7 +71,7 @@ pub(super) fn issue(asked: &Asked<'_>, services: &Services) -> Answer {
     })
 }
 
-fn count(grant: &Grant<'_>, error: Option<&OAuthError>, services: &Services) {
+fn count(grant: &Grant<'_>, error: Option<&OAuthError>, site: &Site) {
     let grant = match grant {
         Grant::Code { .. } => metrics::Grant::Code,
         Grant::Device { .. } => metrics::Grant::Device,
@@ -81,38 +82,32 @@ fn count(grant: &Grant<'_>, error: Option<&OAuthError>, services: &Services) {
         Some(OAuthError::AuthorizationPending | OAuthError::SlowDown) => Granted::Pending,
         Some(_) => Granted::Refused,
     };
-    services.metrics.grant(grant, granted);
+    site.core.metrics.grant(grant, granted);
 }
 
 /// `token_type_hint` is a hint, and not needed here.
-pub(super) fn revoke(asked: &Asked<'_>, services: &Services) -> Answer {
-    respond(asked, |form, said| {
+pub(super) fn revoke(call: &Call<'_>, site: &Site) -> Answer {
+    respond(call, |form, said| {
         let token = form.need("token", "token is missing")?;
-        let revoked = services.access.revoke_token(&said.proof(), token, services.machine_now());
-        revoked.inspect_err(|error| note_declined(asked, services, said, None, error))?;
+        let revoked = site.core.access.revoke_token(&said.proof(), token, site.core.machine_now());
+        revoked.inspect_err(|error| note_declined(call, site, said, None, error))?;
         Ok(answer::object(200, &json!({})))
     })
 }
 
-fn respond(asked: &Asked<'_>, work: impl FnOnce(&Form, &Said) -> Refusable<Answer>) -> Answer {
-    let answered = Form::read(asked.headers, asked.body).and_then(|form| {
-        let said = Said::read(asked, &form)?;
+fn respond(call: &Call<'_>, work: impl FnOnce(&Form, &Said) -> Refusable<Answer>) -> Answer {
+    let answered = Form::read(call.headers, call.body).and_then(|form| {
+        let said = Said::read(call, &form)?;
         work(&form, &said)
     });
-    let refused = if client::is_basic(asked) { answer::refused_basic } else { answer::refused };
+    let refused = if client::is_basic(call) { answer::refused_basic } else { answer::refused };
     answered.unwrap_or_else(refused)
 }
 
 /// A client that is not who it says, or comes with what is not good, is a refused login.
-fn note_declined(
-    asked: &Asked<'_>,
-    services: &Services,
-    said: &Said,
-    grant: Option<Grant<'_>>,
-    error: &OAuthError,
-) {
+fn note_declined(call: &Call<'_>, site: &Site, said: &Said, grant: Option<Grant<'_>>, error: &OAuthError) {
     let offered = Offered::Client(said.proof(), grant);
-    if let Err(error) = services.access.note_declined(offered, error, asked.peer.ip(), moment(services)) {
+    if let Err(error) = site.core.access.note_declined(offered, error, call.peer.ip(), site.core.moment()) {
         tracing::error!(%error, "cannot write down a refused login");
     }
 }

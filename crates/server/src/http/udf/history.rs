@@ -7,15 +7,16 @@ use market::{Candles, Period, Price, Span, Timestamp, Venue, Zone};
 use serde_json::json;
 use wire::quote;
 
+use super::query::{echo, number, required};
+use super::resolution;
 use super::ticker::Ticker;
-use super::{echo, number, required, resolution};
-use crate::command::{Paged, Paging, Request, period_number};
-use crate::http::envelope::{self, Problem};
-use crate::http::parameters::LIMIT_MAX;
-use crate::http::{Answer, Asked};
+use crate::caller::Caller;
+use crate::command::{PAGED_MAX, Paged, Paging, Request, period_number};
+use crate::kit::Site;
+use crate::kit::envelope::{self, Problem};
+use crate::kit::{Answer, Call};
 use crate::refusal::Refusal;
-use crate::route::{self, Caller};
-use crate::services::Services;
+use crate::route;
 
 /// Times that are reckoned with, 1970 to 2100; charts ask for less than nothing when they are scrolled far enough.
 const STAMPS: (i64, i64) = (1, 4_102_444_800);
@@ -33,16 +34,16 @@ struct Question {
     limit: usize,
 }
 
-pub(super) fn answer(asked: &Asked<'_>, caller: &Caller, services: &Services) -> Result<Answer, Problem> {
-    let question = parse(asked, services)?;
-    let limit = question.limit.min(affordable(caller, services)?);
+pub(super) fn answer(call: &Call<'_>, caller: &Caller, site: &Site) -> Result<Answer, Problem> {
+    let question = parse(call, site)?;
+    let limit = question.limit.min(affordable(caller, site)?);
     let calls = u32::try_from(limit.div_ceil(COUNT_MAX)).unwrap_or(u32::MAX);
     // Whether the account may see overnight hours is decided on the way, as for a connection that opted in.
     let caller = Caller { overnight: question.ticker.sessions == Sessions::All, ..*caller };
-    let zone = services.history.venue(&question.ticker.symbol).zone();
+    let zone = site.core.history.venue(&question.ticker.symbol).zone();
     let request = Request::History(message(&question, limit, zone));
-    let work = route::admit_calls(services, &caller, request, calls)?;
-    let Paged { answer, .. } = work.run_pages(Paging { limit, from: None }, services)?;
+    let work = route::admit_calls(&site.core, &caller, request, calls)?;
+    let Paged { answer, .. } = work.run_pages(Paging { limit, from: None }, &site.core)?;
     let stamp = |at: i64| match question.period {
         Period::Clock(_) => at,
         Period::Calendar(_) => day_stamp(Timestamp(at), zone).0,
@@ -57,7 +58,7 @@ pub(super) fn answer(asked: &Asked<'_>, caller: &Caller, services: &Services) ->
         };
         return Ok(envelope::json(200, body.to_string().into()));
     }
-    asked.note.candles(stamps.len().saturating_sub(first));
+    call.note.candles(stamps.len().saturating_sub(first));
     let body = table(&answer.candles, &stamps, first, answer.decimals).map_err(|_| Problem::internal())?;
     Ok(envelope::json(200, body.into()))
 }
@@ -67,14 +68,14 @@ pub(super) fn day_stamp(midnight: Timestamp, zone: &Zone) -> Timestamp {
     Timestamp(midnight.0.saturating_add(zone.offset(midnight)))
 }
 
-fn parse(asked: &Asked<'_>, services: &Services) -> Result<Question, Refusal> {
-    let ticker = Ticker::parse(&required(asked, "symbol")?)?;
-    let period = resolution::parse(&required(asked, "resolution")?)?;
+fn parse(call: &Call<'_>, site: &Site) -> Result<Question, Refusal> {
+    let ticker = Ticker::parse(&required(call, "symbol")?)?;
+    let period = resolution::parse(&required(call, "resolution")?)?;
     let clamp = |at: i64| at.clamp(STAMPS.0, STAMPS.1);
-    let to = number(asked, "to")?.ok_or_else(|| Refusal::Malformed("to is missing".to_owned()))?;
+    let to = number(call, "to")?.ok_or_else(|| Refusal::Malformed("to is missing".to_owned()))?;
     let to = clamp(to);
-    let from = number(asked, "from")?.map(clamp);
-    let countback = match number(asked, "countback")? {
+    let from = number(call, "from")?.map(clamp);
+    let countback = match number(call, "countback")? {
         None | Some(0) => None,
         Some(count) => Some(usize::try_from(count).map_err(|_| {
             Refusal::Malformed(format!("countback {:?} is below 1", echo(&count.to_string())))
@@ -84,18 +85,18 @@ fn parse(asked: &Asked<'_>, services: &Services) -> Result<Question, Refusal> {
         // So many are wanted whether or not the span has them: weekends would else make charts ask again and again.
         (Some(count), _) => (None, count),
         (None, Some(from)) => {
-            let venue = services.history.venue(&ticker.symbol);
+            let venue = site.core.history.venue(&ticker.symbol);
             (Some(from), candles_max(from, to, period, ticker.sessions, venue))
         }
         (None, None) => return Err(Refusal::Malformed("from is missing".to_owned())),
     };
-    Ok(Question { ticker, period, to, from, limit: limit.clamp(1, LIMIT_MAX) })
+    Ok(Question { ticker, period, to, from, limit: limit.clamp(1, PAGED_MAX) })
 }
 
 /// No more than the account may ever have at once: a chart goes on from where an answer begins.
-fn affordable(caller: &Caller, services: &Services) -> Result<usize, Problem> {
+fn affordable(caller: &Caller, site: &Site) -> Result<usize, Problem> {
     let allowance =
-        services.access.allowance(&caller.who, services.uptime()).map_err(Problem::from_access)?;
+        site.core.access.allowance(&caller.who, site.core.uptime()).map_err(Problem::from_access)?;
     let calls = allowance.map_or(usize::MAX, |rule| usize::try_from(rule.limit).unwrap_or(usize::MAX));
     Ok(calls.saturating_mul(COUNT_MAX).max(1))
 }

@@ -4,34 +4,35 @@ use market::{Action, Period, Session, Timestamp, Venue};
 use serde_json::{Value, json};
 use store::StoreError;
 
+use super::query::{number, required};
+use super::resolution;
 use super::ticker::Ticker;
-use super::{number, required, resolution};
-use crate::http::Asked;
-use crate::http::candles::may_see;
-use crate::http::envelope::Problem;
+use crate::caller::Caller;
+use crate::kit::Call;
+use crate::kit::Site;
+use crate::kit::envelope::Problem;
+use crate::kit::visible::may_see;
 use crate::refusal::Refusal;
-use crate::route::Caller;
-use crate::services::Services;
 
 /// Marks of one answer, the newest: a chart with more would be nothing else.
 const MARKS_MAX: usize = 500;
 
-pub(super) fn answer(asked: &Asked<'_>, caller: &Caller, services: &Services) -> Result<Value, Problem> {
-    let ticker = Ticker::parse(&required(asked, "symbol")?)?;
-    let period = asked.parameter_of("resolution").filter(|text| !text.is_empty());
+pub(super) fn answer(call: &Call<'_>, caller: &Caller, site: &Site) -> Result<Value, Problem> {
+    let ticker = Ticker::parse(&required(call, "symbol")?)?;
+    let period = call.parameter_of("resolution").filter(|text| !text.is_empty());
     let period = period.map_or(Ok(Period::DAY), |text| resolution::parse(&text))?;
-    let from = number(asked, "from")?.unwrap_or(i64::MIN);
-    let to = number(asked, "to")?.unwrap_or(i64::MAX);
-    may_see(&ticker.symbol, caller, services)?;
+    let from = number(call, "from")?.unwrap_or(i64::MIN);
+    let to = number(call, "to")?.unwrap_or(i64::MAX);
+    may_see(&ticker.symbol, caller, site)?;
     let read =
         |reader: &mut store::Reader| -> Result<_, StoreError> { reader.snapshot()?.actions(&ticker.symbol) };
-    let actions = services.with_reader(read).map_err(|error| {
+    let actions = site.core.with_reader(read).map_err(|error| {
         tracing::error!(%error, "cannot read corporate actions");
         Refusal::Internal
     })?;
-    let venue = services.history.venue(&ticker.symbol);
+    let venue = site.core.history.venue(&ticker.symbol);
     // What is announced for a later day stands on no candle.
-    let today = venue.zone().date(services.market_now());
+    let today = venue.zone().date(site.core.market_now());
     let there = numbered(&actions).filter(|(_, action)| action.ex_date <= today);
     let stamped = there.map(|(number, action)| (number, time(action, period, venue), action));
     let mut marks: Vec<Value> = stamped

@@ -8,6 +8,7 @@ mod config;
 mod history;
 mod hours;
 mod marks;
+mod query;
 mod resolution;
 mod search;
 mod symbols;
@@ -16,51 +17,79 @@ mod ticker;
 use hyper::header::{HeaderValue, VARY};
 use serde_json::{Value, json};
 
-use super::envelope::{self, Problem, Told};
-use super::{Answer, Asked, allowance};
-use crate::refusal::Refusal;
-use crate::route::{Caller, Language};
-use crate::services::Services;
+use crate::caller::{Caller, Language};
+use crate::kit::envelope::Told;
+use crate::kit::{Answer, Asks, Call, Problem, Row, Site, allowance, envelope};
+use crate::metrics::Task;
 
-/// What a datafeed may ask for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Feed {
-    Config,
-    Time,
-    Symbols,
-    Search,
-    History,
-    Marks,
+pub(super) const ROUTES: &[Row] = &[
+    row("/udf/config", config),
+    row("/udf/time", time),
+    row("/udf/symbols", symbols),
+    row("/udf/search", search),
+    row("/udf/marks", marks),
+    Row::get("/udf/history", Asks::Address, Task::History, history),
+    // For charts that can be given an address and nothing else.
+    row("/udf/key/{token}/config", config),
+    row("/udf/key/{token}/time", time),
+    row("/udf/key/{token}/symbols", symbols),
+    row("/udf/key/{token}/search", search),
+    row("/udf/key/{token}/marks", marks),
+    Row::get("/udf/key/{token}/history", Asks::Address, Task::History, history),
+];
+
+type Handler = fn(&Call<'_>, &Site) -> Result<Answer, Problem>;
+
+const fn row(path: &'static str, handler: Handler) -> Row {
+    Row::get(path, Asks::Address, Task::Data, handler)
 }
 
-/// How much of a text that is refused is repeated.
-const ECHO_CHARS_MAX: usize = 40;
+fn config(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
+    answer(call, site, |_| Ok(document(&config::document())))
+}
 
-pub(super) fn answer(asked: &Asked<'_>, feed: Feed, services: &Services) -> Answer {
-    let caller = match asked.caller(services) {
-        Ok(caller) => in_language(asked, caller),
-        // Whoever is not let in gets the status that says so.
-        Err(problem) => return told(problem.told(), None),
+fn time(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
+    answer(call, site, |_| Ok(envelope::text(site.core.market_now().0.to_string())))
+}
+
+fn symbols(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
+    answer(call, site, |caller| symbols::answer(call, caller, site).map(|info| document(&info)))
+}
+
+fn search(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
+    answer(call, site, |caller| search::answer(call, caller, site).map(|found| document(&found)))
+}
+
+fn marks(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
+    answer(call, site, |caller| marks::answer(call, caller, site).map(|marks| document(&marks)))
+}
+
+fn history(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
+    answer(call, site, |caller| {
+        let mut answer = history::answer(call, caller, site).unwrap_or_else(refused);
+        allowance::tell(&mut answer, caller, site);
+        Ok(answer)
+    })
+}
+
+fn answer(
+    call: &Call<'_>,
+    site: &Site,
+    reply: impl FnOnce(&Caller) -> Result<Answer, Problem>,
+) -> Result<Answer, Problem> {
+    let caller = match call.caller(site) {
+        Ok(caller) => in_language(call, caller),
+        // A caller without a proof gets the status that says so.
+        Err(problem) => return Ok(told(problem.told(), None)),
     };
-    let reply = match feed {
-        Feed::Config => Ok(document(&config::document())),
-        Feed::Time => Ok(envelope::text(services.market_now().0.to_string())),
-        Feed::Symbols => symbols::answer(asked, &caller, services).map(|info| document(&info)),
-        Feed::Search => search::answer(asked, &caller, services).map(|found| document(&found)),
-        Feed::Marks => marks::answer(asked, &caller, services).map(|marks| document(&marks)),
-        Feed::History => history::answer(asked, &caller, services),
-    };
-    let mut answer = reply.unwrap_or_else(refused);
-    if feed == Feed::History {
-        allowance::tell(&mut answer, &caller, services);
-    }
+    let mut answer = reply(&caller).unwrap_or_else(refused);
     answer.headers_mut().insert(VARY, HeaderValue::from_static("accept-language"));
-    answer
+    Ok(answer)
 }
 
 /// A page can hardly set the header of a request that its datafeed makes; `lang` is for those.
-fn in_language(asked: &Asked<'_>, caller: Caller) -> Caller {
-    let named = asked.parameter_of("lang").filter(|text| !text.is_empty());
+fn in_language(call: &Call<'_>, caller: Caller) -> Caller {
+    let named = call.parameter_of("lang").filter(|text| !text.is_empty());
     Caller { language: named.map_or(caller.language, |text| Language::parse(&text)), ..caller }
 }
 
@@ -86,21 +115,4 @@ fn told(what: Told, status: Option<u16>) -> Answer {
         answer.headers_mut().insert(name, value);
     }
     answer
-}
-
-/// A parameter that has to be there.
-fn required(asked: &Asked<'_>, name: &str) -> Result<String, Refusal> {
-    let found = asked.parameter_of(name).filter(|text| !text.is_empty());
-    found.ok_or_else(|| Refusal::Malformed(format!("{name} is missing")))
-}
-
-/// A whole number, if it is there.
-fn number(asked: &Asked<'_>, name: &str) -> Result<Option<i64>, Refusal> {
-    let Some(text) = asked.parameter_of(name).filter(|text| !text.is_empty()) else { return Ok(None) };
-    let wrong = || Refusal::Malformed(format!("{name} {:?} is not a whole number", echo(&text)));
-    text.parse().map(Some).map_err(|_| wrong())
-}
-
-fn echo(text: &str) -> String {
-    text.chars().take(ECHO_CHARS_MAX).collect()
 }

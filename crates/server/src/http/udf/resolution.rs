@@ -2,7 +2,7 @@
 
 use market::{Period, Span};
 
-use super::echo;
+use super::query::echo;
 use crate::refusal::Refusal;
 
 /// Minutes as numbers, the rest as a number and a letter.

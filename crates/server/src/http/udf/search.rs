@@ -5,14 +5,14 @@ use market::Symbol;
 use serde_json::{Value, json};
 use store::{Security, StoreError};
 
-use super::number;
+use super::query::number;
 use super::symbols::{description, exchange, kind};
 use super::ticker::Ticker;
-use crate::http::envelope::Problem;
-use crate::http::{Asked, securities};
+use crate::caller::Caller;
+use crate::kit::Call;
+use crate::kit::Site;
+use crate::kit::envelope::Problem;
 use crate::refusal::Refusal;
-use crate::route::Caller;
-use crate::services::Services;
 
 /// Rows of an answer, and what a chart gets that does not say.
 const LIMIT_MAX: usize = 100;
@@ -21,21 +21,21 @@ const LIMIT_DEFAULT: usize = 30;
 const LOOKED_AT_MAX: usize = 1_000;
 const QUERY_CHARS_MAX: usize = 64;
 
-pub(super) fn answer(asked: &Asked<'_>, caller: &Caller, services: &Services) -> Result<Value, Problem> {
-    let text = |name: &str| asked.parameter_of(name).unwrap_or_default();
+pub(super) fn answer(call: &Call<'_>, caller: &Caller, site: &Site) -> Result<Value, Problem> {
+    let text = |name: &str| call.parameter_of(name).unwrap_or_default();
     let query: String = text("query").trim().chars().take(QUERY_CHARS_MAX).collect();
-    let limit = number(asked, "limit")?.and_then(|limit| usize::try_from(limit).ok());
+    let limit = number(call, "limit")?.and_then(|limit| usize::try_from(limit).ok());
     let limit = limit.filter(|limit| *limit > 0).unwrap_or(LIMIT_DEFAULT).min(LIMIT_MAX);
     let (wanted_kind, place) = (text("type"), text("exchange"));
-    let permit = services.access.admit(Demand::Open { caller: &caller.who }, services.market_now());
+    let permit = site.core.access.admit(Demand::Open { caller: &caller.who }, site.core.market_now());
     let permit = permit.map_err(Refusal::from)?;
     let is_wanted = |symbol: &Symbol| {
         permit.holds(symbol.market().into())
             && (place.is_empty() || place.eq_ignore_ascii_case(symbol.region().as_str()))
             && (wanted_kind.is_empty() || wanted_kind == kind(symbol))
     };
-    securities::pass(&permit, services)?;
-    let directory = services.directory()?;
+    site.may_search(permit.account().id).map_err(Problem::too_many_searches)?;
+    let directory = site.directory()?;
     let (words, manner) = parts(&query);
     let (found, _) = directory.search(words, is_wanted, LOOKED_AT_MAX);
     let symbols = found.into_iter().map(|one| &one.symbol);
@@ -44,7 +44,7 @@ pub(super) fn answer(asked: &Asked<'_>, caller: &Caller, services: &Services) ->
         .flat_map(|(rank, symbol)| Ticker::variants(symbol).into_iter().map(move |ticker| (rank, ticker)));
     let shown = ways.filter(|(rank, ticker)| is_shown(ticker, manner.as_deref(), *rank));
     let tickers: Vec<Ticker> = shown.map(|(_, ticker)| ticker).take(limit).collect();
-    rows(&tickers, caller, services)
+    rows(&tickers, caller, site)
 }
 
 /// What is looked for, and behind an `@` in which way it is to be seen.
@@ -65,8 +65,8 @@ fn is_shown(ticker: &Ticker, manner: Option<&str>, rank: usize) -> bool {
     }
 }
 
-fn rows(tickers: &[Ticker], caller: &Caller, services: &Services) -> Result<Value, Problem> {
-    let read = services.with_reader(|reader| -> Result<Vec<Value>, StoreError> {
+fn rows(tickers: &[Ticker], caller: &Caller, site: &Site) -> Result<Value, Problem> {
+    let read = site.core.with_reader(|reader| -> Result<Vec<Value>, StoreError> {
         let snapshot = reader.snapshot()?;
         let row = |ticker: &Ticker| {
             let security = snapshot.security(&ticker.symbol)?;

@@ -5,28 +5,29 @@ use market::{Period, Region, Symbol};
 use serde_json::{Value, json};
 use store::{Security, StoreError};
 
+use super::query::required;
 use super::ticker::Ticker;
-use super::{config, hours, required, resolution};
-use crate::http::Asked;
-use crate::http::candles::{Visible, may_see};
-use crate::http::envelope::Problem;
+use super::{config, hours, resolution};
+use crate::caller::{Caller, Language};
+use crate::kit::Call;
+use crate::kit::Site;
+use crate::kit::envelope::Problem;
+use crate::kit::visible::{Visible, may_see};
 use crate::refusal::Refusal;
-use crate::route::{Caller, Language};
-use crate::services::Services;
 
-pub(super) fn answer(asked: &Asked<'_>, caller: &Caller, services: &Services) -> Result<Value, Problem> {
-    let ticker = Ticker::parse(&required(asked, "symbol")?)?;
-    let Visible { widest, floors } = may_see(&ticker.symbol, caller, services)?;
-    let security = security(&ticker.symbol, services)?;
+pub(super) fn answer(call: &Call<'_>, caller: &Caller, site: &Site) -> Result<Value, Problem> {
+    let ticker = Ticker::parse(&required(call, "symbol")?)?;
+    let Visible { widest, floors } = may_see(&ticker.symbol, caller, site)?;
+    let security = security(&ticker.symbol, site)?;
     let sessions = match ticker.sessions {
         // What the account may not see is left out of its candles too.
         Sessions::All => widest,
         sessions => sessions,
     };
-    let venue = services.history.venue(&ticker.symbol);
+    let venue = site.core.history.venue(&ticker.symbol);
     // Minutes before it are not served, so the hours of their days need not be told.
     let from = floors.minute.unwrap_or_else(|| venue.calendar().first());
-    let today = venue.zone().date(services.market_now());
+    let today = venue.zone().date(site.core.market_now());
     let (minutes, longer): (Vec<Period>, Vec<Period>) = Period::all().partition(|period| period.is_clock());
     let names = |periods: &[Period]| periods.iter().copied().map(resolution::name).collect::<Vec<_>>();
     let months = longer
@@ -64,9 +65,9 @@ pub(super) fn answer(asked: &Asked<'_>, caller: &Caller, services: &Services) ->
     }))
 }
 
-pub(super) fn security(symbol: &Symbol, services: &Services) -> Result<Security, Refusal> {
+pub(super) fn security(symbol: &Symbol, site: &Site) -> Result<Security, Refusal> {
     let found =
-        services.with_reader(|reader| -> Result<_, StoreError> { reader.snapshot()?.security(symbol) });
+        site.core.with_reader(|reader| -> Result<_, StoreError> { reader.snapshot()?.security(symbol) });
     let found = found.map_err(|error| {
         tracing::error!(%error, "cannot read a security");
         Refusal::Internal

@@ -8,10 +8,10 @@ use std::fmt;
 use history::{Adjust, Sessions};
 use market::{Market, Symbol};
 
-use super::echo;
+use super::query::echo;
+use crate::caller::Language;
 use crate::command;
 use crate::refusal::Refusal;
-use crate::route::Language;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Ticker {

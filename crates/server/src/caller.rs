@@ -1,0 +1,129 @@
+//! Who asks, over whichever door, and in which language the answer is to be.
+
+/// Who asks, and in which manner.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Caller {
+    pub(crate) who: access::Caller,
+    pub(crate) language: Language,
+    /// The client wants overnight hours; whether it gets them is the account's matter.
+    pub(crate) overnight: bool,
+    /// The region whose accounts the listener is for that the request came through; none if that is for all. Which
+    /// listener a one-time password was fetched from does not matter.
+    pub(crate) entrance: Option<access::Region>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Language {
+    #[default]
+    En,
+    ZhCn,
+    ZhHk,
+}
+
+/// Of a list of languages, how much is read.
+const LANGUAGES_MAX: usize = 32;
+
+impl Language {
+    /// The one that a person likes best, out of the whole list that a browser sends with its weights (RFC 9110, 12.5.4).
+    pub(crate) fn preferred(list: &str) -> Language {
+        let mut best = (0, Language::En);
+        for item in list.split(',').take(LANGUAGES_MAX) {
+            let (tag, parameter) = item.split_once(';').unwrap_or((item, ""));
+            let weight = weight(parameter);
+            if let Some(language) = Language::of_tag(tag.trim()).filter(|_| weight > best.0) {
+                best = (weight, language);
+            }
+        }
+        best.1
+    }
+
+    /// What pages speak of a language; traditional wherever that is written.
+    fn of_tag(tag: &str) -> Option<Language> {
+        let tag = tag.to_ascii_lowercase();
+        let mut parts = tag.split('-');
+        match parts.next() {
+            Some("en" | "*") => Some(Language::En),
+            // The script says it before the place does, and comes first.
+            Some("zh") => Some(match parts.find(|part| ["hans", "hant", "hk", "mo", "tw"].contains(part)) {
+                Some("hans") | None => Language::ZhCn,
+                Some(_) => Language::ZhHk,
+            }),
+            _ => None,
+        }
+    }
+
+    /// The first tag of a list, as the protocol has it for SDKs and programs.
+    pub(crate) fn parse(text: &str) -> Language {
+        let tag = text.split([',', ';']).next().unwrap_or_default().trim().to_ascii_lowercase();
+        if tag == "zh-hk" || tag == "zh-tw" || tag.starts_with("zh-hant") {
+            Language::ZhHk
+        } else if tag.starts_with("zh") {
+            Language::ZhCn
+        } else {
+            Language::En
+        }
+    }
+}
+
+/// Thousandths; all of them if nothing is said, none if it cannot be read.
+fn weight(parameter: &str) -> u16 {
+    let parameter = parameter.trim().to_ascii_lowercase();
+    if parameter.is_empty() {
+        return 1_000;
+    }
+    let value = parameter.strip_prefix("q=").map(str::trim).unwrap_or_default();
+    let (whole, part) = value.split_once('.').unwrap_or((value, ""));
+    let thousandths = format!("{part:0<3}").parse().ok().filter(|_| part.len() <= 3);
+    match (whole, thousandths) {
+        ("1", Some(0)) => 1_000,
+        ("0", Some(thousandths)) => thousandths,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_person_is_spoken_to_in_the_language_they_like_best() {
+        for (list, wanted) in [
+            ("", Language::En),
+            ("en-GB,en;q=0.9", Language::En),
+            ("zh-CN,zh;q=0.9", Language::ZhCn),
+            ("zh", Language::ZhCn),
+            ("zh-Hans-HK", Language::ZhCn),
+            ("zh-SG", Language::ZhCn),
+            ("zh-MO", Language::ZhHk),
+            ("zh-Hant-MO", Language::ZhHk),
+            ("ZH-TW", Language::ZhHk),
+            ("zh-HK,zh;q=0.9,en;q=0.8", Language::ZhHk),
+            ("de,zh-CN;q=0.8", Language::ZhCn),
+            ("en;q=0.1, zh-CN", Language::ZhCn),
+            ("en ; q=0.5 , zh-TW ; Q=0.501", Language::ZhHk),
+            ("zh-CN;q=0.5,en;q=0.5", Language::ZhCn),
+            ("zh-CN;q=0,de", Language::En),
+            ("zh-CN;q=2,en;q=0.1", Language::En),
+            ("zh-CN;q=0.12345,en;q=0.1", Language::En),
+            ("zh-CN;level=1,en;q=0.1", Language::En),
+            ("zh;q=0.3,*", Language::En),
+            ("fr,zhx,é;q=é", Language::En),
+        ] {
+            assert_eq!(Language::preferred(list), wanted, "{list:?}");
+        }
+        let far = format!("{}zh-CN", "de,".repeat(LANGUAGES_MAX));
+        assert_eq!(Language::preferred(&far), Language::En, "it is not read without end");
+    }
+
+    #[test]
+    fn a_program_is_answered_by_the_first_tag_as_the_protocol_has_it() {
+        for (list, wanted) in [
+            ("zh-HK", Language::ZhHk),
+            ("zh-CN;q=0.1,en", Language::ZhCn),
+            ("zh-MO", Language::ZhCn),
+            ("de,zh-CN;q=0.8", Language::En),
+        ] {
+            assert_eq!(Language::parse(list), wanted, "{list:?}");
+        }
+    }
+}

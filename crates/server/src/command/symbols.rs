@@ -1,0 +1,33 @@
+//! Symbols as requests name them.
+
+use market::Symbol;
+
+use crate::refusal::Refusal;
+
+/// Symbols that one request may name.
+pub(crate) const SYMBOLS_MAX: usize = 500;
+
+/// One symbol, as it was typed.
+pub(crate) fn symbol(text: &str) -> Result<Symbol, Refusal> {
+    text.parse().map_err(|error: market::ParseSymbolError| Refusal::BadQuery(error.to_string()))
+}
+
+/// Symbols of a list: canonical, each once, in the order asked; what is no symbol is left out.
+pub(super) fn symbols(texts: &[String]) -> Result<Vec<Symbol>, Refusal> {
+    if texts.is_empty() {
+        return Err(Refusal::BadQuery("no symbol is named".to_owned()));
+    }
+    if texts.len() > SYMBOLS_MAX {
+        return Err(Refusal::TooMany(format!(
+            "{} symbols in one request: {SYMBOLS_MAX} are the most",
+            texts.len()
+        )));
+    }
+    let mut symbols: Vec<Symbol> = Vec::with_capacity(texts.len());
+    for symbol in texts.iter().filter_map(|text| text.parse().ok()) {
+        if !symbols.contains(&symbol) {
+            symbols.push(symbol);
+        }
+    }
+    Ok(symbols)
+}

@@ -1,0 +1,36 @@
+//! Sums over the store, kept for as long as it does not change.
+
+use std::sync::Mutex;
+
+use store::{Reader, StoreError, Totals};
+
+use crate::core::Core;
+
+/// What the store holds at a version of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Holdings {
+    pub(crate) version: i64,
+    pub(crate) totals: Totals,
+}
+
+/// The sums of the version that was last asked for: they take a walk over all series.
+#[derive(Debug, Default)]
+pub(crate) struct HoldingsCache(Mutex<Option<Holdings>>);
+
+impl HoldingsCache {
+    pub(crate) fn current(&self, core: &Core) -> Result<Holdings, StoreError> {
+        core.with_reader(|reader: &mut Reader| {
+            let version = reader.version()?;
+            let kept = self.0.lock().ok().and_then(|kept| kept.clone());
+            if let Some(kept) = kept.filter(|kept| kept.version == version) {
+                return Ok(kept);
+            }
+            let snapshot = reader.snapshot()?;
+            let holdings = Holdings { version: snapshot.version()?, totals: snapshot.totals()? };
+            if let Ok(mut kept) = self.0.lock() {
+                *kept = Some(holdings.clone());
+            }
+            Ok(holdings)
+        })
+    }
+}

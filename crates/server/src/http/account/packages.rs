@@ -1,0 +1,42 @@
+//! `GET /v1/quote/my-quotes`: the quote packages of an account.
+
+use access::{Hold, Right};
+use serde_json::json;
+
+use super::quota::permit;
+use crate::kit::{Answer, Call, Problem, Site, envelope};
+use crate::refusal::Refusal;
+
+/// The packages of an account, in the words of a client that prints them.
+pub(super) fn list(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
+    let (permit, _) = permit(call, site)?;
+    let wanted = call.parameter_of("market").unwrap_or_else(|| "ALL".to_owned());
+    let standing = permit.standing();
+    let usage = site.core.access.usage(permit.account().id, site.core.market_now());
+    let used = usage.map_err(Problem::from_access)?.map_or(0, |usage| usage.used);
+    let (mut held, mut others) = (Vec::new(), Vec::new());
+    for right in Right::ALL {
+        let (market, name) = match right {
+            Right::UsOvernight => ("US", "US overnight".to_owned()),
+            Right::UsOptions => ("US", "US options".to_owned()),
+            market => (market.as_str(), format!("{market} candles")),
+        };
+        if wanted != "ALL" && wanted != market {
+            continue;
+        }
+        let hold = permit.hold(right);
+        let ends = permit.account().rights.validity(right).and_then(|validity| validity.ends_at);
+        let package = json!({
+            "package_key": format!("chandler_{}", right.as_str().to_ascii_lowercase()),
+            "name": name,
+            "description": format!("{used} of {} securities used this month, level {}", standing.limit, standing.level),
+            "market": market,
+            "tags": [],
+            "expired_msg": if let Hold::Ended(at) = hold { format!("ended {at}") } else { String::new() },
+            "end_time": ends.map_or(0, |at| at.0).to_string(),
+        });
+        if hold == Hold::Held { held.push(package) } else { others.push(package) }
+    }
+    site.core.access.spend(permit, site.core.machine_now()).map_err(Refusal::from)?;
+    Ok(envelope::success(json!({"activated_lists": held, "unactivated_lists": others})))
+}

@@ -1,0 +1,118 @@
+//! What an account may do, has used and why: `GET /v1/quota` and `POST /v1/quota/preview`.
+
+use std::collections::HashSet;
+
+use access::{Account, Demand, Permit};
+use market::Symbol;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::kit::Site;
+use crate::kit::envelope::{self, Problem};
+use crate::kit::{Answer, Call, as_operator};
+use crate::quota_document::quota_document;
+use crate::refusal::Refusal;
+
+/// Symbols of a preview; the highest level has no more by default.
+const PREVIEW_MAX: usize = 3_000;
+/// Letters of a text that is no symbol, in the answer that says so.
+const ECHO_MAX: usize = 40;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Preview {
+    symbols: Vec<String>,
+}
+
+pub(super) fn show(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
+    let (permit, who) = permit(call, site)?;
+    let id = match call.parameter_of("account") {
+        Some(name) => whose(&name, permit.account(), &who, site)?,
+        None => permit.account().id,
+    };
+    // The look is what a change of level is noticed by.
+    site.core.access.spend(permit, site.core.machine_now()).map_err(Refusal::from)?;
+    let now = site.core.market_now();
+    let quota = site.core.access.quota(id, now).map_err(Problem::from_access)?;
+    Ok(envelope::success(quota_document(&quota.ok_or_else(Problem::not_found)?, now)))
+}
+
+/// Only an operator may look at another's month, and only an operator learns whether there is one.
+fn whose(name: &str, me: &Account, who: &access::Caller, site: &Site) -> Result<access::AccountId, Problem> {
+    if name == me.name {
+        return Ok(me.id);
+    }
+    as_operator(me, who)?;
+    let account = site.core.access.account_called(name).map_err(Problem::from_access)?;
+    account.map(|account| account.id).ok_or_else(Problem::not_found)
+}
+
+/// What these securities would cost. Nothing is spent, and the rate of history requests is not touched.
+pub(super) fn preview(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
+    let (permit, _) = permit(call, site)?;
+    let Preview { symbols } = call.json()?;
+    if symbols.len() > PREVIEW_MAX {
+        let text = format!("a preview takes at most {PREVIEW_MAX} symbols, not {}", symbols.len());
+        return Err(Refusal::TooMany(text).into());
+    }
+    let sorted = Sorted::of(&symbols, &permit, site)?;
+    let (id, now) = (permit.account().id, site.core.market_now());
+    let preview = site.core.access.preview(id, &sorted.good, now).map_err(Problem::from_access)?;
+    let preview = preview.ok_or_else(Problem::not_found)?;
+    let names = |symbols: &[Symbol]| symbols.iter().map(|one| one.as_str().to_owned()).collect::<Vec<_>>();
+    let (cost, remaining) = (preview.new.len(), preview.usage.remaining());
+    let left = u32::try_from(cost).ok().and_then(|cost| remaining.checked_sub(cost));
+    Ok(envelope::success(json!({
+        "cost": cost,
+        "fits": left.is_some(),
+        "new": names(&preview.new),
+        "already": names(&preview.counted),
+        "unknown": names(&sorted.unknown),
+        "no_access": names(&sorted.no_access),
+        "invalid": sorted.invalid,
+        "used": preview.usage.used,
+        "limit": preview.usage.limit,
+        "remaining": remaining,
+        "remaining_after": left.unwrap_or(0),
+        "resets": preview.usage.resets.to_string(),
+    })))
+}
+
+/// The texts of a preview, by what would become of a request for each.
+#[derive(Default)]
+struct Sorted {
+    good: Vec<Symbol>,
+    unknown: Vec<Symbol>,
+    no_access: Vec<Symbol>,
+    invalid: Vec<String>,
+}
+
+impl Sorted {
+    fn of(texts: &[String], permit: &Permit, site: &Site) -> Result<Sorted, Problem> {
+        let version = site.core.glance()?;
+        let (mut sorted, mut seen) = (Sorted::default(), HashSet::new());
+        for text in texts {
+            let Ok(symbol) = text.parse::<Symbol>() else {
+                sorted.invalid.push(text.chars().take(ECHO_MAX).collect());
+                continue;
+            };
+            if !seen.insert(symbol.clone()) {
+                continue;
+            }
+            match site.core.known(&symbol, version) {
+                Ok(()) if permit.holds(symbol.market().into()) => sorted.good.push(symbol),
+                Ok(()) => sorted.no_access.push(symbol),
+                Err(Refusal::BadQuery(_) | Refusal::NoQuotes(_)) => sorted.unknown.push(symbol),
+                Err(refusal) => return Err(refusal.into()),
+            }
+        }
+        Ok(sorted)
+    }
+}
+
+/// What every account that stands may have, and who it was given to.
+pub(super) fn permit(call: &Call<'_>, site: &Site) -> Result<(Permit, access::Caller), Problem> {
+    let caller = call.caller(site)?;
+    let admitted = site.core.access.admit(Demand::Open { caller: &caller.who }, site.core.market_now());
+    Ok((admitted.map_err(Refusal::from)?, caller.who))
+}

@@ -1,0 +1,56 @@
+//! `GET /v1/token/refresh`: a new access token for an API key, before the old one ends.
+
+use access::RenewError;
+use market::Timestamp;
+use serde_json::json;
+
+use crate::kit::Site;
+use crate::kit::envelope::{self, Problem};
+use crate::kit::{Answer, Call};
+
+pub(super) fn refresh(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
+    call.caller(site)?;
+    let now = site.core.machine_now();
+    let expires_at =
+        wanted(call.query)?.unwrap_or(Timestamp(now.0.saturating_add(access::RENEWED_LIFE_DEFAULT_S)));
+    let header = |name: &str| call.header(name);
+    let token =
+        site.core.access.renew(&call.signed(&header), expires_at, now).map_err(|error| match error {
+            RenewError::Denied(denial) => denial.into(),
+            RenewError::Life => Problem::bad_request(&error.to_string()),
+            RenewError::TooOften => Problem::too_often(&error.to_string(), access::FORMER_LIFE_S),
+        })?;
+    Ok(envelope::success(json!({"token": token.expose(), "expired_at": expires_at.to_string()})))
+}
+
+/// When the new token is to end, if the client says so. Parts of a second are dropped.
+fn wanted(query: &str) -> Result<Option<Timestamp>, Problem> {
+    let mut values = form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == "expired_at");
+    let Some((_, text)) = values.next() else { return Ok(None) };
+    if values.next().is_some() {
+        return Err(Problem::bad_request("expired_at is there more than once"));
+    }
+    let instant: jiff::Timestamp = text
+        .parse()
+        .map_err(|_| Problem::bad_request("expired_at is not an instant: write 2027-01-01T00:00:00Z"))?;
+    Ok(Some(Timestamp(instant.as_second())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_is_an_instant_or_nothing() {
+        let seconds = |query: &str| wanted(query).ok().map(|at| at.map(|at| at.0));
+        assert_eq!(seconds(""), Some(None));
+        assert_eq!(seconds("other=1"), Some(None));
+        assert_eq!(seconds("expired_at=2026-11-15T02%3A00%3A00Z"), Some(Some(1_794_708_000)));
+        assert_eq!(seconds("expired_at=2026-11-15T10:00:00.123456789%2B08:00"), Some(Some(1_794_708_000)));
+        for wrong in
+            ["expired_at=", "expired_at=2026-11-15", "expired_at=1794708000", "expired_at=x&expired_at=x"]
+        {
+            assert_eq!(seconds(wrong), None, "{wrong}");
+        }
+    }
+}

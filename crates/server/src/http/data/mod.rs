@@ -1,0 +1,20 @@
+//! What is stored: securities, how far their candles reach, and how they came in. None of it is history, so it costs neither quota nor
+//! calls.
+
+mod coverage;
+mod imports;
+mod securities;
+
+use crate::kit::{Asks, Row};
+use crate::metrics::Task;
+pub use imports::import_document;
+
+pub(super) const ROUTES: &[Row] = &[
+    Row::get("/v1/securities", Asks::Account, Task::Data, securities::search).at_home(),
+    Row::get("/v1/securities/{symbol}", Asks::Account, Task::Data, securities::show).at_home(),
+    Row::get("/v1/securities/{symbol}/actions", Asks::Account, Task::Data, securities::actions).at_home(),
+    Row::get("/v1/coverage", Asks::Account, Task::Data, coverage::rows).at_home(),
+    Row::get("/v1/coverage/{symbol}", Asks::Account, Task::Data, coverage::days).at_home(),
+    Row::get("/v1/imports", Asks::Account, Task::Data, imports::list).at_home(),
+    Row::get("/v1/quarantine", Asks::Account, Task::Data, imports::quarantine).at_home(),
+];

@@ -1,0 +1,122 @@
+//! What there is to look at: securities by code and name, what one of them is, and its corporate actions. None of it is
+//! history, so it costs neither quota nor calls.
+
+use access::{Demand, Permit};
+use market::{Action, Segment, Session, Symbol};
+use serde_json::{Value, json};
+use store::{Security, StoreError};
+
+use crate::command;
+use crate::directory::Listed;
+use crate::kit::Site;
+use crate::kit::envelope::{self, Problem};
+use crate::kit::named::Named;
+use crate::kit::{Answer, Call};
+use crate::refusal::Refusal;
+
+/// Characters of a search; the longest names of companies are shorter.
+const QUERY_MAX: usize = 64;
+const FOUND_MAX: u32 = 50;
+const FOUND_DEFAULT: u32 = 20;
+const ACTIONS_MAX: usize = 2_000;
+const MINUTES_A_DAY: i32 = 1_440;
+
+pub(super) fn search(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
+    let caller = call.caller(site)?;
+    let named = Named::parse(call.query, &["query", "limit"])?;
+    let typed = named.get("query").unwrap_or_default();
+    if typed.chars().count() > QUERY_MAX {
+        return Err(Refusal::BadQuery(format!("query is longer than {QUERY_MAX} characters")).into());
+    }
+    let limit = named.number("limit", 1..=FOUND_MAX, FOUND_DEFAULT)?;
+    let permit = site.core.access.admit(Demand::Open { caller: &caller.who }, site.core.market_now());
+    let permit = permit.map_err(Refusal::from)?;
+    site.may_search(permit.account().id).map_err(Problem::too_many_searches)?;
+    let directory = site.directory()?;
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let (found, more) = directory.search(typed, |symbol| permit.holds(symbol.market().into()), limit);
+    let securities: Vec<Value> = found.into_iter().map(listed).collect();
+    // That there is nothing to see may be for want of rights, or of an import.
+    let store_is_empty = directory.is_empty();
+    Ok(envelope::success(json!({"securities": securities, "more": more, "store_is_empty": store_is_empty})))
+}
+
+fn listed(one: &Listed) -> Value {
+    json!({
+        "symbol": one.symbol.as_str(), "name_en": one.name_en, "name_cn": one.name_cn, "name_hk": one.name_hk,
+    })
+}
+
+/// A security of the path that is known and may be looked at.
+fn found(call: &Call<'_>, site: &Site) -> Result<(Security, Permit), Problem> {
+    let caller = call.caller(site)?;
+    Named::parse(call.query, &[])?;
+    let symbol: Symbol = command::symbol(call.parameter)?;
+    let security = site.core.with_reader(|reader| reader.snapshot()?.security(&symbol)).map_err(failed)?;
+    let security = security.ok_or_else(Problem::not_found)?;
+    let demand = Demand::Quotes { caller: &caller.who, market: symbol.market().into() };
+    let permit = site.core.access.admit(demand, site.core.market_now()).map_err(Refusal::from)?;
+    Ok((security, permit))
+}
+
+fn failed(error: StoreError) -> Problem {
+    tracing::error!(%error, "cannot read a security");
+    Refusal::Internal.into()
+}
+
+pub(super) fn show(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
+    let (security, permit) = found(call, site)?;
+    let venue = site.core.history.venue(&security.symbol);
+    let today = venue.zone().date(site.core.market_now());
+    let mut segments: Vec<&Segment> = venue.full_hours(today).iter().collect();
+    segments.retain(|segment| segment.session != Session::Overnight || permit.overnight());
+    // The night comes last, its evening first, which is the eve of the trading day.
+    segments.sort_by_key(|segment| (segment.session == Session::Overnight, segment.start));
+    let market = security.symbol.market();
+    Ok(envelope::success(json!({
+        "symbol": security.symbol.as_str(),
+        "name_en": security.name_en.unwrap_or_default(),
+        "name_cn": security.name_cn.unwrap_or_default(),
+        "name_hk": security.name_hk.unwrap_or_default(),
+        "market": market.as_str(),
+        "zone": venue.zone().name(),
+        "exchange": security.exchange.unwrap_or_default(),
+        "currency": security.currency.unwrap_or_else(|| market.currency().to_owned()),
+        "lot": security.lot_size.unwrap_or(1),
+        "decimals": security.decimals,
+        "sessions": segments.into_iter().map(hours).collect::<Vec<Value>>(),
+    })))
+}
+
+fn hours(segment: &Segment) -> Value {
+    let clock = |minutes: i32| format!("{:02}:{:02}", minutes / 60, minutes % 60);
+    let end = match segment.end.rem_euclid(MINUTES_A_DAY) {
+        0 => MINUTES_A_DAY,
+        end => end,
+    };
+    json!({
+        "session": segment.session.code(),
+        "start": clock(segment.start.rem_euclid(MINUTES_A_DAY)),
+        "end": clock(end),
+    })
+}
+
+/// Those that have become effective; of very many, the latest.
+pub(super) fn actions(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
+    let (security, _) = found(call, site)?;
+    let symbol = &security.symbol;
+    let today = site.core.history.venue(symbol).zone().date(site.core.market_now());
+    let mut actions = site.core.with_reader(|reader| reader.snapshot()?.actions(symbol)).map_err(failed)?;
+    actions.retain(|action| action.ex_date <= today);
+    let extra = actions.len().saturating_sub(ACTIONS_MAX);
+    let actions: Vec<Value> = actions.iter().skip(extra).map(action).collect();
+    Ok(envelope::success(json!({"symbol": symbol.as_str(), "actions": actions})))
+}
+
+fn action(action: &Action) -> Value {
+    json!({
+        "ex_date": action.ex_date.to_string(), "cash": action.cash.to_string(), "split": action.split.to_string(),
+        "bonus": action.bonus.to_string(), "rights": action.rights.to_string(),
+        "rights_price": action.rights_price.to_string(),
+    })
+}

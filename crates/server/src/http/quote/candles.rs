@@ -1,0 +1,137 @@
+//! `GET /v1/quote/history-candlesticks`: the history command for people without an SDK, in the form they like, and
+//! longer than the protocol's answers if they want.
+
+use bytes::Bytes;
+use history::Sessions;
+use hyper::Method;
+use hyper::body::Body;
+use hyper::header::{HeaderName, HeaderValue, LINK, VARY};
+
+use super::format::Format;
+use super::parameters::{Parameters, Question};
+use crate::caller::Caller;
+use crate::command::{self, Paged, Paging, Request};
+use crate::kit::Site;
+use crate::kit::envelope::Problem;
+use crate::kit::packed::{accepts_gzip, packed};
+use crate::kit::pieces::{self, Whole};
+use crate::kit::visible::may_see;
+use crate::kit::{Answer, Call, allowance};
+use crate::refusal::Refusal;
+use crate::route;
+
+const NEXT: HeaderName = HeaderName::from_static("x-next");
+
+pub(super) fn answer(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
+    let caller = call.caller(site)?;
+    let mut answer = reply(call, &caller, site).unwrap_or_else(Problem::answer);
+    allowance::tell(&mut answer, &caller, site);
+    answer.headers_mut().insert(VARY, HeaderValue::from_static("accept, accept-encoding"));
+    Ok(answer)
+}
+
+fn reply(call: &Call<'_>, caller: &Caller, site: &Site) -> Result<Answer, Problem> {
+    let parameters = Parameters::parse(call.query)?;
+    let question = parameters.question(site.core.history.venues())?;
+    let format = match question.format {
+        Some(format) => format,
+        None => Format::accepted(call.headers)?,
+    };
+    let whole = match taken_apart(call, &question, format, caller, site)? {
+        Some(whole) => whole,
+        None => whole(call, &question, format, caller, site)?,
+    };
+    let (mut reply, candles) = pieces::cut(&whole, call.method, call.headers)?;
+    if format == Format::Json && !pieces::is_piecewise(call) && accepts_gzip(call.headers) {
+        reply = packed(reply, &whole.body);
+    }
+    if pieces::is_piecewise(call) {
+        let sent = if call.method == Method::HEAD { 0 } else { reply.body().size_hint().lower() };
+        let sent = usize::try_from(sent).unwrap_or(usize::MAX);
+        site.pieces.spend(caller.who.account(), &key(call, format), sent);
+    }
+    call.note.candles(candles);
+    if let Some(token) = whole.next {
+        let (base, path) = (site.base(), call.path.trim_start_matches('/'));
+        let link = format!("<{base}/{path}?{}>; rel=\"next\"", parameters.with_next(&token));
+        for (name, value) in [(LINK, link), (NEXT, token)] {
+            reply.headers_mut().insert(name, HeaderValue::from_str(&value).map_err(|_| Problem::internal())?);
+        }
+    }
+    Ok(reply)
+}
+
+/// An answer of which somebody has had a piece already. It was counted then; whether they may see it is asked again.
+fn taken_apart(
+    call: &Call<'_>,
+    question: &Question,
+    format: Format,
+    caller: &Caller,
+    site: &Site,
+) -> Result<Option<Whole>, Problem> {
+    if !pieces::is_piecewise(call) {
+        return Ok(None);
+    }
+    let key = key(call, format);
+    let Some(whole) = site.pieces.find(caller.who.account(), &key, site.core.uptime()) else {
+        return Ok(None);
+    };
+    let visible = may_see(&command::symbol(&question.message.symbol)?, caller, site)?;
+    // Made when the account could see other hours than now, it is another answer.
+    let has_overnight = question.overnight && visible.widest == Sessions::All;
+    Ok(Some(whole).filter(|whole| whole.has_overnight == has_overnight))
+}
+
+fn whole(
+    call: &Call<'_>,
+    question: &Question,
+    format: Format,
+    caller: &Caller,
+    site: &Site,
+) -> Result<Whole, Problem> {
+    affordable(question, caller, site)?;
+    let (Paged { answer, next }, has_overnight) = ask(question, caller, site)?;
+    let candles = answer.candles.len();
+    let next = next.map(|at| question.token(at));
+    let zone = site.core.history.venue(&answer.symbol).zone();
+    let body: Bytes = format.encode(&answer, zone, next.as_deref())?;
+    let whole = Whole { body, content_type: format.content_type(), next, candles, has_overnight };
+    if pieces::is_piecewise(call) {
+        let (whose, now) = (caller.who.account(), site.core.uptime());
+        site.pieces.keep(whose, key(call, format), now, whole.clone());
+    }
+    Ok(whole)
+}
+
+/// What makes two requests ask for the same bytes. Tokens are not in the query any more.
+fn key(call: &Call<'_>, format: Format) -> String {
+    format!("{} {}", format.name(), call.query)
+}
+
+/// An answer that is worth more calls than the account's rule has would never be let in; better to say so.
+fn affordable(question: &Question, caller: &Caller, site: &Site) -> Result<(), Problem> {
+    let allowance =
+        site.core.access.allowance(&caller.who, site.core.uptime()).map_err(Problem::from_access)?;
+    match allowance {
+        Some(rule) if question.calls() > rule.limit => {
+            let (calls, limit, seconds) = (question.calls(), rule.limit, rule.seconds);
+            Err(Problem::from(Refusal::BadQuery(format!(
+                "limit {} is worth {calls} calls, and this account has {limit} in any {seconds} s: ask for at most {}",
+                question.limit,
+                u64::from(limit).saturating_mul(1000)
+            ))))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The answer, and whether overnight hours can be in it.
+fn ask(question: &Question, caller: &Caller, site: &Site) -> Result<(Paged, bool), Refusal> {
+    // Whether the account may see overnight hours is decided on the way, as for a connection that opted in.
+    let caller = Caller { overnight: question.overnight, ..*caller };
+    let request = Request::History(question.message.clone());
+    let work = route::admit_calls(&site.core, &caller, request, question.calls())?;
+    let has_overnight = work.has_overnight();
+    let paged = work.run_pages(Paging { limit: question.limit, from: question.from }, &site.core)?;
+    Ok((paged, has_overnight))
+}

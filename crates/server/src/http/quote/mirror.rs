@@ -1,0 +1,140 @@
+//! The pull commands as HTTP: the same messages as JSON, the same route, the same refusals.
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use wire::command;
+
+use crate::caller::Caller;
+use crate::command::{CandleReply, Request, not_offered};
+use crate::kit::Site;
+use crate::kit::envelope::{self, Problem};
+use crate::kit::{Answer, Call, allowance};
+use crate::refusal::Refusal;
+use crate::route;
+
+/// Fields that are numbers; some clients write those as text.
+const NUMBERS: [&str; 6] = ["period", "adjust_type", "query_type", "direction", "count", "trade_session"];
+
+pub(super) fn answer(call: &Call<'_>, command: u8, site: &Site) -> Result<Answer, Problem> {
+    let caller = call.caller(site)?;
+    let answer = reply(call, command, &caller, site);
+    if command != command::HISTORY {
+        return answer;
+    }
+    let mut answer = answer.unwrap_or_else(Problem::answer);
+    allowance::tell(&mut answer, &caller, site);
+    Ok(answer)
+}
+
+fn reply(call: &Call<'_>, command: u8, caller: &Caller, site: &Site) -> Result<Answer, Problem> {
+    let request = decode(command, call.body)?;
+    let work = route::admit_request(&site.core, caller, request)?;
+    let data = match command {
+        command::HISTORY | command::CANDLESTICKS => {
+            let candles = CandleReply::Columns(work.run_columns(&site.core)?);
+            call.note.candles(candles.len());
+            candles.json()
+        }
+        _ => work.run(&site.core)?.json(),
+    };
+    Ok(envelope::success(data))
+}
+
+/// The message of a command, from JSON under its own names.
+fn decode(command: u8, body: &[u8]) -> Result<Request, Refusal> {
+    let fields = fields(body)?;
+    Ok(match command {
+        command::PROFILE => Request::Profile(message(fields)?),
+        command::TRADING_SESSIONS => Request::TradingSessions,
+        command::TRADING_DAYS => Request::TradingDays(message(fields)?),
+        command::STATIC_INFO => Request::StaticInfo(message(fields)?),
+        command::QUOTE => Request::Quote(message(fields)?),
+        command::INTRADAY => Request::Intraday(message(fields)?),
+        command::CANDLESTICKS => Request::Candlesticks(message(fields)?),
+        command::HISTORY => Request::History(message(fields)?),
+        other => return Err(not_offered(other)),
+    })
+}
+
+fn malformed(error: &serde_json::Error) -> Refusal {
+    Refusal::Malformed(format!("the body cannot be decoded: {error}"))
+}
+
+/// The object in a body; no body at all is an empty one.
+fn fields(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
+    if body.is_empty() {
+        return Ok(Map::new());
+    }
+    match serde_json::from_slice(body).map_err(|error| malformed(&error))? {
+        Value::Object(fields) => Ok(plain(fields)),
+        _ => Err(Refusal::Malformed("the body is not a JSON object".to_owned())),
+    }
+}
+
+fn message<M: DeserializeOwned>(fields: Map<String, Value>) -> Result<M, Refusal> {
+    serde_json::from_value(Value::Object(fields)).map_err(|error| malformed(&error))
+}
+
+/// The protocol's own form of what JSON lets clients write in several: a field that is null is not there, names may be
+/// in camel case, and numbers may be text.
+fn plain(fields: Map<String, Value>) -> Map<String, Value> {
+    let mut plainer = Map::new();
+    for (name, field) in fields {
+        let name = snake_case(&name);
+        let field = match field {
+            Value::Null => continue,
+            Value::Object(fields) => Value::Object(plain(fields)),
+            Value::String(text) if NUMBERS.contains(&name.as_str()) => match text.parse::<i32>() {
+                Ok(number) => Value::from(number),
+                Err(_) if text.is_empty() => continue,
+                Err(_) => Value::String(text),
+            },
+            other => other,
+        };
+        plainer.insert(name, field);
+    }
+    plainer
+}
+
+fn snake_case(name: &str) -> String {
+    let mut snake = String::with_capacity(name.len() + 4);
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() {
+            snake.push('_');
+        }
+        snake.push(letter.to_ascii_lowercase());
+    }
+    snake
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(written: &str, read_as: &str) {
+        let read = Value::Object(fields(written.as_bytes()).unwrap());
+        assert_eq!(read, serde_json::from_str::<Value>(read_as).unwrap());
+    }
+
+    #[test]
+    fn several_ways_to_write_a_field_are_one() {
+        check("", "{}");
+        check(r#"{"symbol":"700.HK","date_request":null}"#, r#"{"symbol":"700.HK"}"#);
+        check(
+            r#"{"adjustType":1,"offsetRequest":{"count":"5","date":null}}"#,
+            r#"{"adjust_type":1,"offset_request":{"count":5}}"#,
+        );
+        check(r#"{"period":"1000","symbol":"700","trade_session":""}"#, r#"{"period":1000,"symbol":"700"}"#);
+        check(r#"{"period":"day"}"#, r#"{"period":"day"}"#);
+    }
+
+    #[test]
+    fn what_is_no_object_is_refused() {
+        for body in ["null", "[]", "[\"700.HK\",1000]", "7", "{", "symbol=700.HK", "{}{}", "\u{feff}{}"] {
+            assert!(matches!(fields(body.as_bytes()), Err(Refusal::Malformed(_))), "{body}");
+        }
+        let deep = "{\"a\":".repeat(10_000);
+        assert!(matches!(fields(deep.as_bytes()), Err(Refusal::Malformed(_))));
+    }
+}

@@ -1,0 +1,169 @@
+use super::*;
+
+fn question(query: &str) -> Result<Question, String> {
+    let venues = Venues::built_in().unwrap();
+    Parameters::parse(query).and_then(|found| found.question(&venues)).map_err(|refusal| refusal.text())
+}
+
+/// What a query string means, in the fields of the message.
+#[track_caller]
+fn check(query: &str, means: &str) {
+    let Question { message, overnight, limit, from, format } = question(query).unwrap();
+    let select = match (&message.offset_request, &message.date_request) {
+        (Some(offset), None) => {
+            let quote::OffsetRequest { direction, date, minute, count } = offset;
+            format!("direction {direction} date {date:?} minute {minute:?} count {count}")
+        }
+        (None, Some(dates)) => format!("{:?} to {:?}", dates.start_date, dates.end_date),
+        both => panic!("{both:?}"),
+    };
+    let quote::SecurityHistoryCandlestickRequest {
+        symbol,
+        period,
+        adjust_type,
+        query_type,
+        trade_session,
+        ..
+    } = &message;
+    let mut text = format!(
+        "{symbol} {period} adjust {adjust_type} session {trade_session} type {query_type}: {select}, limit {limit}"
+    );
+    if overnight {
+        text += ", overnight";
+    }
+    if let Some(format) = format {
+        text += &format!(", {format:?}");
+    }
+    if let Some(from) = from {
+        text += &format!(", from {from}");
+    }
+    assert_eq!(text, means);
+}
+
+#[test]
+fn a_query_string_becomes_the_message_of_the_protocol() {
+    check(
+        "symbol=700.HK",
+        r#"700.HK 1000 adjust 0 session 0 type 1: direction 0 date "" minute "" count 10, limit 10"#,
+    );
+    check(
+        "symbol=00700.hk&period=5m&adjust=forward&start=2026-10-12&end=20261113&session=extended",
+        r#"700.HK 5 adjust 1 session 100 type 2: "20261012" to "20261113", limit 1000"#,
+    );
+    check(
+        "symbol=AAPL.US&period=1&adjust_type=1&start_date=20261012&trade_session=100&limit=10000&query_type=2",
+        r#"AAPL.US 1 adjust 1 session 100 type 2: "20261012" to "", limit 10000"#,
+    );
+    check("symbol=AAPL.US&query_type=2", r#"AAPL.US 1000 adjust 0 session 0 type 2: "" to "", limit 1000"#);
+    check(
+        "symbol=AAPL.US&period=week&direction=1&date=2026-10-12&minute=0930&count=1001&format=csv",
+        r#"AAPL.US 2000 adjust 0 session 0 type 1: direction 1 date "20261012" minute "0930" count 1000, limit 1001, Csv"#,
+    );
+    check(
+        "symbol=700.HK&period=&adjust=&start=&before=&next=&limit=",
+        r#"700.HK 1000 adjust 0 session 0 type 1: direction 0 date "" minute "" count 10, limit 10"#,
+    );
+    check(
+        "symbol=AAPL.US&session=all",
+        r#"AAPL.US 1000 adjust 0 session 100 type 1: direction 0 date "" minute "" count 10, limit 10, overnight"#,
+    );
+}
+
+#[test]
+fn a_point_is_a_date_a_time_of_the_market_or_an_instant() {
+    let means = |query: &str, select: &str| {
+        check(
+            &format!("symbol=700.HK&period=1m&{query}"),
+            &format!("700.HK 1 adjust 0 session 0 type 1: {select} count 10, limit 10"),
+        );
+    };
+    means("before=2026-11-13", r#"direction 0 date "20261113" minute """#);
+    means("after=20261113", r#"direction 1 date "20261113" minute """#);
+    means("before=2026-11-13T09:30", r#"direction 0 date "20261113" minute "0930""#);
+    means("before=2026-11-13+09:30:00", r#"direction 0 date "20261113" minute "0930""#);
+    means("after=20261113T0930", r#"direction 1 date "20261113" minute "0930""#);
+    means("after=2026-11-13T01:30:00Z", r#"direction 1 date "20261113" minute "0930""#);
+    means("after=2026-11-13T09%3A30%3A00%2B08%3A00", r#"direction 1 date "20261113" minute "0930""#);
+    // A plus that was not encoded is a space, and there is no such time.
+    question("symbol=700.HK&after=2026-11-13T09:30:00+08:00").unwrap_err();
+    // As long as one with seconds, and none.
+    for time in ["12:30+08", "09:30:1x", "09:30:60", "09:30.00", "0930x:00", "é9:30:0"] {
+        let refusal = question(&format!("symbol=700.HK&before=2026-11-13T{time}")).unwrap_err();
+        assert!(refusal.contains(" is not a time: write 2026-11-13, 2026-11-13T09:30"), "{time}: {refusal}");
+    }
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused_by_name() {
+    let refused = |query: &str, text: &str| {
+        let refusal = question(query).unwrap_err();
+        assert!(refusal.contains(text), "{query}: {refusal}");
+    };
+    refused("", "symbol is missing");
+    refused("symbol=", "symbol is missing");
+    refused("symbol=700.HK&Period=day&colour=red", r#"unknown parameter "Period", "colour""#);
+    refused("symbol=700.HK&symbol=5.HK", "parameter symbol is there more than once");
+    refused("symbol=700.HK&period=7m", "\"7m\" is not a period");
+    refused("symbol=700.HK&period=99999999999", "period 99999999999 is unknown");
+    refused("symbol=700.HK&adjust=backward", "adjust \"backward\"");
+    refused("symbol=700.HK&adjust_type=2", "adjust_type \"2\"");
+    refused("symbol=700.HK&adjust=none&adjust_type=0", "adjust and adjust_type contradict");
+    refused("symbol=700.HK&session=night", "session \"night\"");
+    refused("symbol=700.HK&trade_session=1", "trade_session \"1\"");
+    refused("symbol=700.HK&limit=5&count=5", "limit and count contradict");
+    for limit in ["0", "10001", "-1", "+5", "5.0", "99999999999999999999"] {
+        refused(&format!("symbol=700.HK&limit={limit}"), "is outside 1 to 10000");
+    }
+    refused("symbol=700.HK&start=2026-02-30", "start \"2026-02-30\" is not a date");
+    refused("symbol=700.HK&end=13.11.2026", "end \"13.11.2026\" is not a date");
+    refused("symbol=700.HK&start=2026-10-12&start_date=20261012", "start and start_date contradict");
+    refused("symbol=700.HK&start=2026-10-12&before=2026-11-13", "start and before contradict");
+    refused("symbol=700.HK&before=2026-10-12&after=2026-11-13", "before and after contradict");
+    refused("symbol=700.HK&before=2026-10-12&direction=1", "before and direction contradict");
+    refused("symbol=700.HK&query_type=1&end=2026-10-12", "query_type 1 (from a point) and end contradict");
+    refused("symbol=700.HK&query_type=2&minute=0930", "query_type 2 (by dates) and minute contradict");
+    refused("symbol=700.HK&query_type=3", "query_type \"3\"");
+    refused("symbol=700.HK&direction=2", "direction \"2\"");
+    refused("symbol=700.HK&before=yesterday", "before \"yesterday\" is not a time");
+    refused("symbol=700.HK&format=xml", "format \"xml\"");
+    refused(&format!("symbol=700.HK&{}=1", "x".repeat(20_000)), "unknown parameter");
+    assert!(question(&format!("symbol=700.HK&{}=1", "x".repeat(20_000))).unwrap_err().len() < 400);
+    assert!(question(&format!("symbol=700.HK&before={}", "9".repeat(20_000))).unwrap_err().len() < 400);
+}
+
+#[test]
+fn a_token_goes_on_with_its_own_question_and_no_other() {
+    let at = Timestamp(1_794_708_000);
+    let call = question("symbol=700.HK&period=1m&limit=3000&before=2026-11-13").unwrap();
+    let token = call.token(at);
+    let go_on = |rest: &str| question(&format!("symbol=00700.HK&period=1&{rest}&next={token}"));
+    assert_eq!(
+        go_on("before=20261113&limit=50&format=csv").unwrap().from,
+        Some(at),
+        "length and form may change"
+    );
+    for other in [
+        "after=2026-11-13",
+        "before=2026-11-12",
+        "before=2026-11-13&adjust=forward",
+        "session=all&before=2026-11-13",
+    ] {
+        assert!(go_on(other).unwrap_err().contains("next does not belong"), "{other}");
+    }
+    let altered = |token: &str| question(&format!("symbol=700.HK&period=1m&before=2026-11-13&next={token}"));
+    for token in
+        ["1", "zz", &token[1..], &format!("{token}0"), &token.to_uppercase(), "ä".repeat(12).as_str()]
+    {
+        assert!(altered(token).is_err(), "{token}");
+    }
+    // Well made, and nothing that we would have made.
+    assert!(altered(&call.token(Timestamp(i64::MAX))).is_err());
+    assert!(altered(&call.token(Timestamp(i64::MIN))).is_err());
+}
+
+#[test]
+fn the_next_query_string_is_the_same_one_with_another_token() {
+    let parameters =
+        Parameters::parse("symbol=700.HK&before=2026-11-13+09%3A30&next=old&format=csv").unwrap();
+    assert_eq!(parameters.with_next("new"), "symbol=700.HK&before=2026-11-13+09%3A30&format=csv&next=new");
+}

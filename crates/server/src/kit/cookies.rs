@@ -1,0 +1,107 @@
+//! The three cookies of the pages: who is signed in, what a visitor's forms are tied to, and that a browser is known.
+
+use access::{BROWSER_LIFE_S, Secret};
+use hyper::header::HeaderValue;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Session,
+    /// Of somebody who is not signed in.
+    Visitor,
+    /// Of a browser in which an account was signed in to.
+    Device,
+}
+
+/// Half a year.
+const DEVICE_LIFE_S: i64 = 180 * 86_400;
+
+impl Kind {
+    /// With the prefix a browser takes such a cookie from its own host alone, over https, for all paths.
+    fn name(self, secure: bool) -> &'static str {
+        match (self, secure) {
+            (Kind::Session, false) => "chandler_session",
+            (Kind::Session, true) => "__Host-chandler_session",
+            (Kind::Visitor, false) => "chandler_visitor",
+            (Kind::Visitor, true) => "__Host-chandler_visitor",
+            (Kind::Device, false) => "chandler_device",
+            (Kind::Device, true) => "__Host-chandler_device",
+        }
+    }
+
+    fn life_s(self) -> Option<i64> {
+        match self {
+            Kind::Session => Some(BROWSER_LIFE_S),
+            // Until the browser closes.
+            Kind::Visitor => None,
+            Kind::Device => Some(DEVICE_LIFE_S),
+        }
+    }
+
+    /// The cookie's value among those of a request.
+    pub(crate) fn read(self, cookies: &str, secure: bool) -> Option<&str> {
+        let name = self.name(secure);
+        let mut pairs = cookies.split(';').filter_map(|pair| pair.split_once('='));
+        pairs
+            .find(|(known, _)| known.trim() == name)
+            .map(|(_, value)| value.trim())
+            .filter(|value| !value.is_empty())
+    }
+
+    pub(crate) fn set(self, value: &Secret, secure: bool) -> Option<HeaderValue> {
+        let life = self.life_s().map(|seconds| format!("; Max-Age={seconds}")).unwrap_or_default();
+        self.header(value.expose(), &life, secure)
+    }
+
+    pub(crate) fn remove(self, secure: bool) -> Option<HeaderValue> {
+        self.header("", "; Max-Age=0", secure)
+    }
+
+    fn header(self, value: &str, life: &str, secure: bool) -> Option<HeaderValue> {
+        let (name, secure) = (self.name(secure), if secure { "; Secure" } else { "" });
+        let text = format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax{secure}{life}");
+        let mut header = HeaderValue::from_str(&text).ok()?;
+        header.set_sensitive(true);
+        Some(header)
+    }
+}
+
+/// The cookie of whoever is signed in, among those of a request. Whether it is good is to be asked.
+pub(crate) fn session(cookies: &str, is_https: bool) -> Option<&str> {
+    Kind::Session.read(cookies, is_https)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cookie_is_found_among_others() {
+        let all = "a=b; chandler_session=one;chandler_visitor = two ; __Host-chandler_session=three; chandler_session=x";
+        assert_eq!(Kind::Session.read(all, false), Some("one"));
+        assert_eq!(Kind::Visitor.read(all, false), Some("two"));
+        assert_eq!(Kind::Session.read(all, true), Some("three"));
+        for none in ["", "chandler_session", "chandler_session=", "xchandler_session=1", ";;;=;"] {
+            assert_eq!(Kind::Session.read(none, false), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn cookies_are_kept_from_scripts_and_other_sites() {
+        let text = |header: Option<HeaderValue>| header.unwrap().to_str().unwrap().to_owned();
+        let value = Secret::new("abc".to_owned());
+        assert_eq!(
+            text(Kind::Session.set(&value, false)),
+            "chandler_session=abc; Path=/; HttpOnly; SameSite=Lax; Max-Age=43200"
+        );
+        assert_eq!(
+            text(Kind::Visitor.set(&value, true)),
+            "__Host-chandler_visitor=abc; Path=/; HttpOnly; SameSite=Lax; Secure"
+        );
+        assert_eq!(
+            text(Kind::Session.remove(true)),
+            "__Host-chandler_session=; Path=/; HttpOnly; SameSite=Lax; Secure; Max-Age=0"
+        );
+        assert!(Kind::Device.set(&value, true).unwrap().is_sensitive());
+        assert!(Kind::Device.set(&Secret::new("a\r\nb".to_owned()), true).is_none());
+    }
+}

@@ -1,0 +1,292 @@
+//! The shape of every answer over HTTP: code, message, data; and a trace id in the header.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use access::{AccessError, Denial};
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::header::{
+    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use hyper::{Response, StatusCode};
+use serde_json::{Value, json};
+
+use super::call::Answer;
+use crate::metrics::Outcome;
+use crate::refusal::{Refusal, WrongRegion};
+
+const TRACE_ID: HeaderName = HeaderName::from_static("x-trace-id");
+pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
+const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+
+/// Codes that belong to HTTP alone.
+mod code {
+    pub(crate) const TOKEN_EXPIRED: u64 = 401_003;
+    pub(crate) const TOKEN_INVALID: u64 = 401_004;
+    pub(crate) const SIGNATURE_INVALID: u64 = 403_201;
+    pub(crate) const KEY_UNKNOWN: u64 = 403_203;
+    pub(crate) const NOT_AUTHORISED: u64 = 403_008;
+    pub(crate) const TOO_OFTEN: u64 = 429_002;
+    pub(crate) const SCOPE_MISSING: u64 = 403_008;
+    pub(crate) const INTERNAL: u64 = 500_000;
+}
+
+/// A request that gets no answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Problem {
+    status: u16,
+    code: u64,
+    text: String,
+    header: Option<(HeaderName, HeaderValue)>,
+    /// What it counts as, where the status does not tell.
+    outcome: Option<Outcome>,
+}
+
+/// The parts of a [`Problem`].
+#[derive(Debug)]
+pub(crate) struct Told {
+    pub(crate) status: u16,
+    pub(crate) code: u64,
+    pub(crate) text: String,
+    pub(crate) header: Option<(HeaderName, HeaderValue)>,
+    /// What it counts as.
+    pub(crate) outcome: Outcome,
+}
+
+impl Problem {
+    fn new(status: u16, code: u64, text: impl Into<String>) -> Problem {
+        Problem { status, code, text: text.into(), header: None, outcome: None }
+    }
+
+    fn with(self, name: HeaderName, value: HeaderValue) -> Problem {
+        Problem { header: Some((name, value)), ..self }
+    }
+
+    /// With more words behind a colon.
+    pub(crate) fn because(self, why: &str) -> Problem {
+        Problem { text: format!("{}: {why}", self.text), ..self }
+    }
+
+    pub(crate) fn not_found() -> Problem {
+        Problem::new(404, 404, "not found")
+    }
+
+    pub(crate) fn wrong_method(allow: HeaderValue) -> Problem {
+        Problem::new(405, 405, "this path has another method: see the allow header").with(ALLOW, allow)
+    }
+
+    pub(crate) fn bad_request(text: &str) -> Problem {
+        Problem::new(400, 400, text)
+    }
+
+    /// Not this account's to do, whatever else is true.
+    pub(crate) fn forbidden() -> Problem {
+        Problem::new(403, code::NOT_AUTHORISED, "this is for accounts with the operator's role")
+    }
+
+    /// The account's to do, but not a program's that acts for it.
+    pub(crate) fn forbidden_to_programs() -> Problem {
+        let text = "a program that signed in with OAuth may not do this: use the API key of the account";
+        Problem::new(403, code::NOT_AUTHORISED, text)
+    }
+
+    /// The account's to do, but not with a token that others may have read.
+    pub(crate) fn forbidden_in_address() -> Problem {
+        let text = "this may not be done with a token in the address: send it as a header";
+        Problem::new(403, code::NOT_AUTHORISED, text)
+    }
+
+    /// A page of somebody else's has made the browser ask.
+    pub(crate) fn of_another_site() -> Problem {
+        let text =
+            "another site asks with the session of this browser: open the page itself, or send a token";
+        Problem::new(403, code::NOT_AUTHORISED, text)
+    }
+
+    /// The session of a browser alone does not change anything.
+    pub(crate) fn without_mark() -> Problem {
+        let text = "the mark of the page is missing or of another session: send x-csrf as /v1/me tells it";
+        Problem::new(403, code::NOT_AUTHORISED, text)
+    }
+
+    pub(crate) fn too_often(text: &str, retry_after_s: i64) -> Problem {
+        Problem::new(429, code::TOO_OFTEN, text).with(RETRY_AFTER, HeaderValue::from(retry_after_s))
+    }
+
+    pub(crate) fn too_many_searches(wait: Duration) -> Problem {
+        let seconds = i64::try_from(seconds_up(wait)).unwrap_or(i64::MAX);
+        Problem::too_often("more searches a second than people type: wait", seconds)
+    }
+
+    /// A piece was asked for that begins behind the end.
+    pub(crate) fn unsatisfiable(length: usize) -> Problem {
+        Problem::new(416, 416, format!("the range begins behind the end: there are {length} bytes"))
+    }
+
+    pub(crate) fn not_acceptable(text: &str) -> Problem {
+        Problem::new(406, 406, text)
+    }
+
+    /// What is left of the body is not read, so nothing else can come over this connection.
+    pub(crate) fn too_large(max: usize) -> Problem {
+        Problem::new(413, 413, format!("the body is larger than {max} bytes"))
+            .with(CONNECTION, HeaderValue::from_static("close"))
+    }
+
+    /// There is no room for more that strangers have not finished, or that one account has not.
+    pub(crate) fn too_many_bodies() -> Problem {
+        Problem::new(429, code::TOO_OFTEN, "too many requests are being read at once: try again")
+            .with(CONNECTION, HeaderValue::from_static("close"))
+    }
+
+    pub(crate) fn too_slow() -> Problem {
+        Problem::new(408, 408, "the body did not arrive in time")
+            .with(CONNECTION, HeaderValue::from_static("close"))
+    }
+
+    pub(crate) fn internal() -> Problem {
+        Problem::new(500, code::INTERNAL, "internal error")
+    }
+
+    pub(crate) fn from_access(error: AccessError) -> Problem {
+        if let Some(wait) = error.retry_after() {
+            let text = "this account has done this too often within an hour: wait";
+            let seconds = i64::try_from(seconds_up(wait)).unwrap_or(i64::MAX);
+            return Problem::too_often(text, seconds);
+        }
+        tracing::error!(%error, "cannot check an account");
+        Problem::internal()
+    }
+
+    /// What it says, for a door that says it in another form.
+    pub(crate) fn told(self) -> Told {
+        let Problem { status, code, text, header, outcome } = self;
+        Told { status, code, text, header, outcome: outcome.unwrap_or_else(|| Outcome::of_status(status)) }
+    }
+
+    pub(crate) fn answer(self) -> Answer {
+        let body = json!({"code": self.code, "message": self.text, "data": null});
+        let mut answer = json(self.status, body.to_string().into());
+        if let Some((name, value)) = self.header {
+            answer.headers_mut().insert(name, value);
+        }
+        if let Some(outcome) = self.outcome {
+            answer.extensions_mut().insert(outcome);
+        }
+        if self.status == 401 {
+            answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        answer
+    }
+}
+
+impl From<Denial> for Problem {
+    fn from(denial: Denial) -> Problem {
+        let text = denial.to_string();
+        match denial {
+            Denial::TokenExpired(_) => Problem::new(401, code::TOKEN_EXPIRED, text),
+            Denial::TokenInvalid(_) | Denial::ConnectionsTaken(_) => {
+                Problem::new(401, code::TOKEN_INVALID, text)
+            }
+            Denial::SignatureInvalid(_) => Problem::new(403, code::SIGNATURE_INVALID, text),
+            Denial::ScopeMissing => Problem::new(403, code::SCOPE_MISSING, text),
+            Denial::KeyUnknown => Problem::new(403, code::KEY_UNKNOWN, text),
+            Denial::Failed(error) => Problem::from_access(error),
+        }
+    }
+}
+
+impl From<WrongRegion> for Problem {
+    fn from(foreign: WrongRegion) -> Problem {
+        match foreign {
+            WrongRegion::Elsewhere { .. } => Problem::new(401, code::TOKEN_INVALID, foreign.to_string()),
+            WrongRegion::Unknown(error) => Problem::from_access(error),
+        }
+    }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Problem {
+        let (_, code) = refusal.on_wire();
+        let problem = Problem::new(refusal.on_http(), code, refusal.text());
+        let problem = Problem { outcome: Some(refusal.outcome()), ..problem };
+        match &refusal {
+            Refusal::TooFast { retry_after, .. } | Refusal::TooManyCalls { retry_after, .. } => {
+                problem.with(RETRY_AFTER, HeaderValue::from(seconds_up(*retry_after).max(1)))
+            }
+            Refusal::Busy => problem.with(RETRY_AFTER, HeaderValue::from(1)),
+            _ => problem,
+        }
+    }
+}
+
+pub(crate) fn success(data: Value) -> Answer {
+    let body = json!({"code": 0, "message": "success", "data": data});
+    json(200, body.to_string().into())
+}
+
+pub(crate) fn json(status: u16, body: Bytes) -> Answer {
+    respond(status, JSON, body)
+}
+
+pub(crate) fn plain(text: &'static str) -> Answer {
+    respond(200, TEXT, Bytes::from_static(text.as_bytes()))
+}
+
+pub(crate) fn text(text: String) -> Answer {
+    respond(200, TEXT, text.into())
+}
+
+pub(crate) fn respond(status: u16, content_type: HeaderValue, body: Bytes) -> Answer {
+    let mut answer = Response::new(Full::new(body));
+    *answer.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    answer.headers_mut().insert(CONTENT_TYPE, content_type);
+    // Answers hold passwords and what one account may see; nobody on the way is to keep them.
+    answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    answer
+}
+
+/// A name for one answer, in its header and beside whatever is logged about it: where this process started by chance,
+/// then a count, so that two runs do not share any.
+pub(crate) fn trace_id() -> String {
+    // Every state of this kind has keys of its own, from the system's random bytes.
+    static RUN: LazyLock<u64> = LazyLock::new(|| RandomState::new().build_hasher().finish());
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    format!("{:016x}{:08x}", *RUN, NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+pub(crate) fn mark(answer: &mut Answer, trace: &str) {
+    if let Ok(trace) = HeaderValue::from_str(trace) {
+        answer.headers_mut().insert(TRACE_ID, trace);
+    }
+    // A browser shows an answer as what it says it is, and runs none that says otherwise.
+    answer.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+}
+
+/// Whole seconds, so that who waits for them is not too early.
+pub(crate) fn seconds_up(wait: Duration) -> u64 {
+    u64::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_denial_has_the_status_and_the_code_that_clients_know() {
+        for (denial, numbers) in [
+            (Denial::TokenExpired("x"), (401, 401_003)),
+            (Denial::TokenInvalid("x"), (401, 401_004)),
+            (Denial::ScopeMissing, (403, 403_008)),
+            (Denial::SignatureInvalid("x"), (403, 403_201)),
+            (Denial::KeyUnknown, (403, 403_203)),
+        ] {
+            let problem = Problem::from(denial);
+            assert_eq!((problem.status, problem.code), numbers, "{problem:?}");
+        }
+    }
+}

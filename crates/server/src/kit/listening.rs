@@ -1,0 +1,34 @@
+//! Where the server listens.
+
+use std::net::SocketAddr;
+
+use access::Region;
+use serde_json::{Value, json};
+
+/// A place where the server listens, as it is told of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Listening {
+    pub(crate) kind: &'static str,
+    pub(crate) address: SocketAddr,
+    pub(crate) region: Option<Region>,
+    pub(crate) is_tls: bool,
+}
+
+impl Listening {
+    pub(crate) fn document(&self) -> Value {
+        json!({
+            "kind": self.kind,
+            "address": self.address.to_string(),
+            "region": self.region.map(Region::as_str),
+            "tls": self.is_tls,
+        })
+    }
+}
+
+/// Which of the listeners somebody came in by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Face {
+    Public,
+    /// Nothing is served there but what watchers need, and to anybody.
+    Internal,
+}

@@ -1,0 +1,271 @@
+//! Answers in pieces. Readers of Parquet ask how long a file is, then for its end, then for the columns they want; all of
+//! that has to be of one answer. So an answer that somebody takes apart is kept for a moment, and counted once.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use access::AccountId;
+use bytes::Bytes;
+use hyper::Method;
+use hyper::header::{ACCEPT_RANGES, CONTENT_RANGE, ETAG, HeaderMap, HeaderValue, IF_RANGE, RANGE};
+
+use super::call::{Answer, Call};
+use super::envelope::{self, Problem};
+
+/// How long an answer can be asked for in pieces; a program that reads one is done sooner.
+const KEPT_FOR: Duration = Duration::from_secs(30);
+/// Answers that are kept at once, and what they may weigh together: the longest has some two megabytes.
+const KEPT_MAX: usize = 32;
+const BYTES_MAX: usize = 32 << 20;
+/// How often an answer may be taken as a whole before it counts again, what a piece counts for at least, and how many of the
+/// smallest there may be besides.
+const TIMES_MAX: usize = 3;
+const PIECE_MIN: usize = 64 << 10;
+const SMALL_MAX: usize = 64;
+
+/// An answer before it is cut.
+#[derive(Clone, Debug)]
+pub(crate) struct Whole {
+    pub(crate) body: Bytes,
+    pub(crate) content_type: HeaderValue,
+    /// How to go on.
+    pub(crate) next: Option<String>,
+    pub(crate) candles: usize,
+    /// Whether overnight hours can be in it.
+    pub(crate) has_overnight: bool,
+}
+
+/// Answers that somebody is taking apart, the newest last.
+#[derive(Debug, Default)]
+pub(crate) struct Pieces(Mutex<VecDeque<Kept>>);
+
+#[derive(Debug)]
+struct Kept {
+    whose: AccountId,
+    question: String,
+    at: Duration,
+    whole: Whole,
+    /// Bytes that may still be sent of it.
+    left: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    All,
+    Some(Range<usize>),
+    /// It begins behind the end.
+    Nothing,
+}
+
+impl Pieces {
+    pub(crate) fn find(&self, whose: AccountId, question: &str, now: Duration) -> Option<Whole> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_it = |one: &&Kept| {
+            one.whose == whose && one.question == question && now.saturating_sub(one.at) < KEPT_FOR
+        };
+        kept.iter().rev().find(is_it).map(|one| one.whole.clone())
+    }
+
+    pub(crate) fn keep(&self, whose: AccountId, question: String, now: Duration, whole: Whole) {
+        if whole.body.len() > BYTES_MAX {
+            return;
+        }
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain(|one| now.saturating_sub(one.at) < KEPT_FOR);
+        let left =
+            whole.body.len().saturating_mul(TIMES_MAX).saturating_add(SMALL_MAX.saturating_mul(PIECE_MIN));
+        kept.push_back(Kept { whose, question, at: now, whole, left });
+        while kept.len() > KEPT_MAX || kept.iter().map(|one| one.whole.body.len()).sum::<usize>() > BYTES_MAX
+        {
+            kept.pop_front();
+        }
+    }
+}
+
+impl Pieces {
+    /// Counts a piece that is sent. Who has had an answer several times over asks for it anew, and is counted anew.
+    pub(crate) fn spend(&self, whose: AccountId, question: &str, bytes: usize) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain_mut(|one| {
+            if one.whose != whose || one.question != question {
+                return true;
+            }
+            one.left = one.left.saturating_sub(bytes.max(PIECE_MIN));
+            one.left > 0
+        });
+    }
+}
+
+/// Whether somebody is taking an answer apart.
+pub(crate) fn is_piecewise(call: &Call<'_>) -> bool {
+    *call.method == Method::HEAD || call.headers.contains_key(RANGE)
+}
+
+/// What is wanted of an answer, and how many candles are sent with it.
+pub(crate) fn cut(whole: &Whole, method: &Method, headers: &HeaderMap) -> Result<(Answer, usize), Problem> {
+    let (body, mark) = (&whole.body, mark(&whole.body));
+    let text = |value: String| HeaderValue::from_str(&value).map_err(|_| Problem::internal());
+    let part = if *method == Method::HEAD || is_outdated(headers, &mark) {
+        Part::All
+    } else {
+        headers
+            .get(RANGE)
+            .and_then(|range| range.to_str().ok())
+            .map_or(Part::All, |range| part(range, body.len()))
+    };
+    let length = body.len();
+    let candles = if *method == Method::HEAD { 0 } else { share(whole.candles, &part, length) };
+    let mut answer = match part {
+        Part::All => envelope::respond(200, whole.content_type.clone(), body.clone()),
+        Part::Some(range) => {
+            let told = text(format!("bytes {}-{}/{length}", range.start, range.end.saturating_sub(1)))?;
+            let mut answer = envelope::respond(206, whole.content_type.clone(), body.slice(range));
+            answer.headers_mut().insert(CONTENT_RANGE, told);
+            answer
+        }
+        Part::Nothing => {
+            let mut answer = Problem::unsatisfiable(length).answer();
+            answer.headers_mut().insert(CONTENT_RANGE, text(format!("bytes */{length}"))?);
+            answer
+        }
+    };
+    answer.headers_mut().insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    answer.headers_mut().insert(ETAG, text(mark)?);
+    Ok((answer, candles))
+}
+
+/// The candles of a part, by its share of the bytes. Parts that make up the whole have together as many as it.
+fn share(candles: usize, part: &Part, length: usize) -> usize {
+    let until = |end: usize| candles.saturating_mul(end).checked_div(length).unwrap_or_default();
+    match part {
+        Part::All => candles,
+        Part::Some(range) => until(range.end).saturating_sub(until(range.start)),
+        Part::Nothing => 0,
+    }
+}
+
+/// Whether the client has pieces of another answer than this one.
+fn is_outdated(headers: &HeaderMap, mark: &str) -> bool {
+    headers.get(IF_RANGE).is_some_and(|known| known.as_bytes() != mark.as_bytes())
+}
+
+fn mark(body: &Bytes) -> String {
+    format!("\"{:x}-{:08x}\"", body.len(), crc32fast::hash(body))
+}
+
+/// What is no range of bytes counts as none at all; so do several at once, which may be answered in full.
+fn part(range: &str, length: usize) -> Part {
+    let Some((first, last)) = range.trim().strip_prefix("bytes=").and_then(|range| range.split_once('-'))
+    else {
+        return Part::All;
+    };
+    let number = |text: &str| {
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        digits.then(|| text.parse::<usize>().unwrap_or(usize::MAX))
+    };
+    match (number(first), number(last)) {
+        (Some(first), Some(last)) if first > last => Part::All,
+        (Some(first), _) if first >= length && (last.is_empty() || number(last).is_some()) => Part::Nothing,
+        (Some(first), Some(last)) => Part::Some(first..last.saturating_add(1).min(length)),
+        (Some(first), None) if last.is_empty() => Part::Some(first..length),
+        (None, Some(0)) if first.is_empty() => Part::Nothing,
+        (None, Some(count)) if first.is_empty() => Part::Some(length.saturating_sub(count)..length),
+        _ => Part::All,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_read_as_the_standard_has_it() {
+        let some = |range: Range<usize>| Part::Some(range);
+        for (range, wanted) in [
+            ("bytes=0-0", some(0..1)),
+            ("bytes=2-5", some(2..6)),
+            ("bytes=2-500", some(2..10)),
+            ("bytes=2-", some(2..10)),
+            ("bytes=-4", some(6..10)),
+            ("bytes=-400", some(0..10)),
+            ("bytes=9-99999999999999999999999", some(9..10)),
+            ("bytes=10-", Part::Nothing),
+            ("bytes=10-12", Part::Nothing),
+            ("bytes=-0", Part::Nothing),
+            ("bytes=5-2", Part::All),
+            ("bytes=0-1,4-5", Part::All),
+            ("bytes=-", Part::All),
+            ("bytes=+1-2", Part::All),
+            ("bytes=1-x", Part::All),
+            ("lines=1-2", Part::All),
+            ("", Part::All),
+        ] {
+            assert_eq!(part(range, 10), wanted, "{range}");
+        }
+    }
+
+    fn whole(bytes: usize) -> Whole {
+        let content_type = HeaderValue::from_static("text/csv");
+        Whole { body: vec![0; bytes].into(), content_type, next: None, candles: 7, has_overnight: false }
+    }
+
+    #[test]
+    fn the_parts_of_an_answer_have_its_candles_and_a_look_at_its_head_has_none() {
+        let whole = whole(100);
+        let candles = |method: Method, range: Option<&str>| {
+            let range = range.map(|range| (RANGE, HeaderValue::from_str(range).unwrap()));
+            cut(&whole, &method, &HeaderMap::from_iter(range)).unwrap().1
+        };
+        assert_eq!((candles(Method::GET, None), candles(Method::HEAD, None)), (7, 0));
+        let parts = ["bytes=0-9", "bytes=10-49", "bytes=50-98", "bytes=-1"];
+        assert_eq!(parts.map(|range| candles(Method::GET, Some(range))).iter().sum::<usize>(), 7);
+        assert_eq!(candles(Method::GET, Some("bytes=100-")), 0);
+        assert_eq!(candles(Method::HEAD, Some("bytes=0-9")), 0);
+    }
+
+    #[test]
+    fn an_answer_is_kept_for_its_account_its_question_and_a_moment() {
+        let (pieces, second) = (Pieces::default(), Duration::from_secs(1));
+        pieces.keep(AccountId(1), "a".to_owned(), second, whole(7));
+        let found = |whose: i64, question: &str, now: Duration| {
+            pieces.find(AccountId(whose), question, now).map(|whole| whole.body.len())
+        };
+        assert_eq!(found(1, "a", second), Some(7));
+        assert_eq!(found(1, "b", second), None);
+        assert_eq!(found(2, "a", second), None);
+        assert_eq!(found(1, "a", second + KEPT_FOR), None);
+    }
+
+    #[test]
+    fn an_answer_is_given_out_a_few_times_and_then_counts_again() {
+        let large = 1 << 20;
+        for (piece, times) in [(large, 7), (2 * PIECE_MIN, 56), (0, 112)] {
+            let pieces = Pieces::default();
+            pieces.keep(AccountId(1), "a".to_owned(), Duration::ZERO, whole(large));
+            pieces.keep(AccountId(2), "a".to_owned(), Duration::ZERO, whole(large));
+            let mut given = 0;
+            while pieces.find(AccountId(1), "a", Duration::ZERO).is_some() {
+                pieces.spend(AccountId(1), "a", piece);
+                given += 1;
+            }
+            assert_eq!(given, times, "pieces of {piece}");
+            assert!(pieces.find(AccountId(2), "a", Duration::ZERO).is_some(), "another's is not touched");
+        }
+    }
+
+    #[test]
+    fn what_is_kept_has_a_limit_in_number_and_in_weight() {
+        let pieces = Pieces::default();
+        for number in 0..100 {
+            pieces.keep(AccountId(1), number.to_string(), Duration::ZERO, whole(1));
+        }
+        assert_eq!(pieces.0.lock().unwrap().len(), KEPT_MAX);
+        assert!(pieces.find(AccountId(1), "99", Duration::ZERO).is_some());
+        pieces.keep(AccountId(1), "large".to_owned(), Duration::ZERO, whole(BYTES_MAX));
+        assert_eq!(pieces.0.lock().unwrap().len(), 1);
+        pieces.keep(AccountId(1), "too large".to_owned(), Duration::ZERO, whole(BYTES_MAX + 1));
+        assert!(pieces.find(AccountId(1), "too large", Duration::ZERO).is_none());
+    }
+}

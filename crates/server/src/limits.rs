@@ -1,0 +1,30 @@
+//! What one caller may take of the server.
+
+use crate::workers;
+
+/// What one account, or one address where nobody has signed in, may take of the server over all its doors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Quote commands other than history.
+    pub calls: access::CallRule,
+    /// Threads for requests that wait for the disk, for all together; at most [`THREADS_MAX`](crate::THREADS_MAX).
+    pub threads: usize,
+    /// Refusals of one caller in a second, beyond which its connections are read more slowly; 0 for any number.
+    pub refusals_per_second: u32,
+    /// Answers of one caller that wait to be sent, in bytes.
+    pub unsent_bytes: usize,
+    /// Connections of one address on which nobody has proved who they are; more wait for a place.
+    pub unproven_connections: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            calls: access::CallRule::SERVICE,
+            threads: workers::threads_of_this_machine(),
+            refusals_per_second: 200,
+            unsent_bytes: 32 << 20,
+            unproven_connections: 128,
+        }
+    }
+}

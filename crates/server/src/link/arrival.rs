@@ -1,0 +1,17 @@
+use std::net::SocketAddr;
+
+use access::Region;
+
+use super::gateway::Program;
+use crate::doorstep::Step;
+
+/// Where a connection came from.
+#[derive(Clone, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) address: SocketAddr,
+    /// The region whose accounts its listener is for; none if that is for all.
+    pub(crate) region: Option<Region>,
+    pub(crate) program: Program,
+    /// Its place among those on which nobody has signed in.
+    pub(crate) step: Step,
+}

@@ -1,0 +1,186 @@
+//! Signing in on a long connection: by a one-time password, or with the session of an earlier connection.
+
+use std::collections::BTreeMap;
+
+use access::{Denial, Moment, Offered, Region};
+use prost::Message;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::Instant;
+use wire::{Status, code, control};
+
+use super::Link;
+use super::gateway::{Gateway, Metadata, SignedInBy};
+use super::pending::Asked;
+use super::session::Session;
+use super::transport::{AUTH, CloseCode};
+use crate::caller::{Caller, Language};
+use crate::links::{Door, SignedIn};
+use crate::metrics::{Entry, Outcome, Proven};
+use crate::refusal::Refusal;
+use crate::request_log::Seldom;
+use crate::route::Memory;
+use crate::workers::{Full, Who};
+
+/// Refused logins that were too many to be written down.
+static UNWRITTEN: Seldom = Seldom::new();
+
+/// A sign-in that was understood: by password or by session.
+enum Proof {
+    Otp(String),
+    Session(String),
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
+    pub(super) fn sign_in(&mut self, asked: &Asked) {
+        let (proof, metadata) = match decode(asked) {
+            Ok(decoded) => decoded,
+            Err(refusal) => return self.answer(asked.answered(Err(refusal))),
+        };
+        let hub = self.hub.clone();
+        let (access, moment) = (&hub.core.access, hub.core.moment());
+        let present = self.session.as_ref().map(|session| session.id);
+        if present.is_some() {
+            // A client signs in once on a connection. Doing so again and again costs as much as being refused.
+            self.back_off();
+        }
+        let place = (self.transport.door(), self.from.address);
+        let signed = hub.links.sign_in(present, place, moment, |present| match &proof {
+            Proof::Otp(otp) => access.sign_on(otp, present, moment),
+            Proof::Session(session) => access.resume(session, present, moment.now),
+        });
+        let (signed, kicked, pulse) = match signed {
+            Ok(signed) => signed,
+            Err(denial) => {
+                self.denied(asked, &denial);
+                return self.note_denied(proof, denial, moment);
+            }
+        };
+        let SignedIn { who, id, session, lineage, seats } = signed;
+        let (caller, metadata) = manner(who, self.from.region, &metadata);
+        let before = self.session.as_ref().map(|session| session.gateway);
+        let by = match proof {
+            Proof::Otp(_) => SignedInBy::Password,
+            Proof::Session(_) => SignedInBy::Session,
+        };
+        let gateway = Gateway::of(metadata, self.from.program, by, lineage, before, &hub.clients);
+        let memory = Memory::default();
+        let unsent = self.hub.core.unsent.of(Who::Account(caller.who.account()));
+        self.session = Some(Session { caller, memory, gateway, id, kicked, pulse, hub, unsent });
+        // Of whoever signed in here before.
+        self.unsent = None;
+        self.sign_in_by = None;
+        self.transport.allow_requests();
+        self.from.step.leave();
+        self.hub.core.metrics.proof(self.entry(), Proven::Accepted);
+        // The answers to both commands have the same fields.
+        let response = control::AuthResponse {
+            session_id: session.id.expose().to_owned(),
+            expires: session.expires_at_ms,
+            limit: seats.limit,
+            online: seats.online,
+        };
+        self.note_work(Instant::now());
+        let body = response.encode_to_vec();
+        let length = body.len();
+        self.transport.response(
+            asked.command,
+            asked.id,
+            Status::Success,
+            vec![body.into()],
+            &mut self.outbox,
+        );
+        self.count(asked.command, asked.since, Outcome::Ok, length);
+    }
+
+    /// The client is told at once and closes by itself; we do only if it does not.
+    fn denied(&mut self, asked: &Asked, denial: &Denial) {
+        let refused = if asked.command == AUTH { CloseCode::Auth } else { CloseCode::SessionExpired };
+        let text = denial.to_string();
+        let (status, number, close) = match denial {
+            Denial::TokenExpired(_) => (Status::Unauthenticated, code::EXPIRED, refused),
+            Denial::ConnectionsTaken(_) => {
+                (Status::Unauthenticated, code::UNAUTHENTICATED, CloseCode::Duplicate)
+            }
+            Denial::TokenInvalid(_)
+            | Denial::SignatureInvalid(_)
+            | Denial::ScopeMissing
+            | Denial::KeyUnknown => (Status::Unauthenticated, code::UNAUTHENTICATED, refused),
+            Denial::Failed(error) => {
+                tracing::error!(%error, "cannot check a sign-in");
+                (Status::ServerError, code::SERVER, CloseCode::ServerError)
+            }
+        };
+        self.respond_error(asked.command, asked.id, status, number, &text);
+        self.back_off();
+        let outcome = match denial {
+            Denial::Failed(_) => Outcome::Internal,
+            Denial::ConnectionsTaken(_) => Outcome::TooMany,
+            _ => Outcome::Unauthenticated,
+        };
+        self.hub.core.metrics.proof(self.entry(), Proven::Refused);
+        self.count(asked.command, asked.since, outcome, text.len());
+        if self.session.is_none() {
+            self.shut(close, "sign-in was refused");
+        }
+    }
+
+    fn entry(&self) -> Entry {
+        match self.transport.door() {
+            Door::WebSocket => Entry::WebSocket,
+            Door::Tcp => Entry::Tcp,
+        }
+    }
+
+    /// A refused login is written down where waiting for the disk holds nobody up.
+    fn note_denied(&self, proof: Proof, denial: Denial, moment: Moment) {
+        let (core, from) = (self.hub.core.clone(), self.from.address.ip());
+        let (workers, share) = (core.workers.clone(), core.share_of_address(from));
+        let told = workers.submit(share, move || {
+            let offered = match &proof {
+                Proof::Otp(otp) => Offered::OneTimePassword(otp),
+                Proof::Session(session) => Offered::Session(session),
+            };
+            if let Err(error) = core.access.note_denied(offered, &denial, from, moment) {
+                tracing::error!(%error, "cannot write down a refused login");
+            }
+        });
+        match told {
+            // Work that nobody waits for is not done.
+            Ok(told) => drop(tokio::spawn(told)),
+            Err(Full) => {
+                if let Some(times) = UNWRITTEN.pass(self.hub.core.uptime()) {
+                    tracing::warn!(%from, times, "too many refused logins at once to write them down");
+                }
+            }
+        }
+    }
+}
+
+/// What the metadata of a sign-in say of the client.
+fn manner(
+    who: access::Caller,
+    entrance: Option<Region>,
+    metadata: &BTreeMap<String, String>,
+) -> (Caller, Metadata) {
+    let language = metadata.get("accept-language");
+    let overnight = metadata.get("need_over_night_quote");
+    let caller = Caller {
+        who,
+        language: language.map(|text| Language::parse(text)).unwrap_or_default(),
+        overnight: overnight.is_some_and(|text| text == "true"),
+        entrance,
+    };
+    let is_quote = language.is_some() || overnight.is_some();
+    (caller, if is_quote { Metadata::OfQuotes } else { Metadata::Plain })
+}
+
+fn decode(asked: &Asked) -> Result<(Proof, BTreeMap<String, String>), Refusal> {
+    let malformed = |error| Refusal::Malformed(format!("the body cannot be decoded: {error}"));
+    Ok(if asked.command == AUTH {
+        let request = control::AuthRequest::decode(asked.body.as_slice()).map_err(malformed)?;
+        (Proof::Otp(request.token), request.metadata)
+    } else {
+        let request = control::ReconnectRequest::decode(asked.body.as_slice()).map_err(malformed)?;
+        (Proof::Session(request.session_id), request.metadata)
+    })
+}

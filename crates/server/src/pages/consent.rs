@@ -1,0 +1,42 @@
+//! What a page says on which somebody lets a program in: what it may do, who asks, and the buttons.
+
+use access::{Browser, ClientInfo};
+
+use super::forms;
+use super::html::Html;
+use super::path;
+use super::sign_in_form::sign_out_form;
+use super::visit::{Visit, fact};
+use super::words::Words;
+
+/// What a client gets, in words. There is one scope, so there is one list.
+pub(super) fn may(words: &Words, html: &mut Html) {
+    html.raw("<h2>").text(words.may_title).raw("</h2>\n<ul>\n");
+    for line in words.may {
+        html.raw("<li>").text(line).raw("</li>\n");
+    }
+    html.raw("</ul>\n").p(words.may_not).raw("\n");
+}
+
+/// Who is asked and which client asks. Its name is its own choice; its id and the day it came are ours.
+pub(super) fn who(words: &Words, browser: &Browser, client: &ClientInfo, html: &mut Html) {
+    fact(html, words.account, &browser.name);
+    fact(html, words.client_id, &client.id);
+    let since: String = client.created_at.to_string().chars().take(10).collect();
+    fact(html, words.known_since, &since);
+}
+
+pub(super) fn choices(words: &Words, html: &mut Html) {
+    html.raw("\n<div class=\"choices\">\n<button class=\"main\" type=\"submit\" name=\"decision\" value=\"approve\">");
+    html.text(words.approve).raw("</button>\n<button type=\"submit\" name=\"decision\" value=\"deny\">");
+    html.text(words.deny).raw("</button>\n</div>\n");
+}
+
+/// The way to decide as somebody else.
+pub(super) fn another(visit: &Visit<'_>, cookie: &str, browser: &Browser, html: &mut Html) {
+    let here = visit.here();
+    let next = forms::safe_next(&here).unwrap_or(path::SIGN_IN);
+    html.raw("<div class=\"other\"><span>").filled(visit.words.not_you, &browser.name).raw("</span>\n");
+    sign_out_form(visit, cookie, next, visit.words.use_another, html);
+    html.raw("</div>");
+}

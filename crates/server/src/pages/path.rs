@@ -1,0 +1,15 @@
+//! Where the pages are.
+
+pub(crate) const CONFIRM: &str = "/oauth2/device/authorize/confirm";
+pub(crate) const AUTHORIZE: &str = "/oauth2/authorize";
+pub(crate) const SIGN_IN: &str = "/signin";
+pub(crate) const SIGN_OUT: &str = "/signout";
+pub(crate) const END: &str = "/signin/end";
+pub(crate) const STYLE: &str = "/assets/pages.css";
+pub(crate) const CHART: &str = "/";
+pub(crate) const QUOTA: &str = "/quota";
+pub(crate) const CONNECTIONS: &str = "/connections";
+pub(crate) const COVERAGE: &str = "/coverage";
+pub(crate) const IMPORTS: &str = "/imports";
+/// Those with scripts of their own.
+pub(crate) const FRONT: [&str; 5] = [CHART, QUOTA, CONNECTIONS, COVERAGE, IMPORTS];

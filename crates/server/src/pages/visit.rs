@@ -1,0 +1,320 @@
+//! One look at a page: who looks, in which language, what a page is put together of, and what may go wrong.
+
+use std::time::Duration;
+
+use access::{AccessError, Browser, Moment};
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::header::{
+    CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderName, HeaderValue,
+    LOCATION, ORIGIN, REFERRER_POLICY, RETRY_AFTER, SET_COOKIE, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use hyper::{Method, Response, StatusCode};
+
+use super::forms::{self, Fields};
+use super::html::Html;
+use super::path;
+use super::words::Words;
+use crate::caller::Language;
+use crate::kit::cookies::Kind;
+use crate::kit::{Answer, Call, Site};
+
+const POLICY: &str =
+    "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'";
+
+/// What every page has in common: its language, and the path that a proxy has us under.
+#[derive(Clone, Copy)]
+pub(super) struct Frame<'a> {
+    pub(super) words: &'static Words,
+    pub(super) base: &'a str,
+}
+
+impl<'a> Frame<'a> {
+    pub(super) fn of(accept_language: &str, site: &'a Site) -> Frame<'a> {
+        Frame { words: Words::of(Language::preferred(accept_language)), base: site.base() }
+    }
+
+    /// An address of ours without the path that a proxy has us under, as a script of a page may have it from its browser.
+    pub(super) fn within<'b>(&self, address: &'b str) -> &'b str {
+        match address.strip_prefix(self.base) {
+            Some("") if !self.base.is_empty() => path::CHART,
+            Some(rest) if rest.starts_with('/') => rest,
+            _ => address,
+        }
+    }
+
+    /// A page's address, as a browser has to ask for it.
+    pub(super) fn at(&self, path: &str) -> String {
+        format!("{}{path}", self.base)
+    }
+}
+
+/// Why a page is not the one that was asked for.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// A form that we did not make for this browser.
+    StaleForm {
+        next: Option<String>,
+    },
+    Malformed,
+    /// In words for a person.
+    Said(&'static str),
+    /// The account does more than people do.
+    TooOften(Duration),
+    Failed,
+}
+
+impl From<AccessError> for Trouble {
+    fn from(error: AccessError) -> Trouble {
+        if let Some(wait) = error.retry_after() {
+            return Trouble::TooOften(wait);
+        }
+        tracing::error!(%error, "cannot show a page");
+        Trouble::Failed
+    }
+}
+
+impl From<forms::Malformed> for Trouble {
+    fn from(_: forms::Malformed) -> Trouble {
+        Trouble::Malformed
+    }
+}
+
+impl Trouble {
+    pub(super) fn answer(self, frame: Frame<'_>) -> Answer {
+        let words = frame.words;
+        let (mut html, mut retry_after) = (Html::default(), None);
+        let status = match self {
+            Trouble::StaleForm { next } => {
+                html.p(words.stale_form);
+                let next = next.as_deref().unwrap_or(path::SIGN_IN);
+                html.raw("<p>").a(&frame.at(next), words.again).raw("</p>");
+                StatusCode::FORBIDDEN
+            }
+            Trouble::Malformed => {
+                html.p(words.malformed);
+                StatusCode::BAD_REQUEST
+            }
+            Trouble::Said(text) => {
+                html.p(&sentence(text));
+                StatusCode::BAD_REQUEST
+            }
+            Trouble::TooOften(wait) => {
+                html.p(&words.login_wait.replacen("{}", &seconds_up(wait).to_string(), 1));
+                retry_after = Some(wait);
+                StatusCode::TOO_MANY_REQUESTS
+            }
+            Trouble::Failed => {
+                html.p(words.failed);
+                StatusCode::INTERNAL_SERVER_ERROR
+            }
+        };
+        Sheet { retry_after, ..Sheet::new(words.trouble, html).status(status) }.answer(frame)
+    }
+}
+
+/// A message of another crate, as people write.
+pub(super) fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}.", letters.as_str())
+}
+
+/// One look at a page: who looks, with which cookies, in which language.
+pub(super) struct Visit<'a> {
+    pub(super) call: &'a Call<'a>,
+    pub(super) site: &'a Site,
+    pub(super) frame: Frame<'a>,
+    pub(super) words: &'static Words,
+    /// Whether cookies are for https alone.
+    pub(super) secure: bool,
+    /// The cookie of whoever is signed in, and who that is.
+    pub(super) session: Option<(&'a str, Browser)>,
+}
+
+impl<'a> Visit<'a> {
+    pub(super) fn of(call: &'a Call<'a>, site: &'a Site, frame: Frame<'a>) -> Result<Visit<'a>, Trouble> {
+        let secure = site.is_https();
+        let mut visit = Visit { call, site, frame, words: frame.words, secure, session: None };
+        if let Some(cookie) = visit.cookie(Kind::Session) {
+            let browser = site.core.access.browser(cookie, site.core.machine_now())?;
+            visit.session = browser.map(|browser| (cookie, browser));
+        }
+        Ok(visit)
+    }
+
+    pub(super) fn cookie(&self, kind: Kind) -> Option<&'a str> {
+        kind.read(self.call.header("cookie").unwrap_or_default(), self.secure)
+    }
+
+    pub(super) fn is_post(&self) -> bool {
+        self.call.method == Method::POST
+    }
+
+    pub(super) fn moment(&self) -> Moment {
+        Moment { now: self.site.core.machine_now(), uptime: self.site.core.uptime() }
+    }
+
+    pub(super) fn query(&self) -> Result<Fields, Trouble> {
+        Ok(Fields::parse(self.call.query.as_bytes())?)
+    }
+
+    /// The fields of a form that was sent from a page of this server.
+    pub(super) fn form(&self) -> Result<Fields, Trouble> {
+        let content_type = self.call.header("content-type").unwrap_or_default();
+        let kind = content_type.split(';').next().unwrap_or_default().trim();
+        if !kind.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+            return Err(Trouble::Malformed);
+        }
+        let fields = Fields::parse(self.call.body)?;
+        if !self.is_from_here() {
+            return Err(stale(&fields));
+        }
+        Ok(fields)
+    }
+
+    /// Checks that a form was made for a cookie and a purpose.
+    pub(super) fn check(&self, fields: &Fields, cookie: &str, purpose: &str) -> Result<(), Trouble> {
+        if self.site.core.access.is_form_mark(fields.get("csrf"), cookie, purpose) {
+            return Ok(());
+        }
+        Err(stale(fields))
+    }
+
+    /// What browsers say themselves about where a form comes from, where they do. Our pages ask them not to say from
+    /// which page they come, and then some name no origin; so nothing counts as nothing, and the mark decides.
+    pub(super) fn is_from_here(&self) -> bool {
+        let headers = self.call.headers;
+        if headers.get_all(ORIGIN).iter().count() > 1 {
+            return false;
+        }
+        if self.is_from_elsewhere() {
+            return false;
+        }
+        let Some(origin) = headers.get(ORIGIN) else { return true };
+        match origin.to_str() {
+            Ok("null") => true,
+            Ok(origin) => self.is_ours(origin),
+            Err(_) => false,
+        }
+    }
+
+    /// Whether a browser says that a page of somebody else's sent it here: not one of ours, and not the person.
+    pub(super) fn is_from_elsewhere(&self) -> bool {
+        let site = self.call.header("sec-fetch-site");
+        site.is_some_and(|site| site != "same-origin" && site != "none")
+    }
+
+    pub(super) fn is_ours(&self, origin: &str) -> bool {
+        let Some((_, theirs)) = origin.split_once("://") else { return false };
+        let host = self.call.headers.get(HOST).and_then(|host| host.to_str().ok());
+        let public = self.site.public_url.as_ref().map(|url| url.parts().0);
+        host.into_iter().chain(public).any(|ours| ours.eq_ignore_ascii_case(theirs))
+    }
+
+    /// The address of this look, to come back to.
+    pub(super) fn here(&self) -> String {
+        let Call { path, query, .. } = self.call;
+        let path = format!("/{}", path.trim_start_matches('/'));
+        if query.is_empty() { path } else { format!("{path}?{query}") }
+    }
+}
+
+pub(super) fn stale(fields: &Fields) -> Trouble {
+    Trouble::StaleForm { next: forms::safe_next(fields.get("next")).map(str::to_owned) }
+}
+
+/// A page under way.
+pub(super) struct Sheet<'a> {
+    pub(super) status: StatusCode,
+    pub(super) title: &'a str,
+    pub(super) main: Html,
+    pub(super) retry_after: Option<Duration>,
+    /// Where else a form of this page may lead.
+    pub(super) leads_to: Option<String>,
+    pub(super) cookies: Vec<HeaderValue>,
+}
+
+impl<'a> Sheet<'a> {
+    pub(super) fn new(title: &'a str, main: Html) -> Sheet<'a> {
+        Sheet { status: StatusCode::OK, title, main, retry_after: None, leads_to: None, cookies: Vec::new() }
+    }
+
+    pub(super) fn status(self, status: StatusCode) -> Sheet<'a> {
+        Sheet { status, ..self }
+    }
+
+    pub(super) fn answer(self, frame: Frame<'_>) -> Answer {
+        let words = frame.words;
+        let mut html = Html::default();
+        html.raw("<!doctype html>\n<html lang=\"")
+            .text(words.lang)
+            .raw("\">\n<head>\n<meta charset=\"utf-8\">\n");
+        html.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
+        html.raw("<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"robots\" content=\"noindex\">\n");
+        html.raw("<title>")
+            .text(self.title)
+            .raw(" · Chandler</title>\n<link rel=\"stylesheet\" href=\"")
+            .text(&frame.at(path::STYLE));
+        html.raw("\">\n</head>\n<body>\n<header><a href=\"").text(&frame.at(path::CHART));
+        html.raw("\"><span class=\"mark\" aria-hidden=\"true\"></span>Chandler</a></header>\n");
+        html.raw("<main>\n<h1>").text(self.title).raw("</h1>\n").append(&self.main);
+        html.raw("\n</main>\n<footer>").text(words.footer).raw("</footer>\n</body>\n</html>\n");
+        let mut answer = Response::new(Full::new(Bytes::from(html.into_string())));
+        *answer.status_mut() = self.status;
+        let headers = answer.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+        headers.insert(CONTENT_LANGUAGE, HeaderValue::from_static(words.lang));
+        let policy = match self.leads_to {
+            Some(place) => HeaderValue::try_from(format!("{POLICY} {place}")),
+            None => Ok(HeaderValue::from_static(POLICY)),
+        };
+        headers.insert(CONTENT_SECURITY_POLICY, policy.unwrap_or(HeaderValue::from_static(POLICY)));
+        if let Some(wait) = self.retry_after {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds_up(wait)));
+        }
+        guard(&mut answer, self.cookies);
+        answer
+    }
+}
+
+/// To another address, always with GET.
+pub(super) fn redirect(to: &str, cookies: Vec<HeaderValue>) -> Result<Answer, Trouble> {
+    let mut answer = Response::new(Full::default());
+    *answer.status_mut() = StatusCode::SEE_OTHER;
+    answer.headers_mut().insert(LOCATION, HeaderValue::try_from(to).map_err(|_| Trouble::Malformed)?);
+    guard(&mut answer, cookies);
+    Ok(answer)
+}
+
+/// What every answer of a page bears: nobody on the way keeps it, frames it or guesses what it is.
+pub(super) fn guard(answer: &mut Answer, cookies: Vec<HeaderValue>) {
+    let headers = answer.headers_mut();
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert(
+        HeaderName::from_static("cross-origin-opener-policy"),
+        HeaderValue::from_static("same-origin"),
+    );
+    for cookie in cookies {
+        headers.append(SET_COOKIE, cookie);
+    }
+}
+
+/// Seconds to wait, rounded up: whoever comes at the time they were told must not come too early.
+pub(super) fn seconds_up(wait: Duration) -> u64 {
+    let more = u64::from(wait.subsec_nanos() > 0);
+    wait.as_secs().saturating_add(more).max(1)
+}
+
+/// A line above a form that says what was wrong.
+pub(super) fn alert(html: &mut Html, text: &str) {
+    html.raw("<p class=\"alert\" role=\"alert\">").text(text).raw("</p>\n");
+}
+
+/// A form's button and what it decides.
+pub(super) fn fact(html: &mut Html, name: &str, value: &str) {
+    html.raw("<div><dt>").text(name).raw("</dt><dd>").text(value).raw("</dd></div>\n");
+}
