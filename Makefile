@@ -4,6 +4,11 @@
 CARGO ?= cargo
 STORE ?= sqlite:target/demo
 
+TOOLCHAIN := $(or $(RUSTUP_TOOLCHAIN),$(shell .ci/toolchain))
+ifneq ($(TOOLCHAIN),)
+export RUSTUP_TOOLCHAIN := $(TOOLCHAIN)
+endif
+
 .PHONY: demo test setup setup-e2e lint unit e2e e2e-rust e2e-more fuzz bench page deb packaging
 
 demo: setup page
@@ -12,7 +17,7 @@ demo: setup page
 
 test: setup lint packaging unit e2e fuzz
 
-# A C compiler (C++ for the fuzzer), the two Rust components that some toolchain installs leave out, Python's venv, Node.
+# A C compiler (C++ for the fuzzer), the Rust of rust-toolchain.toml, Python's venv, Node.
 setup:
 	@./setup.sh
 

@@ -28,7 +28,9 @@ if need cargo; then
     echo "setup: no Rust toolchain found; install Rust $(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml) or newer" >&2
     exit 1
 fi
-
+# With rustup, rust-toolchain.toml names release and components. It installs them by itself when cargo is called first, unless
+# it was told not to; then it is asked to, once. Without rustup, whatever Rust is installed is tried.
+if ! cargo --version >/dev/null 2>&1 && ! need rustup; then rustup toolchain install; fi
 cargo fmt --version >/dev/null 2>&1 || rustup component add rustfmt
 cargo clippy --version >/dev/null 2>&1 || rustup component add clippy
 
