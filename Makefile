@@ -9,11 +9,17 @@ ifneq ($(TOOLCHAIN),)
 export RUSTUP_TOOLCHAIN := $(TOOLCHAIN)
 endif
 
-.PHONY: demo test setup setup-e2e lint deny unit e2e e2e-rust e2e-more fuzz bench page deb packaging
+.PHONY: demo demo-market demo-build test setup setup-e2e lint deny unit e2e e2e-rust e2e-more fuzz bench page deb packaging
 
-demo: setup page
-	$(CARGO) build --release --locked -p chandler
+demo: demo-build
 	target/release/chandler --store $(STORE) demo --serve
+
+# All of it but the server, which only ends when it is told to.
+demo-market: demo-build
+	target/release/chandler --store $(STORE) demo
+
+demo-build: setup page
+	$(CARGO) build --release --locked -p chandler
 
 test: setup lint deny packaging unit e2e fuzz
 

@@ -20,4 +20,5 @@ mod reach;
 mod remote;
 mod reports;
 mod serve;
+mod toolchain;
 mod world;
