@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Subcommand, ValueEnum};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::serve;
-use crate::config::Config;
+use crate::config::arguments::{Arguments as ServeArguments, Giver};
+use crate::config::{Config, KEYS, Key};
 use crate::failure::Failure;
 use crate::output::{self, Column};
 use crate::surroundings::Surroundings;
@@ -31,7 +31,7 @@ enum Action {
 #[derive(Debug, Args)]
 struct Show {
     #[command(flatten)]
-    serve: serve::Arguments,
+    serve: ServeArguments,
     /// TOML is a configuration file again
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -51,32 +51,6 @@ enum Format {
     Json,
     Toml,
 }
-
-/// Every key of the file, and the argument of `serve` that sets it. A test holds the list to the structs and to the
-/// arguments, so that none is forgotten.
-pub(crate) const KEYS: &[(&str, &str)] = &[
-    ("server.listen", "listen"),
-    ("server.tcp", "tcp"),
-    ("server.connections_max", "connections_max"),
-    ("server.cache_mb", "cache_mb"),
-    ("server.regional", "regional"),
-    ("server.public_url", "public_url"),
-    ("server.trusted_proxies", "trusted_proxy"),
-    ("server.internal", "internal"),
-    ("server.tls_cert", "tls_cert"),
-    ("server.tls_key", "tls_key"),
-    ("server.floors", "floors"),
-    ("server.pkce", "pkce"),
-    ("limits.calls_per_second", "calls_per_second"),
-    ("limits.calls_at_once", "calls_at_once"),
-    ("limits.refusals_per_second", "refusals_per_second"),
-    ("limits.unsent_mb", "unsent_mb"),
-    ("limits.unproven_connections", "unproven_connections"),
-    ("limits.threads", "threads"),
-    ("log.filter", "log"),
-    ("log.format", "log_format"),
-    ("log.requests", "log_requests"),
-];
 
 /// One setting as it holds.
 #[derive(Debug)]
@@ -136,15 +110,16 @@ impl Show {
             Some(path) => Config::keys_of(path)?,
             None => Vec::new(),
         };
-        let from = |key: &str| {
-            let path = file.map(|path| path.display().to_string()).unwrap_or_default();
-            given(matches, argument_of(key)).unwrap_or_else(|| {
-                if in_file.iter().any(|known| known == key) { Origin::File(path) } else { Origin::Default }
-            })
+        let path = file.map(|path| path.display().to_string()).unwrap_or_default();
+        let from = |key: &Key| match self.serve.giver(key) {
+            Some(Giver::Flag(name)) => Origin::Flag(name.clone()),
+            Some(Giver::Variable(name)) => Origin::Environment((*name).to_owned()),
+            None if in_file.contains(&key.to_string()) => Origin::File(path.clone()),
+            None => Origin::Default,
         };
-        let values = flattened(&config);
+        let values = config.values().into_iter();
         let settings: Vec<Setting> =
-            values.into_iter().map(|(key, value)| Setting { from: from(&key), key, value }).collect();
+            values.map(|(key, value)| Setting { from: from(key), key: key.to_string(), value }).collect();
         let store = Setting {
             key: "store".to_owned(),
             value: surroundings
@@ -195,31 +170,6 @@ impl Check {
     }
 }
 
-fn argument_of(key: &str) -> &'static str {
-    KEYS.iter().find(|(known, _)| *known == key).map_or("", |(_, argument)| argument)
-}
-
-/// The flag or the variable that gave a value, if one did.
-fn given(matches: &ArgMatches, argument: &str) -> Option<Origin> {
-    matches.try_contains_id(argument).ok()?;
-    let command = clap::Command::new("serve");
-    let command = <serve::Arguments as Args>::augment_args(command);
-    let found = command.get_arguments().find(|known| known.get_id() == argument);
-    let named = |of: Option<String>| of.unwrap_or_else(|| argument.to_owned());
-    match matches.value_source(argument)? {
-        ValueSource::CommandLine => {
-            let long = found.and_then(|found| found.get_long()).map(|long| format!("--{long}"));
-            Some(Origin::Flag(named(long)))
-        }
-        ValueSource::EnvVariable => {
-            let variable =
-                found.and_then(|found| found.get_env()).map(|name| name.to_string_lossy().into_owned());
-            Some(Origin::Environment(named(variable)))
-        }
-        _ => None,
-    }
-}
-
 /// Where one of the flags of every command comes from.
 fn surroundings_from(matches: &ArgMatches, argument: &str) -> Origin {
     let is_known = matches.try_contains_id(argument).is_ok();
@@ -230,22 +180,6 @@ fn surroundings_from(matches: &ArgMatches, argument: &str) -> Origin {
         }
         _ => Origin::Default,
     }
-}
-
-/// Every key with its value, in the order of the file.
-pub(crate) fn flattened(config: &Config) -> Vec<(String, Value)> {
-    let Ok(Value::Object(tables)) = serde_json::to_value(config) else { return Vec::new() };
-    let keys = |(table, values): (String, Value)| {
-        let values = match values {
-            Value::Object(values) => values,
-            _ => Map::new(),
-        };
-        values.into_iter().map(move |(key, value)| (format!("{table}.{key}"), value))
-    };
-    let mut all: Vec<(String, Value)> = tables.into_iter().flat_map(keys).collect();
-    let place = |key: &str| KEYS.iter().position(|(known, _)| *known == key).unwrap_or(usize::MAX);
-    all.sort_by_key(|(key, _)| place(key));
-    all
 }
 
 fn text(value: &Value) -> String {
@@ -275,28 +209,4 @@ fn toml(settings: &[Setting]) -> Result<(), Failure> {
         writeln!(out, "{name} = {value}  # {}", output::printable(&from.words()))?;
     }
     Ok(out.flush()?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_key_of_the_file_is_listed_with_the_argument_that_sets_it() {
-        let keys: Vec<String> = flattened(&Config::default()).into_iter().map(|(key, _)| key).collect();
-        let listed: Vec<&str> = KEYS.iter().map(|(key, _)| *key).collect();
-        assert_eq!(keys, listed, "a key more or less in config.rs is one in KEYS");
-        let command = <serve::Arguments as Args>::augment_args(clap::Command::new("serve"));
-        for (key, argument) in KEYS {
-            let found = command.get_arguments().find(|known| known.get_id() == argument);
-            let found = found.unwrap_or_else(|| panic!("{key}: serve has no argument {argument}"));
-            assert!(found.get_long().is_some() && found.get_env().is_some(), "{key} has no flag or variable");
-        }
-        let others: Vec<&str> = command
-            .get_arguments()
-            .map(|known| known.get_id().as_str())
-            .filter(|id| *id != "config" && !KEYS.iter().any(|(_, argument)| argument == id))
-            .collect();
-        assert!(others.is_empty(), "{others:?} can be set by a flag, but not in the file");
-    }
 }

@@ -1,0 +1,146 @@
+//! The settings of a server as flags and variables, made from the table of keys.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use clap::builder::{OsStringValueParser, PossibleValue, TypedValueParser};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use serde_json::Value;
+
+use super::{Config, KEYS, Key};
+use crate::failure::{Failure, usage};
+
+/// What a server is told by flags and variables, and the file that they are laid over.
+#[derive(Debug)]
+pub(crate) struct Arguments {
+    file: Option<PathBuf>,
+    given: Vec<Given>,
+}
+
+/// A key that is set. Everything is taken as text: what cannot be read is told with the name it has, and to the doctor it
+/// is a finding.
+#[derive(Debug)]
+struct Given {
+    key: &'static Key,
+    by: Giver,
+    texts: Vec<String>,
+}
+
+/// Where a value comes from, by the name it has there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Giver {
+    /// `--listen`
+    Flag(String),
+    /// `CHANDLER_LISTEN`
+    Variable(&'static str),
+}
+
+/// Takes any text. What it should be is for help and completion.
+#[derive(Clone, Copy, Debug)]
+struct Text(&'static [&'static str]);
+
+impl TypedValueParser for Text {
+    type Value = String;
+
+    fn parse_ref(&self, _: &Command, _: Option<&Arg>, value: &OsStr) -> Result<String, clap::Error> {
+        Ok(value.to_string_lossy().into_owned())
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let values = self.0.iter().map(PossibleValue::new);
+        (!self.0.is_empty()).then(|| Box::new(values) as Box<dyn Iterator<Item = PossibleValue>>)
+    }
+}
+
+const FILE: &str = "config";
+
+impl Args for Arguments {
+    fn augment_args(command: Command) -> Command {
+        let file = Arg::new(FILE)
+            .long(FILE)
+            .env("CHANDLER_CONFIG")
+            .value_name("FILE")
+            .value_parser(OsStringValueParser::new().map(PathBuf::from))
+            .help("A configuration file; docs/chandler.toml lists its keys");
+        let defaults = Config::default().values();
+        command.args(defaults.into_iter().map(|(key, default)| argument(key, &default))).arg(file)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Arguments::augment_args(command)
+    }
+}
+
+fn argument(key: &Key, default: &Value) -> Arg {
+    let help = match default {
+        Value::String(text) if !text.is_empty() => format!("{} [default: {text}]", key.help),
+        Value::Number(_) | Value::Bool(_) => format!("{} [default: {default}]", key.help),
+        _ => key.help.to_owned(),
+    };
+    let argument = Arg::new(key.flag)
+        .long(key.flag)
+        .env(key.variable)
+        .value_name(key.value)
+        .value_parser(Text(key.choices))
+        .help(help);
+    if key.is_list { argument.action(ArgAction::Append).value_delimiter(',') } else { argument }
+}
+
+impl FromArgMatches for Arguments {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Arguments, clap::Error> {
+        let given = KEYS.iter().filter_map(|key| {
+            let by = match matches.value_source(key.flag)? {
+                ValueSource::EnvVariable => Giver::Variable(key.variable),
+                _ => Giver::Flag(format!("--{}", key.flag)),
+            };
+            let texts = matches.get_many(key.flag)?.cloned().collect();
+            Some(Given { key, by, texts })
+        });
+        Ok(Arguments { file: matches.get_one(FILE).cloned(), given: given.collect() })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Arguments::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Arguments {
+    /// The file that the others are laid over, if one is named.
+    pub(crate) fn config_file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
+    /// The flag or the variable that sets a key, if one does.
+    pub(crate) fn giver(&self, key: &Key) -> Option<&Giver> {
+        self.given.iter().find(|given| given.key.flag == key.flag).map(|given| &given.by)
+    }
+
+    /// What a server is started with.
+    pub(crate) fn config(&self) -> Result<Config, Failure> {
+        let config = self.laid()?;
+        config.server.check_ports().map_err(usage)?;
+        Ok(config)
+    }
+
+    /// Flags over environment over file over defaults; the first two have been put together already. Two of them may
+    /// still want the same port.
+    pub(crate) fn laid(&self) -> Result<Config, Failure> {
+        let mut config = self.config_file().map(Config::read_under).transpose()?.unwrap_or_default();
+        for Given { key, by, texts } in &self.given {
+            key.lay(&mut config, texts).map_err(|error| usage(format!("{} {error}", by.name())))?;
+        }
+        config.server.check().map_err(usage)?;
+        Ok(config)
+    }
+}
+
+impl Giver {
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Giver::Flag(name) => name,
+            Giver::Variable(name) => name,
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! Every setting of a server, a row each: key, type, where a server has it, flag, variable and documentation. The structs
+//! that the file is read into, the arguments of `chandler serve`, `chandler config` and `docs/chandler.toml` follow from
+//! the rows. To add a key, add its field to `server::Settings` and a row here, and write the annotated file anew with
+//! `UPDATE_EXPECT=1 cargo test -p chandler annotated`.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+use access::PkceRule;
+use market::FloorTable;
+use serde::{Deserialize, Serialize};
+use server::{PublicUrl, Settings, TrustedProxy};
+
+use super::values::{
+    FromFlag, LogFormat, Mebibytes, Range, RegionalConfig, Setting, address_or_none, text, text_or_none,
+    texts,
+};
+
+/// More descriptors than any system gives out.
+const CONNECTIONS_MAX: u32 = 1_000_000;
+/// A terabyte.
+const CACHE_MB_MAX: u32 = 1 << 20;
+/// Calls and refusals a second, and calls at once.
+const RATE_MAX: u32 = 1_000_000;
+const THREADS_MAX: u32 = 24;
+const _: () = assert!(THREADS_MAX as usize == server::THREADS_MAX);
+/// Sixteen gigabytes of answers for one account are a mistake.
+const UNSENT_MB_MAX: u32 = 16 << 10;
+
+/// A row without its value.
+#[derive(Debug)]
+pub(crate) struct Key {
+    /// Of the file.
+    pub(crate) table: &'static str,
+    /// In that table.
+    pub(crate) name: &'static str,
+    pub(crate) flag: &'static str,
+    pub(crate) variable: &'static str,
+    /// What stands for the value in the help, and what the flag does.
+    pub(crate) value: &'static str,
+    pub(crate) help: &'static str,
+    /// All values that there are, if they are few.
+    pub(crate) choices: &'static [&'static str],
+    pub(crate) is_list: bool,
+    /// What the annotated file says of it, a line each.
+    #[cfg_attr(not(test), expect(dead_code, reason = "a test writes the annotated file"))]
+    pub(super) lines: &'static [&'static str],
+    /// Of a number.
+    range: Range,
+    check: fn(&Config) -> Result<(), String>,
+    number: fn(&Config) -> Option<u32>,
+    lay: fn(&mut Config, &[String], &Range) -> Result<(), String>,
+}
+
+impl Key {
+    /// What rows leave out.
+    const PLAIN: Key = Key {
+        table: "",
+        name: "",
+        flag: "",
+        variable: "",
+        value: "",
+        help: "",
+        choices: &[],
+        is_list: false,
+        lines: &[],
+        range: 0..=u32::MAX,
+        check: |_| Ok(()),
+        number: |_| None,
+        lay: |_, _, _| Ok(()),
+    };
+
+    /// Takes over what a flag or a variable says.
+    pub(crate) fn lay(&self, config: &mut Config, texts: &[String]) -> Result<(), String> {
+        (self.lay)(config, texts, &self.range)?;
+        (self.check)(config)
+    }
+
+    /// Whether its value is one that a server takes, as far as that can be said of it alone.
+    pub(crate) fn check(&self, config: &Config) -> Result<(), String> {
+        (self.check)(config)?;
+        match (self.number)(config) {
+            Some(number) if !self.range.contains(&number) => {
+                let (least, most) = (self.range.start(), self.range.end());
+                Err(format!("{} is a number from {least} to {most}", self.name))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// `server.listen`
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.table, self.name)
+    }
+}
+
+/// A table of the file becomes a struct, a row one of its fields and a [`Key`]. A value is `of` the server's settings in both
+/// directions, or has a `default` and is passed on by [`Config::settings`]. The comment above a row is its documentation.
+macro_rules! keys {
+    ($(
+        $(#[doc = $intro:literal])*
+        [$table:ident] $config:ident {
+            $(
+                $(#[doc = $line:literal])*
+                $(#[serde($($serde:tt)*)])?
+                $name:ident: $type:ty, $(of settings.$($setting:ident).+,)? $(default $default:expr,)? {
+                    $($field:ident: $given:expr),* $(,)?
+                }
+            )*
+        }
+    )*) => {
+        #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub(crate) struct Config {
+            $(pub(crate) $table: $config,)*
+        }
+
+        $(
+            #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+            #[serde(default, deny_unknown_fields)]
+            pub(crate) struct $config {
+                $(
+                    $(#[serde($($serde)*)])?
+                    pub(crate) $name: $type,
+                )*
+            }
+
+            impl Default for $config {
+                fn default() -> $config {
+                    Config::default().$table
+                }
+            }
+        )*
+
+        impl Default for Config {
+            fn default() -> Config {
+                let settings = Settings::default();
+                Config {
+                    $($table: $config {
+                        $($name: $(Setting::of(&settings.$($setting).+))? $($default)?,)*
+                    },)*
+                }
+            }
+        }
+
+        impl Config {
+            /// Those that are one value of the file each, over the defaults.
+            pub(super) fn plain_settings(&self) -> Settings {
+                let mut settings = Settings::default();
+                $($($(settings.$($setting).+ = self.$table.$name.to_setting();)?)*)*
+                settings
+            }
+        }
+
+        /// In the order of the file.
+        pub(crate) const KEYS: &[Key] = &[
+            $($(Key {
+                table: stringify!($table),
+                name: stringify!($name),
+                lines: &[$($line),*],
+                is_list: <$type as FromFlag>::IS_LIST,
+                number: |config| config.$table.$name.number(),
+                lay: |config, texts, range| {
+                    config.$table.$name = FromFlag::from_flag(texts, range)?;
+                    Ok(())
+                },
+                $($field: $given,)*
+                ..Key::PLAIN
+            },)*)*
+        ];
+
+        /// What the annotated file says of each table.
+        #[cfg(test)]
+        pub(super) const TABLES: &[(&str, &[&str])] = &[$((stringify!($table), &[$($intro),*])),*];
+    };
+}
+
+keys! {
+    [server] ServerConfig {
+        /// Where HTTP and WebSocket are served, as address and port. Port 0 lets the system choose one.
+        listen: SocketAddr, of settings.listen, {
+            flag: "listen", variable: "CHANDLER_LISTEN", value: "ADDRESS:PORT",
+            help: "Where HTTP and WebSocket are served",
+        }
+        /// Where raw TCP is served.
+        tcp: SocketAddr, of settings.tcp, {
+            flag: "tcp", variable: "CHANDLER_TCP", value: "ADDRESS:PORT",
+            help: "Where raw TCP is served",
+        }
+        /// Connections of all kinds that may be open at once; more wait to be accepted. Keep it below the number of files a
+        /// process may open (`ulimit -n`).
+        connections_max: u32, of settings.connections_max, {
+            flag: "connections-max", variable: "CHANDLER_CONNECTIONS_MAX", value: "N",
+            help: "Connections of all kinds that may be open at once",
+            range: 1..=CONNECTIONS_MAX,
+        }
+        /// Memory for encoded candles in MiB; 0 keeps none.
+        cache_mb: Mebibytes, of settings.cache_bytes, {
+            flag: "cache-mb", variable: "CHANDLER_CACHE_MB", value: "N",
+            help: "Memory for encoded candles in MiB; 0 keeps none",
+            range: 0..=CACHE_MB_MAX,
+            check: |config| {
+                let is_too_much = config.server.cache_mb.0 > CACHE_MB_MAX;
+                if is_too_much { Err(format!("cache_mb is at most {CACHE_MB_MAX}")) } else { Ok(()) }
+            },
+        }
+        /// Listeners for the accounts of one region alone, for HTTP and WebSocket; the two above serve all. As lines:
+        ///     regional = ["us=127.0.0.1:8081"]
+        /// or, instead of that key, as tables at the end of the file:
+        ///     [[server.regional]]
+        ///     region = "us"
+        ///     listen = "127.0.0.1:8081"
+        regional: Vec<RegionalConfig>, of settings.regional, {
+            flag: "regional", variable: "CHANDLER_REGIONAL", value: "REGION=ADDRESS:PORT",
+            help: "A listener for the accounts of one region, as us=127.0.0.1:8081; may be repeated",
+        }
+        /// How people and programs reach the service, if not under the name they ask for: behind a proxy, or with TLS before it.
+        /// Sign-in pages and answers of OAuth name this address, as in "https://candles.example.com".
+        #[serde(with = "text_or_none")]
+        public_url: Option<PublicUrl>, of settings.public_url, {
+            flag: "public-url", variable: "CHANDLER_PUBLIC_URL", value: "URL",
+            help: "How the service is called from outside, as https://candles.example.com",
+        }
+        /// Proxies that are believed when they say whom they ask for, as addresses or networks, as in ["10.0.0.7", "fd00::/8"]. Of
+        /// a request that comes from one of them, the client is the last address in X-Forwarded-For (or Forwarded) that is not one
+        /// of them. Limits for each address need this behind a proxy; name none that passes on what clients say themselves.
+        #[serde(with = "texts")]
+        trusted_proxies: Vec<TrustedProxy>, of settings.trusted_proxies, {
+            flag: "trusted-proxy", variable: "CHANDLER_TRUSTED_PROXIES", value: "ADDRESS[/PREFIX]",
+            help: "A proxy whose X-Forwarded-For is believed, as 10.0.0.7 or 10.0.0.0/8; may be repeated",
+        }
+        /// Where /healthz, /readyz, /metrics and /status are served, and nothing else, without sign-in and without TLS: for
+        /// Prometheus and load balancers on other machines, as in "10.0.0.7:9090". Whoever reaches it reads all numbers, so keep it
+        /// on a private network. Programs on this machine need it not; once it is set, the other listeners show /metrics and /status
+        /// to operators alone (docs/monitoring.md).
+        #[serde(with = "address_or_none")]
+        internal: Option<SocketAddr>, of settings.internal, {
+            flag: "internal", variable: "CHANDLER_INTERNAL", value: "ADDRESS:PORT",
+            help: "Where health, readiness, metrics and status are served without sign-in, as 10.0.0.7:9090",
+        }
+        /// Certificate chain and private key, as PEM files: HTTP and WebSocket then speak TLS 1.2 and 1.3, and plain HTTP no more. Raw TCP
+        /// stays plain: its protocol has no TLS. The files are read again when they change, and on SIGHUP (docs/tls.md).
+        tls_cert: String, default String::new(), {
+            flag: "tls-cert", variable: "CHANDLER_TLS_CERT", value: "FILE",
+            help: "A PEM file with the certificate of HTTP and WebSocket; needs --tls-key",
+        }
+        tls_key: String, default String::new(), {
+            flag: "tls-key", variable: "CHANDLER_TLS_KEY", value: "FILE",
+            help: "A PEM file with its private key",
+        }
+        /// From when on accounts are served history. "published" are the ranges of the service, "none" is everything that is stored, and dates
+        /// are named by market and kind, what is not named being as published: "HK.day=1995-01-03,US.minute=none". An account may have
+        /// floors of its own (chandler account set --floors), and whoever has the store sees all of it at the command line.
+        #[serde(with = "text")]
+        floors: FloorTable, of settings.floors, {
+            flag: "floors", variable: "CHANDLER_FLOORS", value: "FLOORS",
+            help: "From when on accounts are served history: published, none, or dates like HK.day=1995-01-03",
+        }
+        /// Which clients of OAuth without a secret need a proof key (RFC 7636) for an authorization code: "always"; "remote", those that are sent
+        /// back to elsewhere than the machine of the browser; or "never" (docs/oauth.md).
+        #[serde(with = "text")]
+        pkce: PkceRule, of settings.pkce, {
+            flag: "pkce", variable: "CHANDLER_PKCE", value: "PKCE", choices: &["always", "remote", "never"],
+            help: "Which clients of OAuth without a secret need a proof key: always, remote (sent back to another machine), never",
+        }
+    }
+
+    /// What one account may take of the server over all its doors, or one address where nobody has signed in (docs/operating.md).
+    [limits] LimitsConfig {
+        /// Quote commands of one account in a second, all together but for history, which has its own rate (`chandler account create
+        /// --rate`); as many may come at once after a pause. More are refused with 301606. 0 for any number. Accounts with the rate
+        /// "unlimited" do not have this limit.
+        calls_per_second: u32, of settings.limits.calls.per_second, {
+            flag: "calls-per-second", variable: "CHANDLER_CALLS_PER_SECOND", value: "N",
+            help: "Quote commands a second of one account, history apart; 0 for any number",
+            range: 0..=RATE_MAX,
+        }
+        /// Requests of one account that run at the same time, of those that have to wait for the disk; more of them wait their turn.
+        calls_at_once: u32, of settings.limits.calls.at_once, {
+            flag: "calls-at-once", variable: "CHANDLER_CALLS_AT_ONCE", value: "N",
+            help: "Requests of one account that run at once",
+            range: 1..=RATE_MAX,
+        }
+        /// Refusals in a second of one account or address, beyond which its connections are read more slowly; 400 may come at once.
+        /// 0 for any number.
+        refusals_per_second: u32, of settings.limits.refusals_per_second, {
+            flag: "refusals-per-second", variable: "CHANDLER_REFUSALS_PER_SECOND", value: "N",
+            help: "Refusals a second beyond which a caller is read more slowly; 0 for any number",
+            range: 0..=RATE_MAX,
+        }
+        /// Answers of one account or address that are made and not yet taken, in MiB; whoever has more is not read until they take some.
+        unsent_mb: Mebibytes, of settings.limits.unsent_bytes, {
+            flag: "unsent-mb", variable: "CHANDLER_UNSENT_MB", value: "N",
+            help: "Answers of one account that may wait to be sent, in MiB",
+            range: 1..=UNSENT_MB_MAX,
+        }
+        /// Connections of one address on which nobody has proved who they are; more wait up to five seconds for a place. Trusted proxies have
+        /// as many as they want.
+        unproven_connections: u32, of settings.limits.unproven_connections, {
+            flag: "unproven-connections", variable: "CHANDLER_UNPROVEN_CONNECTIONS", value: "N",
+            help: "Connections of one address on which nobody has signed in yet",
+            range: 1..=RATE_MAX,
+        }
+        /// Threads for requests that have to wait for the disk, 1 to 24; 0 for four for each processor, at least 8 and at most 24.
+        threads: u32, default 0, {
+            flag: "threads", variable: "CHANDLER_THREADS", value: "N",
+            help: "Threads for requests that wait for the disk; 0 for as many as suit the machine",
+            range: 0..=THREADS_MAX,
+        }
+    }
+
+    [log] LogConfig {
+        /// What is logged to standard error: error, warn, info, debug or trace, also by part, as in "info,server=debug".
+        filter: String, default "info".to_owned(), {
+            flag: "log", variable: "CHANDLER_LOG", value: "FILTER",
+            help: "What is logged to standard error: error, warn, info, debug, trace, or by part",
+            check: |config| config.log.check(),
+        }
+        /// text or json.
+        format: LogFormat, default LogFormat::Text, {
+            flag: "log-format", variable: "CHANDLER_LOG_FORMAT", value: "LOG_FORMAT", choices: &["text", "json"],
+            help: "How it is logged",
+        }
+        /// One line for each request over HTTP, and with the filter "info,requests=debug" for each request of long connections.
+        requests: bool, default true, {
+            flag: "log-requests", variable: "CHANDLER_LOG_REQUESTS", value: "true|false", choices: &["true", "false"],
+            help: "Whether each request over HTTP is logged",
+        }
+    }
+}

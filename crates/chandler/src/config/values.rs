@@ -1,0 +1,320 @@
+//! The values of keys: how the file spells them, how a flag or a variable does, and what a server makes of them.
+
+use std::fmt::{self, Display};
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use access::{PkceRule, Region};
+use clap::ValueEnum;
+use market::FloorTable;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use server::PublicUrl;
+
+/// The least and the most of a number.
+pub(crate) type Range = RangeInclusive<u32>;
+
+/// A value of a key as a flag or a variable spells it. What is wrong with it is said without the name of either.
+pub(crate) trait FromFlag: Sized {
+    const IS_LIST: bool = false;
+
+    /// One text, or as many as were given for a list. The range is that of a number.
+    fn from_flag(texts: &[String], range: &Range) -> Result<Self, String>;
+
+    /// What has to be in the range.
+    fn number(&self) -> Option<u32> {
+        None
+    }
+}
+
+/// A value of a key that one setting of a server holds, perhaps in another unit.
+pub(crate) trait Setting<S> {
+    fn of(setting: &S) -> Self;
+
+    fn to_setting(&self) -> S;
+}
+
+/// A size in the file; settings have bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(transparent)]
+pub(crate) struct Mebibytes(pub(crate) u32);
+
+/// A listener for the accounts of one region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct RegionalConfig {
+    #[serde(with = "text")]
+    pub(crate) region: Region,
+    pub(crate) listen: SocketAddr,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LogFormat {
+    #[default]
+    Text,
+    Json,
+}
+
+impl<T: Clone> Setting<T> for T {
+    fn of(setting: &T) -> T {
+        setting.clone()
+    }
+
+    fn to_setting(&self) -> T {
+        self.clone()
+    }
+}
+
+impl Setting<usize> for u32 {
+    fn of(setting: &usize) -> u32 {
+        u32::try_from(*setting).unwrap_or(u32::MAX)
+    }
+
+    fn to_setting(&self) -> usize {
+        usize::try_from(*self).unwrap_or(usize::MAX)
+    }
+}
+
+impl Setting<usize> for Mebibytes {
+    fn of(bytes: &usize) -> Mebibytes {
+        Mebibytes(u32::of(&(bytes >> 20)))
+    }
+
+    fn to_setting(&self) -> usize {
+        let mebibytes: usize = self.0.to_setting();
+        mebibytes.saturating_mul(1 << 20)
+    }
+}
+
+impl Setting<Vec<(Region, SocketAddr)>> for Vec<RegionalConfig> {
+    fn of(setting: &Vec<(Region, SocketAddr)>) -> Vec<RegionalConfig> {
+        setting.iter().map(|&(region, listen)| RegionalConfig { region, listen }).collect()
+    }
+
+    fn to_setting(&self) -> Vec<(Region, SocketAddr)> {
+        self.iter().map(|one| (one.region, one.listen)).collect()
+    }
+}
+
+/// The text of what is no list; the last one wins, as clap has it.
+fn one(texts: &[String]) -> &str {
+    texts.last().map_or("", String::as_str)
+}
+
+fn parsed<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error: T::Err| error.to_string())
+}
+
+impl FromFlag for String {
+    fn from_flag(texts: &[String], _: &Range) -> Result<String, String> {
+        Ok(one(texts).to_owned())
+    }
+}
+
+impl FromFlag for SocketAddr {
+    fn from_flag(texts: &[String], _: &Range) -> Result<SocketAddr, String> {
+        let text = one(texts);
+        text.parse().map_err(|_| format!("{text:?} is not an address and a port: write 127.0.0.1:8080"))
+    }
+}
+
+impl FromFlag for Option<SocketAddr> {
+    fn from_flag(texts: &[String], range: &Range) -> Result<Option<SocketAddr>, String> {
+        SocketAddr::from_flag(texts, range).map(Some)
+    }
+}
+
+impl FromFlag for Option<PublicUrl> {
+    fn from_flag(texts: &[String], _: &Range) -> Result<Option<PublicUrl>, String> {
+        parsed(one(texts)).map(Some)
+    }
+}
+
+impl FromFlag for FloorTable {
+    fn from_flag(texts: &[String], _: &Range) -> Result<FloorTable, String> {
+        parsed(one(texts))
+    }
+}
+
+impl FromFlag for PkceRule {
+    fn from_flag(texts: &[String], _: &Range) -> Result<PkceRule, String> {
+        parsed(one(texts))
+    }
+}
+
+impl<T: FromStr<Err: Display>> FromFlag for Vec<T> {
+    const IS_LIST: bool = true;
+
+    fn from_flag(texts: &[String], _: &Range) -> Result<Vec<T>, String> {
+        texts.iter().map(|text| parsed(text)).collect()
+    }
+}
+
+impl FromFlag for u32 {
+    fn from_flag(texts: &[String], range: &Range) -> Result<u32, String> {
+        let text = one(texts);
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        number.ok_or_else(|| format!("{text:?} is not a number from {} to {}", range.start(), range.end()))
+    }
+
+    fn number(&self) -> Option<u32> {
+        Some(*self)
+    }
+}
+
+impl FromFlag for Mebibytes {
+    fn from_flag(texts: &[String], range: &Range) -> Result<Mebibytes, String> {
+        u32::from_flag(texts, range).map(Mebibytes)
+    }
+
+    fn number(&self) -> Option<u32> {
+        Some(self.0)
+    }
+}
+
+impl FromFlag for bool {
+    fn from_flag(texts: &[String], _: &Range) -> Result<bool, String> {
+        let text = one(texts);
+        text.parse().map_err(|_| format!("{text:?} is neither true nor false"))
+    }
+}
+
+impl FromFlag for LogFormat {
+    fn from_flag(texts: &[String], _: &Range) -> Result<LogFormat, String> {
+        let text = one(texts);
+        LogFormat::from_str(text, false)
+            .map_err(|_| format!("{text:?} is not a format of logs: write text or json"))
+    }
+}
+
+impl FromStr for RegionalConfig {
+    type Err = String;
+
+    /// `us=127.0.0.1:8081`
+    fn from_str(text: &str) -> Result<RegionalConfig, String> {
+        let wrong = || format!("{text:?} is not a region with its address: write us=127.0.0.1:8081");
+        let (region, listen) = text.split_once('=').ok_or_else(wrong)?;
+        Ok(RegionalConfig {
+            region: region.parse().map_err(|_| wrong())?,
+            listen: listen.trim().parse().map_err(|_| wrong())?,
+        })
+    }
+}
+
+/// One of them as a table of the file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RegionalTable {
+    #[serde(with = "text")]
+    region: Region,
+    listen: SocketAddr,
+}
+
+impl<'de> Deserialize<'de> for RegionalConfig {
+    /// A line, as the flag has it, or a table. Not an untagged enum: that one cannot say what is wrong, nor where.
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<RegionalConfig, D::Error> {
+        struct LineOrTable;
+
+        impl<'de> Visitor<'de> for LineOrTable {
+            type Value = RegionalConfig;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a line like \"us=127.0.0.1:8081\", or a table with region and listen")
+            }
+
+            fn visit_str<E: Error>(self, line: &str) -> Result<RegionalConfig, E> {
+                line.parse().map_err(E::custom)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<RegionalConfig, A::Error> {
+                let RegionalTable { region, listen } =
+                    RegionalTable::deserialize(MapAccessDeserializer::new(table))?;
+                Ok(RegionalConfig { region, listen })
+            }
+        }
+
+        from.deserialize_any(LineOrTable)
+    }
+}
+
+/// A value that the file has as text.
+pub(super) mod text {
+    use super::{Deserialize, Display, Error, FromStr};
+
+    pub(crate) fn deserialize<'de, T, D>(from: D) -> Result<T, D::Error>
+    where
+        T: FromStr<Err: Display>,
+        D: serde::Deserializer<'de>,
+    {
+        String::deserialize(from)?.parse().map_err(Error::custom)
+    }
+
+    pub(crate) fn serialize<T: Display, S: serde::Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(value)
+    }
+}
+
+/// A list of them.
+pub(super) mod texts {
+    use super::{Deserialize, Display, Error, FromStr};
+
+    pub(crate) fn deserialize<'de, T, D>(from: D) -> Result<Vec<T>, D::Error>
+    where
+        T: FromStr<Err: Display>,
+        D: serde::Deserializer<'de>,
+    {
+        let texts = Vec::<String>::deserialize(from)?;
+        texts.iter().map(|text| text.parse().map_err(Error::custom)).collect()
+    }
+
+    pub(crate) fn serialize<T: Display, S: serde::Serializer>(
+        values: &[T],
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        to.collect_seq(values.iter().map(ToString::to_string))
+    }
+}
+
+/// One that may be missing: that is empty text, because the annotated file lists every key.
+pub(super) mod text_or_none {
+    use super::{Deserialize, Display, Error, FromStr};
+
+    pub(crate) fn deserialize<'de, T, D>(from: D) -> Result<Option<T>, D::Error>
+    where
+        T: FromStr<Err: Display>,
+        D: serde::Deserializer<'de>,
+    {
+        let text = String::deserialize(from)?;
+        if text.is_empty() { Ok(None) } else { text.parse().map(Some).map_err(Error::custom) }
+    }
+
+    pub(crate) fn serialize<T: Display, S: serde::Serializer>(
+        value: &Option<T>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        match value {
+            Some(value) => to.collect_str(value),
+            None => to.serialize_str(""),
+        }
+    }
+}
+
+/// An address that may be missing; what the standard library says of a wrong one does not say what to write.
+pub(super) mod address_or_none {
+    use std::net::SocketAddr;
+
+    use super::{Deserialize, Error};
+
+    pub(crate) use super::text_or_none::serialize;
+
+    pub(crate) fn deserialize<'de, D: serde::Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<SocketAddr>, D::Error> {
+        let text = String::deserialize(from)?;
+        let wrong =
+            |_| D::Error::custom(format!("{text:?} is not an address and a port: write 10.0.0.7:9090"));
+        if text.is_empty() { Ok(None) } else { text.parse().map(Some).map_err(wrong) }
+    }
+}
