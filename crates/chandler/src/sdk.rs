@@ -1,5 +1,7 @@
 //! How clients are told where the server is and who they are: the environment variables that the public SDKs read.
 
+use std::net::IpAddr;
+
 use access::Secret;
 use serde::{Deserialize, Serialize};
 use server::{ParsePublicUrlError, PublicUrl};
@@ -62,6 +64,12 @@ impl Url {
             Some(host) => host,
             None => authority.split(':').next().unwrap_or_default(),
         }
+    }
+
+    /// Whether it is this very machine, whatever else it is called.
+    pub(crate) fn is_loopback(&self) -> bool {
+        let host = self.host();
+        host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
     }
 }
 

@@ -8,21 +8,21 @@ mod password;
 mod reports;
 mod rights;
 mod show;
+mod words;
 
-use std::io::Write;
-
-use access::{Access, AccessError, Account, Actor, Present};
-use anyhow::anyhow;
+use access::{Access, Account, Actor, Present};
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::serve::open_accounts;
 use crate::clock::Clock;
-use crate::failure::{Failure, usage};
-use crate::output::{self, Format};
+use crate::failure::Failure;
+use crate::output::Format;
 use crate::surroundings::Surroundings;
 
 pub(crate) use create::create;
+pub(crate) use words::named;
+use words::say;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -91,29 +91,6 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
         Action::Device(arguments) => arguments.run(&access, present),
         Action::Revoke { name, format } => revoke(&access, &named(&access, name)?, *format, present),
     }
-}
-
-pub(crate) fn named(access: &Access, name: &str) -> Result<Account, Failure> {
-    let found = access.account_called(name)?;
-    found.ok_or_else(|| anyhow!("there is no account {name:?}: `chandler account list` shows them").into())
-}
-
-/// What the person at the command line can mend, told as that.
-fn theirs(error: AccessError) -> Failure {
-    match error {
-        error @ (AccessError::Name { .. } | AccessError::Terms(_) | AccessError::Password(_)) => usage(error),
-        error => error.into(),
-    }
-}
-
-/// What was done: one line for people, or the same as a document.
-fn say(format: Format, text: &str, document: Value) -> Result<(), Failure> {
-    if format == Format::Json {
-        return Ok(output::json(&document)?);
-    }
-    let mut out = output::stdout();
-    writeln!(out, "{text}")?;
-    Ok(out.flush()?)
 }
 
 fn revoke(access: &Access, account: &Account, format: Format, present: Present) -> Result<(), Failure> {

@@ -1,6 +1,7 @@
 //! `chandler doctor`: looks at everything that tends to be wrong, and says of each what to do. It changes nothing, and sends
 //! no token anywhere.
 
+mod check;
 mod databases;
 mod machine;
 mod ports;
@@ -15,8 +16,8 @@ use market::Timestamp;
 use serde_json::{Value, json};
 use server::{Concern, EXPOSURE_ADVICE, TlsError};
 
-use super::serve;
 use crate::clock::Clock;
+use crate::config::arguments::Arguments as ServeArguments;
 use crate::config::{Config, ServerConfig};
 use crate::failure::{self, Failure};
 use crate::output::{self, Format};
@@ -24,6 +25,7 @@ use crate::progress;
 use crate::remote::http::Network;
 use crate::sdk::Url;
 use crate::surroundings::Surroundings;
+use check::{AS_SERVICE, Check, Verdict};
 
 #[derive(Debug, Args)]
 #[group(skip)]
@@ -39,56 +41,11 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     progress: progress::Flags,
     #[command(flatten)]
-    serve: serve::Arguments,
+    serve: ServeArguments,
 }
-
-/// What helps whoever may not read or write what the service may.
-const AS_SERVICE: &str = "run this as the user that the service runs as (`sudo -u chandler chandler doctor`), or mend owner and mode";
 
 /// How long a server that was named may take to say how it is.
 const SERVER_WITHIN: Duration = Duration::from_secs(10);
-
-/// How a check came out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Verdict {
-    Ok,
-    Warn,
-    Fail,
-}
-
-impl Verdict {
-    fn as_str(self) -> &'static str {
-        match self {
-            Verdict::Ok => "ok",
-            Verdict::Warn => "warn",
-            Verdict::Fail => "fail",
-        }
-    }
-}
-
-/// One thing that was looked at.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Check {
-    name: &'static str,
-    verdict: Verdict,
-    says: String,
-    /// What to do about it.
-    advice: Option<String>,
-}
-
-impl Check {
-    fn ok(name: &'static str, says: impl Into<String>) -> Check {
-        Check { name, verdict: Verdict::Ok, says: says.into(), advice: None }
-    }
-
-    fn warn(name: &'static str, says: impl Into<String>, advice: impl Into<String>) -> Check {
-        Check { name, verdict: Verdict::Warn, says: says.into(), advice: Some(advice.into()) }
-    }
-
-    fn fail(name: &'static str, says: impl Into<String>, advice: impl Into<String>) -> Check {
-        Check { name, verdict: Verdict::Fail, says: says.into(), advice: Some(advice.into()) }
-    }
-}
 
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
     let checks = arguments.checks(surroundings);

@@ -7,9 +7,9 @@ use market::{Candle, Candles, Price, Session as Hours, Symbol, Timestamp, Turnov
 use serde_json::Value;
 use store::Security;
 
-use super::http::Headers;
+use super::http::{Headers, field};
 use super::session::{ApiError, Session};
-use super::{Time, field};
+use super::time::Time;
 use crate::failure::Failure;
 use crate::output::printable;
 use crate::progress::Bar;

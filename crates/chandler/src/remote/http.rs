@@ -9,7 +9,6 @@ use serde_json::Value;
 use ureq::http;
 use ureq::tls::{RootCerts, TlsConfig, TlsProvider};
 
-use super::is_loopback;
 use crate::sdk::Url;
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
@@ -115,6 +114,12 @@ impl Answer {
     }
 }
 
+/// A field of an answer; one that is not there is null.
+pub(crate) fn field<'a>(value: &'a Value, name: &str) -> &'a Value {
+    static NULL: Value = Value::Null;
+    value.get(name).unwrap_or(&NULL)
+}
+
 /// Whatever sends requests. An error means that there was no answer at all.
 pub(crate) trait Http {
     fn send(&self, request: &Request) -> anyhow::Result<Answer>;
@@ -151,7 +156,7 @@ impl Network {
             .timeout_connect(Some(CONNECT_WITHIN.min(answer)))
             .timeout_global(Some(answer))
             .user_agent(AGENT);
-        let is_here = is_loopback(url.host());
+        let is_here = url.is_loopback();
         if is_here {
             // No proxy leads to this very machine.
             config = config.proxy(None);

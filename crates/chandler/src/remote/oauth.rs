@@ -9,8 +9,8 @@ use market::Timestamp;
 use serde_json::{Value, json};
 
 use super::files::{Registration, TokenFile, check_client_id};
-use super::http::{Answer, Body, Http, Method, Request};
-use super::{Time, field};
+use super::http::{Answer, Body, Http, Method, Request, field};
+use super::time::Time;
 use crate::failure::Failure;
 use crate::output::printable;
 use crate::sdk::Url;

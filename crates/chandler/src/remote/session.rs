@@ -2,17 +2,19 @@
 
 use access::Secret;
 use anyhow::anyhow;
+use clap::Args;
 use market::Timestamp;
 use serde_json::Value;
 
 use super::files::{Book, Home, Registration, TokenFile};
-use super::http::{Answer, Headers, Http, Method, Network, Request, is_token};
+use super::flags::{Flags, check};
+use super::http::{Answer, Headers, Http, Method, Network, Request, field, is_token};
 use super::oauth::Provider;
-use super::{Flags, check, field};
 use crate::clock::Clock;
 use crate::failure::{Failure, usage};
 use crate::output::printable;
 use crate::sdk::Url;
+use crate::surroundings::Surroundings;
 
 /// A token for those who did not sign in from here: that of an API key, for instance.
 pub(crate) const TOKEN_VARIABLE: &str = "CHANDLER_TOKEN";
@@ -184,6 +186,33 @@ impl Session {
                 None => anyhow!("{server}: {error}: try again later").into(),
             },
             error => anyhow!("{server}: {error}").into(),
+        }
+    }
+}
+
+/// The flags of commands that answer from the store here, unless a server is named.
+#[derive(Debug, Args)]
+pub(crate) struct Elsewhere {
+    /// Ask this server instead of the store here, as the account that has signed in to it
+    #[arg(long, env = "CHANDLER_SERVER", value_name = "URL")]
+    server: Option<String>,
+    /// Send tokens over plain http to a machine that is not this one
+    #[arg(long)]
+    insecure_http: bool,
+}
+
+impl Elsewhere {
+    /// A session with the server that is meant, if one is. A store that the command line names is closer to what was
+    /// wanted than a server that the environment does.
+    pub(crate) fn session(&self, surroundings: &Surroundings) -> Result<Option<Session>, Failure> {
+        let named = surroundings.named;
+        match (&self.server, named.store, named.server) {
+            (None, ..) | (Some(_), true, false) => Ok(None),
+            (Some(_), true, true) => Err(usage("--server and --store: name one of them")),
+            (Some(server), false, _) => {
+                let flags = Flags { server: Some(server.clone()), insecure_http: self.insecure_http };
+                Session::open(&flags).map(Some)
+            }
         }
     }
 }

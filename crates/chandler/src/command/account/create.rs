@@ -10,7 +10,8 @@ use clap::{Args, ValueEnum};
 use market::FloorTable;
 use serde_json::{Map, Value, json};
 
-use super::{named, say, show, theirs};
+use super::show;
+use super::words::{named, say, theirs};
 use crate::clock::Clock;
 use crate::failure::{Failure, usage};
 use crate::output::{self, Format};

@@ -6,7 +6,7 @@ use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::{named, say};
+use super::words::{named, say};
 use crate::failure::{Failure, usage};
 use crate::output::Format;
 

@@ -6,7 +6,7 @@ use access::{Access, AccessError, Actor, Level, Present, Step, StepChange};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::{say, theirs};
+use super::words::{say, theirs};
 use crate::failure::{Failure, usage};
 use crate::output::{self, Column, Format};
 

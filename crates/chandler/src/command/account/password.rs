@@ -7,7 +7,7 @@ use clap::Args;
 use console::Term;
 use serde_json::{Value, json};
 
-use super::{named, say, theirs};
+use super::words::{named, say, theirs};
 use crate::failure::{Failure, usage};
 use crate::output::Format;
 

@@ -8,7 +8,7 @@ use anyhow::Context;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{named, say};
+use super::words::{named, say};
 use crate::failure::{Failure, usage};
 use crate::output::{self, Column, Format};
 

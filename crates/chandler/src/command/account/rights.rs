@@ -4,7 +4,7 @@ use access::{Access, Actor, Present, Right, Validity, parse_instant};
 use clap::Args;
 use serde_json::json;
 
-use super::{named, say, theirs};
+use super::words::{named, say, theirs};
 use crate::failure::{Failure, usage};
 use crate::output::Format;
 

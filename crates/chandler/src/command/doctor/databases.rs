@@ -9,7 +9,7 @@ use block::Block;
 use market::{Candles, Timestamp};
 use store::{Access, Accounts, Depth, Finding, Store, StoreError};
 
-use super::{AS_SERVICE, Check};
+use super::check::{AS_SERVICE, Check};
 use crate::command::check;
 use crate::output;
 use crate::progress;
@@ -179,7 +179,7 @@ fn key_told(error: &AccessError) -> Check {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Verdict;
+    use super::super::check::Verdict;
     use super::*;
 
     #[test]

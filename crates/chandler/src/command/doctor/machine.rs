@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{AS_SERVICE, Check};
+use super::check::{AS_SERVICE, Check};
 use crate::output;
 use crate::surroundings::Surroundings;
 
@@ -115,7 +115,7 @@ fn judge_descriptors(limit: u64, connections_max: u32) -> Check {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Verdict;
+    use super::super::check::Verdict;
     use super::*;
 
     #[test]

@@ -10,7 +10,7 @@ use access::TIMESTAMP_TOLERANCE_S;
 use market::Timestamp;
 use serde_json::Value;
 
-use super::Check;
+use super::check::Check;
 use crate::clock::Clock;
 use crate::config::{ServerConfig, clash};
 use crate::output::printable;
@@ -213,7 +213,7 @@ fn drift(here: Timestamp, there: Timestamp, server: &str) -> Check {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Verdict;
+    use super::super::check::Verdict;
     use super::*;
 
     #[test]

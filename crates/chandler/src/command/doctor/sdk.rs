@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-use super::Check;
+use super::check::Check;
 use crate::sdk::{HEEDLESS, HEEDLESS_ADVICE};
 
 const NAME: &str = "SDK variables";
@@ -143,7 +143,7 @@ pub(super) fn listens(host: &str, port: u16) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Verdict;
+    use super::super::check::Verdict;
     use super::*;
 
     fn told(variables: &[(&str, &str)]) -> Vec<String> {

@@ -6,7 +6,7 @@ use std::time::UNIX_EPOCH;
 use jiff::civil::date;
 use market::{Market, Timestamp, Zone};
 
-use super::Check;
+use super::check::Check;
 use crate::clock::Clock;
 use crate::command::calendar::WARN_DAYS;
 use crate::surroundings::Surroundings;
@@ -69,7 +69,7 @@ pub(super) fn calendars(surroundings: &Surroundings) -> Vec<Check> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Verdict;
+    use super::super::check::Verdict;
     use super::*;
 
     #[test]

@@ -1,0 +1,33 @@
+//! What every command about accounts says: of an account that is not there, of a wish that cannot be, of what was done.
+
+use std::io::Write;
+
+use access::{Access, AccessError, Account};
+use anyhow::anyhow;
+use serde_json::Value;
+
+use crate::failure::{Failure, usage};
+use crate::output::{self, Format};
+
+pub(crate) fn named(access: &Access, name: &str) -> Result<Account, Failure> {
+    let found = access.account_called(name)?;
+    found.ok_or_else(|| anyhow!("there is no account {name:?}: `chandler account list` shows them").into())
+}
+
+/// What the person at the command line can mend, told as that.
+pub(super) fn theirs(error: AccessError) -> Failure {
+    match error {
+        error @ (AccessError::Name { .. } | AccessError::Terms(_) | AccessError::Password(_)) => usage(error),
+        error => error.into(),
+    }
+}
+
+/// What was done: one line for people, or the same as a document.
+pub(super) fn say(format: Format, text: &str, document: Value) -> Result<(), Failure> {
+    if format == Format::Json {
+        return Ok(output::json(&document)?);
+    }
+    let mut out = output::stdout();
+    writeln!(out, "{text}")?;
+    Ok(out.flush()?)
+}

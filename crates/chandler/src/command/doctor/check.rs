@@ -1,0 +1,46 @@
+//! What was looked at, and how it came out.
+
+/// What helps whoever may not read or write what the service may.
+pub(super) const AS_SERVICE: &str = "run this as the user that the service runs as (`sudo -u chandler chandler doctor`), or mend owner and mode";
+
+/// How a check came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Verdict {
+    Ok,
+    Warn,
+    Fail,
+}
+
+impl Verdict {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Verdict::Ok => "ok",
+            Verdict::Warn => "warn",
+            Verdict::Fail => "fail",
+        }
+    }
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Check {
+    pub(super) name: &'static str,
+    pub(super) verdict: Verdict,
+    pub(super) says: String,
+    /// What to do about it.
+    pub(super) advice: Option<String>,
+}
+
+impl Check {
+    pub(super) fn ok(name: &'static str, says: impl Into<String>) -> Check {
+        Check { name, verdict: Verdict::Ok, says: says.into(), advice: None }
+    }
+
+    pub(super) fn warn(name: &'static str, says: impl Into<String>, advice: impl Into<String>) -> Check {
+        Check { name, verdict: Verdict::Warn, says: says.into(), advice: Some(advice.into()) }
+    }
+
+    pub(super) fn fail(name: &'static str, says: impl Into<String>, advice: impl Into<String>) -> Check {
+        Check { name, verdict: Verdict::Fail, says: says.into(), advice: Some(advice.into()) }
+    }
+}

@@ -1,0 +1,75 @@
+//! Which server is meant, and whether tokens may go there.
+
+use clap::Args;
+
+use super::files::Book;
+use crate::failure::{Failure, usage};
+use crate::sdk::Url;
+
+/// Where `chandler serve` listens when nobody says otherwise.
+const SERVER_DEFAULT: &str = "http://127.0.0.1:8080";
+
+/// The flags of every command that speaks to a server.
+#[derive(Debug, Args)]
+pub(crate) struct Flags {
+    /// The server [default: the one last signed in to, else http://127.0.0.1:8080]
+    #[arg(long, env = "CHANDLER_SERVER", value_name = "URL")]
+    pub(crate) server: Option<String>,
+    /// Send tokens over plain http to a machine that is not this one
+    #[arg(long)]
+    pub(crate) insecure_http: bool,
+}
+
+impl Flags {
+    /// The server that is meant. One that has been signed in to before was agreed to then, for the tokens of that login.
+    pub(crate) fn server(&self, book: &Book) -> Result<Url, Failure> {
+        let text = self.server.as_deref().or(book.current.as_deref()).unwrap_or(SERVER_DEFAULT);
+        let url = Url::parse(text)?;
+        let agreed = self.insecure_http || book.servers.contains_key(url.as_str());
+        check(&url, agreed)?;
+        Ok(url)
+    }
+}
+
+/// Tokens are as good as passwords, so they leave this machine only sealed, or on purpose.
+pub(crate) fn check(url: &Url, agreed: bool) -> Result<(), Failure> {
+    if url.as_str().starts_with("http://") && !url.is_loopback() && !agreed {
+        return Err(usage(format!(
+            "{} is plain http to another machine, where anybody on the way could read the token: use https, or add \
+             --insecure-http",
+            url.as_str()
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn allowed(text: &str, agreed: bool) -> bool {
+        Url::parse(text).is_ok_and(|url| check(&url, agreed).is_ok())
+    }
+
+    #[test]
+    fn tokens_leave_the_machine_only_sealed_or_on_purpose() {
+        for here in ["http://127.0.0.1:8080", "http://127.3.2.1", "http://localhost:1", "http://[::1]:8080/x"]
+        {
+            assert!(allowed(here, false), "{here}");
+        }
+        assert!(allowed("https://quotes.example.org", false));
+        for there in ["http://quotes.example.org", "http://10.0.0.1:80", "http://localhost.example.org"] {
+            assert!(!allowed(there, false), "{there}");
+            assert!(allowed(there, true), "{there}");
+        }
+    }
+
+    #[test]
+    fn a_host_cannot_hide_behind_a_user_name() {
+        for text in
+            ["http://127.0.0.1:80@example.org", "http://localhost@example.org/", "https://a@example.org"]
+        {
+            assert!(!allowed(text, true), "{text}");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Time for those who wait for a server.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use market::Timestamp;
+
+use crate::clock::Clock;
+use crate::failure::{Failure, STOPPED};
+
+/// Time as the flows need it: what it is, and a pause that the user may end.
+pub(crate) trait Time {
+    fn now(&self) -> Timestamp;
+    /// Whether the pause lasted as long as it should: not if the user wants to stop.
+    fn pause(&self, length: Duration) -> bool;
+    /// Whether the user wants to stop.
+    fn is_over(&self) -> bool;
+}
+
+/// The machine's clock. Ctrl-C ends a pause, so that there is something to say about it; anywhere else it ends the process at
+/// once, since a server that says nothing would keep it for as long as a request may take. One for each command: what is
+/// done about a signal is never undone.
+#[derive(Clone, Debug)]
+pub(crate) struct MachineTime {
+    stop: Arc<AtomicBool>,
+    busy: Arc<AtomicBool>,
+}
+
+impl MachineTime {
+    pub(crate) fn new() -> Result<MachineTime, Failure> {
+        let time = MachineTime::until(Arc::new(AtomicBool::new(false)));
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            signal_hook::flag::register_conditional_shutdown(signal, STOPPED.into(), Arc::clone(&time.busy))?;
+            signal_hook::flag::register(signal, Arc::clone(&time.stop))?;
+        }
+        Ok(time)
+    }
+
+    /// With a flag that somebody else raises, who has the signals.
+    pub(crate) fn until(stop: Arc<AtomicBool>) -> MachineTime {
+        MachineTime { stop, busy: Arc::new(AtomicBool::new(true)) }
+    }
+}
+
+impl Time for MachineTime {
+    fn now(&self) -> Timestamp {
+        Clock::Machine.now()
+    }
+
+    fn pause(&self, length: Duration) -> bool {
+        const SLICE: Duration = Duration::from_millis(100);
+        let mut left = length;
+        self.busy.store(false, Ordering::SeqCst);
+        while !left.is_zero() && !self.is_over() {
+            let slice = left.min(SLICE);
+            std::thread::sleep(slice);
+            left -= slice;
+        }
+        // In this order no signal is lost: up to here it has raised the flag, from here on it ends the process.
+        self.busy.store(true, Ordering::SeqCst);
+        !self.is_over()
+    }
+
+    fn is_over(&self) -> bool {
+        self.stop.load(Ordering::SeqCst)
+    }
+}
