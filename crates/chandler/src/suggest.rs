@@ -1,6 +1,7 @@
 //! "Did you mean": what a person may have wanted to type. Periods are told by their many names; symbols by what is stored.
 
 use std::ffi::OsStr;
+use std::sync::LazyLock;
 
 use clap::builder::{PossibleValue, TypedValueParser};
 use history::HistoryError;
@@ -31,15 +32,25 @@ impl TypedValueParser for PeriodParser {
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(PERIODS.into_iter().map(PossibleValue::new)))
+        Some(Box::new(NAMES.iter().map(|name| PossibleValue::new(name.as_str()))))
     }
 }
 
-/// What periods are called in answers.
-const PERIODS: [&str; 18] = [
-    "1m", "2m", "3m", "5m", "10m", "15m", "20m", "30m", "45m", "60m", "120m", "180m", "240m", "day", "week",
-    "month", "quarter", "year",
-];
+/// What periods are called in answers, shortest first.
+static NAMES: LazyLock<Vec<String>> =
+    LazyLock::new(|| Period::all().map(|period| period.to_string()).collect());
+
+/// All periods, for the help of a flag: `1m 2m …, day, week, month, quarter or year`.
+pub(crate) fn periods() -> String {
+    let (minutes, mut spans): (Vec<Period>, Vec<Period>) =
+        Period::all().partition(|period| period.is_clock());
+    let last = spans.pop().map(|last| format!(" or {last}")).unwrap_or_default();
+    let join = |periods: Vec<Period>, by: &str| {
+        let names: Vec<String> = periods.iter().map(ToString::to_string).collect();
+        names.join(by)
+    };
+    format!("{}, {}{last}", join(minutes, " "), join(spans, ", "))
+}
 
 /// Names that other programs have for periods, beside those that [`Period`] reads itself.
 const ALIASES: [(&str, &str); 26] = [
@@ -226,8 +237,13 @@ mod tests {
     }
 
     #[test]
-    fn completion_knows_every_period() {
-        assert_eq!(PERIODS.to_vec(), Period::all().map(|period| period.to_string()).collect::<Vec<_>>());
+    fn completion_and_help_know_every_period() {
+        let completed = PeriodParser.possible_values().unwrap();
+        assert_eq!(completed.count(), Period::all().count());
+        assert_eq!(
+            periods(),
+            "1m 2m 3m 5m 10m 15m 20m 30m 45m 60m 120m 180m 240m, day, week, month, quarter or year"
+        );
     }
 
     #[test]

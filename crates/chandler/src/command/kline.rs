@@ -30,11 +30,14 @@ use crate::{output, progress};
 pub(crate) struct Arguments {
     /// The security: 700.HK, AAPL.US, 600519.SH
     symbol: String,
-    /// 1m 2m 3m 5m 10m 15m 20m 30m 45m 60m 120m 180m 240m, day, week, month, quarter or year
-    #[arg(long, short, default_value = "day", value_parser = PeriodParser, hide_possible_values = true)]
+    #[arg(long, short, default_value = "day", value_parser = PeriodParser, hide_possible_values = true, help = suggest::periods())]
     period: Period,
-    /// How many candles; beyond 1000 it pages by itself
-    #[arg(long, short = 'n', value_parser = clap::value_parser!(u64).range(1..=COUNT_LIMIT))]
+    #[arg(
+        long,
+        short = 'n',
+        value_parser = clap::value_parser!(u64).range(1..=COUNT_LIMIT),
+        help = format!("How many candles; beyond {COUNT_MAX} it pages by itself")
+    )]
     count: Option<u64>,
     /// The newest candles up to and including this date or market-local time
     #[arg(long, value_name = "T", conflicts_with_all = ["after", "start", "end"])]

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use history::{Adjust, Anchor, Direction, Query, Select, Sessions};
+use history::{Adjust, Anchor, COUNT_MAX, Direction, Query, Select, Sessions};
 use market::{Candle, Candles, Price, Session as Hours, Symbol, Timestamp, Turnover};
 use serde_json::Value;
 use store::Security;
+use wire::code;
 
 use super::http::{Headers, field};
 use super::session::{ApiError, Session};
@@ -17,14 +18,14 @@ use crate::suggest;
 
 const PATH: &str = "/v1/quote/history-candlesticks";
 /// Candles that one call of the rate is worth, and calls that one answer may cost (`docs/http.md`).
-const CALL: u64 = 1_000;
+const CALL: u64 = COUNT_MAX as u64;
 const CALLS_MAX: u64 = 10;
 /// How long a server may make us wait at a time, and how often for one page: five windows of the usual rate.
 const WAIT_MAX_S: u64 = 60;
 const WAITS_MAX: u32 = 10;
 /// What a server says of a symbol that it does not have.
-const INVALID: i64 = 301_600;
-const QUOTA: i64 = 301_607;
+const INVALID: i64 = code::INVALID.cast_signed();
+const QUOTA: i64 = code::TOO_MANY.cast_signed();
 const TOO_FAST: u16 = 429;
 /// Securities that one search gives at most.
 const SEARCH_LIMIT: &str = "50";
