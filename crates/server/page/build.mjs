@@ -8,6 +8,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 
+import { periods } from './parts/periods.js';
 import { LANGUAGES } from './src/phrase.js';
 import { documents } from './src/phrases/documents.js';
 
@@ -47,11 +48,12 @@ for (const [at, language] of LANGUAGES.entries()) {
 }
 await weigh();
 
-/** A document with what it shares with others: a line `{{> name}}` becomes the file of that name in `parts/`. */
+/** A document with its parts: a line `{{> name}}` becomes the file of that name in `parts/`, or what the module there makes. */
 async function whole(page) {
   const lines = (await readFile(path.join(HERE, page), 'utf8')).split('\n');
   const part = async (line) => {
     const name = /^\{\{> (\w+)\}\}$/.exec(line)?.[1];
+    if (name === 'periods') return periods();
     return name ? (await readFile(path.join(HERE, 'parts', `${name}.html`), 'utf8')).trimEnd() : line;
   };
   return (await Promise.all(lines.map(part))).join('\n');

@@ -1,21 +1,16 @@
-// The eighteen periods of the service, in the order in which they are offered. Clock periods tile a session, calendar
-// periods tile trading days; the two differ in how a candle is dated and in what a session switch can mean.
+// The periods of the service, in the order in which they are offered. Clock periods tile a session, calendar periods tile
+// trading days; the two differ in how a candle is dated and in what a session switch can mean.
 
-const clock = (name, label = name) => ({ name, label, family: 'clock' });
-const calendar = (name, label) => ({ name, label, family: 'calendar' });
+import { MINUTES, SPANS } from './served-periods.js';
 
-export const PERIODS = [
-  ...['1m', '2m', '3m', '5m', '10m', '15m', '20m', '30m', '45m'].map((name) => clock(name)),
-  clock('60m', '1h'),
-  clock('120m', '2h'),
-  clock('180m', '3h'),
-  clock('240m', '4h'),
-  calendar('day', 'D'),
-  calendar('week', 'W'),
-  calendar('month', 'M'),
-  calendar('quarter', 'Q'),
-  calendar('year', 'Y'),
-];
+const clock = (minutes) => ({
+  name: `${minutes}m`,
+  label: minutes % 60 === 0 ? `${minutes / 60}h` : `${minutes}m`,
+  family: 'clock',
+});
+const calendar = (name) => ({ name, label: name[0].toUpperCase(), family: 'calendar' });
+
+export const PERIODS = [...MINUTES.map(clock), ...SPANS.map(calendar)];
 export const DEFAULT_PERIOD = 'day';
 
 export const periodNamed = (name) => PERIODS.find((period) => period.name === name);

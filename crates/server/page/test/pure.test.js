@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readFile, readdir } from 'node:fs/promises';
 import test from 'node:test';
 
+import { periods } from '../parts/periods.js';
 import { describeAction, periodFloor, placeActions } from '../src/actions.js';
 import { Refused, ask } from '../src/api.js';
 import { candleOf, firstIndex, followed, indexOfWall, mergePages } from '../src/candles.js';
@@ -270,8 +271,9 @@ test('periods: eighteen, round the end, and all of them in the page', async () =
   assert.equal(stepPeriod('year', 1), '1m');
   assert.equal(stepPeriod('1m', -1), 'year');
   const page = await readFile(new URL('../index.html', import.meta.url), 'utf8');
+  assert.ok(page.includes('\n{{> periods}}\n'));
   const offered = [
-    ...page.matchAll(/<label title="\{\{period_(\w+)\}\}"><input type="radio" name="period" value="([^"]+)"><span>([^<]+)</g),
+    ...periods().matchAll(/<label title="\{\{period_(\w+)\}\}"><input type="radio" name="period" value="([^"]+)"><span>([^<]+)</g),
   ].map(([, title, name, label]) => [title, name, label.replace(/\{\{(\w+)\}\}/, (_, key) => documents[key][0])]);
   assert.deepEqual(
     offered,
@@ -283,7 +285,7 @@ test('every phrase exists in three languages, takes the same values in each, and
   const folder = new URL('..', import.meta.url);
   const names = (await readdir(folder, { recursive: true })).filter((name) => /^(src\/.*\.js|(parts\/)?\w+\.html)$/.test(name));
   const sources = await Promise.all(names.map((name) => readFile(new URL(name, folder), 'utf8')));
-  const used = sources.filter((_, at) => !names[at].startsWith('src/phrases/')).join('\n');
+  const used = [...sources.filter((_, at) => !names[at].startsWith('src/phrases/')), periods()].join('\n');
   const holes = (text) => [...text.matchAll(/\{\d\}/g)].map(([hole]) => hole).sort().join();
   for (const table of [shared.table, chart.table, desk.table, documents]) {
     for (const [key, texts] of Object.entries(table)) {

@@ -6,6 +6,7 @@ mod damaged;
 mod floors;
 mod http;
 mod link;
+mod page;
 mod places;
 mod replay;
 mod restored;

@@ -1,6 +1,10 @@
 // The words that are in the documents from the start. The build puts them in; no script carries them.
 
-const period = (size, en, cn, hk) => [`${size} ${en}${size > 1 ? 's' : ''}`, `${size} ${cn}`, `${size} ${hk}`];
+import { MINUTES } from '../served-periods.js';
+
+const counted = (size, en, cn, hk) => [`${size} ${en}${size > 1 ? 's' : ''}`, `${size} ${cn}`, `${size} ${hk}`];
+const clock = (minutes) =>
+  minutes % 60 === 0 ? counted(minutes / 60, 'hour', '小时', '小時') : counted(minutes, 'minute', '分钟', '分鐘');
 
 export const documents = {
   chart: ['Chart', '图表', '圖表'],
@@ -25,19 +29,7 @@ export const documents = {
   search_short: ['Code or name', '代码或名称', '代碼或名稱'],
   securities: ['Securities', '证券', '證券'],
   period: ['Period', '周期', '週期'],
-  period_1m: period(1, 'minute', '分钟', '分鐘'),
-  period_2m: period(2, 'minute', '分钟', '分鐘'),
-  period_3m: period(3, 'minute', '分钟', '分鐘'),
-  period_5m: period(5, 'minute', '分钟', '分鐘'),
-  period_10m: period(10, 'minute', '分钟', '分鐘'),
-  period_15m: period(15, 'minute', '分钟', '分鐘'),
-  period_20m: period(20, 'minute', '分钟', '分鐘'),
-  period_30m: period(30, 'minute', '分钟', '分鐘'),
-  period_45m: period(45, 'minute', '分钟', '分鐘'),
-  period_60m: period(1, 'hour', '小时', '小時'),
-  period_120m: period(2, 'hour', '小时', '小時'),
-  period_180m: period(3, 'hour', '小时', '小時'),
-  period_240m: period(4, 'hour', '小时', '小時'),
+  ...Object.fromEntries(MINUTES.map((minutes) => [`period_${minutes}m`, clock(minutes)])),
   period_day: ['day', '日', '日'],
   period_week: ['week', '周', '週'],
   period_month: ['month', '月', '月'],
