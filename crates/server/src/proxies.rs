@@ -7,6 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
 use hyper::header::{FORWARDED, HeaderMap, HeaderName};
+use ipnet::IpNet;
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 /// Proxies in a row. Nobody has so many.
@@ -16,35 +17,13 @@ const HOP_MAX: usize = 64;
 
 /// A proxy, or a network of proxies: `10.0.0.7`, `10.1.0.0/16`, `fd00::/8`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TrustedProxy {
-    address: IpAddr,
-    prefix: u32,
-}
+pub struct TrustedProxy(IpNet);
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a proxy to trust: {reason}")]
 pub struct ParseTrustedProxyError {
     text: String,
     reason: &'static str,
-}
-
-impl TrustedProxy {
-    fn has(&self, address: IpAddr) -> bool {
-        width(address) == width(self.address) && bits(address, self.prefix) == bits(self.address, self.prefix)
-    }
-}
-
-fn width(address: IpAddr) -> u32 {
-    if address.is_ipv4() { 32 } else { 128 }
-}
-
-/// The first `prefix` bits of an address, of either version.
-fn bits(address: IpAddr, prefix: u32) -> u128 {
-    let all = match address {
-        IpAddr::V4(address) => u128::from(address.to_bits()) << 96,
-        IpAddr::V6(address) => address.to_bits(),
-    };
-    all & u128::MAX.checked_shl(128_u32.saturating_sub(prefix)).unwrap_or_default()
 }
 
 impl FromStr for TrustedProxy {
@@ -62,35 +41,35 @@ impl FromStr for TrustedProxy {
             return Err(wrong("write the address of the fourth version that it maps"));
         }
         let prefix = match prefix {
-            None => width(address),
-            Some(digits) if digits.len() <= 3 && digits.bytes().all(|byte| byte.is_ascii_digit()) => {
-                digits.parse().map_err(|_| wrong(spelling))?
+            None => IpNet::from(address).max_prefix_len(),
+            Some(digits) if (1..=3).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit()) => {
+                // 256 and more is longer than any address.
+                digits.parse().unwrap_or(u8::MAX)
             }
             Some(_) => return Err(wrong(spelling)),
         };
-        match prefix {
-            0 => Err(wrong("everybody is in it, and could say to be anybody")),
-            prefix if prefix > width(address) => Err(wrong("its prefix is longer than the address")),
-            prefix if bits(address, prefix) != bits(address, 128) => {
-                Err(wrong("it has bits beyond its prefix: name the network's first address"))
-            }
-            prefix => Ok(TrustedProxy { address, prefix }),
+        let network =
+            IpNet::new(address, prefix).map_err(|_| wrong("its prefix is longer than the address"))?;
+        if prefix == 0 {
+            return Err(wrong("everybody is in it, and could say to be anybody"));
         }
+        if network.trunc() != network {
+            return Err(wrong("it has bits beyond its prefix: name the network's first address"));
+        }
+        Ok(TrustedProxy(network))
     }
 }
 
 impl fmt::Display for TrustedProxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.prefix {
-            prefix if prefix == width(self.address) => write!(f, "{}", self.address),
-            prefix => write!(f, "{}/{prefix}", self.address),
-        }
+        let TrustedProxy(network) = self;
+        if network.prefix_len() == network.max_prefix_len() { network.addr().fmt(f) } else { network.fmt(f) }
     }
 }
 
 /// Whether an address is one of a proxy that is believed.
 pub(crate) fn is_trusted(trusted: &[TrustedProxy], address: IpAddr) -> bool {
-    trusted.iter().any(|proxy| proxy.has(address.to_canonical()))
+    trusted.iter().any(|TrustedProxy(network)| network.contains(&address.to_canonical()))
 }
 
 /// Who sent a request that came in from `peer`: the last hop that is not a trusted proxy. Whatever cannot be understood
