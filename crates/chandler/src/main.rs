@@ -8,6 +8,7 @@ mod clock;
 mod command;
 mod config;
 mod demo;
+mod directories;
 mod failure;
 mod log;
 mod output;

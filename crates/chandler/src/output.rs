@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use comfy_table::{CellAlignment, Table, presets};
+use indicatif::HumanCount;
 use serde::Serialize;
 
 use crate::failure::{Failure, usage};
@@ -157,16 +158,7 @@ pub(crate) fn printable(text: &str) -> String {
 
 /// 1234567 as `1,234,567`.
 pub(crate) fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let head = digits.len() % 3;
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && index % 3 == head {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    HumanCount(number).to_string()
 }
 
 /// A number of things, by the word for one of them.
@@ -174,7 +166,7 @@ pub(crate) fn count(number: u64, one: &str) -> String {
     format!("{} {one}{}", thousands(number), if number == 1 { "" } else { "s" })
 }
 
-/// Bytes in the unit a person would use.
+/// Bytes in the unit a person would use. With one digit, where the progress bars' own type has two.
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
     if bytes < 1000 {

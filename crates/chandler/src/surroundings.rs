@@ -11,7 +11,7 @@ use store::{Access, Store};
 
 use crate::clock::Clock;
 use crate::failure::{Failure, usage};
-use crate::suggest;
+use crate::{directories, suggest};
 
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
@@ -58,7 +58,7 @@ impl Surroundings {
     pub(crate) fn of(flags: Flags, named: Named) -> Result<Surroundings, Failure> {
         let (store, is_default) = match flags.store {
             Some(text) => (Some(store_directory(&text)?), false),
-            None => (default_directory(), true),
+            None => (directories::data().map(|data| data.join("chandler")), true),
         };
         let venues = venues(flags.calendars.as_deref())?;
         Ok(Surroundings {
@@ -88,8 +88,9 @@ impl Surroundings {
     pub(crate) fn directory(&self) -> Result<&Path, Failure> {
         self.store.as_deref().ok_or_else(|| {
             usage(format!(
-                "no store is named, and {HOME} is not set, under which it would be: add --store sqlite:DIR, or set \
-                 CHANDLER_STORE"
+                "no store is named, and {} is not set, under which it would be: add --store sqlite:DIR, or set \
+                 CHANDLER_STORE",
+                directories::DATA
             ))
         })
     }
@@ -129,24 +130,6 @@ fn store_directory(text: &str) -> Result<PathBuf, Failure> {
         }
         _ => Err(usage(format!("{text:?} is not a store: write --store sqlite:DIR"))),
     }
-}
-
-/// The variable that the default store depends on.
-const HOME: &str = if cfg!(windows) { "LOCALAPPDATA" } else { "HOME" };
-
-/// The platform's data directory for one user.
-fn default_directory() -> Option<PathBuf> {
-    let from = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let base = if cfg!(target_os = "macos") {
-        from(HOME).map(|home| home.join("Library/Application Support"))
-    } else if cfg!(windows) {
-        from(HOME)
-    } else {
-        // The base directory convention asks that a relative path here be ignored.
-        let data = from("XDG_DATA_HOME").filter(|path| path.is_absolute());
-        data.or_else(|| from(HOME).map(|home| home.join(".local/share")))
-    };
-    Some(base?.join("chandler"))
 }
 
 fn venues(directory: Option<&Path>) -> Result<Venues, Failure> {

@@ -12,6 +12,7 @@ use anyhow::{Context, anyhow};
 use market::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::directories;
 use crate::failure::{Failure, usage};
 use crate::sdk::exposed;
 
@@ -72,21 +73,15 @@ pub(crate) struct TokenFile {
 
 impl Home {
     pub(crate) fn of_user() -> Result<Home, Failure> {
-        let from = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let variable = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
-        let home = from(variable).ok_or_else(|| {
+        let no_home = || {
             usage(format!(
-                "{variable} is not set, and logins are kept under it: set it; or ask with a token in CHANDLER_TOKEN, \
-                 which needs no login"
+                "{} is not set, and logins are kept under it: set it; or ask with a token in CHANDLER_TOKEN, which needs \
+                 no login",
+                directories::HOME
             ))
-        })?;
-        let config = if cfg!(target_os = "macos") {
-            home.join("Library/Application Support")
-        } else if cfg!(windows) {
-            from("APPDATA").unwrap_or_else(|| home.join("AppData/Roaming"))
-        } else {
-            from("XDG_CONFIG_HOME").filter(|path| path.is_absolute()).unwrap_or_else(|| home.join(".config"))
         };
+        let home = directories::home().ok_or_else(no_home)?;
+        let config = directories::config().ok_or_else(no_home)?;
         Ok(Home { book: config.join("chandler").join("login.json"), tokens: home.join(TOKENS) })
     }
 

@@ -1,0 +1,104 @@
+//! Where the files of one user are on this system. Not left to a library: those that know the conventions put data under the
+//! roaming folder on Windows and settings under Preferences on macOS, where ours are not, and take the home of the account
+//! where the environment names none, which a service must not.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// The variable that names the home of the user.
+pub(crate) const HOME: &str = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
+/// The variable that [`data`] cannot do without.
+pub(crate) const DATA: &str = if cfg!(windows) { "LOCALAPPDATA" } else { HOME };
+
+pub(crate) fn home() -> Option<PathBuf> {
+    home_of(&variable)
+}
+
+/// What is kept for a user: stores.
+pub(crate) fn data() -> Option<PathBuf> {
+    data_of(&variable)
+}
+
+/// What a user has set: logins.
+pub(crate) fn config() -> Option<PathBuf> {
+    config_of(&variable)
+}
+
+/// An environment.
+type Variables<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+
+fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
+}
+
+/// A path that is set, and not to nothing.
+fn path(of: Variables<'_>, name: &str) -> Option<PathBuf> {
+    of(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// One of the base directories of Linux. Their convention asks that a relative path be ignored.
+fn base(of: Variables<'_>, name: &str, otherwise: &str) -> Option<PathBuf> {
+    let set = path(of, name).filter(|path| path.is_absolute());
+    set.or_else(|| home_of(of).map(|home| home.join(otherwise)))
+}
+
+fn home_of(of: Variables<'_>) -> Option<PathBuf> {
+    path(of, HOME)
+}
+
+fn data_of(of: Variables<'_>) -> Option<PathBuf> {
+    if cfg!(target_os = "macos") {
+        home_of(of).map(|home| home.join("Library/Application Support"))
+    } else if cfg!(windows) {
+        path(of, DATA)
+    } else {
+        base(of, "XDG_DATA_HOME", ".local/share")
+    }
+}
+
+fn config_of(of: Variables<'_>) -> Option<PathBuf> {
+    if cfg!(target_os = "macos") {
+        home_of(of).map(|home| home.join("Library/Application Support"))
+    } else if cfg!(windows) {
+        path(of, "APPDATA").or_else(|| home_of(of).map(|home| home.join("AppData/Roaming")))
+    } else {
+        base(of, "XDG_CONFIG_HOME", ".config")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn base_directories_are_those_of_the_convention() {
+        if !cfg!(target_os = "linux") {
+            return;
+        }
+        for (variables, data, config) in [
+            (&[("HOME", "/home/ann")][..], Some("/home/ann/.local/share"), Some("/home/ann/.config")),
+            (
+                &[("HOME", "/home/ann"), ("XDG_DATA_HOME", "/data"), ("XDG_CONFIG_HOME", "/config")],
+                Some("/data"),
+                Some("/config"),
+            ),
+            (
+                &[("HOME", "/home/ann"), ("XDG_DATA_HOME", "data"), ("XDG_CONFIG_HOME", "")],
+                Some("/home/ann/.local/share"),
+                Some("/home/ann/.config"),
+            ),
+            (&[("XDG_DATA_HOME", "/data")], Some("/data"), None),
+            (&[("HOME", "")], None, None),
+            (&[], None, None),
+        ] {
+            let of = |name: &str| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| OsString::from(value))
+            };
+            assert_eq!(data_of(&of).as_deref(), data.map(Path::new), "{variables:?}");
+            assert_eq!(config_of(&of).as_deref(), config.map(Path::new), "{variables:?}");
+        }
+    }
+}
