@@ -3,29 +3,27 @@ use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use market::{Calendar, Market, Symbol, Timestamp, Venue};
+use market::{Calendar, Market, Timestamp, Venue};
 use store::{AccountId, Accounts, AuditFilter, AuditNote, AuditRow, Credential, NewAccountRow};
 use zeroize::Zeroizing;
 
 use crate::account::check_name;
-use crate::browser::People;
 use crate::calls::Calls;
 use crate::connection::Registry;
-use crate::identify::hash_token;
 use crate::keys::Keys;
 use crate::oauth::{self, Family};
 use crate::otp::Otps;
+use crate::people::People;
 use crate::quota::Months;
 use crate::random::{hex, random};
 use crate::rate::Rates;
 use crate::replay::Replays;
 use crate::rights;
 use crate::standing::Standings;
+use crate::token::{hash_token, new_token};
 use crate::{
     AccessError, Account, Actor, Caller, ConnectionId, PkceRule, Present, Region, Right, Rights, Role,
-    Secret, Terms, TermsChange, Usage, Validity,
+    Secret, Terms, TermsChange, Validity,
 };
 
 /// Ten years. A token of API-key mode is kept in a configuration file beside the secret it comes with, so that a short
@@ -240,31 +238,6 @@ impl Access {
         Ok(opened)
     }
 
-    /// How far an account is through the month of `now`, the market's; `None` if there is no such account.
-    pub fn usage(&self, id: AccountId, now: Timestamp) -> Result<Option<Usage>, AccessError> {
-        let Some((version, account)) = self.look(id, Look::Fresh)? else { return Ok(None) };
-        self.usage_of(version, &account, now).map(Some)
-    }
-
-    pub(crate) fn usage_of(
-        &self,
-        version: i64,
-        account: &Account,
-        now: Timestamp,
-    ) -> Result<Usage, AccessError> {
-        let month = self.months.month(now);
-        let used = self.accounts.used_total(account.id, &month.to_string())?;
-        let (standing, _) = self.standing_of(version, account, now)?;
-        let resets = month.next();
-        let resets_at = self.standings.days.midnight(resets);
-        Ok(Usage { month, used, limit: standing.limit, resets, resets_at, standing })
-    }
-
-    /// The securities an account has been charged for in the month of `now`, the market's, and when.
-    pub fn charged(&self, id: AccountId, now: Timestamp) -> Result<Vec<(Symbol, Timestamp)>, AccessError> {
-        Ok(self.accounts.usage(id, &self.months.month(now).to_string())?)
-    }
-
     /// Ends an account: its token, its sessions and, with their next request, its open connections, in every process
     /// that serves this store. Whether this changed anything.
     pub fn revoke(
@@ -432,10 +405,4 @@ impl Access {
         }
         Ok(stands)
     }
-}
-
-/// An access token: opaque, and named after the region it is good for.
-pub(crate) fn new_token(region: Region) -> Result<Secret, AccessError> {
-    let bytes = Zeroizing::new(random::<32>()?);
-    Ok(Secret::new(format!("{region}_{}", URL_SAFE_NO_PAD.encode(bytes.as_slice()))))
 }

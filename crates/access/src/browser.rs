@@ -14,29 +14,17 @@ use market::Timestamp;
 use store::{AccountId, AuditNote, Person};
 use zeroize::Zeroizing;
 
-use crate::guests::Guests;
-use crate::identify::hash_token;
 use crate::keys::{Keys, MARK_BYTES};
-use crate::password::{self, Gate};
 use crate::random::random;
-use crate::throttle::{Codes, News, SignIns, Try};
-use crate::{Access, AccessError, Actor, Caller, Denial, Look, Moment, NAME_CHARS_MAX, Secret};
+use crate::throttle::Try;
+use crate::token::hash_token;
+use crate::{Access, AccessError, Actor, Caller, Denial, Look, Moment, NAME_CHARS_MAX, Secret, password};
 
 /// Half a day: long enough for a day's work, short enough for a browser that was left open.
 pub const BROWSER_LIFE_S: i64 = 12 * 3_600;
 /// Longer than any cookie of ours.
 const COOKIE_MAX: usize = 128;
 const DEVICE_BYTES: usize = 16;
-
-/// What guessing is held up by, and with what passwords are checked.
-#[derive(Debug, Default)]
-pub(crate) struct People {
-    gate: Gate,
-    sign_ins: SignIns,
-    codes: Codes,
-    guests: Guests,
-    pub(crate) news: News,
-}
 
 /// Somebody who wants to be signed in.
 #[derive(Clone, Copy, Debug)]

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use store::AccountId;
 
-use crate::session::Lineage;
+use crate::{Lineage, Seats};
 
 /// Names a connection for as long as the process runs; the server keeps its own map from it to a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,13 +26,6 @@ impl FromStr for ConnectionId {
     fn from_str(text: &str) -> Result<ConnectionId, ParseIntError> {
         text.parse().map(ConnectionId)
     }
-}
-
-/// Connections of an account: open now, and allowed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seats {
-    pub online: u32,
-    pub limit: u32,
 }
 
 /// A connection that is counted until this is dropped, or until another takes its place.

@@ -1,68 +1,17 @@
 //! How much: so many securities a month, by level.
 
 use std::collections::{HashMap, HashSet};
-use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use market::{Date, DateSpan, Market, Symbol, Timestamp, Zone};
+use market::{Market, Symbol, Timestamp, Zone};
 use store::AccountId;
 
-use crate::Standing;
+use crate::Month;
 
 /// More than there are securities in all markets served.
 pub const QUOTA_MAX: u32 = 100_000;
 /// Accounts whose months are remembered before all are forgotten and learnt again.
 const MONTHS_MAX: usize = 4_096;
-
-/// A calendar month in Hong Kong; `2026-08` as text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Month {
-    first: Date,
-}
-
-impl Month {
-    pub fn of(date: Date) -> Month {
-        Month { first: date.first_of_month() }
-    }
-
-    pub fn first(self) -> Date {
-        self.first
-    }
-
-    pub fn previous(self) -> Month {
-        Month::of(self.first.yesterday().unwrap_or(Date::MIN))
-    }
-
-    /// The day on which the next month begins, in Hong Kong.
-    pub fn next(self) -> Date {
-        self.first.checked_add(DateSpan::new().months(1)).unwrap_or(Date::MAX)
-    }
-}
-
-impl fmt::Display for Month {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&format!("{:04}-{:02}", self.first.year(), self.first.month()))
-    }
-}
-
-/// How far an account is through its month.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Usage {
-    pub month: Month,
-    pub used: u32,
-    pub limit: u32,
-    /// The day on which the quota is full again, in Hong Kong.
-    pub resets: Date,
-    pub resets_at: Timestamp,
-    /// The level in force, and why.
-    pub standing: Arc<Standing>,
-}
-
-impl Usage {
-    pub fn remaining(&self) -> u32 {
-        self.limit.saturating_sub(self.used)
-    }
-}
 
 /// Which securities are known to be paid for, so that asking again does not touch the database. A set here is always a
 /// part of the one on disk: a miss means *look*, never *not counted*.

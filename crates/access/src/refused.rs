@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use market::Timestamp;
 use store::{AccountId, AuditNote};
 
-use crate::identify::hash_token;
 use crate::throttle::Tell;
+use crate::token::hash_token;
 use crate::{
     Access, AccessError, Actor, ClientProof, Denial, Grant, Moment, OAuthError, SignedRequest, session,
 };

@@ -1,8 +1,7 @@
 use market::Timestamp;
 use store::{AuditNote, Renewal, Renewed};
 
-use crate::access::new_token;
-use crate::identify::hash_token;
+use crate::token::{hash_token, new_token};
 use crate::{Access, Actor, Denial, Look, Secret, SignedRequest};
 
 /// What a renewed token gets if its owner does not say: 90 days, which is what clients ask for.

@@ -6,7 +6,7 @@ use market::{Date, Timestamp, parse_date, parse_scaled};
 use store::{AccountId, AssetRow, AuditNote, Entered, LevelRow, OrderRow, RateRow, Told};
 
 use crate::inputs::Row;
-use crate::standing::BASE;
+use crate::judge::BASE;
 use crate::{Access, AccessError, Actor, Present, ReportError, Step, StepChange, Table};
 
 /// Decimals of an amount and of a rate, as they are kept.

@@ -21,6 +21,7 @@ use market::Timestamp;
 use store::AccountId;
 
 use crate::keys::{Keys, MARK_BYTES};
+use crate::lineage::Lineage;
 use crate::oauth::Family;
 use crate::random::random;
 use crate::{AccessError, Caller, Denial, Secret};
@@ -37,17 +38,6 @@ const TEXT_MAX: usize = 128;
 pub struct Session {
     pub id: Secret,
     pub expires_at_ms: i64,
-}
-
-/// Ties the connections together that one client has opened one after the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Lineage([u8; 16]);
-
-impl Lineage {
-    /// Of a client that comes for the first time.
-    pub fn new() -> Result<Lineage, AccessError> {
-        random().map(Lineage)
-    }
 }
 
 pub(crate) fn issue(

@@ -2,15 +2,10 @@ use std::time::Duration;
 
 use market::Timestamp;
 
-use crate::session::{self, Lineage};
-use crate::{Access, AccessError, Caller, Connection, ConnectionId, Denial, Seats, Secret, Session};
-
-/// One moment on two clocks: what day it is, and how long the process has run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Moment {
-    pub now: Timestamp,
-    pub uptime: Duration,
-}
+use crate::{
+    Access, AccessError, Caller, Connection, ConnectionId, Denial, Lineage, Moment, Seats, Secret, Session,
+    session,
+};
 
 /// A connection that knows who it belongs to.
 #[derive(Debug)]

@@ -10,9 +10,9 @@ use subtle::ConstantTimeEq;
 
 use super::pace::Limit;
 use super::{ClientInfo, OAuthError, SECRET_TEXT_MAX, grant_type, opaque, redirect};
-use crate::identify::hash_token;
 use crate::net::network_of;
 use crate::random::{hex, random};
+use crate::token::hash_token;
 use crate::{Access, AccessError, Actor, Moment, Secret};
 
 const NAME_CHARS_MAX: usize = 128;

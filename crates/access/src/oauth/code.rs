@@ -4,7 +4,7 @@ use market::Timestamp;
 use store::{AccountId, AuditNote, ClientRow, CodeRow, Redeemed};
 
 use super::{ClientInfo, OAuthError, SECRET_TEXT_MAX, Tokens, grant_type, opaque, pkce, redirect, scope};
-use crate::identify::hash_token;
+use crate::token::hash_token;
 use crate::{Access, AccessError, Actor, Region};
 
 /// A person's browser takes the code back at once.

@@ -11,12 +11,11 @@ use store::{AccountId, AuditNote, ClientRow, DeviceRow, DeviceState, NewDevice, 
 use super::pace::Limit;
 use super::user_code::UserCode;
 use super::{ClientInfo, ClientProof, OAuthError, SECRET_TEXT_MAX, Tokens, grant_type, opaque, scope};
-use crate::identify::hash_token;
 use crate::net::network_of;
+use crate::token::hash_token;
 use crate::{Access, AccessError, Actor, Moment, Region, Secret};
 
 pub const DEVICE_CODE_LIFE_S: i64 = 600;
-pub const POLL_INTERVAL_S: u64 = 5;
 const STARTS: Limit = Limit { requests: 60, within: Duration::from_secs(600) };
 const FULL_FOR: Duration = Duration::from_secs(60);
 /// Two user codes in ten thousand are the same once in three million times; five in a row are a fault.

@@ -11,8 +11,7 @@ use super::pace::Limit;
 use super::{
     ClientInfo, ClientProof, Family, OAuthError, SECRET_TEXT_MAX, grant_type, is_whole, opaque, scope,
 };
-use crate::access::new_token;
-use crate::identify::hash_token;
+use crate::token::{hash_token, new_token};
 use crate::{Access, AccessError, Account, Actor, Caller, Denial, Look, Moment, Region, Secret};
 
 /// Thirty days, as public clients expect. What lives an hour or less makes some of them refresh with every request.

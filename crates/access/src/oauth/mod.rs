@@ -30,9 +30,10 @@ use crate::{AccessError, Secret};
 
 pub use client::{AUTH_METHODS, ClientProof, NewClient, Registered, Registration};
 pub use code::{AUTHORIZATION_CODE_LIFE_S, AuthorizationError, AuthorizationRequest, BadRequest};
-pub use device::{DEVICE_CODE_LIFE_S, DeviceRequest, DeviceStart, POLL_INTERVAL_S};
+pub use device::{DEVICE_CODE_LIFE_S, DeviceRequest, DeviceStart};
 pub use error::OAuthError;
 pub use grant::{ACCESS_TOKEN_LIFE_S, Grant, REFRESH_GRACE_S, REFRESH_TOKEN_LIFE_S, SignIn, Tokens};
+pub use pace::POLL_INTERVAL_S;
 pub use pkce::{ParsePkceRuleError, PkceRule};
 pub use scope::SCOPE;
 

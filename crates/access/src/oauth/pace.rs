@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use store::Hash;
 
-use super::device::POLL_INTERVAL_S;
 use crate::Region;
 
+/// How often a device may ask whether its code was approved.
+pub const POLL_INTERVAL_S: u64 = 5;
 const KEYS_MAX: usize = 20_000;
 
 /// Devices that poll. Public clients have two pollers with the same code, each with a region of its own, that ask at

@@ -1,0 +1,82 @@
+use market::Timestamp;
+use store::AccountId;
+
+use crate::oauth::Family;
+
+/// Somebody who has proved to be an account. Only [`Access`] makes one; whether the account still stands is asked anew
+/// each time it is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Caller {
+    account: AccountId,
+    epoch: u32,
+    /// When the token ends that proved it. Whoever has come in by then may stay; nobody comes in afterwards.
+    until: Timestamp,
+    /// What an OAuth token belongs to, which may end before the account does.
+    family: Option<Family>,
+    manner: Manner,
+}
+
+/// How the proof was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Manner {
+    /// With the request, where nobody but the two ends sees it.
+    Sent,
+    /// By the cookie of a person who is signed in.
+    Browser,
+    /// In the address of the request, which is kept in histories and logs of others.
+    Address,
+}
+
+impl Caller {
+    pub(crate) fn new(account: AccountId, epoch: u32, until: Timestamp) -> Caller {
+        Caller { account, epoch, until, family: None, manner: Manner::Sent }
+    }
+
+    pub(crate) fn of_browser(self) -> Caller {
+        Caller { manner: Manner::Browser, ..self }
+    }
+
+    /// The same caller, whose proof stood in an address. They may do less.
+    #[must_use]
+    pub fn in_address(self) -> Caller {
+        Caller { manner: Manner::Address, ..self }
+    }
+
+    pub fn is_browser(&self) -> bool {
+        self.manner == Manner::Browser
+    }
+
+    pub fn is_in_address(&self) -> bool {
+        self.manner == Manner::Address
+    }
+
+    pub(crate) fn of_family(self, family: Family) -> Caller {
+        Caller { family: Some(family), ..self }
+    }
+
+    pub fn account(&self) -> AccountId {
+        self.account
+    }
+
+    /// Whether it was a token of OAuth that proved it.
+    pub fn is_oauth(&self) -> bool {
+        self.family.is_some()
+    }
+
+    /// Whether this is the program of a sign-in, by its id.
+    pub fn is_of(&self, sign_in: &str) -> bool {
+        self.family.is_some_and(|family| family.text() == sign_in)
+    }
+
+    pub(crate) fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    pub(crate) fn until(&self) -> Timestamp {
+        self.until
+    }
+
+    pub(crate) fn family(&self) -> Option<Family> {
+        self.family
+    }
+}
