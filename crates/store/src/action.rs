@@ -4,7 +4,8 @@ use market::adjust::Amount;
 use market::{Action, Date, Symbol};
 use rusqlite::Row;
 
-use crate::db::{Fault, signed};
+use crate::count::signed;
+use crate::fault::Fault;
 use crate::{Batch, StoreError, View, sql};
 
 /// What replacing corporate actions did, in rows.

@@ -2,20 +2,9 @@ use std::ops::Deref;
 
 use market::{DECIMALS_MAX, Grain, Symbol, Timestamp};
 
-use crate::db::{self, Db};
-use crate::{BlockEntry, Security, Series, StoreError, Tail, View, sql};
-
-/// The largest block accepted, far above what four thousand candles need.
-pub const BLOCK_BYTES_MAX: usize = 16 << 20;
-
-/// A block to be stored. The bytes are not looked at; `first` and `last` are the stamps of its first and last candle.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewBlock {
-    pub first: Timestamp,
-    pub last: Timestamp,
-    pub rows: u32,
-    pub bytes: Vec<u8>,
-}
+use crate::count::signed;
+use crate::db::Db;
+use crate::{BLOCK_BYTES_MAX, BlockEntry, NewBlock, Security, Series, StoreError, Tail, View, sql};
 
 /// What writing a row did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,7 +202,7 @@ impl<'a> Batch<'a> {
 
     /// The first of `count` new ids.
     pub(crate) fn take_ids(&mut self, name: &'static str, count: usize) -> Result<i64, StoreError> {
-        let count = db::signed(count as u64);
+        let count = signed(count as u64);
         let next: i64 = self.db().one(sql::COUNT_UP, (count, name), |row| Ok(row.get(0)?))?;
         Ok(next - count)
     }

@@ -5,7 +5,7 @@ use market::Timestamp;
 use rusqlite::Row;
 
 use crate::BlockEntry;
-use crate::db::Fault;
+use crate::fault::Fault;
 
 /// A row of the directory with what it knows of its neighbours.
 #[derive(Clone, Copy, Debug)]

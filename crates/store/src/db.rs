@@ -7,24 +7,12 @@ use std::time::Duration;
 use rusqlite::backup::{Backup, Progress, StepResult};
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
-use rusqlite::types::FromSqlError;
 use rusqlite::{Connection, OpenFlags, Params, Row};
 
+use crate::fault::Fault;
 use crate::seal::{self, Keep, SealedTable};
 use crate::statements::Sql;
-use crate::{BLOCK_BYTES_MAX, StoreError, migrate};
-
-/// Trouble inside a statement, before it knows which one it was.
-#[derive(Debug)]
-pub(crate) enum Fault {
-    Sqlite(rusqlite::Error),
-    Value {
-        field: &'static str,
-        text: String,
-    },
-    /// A row that must be there is not.
-    Missing,
-}
+use crate::{BLOCK_BYTES_MAX, StoreError, sql};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
@@ -54,6 +42,8 @@ const LENGTH_MAX: i32 = BLOCK_BYTES_MAX as i32 + 65_536;
 const PAGES_A_STEP: i32 = 2_048;
 /// How often a copy waits for the same lock, each time as long as a statement would.
 const WAITS_MAX: u32 = 3;
+/// SQLite's own catalogue: 0 in a file that has nothing in it.
+pub(crate) const TABLES: Sql = Sql { what: "read the schema", text: "select count(*) from sqlite_schema" };
 
 impl Db {
     pub(crate) fn open(path: &Path, role: Role) -> Result<Db, StoreError> {
@@ -264,10 +254,10 @@ impl Db {
 /// Seals every row of a database as it is: for whoever has changed rows with another tool and means it.
 pub fn seal_as_it_is(path: &Path) -> Result<(), StoreError> {
     let db = Db::open(path, Role::Writer)?;
-    db.run(crate::sql::BEGIN_WRITE, [])?;
+    db.run(sql::BEGIN_WRITE, [])?;
     db.detach_seals()?;
     db.seal_all()?;
-    db.run(crate::sql::COMMIT, []).map(drop)
+    db.run(sql::COMMIT, []).map(drop)
 }
 
 /// Undoes a change that was interrupted before the database had a log, which is while it is created: whoever may only read
@@ -280,7 +270,7 @@ fn roll_back(path: &Path) {
     let Ok(conn) = Connection::open_with_flags(path, flags) else { return };
     conn.busy_timeout(BUSY_TIMEOUT).ok();
     // SQLite does it with the first look, under its own locks, and only if nobody is at work.
-    conn.query_row(migrate::TABLES.text, [], |_| Ok(())).ok();
+    conn.query_row(TABLES.text, [], |_| Ok(())).ok();
 }
 
 fn with_ending(path: &Path, ending: &str) -> PathBuf {
@@ -309,52 +299,18 @@ fn untouched(path: &Path) -> Option<String> {
     Some(address)
 }
 
-impl Fault {
-    pub(crate) fn value(field: &'static str, text: &str) -> Fault {
-        Fault::Value { field, text: text.chars().take(80).collect() }
-    }
-}
-
-impl From<rusqlite::Error> for Fault {
-    fn from(error: rusqlite::Error) -> Fault {
-        Fault::Sqlite(error)
-    }
-}
-
-impl From<FromSqlError> for Fault {
-    fn from(error: FromSqlError) -> Fault {
-        Fault::value("value", &error.to_string())
-    }
-}
-
-/// A count: what the database holds as a signed number and nobody may find negative.
-pub(crate) fn natural(row: &Row<'_>, column: usize) -> Result<u64, Fault> {
-    let number: i64 = row.get(column)?;
-    u64::try_from(number).map_err(|_| Fault::value("count", &number.to_string()))
-}
-
-pub(crate) fn small(row: &Row<'_>, column: usize) -> Result<u32, Fault> {
-    let number: i64 = row.get(column)?;
-    u32::try_from(number).map_err(|_| Fault::value("count", &number.to_string()))
-}
-
-/// A count on its way into the database. No real one comes near the limit.
-pub(crate) fn signed(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use rusqlite::StatementStatus;
 
     use super::*;
-    use crate::sql;
+    use crate::{migrate, migrations};
 
     #[test]
     fn a_statement_with_a_time_range_is_prepared_only_once() {
         let dir = tempfile::tempdir().unwrap();
         let db = Db::open(&dir.path().join("candles.db"), Role::Writer).unwrap();
-        migrate::migrate(&db, migrate::ALL, market::Timestamp(0)).unwrap();
+        migrate::migrate(&db, migrations::ALL, market::Timestamp(0)).unwrap();
         for at in 0..3 {
             db.all(sql::BLOCKS, ("700.HK", "1m", "regular", at, at + 1), |_| Ok(())).unwrap();
         }
@@ -371,7 +327,7 @@ mod tests {
         let setting =
             |db: &Db, name: &str| db.conn.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
         let writer = Db::open(&path, Role::Writer).unwrap();
-        migrate::migrate(&writer, migrate::ALL, market::Timestamp(0)).unwrap();
+        migrate::migrate(&writer, migrations::ALL, market::Timestamp(0)).unwrap();
         let mode: String = writer.conn.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
         assert_eq!(mode, "wal");
         assert_eq!(setting(&writer, "synchronous"), 2);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::ErrorCode;
 
 use crate::AccountId;
-use crate::db::Fault;
+use crate::fault::Fault;
 
 /// The database or the system below it: two ways to meet the same trouble.
 type Cause = Box<dyn std::error::Error + Send + Sync>;

@@ -3,8 +3,9 @@
 use market::{Symbol, Timestamp};
 use rusqlite::Row;
 
-use crate::db::{Fault, natural};
-use crate::{Batch, Series, StoreError, View, db, sql};
+use crate::count::{natural, signed};
+use crate::fault::Fault;
+use crate::{Batch, Series, StoreError, View, sql};
 
 /// Characters of a quarantined row's text, reason and symbol that are kept.
 pub const QUARANTINE_TEXT_MAX: usize = 500;
@@ -213,7 +214,7 @@ impl Batch<'_> {
                     id,
                     &import.file,
                     import.digest.as_slice(),
-                    db::signed(import.bytes),
+                    signed(import.bytes),
                     &import.kind,
                     &import.options,
                     ImportState::Running.as_str(),
@@ -238,12 +239,12 @@ impl Batch<'_> {
                 (
                     progress.state.as_str(),
                     finished_at,
-                    db::signed(progress.rows_read),
-                    db::signed(progress.rows_done),
-                    db::signed(progress.added),
-                    db::signed(progress.replaced),
-                    db::signed(progress.unchanged),
-                    db::signed(progress.quarantined),
+                    signed(progress.rows_read),
+                    signed(progress.rows_done),
+                    signed(progress.added),
+                    signed(progress.replaced),
+                    signed(progress.unchanged),
+                    signed(progress.quarantined),
                     progress.message.as_deref().map(|text| clip(text, MESSAGE_MAX)),
                     id.0,
                 ),
@@ -270,7 +271,7 @@ impl Batch<'_> {
                     series.symbol.as_str(),
                     series.grain.as_str(),
                     series.lane.as_str(),
-                    db::signed(rows),
+                    signed(rows),
                     first.0,
                     last.0,
                 ),
@@ -288,7 +289,7 @@ impl Batch<'_> {
                     (
                         id,
                         row.import_id.0,
-                        db::signed(row.line),
+                        signed(row.line),
                         row.symbol.as_deref().map(|text| clip(text, QUARANTINE_TEXT_MAX)),
                         clip(&row.text, QUARANTINE_TEXT_MAX),
                         clip(&row.reason, QUARANTINE_TEXT_MAX),

@@ -14,14 +14,20 @@ mod accounts;
 mod action;
 mod backup;
 mod batch;
+mod block;
 mod chain;
 mod check;
+mod count;
 mod db;
 mod error;
+mod fault;
+mod finding;
 mod ledger;
 mod lock;
 mod migrate;
+mod migrations;
 mod seal;
+mod seal_check;
 mod security;
 mod series;
 mod sql;
@@ -41,15 +47,16 @@ pub use backup::{
     Backup, BackupError, Counts, Existing, KeyFile, Manifest, Part, PartEntry, Prepared, Progress, Restore,
     Restored, Scope, Stage, Watch, check_pages, verify,
 };
-pub use batch::{BLOCK_BYTES_MAX, Batch, Change, NewBlock};
-pub use check::{Depth, FINDINGS_MAX, Finding};
+pub use batch::{Batch, Change};
+pub use block::{BLOCK_BYTES_MAX, BlockEntry, NewBlock, Tail};
 pub use db::seal_as_it_is;
 pub use error::StoreError;
+pub use finding::{Depth, FINDINGS_MAX, Finding};
 pub use ledger::{
     ImportId, ImportProgress, ImportRecord, ImportSource, ImportState, NewImport, QUARANTINE_TEXT_MAX,
     QuarantineEntry, QuarantineOf, QuarantineRow,
 };
 pub use security::Security;
-pub use series::{BlockEntry, Lane, ParseSeriesError, Series, SeriesInfo, Tail};
+pub use series::{Lane, ParseSeriesError, Series, SeriesInfo};
 pub use store::{Access, FileSizes, Reader, Snapshot, Store, Writer};
 pub use view::{Body, ERA_VERSIONS, Totals, View, era};

@@ -1,60 +1,18 @@
-//! The schema, step by step. Each step is a file that is never edited again once released; the database remembers
-//! the digest of those it has been through, and a database that has been through others is refused.
+//! Brings a database to the newest schema, step by step. The database remembers the digest of the steps it has been
+//! through; one that has been through others is refused.
 
 use market::Timestamp;
 
-use crate::StoreError;
-use crate::db::Db;
+use crate::db::{Db, TABLES};
+use crate::migrations::{Migration, known};
 use crate::statements::Sql;
-use crate::{check, sql};
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Migration {
-    pub(crate) version: i64,
-    pub(crate) name: &'static str,
-    pub(crate) text: &'static str,
-}
-
-pub(crate) const ALL: &[Migration] = &[
-    Migration { version: 1, name: "candles", text: include_str!("../migrations/sqlite/0001_candles.sql") },
-    Migration {
-        version: 2,
-        name: "adjustment",
-        text: include_str!("../migrations/sqlite/0002_adjustment.sql"),
-    },
-    Migration { version: 3, name: "seals", text: include_str!("../migrations/sqlite/0003_seals.sql") },
-];
-
-/// The steps of `accounts.db`. Each database has its own count; the digests keep either from passing for the other.
-pub(crate) const ACCOUNTS: &[Migration] = &[
-    Migration {
-        version: 1,
-        name: "accounts",
-        text: include_str!("../migrations/sqlite-accounts/0001_accounts.sql"),
-    },
-    Migration {
-        version: 2,
-        name: "access",
-        text: include_str!("../migrations/sqlite-accounts/0002_access.sql"),
-    },
-    Migration {
-        version: 3,
-        name: "seals",
-        text: include_str!("../migrations/sqlite-accounts/0003_seals.sql"),
-    },
-    Migration {
-        version: 4,
-        name: "floors",
-        text: include_str!("../migrations/sqlite-accounts/0004_floors.sql"),
-    },
-];
+use crate::{StoreError, seal_check, sql};
 
 /// Marks the file as ours in its header (`CHND`), so that another program's database is never touched.
 const APPLICATION_ID: i64 = 0x4348_4e44;
 
 // These speak to SQLite alone: the catalogue and the header of the file.
 const FILE_ID: Sql = Sql { what: "read the header of the database", text: "pragma application_id" };
-pub(crate) const TABLES: Sql = Sql { what: "read the schema", text: "select count(*) from sqlite_schema" };
 const APPLIED: Sql =
     Sql { what: "read the migrations", text: "select version, digest from migration order by version" };
 const NOTE: Sql = Sql {
@@ -63,10 +21,6 @@ const NOTE: Sql = Sql {
 };
 const LEDGER: &str = "create table if not exists migration (
     version bigint not null primary key, name text not null, digest blob not null, applied_at bigint not null)";
-
-pub(crate) fn known(migrations: &[Migration]) -> i64 {
-    migrations.last().map_or(0, |migration| migration.version)
-}
 
 /// The version a database is at; 0 for one that has nothing in it.
 pub(crate) fn schema(db: &Db, migrations: &[Migration]) -> Result<i64, StoreError> {
@@ -114,7 +68,7 @@ fn steps(db: &Db, migrations: &[Migration], now: Timestamp) -> Result<(), StoreE
         return Ok(());
     }
     // Rows are sealed again when all steps are done: only such as were whole before.
-    check::refuse_broken_seals(db)?;
+    seal_check::refuse_broken_seals(db)?;
     db.detach_seals()?;
     for migration in migrations.iter().filter(|migration| migration.version > found) {
         db.script("migrate the database", migration.text)?;
@@ -123,17 +77,11 @@ fn steps(db: &Db, migrations: &[Migration], now: Timestamp) -> Result<(), StoreE
     db.seal_all()
 }
 
-impl Migration {
-    /// Of the text with plain line ends, so that a checkout that rewrites them changes nothing.
-    fn hash(&self) -> Vec<u8> {
-        blake3::hash(self.text.replace("\r\n", "\n").as_bytes()).as_bytes().to_vec()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::db::Role;
+    use crate::migrations::{ACCOUNTS, ALL};
 
     const FIRST: Migration = Migration { version: 1, name: "first", text: "create table a (x bigint)" };
     const SECOND: Migration =

@@ -212,14 +212,14 @@ mod tests {
     use market::{Grain, Timestamp};
 
     use crate::db::{Db, Role};
-    use crate::{Access, Accounts, Depth, Lane, Series, Store, StoreError, migrate};
+    use crate::{Access, Accounts, Depth, Lane, Series, Store, StoreError, migrate, migrations};
 
     const NOW: Timestamp = Timestamp(1_763_200_000);
 
     /// Candles as the schemas before this one had them.
     fn older(dir: &std::path::Path, schema: usize) -> Db {
         let db = Db::open(&dir.join("candles.db"), Role::Writer).unwrap();
-        migrate::migrate(&db, &migrate::ALL[..schema], NOW).unwrap();
+        migrate::migrate(&db, &migrations::ALL[..schema], NOW).unwrap();
         let rows = "insert into security (symbol, decimals) values ('700.HK', 2), ('5.HK', 3);
             insert into corporate_action values ('5.HK', '2024-05-17', '3.4', '1', '0', '0', '0');
             insert into series values (1, '700.HK', '1m', 'regular', 20, 2, 12, 0, 19, 1);
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn a_store_of_an_older_schema_is_sealed_when_it_is_brought_forward() {
-        for schema in 1..migrate::ALL.len() {
+        for schema in 1..migrations::ALL.len() {
             let dir = tempfile::tempdir().unwrap();
             drop(older(dir.path(), schema));
             let store = Store::open(dir.path(), Access::Write { now: NOW }).unwrap();
@@ -251,11 +251,11 @@ mod tests {
 
     #[test]
     fn a_migration_does_not_seal_what_is_not_whole() {
-        let later = migrate::Migration { version: 900, name: "later", text: "select 1" };
+        let later = migrations::Migration { version: 900, name: "later", text: "select 1" };
         let dir = tempfile::tempdir().unwrap();
         let db = older(dir.path(), 1);
-        migrate::migrate(&db, migrate::ALL, NOW).unwrap();
-        let steps = [migrate::ALL, &[later]].concat();
+        migrate::migrate(&db, migrations::ALL, NOW).unwrap();
+        let steps = [migrations::ALL, &[later]].concat();
         let conn = rusqlite::Connection::open(dir.path().join("candles.db")).unwrap();
         conn.execute_batch("update security set decimals = 4 where symbol = '700.HK'").unwrap();
         assert!(matches!(migrate::migrate(&db, &steps, NOW), Err(StoreError::Damaged { .. })));
@@ -263,7 +263,7 @@ mod tests {
         migrate::migrate(&db, &steps, NOW).unwrap();
         // What the step left behind is sealed, and what is written next too.
         db.run(crate::sql::ADD_COUNTS, (0, 0, "700.HK")).unwrap();
-        assert!(crate::check::seals(&db).unwrap().0.is_empty());
+        assert!(crate::seal_check::seals(&db).unwrap().0.is_empty());
     }
 
     /// A table that forgets to be sealed would not be noticed by any other test.
@@ -277,9 +277,9 @@ mod tests {
             let all = statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
             (all, sealed)
         };
-        let (all, sealed) = names(migrate::ACCOUNTS);
+        let (all, sealed) = names(migrations::ACCOUNTS);
         assert_eq!(all, sealed);
-        let (mut all, sealed) = names(migrate::ALL);
+        let (mut all, sealed) = names(migrations::ALL);
         // Bodies have their own checksum, and the directory knows it. The ledger is not an answer.
         all.retain(|name| !["block_body", "import", "import_series", "quarantine"].contains(&name.as_str()));
         assert_eq!(all, sealed);
@@ -297,7 +297,7 @@ mod tests {
                 values (x'01', 'access', 'f', 'c', 1, '', 0, 0, 0)";
         db.script("add a token", rows).unwrap();
         db.script("remove its client", "delete from oauth_client").unwrap();
-        assert!(crate::check::seals(&db).unwrap().0.is_empty());
+        assert!(crate::seal_check::seals(&db).unwrap().0.is_empty());
         let left =
             db.all_of("count", "select count(*) from oauth_token", |row| row.get::<_, i64>(0)).unwrap();
         assert_eq!(left, [0]);

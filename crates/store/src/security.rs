@@ -1,7 +1,8 @@
 use market::{Date, Symbol};
 use rusqlite::Row;
 
-use crate::db::{Fault, small};
+use crate::count::small;
+use crate::fault::Fault;
 
 /// What is known of a security besides its candles. Texts are kept as they came.
 #[derive(Clone, Debug, PartialEq, Eq)]

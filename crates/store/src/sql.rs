@@ -44,7 +44,7 @@ macro_rules! quarantine_from {
 }
 
 statements! {
-    for crate::migrate::ALL;
+    for crate::migrations::ALL;
     BEGIN_READ: "begin reading", "begin";
     BEGIN_WRITE: "begin writing", "begin immediate";
     COMMIT: "commit", "commit";
@@ -230,7 +230,7 @@ mod tests {
     /// A directory walk that scans or sorts grows with the whole store, and no other test would notice.
     #[test]
     fn directory_walks_follow_the_keys() {
-        let conn = crate::statements::schema_of(crate::migrate::ALL);
+        let conn = crate::statements::schema_of(crate::migrations::ALL);
         for sql in [
             BLOCKS,
             BLOCKS_ALL,

@@ -51,7 +51,7 @@ pub(crate) fn placeholders_ascend(sql: &Sql) {
 
 /// A database with nothing in it but the tables.
 #[cfg(test)]
-pub(crate) fn schema_of(migrations: &[crate::migrate::Migration]) -> rusqlite::Connection {
+pub(crate) fn schema_of(migrations: &[crate::migrations::Migration]) -> rusqlite::Connection {
     let conn = rusqlite::Connection::open_in_memory().unwrap();
     crate::seal::define(&conn).unwrap();
     migrations.iter().for_each(|migration| conn.execute_batch(migration.text).unwrap());
@@ -62,7 +62,7 @@ pub(crate) fn schema_of(migrations: &[crate::migrate::Migration]) -> rusqlite::C
 
 /// A statement that goes through a whole table grows with the store, and no other test would notice.
 #[cfg(test)]
-pub(crate) fn follow_the_keys(migrations: &[crate::migrate::Migration], all: &[Sql]) {
+pub(crate) fn follow_the_keys(migrations: &[crate::migrations::Migration], all: &[Sql]) {
     let conn = schema_of(migrations);
     for sql in all {
         let plan = plan(&conn, sql);

@@ -9,7 +9,7 @@ use market::Timestamp;
 use crate::db::{Db, Role};
 use crate::lock::Lock;
 use crate::statements::Sql;
-use crate::{Batch, ImportState, StoreError, View, migrate, sql};
+use crate::{Batch, ImportState, StoreError, View, migrate, migrations, sql};
 
 const FILE: &str = "candles.db";
 const CHECKPOINT: Sql = Sql { what: "fold in the log", text: "pragma wal_checkpoint(truncate)" };
@@ -67,7 +67,7 @@ impl Store {
 
     /// The schema that a store must have to be read.
     pub fn schema(&self) -> i64 {
-        migrate::known(migrate::ALL)
+        migrations::known(migrations::ALL)
     }
 
     /// Blocks that readers of this store have read since it was opened.
@@ -93,8 +93,8 @@ impl Store {
             return Err(StoreError::Absent { path: self.dir.clone() });
         }
         let db = Db::open(&self.path, self.role)?;
-        match migrate::schema(&db, migrate::ALL)? {
-            found if found == migrate::known(migrate::ALL) => {
+        match migrate::schema(&db, migrations::ALL)? {
+            found if found == migrations::known(migrations::ALL) => {
                 Ok(Reader { view: View::new(db, self.blocks_read.clone()), seen: None })
             }
             // Somebody began to create the store and did not come to the end of it.
@@ -102,7 +102,7 @@ impl Store {
             found => Err(StoreError::Outdated {
                 path: self.path.clone(),
                 found,
-                known: migrate::known(migrate::ALL),
+                known: migrations::known(migrations::ALL),
             }),
         }
     }
@@ -120,7 +120,7 @@ impl Store {
         }
         let lock = Lock::take(&self.dir)?;
         let db = Db::open(&self.path, Role::Writer)?;
-        let (found, known) = (migrate::schema(&db, migrate::ALL)?, migrate::known(migrate::ALL));
+        let (found, known) = (migrate::schema(&db, migrations::ALL)?, migrations::known(migrations::ALL));
         if found != known {
             return Err(StoreError::Outdated { path: self.path.clone(), found, known });
         }
@@ -140,7 +140,7 @@ impl Store {
         std::fs::create_dir_all(&self.dir)
             .map_err(|source| StoreError::io("create the directory", &self.dir, source))?;
         let _lock = Lock::take(&self.dir)?;
-        migrate::migrate(&Db::open(&self.path, Role::Writer)?, migrate::ALL, now)
+        migrate::migrate(&Db::open(&self.path, Role::Writer)?, migrations::ALL, now)
     }
 }
 

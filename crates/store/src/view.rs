@@ -7,7 +7,9 @@ use market::{Symbol, Timestamp};
 use rusqlite::Row;
 
 use crate::chain::{Back, Forward, Linked};
-use crate::db::{Db, Fault, natural, small};
+use crate::count::{natural, small};
+use crate::db::Db;
+use crate::fault::Fault;
 use crate::statements::Sql;
 use crate::{BlockEntry, Security, Series, SeriesInfo, StoreError, sql};
 

@@ -6,7 +6,8 @@ use rusqlite::Row;
 
 use super::{AccountId, Accounts, audit_sql, take};
 use crate::StoreError;
-use crate::db::{Db, Fault};
+use crate::db::Db;
+use crate::fault::Fault;
 
 /// The longest text of a row; what is longer is cut. Whoever writes keeps secrets out, and client's words short.
 const TEXT_MAX: usize = 300;

@@ -3,7 +3,7 @@
 use crate::statements::statements;
 
 statements! {
-    for crate::migrate::ACCOUNTS;
+    for crate::migrations::ACCOUNTS;
     WRITE: "write to the audit",
         "insert into audit (id, at, actor, account_id, event, reason) values ($1, $2, $3, $4, $5, $6)";
     READ: "read the audit",

@@ -6,7 +6,9 @@ use rusqlite::Row;
 
 use super::{AccountId, Accounts, AuditNote, audit, check_texts, levels_sql as sql, take};
 use crate::StoreError;
-use crate::db::{Db, Fault, natural, small};
+use crate::count::{natural, signed, small};
+use crate::db::Db;
+use crate::fault::Fault;
 
 /// Rows listed at once at most.
 const ROWS_MAX: u32 = 10_000;
@@ -107,7 +109,7 @@ impl Accounts {
         self.decide(|db| {
             let (level, reason) = decide(&levels(db)?)?;
             let LevelRow { number, quota, assets, orders } = level;
-            db.run(sql::PUT_LEVEL, (number, quota, assets.map(crate::db::signed), orders))?;
+            db.run(sql::PUT_LEVEL, (number, quota, assets.map(signed), orders))?;
             audit::write(db, None, "levels.changed", &AuditNote { at, actor, reason: &reason })?;
             take(db, "version")?;
             Ok(level)
@@ -259,14 +261,14 @@ fn date(row: &Row<'_>, column: usize) -> Result<Date, Fault> {
 mod tests {
     use super::*;
     use crate::db::Role;
-    use crate::migrate;
+    use crate::{migrate, migrations};
 
     #[test]
     fn accounts_of_the_first_schema_keep_what_they_could_see_and_earn_their_level() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("accounts.db");
         let db = Db::open(&path, Role::Writer).unwrap();
-        let first = migrate::ACCOUNTS.get(..1).unwrap();
+        let first = migrations::ACCOUNTS.get(..1).unwrap();
         migrate::migrate(&db, first, Timestamp(1)).unwrap();
         db.script(
             "fill the first schema",

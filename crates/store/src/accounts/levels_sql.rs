@@ -3,7 +3,7 @@
 use crate::statements::statements;
 
 statements! {
-    for crate::migrate::ACCOUNTS;
+    for crate::migrations::ACCOUNTS;
     LEVELS: "list the levels", "select number, quota, assets, orders from sealed_level order by number";
     PUT_LEVEL: "change a level",
         "insert into level (number, quota, assets, orders) values ($1, $2, $3, $4) \
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn what_makes_a_level_is_found_by_the_keys() {
         crate::statements::follow_the_keys(
-            crate::migrate::ACCOUNTS,
+            crate::migrations::ACCOUNTS,
             &[ASSETS_AS_OF, ORDERS_BETWEEN, LEVEL_SEEN, HAS_RATE],
         );
     }

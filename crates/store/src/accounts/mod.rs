@@ -10,12 +10,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use market::{Symbol, Timestamp};
 use rusqlite::Row;
 
-use crate::db::{Db, Fault, small};
+use crate::count::small;
+use crate::db::Db;
+use crate::fault::Fault;
 use crate::statements::Sql;
 use crate::{StoreError, sql as common_sql};
 
 pub(crate) use audit::write as write_audit;
 pub use audit::{AuditFilter, AuditId, AuditNote, AuditRow};
+pub use id::AccountId;
 pub use levels::{AssetRow, Entered, Holding, LevelChange, LevelRow, LevelSeen, OrderRow, RateRow, Told};
 pub use oauth::{CLIENTS_MAX, DEVICES_MAX, DEVICES_OF_CLIENT_MAX, FAMILIES_MAX};
 pub use oauth_rows::{
@@ -27,6 +30,7 @@ pub use renewal::{Renewal, Renewed};
 
 mod audit;
 mod audit_sql;
+mod id;
 mod levels;
 mod levels_sql;
 mod oauth;
@@ -43,10 +47,6 @@ pub(crate) const FILE: &str = "accounts.db";
 /// The longest text an account may carry in any of its columns. Checked by whoever makes accounts in its own words;
 /// here only so that no row can be without a limit.
 const TEXT_MAX: usize = 1_024;
-
-/// An account's number: given once, never again. It is also the member id that clients are shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AccountId(pub i64);
 
 /// What an account may do. The rule of rate and the floors are text here: what they mean is the business of whoever admits.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,7 +13,8 @@ use super::oauth_rows::{
 };
 use super::{AccountId, Accounts, AuditNote, audit, check_texts, oauth_sql as sql, take};
 use crate::StoreError;
-use crate::db::{Db, small};
+use crate::count::small;
+use crate::db::Db;
 
 /// Clients there may be. When they are all taken, those that nobody uses make room.
 pub const CLIENTS_MAX: u32 = 10_000;

@@ -4,7 +4,7 @@ use market::Timestamp;
 use rusqlite::Row;
 
 use super::AccountId;
-use crate::db::Fault;
+use crate::fault::Fault;
 
 pub type Hash = [u8; 32];
 

@@ -9,7 +9,7 @@ macro_rules! select_device {
 }
 
 statements! {
-    for crate::migrate::ACCOUNTS;
+    for crate::migrations::ACCOUNTS;
     CLIENT: "read a client",
         "select id, name, redirect_uris, grant_types, auth_method, secret_hash, registration_hash, created_at, used_at \
          from sealed_oauth_client where id = $1";
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn what_a_client_asks_follows_the_keys() {
         crate::statements::follow_the_keys(
-            crate::migrate::ACCOUNTS,
+            crate::migrations::ACCOUNTS,
             &[
                 CLIENT,
                 COUNT_WAITING,

@@ -8,8 +8,9 @@ use std::sync::Mutex;
 use market::Timestamp;
 
 use super::{Accounts, FILE, sql};
-use crate::db::{Db, Fault, Role};
-use crate::{Depth, Part, StoreError, migrate};
+use crate::db::{Db, Role};
+use crate::fault::Fault;
+use crate::{Depth, Part, StoreError, migrate, migrations};
 
 /// Held while the database is created or migrated: SQLite does not wait when two connections turn a new file to WAL.
 const LOCK_FILE: &str = "accounts.lock";
@@ -44,12 +45,12 @@ impl Accounts {
         let _lock = lock(&dir.join(LOCK_FILE))?;
         let is_new = create_private(&path)?;
         let writer = Db::open(&path, Role::Writer)?;
-        let found = migrate::schema(&writer, migrate::ACCOUNTS)?;
+        let found = migrate::schema(&writer, migrations::ACCOUNTS)?;
         if found == 0 && !is_new {
             on_empty(dir)?;
         }
-        if found != migrate::known(migrate::ACCOUNTS) {
-            migrate::migrate(&writer, migrate::ACCOUNTS, now)?;
+        if found != migrations::known(migrations::ACCOUNTS) {
+            migrate::migrate(&writer, migrations::ACCOUNTS, now)?;
         }
         let reader = Db::open(&path, Role::Reader)?;
         Ok(Accounts { reader: Mutex::new(reader), writer: Mutex::new(writer), path })
@@ -60,7 +61,7 @@ impl Accounts {
         let path = dir.join(FILE);
         let [reader, writer] = [Db::open(&path, Role::Onlooker)?, Db::open(&path, Role::Onlooker)?];
         let (found, known) =
-            (migrate::schema(&reader, migrate::ACCOUNTS)?, migrate::known(migrate::ACCOUNTS));
+            (migrate::schema(&reader, migrations::ACCOUNTS)?, migrations::known(migrations::ACCOUNTS));
         if found == 0 {
             refuse_emptied(dir)?;
         }
@@ -74,7 +75,8 @@ impl Accounts {
     /// should be, and ours.
     pub fn probe(&self) -> Result<(), StoreError> {
         let db = Db::open(&self.path, Role::Reader)?;
-        let (found, known) = (migrate::schema(&db, migrate::ACCOUNTS)?, migrate::known(migrate::ACCOUNTS));
+        let (found, known) =
+            (migrate::schema(&db, migrations::ACCOUNTS)?, migrations::known(migrations::ACCOUNTS));
         if found != known {
             return Err(StoreError::Outdated { path: self.path.clone(), found, known });
         }
@@ -135,7 +137,7 @@ mod tests {
         let dir = dir.path().join("50% of #1?");
         std::fs::create_dir(&dir).unwrap();
         assert!(Accounts::look(&dir).is_err());
-        let first = &migrate::ACCOUNTS[..1];
+        let first = &migrations::ACCOUNTS[..1];
         migrate::migrate(&Db::open(&dir.join(FILE), Role::Writer).unwrap(), first, Timestamp(0)).unwrap();
         let before = files(&dir);
         assert!(matches!(Accounts::look(&dir), Err(StoreError::Outdated { found: 1, .. })));

@@ -3,7 +3,7 @@
 use crate::statements::statements;
 
 statements! {
-    for crate::migrate::ACCOUNTS;
+    for crate::migrations::ACCOUNTS;
     PERSON: "read a password", "select id, revoked_at, password from sealed_account where name = $1";
     HAS_PASSWORD: "look for a password", "select password is not null from sealed_account where id = $1";
     SET_PASSWORD: "change a password",

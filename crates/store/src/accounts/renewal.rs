@@ -5,6 +5,7 @@ use market::Timestamp;
 
 use super::{Accounts, AuditNote, Credential, audit, renewal_sql, take};
 use crate::StoreError;
+use crate::count::small;
 
 /// Replaced tokens of one key that may be good at a time. A client that renews more often than that is broken.
 const REPLACED_MAX: u32 = 5;
@@ -37,7 +38,7 @@ impl Accounts {
                 return Ok(Renewed::Unknown);
             };
             db.run(renewal_sql::FORGET, [note.at.0])?;
-            let kept = db.one(renewal_sql::COUNT, [app_key], |row| crate::db::small(row, 0))?;
+            let kept = db.one(renewal_sql::COUNT, [app_key], |row| small(row, 0))?;
             if kept >= REPLACED_MAX {
                 return Ok(Renewed::TooOften);
             }

@@ -3,7 +3,7 @@
 use crate::statements::statements;
 
 statements! {
-    for crate::migrate::ACCOUNTS;
+    for crate::migrations::ACCOUNTS;
     FORGET: "forget replaced tokens", "delete from replaced_token where good_until <= $1";
     COUNT: "count replaced tokens", "select count(*) from sealed_replaced_token where app_key = $1";
     KEEP: "keep a replaced token",

@@ -15,7 +15,7 @@ macro_rules! select_credential {
 }
 
 statements! {
-    for crate::migrate::ACCOUNTS;
+    for crate::migrations::ACCOUNTS;
     ACCOUNTS: "list the accounts", concat!(select_account!(), "order by id");
     ACCOUNT: "read an account", concat!(select_account!(), "where id = $1");
     ACCOUNT_NAMED: "read an account", concat!(select_account!(), "where name = $1");
@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn what_a_request_asks_follows_the_keys() {
         crate::statements::follow_the_keys(
-            crate::migrate::ACCOUNTS,
+            crate::migrations::ACCOUNTS,
             &[
                 crate::sql::VERSION,
                 ACCOUNT,

@@ -20,9 +20,10 @@ use market::Timestamp;
 pub use manifest::{Counts, Manifest, Part, PartEntry};
 pub use restore::{Existing, Prepared, Restore, Restored, Scope};
 
-use crate::db::{Db, Role, natural};
+use crate::count::natural;
+use crate::db::{Db, Role};
 use crate::statements::Sql;
-use crate::{StoreError, migrate, sql};
+use crate::{StoreError, migrate, migrations, sql};
 
 mod manifest;
 mod restore;
@@ -200,9 +201,9 @@ impl Backup<'_> {
     }
 
     fn fill(&self, partial: &Path, candles: &Path, watch: &mut Watch<'_>) -> Result<Manifest, BackupError> {
-        let candles = Source::begin(candles, Part::Candles, migrate::ALL)?
+        let candles = Source::begin(candles, Part::Candles, migrations::ALL)?
             .ok_or_else(|| StoreError::Absent { path: self.store.to_owned() })?;
-        let accounts = Source::begin(self.store, Part::Accounts, migrate::ACCOUNTS)?;
+        let accounts = Source::begin(self.store, Part::Accounts, migrations::ACCOUNTS)?;
         let mut files = vec![candles.copy_to(partial, watch)?];
         drop(candles);
         if let Some(accounts) = accounts {
@@ -249,7 +250,7 @@ impl Source {
     fn begin(
         dir: &Path,
         part: Part,
-        migrations: &[migrate::Migration],
+        migrations: &[migrations::Migration],
     ) -> Result<Option<Source>, BackupError> {
         let path = dir.join(part.file_name());
         if !is_there(&path)? {
@@ -320,7 +321,7 @@ pub fn check_pages(dir: &Path, part: Part) -> Result<(), BackupError> {
             problem: format!("{rows} rows point at rows that are missing"),
         });
     }
-    match crate::check::seals(&db)?.0.first() {
+    match crate::seal_check::seals(&db)?.0.first() {
         Some(problem) => Err(BackupError::Damaged { path, problem: problem.to_string() }),
         None => Ok(()),
     }

@@ -16,9 +16,9 @@ use super::{
 };
 use crate::db::{Db, Role};
 use crate::lock::Lock;
-use crate::migrate::Migration;
+use crate::migrations::Migration;
 use crate::statements::Sql;
-use crate::{Accounts, ERA_VERSIONS, StoreError, migrate, sql};
+use crate::{Accounts, ERA_VERSIONS, StoreError, migrate, migrations, sql};
 
 /// What to do with a store that is there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,9 +206,9 @@ impl<'a> Restore<'a> {
         if !file.is(bytes, hash) {
             return Err(BackupError::Differs { path: from });
         }
-        let migrations = if part == Part::Accounts { migrate::ACCOUNTS } else { migrate::ALL };
+        let migrations = if part == Part::Accounts { migrations::ACCOUNTS } else { migrations::ALL };
         let db = Db::open(&to, Role::Writer)?;
-        if migrate::schema(&db, migrations)? != migrate::known(migrations) {
+        if migrate::schema(&db, migrations)? != migrations::known(migrations) {
             migrate::migrate(&db, migrations, self.now)?;
         }
         // The digests of the manifest say that nothing has changed since, not that it was ever ours.
@@ -294,7 +294,7 @@ impl<'a> Restore<'a> {
             return place(&staging.path(part), &path);
         }
         let mut live = Db::open(&path, Role::Writer).map_err(|error| self.unreadable(error.into()))?;
-        let known = match migrate::schema(&live, migrate::ALL) {
+        let known = match migrate::schema(&live, migrations::ALL) {
             Ok(0) => Ok(Vec::new()),
             Ok(_) => settle::counters(&live),
             Err(error) => Err(error),
@@ -489,7 +489,11 @@ impl Staging {
     fn no_candles(&self, now: Timestamp) -> Result<PathBuf, StoreError> {
         let dir = self.dir.join("empty");
         create_folder(&dir).map_err(|source| StoreError::io("create the folder", &dir, source))?;
-        migrate::migrate(&Db::open(&dir.join(Part::Candles.file_name()), Role::Writer)?, migrate::ALL, now)?;
+        migrate::migrate(
+            &Db::open(&dir.join(Part::Candles.file_name()), Role::Writer)?,
+            migrations::ALL,
+            now,
+        )?;
         Ok(dir)
     }
 }

@@ -7,12 +7,14 @@ use market::Timestamp;
 use rusqlite::Row;
 
 use crate::accounts::{AccountId, AuditNote, write_audit};
-use crate::db::{Db, Fault, small};
+use crate::count::small;
+use crate::db::Db;
+use crate::fault::Fault;
 use crate::statements::{Sql, statements};
 use crate::{StoreError, sql};
 
 statements! {
-    for crate::migrate::ACCOUNTS;
+    for crate::migrations::ACCOUNTS;
     COUNT_ACCOUNTS: "count the accounts", "select count(*) from account";
     ACCOUNTS: "read the accounts", "select id, name, created_at, revoked_at, epoch from sealed_account order by id";
     CARRY: "carry an account over", "update account set epoch = $1, revoked_at = $2 where id = $3";

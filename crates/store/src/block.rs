@@ -1,0 +1,65 @@
+use market::Timestamp;
+use rusqlite::Row;
+
+use crate::count::small;
+use crate::fault::Fault;
+
+/// The largest block accepted, far above what four thousand candles need.
+pub const BLOCK_BYTES_MAX: usize = 16 << 20;
+
+/// A block to be stored. The bytes are not looked at; `first` and `last` are the stamps of its first and last candle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewBlock {
+    pub first: Timestamp,
+    pub last: Timestamp,
+    pub rows: u32,
+    pub bytes: Vec<u8>,
+}
+
+/// One block in a series' directory. `last` is the stamp of its last candle, so it is inclusive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockEntry {
+    pub id: i64,
+    pub first: Timestamp,
+    pub last: Timestamp,
+    pub rows: u32,
+    pub bytes: u32,
+    /// The end of its body.
+    pub tail: Tail,
+}
+
+/// The last bytes of a block's body, zeros before a short one. A block ends with its own checksum, so whoever verifies
+/// that knows by its end that a body is the one that was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tail([u8; 8]);
+
+impl Tail {
+    pub fn of(body: &[u8]) -> Tail {
+        let mut tail = [0; 8];
+        tail.iter_mut().rev().zip(body.iter().rev()).for_each(|(byte, end)| *byte = *end);
+        Tail(tail)
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl BlockEntry {
+    pub(crate) fn read(row: &Row<'_>) -> Result<BlockEntry, Fault> {
+        Ok(BlockEntry {
+            id: row.get(0)?,
+            first: Timestamp(row.get(1)?),
+            last: Timestamp(row.get(2)?),
+            rows: small(row, 3)?,
+            bytes: small(row, 4)?,
+            // A store of an older schema may have come here without the body.
+            tail: Tail::of(row.get_ref(5)?.as_blob_or_null()?.unwrap_or_default()),
+        })
+    }
+
+    /// Whether a body is the one that was written for this entry, as far as its length and end tell.
+    pub(crate) fn fits(&self, body: &[u8]) -> bool {
+        usize::try_from(self.bytes) == Ok(body.len()) && Tail::of(body) == self.tail
+    }
+}

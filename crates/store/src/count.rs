@@ -1,0 +1,21 @@
+//! Counts, which the database holds as signed numbers.
+
+use rusqlite::Row;
+
+use crate::fault::Fault;
+
+/// A count: what the database holds as a signed number and nobody may find negative.
+pub(crate) fn natural(row: &Row<'_>, column: usize) -> Result<u64, Fault> {
+    let number: i64 = row.get(column)?;
+    u64::try_from(number).map_err(|_| Fault::value("count", &number.to_string()))
+}
+
+pub(crate) fn small(row: &Row<'_>, column: usize) -> Result<u32, Fault> {
+    let number: i64 = row.get(column)?;
+    u32::try_from(number).map_err(|_| Fault::value("count", &number.to_string()))
+}
+
+/// A count on its way into the database. No real one comes near the limit.
+pub(crate) fn signed(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}

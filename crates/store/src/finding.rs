@@ -1,0 +1,180 @@
+use std::fmt;
+
+use crate::{BlockEntry, Series, SeriesInfo, StoreError};
+
+/// Findings listed before a check stops: a database with so many is not repaired one by one.
+pub const FINDINGS_MAX: usize = 1_000;
+
+/// How closely SQLite looks at its own pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    Quick,
+    /// Also that every index agrees with its table.
+    Full,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finding {
+    /// In the words of the engine.
+    Engine(String),
+    /// A row that points at one that is not there.
+    Dangling {
+        table: String,
+        parent: String,
+        count: u64,
+    },
+    BodyMissing {
+        series: Series,
+        entry: BlockEntry,
+    },
+    /// The index has another length than the body.
+    BodyLength {
+        series: Series,
+        entry: BlockEntry,
+        found: u64,
+    },
+    /// What the caller found inside.
+    Body {
+        series: Series,
+        entry: BlockEntry,
+        reason: String,
+    },
+    /// A body that no entry points at.
+    BodyOrphan {
+        id: i64,
+    },
+    /// An entry of a series that does not exist.
+    EntryOrphan {
+        id: i64,
+    },
+    Overlap {
+        series: Series,
+        before: BlockEntry,
+        entry: BlockEntry,
+    },
+    /// A body that is not the one its entry was written for.
+    BodyForeign {
+        series: Series,
+        entry: BlockEntry,
+    },
+    /// The entry that should follow this one, or come before it, is not the one that does.
+    Unlinked {
+        series: Series,
+        entry: BlockEntry,
+    },
+    /// A row that is not as it was written.
+    Row {
+        table: String,
+        key: String,
+    },
+    /// A table that has another number of rows than were written.
+    Rows {
+        table: String,
+        written: i64,
+        found: i64,
+    },
+    /// A security that should have another number of series or corporate actions.
+    Miscounted {
+        symbol: String,
+        series: (i64, i64),
+        actions: (i64, i64),
+    },
+    /// The totals kept with the series are not those of its blocks.
+    Totals {
+        kept: SeriesInfo,
+        found: SeriesInfo,
+    },
+    /// Ids that would be given out a second time.
+    Counter {
+        name: String,
+    },
+    /// A part that could not be read at all.
+    Unreadable(String),
+}
+
+/// What a part of a check has found, or why it could not be made.
+pub(crate) type Part = Result<(Vec<Finding>, ()), StoreError>;
+
+impl Finding {
+    /// Whether importing the files of the series again mends it. What is wrong around the blocks needs a backup, or a new store.
+    pub fn is_in_a_block(&self) -> bool {
+        matches!(
+            self,
+            Finding::Body { .. }
+                | Finding::BodyMissing { .. }
+                | Finding::BodyLength { .. }
+                | Finding::BodyForeign { .. }
+        )
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Finding::Engine(words) => write!(f, "database: {words}"),
+            Finding::Dangling { table, parent, count } => {
+                write!(f, "{count} rows of table {table} point at rows of table {parent} that are missing")
+            }
+            Finding::BodyMissing { series, entry } => {
+                write!(f, "{series} at {}: block {} has no body", entry.first, entry.id)
+            }
+            Finding::BodyLength { series, entry, found } => write!(
+                f,
+                "{series} at {}: block {} has {found} bytes, its entry says {}",
+                entry.first, entry.id, entry.bytes
+            ),
+            Finding::Body { series, entry, reason } => {
+                write!(f, "{series} at {}: block {}: {reason}", entry.first, entry.id)
+            }
+            Finding::BodyForeign { series, entry } => {
+                write!(
+                    f,
+                    "{series} at {}: block {} is not the one that was written there",
+                    entry.first, entry.id
+                )
+            }
+            Finding::Unlinked { series, entry } => {
+                write!(
+                    f,
+                    "{series} at {}: a block before or after block {} is missing",
+                    entry.first, entry.id
+                )
+            }
+            Finding::Row { table, key } => {
+                write!(f, "a row of table {table} is not as it was written: {key}")
+            }
+            Finding::Rows { table, written, found } => {
+                write!(f, "table {table} has {found} rows, {written} were written")
+            }
+            Finding::Miscounted { symbol, series, actions } => write!(
+                f,
+                "{symbol} has {} series and {} corporate actions, {} and {} were written",
+                series.1, actions.1, series.0, actions.0
+            ),
+            Finding::BodyOrphan { id } => write!(f, "block {id} belongs to no series"),
+            Finding::EntryOrphan { id } => write!(f, "block {id} belongs to a series that does not exist"),
+            Finding::Overlap { series, before, entry } => write!(
+                f,
+                "{series} at {}: block {} starts before block {} ends, at {}",
+                entry.first, entry.id, before.id, before.last
+            ),
+            Finding::Totals { kept, found } => write!(
+                f,
+                "{}: the series says {} rows in {} blocks of {} bytes from {} to {}, its blocks {} in {} of {} from {} to {}",
+                kept.series,
+                kept.rows,
+                kept.blocks,
+                kept.bytes,
+                kept.first,
+                kept.last,
+                found.rows,
+                found.blocks,
+                found.bytes,
+                found.first,
+                found.last
+            ),
+            Finding::Counter { name } => write!(f, "the counter of {name} ids is behind the ids in use"),
+            Finding::Unreadable(reason) => f.write_str(reason),
+        }
+    }
+}

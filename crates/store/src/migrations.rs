@@ -1,0 +1,53 @@
+//! The steps of both schemas, oldest first. A step that was released is never edited again.
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Migration {
+    pub(crate) version: i64,
+    pub(crate) name: &'static str,
+    pub(crate) text: &'static str,
+}
+
+pub(crate) const ALL: &[Migration] = &[
+    Migration { version: 1, name: "candles", text: include_str!("../migrations/sqlite/0001_candles.sql") },
+    Migration {
+        version: 2,
+        name: "adjustment",
+        text: include_str!("../migrations/sqlite/0002_adjustment.sql"),
+    },
+    Migration { version: 3, name: "seals", text: include_str!("../migrations/sqlite/0003_seals.sql") },
+];
+
+/// The steps of `accounts.db`. Each database has its own count; the digests keep either from passing for the other.
+pub(crate) const ACCOUNTS: &[Migration] = &[
+    Migration {
+        version: 1,
+        name: "accounts",
+        text: include_str!("../migrations/sqlite-accounts/0001_accounts.sql"),
+    },
+    Migration {
+        version: 2,
+        name: "access",
+        text: include_str!("../migrations/sqlite-accounts/0002_access.sql"),
+    },
+    Migration {
+        version: 3,
+        name: "seals",
+        text: include_str!("../migrations/sqlite-accounts/0003_seals.sql"),
+    },
+    Migration {
+        version: 4,
+        name: "floors",
+        text: include_str!("../migrations/sqlite-accounts/0004_floors.sql"),
+    },
+];
+
+pub(crate) fn known(migrations: &[Migration]) -> i64 {
+    migrations.last().map_or(0, |migration| migration.version)
+}
+
+impl Migration {
+    /// Of the text with plain line ends, so that a checkout that rewrites them changes nothing.
+    pub(crate) fn hash(&self) -> Vec<u8> {
+        blake3::hash(self.text.replace("\r\n", "\n").as_bytes()).as_bytes().to_vec()
+    }
+}
