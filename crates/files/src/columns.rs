@@ -15,15 +15,16 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
 
+use crate::cells::lossy;
 use crate::column_text::text_of;
 use crate::header::{CandleColumns, TimeColumns, normal};
 use crate::number::{Fault, Number, Numbers, millionths_of_double, millionths_of_large};
-use crate::reader::{RawChunk, RawRow, Rejected};
 use crate::records::{RowSink, TextCells};
-use crate::text::{RowFault, Rows, estimate, lossy, named};
+use crate::row::{RawChunk, RawRow};
+use crate::text::{RowFault, Rows, estimate, named};
 use crate::time::{DAY, DayCount, RawTime, TimeFault};
 use crate::time_words::Times;
-use crate::{BATCH_ROWS, COLUMNS_MAX, Problem};
+use crate::{BATCH_ROWS, COLUMNS_MAX, Problem, Rejected};
 
 /// A Parquet file whose schema has been read.
 pub(crate) struct ColumnTable {

@@ -8,6 +8,7 @@
 //! Start with [`open`] and [`CandleReader`]; `header.rs` says which column means what, `clock.rs` how a time column
 //! becomes an instant, `sample.rs` and `period/` what period the candles have. [`CandleSink`] is the way out.
 
+mod cells;
 mod clock;
 mod column_text;
 mod columns;
@@ -19,6 +20,7 @@ mod options;
 mod period;
 mod reader;
 mod records;
+mod row;
 mod sample;
 mod session;
 mod sink;
@@ -33,8 +35,9 @@ pub use error::{FileError, Problem};
 pub use header::Vendor;
 pub use options::{ColumnMap, Field, ParseOptionError, Ratio, ReadOptions, Scale, Stamp};
 pub use period::{JudgedBy, JudgedPeriod};
-pub use reader::{CandleBatch, CandleReader, CandleRow, Position, Rejected, Table, open};
+pub use reader::{CandleReader, Position, Table, open};
 pub use records::{ActionRow, Records, SecurityRow};
+pub use row::{CandleBatch, CandleRow, Rejected};
 pub use sink::{CandleSink, Format};
 pub use time_words::{DateOrder, TimeFormat};
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
-use market::{Grain, Price, Session, Symbol, Timestamp, Turnover, Venues};
+use market::{Grain, Price, Symbol, Turnover, Venues};
 
 use crate::clock::{Clock, Reading};
 use crate::columns::{ColumnRows, ColumnTable};
@@ -12,14 +12,17 @@ use crate::header::{Kind, Vendor, recognise};
 use crate::number::Numbers;
 use crate::period::{self, JudgedBy, JudgedPeriod, Watch};
 use crate::records::{ActionRow, Records, SecurityRow};
+use crate::row::{RawChunk, RawRow};
 use crate::sample::read_sample;
 use crate::session::Sessions;
 use crate::source::{Source, open_source};
 use crate::spelling::{SymbolFault, SymbolTable, parse_symbol};
 use crate::text::{Rows, TextRows};
-use crate::time::RawTime;
 use crate::time_words::Times;
-use crate::{BATCH_ROWS, FileError, Problem, ReadOptions, Stamp, records, text_header};
+use crate::{
+    BATCH_ROWS, CandleBatch, CandleRow, FileError, Problem, ReadOptions, Rejected, Stamp, records,
+    text_header,
+};
 
 /// Rows looked at before a file's period is decided.
 const SAMPLE_ROWS: usize = 10_000;
@@ -35,68 +38,11 @@ pub enum Table {
     Actions(Records<ActionRow>),
 }
 
-/// One row of a candle table. Whether it is a good candle is the caller's question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CandleRow {
-    /// Index into [`CandleReader::symbols`].
-    pub symbol: u32,
-    /// The line of a text file, from one; the row of a Parquet file, from one.
-    pub line: u64,
-    /// The start of the minute; local midnight of a day.
-    pub time: Timestamp,
-    /// As the file says, where it says anything.
-    pub session: Option<Session>,
-    pub open: Price,
-    pub high: Price,
-    pub low: Price,
-    pub close: Price,
-    pub volume: i64,
-    pub turnover: Turnover,
-}
-
-/// A row that could not be read, in its own words.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rejected {
-    pub line: u64,
-    pub symbol: Option<String>,
-    pub text: String,
-    pub reason: String,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CandleBatch {
-    pub rows: Vec<CandleRow>,
-    pub rejected: Vec<Rejected>,
-}
-
 /// How far a reader has come, in bytes of the file as it lies on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     pub consumed: u64,
     pub total: u64,
-}
-
-/// A row whose time still waits for what the whole file means.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RawRow {
-    pub line: u64,
-    pub symbol: u32,
-    pub time: RawTime,
-    pub open: i64,
-    pub high: i64,
-    pub low: i64,
-    pub close: i64,
-    pub volume: i64,
-    pub turnover: i128,
-    pub session: Option<Session>,
-}
-
-#[derive(Debug, Default)]
-pub(crate) struct RawChunk {
-    pub rows: Vec<RawRow>,
-    pub rejected: Vec<Rejected>,
-    /// Rows of the file this chunk accounts for: those above together.
-    pub consumed: u64,
 }
 
 #[derive(Debug)]

@@ -3,12 +3,11 @@
 use market::adjust::Amount;
 use market::{Action, Date, Symbol, parse_scaled};
 
-use crate::reader::Rejected;
+use crate::cells::{Cells, OpenQuote, lossy};
 use crate::source::Lines;
 use crate::spelling::{Spelling, parse_symbol};
-use crate::text::{Cells, OpenQuote, lossy};
 use crate::time::{DayCount, RawTime, date_of_number, parse_time};
-use crate::{Problem, RECORDS_MAX, ReadOptions};
+use crate::{Problem, RECORDS_MAX, ReadOptions, Rejected};
 
 /// The longest name, board or exchange that is kept.
 const TEXT_MAX: usize = 200;

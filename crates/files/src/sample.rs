@@ -4,7 +4,7 @@ use market::{Grain, Venues};
 
 use crate::clock::{Clock, DayOf, Reading, Unit};
 use crate::period::{self, Court, JudgedBy, JudgedPeriod, Stamp, Stamps};
-use crate::reader::RawRow;
+use crate::row::RawRow;
 use crate::spelling::SymbolTable;
 use crate::time::{DAY, RawTime, date_of_number};
 use crate::{DateOrder, Problem, ReadOptions, TimeFormat, Vendor};

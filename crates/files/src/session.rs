@@ -2,7 +2,7 @@
 
 use market::Session;
 
-use crate::text::lossy;
+use crate::cells::lossy;
 
 /// Reads session cells, and counts what could not be read.
 #[derive(Clone, Debug, Default)]

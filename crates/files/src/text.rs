@@ -2,87 +2,16 @@
 
 use market::Symbol;
 
+use crate::cells::{Cells, OpenQuote, lossy};
 use crate::header::{CandleColumns, TimeColumns};
 use crate::number::{Fault, Number, Numbers, divide};
-use crate::reader::{RawChunk, RawRow, Rejected};
+use crate::row::{RawChunk, RawRow};
 use crate::session::Sessions;
 use crate::source::Lines;
 use crate::spelling::{SymbolFault, SymbolTable};
 use crate::time::TimeFault;
 use crate::time_words::Times;
-use crate::{Problem, REJECTED_TEXT_MAX};
-
-/// The cells of one line. The buffers are reused from line to line.
-#[derive(Debug, Default)]
-pub(crate) struct Cells {
-    bounds: Vec<(usize, usize)>,
-    /// Holds a line rewritten without its quotes, where it has any.
-    unquoted: Vec<u8>,
-    quoted: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct OpenQuote;
-
-impl Cells {
-    /// Splits a line. A quoted cell ends on its own line here: no table of numbers needs more, and a quote that is
-    /// never closed costs one row instead of the rest of the file.
-    pub(crate) fn split(&mut self, line: &[u8], delimiter: u8) -> Result<(), OpenQuote> {
-        self.bounds.clear();
-        let mut start = 0;
-        let mut quote = false;
-        for (at, byte) in line.iter().enumerate() {
-            if *byte == delimiter {
-                self.bounds.push((start, at));
-                start = at + 1;
-            }
-            quote |= *byte == b'"';
-        }
-        self.bounds.push((start, line.len()));
-        self.quoted = quote;
-        if quote { self.split_quoted(line, delimiter) } else { Ok(()) }
-    }
-
-    fn split_quoted(&mut self, line: &[u8], delimiter: u8) -> Result<(), OpenQuote> {
-        self.bounds.clear();
-        self.unquoted.clear();
-        let mut start = 0;
-        let mut inside = false;
-        let mut bytes = line.iter().peekable();
-        while let Some(byte) = bytes.next() {
-            match byte {
-                b'"' if inside && bytes.peek() == Some(&&b'"') => {
-                    bytes.next();
-                    self.unquoted.push(b'"');
-                }
-                b'"' if inside => inside = false,
-                b'"' if self.unquoted.len() == start => inside = true,
-                _ if *byte == delimiter && !inside => {
-                    self.bounds.push((start, self.unquoted.len()));
-                    start = self.unquoted.len();
-                }
-                _ => self.unquoted.push(*byte),
-            }
-        }
-        self.bounds.push((start, self.unquoted.len()));
-        if inside { Err(OpenQuote) } else { Ok(()) }
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.bounds.len()
-    }
-
-    /// A cell without surrounding spaces; empty where there is none.
-    pub(crate) fn get<'a>(&'a self, line: &'a [u8], column: usize) -> &'a [u8] {
-        let from = if self.quoted { &self.unquoted } else { line };
-        let cell =
-            self.bounds.get(column).and_then(|(start, end)| from.get(*start..*end)).unwrap_or_default();
-        match cell {
-            [b' ' | b'\t', ..] | [.., b' ' | b'\t'] => cell.trim_ascii(),
-            _ => cell,
-        }
-    }
-}
+use crate::{Problem, Rejected};
 
 /// How rows become numbers, shared by text tables and columnar ones.
 #[derive(Debug)]
@@ -251,11 +180,4 @@ fn check_per(cell: &[u8]) -> Result<(), RowFault> {
         b"D" | b"d" | b"1" => Ok(()),
         other => Err(RowFault::File(Problem::NamedPeriod(lossy(other)))),
     }
-}
-
-/// A row's own words for the report, whatever their encoding, cut to a bearable length.
-pub(crate) fn lossy(bytes: &[u8]) -> String {
-    // Four bytes are the longest character, so this much of the line is enough.
-    let head = bytes.get(..bytes.len().min(REJECTED_TEXT_MAX * 4)).unwrap_or_default();
-    String::from_utf8_lossy(head).chars().take(REJECTED_TEXT_MAX).collect()
 }

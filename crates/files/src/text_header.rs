@@ -1,8 +1,8 @@
 //! The first lines of a text table.
 
+use crate::cells::{Cells, OpenQuote, lossy};
 use crate::header::normal;
 use crate::source::Lines;
-use crate::text::{Cells, OpenQuote, lossy};
 use crate::{COLUMNS_MAX, Problem};
 
 #[derive(Debug)]

@@ -14,23 +14,7 @@ use store::{
 use super::flush::{Begin, Failure, Failures, FileNo, Flush, Mark};
 use super::guard::Guard;
 use super::lay::{Laid, LayError, OnDamage, Part, lay};
-use super::{Context, ImportError, Report};
-
-/// How a file ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    Imported,
-    /// The ledger has this very file, imported with the same options.
-    Known {
-        at: Timestamp,
-    },
-    /// Stopped from outside; the same command goes on behind the last checkpoint.
-    Interrupted,
-    Failed(String),
-    /// It would replace many stored candles by much different ones: nothing of it was imported, and the user has to say
-    /// that it may.
-    NotReplaced(String),
-}
+use super::{Context, ImportError, Outcome, Report};
 
 /// What a file's rows did to the store, summed over its flushes.
 #[derive(Clone, Copy, Debug, Default)]

@@ -10,7 +10,7 @@ use market::{Candles, Symbol};
 use store::{ImportRecord, ImportState, Series};
 
 use super::lay::Part;
-use super::{PROBLEMS_SHOWN, QUARANTINE_MAX, Report};
+use super::report::{PROBLEMS_SHOWN, QUARANTINE_MAX, Report};
 
 /// A number of the command's files, in their order.
 pub(crate) type FileNo = usize;

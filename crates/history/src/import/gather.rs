@@ -13,9 +13,10 @@ use store::{ImportRecord, ImportState, Reader};
 
 use super::flush::{Begin, Failures, FileNo, Flush, Gone, Mark, Pending};
 use super::inspect::Inspector;
+use super::report::PROBLEMS_SHOWN;
 use super::sorting::Sorting;
 use super::unserved::{self, Unserved};
-use super::{Context, ImportError, Outcome, PROBLEMS_SHOWN, Report};
+use super::{Context, ImportError, Outcome, Report};
 
 enum Trouble {
     Gone,

@@ -8,6 +8,8 @@
 //! `guard.rs` asks whether it may replace what it would replace; `replacing.rs` has the thresholds.
 
 mod commit;
+mod context;
+mod error;
 mod flush;
 mod gather;
 mod guard;
@@ -15,95 +17,21 @@ mod inspect;
 mod lay;
 mod merge;
 mod replacing;
+mod report;
 mod sorting;
 mod unserved;
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::mpsc;
 
-use market::{FloorTable, Timestamp, Venues};
-use store::{Series, Store};
-
-pub use commit::Outcome;
+pub use context::{Context, Options, Progress};
+pub use error::ImportError;
+pub use report::{Outcome, Report};
 
 use crate::adjustment;
 
 /// Rows gathered before a flush. Two flushes are in memory at once, about 80 bytes a row.
 const FLUSH_ROWS: usize = 400_000;
-/// Quarantined rows kept for each file; beyond that they are only counted.
-const QUARANTINE_MAX: u64 = 10_000;
-/// Rows whose text is quoted in a report.
-const PROBLEMS_SHOWN: usize = 5;
-
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    pub read: files::ReadOptions,
-    /// Refuse a file that has any row to quarantine.
-    pub strict: bool,
-    /// Import a file even if the ledger has it already.
-    pub again: bool,
-    /// Let a file replace many stored candles by much different ones.
-    pub replace: bool,
-    /// From when on accounts are served: earlier rows are stored all the same, and counted.
-    pub floors: FloorTable,
-}
-
-/// What an import needs to know of its surroundings.
-#[derive(Clone, Copy)]
-pub struct Context<'a> {
-    pub store: &'a Store,
-    pub venues: &'a Venues,
-    pub options: &'a Options,
-    pub now: &'a (dyn Fn() -> Timestamp + Sync),
-    /// Set from outside to stop at the next flush.
-    pub stop: &'a AtomicBool,
-    pub progress: &'a Progress,
-}
-
-impl std::fmt::Debug for Context<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Context").field("options", self.options).finish_non_exhaustive()
-    }
-}
-
-/// Counters for whoever draws a progress bar.
-#[derive(Debug, Default)]
-pub struct Progress {
-    pub bytes: AtomicU64,
-    pub rows: AtomicU64,
-}
-
-/// What became of one file.
-#[derive(Clone, Debug)]
-pub struct Report {
-    pub path: PathBuf,
-    pub kind: &'static str,
-    pub outcome: Outcome,
-    /// Rows behind an earlier checkpoint that were skipped this time.
-    pub resumed_at: u64,
-    pub rows: u64,
-    pub symbols: u64,
-    pub added: u64,
-    pub replaced: u64,
-    pub unchanged: u64,
-    pub quarantined: u64,
-    /// Rows that were stored and lie before what accounts are served.
-    pub unserved: u64,
-    pub notes: Vec<String>,
-    /// The first few quarantined rows: line and reason.
-    pub problems: Vec<(u64, String)>,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum ImportError {
-    #[error(transparent)]
-    Store(#[from] store::StoreError),
-    #[error("stored block of {series} at {at}: {source}")]
-    Damaged { series: Series, at: Timestamp, source: block::BlockError },
-    #[error("a worker of the import stopped unexpectedly")]
-    Worker,
-}
 
 /// How much is gathered before a flush, and how large blocks are; tests take small ones to cross many boundaries.
 #[doc(hidden)]

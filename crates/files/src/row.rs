@@ -1,0 +1,62 @@
+//! Rows of a candle table, before and after their times are known.
+
+use market::{Price, Session, Timestamp, Turnover};
+
+use crate::time::RawTime;
+
+/// One row of a candle table. Whether it is a good candle is the caller's question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CandleRow {
+    /// Index into [`CandleReader::symbols`](crate::CandleReader::symbols).
+    pub symbol: u32,
+    /// The line of a text file, from one; the row of a Parquet file, from one.
+    pub line: u64,
+    /// The start of the minute; local midnight of a day.
+    pub time: Timestamp,
+    /// As the file says, where it says anything.
+    pub session: Option<Session>,
+    pub open: Price,
+    pub high: Price,
+    pub low: Price,
+    pub close: Price,
+    pub volume: i64,
+    pub turnover: Turnover,
+}
+
+/// A row that could not be read, in its own words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rejected {
+    pub line: u64,
+    pub symbol: Option<String>,
+    pub text: String,
+    pub reason: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CandleBatch {
+    pub rows: Vec<CandleRow>,
+    pub rejected: Vec<Rejected>,
+}
+
+/// A row whose time still waits for what the whole file means.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawRow {
+    pub line: u64,
+    pub symbol: u32,
+    pub time: RawTime,
+    pub open: i64,
+    pub high: i64,
+    pub low: i64,
+    pub close: i64,
+    pub volume: i64,
+    pub turnover: i128,
+    pub session: Option<Session>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct RawChunk {
+    pub rows: Vec<RawRow>,
+    pub rejected: Vec<Rejected>,
+    /// Rows of the file this chunk accounts for: those above together.
+    pub consumed: u64,
+}

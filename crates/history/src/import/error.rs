@@ -1,0 +1,12 @@
+use market::Timestamp;
+use store::Series;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    #[error(transparent)]
+    Store(#[from] store::StoreError),
+    #[error("stored block of {series} at {at}: {source}")]
+    Damaged { series: Series, at: Timestamp, source: block::BlockError },
+    #[error("a worker of the import stopped unexpectedly")]
+    Worker,
+}
