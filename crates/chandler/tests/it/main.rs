@@ -11,6 +11,7 @@ mod demo;
 mod doctor;
 mod house;
 mod import;
+mod import_circles;
 mod kline;
 mod levels;
 mod login;

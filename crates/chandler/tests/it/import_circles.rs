@@ -1,0 +1,436 @@
+//! Finds the files of a crate that import each other in a circle, out of their syntax trees.
+//!
+//! An import counts for the file that *defines* the item, whichever re-export it came by: a `lib.rs` that only gathers names
+//! is in no circle. Re-exports themselves and `#[cfg(test)]` code are left out. Calls of methods are no imports.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::{Component, Path, PathBuf};
+
+use proc_macro2::{TokenStream, TokenTree};
+use syn::visit::{self, Visit};
+use syn::{Attribute, Item, Meta, UseTree, Visibility};
+
+/// A path of modules: empty for the root of the crate.
+type ModulePath = Vec<String>;
+
+/// Files in a circle, and the imports that close it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Circle {
+    pub(crate) files: Vec<String>,
+    /// `importing file: path as written -> defining file`
+    pub(crate) imports: Vec<String>,
+}
+
+/// The circles among the modules below `root` (`lib.rs` or `main.rs`), largest first. `read` has the text of each file.
+pub(crate) fn circles(root: &str, read: &dyn Fn(&Path) -> Option<String>) -> Vec<Circle> {
+    let mut sources = Sources { read, modules: BTreeMap::new() };
+    sources.add_file(Path::new(root), Vec::new());
+    let imports = sources.imports();
+    let mut arrows: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for import in &imports {
+        arrows.entry(&import.from).or_default().insert(&import.to);
+    }
+    let reached: BTreeMap<&str, BTreeSet<&str>> =
+        arrows.keys().map(|file| (*file, reachable(file, &arrows))).collect();
+    let mut circles: Vec<Circle> = Vec::new();
+    for (file, reach) in &reached {
+        let is_mutual = |other: &&&str| reached.get(**other).is_some_and(|back| back.contains(file));
+        let files: Vec<String> = reach.iter().filter(is_mutual).map(|other| (*other).to_owned()).collect();
+        if files.is_empty() || circles.iter().any(|known| known.files == files) {
+            continue;
+        }
+        let within = |import: &&Import| files.contains(&import.from) && files.contains(&import.to);
+        let lines: BTreeSet<String> = imports.iter().filter(within).map(Import::to_string).collect();
+        circles.push(Circle { files, imports: lines.into_iter().collect() });
+    }
+    circles.sort_by_key(|circle| std::cmp::Reverse(circle.files.len()));
+    circles
+}
+
+/// Every file that can be reached from one, itself included if there is a way back.
+fn reachable<'a>(from: &str, arrows: &BTreeMap<&str, BTreeSet<&'a str>>) -> BTreeSet<&'a str> {
+    let mut reached = BTreeSet::new();
+    let mut next: Vec<&str> = vec![from];
+    while let Some(file) = next.pop() {
+        for to in arrows.get(file).into_iter().flatten() {
+            if reached.insert(*to) {
+                next.push(to);
+            }
+        }
+    }
+    reached
+}
+
+struct Import {
+    from: String,
+    written: String,
+    to: String,
+}
+
+impl fmt::Display for Import {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} -> {}", self.from, self.written, self.to)
+    }
+}
+
+/// One module, in a file of its own or inline.
+#[derive(Default)]
+struct Module {
+    file: String,
+    /// What its `use` declarations call each path.
+    names: BTreeMap<String, Vec<String>>,
+    /// Those that are imported, and not re-exported.
+    imported: BTreeSet<String>,
+    /// Paths that make it depend on other files.
+    paths: Vec<Vec<String>>,
+}
+
+struct Sources<'a> {
+    read: &'a dyn Fn(&Path) -> Option<String>,
+    modules: BTreeMap<ModulePath, Module>,
+}
+
+impl Sources<'_> {
+    fn add_file(&mut self, file: &Path, path: ModulePath) {
+        let text =
+            (self.read)(file).unwrap_or_else(|| panic!("{} is declared and not there", file.display()));
+        let tree = syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        let folder = file.parent().unwrap_or(Path::new(""));
+        let stem = file.file_stem().unwrap_or_default();
+        let children = if path.is_empty() || stem == "mod" { folder.to_owned() } else { folder.join(stem) };
+        self.add_items(&tree.items, file, &children, path);
+    }
+
+    /// `children` is the folder in which modules without a `#[path]` have their files.
+    fn add_items(&mut self, items: &[Item], file: &Path, children: &Path, path: ModulePath) {
+        let mut module = Module { file: slashed(file), ..Module::default() };
+        let mut below = Vec::new();
+        for item in items {
+            match item {
+                Item::Use(item) if !is_test(&item.attrs) => {
+                    let is_import = matches!(item.vis, Visibility::Inherited);
+                    module.add_use(&item.tree, &mut Vec::new(), is_import);
+                }
+                Item::Mod(item) if !is_test(&item.attrs) => below.push(item),
+                item => Paths { found: &mut module.paths }.visit_item(item),
+            }
+        }
+        self.modules.insert(path.clone(), module);
+        for item in below {
+            let name = item.ident.to_string();
+            let path = [path.clone(), vec![name.clone()]].concat();
+            match (&item.content, path_attribute(&item.attrs)) {
+                (Some((_, items)), _) => self.add_items(items, file, &children.join(&name), path),
+                (None, Some(given)) => {
+                    let folder = file.parent().unwrap_or(Path::new(""));
+                    self.add_file(&folder.join(given), path);
+                }
+                (None, None) => {
+                    let flat = children.join(format!("{name}.rs"));
+                    let nested = children.join(&name).join("mod.rs");
+                    let is_flat = (self.read)(&flat).is_some();
+                    self.add_file(if is_flat { &flat } else { &nested }, path);
+                }
+            }
+        }
+    }
+
+    fn imports(&self) -> Vec<Import> {
+        let mut imports = Vec::new();
+        for (path, module) in &self.modules {
+            for written in module.paths.iter().filter(|written| !self.is_of_import(path, written)) {
+                if let Some(to) = self.resolve(path, written, 0).filter(|to| *to != module.file) {
+                    let import = Import { from: module.file.clone(), written: written.join("::"), to };
+                    imports.push(import);
+                }
+            }
+        }
+        imports
+    }
+
+    /// Whether a path begins with an item that a `use` has imported, and which counts already: `Check::new` beside `use Check`.
+    fn is_of_import(&self, from: &[String], path: &[String]) -> bool {
+        let [first, _, ..] = path else { return false };
+        let is_import = self.modules.get(from).is_some_and(|module| module.imported.contains(first));
+        is_import && self.resolve(from, std::slice::from_ref(first), 0).is_some()
+    }
+
+    /// The file that defines what a path names; nothing for a module, which is only a way to items, and for other crates.
+    fn resolve(&self, from: &[String], path: &[String], depth: u32) -> Option<String> {
+        // Names that re-export each other would go on for ever.
+        if depth > 16 {
+            return None;
+        }
+        let (first, rest) = path.split_first()?;
+        match first.as_str() {
+            "crate" => self.walk(&[], rest, depth),
+            "self" => self.walk(from, rest, depth),
+            "super" => {
+                let (_, parent) = from.split_last()?;
+                if rest.first().is_some_and(|next| next == "super") {
+                    return self.resolve(parent, rest, depth);
+                }
+                self.walk(parent, rest, depth)
+            }
+            name if self.knows(from, name) => self.walk(from, path, depth),
+            _ => None,
+        }
+    }
+
+    fn knows(&self, module: &[String], name: &str) -> bool {
+        self.modules.contains_key(&child(module, name))
+            || self.modules.get(module).is_some_and(|module| module.names.contains_key(name))
+    }
+
+    /// Goes down from a module, through children and what they import, to the module that has the item.
+    fn walk(&self, module: &[String], path: &[String], depth: u32) -> Option<String> {
+        let (name, rest) = path.split_first()?;
+        let below = child(module, name);
+        if self.modules.contains_key(&below) {
+            return self.walk(&below, rest, depth);
+        }
+        let here = self.modules.get(module)?;
+        if let Some(target) = here.names.get(name) {
+            return self.resolve(module, &[target.as_slice(), rest].concat(), depth + 1);
+        }
+        Some(here.file.clone())
+    }
+}
+
+impl Module {
+    fn add_use(&mut self, tree: &UseTree, before: &mut Vec<String>, is_import: bool) {
+        let mut bind = |name: String, path: Vec<String>| {
+            if is_import {
+                self.paths.push(path.clone());
+                self.imported.insert(name.clone());
+            }
+            self.names.insert(name, path);
+        };
+        match tree {
+            UseTree::Path(part) => {
+                before.push(part.ident.to_string());
+                self.add_use(&part.tree, before, is_import);
+                before.pop();
+            }
+            UseTree::Name(name) if name.ident == "self" => {
+                if let Some(last) = before.last() {
+                    bind(last.clone(), before.clone());
+                }
+            }
+            UseTree::Name(name) => {
+                let name = name.ident.to_string();
+                bind(name.clone(), [before.as_slice(), &[name]].concat());
+            }
+            UseTree::Rename(name) if name.ident == "self" => bind(name.rename.to_string(), before.clone()),
+            UseTree::Rename(name) => {
+                bind(name.rename.to_string(), [before.as_slice(), &[name.ident.to_string()]].concat());
+            }
+            // Whatever it brings is taken to be of that module's own file.
+            UseTree::Glob(_) if is_import => self.paths.push([before.as_slice(), &["*".to_owned()]].concat()),
+            UseTree::Glob(_) => {}
+            UseTree::Group(group) => {
+                group.items.iter().for_each(|tree| self.add_use(tree, before, is_import));
+            }
+        }
+    }
+}
+
+/// Gathers the paths in the code of an item.
+struct Paths<'a> {
+    found: &'a mut Vec<Vec<String>>,
+}
+
+impl Paths<'_> {
+    /// The paths in tokens that are not parsed: bodies of macros, arguments of attributes.
+    fn add_tokens(&mut self, tokens: TokenStream) {
+        let mut path: Vec<String> = Vec::new();
+        let mut colons = 0;
+        for token in tokens {
+            match token {
+                TokenTree::Ident(name) => {
+                    if colons != 2 {
+                        self.add(std::mem::take(&mut path));
+                    }
+                    path.push(name.to_string());
+                    colons = 0;
+                }
+                TokenTree::Punct(mark) if mark.as_char() == ':' && !path.is_empty() => colons += 1,
+                other => {
+                    self.add(std::mem::take(&mut path));
+                    colons = 0;
+                    if let TokenTree::Group(group) = other {
+                        self.add_tokens(group.stream());
+                    }
+                }
+            }
+        }
+        self.add(path);
+    }
+
+    /// A name alone is of this module, or its `use` has been seen.
+    fn add(&mut self, path: Vec<String>) {
+        if path.len() > 1 {
+            self.found.push(path);
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Paths<'_> {
+    fn visit_item(&mut self, item: &'ast Item) {
+        if !is_test(attributes(item)) {
+            visit::visit_item(self, item);
+        }
+    }
+
+    fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
+        if !is_test(&item.attrs) {
+            visit::visit_impl_item_fn(self, item);
+        }
+    }
+
+    /// Inside a function.
+    fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
+        let mut module = Module::default();
+        module.add_use(&item.tree, &mut Vec::new(), true);
+        self.found.extend(module.paths);
+    }
+
+    /// Who may see an item says nothing of what it needs.
+    fn visit_visibility(&mut self, _: &'ast Visibility) {}
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        if path.leading_colon.is_none() {
+            self.add(path.segments.iter().map(|segment| segment.ident.to_string()).collect());
+        }
+        visit::visit_path(self, path);
+    }
+
+    fn visit_macro(&mut self, item: &'ast syn::Macro) {
+        self.add_tokens(item.tokens.clone());
+        visit::visit_macro(self, item);
+    }
+
+    fn visit_meta_list(&mut self, list: &'ast syn::MetaList) {
+        self.add_tokens(list.tokens.clone());
+    }
+}
+
+fn attributes(item: &Item) -> &[Attribute] {
+    match item {
+        Item::Const(item) => &item.attrs,
+        Item::Enum(item) => &item.attrs,
+        Item::Fn(item) => &item.attrs,
+        Item::Impl(item) => &item.attrs,
+        Item::Macro(item) => &item.attrs,
+        Item::Mod(item) => &item.attrs,
+        Item::Static(item) => &item.attrs,
+        Item::Struct(item) => &item.attrs,
+        Item::Trait(item) => &item.attrs,
+        Item::Type(item) => &item.attrs,
+        Item::Use(item) => &item.attrs,
+        _ => &[],
+    }
+}
+
+/// Whether something is compiled for tests alone: `#[cfg(test)]` or `#[cfg(all(test, …))]`.
+fn is_test(attributes: &[Attribute]) -> bool {
+    fn wants_test(meta: &Meta) -> bool {
+        match meta {
+            Meta::Path(path) => path.is_ident("test"),
+            Meta::List(list) if list.path.is_ident("all") => {
+                let parts = syn::punctuated::Punctuated::<Meta, syn::Token![,]>::parse_terminated;
+                list.parse_args_with(parts).is_ok_and(|parts| parts.iter().any(wants_test))
+            }
+            _ => false,
+        }
+    }
+    attributes.iter().any(|attribute| {
+        attribute.path().is_ident("cfg") && attribute.parse_args::<Meta>().is_ok_and(|meta| wants_test(&meta))
+    })
+}
+
+/// The file that `#[path = "…"]` names.
+fn path_attribute(attributes: &[Attribute]) -> Option<PathBuf> {
+    attributes.iter().filter(|attribute| attribute.path().is_ident("path")).find_map(|attribute| {
+        let Meta::NameValue(pair) = &attribute.meta else { return None };
+        let syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) = &pair.value else { return None };
+        Some(PathBuf::from(text.value()))
+    })
+}
+
+fn child(module: &[String], name: &str) -> ModulePath {
+    [module, &[name.to_owned()]].concat()
+}
+
+/// With forward slashes wherever this runs, since it is printed.
+fn slashed(file: &Path) -> String {
+    let parts: Vec<String> = file
+        .components()
+        .filter(|part| *part != Component::CurDir)
+        .map(|part| part.as_os_str().to_string_lossy().into_owned())
+        .collect();
+    parts.join("/")
+}
+
+/// Circles of a tree that is made up: pairs of file and text.
+fn made_up(files: &[(&str, &str)]) -> Vec<Circle> {
+    let read = |path: &Path| {
+        files.iter().find(|(name, _)| *name == slashed(path)).map(|(_, text)| (*text).to_owned())
+    };
+    circles("lib.rs", &read)
+}
+
+#[test]
+fn imports_count_for_the_file_that_defines_an_item() {
+    // `lib.rs` re-exports both; `error` is used by way of it, and `b` by a module that imports it for its own use.
+    let found = made_up(&[
+        ("lib.rs", "mod a; mod b; mod error; pub use a::A; pub use error::Error;"),
+        ("a.rs", "use crate::{Error, b}; pub struct A; fn make() -> Result<b::B, Error> { todo!() }"),
+        ("b.rs", "use crate::A; pub struct B(A); fn make() -> A { A::new() }"),
+        ("error.rs", "pub struct Error;"),
+    ]);
+    let imports = ["a.rs: b::B -> b.rs", "b.rs: crate::A -> a.rs"].map(str::to_owned).to_vec();
+    assert_eq!(found, [Circle { files: vec!["a.rs".to_owned(), "b.rs".to_owned()], imports }]);
+}
+
+#[test]
+fn modules_are_found_in_folders_inline_and_by_path() {
+    let found = made_up(&[
+        ("lib.rs", "mod outer; #[path = \"elsewhere/x.rs\"] mod moved;"),
+        ("outer/mod.rs", "mod inner; mod words { use super::inner::Inner; } pub(crate) struct Outer;"),
+        ("outer/inner.rs", "use super::super::moved::deep::Deep; pub struct Inner;"),
+        ("elsewhere/x.rs", "pub(crate) mod deep { use crate::outer::Outer; pub struct Deep; }"),
+    ]);
+    let files = ["elsewhere/x.rs", "outer/inner.rs", "outer/mod.rs"].map(str::to_owned).to_vec();
+    assert_eq!(found.iter().map(|circle| &circle.files).collect::<Vec<_>>(), [&files]);
+}
+
+#[test]
+fn paths_in_macros_attributes_and_globs_are_imports_and_tests_are_not() {
+    let circle_of = |text: &str| {
+        let files =
+            [("lib.rs", "mod a; mod b;"), ("a.rs", text), ("b.rs", "use crate::a::A; pub const B: A = A;")];
+        !made_up(&files).is_empty()
+    };
+    for text in [
+        "fn show() { println!(\"{}\", crate::b::B) }",
+        "#[arg(value_parser = crate::b::parse)] struct Arguments;",
+        "use crate::b::*;",
+        "fn inside() { use crate::b::B; }",
+        "impl crate::b::Trait for A {}",
+    ] {
+        assert!(circle_of(text), "{text}");
+    }
+    for text in [
+        "#[cfg(test)] mod tests { use crate::b::B; }",
+        "#[cfg(test)] use crate::b::B;",
+        "#[cfg(all(test, unix))] fn check() { crate::b::check() }",
+        "impl A { #[cfg(test)] fn check() { crate::b::check() } }",
+        "pub use crate::b::B;",
+        "pub(in crate::b) struct A;",
+        "use b::B; fn f() { b::g() }",
+    ] {
+        assert!(!circle_of(text), "{text}");
+    }
+}
