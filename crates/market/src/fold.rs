@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::period::monday;
 use crate::{Candles, Minutes, Period, Price, Span, Timestamp, Venue};
 
 /// A sum that does not fit is a failure, never a wrapped number.
@@ -24,10 +25,9 @@ pub fn fold(venue: &Venue, period: Period, sources: &Candles) -> Result<Candles,
             })
         }
         Period::Calendar(Span::Day) => Ok(sources.clone()),
-        // Weeks are many, and a week needs no calendar: day 0 was a Thursday.
+        // Weeks are many, and a week is found by counting days, without making a date of any.
         Period::Calendar(Span::Week) => fold_by(sources, sources.len() / 4 + 16, |at| {
-            let day = venue.zone().day_number(at);
-            let monday = day - (day + 3).rem_euclid(7);
+            let monday = monday(venue.zone().day_number(at));
             Some((venue.zone().midnight_of(monday), venue.zone().midnight_of(monday + 7)))
         }),
         Period::Calendar(span) => fold_by(sources, sources.len() / 4 + 16, |at| {
@@ -101,7 +101,7 @@ fn cut<'a>(column: &'a [i64], rows: &Range<usize>) -> &'a [i64] {
     column.get(rows.clone()).unwrap_or_default()
 }
 
-/// The highest high and the lowest low, for whoever draws candles.
+/// The highest high and the lowest low, for a chart.
 pub fn extremes(candles: &Candles) -> Option<(Price, Price)> {
     Some((Price(*candles.low.iter().min()?), Price(*candles.high.iter().max()?)))
 }

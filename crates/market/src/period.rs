@@ -1,9 +1,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use jiff::ToSpan;
-
 use crate::Date;
+use crate::time::{date_of_days, days_of_date};
 
 /// How long a candle lasts: clock periods tile a session, calendar periods tile trading days.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -53,12 +52,7 @@ impl Span {
     pub fn floor(self, day: Date) -> Date {
         match self {
             Span::Day => day,
-            // Stepping back to Monday; a calendar year paired with an ISO week number names the wrong week around
-            // New Year.
-            Span::Week => {
-                let back = i64::from(day.weekday().to_monday_zero_offset());
-                day.checked_sub(back.days()).unwrap_or(Date::MIN)
-            }
+            Span::Week => date_of_days(monday(days_of_date(day))),
             Span::Month => day.first_of_month(),
             Span::Quarter => Date::new(day.year(), (day.month() - 1) / 3 * 3 + 1, 1).unwrap_or(day),
             Span::Year => day.first_of_year(),
@@ -75,6 +69,12 @@ impl Span {
             Span::Year => 366,
         }
     }
+}
+
+/// The Monday on or before a day, both as days since 1970-01-01, which was a Thursday. Stepping back from the day itself: a
+/// calendar year paired with an ISO week number names the wrong week around New Year.
+pub(crate) fn monday(day: i64) -> i64 {
+    day - (day + 3).rem_euclid(7)
 }
 
 impl Grain {
