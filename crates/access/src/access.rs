@@ -16,14 +16,13 @@ use crate::otp::Otps;
 use crate::people::People;
 use crate::quota::Months;
 use crate::random::{hex, random};
-use crate::rate::Rates;
 use crate::replay::Replays;
 use crate::rights;
 use crate::standing::Standings;
 use crate::token::{hash_token, new_token};
 use crate::{
-    AccessError, Account, Actor, Caller, ConnectionId, PkceRule, Present, Region, Right, Rights, Role,
-    Secret, Terms, TermsChange, Validity,
+    AccessError, Account, Actor, Caller, ConnectionId, PkceRule, Present, RateLimiter, Region, Right, Rights,
+    Role, Secret, Terms, TermsChange, Validity,
 };
 
 /// Ten years. A token of API-key mode is kept in a configuration file beside the secret it comes with, so that a short
@@ -37,7 +36,7 @@ const BOOK_MAX: usize = 4_096;
 pub struct Access {
     pub(crate) accounts: Accounts,
     pub(crate) keys: Keys,
-    pub(crate) rates: Rates,
+    pub(crate) rates: RateLimiter<AccountId>,
     pub(crate) calls: Calls,
     pub(crate) replays: Replays,
     pub(crate) pkce: PkceRule,
@@ -46,7 +45,7 @@ pub struct Access {
     pub(crate) otps: Otps,
     pub(crate) registry: Arc<Registry>,
     pub(crate) people: People,
-    pub(crate) oauth: oauth::Memory,
+    pub(crate) oauth: oauth::Limiters,
     book: Mutex<Book>,
     /// The version that the book was last turned to, for whoever only has to know whether it is still the same; [`UNSEEN`] if it
     /// never was.
@@ -136,7 +135,7 @@ impl Access {
         Ok(Access {
             accounts,
             keys,
-            rates: Rates::default(),
+            rates: RateLimiter::of_accounts(),
             calls: Calls::default(),
             replays: Replays::default(),
             pkce: PkceRule::default(),
@@ -147,7 +146,7 @@ impl Access {
             otps: Otps::default(),
             registry: Arc::default(),
             people: People::default(),
-            oauth: oauth::Memory::default(),
+            oauth: oauth::Limiters::default(),
             book: Mutex::default(),
             seen: AtomicI64::new(UNSEEN),
         })

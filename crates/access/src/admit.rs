@@ -8,7 +8,7 @@ use crate::admission_cache::Grade;
 use crate::standing::Unseen;
 use crate::{
     Access, AccessError, Account, Actor, AdmissionCache, CallRule, Caller, Hold, Level, Look, Month,
-    RateRule, Right, Standing,
+    RateLimit, RateRule, Right, Standing,
 };
 
 /// What a request wants.
@@ -191,7 +191,7 @@ impl Access {
 
     fn count(&self, account: &Account, calls: u32, uptime: Duration) -> Result<(), Refusal> {
         let RateRule::Window { requests, seconds } = account.terms.rate_rule() else { return Ok(()) };
-        let pass = self.rates.pass(account.id, requests, seconds, calls, uptime);
+        let pass = self.rates.pass(account.id, RateLimit::of_seconds(requests, seconds), calls, uptime);
         pass.map_err(|retry_after| Refusal::TooFast { requests, seconds, retry_after })
     }
 
@@ -221,7 +221,8 @@ impl Access {
     pub fn allowance(&self, caller: &Caller, uptime: Duration) -> Result<Option<Allowance>, AccessError> {
         let Some((_, account)) = self.standing(caller)? else { return Ok(None) };
         let RateRule::Window { requests, seconds } = account.terms.rate_rule() else { return Ok(None) };
-        let (remaining, more_in) = self.rates.remaining(account.id, requests, seconds, uptime);
+        let (remaining, more_in) =
+            self.rates.remaining(&account.id, RateLimit::of_seconds(requests, seconds), uptime);
         Ok(Some(Allowance { limit: requests, seconds, remaining, more_in }))
     }
 

@@ -129,7 +129,7 @@ impl Access {
             && let Some(signed_in) = self.begin_browser((person.account, hash), who, device, at.now)?
         {
             self.people.sign_ins.right(attempt);
-            self.note_untold(self.people.news.untold(at.uptime), at.now)?;
+            self.note_suppressed(self.people.refusals.suppressed(at.uptime), at.now)?;
             return Ok(signed_in);
         }
         self.note_refused(who, person.as_ref(), reason, at)?;

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use market::Timestamp;
 use store::{AccountId, AuditNote};
 
-use crate::throttle::Tell;
+use crate::refusal_log::RefusalRows;
 use crate::token::hash_token;
 use crate::{
     Access, AccessError, Actor, ClientProof, Denial, Grant, Moment, OAuthError, SignedRequest, session,
@@ -64,16 +64,16 @@ impl Access {
         })
     }
 
-    /// One row, unless there were too many in this minute: those are counted, and told of later. What the row says is only
-    /// looked up for one that is written.
+    /// Writes one row, unless there were too many in this minute: those are counted, and the number is written later. What the
+    /// row says is only looked up for one that is written.
     pub(crate) fn note_refused_login(
         &self,
         from: IpAddr,
         at: Moment,
         describe: impl FnOnce() -> Result<(Option<AccountId>, String), AccessError>,
     ) -> Result<(), AccessError> {
-        let Tell { untold, this } = self.people.news.refused(at.uptime);
-        self.note_untold(untold, at.now)?;
+        let RefusalRows { suppressed, this } = self.people.refusals.refused(at.uptime);
+        self.note_suppressed(suppressed, at.now)?;
         if this {
             let (account, reason) = describe()?;
             let actor = Actor::Address(from).to_string();
@@ -83,8 +83,8 @@ impl Access {
         Ok(())
     }
 
-    pub(crate) fn note_untold(&self, untold: Option<u64>, now: Timestamp) -> Result<(), AccessError> {
-        let Some(count) = untold else { return Ok(()) };
+    pub(crate) fn note_suppressed(&self, suppressed: Option<u64>, now: Timestamp) -> Result<(), AccessError> {
+        let Some(count) = suppressed else { return Ok(()) };
         let (actor, reason) = (Actor::Service.to_string(), format!("{count} more in a minute before"));
         let note = AuditNote { at: now, actor: &actor, reason: &reason };
         Ok(self.accounts.note(None, "login.refused", &note)?)

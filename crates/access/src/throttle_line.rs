@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-use crate::throttle::{KEPT_MAX, Table};
+use crate::failures::{FailureTable, KEPT_MAX};
 
 pub(crate) const AT_ONCE: u32 = 20;
 pub(crate) const SPACING: Duration = Duration::from_secs(30);
@@ -50,7 +50,7 @@ pub(crate) struct Lines {
     full_at: HashMap<String, Duration>,
     places: HashMap<Stranger, Duration>,
     /// Networks with places, by the wider networks around them.
-    around: Table<(String, Wider)>,
+    around: FailureTable<(String, Wider)>,
 }
 
 impl Lines {

@@ -8,12 +8,11 @@ use market::Timestamp;
 use store::{AuditNote, ClientRow};
 use subtle::ConstantTimeEq;
 
-use super::pace::Limit;
 use super::{ClientInfo, OAuthError, SECRET_TEXT_MAX, grant_type, opaque, redirect};
 use crate::net::network_of;
 use crate::random::{hex, random};
 use crate::token::hash_token;
-use crate::{Access, AccessError, Actor, Moment, Secret};
+use crate::{Access, AccessError, Actor, Moment, RateLimit, Secret};
 
 const NAME_CHARS_MAX: usize = 128;
 const NAME_DEFAULT: &str = "a client without a name";
@@ -21,7 +20,7 @@ const REDIRECTS_MAX: usize = 10;
 /// How a client may prove who it is.
 pub const AUTH_METHODS: [&str; 3] = [METHOD_NONE, "client_secret_post", "client_secret_basic"];
 const METHOD_NONE: &str = "none";
-const REGISTRATIONS: Limit = Limit { requests: 20, within: Duration::from_secs(3_600) };
+const REGISTRATIONS: RateLimit = RateLimit { requests: 20, within: Duration::from_secs(3_600) };
 const FULL_FOR: Duration = Duration::from_secs(3_600);
 
 /// What a client says about itself. Whatever it leaves out has a default; it cannot say more.
@@ -77,7 +76,7 @@ impl Access {
         moment: Moment,
     ) -> Result<Registered, OAuthError> {
         let client = Registration::of(new, moment.now)?;
-        self.oauth.registrations.pass(network_of(from), REGISTRATIONS, moment.uptime).map_err(
+        self.oauth.registrations.pass(network_of(from), REGISTRATIONS, 1, moment.uptime).map_err(
             |retry_after| OAuthError::Unavailable {
                 text: "too many clients register from one address: try later",
                 retry_after,

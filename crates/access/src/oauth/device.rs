@@ -8,15 +8,14 @@ use std::time::Duration;
 use market::Timestamp;
 use store::{AccountId, AuditNote, ClientRow, DeviceRow, DeviceState, NewDevice, Waiting};
 
-use super::pace::Limit;
 use super::user_code::UserCode;
 use super::{ClientInfo, ClientProof, OAuthError, SECRET_TEXT_MAX, Tokens, grant_type, opaque, scope};
 use crate::net::network_of;
 use crate::token::hash_token;
-use crate::{Access, AccessError, Actor, Moment, Region, Secret};
+use crate::{Access, AccessError, Actor, Moment, RateLimit, Region, Secret};
 
 pub const DEVICE_CODE_LIFE_S: i64 = 600;
-const STARTS: Limit = Limit { requests: 60, within: Duration::from_secs(600) };
+const STARTS: RateLimit = RateLimit { requests: 60, within: Duration::from_secs(600) };
 const FULL_FOR: Duration = Duration::from_secs(60);
 /// Two user codes in ten thousand are the same once in three million times; five in a row are a fault.
 const TRIES: usize = 5;
@@ -60,7 +59,7 @@ impl Access {
         let client = self.prove(proof, grant_type::DEVICE)?;
         let scope = scope::parse(scope)?;
         let unavailable = |text, retry_after| OAuthError::Unavailable { text, retry_after };
-        self.oauth.devices.pass(network_of(from), STARTS, moment.uptime).map_err(|retry_after| {
+        self.oauth.devices.pass(network_of(from), STARTS, 1, moment.uptime).map_err(|retry_after| {
             unavailable("too many devices ask from one address: try later", retry_after)
         })?;
         for _ in 0..TRIES {

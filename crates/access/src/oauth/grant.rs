@@ -7,12 +7,11 @@ use std::time::Duration;
 use market::Timestamp;
 use store::{AccountId, AuditNote, ClientRow, NewTokens, Redeemed, TokenKind, TokenRow};
 
-use super::pace::Limit;
 use super::{
     ClientInfo, ClientProof, Family, OAuthError, SECRET_TEXT_MAX, grant_type, is_whole, opaque, scope,
 };
 use crate::token::{hash_token, new_token};
-use crate::{Access, AccessError, Account, Actor, Caller, Denial, Look, Moment, Region, Secret};
+use crate::{Access, AccessError, Account, Actor, Caller, Denial, Look, Moment, RateLimit, Region, Secret};
 
 /// Thirty days, as public clients expect. What lives an hour or less makes some of them refresh with every request.
 pub const ACCESS_TOKEN_LIFE_S: i64 = 30 * 86_400;
@@ -22,7 +21,7 @@ pub const REFRESH_TOKEN_LIFE_S: i64 = 60 * 86_400;
 /// A refresh token that was replaced is good for so long, in case the answer was lost.
 pub const REFRESH_GRACE_S: i64 = 60;
 /// Every refresh is on the disk before it is answered, and in the audit; a client needs one a month.
-const REFRESHES: Limit = Limit { requests: 100, within: Duration::from_secs(600) };
+const REFRESHES: RateLimit = RateLimit { requests: 100, within: Duration::from_secs(600) };
 const _: () = assert!(ACCESS_TOKEN_LIFE_S > 3_600 && REFRESH_GRACE_S < REFRESH_TOKEN_LIFE_S);
 const _: () = assert!(REFRESH_TOKEN_LIFE_S >= 2 * ACCESS_TOKEN_LIFE_S);
 
@@ -122,7 +121,7 @@ impl Access {
         if serves.is_some_and(|region| region != account.region) {
             return Err(unknown());
         }
-        self.oauth.refreshes.pass(account.id, REFRESHES, moment.uptime).map_err(|retry_after| {
+        self.oauth.refreshes.pass(account.id, REFRESHES, 1, moment.uptime).map_err(|retry_after| {
             OAuthError::Unavailable {
                 text: "the tokens of this account are refreshed too often: try later",
                 retry_after,

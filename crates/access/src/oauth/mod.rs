@@ -11,8 +11,8 @@ mod code;
 mod device;
 mod error;
 mod grant;
-mod pace;
 mod pkce;
+mod pollers;
 mod redirect;
 mod scope;
 mod user_code;
@@ -26,15 +26,16 @@ use store::AccountId;
 use zeroize::Zeroizing;
 
 use crate::random::{hex, random};
-use crate::{AccessError, Secret};
+use crate::{AccessError, RateLimiter, Secret};
+use pollers::Pollers;
 
 pub use client::{AUTH_METHODS, ClientProof, NewClient, Registered, Registration};
 pub use code::{AUTHORIZATION_CODE_LIFE_S, AuthorizationError, AuthorizationRequest, BadRequest};
 pub use device::{DEVICE_CODE_LIFE_S, DeviceRequest, DeviceStart};
 pub use error::OAuthError;
 pub use grant::{ACCESS_TOKEN_LIFE_S, Grant, REFRESH_GRACE_S, REFRESH_TOKEN_LIFE_S, SignIn, Tokens};
-pub use pace::POLL_INTERVAL_S;
 pub use pkce::{ParsePkceRuleError, PkceRule};
+pub use pollers::POLL_INTERVAL_S;
 pub use scope::SCOPE;
 
 pub(crate) use scope::is_whole;
@@ -59,13 +60,24 @@ pub struct ClientInfo {
     pub created_at: Timestamp,
 }
 
-/// What OAuth keeps in memory: who asks how often.
-#[derive(Debug, Default)]
-pub(crate) struct Memory {
-    pollers: pace::Pollers,
-    registrations: pace::Windows<IpAddr>,
-    devices: pace::Windows<IpAddr>,
-    refreshes: pace::Windows<AccountId>,
+/// How often each may ask. In memory: forgetting costs a little patience, never a token.
+#[derive(Debug)]
+pub(crate) struct Limiters {
+    pollers: Pollers,
+    registrations: RateLimiter<IpAddr>,
+    devices: RateLimiter<IpAddr>,
+    refreshes: RateLimiter<AccountId>,
+}
+
+impl Default for Limiters {
+    fn default() -> Limiters {
+        Limiters {
+            pollers: Pollers::default(),
+            registrations: RateLimiter::of_addresses(),
+            devices: RateLimiter::of_addresses(),
+            refreshes: RateLimiter::of_accounts(),
+        }
+    }
 }
 
 /// All tokens that descend from one approval.

@@ -1,6 +1,7 @@
-//! How often somebody asks. In memory and bounded: forgetting costs a little patience, never a token.
+//! How often a device asks whether its code was approved. In memory and bounded: forgetting costs a little patience, never a
+//! token.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -27,11 +28,11 @@ struct Poll {
 const SLACK: Duration = Duration::from_secs(1);
 const STEP: Duration = Duration::from_secs(5);
 const INTERVAL_MAX: Duration = Duration::from_secs(60);
-/// Who has not polled for so long has gone.
+/// A device that has not polled for so long has given up.
 const GONE_AFTER: Duration = Duration::from_secs(120);
 
 impl Pollers {
-    /// Whether this poll comes early enough after the last to be too early. If so, the next must come five seconds later.
+    /// Whether this poll comes too soon after the last. If so, the interval grows by five seconds (RFC 8628, 3.5).
     pub(super) fn is_too_fast(&self, code: Hash, poller: Option<Region>, uptime: Duration) -> bool {
         let mut polls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (code, poller);
@@ -60,52 +61,9 @@ impl Pollers {
     }
 }
 
-/// So many requests of one somebody in any so long.
-#[derive(Debug)]
-pub(super) struct Windows<K>(Mutex<HashMap<K, VecDeque<Duration>>>);
-
-impl<K> Default for Windows<K> {
-    fn default() -> Windows<K> {
-        Windows(Mutex::default())
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Limit {
-    pub(super) requests: usize,
-    pub(super) within: Duration,
-}
-
-impl<K: Eq + std::hash::Hash> Windows<K> {
-    /// Counts a request, or says how long to wait.
-    pub(super) fn pass(&self, key: K, limit: Limit, uptime: Duration) -> Result<(), Duration> {
-        let mut windows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_past = |at: &Duration| *at + limit.within <= uptime;
-        if !windows.contains_key(&key) && windows.len() >= KEYS_MAX {
-            windows.retain(|_, times| times.back().is_some_and(|last| !is_past(last)));
-            // So many different ones at once are no reason to refuse everybody; the store has limits of its own.
-            if windows.len() >= KEYS_MAX {
-                return Ok(());
-            }
-        }
-        let times = windows.entry(key).or_default();
-        while times.front().is_some_and(is_past) {
-            times.pop_front();
-        }
-        if times.len() >= limit.requests
-            && let Some(first) = times.front()
-        {
-            return Err((*first + limit.within).saturating_sub(uptime));
-        }
-        times.push_back(uptime);
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::network_of;
 
     const START: Duration = Duration::from_secs(1_000);
 
@@ -140,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn who_polls_is_remembered_within_bounds() {
+    fn pollers_are_remembered_within_bounds() {
         let pollers = Pollers::default();
         let code = |number: usize| {
             let mut code = [0; 32];
@@ -155,35 +113,5 @@ mod tests {
         assert_eq!(pollers.0.lock().unwrap().len(), 1);
         pollers.forget(&code(KEYS_MAX + 10));
         assert!(pollers.0.lock().unwrap().is_empty());
-    }
-
-    #[test]
-    fn an_address_has_so_many_requests_in_any_window() {
-        let (windows, limit) = (Windows::default(), Limit { requests: 2, within: seconds(60) });
-        let pass = |address: &str, at| {
-            windows.pass(network_of(address.parse().unwrap()), limit, START + seconds(at))
-        };
-        assert_eq!(pass("192.0.2.1", 0), Ok(()));
-        assert_eq!(pass("::ffff:192.0.2.1", 10), Ok(()));
-        assert_eq!(pass("192.0.2.1", 20), Err(seconds(40)));
-        assert_eq!(pass("192.0.2.2", 20), Ok(()));
-        assert_eq!(pass("192.0.2.1", 59), Err(seconds(1)));
-        assert_eq!(pass("192.0.2.1", 60), Ok(()));
-        assert_eq!(pass("192.0.2.1", 61), Err(seconds(9)));
-        assert_eq!(pass("2001:db8::1", 0), Ok(()));
-        assert_eq!(pass("2001:db8::2", 0), Ok(()));
-        assert!(pass("2001:db8::ffff:1", 0).is_err(), "one network is one somebody");
-        assert_eq!(pass("2001:db8:0:1::1", 0), Ok(()));
-    }
-
-    #[test]
-    fn windows_are_bounded_and_those_that_are_past_make_room() {
-        let (windows, limit) = (Windows::default(), Limit { requests: 1, within: seconds(60) });
-        for key in 0..KEYS_MAX + 10 {
-            assert_eq!(windows.pass(key, limit, START), Ok(()));
-        }
-        assert_eq!(windows.0.lock().unwrap().len(), KEYS_MAX);
-        windows.pass(KEYS_MAX, limit, START + seconds(60)).unwrap();
-        assert_eq!(windows.0.lock().unwrap().len(), 1);
     }
 }

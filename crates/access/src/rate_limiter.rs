@@ -1,0 +1,358 @@
+//! The rate limiter: at most so many requests in any so long, for each key, counted exactly.
+//!
+//! In memory: a process that starts anew forgets what was counted. Time is uptime, so that a clock that is set neither ends a
+//! wait nor makes one.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::Hash;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Accounts remembered before those that have gone quiet are forgotten.
+const ACCOUNTS_SWEEP: usize = 4_096;
+/// Addresses remembered at most.
+const ADDRESSES_MAX: usize = 20_000;
+
+/// At most so many `requests` in any time `within` long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateLimit {
+    pub requests: u32,
+    pub within: Duration,
+}
+
+impl RateLimit {
+    pub fn of_seconds(requests: u32, seconds: u32) -> RateLimit {
+        RateLimit { requests, within: Duration::from_secs(seconds.into()) }
+    }
+}
+
+/// A sliding window for each key.
+#[derive(Debug)]
+pub struct RateLimiter<K> {
+    windows: Mutex<HashMap<K, Window>>,
+    /// Keys remembered before those that have gone quiet are forgotten.
+    sweep_at: usize,
+    when_full: WhenFull,
+}
+
+/// What becomes of a new key when there are too many, and none has gone quiet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WhenFull {
+    Remember,
+    /// It passes and is not counted: so many different ones at once are no reason to refuse everybody.
+    LetThrough,
+}
+
+impl<K: Eq + Hash> RateLimiter<K> {
+    /// For accounts and other keys of which there cannot be arbitrarily many. Each is counted.
+    pub fn of_accounts() -> RateLimiter<K> {
+        RateLimiter { windows: Mutex::default(), sweep_at: ACCOUNTS_SWEEP, when_full: WhenFull::Remember }
+    }
+
+    /// For addresses and other keys that a client can choose. There is a bound on how many are remembered.
+    pub fn of_addresses() -> RateLimiter<K> {
+        RateLimiter { windows: Mutex::default(), sweep_at: ADDRESSES_MAX, when_full: WhenFull::LetThrough }
+    }
+
+    /// Counts a request that is worth so many `calls`, or says how long to wait until it will be counted. More calls than
+    /// the limit never pass.
+    pub fn pass(&self, key: K, limit: RateLimit, calls: u32, uptime: Duration) -> Result<(), Duration> {
+        let mut windows = self.lock();
+        match self.remember(&mut windows, key, uptime) {
+            Some(window) => window.room(limit, calls, uptime).map(|()| window.count(calls, uptime)),
+            None => Ok(()),
+        }
+    }
+
+    /// Counts a request for several keys, each with a limit of its own: for all of them or for none.
+    pub(crate) fn pass_all<const N: usize>(
+        &self,
+        keys: [(K, RateLimit); N],
+        uptime: Duration,
+    ) -> Result<(), Duration> {
+        let mut windows = self.lock();
+        let mut longest = None;
+        for (key, limit) in &keys {
+            let wait = windows.get_mut(key).and_then(|window| window.room(*limit, 1, uptime).err());
+            longest = longest.max(wait);
+        }
+        if let Some(wait) = longest {
+            return Err(wait);
+        }
+        for (key, limit) in keys {
+            if let Some(window) = self.remember(&mut windows, key, uptime) {
+                window.within = limit.within;
+                window.count(1, uptime);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes back the last request that was counted for each of these keys.
+    pub(crate) fn take_back<const N: usize>(&self, keys: [K; N]) {
+        let mut windows = self.lock();
+        for key in keys {
+            if let Some(window) = windows.get_mut(&key) {
+                window.passed.pop_back();
+            }
+        }
+    }
+
+    /// How many calls would pass now, and how long until there are more of them; counts nothing.
+    pub(crate) fn remaining(&self, key: &K, limit: RateLimit, uptime: Duration) -> (u32, Duration) {
+        let windows = self.lock();
+        let live = |passed: &&Duration| **passed + limit.within > uptime;
+        let (mut count, mut oldest) = (0_u32, None);
+        for passed in windows.get(key).into_iter().flat_map(|window| &window.passed).filter(live) {
+            count = count.saturating_add(1);
+            oldest = oldest.or(Some(*passed + limit.within));
+        }
+        let wait = oldest.map_or(Duration::ZERO, |leaves| leaves.saturating_sub(uptime));
+        (limit.requests.saturating_sub(count), wait)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<K, Window>> {
+        self.windows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The window of a key, unless there is no room for one more.
+    fn remember<'a>(
+        &self,
+        windows: &'a mut HashMap<K, Window>,
+        key: K,
+        uptime: Duration,
+    ) -> Option<&'a mut Window> {
+        if windows.len() >= self.sweep_at && !windows.contains_key(&key) {
+            windows.retain(|_, window| window.is_recent(uptime));
+            if windows.len() >= self.sweep_at && self.when_full == WhenFull::LetThrough {
+                return None;
+            }
+        }
+        Some(windows.entry(key).or_default())
+    }
+}
+
+/// When the last requests were let through. Never longer than the limit's number, and of a request that was refused it
+/// knows nothing: refusing costs no memory and extends no wait.
+#[derive(Debug, Default)]
+struct Window {
+    passed: VecDeque<Duration>,
+    /// The length it had when it was last looked at.
+    within: Duration,
+}
+
+impl Window {
+    /// Whether so many calls more would pass, or how long until they would.
+    fn room(&mut self, limit: RateLimit, calls: u32, uptime: Duration) -> Result<(), Duration> {
+        let now = self.now(uptime);
+        self.within = limit.within;
+        while self.passed.front().is_some_and(|first| *first + limit.within <= now) {
+            self.passed.pop_front();
+        }
+        // Only a limit that has just become stricter leaves more than its number; those above it have to go first.
+        match (self.passed.len() + calls as usize).checked_sub(limit.requests as usize) {
+            None | Some(0) => Ok(()),
+            Some(above) => {
+                let leaves = self.passed.get(above - 1).copied().unwrap_or(now) + limit.within;
+                Err(leaves.saturating_sub(now))
+            }
+        }
+    }
+
+    fn count(&mut self, calls: u32, uptime: Duration) {
+        let now = self.now(uptime);
+        self.passed.extend(std::iter::repeat_n(now, calls as usize));
+    }
+
+    /// Two threads may read the clock in one order and come here in the other.
+    fn now(&self, uptime: Duration) -> Duration {
+        self.passed.back().map_or(uptime, |last| uptime.max(*last))
+    }
+
+    fn is_recent(&self, uptime: Duration) -> bool {
+        self.passed.back().is_some_and(|last| *last + self.within > uptime)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use store::AccountId;
+
+    use super::*;
+    use crate::net::network_of;
+
+    const ALICE: AccountId = AccountId(1);
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+    const START: Duration = Duration::from_secs(1_000);
+
+    fn seconds(number: u64) -> Duration {
+        Duration::from_secs(number)
+    }
+
+    fn limit(requests: u32, seconds: u32) -> RateLimit {
+        RateLimit::of_seconds(requests, seconds)
+    }
+
+    #[test]
+    fn an_address_has_so_many_requests_in_any_window() {
+        let (limiter, limit) = (RateLimiter::of_addresses(), limit(2, 60));
+        let pass = |address: &str, at| {
+            limiter.pass(network_of(address.parse().unwrap()), limit, 1, START + seconds(at))
+        };
+        assert_eq!(pass("192.0.2.1", 0), Ok(()));
+        assert_eq!(pass("::ffff:192.0.2.1", 10), Ok(()));
+        assert_eq!(pass("192.0.2.1", 20), Err(seconds(40)));
+        assert_eq!(pass("192.0.2.2", 20), Ok(()));
+        assert_eq!(pass("192.0.2.1", 59), Err(seconds(1)));
+        assert_eq!(pass("192.0.2.1", 60), Ok(()));
+        assert_eq!(pass("192.0.2.1", 61), Err(seconds(9)));
+        assert_eq!(pass("2001:db8::1", 0), Ok(()));
+        assert_eq!(pass("2001:db8::2", 0), Ok(()));
+        assert!(pass("2001:db8::ffff:1", 0).is_err(), "one network counts as one");
+        assert_eq!(pass("2001:db8:0:1::1", 0), Ok(()));
+    }
+
+    #[test]
+    fn addresses_are_bounded_and_those_that_have_gone_quiet_make_room() {
+        let (limiter, limit) = (RateLimiter::of_addresses(), limit(1, 60));
+        for key in 0..ADDRESSES_MAX + 10 {
+            assert_eq!(limiter.pass(key, limit, 1, START), Ok(()));
+        }
+        assert_eq!(limiter.windows.lock().unwrap().len(), ADDRESSES_MAX);
+        limiter.pass(ADDRESSES_MAX, limit, 1, START + seconds(60)).unwrap();
+        assert_eq!(limiter.windows.lock().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn the_sixty_first_request_waits_until_the_first_is_thirty_seconds_old() {
+        let rates = RateLimiter::of_accounts();
+        let pass = |at| rates.pass(ALICE, limit(60, 30), 1, MS(at));
+        assert!((0..60).all(|at| pass(at * 100).is_ok()));
+        assert_eq!(pass(6_000), Err(MS(24_000)));
+        assert_eq!(pass(29_999), Err(MS(1)));
+        assert_eq!(pass(30_000), Ok(()));
+        assert_eq!(pass(30_000), Err(MS(100)));
+        assert_eq!(pass(30_100), Ok(()));
+    }
+
+    #[test]
+    fn accounts_do_not_share_a_window() {
+        let rates = RateLimiter::of_accounts();
+        rates.pass(ALICE, limit(1, 1), 1, MS(0)).unwrap();
+        rates.pass(AccountId(2), limit(1, 1), 1, MS(0)).unwrap();
+        rates.pass(ALICE, limit(1, 1), 1, MS(1)).unwrap_err();
+    }
+
+    #[test]
+    fn a_stricter_rule_holds_at_once() {
+        let rates = RateLimiter::of_accounts();
+        let pass = |requests, at| rates.pass(ALICE, limit(requests, 10), 1, MS(at));
+        assert!((0..5).all(|at| pass(5, at * 1_000).is_ok()));
+        // Passed at 0, 1, 2, 3 and 4 s; with two allowed, the next may come when the one of 3 s has left.
+        assert_eq!(pass(2, 5_000), Err(MS(8_000)));
+        assert_eq!(pass(2, 12_999), Err(MS(1)));
+        assert_eq!(pass(2, 13_000), Ok(()));
+    }
+
+    #[test]
+    fn a_clock_read_in_another_order_neither_loses_nor_frees_a_request() {
+        let rates = RateLimiter::of_accounts();
+        let pass = |at| rates.pass(ALICE, limit(2, 1), 1, MS(at));
+        pass(1_000).unwrap();
+        pass(999).unwrap();
+        assert_eq!(pass(1_500), Err(MS(500)));
+        assert_eq!(pass(2_000), Ok(()));
+    }
+
+    #[test]
+    fn a_request_of_several_calls_passes_whole_or_not_at_all() {
+        let rates = RateLimiter::of_accounts();
+        let pass = |calls, at| rates.pass(ALICE, limit(5, 10), calls, MS(at));
+        assert_eq!(pass(2, 0), Ok(()));
+        assert_eq!(pass(1, 4_000), Ok(()));
+        // Three of five are taken: three more have to wait for the first two to leave, four more for the third.
+        assert_eq!(pass(3, 5_000), Err(MS(5_000)));
+        assert_eq!(pass(5, 5_000), Err(MS(9_000)));
+        assert_eq!(pass(2, 5_000), Ok(()), "what was refused has left nothing behind");
+        assert_eq!(pass(6, 60_000), Err(MS(10_000)), "more than the rule has never pass");
+    }
+
+    #[test]
+    fn what_remains_is_told_without_counting() {
+        let rates = RateLimiter::of_accounts();
+        let remaining = |at| rates.remaining(&ALICE, limit(3, 10), MS(at));
+        assert_eq!(remaining(0), (3, MS(0)));
+        rates.pass(ALICE, limit(3, 10), 1, MS(1_000)).unwrap();
+        rates.pass(ALICE, limit(3, 10), 2, MS(4_000)).unwrap();
+        assert_eq!(remaining(4_000), (0, MS(7_000)));
+        assert_eq!(remaining(4_000), (0, MS(7_000)));
+        assert_eq!(remaining(11_000), (1, MS(3_000)));
+        assert_eq!(remaining(14_000), (3, MS(0)));
+        assert_eq!(
+            rates.remaining(&ALICE, limit(2, 10), MS(4_000)),
+            (0, MS(7_000)),
+            "a rule that became stricter"
+        );
+        assert_eq!(rates.remaining(&AccountId(2), limit(3, 10), MS(4_000)), (3, MS(0)));
+    }
+
+    #[test]
+    fn quiet_accounts_are_forgotten_before_memory_grows() {
+        let rates = RateLimiter::of_accounts();
+        let later = Duration::from_secs(30);
+        for id in 0..ACCOUNTS_SWEEP as i64 {
+            rates.pass(AccountId(id), limit(60, 30), 1, MS(0)).unwrap();
+        }
+        rates.pass(ALICE, limit(60, 30), 1, later).unwrap();
+        rates.pass(AccountId(-1), limit(60, 30), 1, later).unwrap();
+        assert_eq!(rates.windows.lock().unwrap().len(), 2);
+    }
+
+    #[test]
+    fn threads_share_the_window_exactly() {
+        let rates = RateLimiter::of_accounts();
+        let passed: usize = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4)
+                .map(|_| {
+                    scope.spawn(|| {
+                        (0..50).filter(|at| rates.pass(ALICE, limit(60, 30), 1, MS(*at)).is_ok()).count()
+                    })
+                })
+                .collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+        });
+        assert_eq!(passed, 60);
+    }
+
+    proptest! {
+        /// The plainest thing that is right: remember every request let through, count those of the last `length`.
+        #[test]
+        fn the_window_agrees_with_counting_everything(
+            requests in 1_u32..8,
+            seconds in 1_u32..4,
+            steps in prop::collection::vec(0_u64..1_500, 1..200),
+        ) {
+            let rates = RateLimiter::of_accounts();
+            let length = MS(u64::from(seconds) * 1_000);
+            let (mut passed, mut now) = (Vec::<Duration>::new(), MS(0));
+            for step in steps {
+                now += MS(step);
+                let live = |at: Duration, passed: &[Duration]| passed.iter().filter(|p| **p + length > at).count();
+                let room = live(now, &passed) < requests as usize;
+                match rates.pass(ALICE, limit(requests, seconds), 1, now) {
+                    Ok(()) => {
+                        prop_assert!(room);
+                        passed.push(now);
+                    }
+                    Err(wait) => {
+                        prop_assert!(!room);
+                        // There is room when the wait is over, and not a moment before.
+                        prop_assert!(live(now + wait, &passed) < requests as usize);
+                        prop_assert!(live(now + wait - Duration::from_nanos(1), &passed) >= requests as usize);
+                    }
+                }
+            }
+        }
+    }
+}
