@@ -1,42 +1,25 @@
-//! So many in a window of time for each account: for what costs no quota and is still not free.
+//! A rate limit for each account: for what costs no quota and is still not free.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use access::{RateLimit, RateLimiter};
 use store::AccountId;
-
-/// Accounts remembered before all are forgotten.
-const ACCOUNTS_MAX: usize = 4_096;
 
 #[derive(Debug)]
 pub(crate) struct Pace {
-    limit: u32,
-    each: Duration,
-    /// When the window of an account began, and how many came in it.
-    seen: Mutex<HashMap<AccountId, (Duration, u32)>>,
+    limit: RateLimit,
+    limiter: RateLimiter<AccountId>,
 }
 
 impl Pace {
-    pub(crate) fn new(limit: u32, each: Duration) -> Pace {
-        Pace { limit, each, seen: Mutex::default() }
+    /// At most so many `requests` in any time `within` long.
+    pub(crate) fn new(requests: u32, within: Duration) -> Pace {
+        Pace { limit: RateLimit { requests, within }, limiter: RateLimiter::of_accounts() }
     }
 
     /// One more, or how long to wait for that.
     pub(crate) fn pass(&self, account: AccountId, uptime: Duration) -> Result<(), Duration> {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        if seen.len() >= ACCOUNTS_MAX && !seen.contains_key(&account) {
-            seen.clear();
-        }
-        let (began, count) = seen.entry(account).or_insert((uptime, 0));
-        let since = uptime.saturating_sub(*began);
-        if since >= self.each {
-            (*began, *count) = (uptime, 0);
-        } else if *count >= self.limit {
-            return Err(self.each.saturating_sub(since));
-        }
-        *count += 1;
-        Ok(())
+        self.limiter.pass(account, self.limit, 1, uptime)
     }
 }
 
