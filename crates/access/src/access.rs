@@ -47,8 +47,7 @@ pub struct Access {
     pub(crate) people: People,
     pub(crate) oauth: oauth::Limiters,
     book: Mutex<Book>,
-    /// The version that the book was last turned to, for whoever only has to know whether it is still the same; [`UNSEEN`] if it
-    /// never was.
+    /// The version of the cache, to be compared without its lock; [`UNSEEN`] before the first look.
     seen: AtomicI64,
 }
 
@@ -70,7 +69,8 @@ struct Book {
 pub enum Look {
     /// What the database says now.
     Fresh,
-    /// What it said when it was last asked. For whoever has asked a moment ago, and answers thousands a second.
+    /// What it said at the last look. For a connection that answers thousands of requests a second and has looked a moment
+    /// ago.
     Recent,
 }
 
@@ -297,7 +297,7 @@ impl Access {
         Ok(self.accounts.withdraw(id, right.as_str(), &note)?)
     }
 
-    /// Writes down that a connection of an account has been closed by somebody, which changes nothing that is stored.
+    /// Writes to the audit that a connection of an account was closed. Nothing else that is stored changes.
     pub fn note_closed(
         &self,
         connection: ConnectionId,
@@ -330,13 +330,13 @@ impl Access {
         Ok(self.accounts.probe()?)
     }
 
-    /// The version of the database, with the book turned to it. It is read by whoever holds the book, so that the book never
-    /// goes back to a version before one that it was at.
+    /// Empties the cache if the database has changed since it was filled. The version is read with the cache locked, so that
+    /// the cache never goes back to an older version.
     fn turned(&self, book: &mut Book) -> Result<i64, AccessError> {
         let version = self.accounts.version()?;
         if book.version != version || !book.filled {
             *book = Book { version, filled: true, ..Book::default() };
-            // With the book in hand, so that it goes back no more than the book does.
+            // With the cache locked, so that it goes back no more than the cache does.
             self.seen.store(version, Ordering::Release);
         }
         Ok(version)
@@ -347,7 +347,8 @@ impl Access {
         Some(self.seen.load(Ordering::Acquire)).filter(|version| *version != UNSEEN)
     }
 
-    /// An account as it stands now, whoever has changed it, with the version of the database at which that is so.
+    /// An account as it stands now, also if another process has changed it, with the version of the database at which that is
+    /// so.
     pub(crate) fn look(&self, id: AccountId, look: Look) -> Result<Option<(i64, Arc<Account>)>, AccessError> {
         // Held while the row is read: otherwise one read before a change could be filed under the version after it.
         let mut book = self.book.lock().unwrap_or_else(PoisonError::into_inner);

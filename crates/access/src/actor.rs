@@ -3,16 +3,16 @@ use std::net::IpAddr;
 
 use store::AccountId;
 
-/// Who does something that is written down.
+/// Who caused a row of the audit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Actor {
-    /// Somebody with access to the files of the store, at a command line.
+    /// A person with access to the files of the store, at a command line.
     Operator,
-    /// An account, through one of the doors; also one with the operator's role.
+    /// An account, through the service; also one with the operator's role.
     Account(AccountId),
-    /// A client of OAuth that acts for nobody yet, by its id.
+    /// An OAuth client that acts for no account yet, by its id.
     Client(String),
-    /// Somebody who has not proved to be anyone.
+    /// A client that is not authenticated, by its address.
     Address(IpAddr),
     /// The service itself, because time has passed.
     Service,

@@ -59,8 +59,8 @@ pub struct Allowance {
     pub more_in: Duration,
 }
 
-/// Proof that a request may be answered. Whoever has answered it gives it back with [`Access::spend`] before the answer
-/// leaves.
+/// Proof that a request may be answered. When the answer is made, and before it leaves, the permit is given back with
+/// [`Access::spend`].
 #[derive(Debug)]
 #[must_use = "a permit that is not spent leaves the quota uncharged"]
 pub struct Permit {
@@ -99,7 +99,7 @@ impl Permit {
         &self.grade.standing
     }
 
-    /// How it stood with a right then.
+    /// Whether a right held then, and if not, why.
     pub fn hold(&self, right: Right) -> Hold {
         self.grade.account.rights.hold(right, self.now)
     }
@@ -246,8 +246,8 @@ impl Access {
         }
     }
 
-    /// The same for a request for history of a connection that remembers its requests before. Of what is refused, of a level that is
-    /// news and of what has to be paid nothing is remembered.
+    /// The same for a request for history of a connection that remembers its requests before. Nothing is remembered
+    /// of a refusal, of a new level that is not recorded yet, and of what has to be paid.
     pub fn admit_again(
         &self,
         caller: &Caller,
@@ -274,7 +274,7 @@ impl Access {
         };
         allow(account, symbol.market().into(), now)?;
         match ticket.0 {
-            // A level that was news has not been remembered.
+            // A level that was not recorded yet has not been remembered.
             Standpoint::Graded(grade) if grade.day.contains(&now) => {
                 Ok(Permit { grade, unseen: None, charge: None, now })
             }
@@ -294,7 +294,7 @@ impl Access {
     }
 
     /// Pays for an answer that has been made. The first answer for a security in a month is on the disk before this
-    /// returns; the others cost nothing. Of two who race for the last free place one is refused here. `now` is the
+    /// returns; the others cost nothing. Of two requests that race for the last free place one is refused here. `now` is the
     /// machine's, for the audit.
     pub fn spend(&self, permit: Permit, now: Timestamp) -> Result<(), Refusal> {
         let Permit { grade, unseen, charge, now: at } = permit;
@@ -356,7 +356,7 @@ fn no_access(right: Right, hold: Hold) -> String {
     }
 }
 
-/// Rounded up, so that who waits for it is not too early again.
+/// Rounded up, so that a client that waits so long is not too early again.
 fn seconds_up(wait: Duration) -> String {
     let tenths = wait.as_nanos().div_ceil(100_000_000);
     format!("{}.{} s", tenths / 10, tenths % 10)

@@ -1,9 +1,9 @@
 //! People at a browser: signing in with a password, staying signed in by a cookie, and proving that a form came from a
 //! page of ours.
 //!
-//! A cookie of somebody who is signed in is 256 random bits, of which the database has a hash. Two more kinds are never
-//! stored: the mark of a form, which ties it to a cookie, and the mark of a browser, which says that an account was
-//! signed in to from it before and so need not wait for the failures of strangers.
+//! A session cookie is 256 random bits, of which the database has a hash. Two more values are never stored: the CSRF token
+//! of a form, which ties it to a cookie, and the device cookie of a browser, which proves that the account was signed in
+//! to from it before. Such a browser does not wait for the failed attempts of others.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -26,13 +26,13 @@ pub const BROWSER_LIFE_S: i64 = 12 * 3_600;
 const COOKIE_MAX: usize = 128;
 const DEVICE_BYTES: usize = 16;
 
-/// Somebody who wants to be signed in.
+/// An attempt to sign in.
 #[derive(Clone, Copy, Debug)]
 pub struct Login<'a> {
     pub name: &'a str,
     pub password: &'a Secret,
     pub address: IpAddr,
-    /// What [`SignedIn::device`] was, if the browser has one.
+    /// The device cookie ([`SignedIn::device`]), if the browser has one.
     pub device: Option<&'a str>,
 }
 
@@ -42,11 +42,11 @@ pub struct SignedIn {
     /// The cookie of the session, good until `expires_at`.
     pub session: Secret,
     pub expires_at: Timestamp,
-    /// Marks the browser as one that this account was signed in to from. It opens nothing.
+    /// The device cookie: proves that this account was signed in to from this browser. It gives no access.
     pub device: Secret,
 }
 
-/// Why nobody is signed in. Which of name and password was wrong is in none of them.
+/// Why a login was refused. None of them tells whether the name or the password was wrong.
 #[derive(Debug, thiserror::Error)]
 pub enum LoginRefused {
     #[error("name or password is wrong")]
@@ -68,7 +68,7 @@ pub enum CodeRefused {
     Failed(#[from] AccessError),
 }
 
-/// Somebody who is signed in.
+/// A person who is signed in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Browser {
     pub account: AccountId,
@@ -76,7 +76,7 @@ pub struct Browser {
 }
 
 impl Access {
-    /// Gives an account a password for the pages, or another one; whoever is signed in with the one before is no more.
+    /// Gives an account a password for the pages, or another one, and ends every session that began with the one before.
     /// Whether there is such an account.
     pub fn set_password(
         &self,
@@ -100,7 +100,7 @@ impl Access {
         Ok(self.accounts.has_password(id)?)
     }
 
-    /// Signs somebody in. An unknown name, an account without a password, one that was revoked and a wrong password take
+    /// Signs a person in. An unknown name, an account without a password, one that was revoked and a wrong password take
     /// the same work and get the same answer.
     pub fn sign_in(&self, who: &Login<'_>, at: Moment) -> Result<SignedIn, LoginRefused> {
         // Names have no blanks around them; telephones put them there.
@@ -154,7 +154,7 @@ impl Access {
         Ok(Some(SignedIn { account, session, expires_at, device: write_device(&self.keys, device, account) }))
     }
 
-    /// Who is signed in with a cookie.
+    /// The person behind a session cookie.
     pub fn browser(&self, cookie: &str, now: Timestamp) -> Result<Option<Browser>, AccessError> {
         if cookie.len() > COOKIE_MAX {
             return Ok(None);
@@ -163,8 +163,8 @@ impl Access {
         Ok(row.map(|row| Browser { account: row.account, name: row.name }))
     }
 
-    /// Who asks with a cookie, for everything that such a person may do without a page in between. The session is looked up
-    /// with every request, so that whatever ends it does so at once.
+    /// The caller behind a session cookie, for requests of scripts on our pages. The session is looked up with every request,
+    /// so that its end takes effect at once.
     pub fn identify_browser(&self, cookie: &str, now: Timestamp) -> Result<Caller, Denial> {
         if cookie.len() > COOKIE_MAX {
             return Err(NOBODY);
@@ -180,8 +180,8 @@ impl Access {
         }
     }
 
-    /// Signs somebody in without asking who they are, as an account that is open to whoever comes to this machine. Whether
-    /// such an account stands. When there are too many guests, the one who was not seen for longest is signed out.
+    /// Signs a guest in without a password, as an account that is open to every visitor of this machine. `None` if there is no
+    /// such account. When there are too many guests, the session that was unused for longest is ended.
     pub fn sign_in_guest(
         &self,
         account: AccountId,
@@ -214,18 +214,18 @@ impl Access {
         Ok(self.accounts.end_browser(&hash, &note)?)
     }
 
-    /// A cookie for somebody who is not signed in, to tie forms to.
+    /// A cookie for a visitor who is not signed in, to tie CSRF tokens to.
     pub fn visitor(&self) -> Result<Secret, AccessError> {
         let bytes = Zeroizing::new(random::<16>()?);
         Ok(Secret::new(URL_SAFE_NO_PAD.encode(bytes.as_slice())))
     }
 
-    /// What a form carries to prove that it is of a page made for this cookie and for one purpose.
+    /// The CSRF token of a form: proves that the form is of a page made for this cookie and for one purpose.
     pub fn form_mark(&self, cookie: &str, purpose: &str) -> String {
         URL_SAFE_NO_PAD.encode(self.keys.mark_form(&[purpose.as_bytes(), b"\0", cookie.as_bytes()]))
     }
 
-    /// Whether a form carries the mark it should, in a time that does not depend on how wrong it is.
+    /// Whether a CSRF token is the right one, in a time that does not depend on how wrong it is.
     pub fn is_form_mark(&self, mark: &str, cookie: &str, purpose: &str) -> bool {
         if mark.len() > COOKIE_MAX {
             return false;
@@ -237,7 +237,7 @@ impl Access {
         })
     }
 
-    /// Looks for a device's code, unless too many wrong ones came from this address or account, or from everybody.
+    /// Looks for a device's code, unless too many wrong ones came from this address or account, or from all together.
     pub fn guess_code<T>(
         &self,
         address: IpAddr,
@@ -253,7 +253,7 @@ impl Access {
         Ok(found?)
     }
 
-    /// Names that nobody has are not written down: people type passwords where names belong.
+    /// Unknown names are not written down: people type passwords where names belong.
     fn note_refused(
         &self,
         who: &Login<'_>,
@@ -281,7 +281,7 @@ fn write_device(keys: &Keys, device: [u8; DEVICE_BYTES], account: AccountId) -> 
     Secret::new(URL_SAFE_NO_PAD.encode([device, mark].concat()))
 }
 
-/// The mark of a browser, if it is one of ours and of this account.
+/// The device of a device cookie, if we made it and for this account.
 fn read_device(keys: &Keys, text: &str, account: AccountId) -> Option<[u8; DEVICE_BYTES]> {
     if text.len() > COOKIE_MAX {
         return None;

@@ -3,23 +3,24 @@ use store::AccountId;
 
 use crate::oauth::Family;
 
-/// Somebody who has proved to be an account. Only [`Access`] makes one; whether the account still stands is asked anew
+/// An authenticated account. Only [`Access`](crate::Access) makes one; whether the account still stands is checked anew
 /// each time it is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Caller {
     account: AccountId,
     epoch: u32,
-    /// When the token ends that proved it. Whoever has come in by then may stay; nobody comes in afterwards.
+    /// When the token expires that it was authenticated with. A connection that is open by then may stay; none is opened
+    /// afterwards.
     until: Timestamp,
     /// What an OAuth token belongs to, which may end before the account does.
     family: Option<Family>,
     manner: Manner,
 }
 
-/// How the proof was given.
+/// How the credentials were sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Manner {
-    /// With the request, where nobody but the two ends sees it.
+    /// In a header or body, which only the two ends see.
     Sent,
     /// By the cookie of a person who is signed in.
     Browser,

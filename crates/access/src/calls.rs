@@ -25,7 +25,7 @@ impl CallRule {
     pub const SERVICE: CallRule = CallRule { per_second: 10, at_once: 5 };
 }
 
-/// The buckets of all accounts, over all doors of this process.
+/// The buckets of all accounts, for all listeners of this process.
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     /// When each bucket will be full again, in uptime. One that is full is not kept for long.

@@ -62,7 +62,7 @@ struct Inner {
 pub(crate) struct Seated {
     pub(crate) connection: Connection,
     pub(crate) online: u32,
-    /// Older connections of the same lineage. They are no longer counted; whoever has their sockets closes them.
+    /// Older connections of the same lineage. They are no longer counted; the server closes their sockets.
     pub(crate) superseded: Vec<ConnectionId>,
 }
 
@@ -92,7 +92,7 @@ impl Registry {
         let mut stay = stay;
         stay.push((id, lineage));
         inner.live.insert(account, stay);
-        // Signed on before as somebody else: that seat is free now.
+        // Signed on before as another account: that seat is free now.
         if let Some((before, id)) = present.filter(|(before, _)| *before != account) {
             inner.leave(before, id);
         }

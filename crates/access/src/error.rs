@@ -55,8 +55,8 @@ impl AccessError {
     }
 }
 
-/// Why a caller is not who they say. One variant for each answer a client can tell apart; the numbers are the
-/// business of whoever speaks to it. The messages may be sent as they are.
+/// Why a caller is not who they say. One variant for each answer a client can tell apart; their codes are chosen by
+/// the server. The messages may be sent as they are.
 #[derive(Debug, thiserror::Error)]
 pub enum Denial {
     /// 401003

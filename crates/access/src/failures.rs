@@ -92,8 +92,8 @@ impl<K: Eq + Hash> FailureTable<K> {
         self.0.remove(key);
     }
 
-    /// The old go first, then those with the fewest failures: whoever fills the table with new keys pushes out those
-    /// keys, and not the counter that holds them up.
+    /// Evicts the old counters first, then those with the fewest failures: a guesser who fills the table with new keys
+    /// evicts those keys, and not the counter that delays them.
     fn make_room(&mut self, uptime: Duration) {
         self.0.retain(|_, counter| counter.counts(uptime));
         let mut least = 0;

@@ -10,18 +10,18 @@ use crate::{Access, AccessError, Caller, Denial, Look, SignedRequest, verify_sig
 /// Far more than any credential has.
 const HEADER_BYTES_MAX: usize = 4_096;
 
-/// What can be told of a proof without the request that it is of.
+/// What credentials tell without the request that they sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recognized {
-    /// The token is somebody's.
+    /// The token is known.
     Token,
-    /// The app key is.
+    /// The app key is known.
     Key,
     Nobody,
 }
 
 impl Access {
-    /// Whose a proof could be, before its signature can be checked. It is no proof.
+    /// Whether credentials are known, before their signature can be checked. This authenticates nothing.
     pub fn recognize(
         &self,
         authorization: Option<&str>,

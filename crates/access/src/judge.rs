@@ -29,12 +29,12 @@ impl Access {
         Ok(level::steps(&self.accounts.levels()?))
     }
 
-    /// Judges an account after somebody has changed what its level rests upon, and writes a change down as theirs.
+    /// Judges an account after `by` has changed what its level depends on, and records a change of level as theirs.
     pub fn settle(&self, id: AccountId, by: &Actor, present: Present) -> Result<(), AccessError> {
         self.settle_each([id], by, present)
     }
 
-    /// The same for many: what is news is written down together, since each writing waits for the disk.
+    /// The same for many accounts: changes are recorded together, since each write waits for the disk.
     pub(crate) fn settle_each(
         &self,
         ids: impl IntoIterator<Item = AccountId>,
@@ -59,8 +59,8 @@ impl Access {
         self.settle_each(accounts.iter().map(|account| account.id), by, present)
     }
 
-    /// Where an account stands at a time of the market, and whether that is news. Costs no question to the database while
-    /// neither the day nor any account has changed.
+    /// Where an account stands at a time of the market, and whether its level is not recorded yet. Reads nothing from the
+    /// database while neither the day nor any account has changed.
     pub(crate) fn standing_of(
         &self,
         version: i64,
@@ -80,7 +80,7 @@ impl Access {
         Ok((standing, unseen))
     }
 
-    /// Writes down that levels are others than before.
+    /// Records that levels have changed.
     pub(crate) fn see(
         &self,
         news: &[(AccountId, Arc<Standing>, Unseen)],
@@ -152,7 +152,7 @@ impl Access {
     }
 }
 
-/// Exact. What cannot be converted is refused on its way in; if it is there all the same it lifts nobody.
+/// Exact. What cannot be converted is refused on its way in; if it is there all the same it counts as nothing.
 fn in_base(holding: &Holding) -> i128 {
     let rate = if holding.currency == BASE { BASE_RATE } else { holding.rate.unwrap_or(0).into() };
     i128::from(holding.amount).saturating_mul(rate)

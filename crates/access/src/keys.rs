@@ -1,7 +1,8 @@
-//! The key file, and what is made with it: sealed app secrets and the marks on session ids.
+//! The key file, and what is made with it: sealed app secrets, and the authentication tags of session ids, CSRF tokens and
+//! device cookies.
 //!
-//! `secret.key` holds 32 random bytes. A copy of the database alone thus gives nobody's secret away, and a copy of the
-//! key file alone says nothing. Every use has a key of its own, derived with a label, so that no use can be played
+//! `secret.key` holds 32 random bytes. A copy of the database alone thus reveals no secret, and neither does a copy of
+//! the key file alone. Every use has a key of its own, derived with a label, so that no use can be played
 //! against another.
 
 use std::fs::{self, File, OpenOptions};
@@ -129,13 +130,13 @@ impl Keys {
         XChaCha20Poly1305::new((&*self.seal).into())
     }
 
-    /// The mark that makes bytes ours.
+    /// The authentication tag of a session id.
     pub(crate) fn mark(&self, bytes: &[u8]) -> [u8; MARK_BYTES] {
         let whole: [u8; 32] = mac(&self.session, &[bytes]).finalize().into_bytes().into();
         whole.first_chunk().copied().unwrap_or_default()
     }
 
-    /// Whether a mark is ours, in a time that does not depend on how wrong it is.
+    /// Whether the tag of a session id is right, in a time that does not depend on how wrong it is.
     pub(crate) fn is_marked(&self, bytes: &[u8], mark: &[u8; MARK_BYTES]) -> bool {
         mac(&self.session, &[bytes]).verify_truncated_left(mark).is_ok()
     }
@@ -145,7 +146,8 @@ impl Keys {
         mac(&self.user_code, &[code]).finalize().into_bytes().into()
     }
 
-    /// The mark of what a browser keeps or sends back for us. Whoever marks begins with what the mark is for.
+    /// The authentication tag of a CSRF token or a device cookie. The first part is its purpose, so that no tag is good for
+    /// another.
     pub(crate) fn mark_form(&self, parts: &[&[u8]]) -> [u8; MARK_BYTES] {
         let whole: [u8; 32] = mac(&self.form, parts).finalize().into_bytes().into();
         whole.first_chunk().copied().unwrap_or_default()
@@ -175,7 +177,7 @@ fn bound_to(account: AccountId, app_key: &str) -> Vec<u8> {
     [account.0.to_be_bytes().as_slice(), app_key.as_bytes()].concat()
 }
 
-/// Writes the draft, then gives it its name in one step that fails if the name is taken: nobody ever sees half a key.
+/// Writes the draft, then gives it its name in one step that fails if the name is taken: no process ever reads half a key.
 fn place(key: &Key, draft: &Path, path: &Path) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -196,7 +198,7 @@ fn place(key: &Key, draft: &Path, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A group may read it (volumes of container systems are shared that way); everybody may not.
+/// A group may read it (volumes of container systems are shared that way); other users may not.
 #[cfg(unix)]
 fn check_mode(file: &File, path: &Path) -> Result<(), AccessError> {
     use std::os::unix::fs::PermissionsExt;

@@ -66,7 +66,7 @@ impl fmt::Display for Hkd {
     }
 }
 
-/// What an account was worth, and the day that was told for.
+/// What an account was worth, and the day of that report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Worth {
     pub total: Hkd,
@@ -83,7 +83,7 @@ pub struct MonthOrders {
 /// What a level is judged by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grounds {
-    /// `None` if nothing was ever told.
+    /// `None` if nothing was ever reported.
     pub assets: Option<Worth>,
     pub orders: MonthOrders,
 }
@@ -160,8 +160,8 @@ impl From<Step> for StepChange {
 }
 
 impl StepChange {
-    /// The step as it will be, if the ladder is still one with it. Where there is none to spoil, because somebody has changed
-    /// the rows by other means, a step is taken as it is: several may have to change before it is one again.
+    /// The changed step, if the ladder is still valid with it. If the ladder is invalid already, because its rows were changed
+    /// by other means, any step is accepted: several may have to change before it is valid again.
     pub(crate) fn applied(&self, rows: &[LevelRow]) -> Result<Step, AccessError> {
         let mut steps = steps(rows);
         let was_whole = faults(&steps).is_empty();

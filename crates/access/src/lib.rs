@@ -7,8 +7,8 @@
 //!
 //! Start with [`Access`]. [`Access::identify`] turns a signed request into a [`Caller`]; [`Access::sign_on`] and
 //! [`Access::resume`] do the same for a connection. Then there is one door: [`Access::admit`] turns a [`Demand`] into a
-//! [`Permit`], or says why not with a [`Refusal`]; nothing else makes a permit. [`Access::quota`] tells an account where it
-//! stands, and `level.rs` is how that is judged. What is kept is kept by `store`.
+//! [`Permit`], or says why not with a [`Refusal`]; nothing else makes a permit. [`Access::quota`] says how far an
+//! account is through its month; its level is judged in `judge.rs` by the rules of `level.rs`. What lasts is in `store`.
 //!
 //! Two rules say how often. History has a window of its own (`rate.rs`); all other quote commands together have the general
 //! rule ([`CallRule`], `calls.rs`), which [`Access::admit_call`] is asked for before anything else.

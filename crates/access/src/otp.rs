@@ -1,6 +1,6 @@
-//! One-time passwords: how a connection inherits who its HTTP sibling has proved to be.
+//! One-time passwords: with one, a connection signs on as the caller of the HTTP request that it was issued to.
 //!
-//! They live in memory: a minute is short, and the door that issues them and the one that takes them are one process.
+//! They live in memory: a minute is short, and the listeners that issue and take them are one process.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -17,7 +17,7 @@ use crate::{AccessError, Caller, Denial, Secret};
 
 /// How long a one-time password is good for.
 pub const OTP_LIFE: Duration = Duration::from_secs(60);
-/// For this long an expired one is told from an unknown one.
+/// For this long an expired one is remembered, to tell it from an unknown one.
 const REMEMBERED: Duration = Duration::from_secs(600);
 const ALL_MAX: usize = 10_000;
 /// One account cannot push out the passwords of the others.
@@ -66,7 +66,7 @@ impl Otps {
     }
 
     /// Gives the caller of a password to `accept`, and uses the password up if that succeeds: a refused one stays good.
-    /// Two who come with the same password follow each other, so one of them finds it gone.
+    /// Two connections with the same password are served one after the other, so the second finds it used.
     pub(crate) fn redeem<T>(
         &self,
         otp: &str,

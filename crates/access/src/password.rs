@@ -1,7 +1,7 @@
 //! Passwords of people, kept as Argon2id hashes.
 //!
-//! A hash takes 19 MiB and some milliseconds by design, so whoever may ask for hashes could use up the machine: two are
-//! made at once, a few more wait, and the rest is told to come back.
+//! A hash takes 19 MiB and some milliseconds by design, so a client that can cause hashes could use up the machine: two are
+//! made at once, a few more wait, and the rest is refused as busy.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -22,14 +22,14 @@ const PASSES: u32 = 2;
 const LANES: u32 = 1;
 const SALT_BYTES: usize = 16;
 
-/// What a name without a password is held against, so that it takes as long as one with. Nobody knows its password,
-/// and it opens nothing for whoever should guess it.
+/// The hash that is verified for a name without a password, so that it takes as long as one with. Nobody knows its
+/// password, and a match is refused all the same.
 const NOBODY: &str =
     "$argon2id$v=19$m=19456,t=2,p=1$bm9ib2R5J3Mgc2FsdDE2Ng$3Hq8m0yYQz1Zb6iQyYk0bYFJw2o9o2wq7m0jz8iYy2M";
 
 /// Hashes at once, 19 MiB each.
 const AT_ONCE: usize = 2;
-/// Who waits holds a thread. Sixteen are through in a fraction of a second.
+/// Each that waits holds a thread. Sixteen are through in a fraction of a second.
 const WAITING_MAX: usize = 16;
 const WAIT_MAX: Duration = Duration::from_secs(5);
 

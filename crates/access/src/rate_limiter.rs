@@ -39,7 +39,7 @@ pub struct RateLimiter<K> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WhenFull {
     Remember,
-    /// It passes and is not counted: so many different ones at once are no reason to refuse everybody.
+    /// It passes and is not counted: so many different ones at once are no reason to refuse all others.
     LetThrough,
 }
 

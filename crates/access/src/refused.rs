@@ -1,5 +1,5 @@
-//! Logins that were refused, at whatever door, as rows of the audit. Never with a secret in them, nor with words of whoever
-//! was refused: people send secrets where names belong.
+//! Refused logins of every kind, as rows of the audit. A row never holds a secret, nor text that the client sent: people send
+//! secrets where names belong.
 
 use std::net::IpAddr;
 
@@ -12,20 +12,20 @@ use crate::{
     Access, AccessError, Actor, ClientProof, Denial, Grant, Moment, OAuthError, SignedRequest, session,
 };
 
-/// What somebody came with who was not let in.
+/// The credentials that were refused.
 #[derive(Clone, Copy, Debug)]
 pub enum Offered<'a> {
     Request(&'a SignedRequest<'a>),
     OneTimePassword(&'a str),
     Session(&'a str),
-    /// The cookie of a person's session, of which nothing is told.
+    /// A session cookie, which is not written down.
     Browser,
     /// A client of OAuth, and what it wanted tokens for, if it wanted some.
     Client(ClientProof<'a>, Option<Grant<'a>>),
 }
 
 impl Access {
-    /// Writes down that nobody was let in. A request that proves nothing because it does not try to is no login.
+    /// Writes a refused login down. A request without credentials is no login.
     pub fn note_denied(
         &self,
         offered: Offered<'_>,
@@ -90,7 +90,7 @@ impl Access {
         Ok(self.accounts.note(None, "login.refused", &note)?)
     }
 
-    /// The account that whoever was refused wanted to be, as far as what they came with tells.
+    /// The account that refused credentials belong to, if they tell.
     fn behind(&self, offered: Offered<'_>) -> Result<Option<AccountId>, AccessError> {
         match offered {
             Offered::OneTimePassword(otp) => Ok(self.otps.issued_to(otp)),

@@ -39,7 +39,7 @@ impl FromStr for Region {
     }
 }
 
-/// What somebody signed in may do beyond their own account.
+/// What a caller may do beyond their own account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Role {
     #[default]

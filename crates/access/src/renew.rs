@@ -10,8 +10,8 @@ pub const RENEWED_LIFE_DEFAULT_S: i64 = 90 * 86_400;
 pub const RENEWED_LIFE_MAX_S: i64 = crate::TOKEN_LIFE_DEFAULT_S;
 /// A token that ends sooner would be of no use.
 pub const RENEWED_LIFE_MIN_S: i64 = 60;
-/// How long the token before stays good: long enough to ask again when the answer was lost, and for other programs of the
-/// same owner to be told.
+/// How long the replaced token stays good: long enough to ask again when the answer was lost, and to configure other programs
+/// of the same owner.
 pub const FORMER_LIFE_S: i64 = 60;
 const _: () =
     assert!(RENEWED_LIFE_MIN_S < RENEWED_LIFE_DEFAULT_S && RENEWED_LIFE_DEFAULT_S < RENEWED_LIFE_MAX_S);
@@ -29,7 +29,7 @@ pub enum RenewError {
 
 impl Access {
     /// A new access token for the API key that has signed a request, in the place of the one it was signed with, which
-    /// stays good for [`FORMER_LIFE_S`]. A bearer token alone is not enough: who finds one must not be able to keep it.
+    /// stays good for [`FORMER_LIFE_S`]. A bearer token alone is not enough: a finder of one must not be able to prolong it.
     /// Connections and sessions go on.
     pub fn renew(
         &self,

@@ -1,5 +1,5 @@
-//! A signed request that changes something is good once. Its signature stays valid for minutes, and whoever has seen it pass could
-//! send it again; so signatures are remembered for as long as they would be taken.
+//! A signed request that changes something is good once. Its signature stays valid for minutes, so a recorded request could be
+//! replayed. Signatures are therefore remembered for as long as they are valid.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(first("ann", 2, 1), Use::First);
         assert_eq!(first("bob", 1, 1), Use::First, "the same of another key is another");
         assert_eq!(first("ann", 1, 600), Use::Again, "its clock may have been five minutes ahead");
-        // Nobody's signature is taken any more by then.
+        // No clock within the tolerance makes the signature valid by then.
         assert_eq!(first("ann", 1, 601), Use::First);
         let later = Timestamp(NOW.0 + 10_000);
         assert_eq!(replays.first_use("cid", &signature(1), later), Use::First);

@@ -1,4 +1,4 @@
-//! What operators tell about accounts: assets, completed orders, exchange rates. A report is taken whole or not at all.
+//! What operators report about accounts: assets, completed orders, exchange rates. A report is taken whole or not at all.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,7 +12,7 @@ use crate::{Access, AccessError, Actor, Present, ReportError, Step, StepChange, 
 /// Decimals of an amount and of a rate, as they are kept.
 const AMOUNT_DECIMALS: u32 = 4;
 const RATE_DECIMALS: u32 = 8;
-/// Ten trillions of a currency, and a million HKD for one unit: nobody is worth more, and their product is exact.
+/// Ten trillions of a currency, and a million HKD for one unit: no account is worth more, and their product is exact.
 const AMOUNT_MAX: i128 = 10_000_000_000_000 * 10_i128.pow(AMOUNT_DECIMALS);
 const RATE_MAX: i128 = 1_000_000 * 10_i128.pow(RATE_DECIMALS);
 const _: () = assert!(AMOUNT_MAX < i64::MAX as i128);
@@ -82,7 +82,7 @@ impl Access {
     }
 
     /// Takes `account,day,count`, all orders of a day as a number that replaces the one before, or
-    /// `account,day,order_id`, one order that is counted once however often it is told.
+    /// `account,day,order_id`, one order that is counted once however often it is reported.
     pub fn report_orders(
         &self,
         table: &Table,
@@ -154,7 +154,7 @@ impl Access {
                 );
                 Ok::<_, AccessError>((LevelRow { number: level.number(), quota, assets, orders }, reason))
             })?;
-        // A ladder that is being mended judges nobody yet.
+        // While the ladder is invalid, no account is judged.
         if self.ladder().is_ok() {
             self.settle_all(by, present)?;
         }

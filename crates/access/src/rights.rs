@@ -30,7 +30,7 @@ pub struct ParseRightError(String);
 impl Right {
     pub const ALL: [Right; 6] =
         [Right::Hk, Right::Us, Right::UsOvernight, Right::Cn, Right::Sg, Right::UsOptions];
-    /// The packages that are a market, which every account gets unless somebody says otherwise.
+    /// The packages that are a market, which an account gets by default.
     pub const MARKETS: [Right; 4] = [Right::Hk, Right::Us, Right::Cn, Right::Sg];
 
     pub fn as_str(self) -> &'static str {
@@ -112,7 +112,7 @@ impl fmt::Display for Validity {
     }
 }
 
-/// How it stands with one right at one time.
+/// Whether a right holds at one time, and if not, why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hold {
     Held,
@@ -148,7 +148,7 @@ impl Rights {
         self.iter().find(|(granted, _)| *granted == right).map(|(_, validity)| validity)
     }
 
-    /// How it stands with a right at a time of the market.
+    /// Whether a right holds at a time of the market, and if not, why.
     pub fn hold(&self, right: Right, now: Timestamp) -> Hold {
         let hold = match self.validity(right) {
             None => Hold::Never,

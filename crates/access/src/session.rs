@@ -2,11 +2,11 @@
 //!
 //! | bytes | what |
 //! |---|---|
-//! | 1 | version: 3, or 4 for whoever came with a token of OAuth |
+//! | 1 | version: 3, or 4 if an OAuth token was used to sign on |
 //! | 8 | account |
 //! | 4 | epoch of the account |
 //! | 8 | expiry, Unix milliseconds |
-//! | 8 | end of the token that whoever came had, Unix seconds |
+//! | 8 | end of the token that was used to sign on, Unix seconds |
 //! | 16 | lineage, random: the same in every id that descends from one sign-on |
 //! | 16 | version 4 alone: the family of the token |
 //! | 8 | random, so that no two ids are the same |

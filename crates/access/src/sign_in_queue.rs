@@ -1,9 +1,10 @@
 //! Waiting in line at an account whose password many guess at.
 //!
-//! Strangers at a name draw their tries from a bucket of twenty, which gets another one every half minute. When it is
-//! empty, whoever asks gets a place: a time from which on they are let through, whoever else comes meanwhile. It is at
-//! the end of the line, but no farther away than half a minute, and twice that for each failure of their own. So the
-//! guesses of others make somebody wait and never keep them out, and those who guess wait for each other.
+//! Unknown addresses take their attempts at a name from a token bucket of twenty, which gains one every half minute. When
+//! it is empty, an attempt gets a place in a queue: a time from which on it is let through, however many others come
+//! meanwhile. The place is at the end of the queue, but no farther away than half a minute, doubled for each failure of
+//! that address. So the guesses of others delay the owner of an account and never lock them out, while guessers wait
+//! for each other.
 //!
 //! Networks are cheap, so those of one wider network share what they may: see [`wider`].
 
@@ -15,13 +16,13 @@ use crate::failures::{FailureTable, KEPT_MAX};
 
 pub(crate) const AT_ONCE: u32 = 20;
 pub(crate) const SPACING: Duration = Duration::from_secs(30);
-/// The longest wait of somebody who has not failed at the name.
+/// The longest wait of an address that has not failed at the name.
 pub(crate) const FRESH_WAIT: Duration = Duration::from_secs(30);
 /// From so many failures on a place is at the end of the line, however long that is.
 const FAILURES_FRESH: u32 = 7;
 /// How far away a place can be; a line that reaches farther is full.
 const LINE_MAX: Duration = Duration::from_secs(3_600);
-/// A place is kept so long for somebody who does not come.
+/// A place that is not used is kept so long.
 const PLACE_KEPT: Duration = Duration::from_secs(600);
 
 const _: () = assert!(FRESH_WAIT.as_secs() << FAILURES_FRESH >= LINE_MAX.as_secs());
@@ -46,7 +47,7 @@ pub(crate) enum Turn {
 
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
-    /// When the bucket of a name will be full again, if nobody else comes.
+    /// When the bucket of a name will be full again, without further attempts.
     full_at: HashMap<String, Duration>,
     places: HashMap<Stranger, Duration>,
     /// Networks with places, by the wider networks around them.
@@ -96,7 +97,7 @@ impl Lines {
         }
     }
 
-    /// Takes a try back that was not looked at. Whoever had a place has it again.
+    /// Takes an attempt back that was not verified. If it had a place, it has it again.
     pub(crate) fn undone(&mut self, who: &Stranger, turn: Turn) {
         match turn {
             Turn::Free => self.shorten(&who.0),
@@ -125,7 +126,7 @@ impl Lines {
         }
     }
 
-    /// Where there is no room, the farthest away lose theirs: they are those who have failed most.
+    /// When there are too many places, the farthest are evicted: they belong to the addresses that have failed most.
     fn keep(&mut self, who: &Stranger, due: Duration, uptime: Duration) {
         if self.places.len() >= KEPT_MAX {
             self.places.retain(|_, due| *due + PLACE_KEPT > uptime);
@@ -139,7 +140,7 @@ impl Lines {
         self.places.insert(who.clone(), due);
     }
 
-    /// Failures that somebody answers for: their own, and some of those around them.
+    /// Failures that count against an address: its own, and a share of those of its wider networks.
     fn failures(&self, who: &Stranger, own: Own, uptime: Duration) -> u32 {
         let around =
             wider(who.1).map(|wider| self.around.failures(&(who.0.clone(), wider), uptime) / wider.worth);

@@ -64,7 +64,8 @@ impl Attack {
 
 const NEVER: u32 = u32::MAX;
 
-/// Somebody from `address` in the middle of an attack, at several times. The longest wait until they were let through.
+/// The owner signs in from `address` in the middle of an attack, at several times. The longest wait until they were let
+/// through.
 fn longest_wait(mut attack: Attack, addresses: &[IpAddr]) -> Duration {
     let sign_ins = SignIns::default();
     let mut longest = Duration::ZERO;
@@ -105,7 +106,7 @@ fn a_guesser_with_many_networks_slows_its_neighbours_and_not_its_whole_provider(
 }
 
 #[test]
-fn somebody_who_mistypes_in_an_attack_waits_longer_and_gets_in() {
+fn an_owner_who_mistypes_in_an_attack_waits_longer_and_gets_in() {
     let sign_ins = SignIns::default();
     let mut attack = Attack::new(apart(500), NEVER);
     let (mut at, mut waits) = (START + HOUR, Vec::new());

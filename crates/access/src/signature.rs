@@ -44,7 +44,7 @@ struct Signature<'a> {
     value: [u8; 32],
 }
 
-/// Checks that whoever holds `secret` has made exactly this request, and within [`TIMESTAMP_TOLERANCE_S`] of `now`. The
+/// Checks that a holder of `secret` has made exactly this request, and within [`TIMESTAMP_TOLERANCE_S`] of `now`. The
 /// client chooses which headers it signs, but the app key and the time must be among them, and so must an access token
 /// where one is sent.
 pub fn verify_signature(request: &SignedRequest<'_>, secret: &Secret, now: Timestamp) -> Result<(), Denial> {

@@ -33,7 +33,7 @@ pub struct Outlook {
     pub changes: bool,
 }
 
-/// That a standing has not been written down yet: the level was seen to be another.
+/// That the level of a standing differs from the recorded one, and is not recorded yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unseen {
     pub(crate) from: Option<LevelSeen>,
@@ -85,7 +85,7 @@ impl Standings {
         judged.accounts.insert(id, (Arc::clone(standing), unseen));
     }
 
-    /// A standing has been written down, unless another one has been judged meanwhile.
+    /// The level of a standing has been recorded, unless another one has been judged meanwhile.
     pub(crate) fn settled(&self, id: AccountId, standing: &Standing) {
         let mut judged = self.judged.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((known, unseen)) = judged.accounts.get_mut(&id)

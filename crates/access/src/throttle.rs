@@ -20,12 +20,12 @@ const OF_PAIR: Slope = Slope { free: 5, longest: Duration::from_secs(60) };
 /// One address at all accounts. An office may share one.
 const OF_ADDRESS: Slope = Slope { free: 10, longest: Duration::from_secs(60) };
 
-/// Who tries to sign in, as what.
+/// An attempt to sign in, before it is let through.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Try<'a> {
     pub(crate) name: &'a str,
     pub(crate) address: IpAddr,
-    /// What marks a browser that has signed in to this account before.
+    /// The device of a browser that has signed in to this account before.
     pub(crate) device: Option<[u8; 16]>,
 }
 
@@ -43,25 +43,25 @@ struct Counters {
     acquainted: Acquainted,
 }
 
-/// Where somebody tries from.
+/// Where an attempt comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Place {
     Address(IpAddr),
     Device([u8; 16]),
 }
 
-/// A try that was let through, and what it counts against.
+/// An attempt that was let through, and what it counts against.
 #[derive(Debug)]
 pub(crate) struct Attempt {
     pair: (String, Place),
     address: IpAddr,
-    /// How a stranger's turn came; nothing of those from where the account was signed in to before.
+    /// How an unknown address was let through; `None` for one that has signed in to the account before.
     turn: Option<Turn>,
 }
 
 impl SignIns {
-    /// Lets one try through, or says how long to wait. The try counts as failed from here on, so that a thousand at once
-    /// are not a thousand free ones; whoever turns out to be right says so with [`SignIns::right`].
+    /// Lets an attempt through, or says how long to wait. It counts as failed from here on, so that a thousand at once
+    /// are not a thousand free ones; [`SignIns::right`] takes that back.
     pub(crate) fn begin(&self, who: Try<'_>, uptime: Duration) -> Result<Attempt, Duration> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let Counters { pairs, addresses, lines, acquainted } = &mut *inner;
@@ -86,7 +86,7 @@ impl SignIns {
         Ok(Attempt { pair, address, turn })
     }
 
-    /// Takes the failure of a try back that was right, with those before it from the same place.
+    /// Takes the failure of an attempt back whose password was right, with those before it from the same place.
     pub(crate) fn right(&self, attempt: Attempt) {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(turn) = attempt.turn {
@@ -97,7 +97,7 @@ impl SignIns {
         inner.acquainted.meet(attempt.pair.0, attempt.address);
     }
 
-    /// Takes the failure of a try back that was not held against anything.
+    /// Takes the failure of an attempt back whose password was not verified.
     pub(crate) fn undone(&self, attempt: &Attempt) {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(turn) = attempt.turn {

@@ -86,7 +86,7 @@ fn many_addresses_cannot_try_one_name_and_its_owner_still_gets_in() {
     assert!(sign_ins.begin(from("ann", 150), START).is_err(), "a stranger waits");
     assert_eq!(begin(&sign_ins, home, START), Ok(()), "an address that has signed in before does not");
     assert_eq!(begin(&sign_ins, phone, START), Ok(()), "nor does a browser that has");
-    assert_eq!(begin(&sign_ins, from("bob", 150), START), Ok(()), "nor does whoever wants in elsewhere");
+    assert_eq!(begin(&sign_ins, from("bob", 150), START), Ok(()), "nor does an attempt at another name");
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn failures_are_forgotten_after_an_hour() {
 }
 
 #[test]
-fn neighbours_of_the_sixth_version_are_one_and_mapped_ones_are_of_the_fourth() {
+fn an_ipv6_network_counts_as_one_address_and_a_mapped_address_is_ipv4() {
     let of = |text: &str| network_of(text.parse().unwrap()).to_string();
     assert_eq!(of("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
     assert_eq!(of("::ffff:192.0.2.1"), "192.0.2.1");

@@ -222,8 +222,8 @@ impl CandleReader {
         self.judged
     }
 
-    /// Judges the rows that have been returned since the last look at them; the reader looks now and then, and at the
-    /// end. Whoever is about to store rows asks first.
+    /// Judges the rows that have been returned since the last check; the reader checks now and then, and at the
+    /// end. To be called before rows are stored.
     pub fn check_period(&mut self) -> Result<(), FileError> {
         let Some(watch) = &mut self.watch else { return Ok(()) };
         watch.judge(self.rows.symbols.symbols()).map_err(|problem| problem.at(&self.path))

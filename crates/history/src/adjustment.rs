@@ -35,7 +35,7 @@ pub(crate) fn keep_all(batch: &mut Batch<'_>, venues: &Venues) -> Result<(), Sto
         match reckon(batch, venues.of(symbol.market()), &symbol) {
             Ok((factors, _)) => batch.put_factors(&symbol, &write(&factors))?,
             Err(HistoryError::Store(error)) => return Err(error),
-            // Whoever asks for the damaged candles is told; nobody else is held up.
+            // A question about the damaged candles fails and says so; the import goes on.
             Err(_) => {}
         }
     }

@@ -16,7 +16,7 @@ use store::SeriesInfo;
 pub enum AsOf {
     /// By the machine's clock: what is stored has arrived, so it is known.
     Live(Timestamp),
-    /// By a clock that was set: what happened later may be stored, and must not be told.
+    /// By a clock that was set: what happened later may be stored, and must not be answered.
     Replay(Timestamp),
 }
 

@@ -13,7 +13,7 @@ pub struct Query {
     pub period: Period,
     pub adjust: Adjust,
     pub sessions: Sessions,
-    /// From when on whoever asks is served: an account from its floors, the owner of the store from the beginning.
+    /// From when on the caller is served: an account from its floors, the owner of the store from the beginning.
     pub floors: Floors,
     pub select: Select,
 }

@@ -42,7 +42,7 @@ pub struct Shelf<E> {
     is_off: bool,
 }
 
-/// What a shelf holds, for whoever watches it.
+/// What a shelf holds, for metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShelfLoad {
     pub bytes: u64,
@@ -447,7 +447,7 @@ impl<E: Encoded> Opened<'_, E> {
         let mut candles = Candles::with_capacity(rows.len());
         self.parse()?.read_rows(rows, &mut candles).map_err(|source| self.damaged(source))?;
         let decimals = self.walk.directory.decimals;
-        // A copy if somebody else has the block at this moment, or the shelf does.
+        // A copy if another question or the shelf shares the block at this moment.
         let shelved = Arc::make_mut(&mut self.shelved);
         let mut start = 0;
         for (span, page) in spans.iter().zip(&mut shelved.pages).take(useful.end).skip(useful.start) {
@@ -461,7 +461,7 @@ impl<E: Encoded> Opened<'_, E> {
                 *page = Some(made);
             }
         }
-        // Of two who make pages of one block at a time, one is forgotten; the next question makes them again.
+        // If two questions make pages of one block at a time, one result is lost; the next question makes it again.
         self.walk.shelf.blocks.insert(self.key, self.shelved.clone());
         Ok(true)
     }

@@ -4,14 +4,14 @@ use std::str::FromStr;
 use crate::{Date, Market, Period, parse_date};
 
 /// Where the served history of one market begins: the first trading day of day candles and of minutes. `None` begins with
-/// whatever is stored. Older candles may be stored; whoever is served from a floor on does not see them.
+/// whatever is stored. Older candles may be stored; an account that is served from a floor on does not see them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Floors {
     pub day: Option<Date>,
     pub minute: Option<Date>,
 }
 
-/// The floors of all markets: what somebody is served.
+/// The floors of all markets, for one account or for the whole service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FloorTable {
     hk: Floors,

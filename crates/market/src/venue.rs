@@ -4,7 +4,7 @@ use crate::{
     Calendar, Date, DayKind, Floors, Market, Minutes, Period, Segment, Session, SessionTable, Timestamp, Zone,
 };
 
-/// One market's rules in one place: zone, calendar and session tables. How far back somebody is served is another matter:
+/// One market's rules in one place: zone, calendar and session tables. How far back an account is served is another matter:
 /// see [`Floors`](crate::Floors).
 #[derive(Clone, Debug)]
 pub struct Venue {

@@ -28,8 +28,8 @@ pub struct BlockEntry {
     pub tail: Tail,
 }
 
-/// The last bytes of a block's body, zeros before a short one. A block ends with its own checksum, so whoever verifies
-/// that knows by its end that a body is the one that was written.
+/// The last bytes of a block's body, zeros before a short one. A block ends with its own checksum: once
+/// that is verified, the end alone tells that a body is the one that was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tail([u8; 8]);
 

@@ -1,5 +1,5 @@
 //! The links of a series' directory: each block knows where the next one begins, and the series where the first begins and
-//! the last ends. Whoever reads a few blocks of many so knows that none was left out between them.
+//! the last ends. So a read of a few blocks among many can tell that none between them is missing.
 
 use market::Timestamp;
 use rusqlite::Row;

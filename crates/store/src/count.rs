@@ -4,7 +4,7 @@ use rusqlite::Row;
 
 use crate::fault::Fault;
 
-/// A count: what the database holds as a signed number and nobody may find negative.
+/// A count; a negative one is a fault.
 pub(crate) fn natural(row: &Row<'_>, column: usize) -> Result<u64, Fault> {
     let number: i64 = row.get(column)?;
     u64::try_from(number).map_err(|_| Fault::value("count", &number.to_string()))

@@ -20,7 +20,7 @@ pub(crate) enum Role {
     /// A reader that leaves no trace: not even the files beside a database that SQLite shares between processes.
     Onlooker,
     Writer,
-    /// The writer of a file that nobody else knows yet, and that is thrown away if this does not come to its end.
+    /// The writer of a file that no other process knows yet, and that is deleted if writing fails.
     Draft,
 }
 
@@ -135,7 +135,7 @@ impl Db {
                  pragma cell_size_check = on; pragma cache_size = -16384;
                  pragma wal_autocheckpoint = 4000; pragma journal_size_limit = 67108864;",
             ),
-            // Whoever makes the draft brings it to the disk as a whole.
+            // The caller brings the finished draft to the disk as a whole.
             Role::Draft => conn.execute_batch("pragma journal_mode = off; pragma synchronous = off;"),
         }
     }
@@ -213,9 +213,10 @@ impl Db {
         self.conn.execute_batch(text).map_err(|error| self.fail(what)(error.into()))
     }
 
-    /// Puts the pages of another database in the place of all that is here, in one transaction: whoever reads sees what was
-    /// here or what comes, never a mixture. If a transaction of the other is open, it is the state of that one that comes, however
-    /// long this takes. Whether it came to the end: `watch` sees pages done and pages in all, and may break off, which leaves all as it was.
+    /// Puts the pages of another database in the place of all that is here, in one transaction: a reader sees the
+    /// old content or the new, never a mixture. If the other database has a transaction open, the state of that transaction is
+    /// copied, however long this takes. `watch` sees pages done and pages in all, and may break off, which leaves all as it was;
+    /// the answer says whether the copy came to its end.
     pub(crate) fn fill_from(
         &mut self,
         what: &'static str,
@@ -251,7 +252,7 @@ impl Db {
     }
 }
 
-/// Seals every row of a database as it is: for whoever has changed rows with another tool and means it.
+/// Seals every row of a database as it is, after an intended change of rows with another tool.
 pub fn seal_as_it_is(path: &Path) -> Result<(), StoreError> {
     let db = Db::open(path, Role::Writer)?;
     db.run(sql::BEGIN_WRITE, [])?;
@@ -260,8 +261,8 @@ pub fn seal_as_it_is(path: &Path) -> Result<(), StoreError> {
     db.run(sql::COMMIT, []).map(drop)
 }
 
-/// Undoes a change that was interrupted before the database had a log, which is while it is created: whoever may only read
-/// cannot. If this one cannot write either, what comes next says so.
+/// Rolls back a hot journal: a change that was interrupted before the database had a log, which is while it is created. A
+/// read-only connection cannot do that. If this process may not write either, the next statement fails and says so.
 fn roll_back(path: &Path) {
     if !with_ending(path, "-journal").exists() {
         return;
@@ -269,7 +270,7 @@ fn roll_back(path: &Path) {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let Ok(conn) = Connection::open_with_flags(path, flags) else { return };
     conn.busy_timeout(BUSY_TIMEOUT).ok();
-    // SQLite does it with the first look, under its own locks, and only if nobody is at work.
+    // SQLite does it with the first read, under its own locks, and only if no other process is writing.
     conn.query_row(TABLES.text, [], |_| Ok(())).ok();
 }
 
@@ -279,9 +280,9 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// How to open a database that nobody has open, as one that nobody changes. Whoever opens it in the usual way makes a log and an
-/// index beside it first, so where there is a log, or the path cannot be written as an address, this is nothing. Nor where a
-/// change was interrupted: what it left would be taken for a whole database.
+/// The URI that opens a database as immutable, which creates no files beside it. Only for a database that no process has open:
+/// opening it in the usual way creates a log and an index first, so there is none where a log exists, where a change was
+/// interrupted (its half would be taken for a whole database), or where the path cannot be written as a URI.
 fn untouched(path: &Path) -> Option<String> {
     if ["-wal", "-journal"].iter().any(|ending| with_ending(path, ending).exists()) {
         return None;

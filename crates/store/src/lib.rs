@@ -1,14 +1,16 @@
-//! One database: blocks of candles, securities, corporate actions and the import ledger. SQL exists nowhere else.
+//! Two SQLite databases in one directory: candles and accounts. SQL exists nowhere else.
 //!
-//! A store is a directory with `candles.db` (SQLite, compiled in) and `writer.lock`. One [`Writer`] at a time, in
-//! any process, holds the lock; [`Reader`]s take no lock and never wait for it. The crate refuses to know what is
-//! inside a block (bytes in, bytes out), what a candle means, and what time it is.
+//! `candles.db` holds blocks of candles, securities, corporate actions and the import ledger. One [`Writer`] at a time, in
+//! any process, holds `writer.lock`; [`Reader`]s take no lock and never wait for it. `accounts.db` holds accounts, their
+//! credentials, what they have used, OAuth clients and tokens, and the audit. It needs no [`Writer`], so that accounts can
+//! be changed and charged while an import runs; see [`Accounts`].
 //!
-//! Beside them lies `accounts.db`: who may ask and what they have used. It needs no [`Writer`], so that accounts can be
-//! changed and charged while an import runs; see [`Accounts`].
+//! The crate refuses to know what is inside a block (bytes in, bytes out), what a candle or a right means, and what time
+//! it is.
 //!
 //! Start with [`Store`] (open, reader, writer), then [`View`] (every question), then [`Batch`] (every change). The
-//! statements are in `sql.rs`, in a dialect that PostgreSQL shares; the schema is in `migrations/`.
+//! statements are in `sql.rs` and `accounts/*_sql.rs`, in a dialect that PostgreSQL shares; the schemas are in
+//! `migrations/`.
 
 mod accounts;
 mod action;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::StoreError;
 
 const FILE: &str = "writer.lock";
-/// How often, and how far apart, a lock is tried that nobody has signed.
+/// How often, and how far apart, a lock is tried whose file has no process id in it.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -29,8 +29,8 @@ impl Lock {
             match file.try_lock() {
                 Ok(()) => break,
                 Err(TryLockError::WouldBlock) => match pid(&mut file) {
-                    // Whoever held it has let go and signed off; a process that it was just starting has all its files until it
-                    // becomes another program.
+                    // The holder has released it and erased its process id. A child process that it was just starting still
+                    // has the file open, until it runs another program.
                     None if tries < TRIES => {
                         tries += 1;
                         std::thread::sleep(PAUSE);

@@ -1,13 +1,13 @@
 //! Seals: a checksum in each row, over the name of its table and everything in it.
 //!
-//! SQLite notices few flipped bits and no statement of a stranger's. A table with a column `seal` is a sealed one:
-//! whoever writes a row seals it, whoever reads goes through the view `sealed_…`, which refuses a row that is not
+//! SQLite notices few flipped bits, and no changes by other programs. A table with a column `seal` is a sealed one:
+//! writing a row seals it, and reading goes through the view `sealed_…`, which refuses a row that is not
 //! as it was written. Both are made anew with each connection out of the list in `sealed_table`, as temporary triggers
 //! and views: nothing of them is in the file, so that any tool can read it, and can repair it.
 //!
 //! Rows that are missing are noticed by their number (`sealed_table.row_count`), and where a question sees a few rows of
 //! many, by links between them. No key is involved: this is against disks, bugs and careless hands, not against
-//! somebody who reads this file.
+//! an attacker, who could compute the checksum too.
 
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::types::ValueRef;
@@ -66,7 +66,7 @@ pub(crate) fn attach(conn: &Connection, keep: Keep) -> rusqlite::Result<()> {
     conn.execute_batch(&script)
 }
 
-/// Takes them away again, for whoever changes the tables themselves.
+/// Removes views and triggers again, for a change of the tables themselves.
 pub(crate) fn detach(conn: &Connection) -> rusqlite::Result<()> {
     let objects = "select 'drop ' || type || ' temp.' || name || ';' from sqlite_temp_schema \
         where type in ('view', 'trigger') and (name like 'sealed\\_%' escape '\\' or name like 'seal\\_%' escape '\\')";
@@ -86,7 +86,7 @@ pub(crate) fn list(conn: &Connection) -> rusqlite::Result<Vec<SealedTable>> {
 }
 
 /// Seals every row there is and notes which tables have seals: the last step of a migration, which may have changed any
-/// table or row. Whoever calls it has seen before that all was whole, and has detached.
+/// table or row. The caller has checked before that every seal was right, and has detached.
 pub(crate) fn seal_all(conn: &Connection) -> rusqlite::Result<()> {
     if !conn.query_row(HAS_LIST, [], |row| row.get(0))? {
         return Ok(());

@@ -12,7 +12,7 @@ pub(crate) fn seals(db: &Db) -> Part {
     let mut found = Vec::new();
     for table in db.sealed_tables()? {
         let SealedTable { name, keys, .. } = &table;
-        // Of a key only what can be shown; tokens are kept as hashes, and hashes are nobody's business either.
+        // Keys that are hashes of tokens are not shown.
         let key: Vec<String> = keys
             .iter()
             .map(|key| format!("case typeof({key}) when 'blob' then '…' else {key} end"))

@@ -200,7 +200,7 @@ statements! {
     ORPHAN_ENTRIES: "look for entries without a series",
         "select i.body_id from block_index i left join series s on s.id = i.series_id where s.id is null \
          order by i.body_id limit $1";
-    // The directory as it is, sealed or not, for whoever looks for what is wrong with it.
+    // The directory as it is, sealed or not, for the check.
     RAW_BLOCKS: "list the blocks of a series", concat!("select ", block_columns!(), ", s.first_at, s.last_at \
          from series s join block_index b on b.series_id = s.id \
          where s.symbol = $1 and s.grain = $2 and s.lane = $3 order by b.first_at");

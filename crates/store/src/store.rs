@@ -19,7 +19,7 @@ const CHECKPOINT: Sql = Sql { what: "fold in the log", text: "pragma wal_checkpo
 pub enum Access {
     /// Creates nothing and changes nothing.
     Read,
-    /// The same, and leaves no file behind that readers share: for whoever only wants to know whether all is well.
+    /// The same, and leaves no file behind that readers share: for checks of a store that must not change it.
     Look,
     /// Creates the store if it is absent and brings its schema up to date; `now` is noted beside each migration.
     Write { now: Timestamp },
@@ -60,7 +60,7 @@ impl Store {
         &self.dir
     }
 
-    /// The database file, for whoever reports its size.
+    /// The database file of the candles.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -97,7 +97,7 @@ impl Store {
             found if found == migrations::known(migrations::ALL) => {
                 Ok(Reader { view: View::new(db, self.blocks_read.clone()), seen: None })
             }
-            // Somebody began to create the store and did not come to the end of it.
+            // The creation of the store was interrupted.
             0 => Err(StoreError::Absent { path: self.dir.clone() }),
             found => Err(StoreError::Outdated {
                 path: self.path.clone(),
@@ -155,7 +155,7 @@ fn exists(path: &Path) -> Result<bool, StoreError> {
 #[derive(Debug)]
 pub struct Reader {
     view: View,
-    /// The engine's own mark of a state, which means something to this connection alone, and our version of it.
+    /// SQLite's `data_version`, which means something to this connection alone, and our version at that time.
     seen: Option<(i64, i64)>,
 }
 

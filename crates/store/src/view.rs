@@ -148,7 +148,7 @@ impl View {
                 self.agree(sql::COUNT_SECURITIES, count == written)?;
                 self.complete_at.set(version);
             }
-            // Somebody may have added it meanwhile.
+            // Another process may have added it meanwhile.
             find(&self.db)
         })
     }
@@ -264,7 +264,7 @@ impl View {
             flow = each(Body { entry: linked.entry, decimals, bytes });
             Ok(flow)
         })?;
-        // Without a transaction the next statement may see another state; who finds nothing asks again with one.
+        // Without a transaction the next statement may see another state; if this finds nothing, it is tried again in one.
         let ended = flow.is_continue() && !chain.end().map_err(self.db.fail(sql::BODIES_BACK.what))?;
         if ended && self.db.in_transaction() { self.no_blocks(series, Some(until)) } else { Ok(()) }
     }

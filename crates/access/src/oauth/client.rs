@@ -104,7 +104,7 @@ impl Access {
         Ok(Registered { client, secret, registration_token })
     }
 
-    /// A client, for whoever holds its registration token; `None` for everybody else, and if there is no such client.
+    /// A client, for the holder of its registration token; `None` with another token, and if there is no such client.
     pub fn registration(&self, id: &str, token: &str) -> Result<Option<Registration>, AccessError> {
         Ok(self.held(id, token)?.map(Registration::from))
     }

@@ -31,8 +31,8 @@ pub enum AuthorizationError {
     /// For the person: it is not known where to send them, so nothing is sent anywhere.
     #[error("{0}")]
     Page(&'static str),
-    /// For the client, which can be told. Nobody has decided anything yet and anybody may register an address, so the
-    /// person is not sent there unasked.
+    /// For the client. No person has decided anything yet and anyone may register an address, so the person is not
+    /// redirected there without being asked.
     #[error("{}", .0.text)]
     Client(Box<BadRequest>),
     #[error("the service failed: try again")]
@@ -47,7 +47,7 @@ pub struct BadRequest {
     pub redirect_uri: String,
     pub code: &'static str,
     pub text: String,
-    /// That address with the error, as the standard has it, for whoever wants to go there.
+    /// That address with the error in its query (RFC 6749, 4.1.2.1), for a link that the person may follow.
     pub back: String,
 }
 
@@ -189,7 +189,7 @@ impl Access {
         Ok(request.back(&[("code", code.expose())]))
     }
 
-    /// Somebody does not consent. Where to send them.
+    /// A person denies consent. Where to send them.
     pub fn deny_authorization(
         &self,
         request: &AuthorizationRequest,

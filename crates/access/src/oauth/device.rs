@@ -24,7 +24,7 @@ const TRIES: usize = 5;
 #[derive(Clone, Debug)]
 pub struct DeviceStart {
     pub device_code: Secret,
-    /// `ABCD-EFGH`, to be shown to whoever stands before the device.
+    /// `ABCD-EFGH`, to be shown on the device.
     pub user_code: Secret,
 }
 
@@ -41,7 +41,7 @@ pub struct DeviceRequest {
 
 impl fmt::Debug for DeviceRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Whoever reads the code could decide in somebody's place.
+        // Left out: with the code, a reader of the log could decide.
         let DeviceRequest { client, scope, created_at, expires_at, .. } = self;
         write!(f, "DeviceRequest({client:?}, {scope:?}, from {created_at:?} until {expires_at:?})")
     }
@@ -117,7 +117,7 @@ impl Access {
         self.decide_device_by(user_code, account, approve, &Actor::Account(account), now)
     }
 
-    /// The same where somebody else decides for the account.
+    /// The same where another actor decides for the account.
     pub fn decide_device_by(
         &self,
         user_code: &str,
@@ -135,9 +135,9 @@ impl Access {
         Ok(self.accounts.decide_device(&hash, account, approve, &note)?)
     }
 
-    /// What a device that asks again is told. Public clients have two pollers, one for each region, and stop for good
-    /// when either is told that the code is not: so the one that comes second, and the one at a door that does not serve
-    /// the account, are told to wait until the code expires.
+    /// The answer to a device that polls. Public clients have two pollers, one for each region, and stop for good when
+    /// either gets `invalid_grant`. So the poller that comes second, and one at a listener that does not serve the
+    /// account's region, get `authorization_pending` until the code expires.
     pub(super) fn poll_device(
         &self,
         client: &ClientRow,

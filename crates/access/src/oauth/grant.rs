@@ -77,8 +77,8 @@ pub struct SignIn {
 }
 
 impl Access {
-    /// Gives a client tokens for what it offers. `serves` is the region of the door it asks at, if that serves one alone:
-    /// there, what belongs to an account of another region is not known.
+    /// Gives a client tokens for a grant. `serves` is the region of the listener, if that serves one alone: there, grants of
+    /// accounts of another region are unknown.
     pub fn redeem(
         &self,
         proof: &ClientProof<'_>,
@@ -190,7 +190,7 @@ impl Access {
         Ok(self.accounts.end_family(id, account, &note)?)
     }
 
-    /// Who an access token of OAuth stands for; `None` if it is no such token.
+    /// The caller of an OAuth access token; `None` if it is no such token.
     pub(crate) fn oauth_caller(&self, token: &str, now: Timestamp) -> Result<Option<Caller>, Denial> {
         let Some(row) = self.accounts.token(&hash_token(token))? else { return Ok(None) };
         let (TokenKind::Access, Some(family)) = (row.kind, Family::of(&row.family)) else { return Ok(None) };

@@ -6,7 +6,7 @@ use crate::random::random;
 
 const LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
 const LENGTH: usize = 8;
-/// More than anybody types by mistake.
+/// Longer than any code with its separators.
 const TYPED_MAX: usize = 64;
 
 /// A user code in its plain form, `BCDFGHJK`.

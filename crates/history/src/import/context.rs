@@ -34,7 +34,7 @@ impl std::fmt::Debug for Context<'_> {
     }
 }
 
-/// Counters for whoever draws a progress bar.
+/// Counters for a progress bar.
 #[derive(Debug, Default)]
 pub struct Progress {
     pub bytes: AtomicU64,

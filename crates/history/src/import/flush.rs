@@ -75,7 +75,7 @@ pub(crate) struct Gone;
 pub(crate) enum Failure {
     /// Its rows could not be laid, or are of two periods.
     Laying(String),
-    /// It would replace much of what is stored, and nobody said that it may.
+    /// It would replace much of what is stored, and `Options::replace` is not set.
     Replacing(String),
     /// Stopped from outside before it was known whether it may replace what is stored.
     Interrupted,

@@ -1,5 +1,5 @@
-//! Who did what to whom, when and why. A row is written in the transaction of what it tells of, so that neither is ever
-//! there without the other.
+//! Who did what to whom, when and why. A row is written in the same transaction as the change it describes, so that neither
+//! is ever there without the other.
 
 use market::Timestamp;
 use rusqlite::Row;
@@ -9,14 +9,14 @@ use crate::StoreError;
 use crate::db::Db;
 use crate::fault::Fault;
 
-/// The longest text of a row; what is longer is cut. Whoever writes keeps secrets out, and client's words short.
+/// The longest text of a row; what is longer is cut. The caller keeps secrets out, and the words of clients short.
 const TEXT_MAX: usize = 300;
 /// Rows read at once at most.
 const ROWS_MAX: u32 = 10_000;
 /// Rows forgotten in one transaction: a server that wants to write meanwhile does not wait long.
 const PRUNED_AT_ONCE: u32 = 20_000;
-/// What somebody who is signed in can do as often as a script likes; `AT_WILL` in `audit_sql.rs` has the same list. Signing
-/// out is not here: nobody is kept from it, and it takes a sign-in first.
+/// What a signed-in account can do as often as a script likes; `AT_WILL` in `audit_sql.rs` has the same list. Signing
+/// out is not here: it is always allowed, and each takes a sign-in first.
 const AT_WILL: [&str; 6] = [
     "login.accepted",
     "code.approved",
@@ -76,7 +76,7 @@ impl Accounts {
 
     /// Forgets rows from before a time, a part at a time, and writes down how many that were. How many in all.
     pub fn prune_audit(&self, before: Timestamp, (at, actor): (Timestamp, &str)) -> Result<u64, StoreError> {
-        // The row that tells of it must not be what is forgotten next.
+        // The row about the pruning must not be pruned next.
         let (before, mut pruned) = (before.min(at), 0_u64);
         loop {
             let part = self.change(|db| {

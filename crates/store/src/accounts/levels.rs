@@ -1,5 +1,5 @@
 //! What levels are earned by: assets, exchange rates and completed orders, day by day; the ladder itself; and the level
-//! each account was last seen at. What any of it comes to is the business of whoever admits.
+//! each account was last seen at. What level follows from it is decided in `access`.
 
 use market::{Date, Timestamp};
 use rusqlite::Row;
@@ -53,9 +53,9 @@ pub struct OrderRow {
 /// How orders are reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Told {
-    /// All of the day as a number, instead of the number told before.
+    /// All orders of the day as a number, which replaces the number reported before.
     Count(u32),
-    /// One of them, which is counted once however often it is told.
+    /// One order by its id, which is counted once however often it is reported.
     Order(String),
 }
 
@@ -80,7 +80,7 @@ pub enum Entered {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LevelChange {
     pub account: AccountId,
-    /// What whoever found it out has compared with.
+    /// The recorded level that the new one was compared with.
     pub from: Option<LevelSeen>,
     pub to: LevelSeen,
     pub reason: String,
@@ -205,7 +205,7 @@ impl Accounts {
         level_seen(&self.read(), id)
     }
 
-    /// Writes changes of level down, but for those that somebody has written down meanwhile. How many that were.
+    /// Records changes of level, except those that another process has recorded meanwhile. How many it recorded.
     pub fn see_levels(
         &self,
         changes: &[LevelChange],

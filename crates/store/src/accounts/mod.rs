@@ -44,11 +44,11 @@ mod renewal_sql;
 mod sql;
 
 pub(crate) const FILE: &str = "accounts.db";
-/// The longest text an account may carry in any of its columns. Checked by whoever makes accounts in its own words;
-/// here only so that no row can be without a limit.
+/// The longest text an account may carry in any of its columns. `access` checks each with a message of its own;
+/// this limit only makes sure that no row is without one.
 const TEXT_MAX: usize = 1_024;
 
-/// What an account may do. The rule of rate and the floors are text here: what they mean is the business of whoever admits.
+/// What an account may do. The rule of rate and the floors are text here: `access` knows what they mean.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountTerms {
     /// 0 where it is earned.
@@ -311,8 +311,8 @@ impl Accounts {
         used(&self.read(), id, month, symbol)
     }
 
-    /// Counts a security in a month, if it is not counted yet and the month has room. Exact whoever else does the same
-    /// at the same time, and on the disk when this returns. `at` is the market's time, which the month belongs to;
+    /// Counts a security in a month, if it is not counted yet and the month has room. Exact even if
+    /// others do the same at the same time, and on the disk when this returns. `at` is the market's time, which the month belongs to;
     /// `now` is the machine's, for the audit.
     pub fn spend(
         &self,
@@ -367,7 +367,7 @@ impl Accounts {
         self.decide(work)
     }
 
-    /// A change in which somebody else has a say, with errors of their own.
+    /// A change that the caller decides within the transaction, with its own type of error.
     fn decide<T, E: From<StoreError>>(&self, work: impl FnOnce(&Db) -> Result<T, E>) -> Result<T, E> {
         let db = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         db.run(common_sql::BEGIN_WRITE, [])?;

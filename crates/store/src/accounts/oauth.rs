@@ -1,6 +1,6 @@
 //! Clients of OAuth, devices and codes that wait, tokens. Secrets come here as hashes; what they mean is decided by
-//! whoever asks, and what must happen once (a code is redeemed, a refresh token is replaced) is decided here, in the
-//! transaction that writes it down.
+//! the caller. What must happen once (a code is redeemed, a refresh token is replaced) is decided here, in the
+//! transaction that writes it.
 //!
 //! All tokens that descend from one approval are a *family*. Ending it removes them: a token that is not here is good
 //! for nothing. Whatever has expired is removed as new rows come, a few at a time.
@@ -16,23 +16,23 @@ use crate::StoreError;
 use crate::count::small;
 use crate::db::Db;
 
-/// Clients there may be. When they are all taken, those that nobody uses make room.
+/// The most clients there may be. When there are so many, unused ones are evicted.
 pub const CLIENTS_MAX: u32 = 10_000;
 /// A client that was approved and has no tokens any more is left alone this long.
 const CLIENT_IDLE_S: i64 = 86_400;
-/// One that nobody has approved yet, this long: registering costs nothing, so whoever fills the table must not be able to
-/// keep others out for a day.
+/// One that nobody has approved yet, this long: registering costs nothing, so a client that fills the table must not be able
+/// to keep others out for a day.
 const CLIENT_NEW_S: i64 = 60;
 pub const DEVICES_MAX: u32 = 10_000;
 /// Devices of one client that wait at once. When there are so many, the one that has waited longest gives way to the next.
 pub const DEVICES_OF_CLIENT_MAX: u32 = 100;
-/// For so long it does not give way: somebody is just typing its code.
+/// For so long it does not give way: a person may be typing its code.
 const DEVICE_NEW_S: i64 = 60;
 /// Late devices are remembered so long: a client that asks once more is told that it is late.
 const DEVICE_KEPT_S: i64 = 600;
 /// Used codes are remembered so long, so that a second use is noticed.
 const CODE_KEPT_S: i64 = 86_400;
-/// Expired tokens are remembered so long: they are told from unknown ones.
+/// Expired tokens are remembered so long, to tell them from unknown ones.
 const TOKEN_KEPT_S: i64 = 7 * 86_400;
 /// Sign-ins that an account may have; one more ends the oldest.
 pub const FAMILIES_MAX: usize = 100;
@@ -162,7 +162,7 @@ impl Accounts {
         })
     }
 
-    /// Gives the tokens of an approved device out, to one of all who ask. Whether that was now.
+    /// Issues the tokens of an approved device, once. Whether this call did.
     pub fn redeem_device(
         &self,
         hash: &Hash,

@@ -19,7 +19,7 @@ pub struct ClientRow {
     pub secret_hash: Option<Hash>,
     pub registration_hash: Hash,
     pub created_at: Timestamp,
-    /// When somebody last approved it.
+    /// When a person last approved it.
     pub used_at: Option<Timestamp>,
 }
 

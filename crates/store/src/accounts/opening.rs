@@ -30,7 +30,7 @@ impl Accounts {
         Ok(accounts)
     }
 
-    /// The same for whoever is about to bring the accounts: also where a database has lost all it had.
+    /// The same for a restore, which is about to fill the database: also opens one that has lost all it had.
     pub(crate) fn open_to_fill(dir: &Path, now: Timestamp) -> Result<Accounts, StoreError> {
         Accounts::open_or(dir, now, |_| Ok(()))
     }
@@ -92,7 +92,7 @@ fn refuse_emptied(dir: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Waits for whoever else is opening these accounts. The system gives the lock up with the file, and with the process.
+/// Waits until no other process is opening these accounts. The system releases the lock with the file, and with the process.
 fn lock(path: &Path) -> Result<File, StoreError> {
     let options = OpenOptions::new().write(true).create(true).truncate(false).clone();
     let file = options.open(path).map_err(|source| StoreError::io("open the lock file", path, source))?;

@@ -30,7 +30,7 @@ impl fmt::Debug for Person {
     }
 }
 
-/// Somebody who is signed in.
+/// A person who is signed in with a browser.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrowserRow {
     pub account: AccountId,
@@ -51,7 +51,7 @@ impl Accounts {
         Ok(found.unwrap_or_default())
     }
 
-    /// Gives an account another password, or none; whoever is signed in with the one before is no more. Whether this
+    /// Gives an account another password, or none, and ends every session that began with the one before. Whether this
     /// changed anything.
     pub fn set_password(
         &self,
@@ -71,7 +71,7 @@ impl Accounts {
         })
     }
 
-    /// Lets somebody in until `expires_at`, if the account still has the password they were held against. Whether it has.
+    /// Begins a session until `expires_at`, if the account still has the password that was verified. Whether it has.
     pub fn begin_browser(
         &self,
         (id, password): (AccountId, &str),
@@ -91,7 +91,7 @@ impl Accounts {
         })
     }
 
-    /// The same without a password, for an account that is open to whoever comes. Whether there is such an account.
+    /// The same without a password, for an account that is open to everyone. Whether there is such an account.
     pub fn begin_guest(
         &self,
         id: AccountId,
@@ -117,7 +117,7 @@ impl Accounts {
         })
     }
 
-    /// Whether anybody was signed in with this.
+    /// Whether there was such a session.
     pub fn end_browser(&self, hash: &[u8; 32], note: &AuditNote<'_>) -> Result<bool, StoreError> {
         self.change(|db| {
             let ended = db.first(sql::END_SESSION, [hash.as_slice()], |row| Ok(AccountId(row.get(0)?)))?;

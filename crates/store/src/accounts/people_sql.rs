@@ -9,10 +9,10 @@ statements! {
     SET_PASSWORD: "change a password",
         "update account set password = $1 where id = $2 and (password is not null or $1 is not null)";
     // A password that was changed, or an account that was revoked, while its owner waited for the hash opens nothing.
-    ADD_SESSION: "sign somebody in",
+    ADD_SESSION: "begin a browser session",
         "insert into browser_session (hash, account_id, created_at, expires_at) \
          select $1, id, $2, $3 from sealed_account where id = $4 and password = $5 and revoked_at is null";
-    // For whom the operator of a demonstration has opened the door: no password is asked for, and none is needed.
+    // Guests of a demonstration, whose operator asks for no password.
     ADD_GUEST: "sign a guest in",
         "insert into browser_session (hash, account_id, created_at, expires_at) \
          select $1, id, $2, $3 from sealed_account where id = $4 and revoked_at is null";
@@ -20,7 +20,7 @@ statements! {
         "select account.id, account.name, browser_session.expires_at from sealed_browser_session browser_session \
          join sealed_account account on account.id = browser_session.account_id \
          where browser_session.hash = $1 and browser_session.expires_at > $2 and account.revoked_at is null";
-    END_SESSION: "sign somebody out", "delete from browser_session where hash = $1 returning account_id";
+    END_SESSION: "end a browser session", "delete from browser_session where hash = $1 returning account_id";
     END_SESSIONS_OF: "sign an account out everywhere", "delete from browser_session where account_id = $1";
     END_OLDEST: "sign out where an account was first signed in",
         "delete from browser_session where hash in (select hash from browser_session \

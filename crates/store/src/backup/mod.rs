@@ -94,7 +94,7 @@ pub enum BackupError {
     Stopped,
 }
 
-/// What is being done, for whoever shows it.
+/// What is being done, for a progress display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     Copy,
@@ -188,7 +188,7 @@ impl Backup<'_> {
         }
         let in_store = match (fs::canonicalize(folder_of(&to)), fs::canonicalize(self.store)) {
             (Ok(folder), Ok(store)) => folder == store,
-            // What cannot be found is told when it is opened.
+            // A missing file shows when it is opened.
             _ => false,
         };
         let name = name.to_string_lossy();
@@ -217,7 +217,7 @@ impl Backup<'_> {
             .text()
             .map_err(|error| BackupError::Manifest { path: path.clone(), reason: error.to_string() })?;
         write_whole(&path, text.as_bytes())?;
-        // As whoever restores will read it.
+        // Read back as a restore will read it.
         Manifest::read(partial)
     }
 
@@ -380,7 +380,7 @@ fn create_folder(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Who should own a thing that root has made in the folder of another: that one, who could not read it otherwise.
+/// The owner for a file that root creates in the folder of another user: that user, who could not read it otherwise.
 #[cfg(unix)]
 fn owner_to_be(path: &Path, made: &fs::Metadata) -> Option<(u32, u32)> {
     use std::os::unix::fs::MetadataExt;

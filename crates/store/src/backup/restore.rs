@@ -82,7 +82,7 @@ pub struct Prepared<'a> {
 pub(super) const STAGING: &str = "restore.partial";
 /// What the backups of what was replaced are called, before the time.
 const KEPT: &str = "before-restore-";
-/// More restores than anybody can begin within a second.
+/// More restores than can begin within a second.
 const KEPT_MAX: u32 = 1_000;
 /// What may stand beside a database that is in use.
 const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
@@ -135,7 +135,7 @@ impl<'a> Restore<'a> {
         for (name, is_used) in [("writer.lock", true), ("accounts.lock", has_accounts)] {
             let path = self.store.join(name);
             if is_used && !is_there(&path)? {
-                // Somebody else may be quicker; what is wrong otherwise is told by whoever opens it.
+                // Another process may be quicker. Any other failure shows when the file is opened.
                 create_file(&path).ok();
             }
         }
