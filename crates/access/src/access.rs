@@ -13,11 +13,11 @@ use crate::connection::Registry;
 use crate::keys::Keys;
 use crate::oauth::{self, Family};
 use crate::otp::Otps;
-use crate::people::People;
-use crate::quota::Months;
+use crate::quota::PaidSecurities;
 use crate::random::{hex, random};
 use crate::replay::Replays;
 use crate::rights;
+use crate::sign_in_guards::SignInGuards;
 use crate::standing::Standings;
 use crate::token::{hash_token, new_token};
 use crate::{
@@ -29,7 +29,7 @@ use crate::{
 /// life would cost its owner more than it would cost a thief; revoking the account ends it at once.
 pub const TOKEN_LIFE_DEFAULT_S: i64 = 10 * 365 * 86_400;
 /// Accounts kept in memory before all are forgotten and read again.
-const BOOK_MAX: usize = 4_096;
+const CACHE_MAX: usize = 4_096;
 
 /// The accounts of a store, and everything that decides for them. One for each process, shared between threads.
 #[derive(Debug)]
@@ -40,13 +40,13 @@ pub struct Access {
     pub(crate) calls: Calls,
     pub(crate) replays: Replays,
     pub(crate) pkce: PkceRule,
-    pub(crate) months: Months,
+    pub(crate) paid: PaidSecurities,
     pub(crate) standings: Standings,
     pub(crate) otps: Otps,
     pub(crate) registry: Arc<Registry>,
-    pub(crate) people: People,
+    pub(crate) guards: SignInGuards,
     pub(crate) oauth: oauth::Limiters,
-    book: Mutex<Book>,
+    cache: Mutex<AccountCache>,
     /// The version of the cache, to be compared without its lock; [`UNSEEN`] before the first look.
     seen: AtomicI64,
 }
@@ -56,7 +56,7 @@ const UNSEEN: i64 = i64::MIN;
 
 /// Accounts as they were at one version of the database.
 #[derive(Debug, Default)]
-struct Book {
+struct AccountCache {
     version: i64,
     accounts: HashMap<AccountId, Arc<Account>>,
     /// Families of tokens, and whether they have not been ended.
@@ -74,7 +74,7 @@ pub enum Look {
     Recent,
 }
 
-impl Book {
+impl AccountCache {
     fn seen(&self) -> Option<i64> {
         self.filled.then_some(self.version)
     }
@@ -139,15 +139,15 @@ impl Access {
             calls: Calls::default(),
             replays: Replays::default(),
             pkce: PkceRule::default(),
-            months: Months::default(),
+            paid: PaidSecurities::default(),
             standings: Standings::new(
                 Calendar::parse(Venue::built_in_calendar(Market::Hk)).map_err(AccessError::Calendar)?,
             ),
             otps: Otps::default(),
             registry: Arc::default(),
-            people: People::default(),
+            guards: SignInGuards::default(),
             oauth: oauth::Limiters::default(),
-            book: Mutex::default(),
+            cache: Mutex::default(),
             seen: AtomicI64::new(UNSEEN),
         })
     }
@@ -322,7 +322,7 @@ impl Access {
 
     /// Looks whether an account has changed. What is then looked at with [`Look::Recent`] is as new as this.
     pub fn glance(&self) -> Result<(), AccessError> {
-        self.turned(&mut self.book.lock().unwrap_or_else(PoisonError::into_inner)).map(drop)
+        self.refresh_cache(&mut self.cache.lock().unwrap_or_else(PoisonError::into_inner)).map(drop)
     }
 
     /// Whether the accounts can be read from the disk, whatever is in memory.
@@ -332,10 +332,10 @@ impl Access {
 
     /// Empties the cache if the database has changed since it was filled. The version is read with the cache locked, so that
     /// the cache never goes back to an older version.
-    fn turned(&self, book: &mut Book) -> Result<i64, AccessError> {
+    fn refresh_cache(&self, cache: &mut AccountCache) -> Result<i64, AccessError> {
         let version = self.accounts.version()?;
-        if book.version != version || !book.filled {
-            *book = Book { version, filled: true, ..Book::default() };
+        if cache.version != version || !cache.filled {
+            *cache = AccountCache { version, filled: true, ..AccountCache::default() };
             // With the cache locked, so that it goes back no more than the cache does.
             self.seen.store(version, Ordering::Release);
         }
@@ -351,20 +351,20 @@ impl Access {
     /// so.
     pub(crate) fn look(&self, id: AccountId, look: Look) -> Result<Option<(i64, Arc<Account>)>, AccessError> {
         // Held while the row is read: otherwise one read before a change could be filed under the version after it.
-        let mut book = self.book.lock().unwrap_or_else(PoisonError::into_inner);
-        let version = match book.seen().filter(|_| look == Look::Recent) {
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        let version = match cache.seen().filter(|_| look == Look::Recent) {
             Some(version) => version,
-            None => self.turned(&mut book)?,
+            None => self.refresh_cache(&mut cache)?,
         };
-        if book.accounts.len() >= BOOK_MAX {
-            *book = Book { version, filled: true, ..Book::default() };
+        if cache.accounts.len() >= CACHE_MAX {
+            *cache = AccountCache { version, filled: true, ..AccountCache::default() };
         }
-        if let Some(account) = book.accounts.get(&id) {
+        if let Some(account) = cache.accounts.get(&id) {
             return Ok(Some((version, Arc::clone(account))));
         }
         let Some(row) = self.accounts.account(id)? else { return Ok(None) };
         let account = Arc::new(Account::of(row)?);
-        book.accounts.insert(id, Arc::clone(&account));
+        cache.accounts.insert(id, Arc::clone(&account));
         Ok(Some((version, account)))
     }
 
@@ -393,15 +393,15 @@ impl Access {
     /// Whether a family had not been ended at a version of the database.
     fn family_is_there(&self, family: Family, version: i64) -> Result<bool, AccessError> {
         // Held while the row is read, for the same reason as in `look`.
-        let mut book = self.book.lock().unwrap_or_else(PoisonError::into_inner);
-        if book.version == version
-            && let Some(stands) = book.families.get(&family)
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if cache.version == version
+            && let Some(stands) = cache.families.get(&family)
         {
             return Ok(*stands);
         }
         let stands = self.accounts.family_is_there(&family.text())?;
-        if book.version == version && book.families.len() < BOOK_MAX {
-            book.families.insert(family, stands);
+        if cache.version == version && cache.families.len() < CACHE_MAX {
+            cache.families.insert(family, stands);
         }
         Ok(stands)
     }

@@ -2,10 +2,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use market::{Date, Symbol, Timestamp};
-use store::{Spend, Used};
+use store::{MonthUsage, Spend};
 
 use crate::admission_cache::Grade;
-use crate::standing::Unseen;
+use crate::standing::UnrecordedLevel;
 use crate::{
     Access, AccessError, Account, Actor, AdmissionCache, CallRule, Caller, Hold, Level, Look, Month,
     RateLimit, RateRule, Right, Standing,
@@ -66,7 +66,7 @@ pub struct Allowance {
 pub struct Permit {
     grade: Arc<Grade>,
     /// The level is another than the one last seen, which is to be written down.
-    unseen: Option<Unseen>,
+    unrecorded: Option<UnrecordedLevel>,
     charge: Option<Charge>,
     /// The market's time.
     now: Timestamp,
@@ -86,7 +86,7 @@ impl Permit {
 
     /// Whether spending it costs nothing, and so takes no time.
     pub fn is_free(&self) -> bool {
-        self.charge.is_none() && self.unseen.is_none()
+        self.charge.is_none() && self.unrecorded.is_none()
     }
 
     /// Whether spending it charges a security to the account's month.
@@ -261,7 +261,7 @@ impl Access {
             return Ok(permit);
         }
         let charge = self.charge(&permit, symbol)?;
-        if charge.is_none() && permit.unseen.is_none() {
+        if charge.is_none() && permit.unrecorded.is_none() {
             cache.learn(caller, &permit.grade, symbol);
         }
         Ok(Permit { charge, ..permit })
@@ -276,7 +276,7 @@ impl Access {
         match ticket.0 {
             // A level that was not recorded yet has not been remembered.
             Standpoint::Graded(grade) if grade.day.contains(&now) => {
-                Ok(Permit { grade, unseen: None, charge: None, now })
+                Ok(Permit { grade, unrecorded: None, charge: None, now })
             }
             Standpoint::Graded(grade) => self.permit(grade.version, Arc::clone(&grade.account), now),
             Standpoint::Stands { version, account } => self.permit(version, account, now),
@@ -284,28 +284,28 @@ impl Access {
     }
 
     fn permit(&self, version: i64, account: Arc<Account>, now: Timestamp) -> Result<Permit, Refusal> {
-        let (standing, unseen) = self.standing_of(version, &account, now)?;
+        let (standing, unrecorded) = self.standing_of(version, &account, now)?;
         let days = &self.standings.days;
         let today = days.today(now);
         let tomorrow = today.tomorrow().map_or(Timestamp(i64::MAX), |next| days.midnight(next));
         let (day, month) = (days.midnight(today)..tomorrow, Month::of(today));
         let grade = Arc::new(Grade { version, account, standing, day, month });
-        Ok(Permit { grade, unseen, charge: None, now })
+        Ok(Permit { grade, unrecorded, charge: None, now })
     }
 
     /// Pays for an answer that has been made. The first answer for a security in a month is on the disk before this
     /// returns; the others cost nothing. Of two requests that race for the last free place one is refused here. `now` is the
     /// machine's, for the audit.
     pub fn spend(&self, permit: Permit, now: Timestamp) -> Result<(), Refusal> {
-        let Permit { grade, unseen, charge, now: at } = permit;
+        let Permit { grade, unrecorded, charge, now: at } = permit;
         let Grade { version, ref account, ref standing, month, .. } = *grade;
-        if let Some(unseen) = unseen {
-            self.see(&[(account.id, Arc::clone(standing), unseen)], &Actor::Service, now)?;
+        if let Some(unrecorded) = unrecorded {
+            self.record_levels(&[(account.id, Arc::clone(standing), unrecorded)], &Actor::Service, now)?;
         }
         let Some(Charge { symbol }) = charge else { return Ok(()) };
         match self.accounts.spend(account.id, &month.to_string(), &symbol, standing.limit, (at, now))? {
             Spend::Free | Spend::Charged { .. } => {
-                self.months.paid(version, account.id, month, symbol);
+                self.paid.paid(version, account.id, month, symbol);
                 Ok(())
             }
             Spend::Refused { used } => Err(spent(standing, month, used)),
@@ -315,12 +315,12 @@ impl Access {
     /// What an answer would cost now, or that there is no room for it.
     fn charge(&self, permit: &Permit, symbol: &Symbol) -> Result<Option<Charge>, Refusal> {
         let Grade { version, ref account, ref standing, month, .. } = *permit.grade;
-        if self.months.is_paid(version, account.id, month, symbol) {
+        if self.paid.is_paid(version, account.id, month, symbol) {
             return Ok(None);
         }
-        let Used { counted, total } = self.accounts.used(account.id, &month.to_string(), symbol)?;
+        let MonthUsage { counted, total } = self.accounts.used(account.id, &month.to_string(), symbol)?;
         if counted {
-            self.months.paid(version, account.id, month, symbol.clone());
+            self.paid.paid(version, account.id, month, symbol.clone());
             return Ok(None);
         }
         if total >= standing.limit {

@@ -14,9 +14,9 @@ use market::Timestamp;
 use store::{AccountId, AuditNote, Person};
 use zeroize::Zeroizing;
 
-use crate::keys::{Keys, MARK_BYTES};
+use crate::keys::{Keys, TAG_BYTES};
 use crate::random::random;
-use crate::throttle::Try;
+use crate::throttle::SignInAttempt;
 use crate::token::hash_token;
 use crate::{Access, AccessError, Actor, Caller, Denial, Look, Moment, NAME_CHARS_MAX, Secret, password};
 
@@ -107,29 +107,32 @@ impl Access {
         let name: String = who.name.trim().chars().take(NAME_CHARS_MAX + 1).collect();
         let person = self.accounts.person(&name).map_err(AccessError::from)?;
         let device = who.device.and_then(|text| read_device(&self.keys, text, person.as_ref()?.account));
-        let attempt =
-            match self.people.sign_ins.begin(Try { name: &name, address: who.address, device }, at.uptime) {
-                Ok(attempt) => attempt,
-                Err(wait) => {
-                    self.note_refused(who, person.as_ref(), "too many tries", at)?;
-                    return Err(LoginRefused::Wait(wait));
-                }
-            };
+        let attempt = match self
+            .guards
+            .sign_ins
+            .begin(SignInAttempt { name: &name, address: who.address, device }, at.uptime)
+        {
+            Ok(attempt) => attempt,
+            Err(wait) => {
+                self.note_refused(who, person.as_ref(), "too many tries", at)?;
+                return Err(LoginRefused::Wait(wait));
+            }
+        };
         let (reason, hash) = match &person {
             None => ("unknown name", None),
             Some(Person { revoked: true, .. }) => ("the account is revoked", None),
             Some(Person { password: None, .. }) => ("the account has no password", None),
             Some(Person { password: Some(hash), .. }) => ("wrong password", Some(hash.as_str())),
         };
-        let Ok(right) = self.people.gate.verify(who.password, hash) else {
-            self.people.sign_ins.undone(&attempt);
+        let Ok(right) = self.guards.gate.verify(who.password, hash) else {
+            self.guards.sign_ins.undone(&attempt);
             return Err(LoginRefused::Busy);
         };
         if let Some((person, hash)) = person.as_ref().zip(hash.filter(|_| right))
             && let Some(signed_in) = self.begin_browser((person.account, hash), who, device, at.now)?
         {
-            self.people.sign_ins.right(attempt);
-            self.note_suppressed(self.people.refusals.suppressed(at.uptime), at.now)?;
+            self.guards.sign_ins.right(attempt);
+            self.note_suppressed(self.guards.refusals.suppressed(at.uptime), at.now)?;
             return Ok(signed_in);
         }
         self.note_refused(who, person.as_ref(), reason, at)?;
@@ -171,7 +174,7 @@ impl Access {
         }
         let hash = hash_token(cookie);
         let row = self.accounts.browser(&hash, now)?.ok_or(NOBODY)?;
-        self.people.guests.seen(&hash);
+        self.guards.guests.seen(&hash);
         match self.look(row.account, Look::Fresh)? {
             Some((_, account)) if account.revoked_at.is_none() => {
                 Ok(Caller::new(account.id, account.epoch, row.expires_at).of_browser())
@@ -196,7 +199,7 @@ impl Access {
         if !self.accounts.begin_guest(account, &hash, expires_at, &note)? {
             return Ok(None);
         }
-        if let Some(longest_unseen) = self.people.guests.come(hash) {
+        if let Some(longest_unseen) = self.guards.guests.come(hash) {
             let actor = Actor::Service.to_string();
             let note = AuditNote { at: now, actor: &actor, reason: "made room for another guest" };
             self.accounts.end_browser(&longest_unseen, &note)?;
@@ -210,7 +213,7 @@ impl Access {
         let actor = Actor::Account(by.account).to_string();
         let note = AuditNote { at: now, actor: &actor, reason: "" };
         let hash = hash_token(cookie);
-        self.people.guests.go(&hash);
+        self.guards.guests.go(&hash);
         Ok(self.accounts.end_browser(&hash, &note)?)
     }
 
@@ -221,20 +224,18 @@ impl Access {
     }
 
     /// The CSRF token of a form: proves that the form is of a page made for this cookie and for one purpose.
-    pub fn form_mark(&self, cookie: &str, purpose: &str) -> String {
-        URL_SAFE_NO_PAD.encode(self.keys.mark_form(&[purpose.as_bytes(), b"\0", cookie.as_bytes()]))
+    pub fn csrf_token(&self, cookie: &str, purpose: &str) -> String {
+        URL_SAFE_NO_PAD.encode(self.keys.form_tag(&[purpose.as_bytes(), b"\0", cookie.as_bytes()]))
     }
 
     /// Whether a CSRF token is the right one, in a time that does not depend on how wrong it is.
-    pub fn is_form_mark(&self, mark: &str, cookie: &str, purpose: &str) -> bool {
-        if mark.len() > COOKIE_MAX {
+    pub fn is_csrf_token(&self, tag: &str, cookie: &str, purpose: &str) -> bool {
+        if tag.len() > COOKIE_MAX {
             return false;
         }
         let bytes =
-            URL_SAFE_NO_PAD.decode(mark).ok().and_then(|bytes| <[u8; MARK_BYTES]>::try_from(bytes).ok());
-        bytes.is_some_and(|mark| {
-            self.keys.is_marked_form(&[purpose.as_bytes(), b"\0", cookie.as_bytes()], &mark)
-        })
+            URL_SAFE_NO_PAD.decode(tag).ok().and_then(|bytes| <[u8; TAG_BYTES]>::try_from(bytes).ok());
+        bytes.is_some_and(|tag| self.keys.is_form_tag(&[purpose.as_bytes(), b"\0", cookie.as_bytes()], &tag))
     }
 
     /// Looks for a device's code, unless too many wrong ones came from this address or account, or from all together.
@@ -245,10 +246,10 @@ impl Access {
         uptime: Duration,
         look: impl FnOnce() -> Result<Option<T>, AccessError>,
     ) -> Result<Option<T>, CodeRefused> {
-        self.people.codes.begin(address, account, uptime).map_err(CodeRefused::Wait)?;
+        self.guards.codes.begin(address, account, uptime).map_err(CodeRefused::Wait)?;
         let found = look();
         if !matches!(found, Ok(None)) {
-            self.people.codes.right(address, account);
+            self.guards.codes.right(address, account);
         }
         Ok(found?)
     }
@@ -277,8 +278,8 @@ fn new_session(now: Timestamp) -> Result<(Secret, Timestamp), AccessError> {
 }
 
 fn write_device(keys: &Keys, device: [u8; DEVICE_BYTES], account: AccountId) -> Secret {
-    let mark = keys.mark_form(&[DEVICE_PURPOSE, &account.0.to_be_bytes(), &device]);
-    Secret::new(URL_SAFE_NO_PAD.encode([device, mark].concat()))
+    let tag = keys.form_tag(&[DEVICE_PURPOSE, &account.0.to_be_bytes(), &device]);
+    Secret::new(URL_SAFE_NO_PAD.encode([device, tag].concat()))
 }
 
 /// The device of a device cookie, if we made it and for this account.
@@ -287,7 +288,7 @@ fn read_device(keys: &Keys, text: &str, account: AccountId) -> Option<[u8; DEVIC
         return None;
     }
     let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
-    let (device, mark) = bytes.split_first_chunk::<DEVICE_BYTES>()?;
-    let mark = <&[u8; MARK_BYTES]>::try_from(mark).ok()?;
-    keys.is_marked_form(&[DEVICE_PURPOSE, &account.0.to_be_bytes(), device], mark).then_some(*device)
+    let (device, tag) = bytes.split_first_chunk::<DEVICE_BYTES>()?;
+    let tag = <&[u8; TAG_BYTES]>::try_from(tag).ok()?;
+    keys.is_form_tag(&[DEVICE_PURPOSE, &account.0.to_be_bytes(), device], tag).then_some(*device)
 }

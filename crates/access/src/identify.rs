@@ -2,7 +2,7 @@ use market::Timestamp;
 use store::Credential;
 use subtle::ConstantTimeEq;
 
-use crate::replay::Use;
+use crate::replay::SignatureUse;
 use crate::signature::signature_of;
 use crate::token::hash_token;
 use crate::{Access, AccessError, Caller, Denial, Look, SignedRequest, verify_signature};
@@ -110,11 +110,11 @@ impl Access {
         }
         let Some(signature) = signature_of(request) else { return Ok(()) };
         match self.replays.first_use(header("x-api-key").unwrap_or_default(), &signature, now) {
-            Use::First => Ok(()),
-            Use::Again => Err(Denial::SignatureInvalid(
+            SignatureUse::First => Ok(()),
+            SignatureUse::Again => Err(Denial::SignatureInvalid(
                 "this signed request was received before, and changes something: sign it anew with the present time",
             )),
-            Use::NoRoom => Err(Denial::SignatureInvalid(
+            SignatureUse::NoRoom => Err(Denial::SignatureInvalid(
                 "too many signed changes within ten minutes: wait, or send the access token as Bearer",
             )),
         }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use market::{Date, Timestamp};
-use store::{AccountId, Holding, LevelChange, LevelSeen};
+use store::{AccountId, Holding, LevelChange, RecordedLevel};
 
-use crate::standing::Unseen;
+use crate::standing::UnrecordedLevel;
 use crate::{
     Access, AccessError, Account, Actor, Grounds, Hkd, Ladder, Level, Look, Month, MonthOrders, Present,
     Reason, Standing, Step, Worth, level,
@@ -16,7 +16,7 @@ pub(crate) const BASE: &str = "HKD";
 /// An amount of the base currency in [`Hkd`]: its four decimals and the eight of a rate of one.
 const BASE_RATE: i128 = 100_000_000;
 /// Changes of level written down together.
-const NEWS_MAX: usize = 1_000;
+const CHANGES_MAX: usize = 1_000;
 
 impl Access {
     /// The ladder of levels.
@@ -41,17 +41,17 @@ impl Access {
         by: &Actor,
         present: Present,
     ) -> Result<(), AccessError> {
-        let mut news = Vec::new();
+        let mut changed = Vec::new();
         for id in ids {
             let Some((version, account)) = self.look(id, Look::Fresh)? else { continue };
-            if let (standing, Some(unseen)) = self.standing_of(version, &account, present.market)? {
-                news.push((id, standing, unseen));
+            if let (standing, Some(unrecorded)) = self.standing_of(version, &account, present.market)? {
+                changed.push((id, standing, unrecorded));
             }
-            if news.len() >= NEWS_MAX {
-                self.see(&std::mem::take(&mut news), by, present.machine)?;
+            if changed.len() >= CHANGES_MAX {
+                self.record_levels(&std::mem::take(&mut changed), by, present.machine)?;
             }
         }
-        self.see(&news, by, present.machine)
+        self.record_levels(&changed, by, present.machine)
     }
 
     pub(crate) fn settle_all(&self, by: &Actor, present: Present) -> Result<(), AccessError> {
@@ -66,43 +66,43 @@ impl Access {
         version: i64,
         account: &Account,
         now: Timestamp,
-    ) -> Result<(Arc<Standing>, Option<Unseen>), AccessError> {
+    ) -> Result<(Arc<Standing>, Option<UnrecordedLevel>), AccessError> {
         let day = self.standings.days.in_force(now);
         if let Some(known) = self.standings.known(version, account.id, day) {
             return Ok(known);
         }
         let standing = Arc::new(self.judge(account, day)?);
-        let from = self.accounts.level_seen(account.id)?;
+        let from = self.accounts.recorded_level(account.id)?;
         // An account begins at the first level; that needs no writing down.
         let before = from.map_or(Level::FIRST.number(), |seen| seen.level);
-        let unseen = (before != standing.level.number()).then_some(Unseen { from });
-        self.standings.learn(version, account.id, &standing, unseen);
-        Ok((standing, unseen))
+        let unrecorded = (before != standing.level.number()).then_some(UnrecordedLevel { from });
+        self.standings.learn(version, account.id, &standing, unrecorded);
+        Ok((standing, unrecorded))
     }
 
     /// Records that levels have changed.
-    pub(crate) fn see(
+    pub(crate) fn record_levels(
         &self,
-        news: &[(AccountId, Arc<Standing>, Unseen)],
+        changed: &[(AccountId, Arc<Standing>, UnrecordedLevel)],
         by: &Actor,
         now: Timestamp,
     ) -> Result<(), AccessError> {
-        if news.is_empty() {
+        if changed.is_empty() {
             return Ok(());
         }
-        let change = |(account, standing, unseen): &(AccountId, Arc<Standing>, Unseen)| {
+        let change = |(account, standing, unrecorded): &(AccountId, Arc<Standing>, UnrecordedLevel)| {
             let Standing { level, day, reason, .. } = &**standing;
-            let before = unseen.from.map_or(Level::FIRST.number(), |seen| seen.level);
+            let before = unrecorded.from.map_or(Level::FIRST.number(), |seen| seen.level);
             LevelChange {
                 account: *account,
-                from: unseen.from,
-                to: LevelSeen { level: level.number(), since: *day },
+                from: unrecorded.from,
+                to: RecordedLevel { level: level.number(), since: *day },
                 reason: format!("level {before} to {level} on {day}: {reason}"),
             }
         };
-        let changes: Vec<LevelChange> = news.iter().map(change).collect();
-        self.accounts.see_levels(&changes, now, &by.to_string())?;
-        for (id, standing, _) in news {
+        let changes: Vec<LevelChange> = changed.iter().map(change).collect();
+        self.accounts.record_levels(&changes, now, &by.to_string())?;
+        for (id, standing, _) in changed {
             self.standings.settled(*id, standing);
         }
         Ok(())

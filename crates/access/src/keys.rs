@@ -29,7 +29,7 @@ const USER_CODE_LABEL: &[u8] = b"chandler user code 1";
 const SEAL_VERSION: u8 = 1;
 /// Long enough to be drawn by chance for every secret there will ever be.
 const NONCE_BYTES: usize = 24;
-pub(crate) const MARK_BYTES: usize = 16;
+pub(crate) const TAG_BYTES: usize = 16;
 
 type Key = Zeroizing<[u8; KEY_BYTES]>;
 
@@ -131,14 +131,14 @@ impl Keys {
     }
 
     /// The authentication tag of a session id.
-    pub(crate) fn mark(&self, bytes: &[u8]) -> [u8; MARK_BYTES] {
+    pub(crate) fn session_tag(&self, bytes: &[u8]) -> [u8; TAG_BYTES] {
         let whole: [u8; 32] = mac(&self.session, &[bytes]).finalize().into_bytes().into();
         whole.first_chunk().copied().unwrap_or_default()
     }
 
     /// Whether the tag of a session id is right, in a time that does not depend on how wrong it is.
-    pub(crate) fn is_marked(&self, bytes: &[u8], mark: &[u8; MARK_BYTES]) -> bool {
-        mac(&self.session, &[bytes]).verify_truncated_left(mark).is_ok()
+    pub(crate) fn is_session_tag(&self, bytes: &[u8], tag: &[u8; TAG_BYTES]) -> bool {
+        mac(&self.session, &[bytes]).verify_truncated_left(tag).is_ok()
     }
 
     /// What a user code is kept as. It is short enough to be guessed from a plain hash.
@@ -148,13 +148,13 @@ impl Keys {
 
     /// The authentication tag of a CSRF token or a device cookie. The first part is its purpose, so that no tag is good for
     /// another.
-    pub(crate) fn mark_form(&self, parts: &[&[u8]]) -> [u8; MARK_BYTES] {
+    pub(crate) fn form_tag(&self, parts: &[&[u8]]) -> [u8; TAG_BYTES] {
         let whole: [u8; 32] = mac(&self.form, parts).finalize().into_bytes().into();
         whole.first_chunk().copied().unwrap_or_default()
     }
 
-    pub(crate) fn is_marked_form(&self, parts: &[&[u8]], mark: &[u8; MARK_BYTES]) -> bool {
-        mac(&self.form, parts).verify_truncated_left(mark).is_ok()
+    pub(crate) fn is_form_tag(&self, parts: &[&[u8]], tag: &[u8; TAG_BYTES]) -> bool {
+        mac(&self.form, parts).verify_truncated_left(tag).is_ok()
     }
 }
 
@@ -252,11 +252,11 @@ mod tests {
     #[test]
     fn of_many_who_create_the_key_file_all_get_the_same() {
         let dir = tempfile::tempdir().unwrap();
-        let marks: Vec<_> = std::thread::scope(|scope| {
+        let tags: Vec<_> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| Keys::create(dir.path()).unwrap())).collect();
-            threads.into_iter().map(|thread| thread.join().unwrap().mark(b"x")).collect()
+            threads.into_iter().map(|thread| thread.join().unwrap().session_tag(b"x")).collect()
         });
-        assert!(marks.iter().all(|mark| *mark == marks[0]));
+        assert!(tags.iter().all(|tag| *tag == tags[0]));
     }
 
     #[test]
@@ -265,8 +265,8 @@ mod tests {
         let (one, two) = (Keys::create(one.path()).unwrap(), Keys::create(two.path()).unwrap());
         let sealed = one.seal(&secret(), AccountId(1), "key").unwrap();
         two.unseal(&sealed, AccountId(1), "key").unwrap_err();
-        assert!(!two.is_marked(b"x", &one.mark(b"x")));
-        assert!(one.is_marked(b"x", &one.mark(b"x")));
+        assert!(!two.is_session_tag(b"x", &one.session_tag(b"x")));
+        assert!(one.is_session_tag(b"x", &one.session_tag(b"x")));
     }
 
     #[test]

@@ -16,7 +16,7 @@ const MONTHS_MAX: usize = 4_096;
 /// Which securities are known to be paid for, so that asking again does not touch the database. A set here is always a
 /// part of the one on disk: a miss means *look*, never *not counted*.
 #[derive(Debug)]
-pub(crate) struct Months {
+pub(crate) struct PaidSecurities {
     zone: Zone,
     paid: Mutex<Paid>,
 }
@@ -27,13 +27,13 @@ struct Paid {
     months: HashMap<AccountId, (Option<Month>, HashSet<Symbol>)>,
 }
 
-impl Default for Months {
-    fn default() -> Months {
-        Months { zone: Zone::of(Market::Hk), paid: Mutex::default() }
+impl Default for PaidSecurities {
+    fn default() -> PaidSecurities {
+        PaidSecurities { zone: Zone::of(Market::Hk), paid: Mutex::default() }
     }
 }
 
-impl Months {
+impl PaidSecurities {
     pub(crate) fn month(&self, now: Timestamp) -> Month {
         Month::of(self.zone.date(now))
     }
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn a_month_begins_at_midnight_in_hong_kong() {
-        let months = Months::default();
+        let months = PaidSecurities::default();
         // 2026-09-01T00:00:00+08:00 and the second before it.
         let midnight = 1_788_192_000;
         assert_eq!(Timestamp(midnight).to_string(), "2026-08-31T16:00:00Z");
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn what_is_paid_is_known_for_its_account_month_and_version_alone() {
-        let months = Months::default();
+        let months = PaidSecurities::default();
         let (august, september) =
             (months.month(Timestamp(1_786_000_000)), months.month(Timestamp(1_789_000_000)));
         assert_ne!(august, september);

@@ -72,7 +72,7 @@ impl Access {
         at: Moment,
         describe: impl FnOnce() -> Result<(Option<AccountId>, String), AccessError>,
     ) -> Result<(), AccessError> {
-        let RefusalRows { suppressed, this } = self.people.refusals.refused(at.uptime);
+        let RefusalRows { suppressed, this } = self.guards.refusals.refused(at.uptime);
         self.note_suppressed(suppressed, at.now)?;
         if this {
             let (account, reason) = describe()?;

@@ -1,5 +1,5 @@
 use market::Timestamp;
-use store::{AuditNote, Renewal, Renewed};
+use store::{AuditNote, Renewal, RenewalOutcome};
 
 use crate::token::{hash_token, new_token};
 use crate::{Access, Actor, Denial, Look, Secret, SignedRequest};
@@ -67,9 +67,9 @@ impl Access {
             (Actor::Account(account.id).to_string(), format!("app key {app_key}, until {expires_at}"));
         let note = AuditNote { at: now, actor: &actor, reason: &reason };
         match self.accounts.renew(&renewal, &note).map_err(Denial::from)? {
-            Renewed::Done => Ok(token),
-            Renewed::TooOften => Err(RenewError::TooOften),
-            Renewed::Unknown => Err(RenewError::Denied(Denial::KeyUnknown)),
+            RenewalOutcome::Done => Ok(token),
+            RenewalOutcome::TooOften => Err(RenewError::TooOften),
+            RenewalOutcome::Unknown => Err(RenewError::Denied(Denial::KeyUnknown)),
         }
     }
 }

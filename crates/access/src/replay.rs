@@ -16,7 +16,7 @@ const ALL_MAX: usize = 200_000;
 
 /// What became of a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Use {
+pub(crate) enum SignatureUse {
     First,
     Again,
     /// There is no room to remember it, so it cannot be let through.
@@ -25,50 +25,50 @@ pub(crate) enum Use {
 
 #[derive(Debug, Default)]
 pub(crate) struct Replays {
-    inner: Mutex<Seen>,
+    inner: Mutex<SeenSignatures>,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct SeenSignatures {
     /// When each is forgotten, so that the oldest are found first.
-    order: BTreeSet<(Timestamp, Mark)>,
+    order: BTreeSet<(Timestamp, Fingerprint)>,
     /// What is remembered, and of which key.
-    marks: HashMap<Mark, Key>,
+    fingerprints: HashMap<Fingerprint, Key>,
     each: HashMap<Key, usize>,
 }
 
 /// Half of a digest of the key, and of key and signature: nothing that could be used again.
-type Mark = [u8; 16];
+type Fingerprint = [u8; 16];
 type Key = [u8; 16];
 
 impl Replays {
     /// Takes a signature that has been verified just now.
-    pub(crate) fn first_use(&self, app_key: &str, signature: &[u8; 32], now: Timestamp) -> Use {
-        let (key, mark) = (digest(&[app_key.as_bytes()]), digest(&[app_key.as_bytes(), signature]));
+    pub(crate) fn first_use(&self, app_key: &str, signature: &[u8; 32], now: Timestamp) -> SignatureUse {
+        let (key, fingerprint) = (digest(&[app_key.as_bytes()]), digest(&[app_key.as_bytes(), signature]));
         let mut seen = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         seen.forget(now);
-        if seen.marks.contains_key(&mark) {
-            return Use::Again;
+        if seen.fingerprints.contains_key(&fingerprint) {
+            return SignatureUse::Again;
         }
-        if seen.marks.len() >= ALL_MAX || seen.each.get(&key).is_some_and(|count| *count >= EACH_MAX) {
-            return Use::NoRoom;
+        if seen.fingerprints.len() >= ALL_MAX || seen.each.get(&key).is_some_and(|count| *count >= EACH_MAX) {
+            return SignatureUse::NoRoom;
         }
         // Made by a clock that is ahead by all that is allowed, it would be taken for so long.
         let until = Timestamp(now.0.saturating_add(2 * i64::from(TIMESTAMP_TOLERANCE_S) + 1));
-        seen.order.insert((until, mark));
-        seen.marks.insert(mark, key);
+        seen.order.insert((until, fingerprint));
+        seen.fingerprints.insert(fingerprint, key);
         *seen.each.entry(key).or_default() += 1;
-        Use::First
+        SignatureUse::First
     }
 }
 
-impl Seen {
+impl SeenSignatures {
     fn forget(&mut self, now: Timestamp) {
-        while let Some((until, mark)) = self.order.first().copied()
+        while let Some((until, fingerprint)) = self.order.first().copied()
             && until <= now
         {
-            self.order.remove(&(until, mark));
-            let Some(key) = self.marks.remove(&mark) else { continue };
+            self.order.remove(&(until, fingerprint));
+            let Some(key) = self.fingerprints.remove(&fingerprint) else { continue };
             if let Some(count) = self.each.get_mut(&key) {
                 *count -= 1;
                 if *count == 0 {
@@ -108,18 +108,18 @@ mod tests {
         let replays = Replays::default();
         let first =
             |key, number, after: i64| replays.first_use(key, &signature(number), Timestamp(NOW.0 + after));
-        assert_eq!(first("ann", 1, 0), Use::First);
-        assert_eq!(first("ann", 1, 0), Use::Again);
-        assert_eq!(first("ann", 2, 1), Use::First);
-        assert_eq!(first("bob", 1, 1), Use::First, "the same of another key is another");
-        assert_eq!(first("ann", 1, 600), Use::Again, "its clock may have been five minutes ahead");
+        assert_eq!(first("ann", 1, 0), SignatureUse::First);
+        assert_eq!(first("ann", 1, 0), SignatureUse::Again);
+        assert_eq!(first("ann", 2, 1), SignatureUse::First);
+        assert_eq!(first("bob", 1, 1), SignatureUse::First, "the same of another key is another");
+        assert_eq!(first("ann", 1, 600), SignatureUse::Again, "its clock may have been five minutes ahead");
         // No clock within the tolerance makes the signature valid by then.
-        assert_eq!(first("ann", 1, 601), Use::First);
+        assert_eq!(first("ann", 1, 601), SignatureUse::First);
         let later = Timestamp(NOW.0 + 10_000);
-        assert_eq!(replays.first_use("cid", &signature(1), later), Use::First);
+        assert_eq!(replays.first_use("cid", &signature(1), later), SignatureUse::First);
         let seen = replays.inner.lock().unwrap();
         assert_eq!(
-            (seen.order.len(), seen.marks.len(), seen.each.len()),
+            (seen.order.len(), seen.fingerprints.len(), seen.each.len()),
             (1, 1, 1),
             "old ones are forgotten"
         );
@@ -129,10 +129,10 @@ mod tests {
     fn what_is_remembered_is_bounded_and_nobody_is_let_through_for_want_of_room() {
         let replays = Replays::default();
         for number in 0..EACH_MAX as u64 {
-            assert_eq!(replays.first_use("ann", &signature(number), NOW), Use::First);
+            assert_eq!(replays.first_use("ann", &signature(number), NOW), SignatureUse::First);
         }
-        assert_eq!(replays.first_use("ann", &signature(u64::MAX), NOW), Use::NoRoom);
-        assert_eq!(replays.first_use("ann", &signature(0), NOW), Use::Again);
-        assert_eq!(replays.first_use("bob", &signature(0), NOW), Use::First);
+        assert_eq!(replays.first_use("ann", &signature(u64::MAX), NOW), SignatureUse::NoRoom);
+        assert_eq!(replays.first_use("ann", &signature(0), NOW), SignatureUse::Again);
+        assert_eq!(replays.first_use("bob", &signature(0), NOW), SignatureUse::First);
     }
 }

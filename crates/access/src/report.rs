@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use market::{Date, Timestamp, parse_date, parse_scaled};
-use store::{AccountId, AssetRow, AuditNote, Entered, LevelRow, OrderRow, RateRow, Told};
+use store::{AccountId, AssetOutcome, AssetRow, AuditNote, LevelRow, OrderReport, OrderRow, RateRow};
 
 use crate::inputs::Row;
 use crate::judge::BASE;
@@ -71,10 +71,10 @@ impl Access {
             }
             entries.push(AssetRow { account, day, currency, amount });
         }
-        let reason = told(entries.len(), entries.iter().map(|entry| entry.day));
+        let reason = audit_reason(entries.len(), entries.iter().map(|entry| entry.day));
         let actor = by.to_string();
         let note = AuditNote { at: present.machine, actor: &actor, reason: &reason };
-        if let Entered::Unrated(at) = self.accounts.put_assets(&entries, BASE, &note)? {
+        if let AssetOutcome::Unrated(at) = self.accounts.put_assets(&entries, BASE, &note)? {
             let (line, entry) = (rows.get(at).and_then(|row| row.line), entries.get(at));
             return Err(ReportError::at(line, entry.map(unrated).unwrap_or_default()).into());
         }
@@ -94,15 +94,15 @@ impl Access {
         let (mut entries, mut seen) = (Vec::with_capacity(rows.len()), HashSet::new());
         for row in rows {
             let reader = Reader { table, row, today: self.standings.days.today(present.market) };
-            let (account, day, told) = (accounts.find(&reader)?, reader.day()?, reader.orders()?);
-            if matches!(told, Told::Count(_)) && !seen.insert((account, day)) {
+            let (account, day, report) = (accounts.find(&reader)?, reader.day()?, reader.orders()?);
+            if matches!(report, OrderReport::Count(_)) && !seen.insert((account, day)) {
                 return Err(reader
                     .wrong(format!("the orders of {day} are told twice: add them up first"))
                     .into());
             }
-            entries.push(OrderRow { account, day, told });
+            entries.push(OrderRow { account, day, report });
         }
-        let reason = told(entries.len(), entries.iter().map(|entry| entry.day));
+        let reason = audit_reason(entries.len(), entries.iter().map(|entry| entry.day));
         let actor = by.to_string();
         self.accounts
             .put_orders(&entries, &AuditNote { at: present.machine, actor: &actor, reason: &reason })?;
@@ -128,7 +128,7 @@ impl Access {
             }
             entries.push(RateRow { currency, day, rate });
         }
-        let reason = told(entries.len(), entries.iter().map(|entry| entry.day));
+        let reason = audit_reason(entries.len(), entries.iter().map(|entry| entry.day));
         let actor = by.to_string();
         self.accounts
             .put_rates(&entries, &AuditNote { at: present.machine, actor: &actor, reason: &reason })?;
@@ -263,7 +263,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn orders(&self) -> Result<Told, ReportError> {
+    fn orders(&self) -> Result<OrderReport, ReportError> {
         match (self.field("count"), self.field("order_id")) {
             (Some(count), None) => {
                 let number = count.parse().ok().filter(|number| *number <= ORDERS_MAX);
@@ -271,7 +271,7 @@ impl<'a> Reader<'a> {
                     let count: String = count.chars().take(20).collect();
                     self.wrong(format!("{count:?} is not a count of orders: write 0 to {ORDERS_MAX}"))
                 };
-                number.map(Told::Count).ok_or_else(wrong)
+                number.map(OrderReport::Count).ok_or_else(wrong)
             }
             (None, Some(order)) => {
                 let is_plain = order.chars().all(|letter| !letter.is_control() && !letter.is_whitespace());
@@ -279,7 +279,7 @@ impl<'a> Reader<'a> {
                     let wrong = format!("an order id has at most {ORDER_ID_MAX} bytes and no blanks");
                     return Err(self.wrong(wrong));
                 }
-                Ok(Told::Order(order.to_owned()))
+                Ok(OrderReport::Order(order.to_owned()))
             }
             _ => Err(self.wrong("a row tells either a count or an order_id")),
         }
@@ -337,7 +337,7 @@ fn unrated(entry: &AssetRow) -> String {
 }
 
 /// For the audit.
-fn told(rows: usize, days: impl Iterator<Item = Date> + Clone) -> String {
+fn audit_reason(rows: usize, days: impl Iterator<Item = Date> + Clone) -> String {
     let rows = if rows == 1 { "1 row".to_owned() } else { format!("{rows} rows") };
     match (days.clone().min(), days.max()) {
         (Some(first), Some(last)) if first == last => format!("{rows} for {first}"),

@@ -10,7 +10,7 @@
 //! | 16 | lineage, random: the same in every id that descends from one sign-on |
 //! | 16 | version 4 alone: the family of the token |
 //! | 8 | random, so that no two ids are the same |
-//! | 16 | mark: HMAC-SHA256 over all before it, cut |
+//! | 16 | tag: HMAC-SHA256 over all before it, cut |
 //!
 //! Numbers are big-endian; the whole is base64url without padding. Versions 1 and 2 did not know the end of the token, and
 //! are refused.
@@ -20,7 +20,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use market::Timestamp;
 use store::AccountId;
 
-use crate::keys::{Keys, MARK_BYTES};
+use crate::keys::{Keys, TAG_BYTES};
 use crate::lineage::Lineage;
 use crate::oauth::Family;
 use crate::random::random;
@@ -48,7 +48,7 @@ pub(crate) fn issue(
 ) -> Result<Session, AccessError> {
     let expires_at = now.0.saturating_add(SESSION_LIFE_S).min(caller.until().0);
     let expires_at_ms = expires_at.saturating_mul(1_000);
-    let mut bytes = Vec::with_capacity(BODY_BYTES_MAX + MARK_BYTES);
+    let mut bytes = Vec::with_capacity(BODY_BYTES_MAX + TAG_BYTES);
     let family = caller.family();
     bytes.push(if family.is_some() { VERSION_OAUTH } else { VERSION });
     bytes.extend(caller.account().0.to_be_bytes());
@@ -58,8 +58,8 @@ pub(crate) fn issue(
     bytes.extend(lineage.0);
     bytes.extend(family.into_iter().flat_map(|family| family.0));
     bytes.extend(random::<8>()?);
-    let mark = keys.mark(&bytes);
-    bytes.extend(mark);
+    let tag = keys.session_tag(&bytes);
+    bytes.extend(tag);
     Ok(Session { id: Secret::new(URL_SAFE_NO_PAD.encode(&bytes)), expires_at_ms })
 }
 
@@ -70,8 +70,8 @@ pub(crate) fn read(keys: &Keys, id: &str, now: Timestamp) -> Result<(Caller, Lin
         return Err(invalid());
     }
     let bytes = URL_SAFE_NO_PAD.decode(id).map_err(|_| invalid())?;
-    let (body, mark) = bytes.split_last_chunk::<MARK_BYTES>().ok_or_else(invalid)?;
-    if !keys.is_marked(body, mark) {
+    let (body, tag) = bytes.split_last_chunk::<TAG_BYTES>().ok_or_else(invalid)?;
+    if !keys.is_session_tag(body, tag) {
         return Err(invalid());
     }
     let (caller, expires_at_ms, lineage) = parse(body).ok_or_else(invalid)?;

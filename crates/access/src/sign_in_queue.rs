@@ -1,4 +1,4 @@
-//! Waiting in line at an account whose password many guess at.
+//! The queue for sign-ins to an account whose password is being guessed.
 //!
 //! Unknown addresses take their attempts at a name from a token bucket of twenty, which gains one every half minute. When
 //! it is empty, an attempt gets a place in a queue: a time from which on it is let through, however many others come
@@ -18,26 +18,26 @@ pub(crate) const AT_ONCE: u32 = 20;
 pub(crate) const SPACING: Duration = Duration::from_secs(30);
 /// The longest wait of an address that has not failed at the name.
 pub(crate) const FRESH_WAIT: Duration = Duration::from_secs(30);
-/// From so many failures on a place is at the end of the line, however long that is.
+/// From so many failures on a place is at the end of the queue, however long that is.
 const FAILURES_FRESH: u32 = 7;
-/// How far away a place can be; a line that reaches farther is full.
-const LINE_MAX: Duration = Duration::from_secs(3_600);
+/// How far away a place can be; a queue that reaches farther is full.
+const QUEUE_MAX: Duration = Duration::from_secs(3_600);
 /// A place that is not used is kept so long.
 const PLACE_KEPT: Duration = Duration::from_secs(600);
 
-const _: () = assert!(FRESH_WAIT.as_secs() << FAILURES_FRESH >= LINE_MAX.as_secs());
+const _: () = assert!(FRESH_WAIT.as_secs() << FAILURES_FRESH >= QUEUE_MAX.as_secs());
 
-/// A network that tries a name.
+/// A name, and an unknown network that tries to sign in to it.
 pub(crate) type Stranger = (String, IpAddr);
 
-/// What a network has to itself: failures at the name, and how long it waits for them.
+/// The failures of a network at the name, and how long it waits for them.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Own {
+pub(crate) struct OwnFailures {
     pub(crate) failures: u32,
     pub(crate) wait: Duration,
 }
 
-/// How a try came to be let through.
+/// How an attempt came to be let through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
     Free,
@@ -46,16 +46,21 @@ pub(crate) enum Turn {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Lines {
+pub(crate) struct Queues {
     /// When the bucket of a name will be full again, without further attempts.
     full_at: HashMap<String, Duration>,
     places: HashMap<Stranger, Duration>,
     /// Networks with places, by the wider networks around them.
-    around: FailureTable<(String, Wider)>,
+    around: FailureTable<(String, WiderNetwork)>,
 }
 
-impl Lines {
-    pub(crate) fn come(&mut self, who: &Stranger, own: Own, uptime: Duration) -> Result<Turn, Duration> {
+impl Queues {
+    pub(crate) fn come(
+        &mut self,
+        who: &Stranger,
+        own: OwnFailures,
+        uptime: Duration,
+    ) -> Result<Turn, Duration> {
         if let Some(due) = self.places.get(who).copied().filter(|due| *due + PLACE_KEPT > uptime) {
             let wait = due.saturating_sub(uptime).max(own.wait);
             if wait.is_zero() {
@@ -76,8 +81,8 @@ impl Lines {
         }
         let due = match self.failures(who, own, uptime) {
             failures @ ..FAILURES_FRESH => next.min(uptime + FRESH_WAIT * (1 << failures)),
-            _ if next <= uptime + LINE_MAX => next,
-            _ => return Err(next.saturating_sub(LINE_MAX + uptime)),
+            _ if next <= uptime + QUEUE_MAX => next,
+            _ => return Err(next.saturating_sub(QUEUE_MAX + uptime)),
         };
         let due = due.max(uptime + own.wait);
         self.lengthen(&who.0, uptime);
@@ -89,7 +94,7 @@ impl Lines {
         Err(due.saturating_sub(uptime))
     }
 
-    /// Takes a try back that was right.
+    /// Takes an attempt back whose password was right.
     pub(crate) fn right(&mut self, who: &Stranger, turn: Turn) {
         self.shorten(&who.0);
         if turn != Turn::Free {
@@ -107,7 +112,7 @@ impl Lines {
         }
     }
 
-    /// A name that cannot be remembered has no line. For that there must be more names in half a minute than passwords
+    /// A name that cannot be remembered has no queue. For that there must be more names in half a minute than passwords
     /// can be checked.
     fn lengthen(&mut self, name: &str, uptime: Duration) {
         if self.full_at.len() >= KEPT_MAX && !self.full_at.contains_key(name) {
@@ -117,7 +122,7 @@ impl Lines {
             }
         }
         let full_at = self.full_at.entry(name.to_owned()).or_default();
-        *full_at = ((*full_at).max(uptime) + SPACING).min(uptime + LINE_MAX + SPACING * AT_ONCE);
+        *full_at = ((*full_at).max(uptime) + SPACING).min(uptime + QUEUE_MAX + SPACING * AT_ONCE);
     }
 
     fn shorten(&mut self, name: &str) {
@@ -141,7 +146,7 @@ impl Lines {
     }
 
     /// Failures that count against an address: its own, and a share of those of its wider networks.
-    fn failures(&self, who: &Stranger, own: Own, uptime: Duration) -> u32 {
+    fn failures(&self, who: &Stranger, own: OwnFailures, uptime: Duration) -> u32 {
         let around =
             wider(who.1).map(|wider| self.around.failures(&(who.0.clone(), wider), uptime) / wider.worth);
         around.into_iter().fold(own.failures, u32::max)
@@ -165,14 +170,14 @@ impl Lines {
 
 /// A network of networks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Wider {
+struct WiderNetwork {
     network: IpAddr,
     /// Networks in it that have as many failures together as each one alone.
     worth: u32,
 }
 
 /// What one customer may have (a /48, a /24), and what a provider has (a /32, a /16), however many networks are in it.
-fn wider(network: IpAddr) -> [Wider; 2] {
+fn wider(network: IpAddr) -> [WiderNetwork; 2] {
     let within = |keep_v4: u32, keep_v6: u32| -> IpAddr {
         match network {
             IpAddr::V4(address) => {
@@ -183,9 +188,9 @@ fn wider(network: IpAddr) -> [Wider; 2] {
             }
         }
     };
-    [Wider { network: within(24, 48), worth: 4 }, Wider { network: within(16, 32), worth: 32 }]
+    [WiderNetwork { network: within(24, 48), worth: 4 }, WiderNetwork { network: within(16, 32), worth: 32 }]
 }
 
 #[cfg(test)]
-#[path = "throttle_line_tests.rs"]
+#[path = "sign_in_queue_tests.rs"]
 mod tests;

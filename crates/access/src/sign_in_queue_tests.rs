@@ -2,7 +2,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::*;
-use crate::throttle::{SignIns, Try};
+use crate::throttle::{SignInAttempt, SignIns};
 
 const START: Duration = Duration::from_secs(100_000);
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -13,7 +13,7 @@ fn seconds(count: u64) -> Duration {
 }
 
 fn begin(sign_ins: &SignIns, address: IpAddr, at: Duration) -> Result<(), Duration> {
-    sign_ins.begin(Try { name: NAME, address, device: None }, at).map(drop)
+    sign_ins.begin(SignInAttempt { name: NAME, address, device: None }, at).map(drop)
 }
 
 /// So many addresses, each of another provider.
@@ -163,40 +163,43 @@ fn a_place_that_nobody_comes_for_is_given_up_and_one_not_looked_at_is_kept() {
     let (one, other) = (IpAddr::from([198, 51, 100, 1]), IpAddr::from([192, 0, 2, 1]));
     assert_eq!(begin(&sign_ins, one, START), Err(seconds(30)));
     let at = START + seconds(30);
-    let attempt = sign_ins.begin(Try { name: NAME, address: one, device: None }, at).unwrap();
+    let attempt = sign_ins.begin(SignInAttempt { name: NAME, address: one, device: None }, at).unwrap();
     sign_ins.undone(&attempt);
     assert_eq!(begin(&sign_ins, one, at), Ok(()), "the gate was full, and the place is still theirs");
     assert_eq!(begin(&sign_ins, other, at), Err(seconds(30)));
-    let mut lines = Lines::default();
-    let (who, own) = ((NAME.to_owned(), other), Own { failures: 0, wait: Duration::ZERO });
-    (0..AT_ONCE).for_each(|_| lines.lengthen(NAME, START));
-    assert_eq!(lines.come(&who, own, START), Err(seconds(30)));
-    (0..AT_ONCE).for_each(|_| lines.lengthen(NAME, START + PLACE_KEPT));
-    assert_eq!(lines.come(&who, own, START + PLACE_KEPT + seconds(29)), Ok(Turn::Place(START + seconds(30))));
-    assert_eq!(lines.come(&who, own, START + PLACE_KEPT + seconds(29)), Err(seconds(30)));
+    let mut queues = Queues::default();
+    let (who, own) = ((NAME.to_owned(), other), OwnFailures { failures: 0, wait: Duration::ZERO });
+    (0..AT_ONCE).for_each(|_| queues.lengthen(NAME, START));
+    assert_eq!(queues.come(&who, own, START), Err(seconds(30)));
+    (0..AT_ONCE).for_each(|_| queues.lengthen(NAME, START + PLACE_KEPT));
+    assert_eq!(
+        queues.come(&who, own, START + PLACE_KEPT + seconds(29)),
+        Ok(Turn::Place(START + seconds(30)))
+    );
+    assert_eq!(queues.come(&who, own, START + PLACE_KEPT + seconds(29)), Err(seconds(30)));
     let late = START + PLACE_KEPT * 2 + seconds(59);
-    (0..AT_ONCE).for_each(|_| lines.lengthen(NAME, late));
-    assert_eq!(lines.come(&who, own, late), Err(seconds(30)), "a new one");
+    (0..AT_ONCE).for_each(|_| queues.lengthen(NAME, late));
+    assert_eq!(queues.come(&who, own, late), Err(seconds(30)), "a new one");
 }
 
 #[test]
-fn lines_and_places_are_bounded_and_the_near_ones_stay() {
-    let mut lines = Lines::default();
+fn queues_and_places_are_bounded_and_the_near_ones_stay() {
+    let mut queues = Queues::default();
     let most = u32::try_from(KEPT_MAX).unwrap();
     for number in 0..most + 100 {
-        lines.lengthen(&number.to_string(), START);
-        assert!(lines.full_at.len() <= KEPT_MAX);
+        queues.lengthen(&number.to_string(), START);
+        assert!(queues.full_at.len() <= KEPT_MAX);
     }
-    lines.lengthen("later", START + SPACING);
-    assert_eq!(lines.full_at.len(), 1);
+    queues.lengthen("later", START + SPACING);
+    assert_eq!(queues.full_at.len(), 1);
     let (near, far) = (apart(most * 2), START + HOUR);
     let who = |index: usize| (NAME.to_owned(), near[index]);
     for index in 0..KEPT_MAX {
-        lines.keep(&who(index), if index < 100 { START } else { far + seconds(index as u64) }, START);
+        queues.keep(&who(index), if index < 100 { START } else { far + seconds(index as u64) }, START);
     }
     for index in KEPT_MAX..near.len() {
-        lines.keep(&who(index), far * 2, START);
-        assert!(lines.places.len() <= KEPT_MAX);
+        queues.keep(&who(index), far * 2, START);
+        assert!(queues.places.len() <= KEPT_MAX);
     }
-    assert!((0..100).all(|index| lines.places.contains_key(&who(index))));
+    assert!((0..100).all(|index| queues.places.contains_key(&who(index))));
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use market::{Calendar, Date};
-use store::{AccountId, LevelSeen};
+use store::{AccountId, RecordedLevel};
 
 use crate::level::TradingDays;
 use crate::{Grounds, Level, Reason};
@@ -35,8 +35,8 @@ pub struct Outlook {
 
 /// That the level of a standing differs from the recorded one, and is not recorded yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Unseen {
-    pub(crate) from: Option<LevelSeen>,
+pub(crate) struct UnrecordedLevel {
+    pub(crate) from: Option<RecordedLevel>,
 }
 
 /// Standings that have been judged, by account, at one version of the database.
@@ -49,7 +49,7 @@ pub(crate) struct Standings {
 #[derive(Debug, Default)]
 struct Judged {
     version: i64,
-    accounts: HashMap<AccountId, (Arc<Standing>, Option<Unseen>)>,
+    accounts: HashMap<AccountId, (Arc<Standing>, Option<UnrecordedLevel>)>,
 }
 
 impl Standings {
@@ -62,7 +62,7 @@ impl Standings {
         version: i64,
         id: AccountId,
         day: Date,
-    ) -> Option<(Arc<Standing>, Option<Unseen>)> {
+    ) -> Option<(Arc<Standing>, Option<UnrecordedLevel>)> {
         let judged = self.judged.lock().unwrap_or_else(PoisonError::into_inner);
         let known = judged.accounts.get(&id).filter(|(standing, _)| standing.day == day)?;
         (judged.version == version).then(|| known.clone())
@@ -73,7 +73,7 @@ impl Standings {
         version: i64,
         id: AccountId,
         standing: &Arc<Standing>,
-        unseen: Option<Unseen>,
+        unrecorded: Option<UnrecordedLevel>,
     ) {
         let mut judged = self.judged.lock().unwrap_or_else(PoisonError::into_inner);
         if judged.version > version {
@@ -82,16 +82,16 @@ impl Standings {
         if judged.version != version || judged.accounts.len() >= STANDINGS_MAX {
             *judged = Judged { version, ..Judged::default() };
         }
-        judged.accounts.insert(id, (Arc::clone(standing), unseen));
+        judged.accounts.insert(id, (Arc::clone(standing), unrecorded));
     }
 
     /// The level of a standing has been recorded, unless another one has been judged meanwhile.
     pub(crate) fn settled(&self, id: AccountId, standing: &Standing) {
         let mut judged = self.judged.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((known, unseen)) = judged.accounts.get_mut(&id)
+        if let Some((known, unrecorded)) = judged.accounts.get_mut(&id)
             && (known.day, known.level) == (standing.day, standing.level)
         {
-            *unseen = None;
+            *unrecorded = None;
         }
     }
 }

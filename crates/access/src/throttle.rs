@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use crate::failures::{FailureTable, Slope};
 use crate::net::network_of;
-use crate::throttle_line::{Lines, Own, Turn};
+use crate::sign_in_queue::{OwnFailures, Queues, Turn};
 
 /// Addresses that are remembered for having signed in.
-const ACQUAINTED_MAX: usize = 20_000;
+const KNOWN_ADDRESSES_MAX: usize = 20_000;
 
 /// One address, or one browser that is known, at one account.
 const OF_PAIR: Slope = Slope { free: 5, longest: Duration::from_secs(60) };
@@ -22,7 +22,7 @@ const OF_ADDRESS: Slope = Slope { free: 10, longest: Duration::from_secs(60) };
 
 /// An attempt to sign in, before it is let through.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Try<'a> {
+pub(crate) struct SignInAttempt<'a> {
     pub(crate) name: &'a str,
     pub(crate) address: IpAddr,
     /// The device of a browser that has signed in to this account before.
@@ -38,9 +38,9 @@ pub(crate) struct SignIns {
 struct Counters {
     pairs: FailureTable<(String, Place)>,
     addresses: FailureTable<IpAddr>,
-    /// Where strangers wait. Those whose browsers or addresses are known do not.
-    lines: Lines,
-    acquainted: Acquainted,
+    /// Where attempts from unknown addresses wait. Those from known browsers and addresses do not.
+    queues: Queues,
+    known_addresses: KnownAddresses,
 }
 
 /// Where an attempt comes from.
@@ -52,7 +52,7 @@ enum Place {
 
 /// An attempt that was let through, and what it counts against.
 #[derive(Debug)]
-pub(crate) struct Attempt {
+pub(crate) struct AdmittedAttempt {
     pair: (String, Place),
     address: IpAddr,
     /// How an unknown address was let through; `None` for one that has signed in to the account before.
@@ -62,12 +62,16 @@ pub(crate) struct Attempt {
 impl SignIns {
     /// Lets an attempt through, or says how long to wait. It counts as failed from here on, so that a thousand at once
     /// are not a thousand free ones; [`SignIns::right`] takes that back.
-    pub(crate) fn begin(&self, who: Try<'_>, uptime: Duration) -> Result<Attempt, Duration> {
+    pub(crate) fn begin(
+        &self,
+        who: SignInAttempt<'_>,
+        uptime: Duration,
+    ) -> Result<AdmittedAttempt, Duration> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        let Counters { pairs, addresses, lines, acquainted } = &mut *inner;
+        let Counters { pairs, addresses, queues, known_addresses } = &mut *inner;
         let address = network_of(who.address);
         let place = who.device.map_or(Place::Address(address), Place::Device);
-        let known = who.device.is_some() || acquainted.knows(who.name, address);
+        let known = who.device.is_some() || known_addresses.knows(who.name, address);
         let pair = (who.name.to_owned(), place);
         let wait = pairs.wait(&pair, OF_PAIR, uptime);
         let turn = if known {
@@ -77,32 +81,32 @@ impl SignIns {
             None
         } else {
             let wait = wait.max(addresses.wait(&address, OF_ADDRESS, uptime));
-            let own = Own { failures: pairs.failures(&pair, uptime), wait };
-            let turn = lines.come(&(pair.0.clone(), address), own, uptime)?;
+            let own = OwnFailures { failures: pairs.failures(&pair, uptime), wait };
+            let turn = queues.come(&(pair.0.clone(), address), own, uptime)?;
             addresses.fail(address, uptime);
             Some(turn)
         };
         pairs.fail(pair.clone(), uptime);
-        Ok(Attempt { pair, address, turn })
+        Ok(AdmittedAttempt { pair, address, turn })
     }
 
     /// Takes the failure of an attempt back whose password was right, with those before it from the same place.
-    pub(crate) fn right(&self, attempt: Attempt) {
+    pub(crate) fn right(&self, attempt: AdmittedAttempt) {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(turn) = attempt.turn {
             inner.addresses.forgive(&attempt.address);
-            inner.lines.right(&(attempt.pair.0.clone(), attempt.address), turn);
+            inner.queues.right(&(attempt.pair.0.clone(), attempt.address), turn);
         }
         inner.pairs.remove(&attempt.pair);
-        inner.acquainted.meet(attempt.pair.0, attempt.address);
+        inner.known_addresses.meet(attempt.pair.0, attempt.address);
     }
 
     /// Takes the failure of an attempt back whose password was not verified.
-    pub(crate) fn undone(&self, attempt: &Attempt) {
+    pub(crate) fn undone(&self, attempt: &AdmittedAttempt) {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(turn) = attempt.turn {
             inner.addresses.forgive(&attempt.address);
-            inner.lines.undone(&(attempt.pair.0.clone(), attempt.address), turn);
+            inner.queues.undone(&(attempt.pair.0.clone(), attempt.address), turn);
         }
         inner.pairs.forgive(&attempt.pair);
     }
@@ -110,12 +114,12 @@ impl SignIns {
 
 /// Addresses from which an account was signed in to, in the order in which they were met.
 #[derive(Debug, Default)]
-struct Acquainted {
+struct KnownAddresses {
     known: HashSet<(String, IpAddr)>,
     order: VecDeque<(String, IpAddr)>,
 }
 
-impl Acquainted {
+impl KnownAddresses {
     fn knows(&self, name: &str, address: IpAddr) -> bool {
         self.known.contains(&(name.to_owned(), address))
     }
@@ -125,7 +129,7 @@ impl Acquainted {
             return;
         }
         self.order.push_back((name, address));
-        if self.order.len() > ACQUAINTED_MAX
+        if self.order.len() > KNOWN_ADDRESSES_MAX
             && let Some(oldest) = self.order.pop_front()
         {
             self.known.remove(&oldest);

@@ -7,12 +7,12 @@ fn address(last: u8) -> IpAddr {
     IpAddr::from([192, 0, 2, last])
 }
 
-fn from(name: &str, last: u8) -> Try<'_> {
-    Try { name, address: address(last), device: None }
+fn from(name: &str, last: u8) -> SignInAttempt<'_> {
+    SignInAttempt { name, address: address(last), device: None }
 }
 
 /// How long to wait before a try, or that it was let through.
-fn begin(sign_ins: &SignIns, who: Try<'_>, at: Duration) -> Result<(), Duration> {
+fn begin(sign_ins: &SignIns, who: SignInAttempt<'_>, at: Duration) -> Result<(), Duration> {
     sign_ins.begin(who, at).map(drop)
 }
 
@@ -21,7 +21,7 @@ fn seconds(count: u64) -> Duration {
 }
 
 /// Fails as often as that is let through at one time.
-fn exhaust(sign_ins: &SignIns, who: Try<'_>, at: Duration) -> u32 {
+fn exhaust(sign_ins: &SignIns, who: SignInAttempt<'_>, at: Duration) -> u32 {
     (0..).take_while(|_| sign_ins.begin(who, at).is_ok()).count().try_into().unwrap()
 }
 
@@ -79,7 +79,7 @@ fn one_address_cannot_try_name_after_name() {
 #[test]
 fn many_addresses_cannot_try_one_name_and_its_owner_still_gets_in() {
     let sign_ins = SignIns::default();
-    let (home, phone) = (from("ann", 200), Try { device: Some([7; 16]), ..from("ann", 201) });
+    let (home, phone) = (from("ann", 200), SignInAttempt { device: Some([7; 16]), ..from("ann", 201) });
     sign_ins.right(sign_ins.begin(home, START).unwrap());
     let through = (0..100).filter(|last| sign_ins.begin(from("ann", *last), START).is_ok()).count();
     assert_eq!(through, 20);
@@ -92,9 +92,9 @@ fn many_addresses_cannot_try_one_name_and_its_owner_still_gets_in() {
 #[test]
 fn a_known_browser_guesses_no_more_than_anybody() {
     let sign_ins = SignIns::default();
-    let thief = Try { device: Some([7; 16]), ..from("ann", 1) };
+    let thief = SignInAttempt { device: Some([7; 16]), ..from("ann", 1) };
     assert_eq!(exhaust(&sign_ins, thief, START), 5);
-    assert_eq!(begin(&sign_ins, Try { address: address(9), ..thief }, START), Err(seconds(1)));
+    assert_eq!(begin(&sign_ins, SignInAttempt { address: address(9), ..thief }, START), Err(seconds(1)));
 }
 
 #[test]
@@ -115,10 +115,13 @@ fn an_ipv6_network_counts_as_one_address_and_a_mapped_address_is_ipv4() {
 
 #[test]
 fn addresses_that_have_signed_in_are_bounded() {
-    let mut acquainted = Acquainted::default();
-    for number in 0..(ACQUAINTED_MAX as u32 + 5) {
-        acquainted.meet(number.to_string(), address(1));
+    let mut known_addresses = KnownAddresses::default();
+    for number in 0..(KNOWN_ADDRESSES_MAX as u32 + 5) {
+        known_addresses.meet(number.to_string(), address(1));
     }
-    assert_eq!((acquainted.known.len(), acquainted.order.len()), (ACQUAINTED_MAX, ACQUAINTED_MAX));
-    assert!(!acquainted.knows("4", address(1)) && acquainted.knows("5", address(1)));
+    assert_eq!(
+        (known_addresses.known.len(), known_addresses.order.len()),
+        (KNOWN_ADDRESSES_MAX, KNOWN_ADDRESSES_MAX)
+    );
+    assert!(!known_addresses.knows("4", address(1)) && known_addresses.knows("5", address(1)));
 }

@@ -59,7 +59,7 @@ impl Access {
         account: &Account,
         now: Timestamp,
     ) -> Result<Usage, AccessError> {
-        let month = self.months.month(now);
+        let month = self.paid.month(now);
         let used = self.accounts.used_total(account.id, &month.to_string())?;
         let (standing, _) = self.standing_of(version, account, now)?;
         let resets = month.next();
@@ -69,7 +69,7 @@ impl Access {
 
     /// The securities an account has been charged for in the month of `now`, the market's, and when.
     pub fn charged(&self, id: AccountId, now: Timestamp) -> Result<Vec<(Symbol, Timestamp)>, AccessError> {
-        Ok(self.accounts.usage(id, &self.months.month(now).to_string())?)
+        Ok(self.accounts.usage(id, &self.paid.month(now).to_string())?)
     }
 
     /// The account's month, from all sides; `None` if there is no such account. `now` is the market's.

@@ -3,14 +3,14 @@
 use market::{Grain, Venues};
 
 use crate::clock::{Clock, DayOf, Reading, Unit};
-use crate::period::{self, Court, JudgedBy, JudgedPeriod, Stamp, Stamps};
+use crate::period::{self, JudgeContext, JudgedBy, JudgedPeriod, Stamp, Stamps};
 use crate::row::RawRow;
 use crate::spelling::SymbolTable;
 use crate::time::{DAY, RawTime, date_of_number};
 use crate::{DateOrder, Problem, ReadOptions, TimeFormat, Vendor};
 
 /// One sampled row: its symbol, and its local and UTC clocks.
-struct Seen {
+struct SampledRow {
     symbol: u32,
     dated: bool,
     local: i64,
@@ -42,7 +42,7 @@ pub(crate) fn read_sample(
             RawTime::Instant(at) => (false, clock.local(market, at), Some(at)),
             RawTime::Number(_) | RawTime::Ordered { .. } => continue,
         };
-        seen.push(Seen { symbol: row.symbol, dated, local, utc });
+        seen.push(SampledRow { symbol: row.symbol, dated, local, utc });
     }
     let utc_midnights =
         !seen.is_empty() && seen.iter().all(|s| s.utc.is_some_and(|at| at.rem_euclid(DAY) == 0));
@@ -70,9 +70,9 @@ pub(crate) fn read_sample(
         (false, _) => (Stamps::Times, DayOf::Stamp),
     };
     // A UTC midnight means the UTC date, whatever the wall clock of the market shows at that instant.
-    let local = |s: &Seen| if day_of == DayOf::Utc { s.utc.unwrap_or(s.local) } else { s.local };
+    let local = |s: &SampledRow| if day_of == DayOf::Utc { s.utc.unwrap_or(s.local) } else { s.local };
     let mut rows: Vec<Stamp> = seen.iter().map(|s| Stamp { symbol: s.symbol, local: local(s) }).collect();
-    let judged = period::judge(&mut rows, stamps, Court { venues, symbols: symbols.symbols() })?;
+    let judged = period::judge(&mut rows, stamps, JudgeContext { venues, symbols: symbols.symbols() })?;
     let grain = period::importable(judged.period)?;
     Ok((reading(grain, day_of), judged))
 }

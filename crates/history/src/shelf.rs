@@ -37,7 +37,7 @@ pub trait Encoded: Clone + Send + Sync + 'static {
 
 /// Encoded pages up to a number of bytes. Those of a block come and go together, the least recently used block first.
 pub struct Shelf<E> {
-    blocks: Cache<BlockKey, Arc<Shelved<E>>, Weight>,
+    blocks: Cache<BlockKey, Arc<CachedBlock<E>>, Weight>,
     directories: RwLock<HashMap<Series, Arc<Directory>>>,
     is_off: bool,
 }
@@ -65,7 +65,7 @@ type BlockKey = (i64, i64, u32);
 /// What is kept of one block. It does not change once it is on the shelf, because its weight must not: a block with one page
 /// more takes its place.
 #[derive(Clone, Debug)]
-struct Shelved<E> {
+struct CachedBlock<E> {
     spans: Arc<[Span]>,
     /// As many as spans.
     pages: Box<[Option<Page<E>>]>,
@@ -106,8 +106,8 @@ const BLOCK_BYTES: usize = 128 << 10;
 #[derive(Clone, Copy, Debug)]
 struct Weight;
 
-impl<E> Weighter<BlockKey, Arc<Shelved<E>>> for Weight {
-    fn weight(&self, _: &BlockKey, block: &Arc<Shelved<E>>) -> u64 {
+impl<E> Weighter<BlockKey, Arc<CachedBlock<E>>> for Weight {
+    fn weight(&self, _: &BlockKey, block: &Arc<CachedBlock<E>>) -> u64 {
         block.bytes as u64
     }
 }
@@ -162,7 +162,7 @@ impl<E: Encoded> Shelf<E> {
 
     /// How much is on it now.
     pub fn load(&self) -> ShelfLoad {
-        let pages = |block: Arc<Shelved<E>>| block.pages.iter().flatten().count();
+        let pages = |block: Arc<CachedBlock<E>>| block.pages.iter().flatten().count();
         ShelfLoad {
             bytes: self.blocks.weight(),
             bytes_max: self.blocks.capacity(),
@@ -364,13 +364,13 @@ impl<'a, E: Encoded> Walk<'a, E> {
         Ok(Some(Slices { pieces, rows: count - missing }))
     }
 
-    fn open<'w>(&'w self, entry: &'w BlockEntry) -> Result<Option<Opened<'w, E>>, HistoryError> {
+    fn open<'w>(&'w self, entry: &'w BlockEntry) -> Result<Option<LazyBlock<'w, E>>, HistoryError> {
         let key = (store::era(self.directory.version), entry.id, self.directory.decimals);
         if let Some(shelved) = self.shelf.blocks.get(&key) {
-            return Ok(Some(Opened { walk: self, entry, key, shelved, body: Vec::new() }));
+            return Ok(Some(LazyBlock { walk: self, entry, key, shelved, body: Vec::new() }));
         }
-        let nothing = Arc::new(Shelved { spans: Arc::new([]), pages: Box::new([]), bytes: 0 });
-        let mut opened = Opened { walk: self, entry, key, shelved: nothing, body: Vec::new() };
+        let nothing = Arc::new(CachedBlock { spans: Arc::new([]), pages: Box::new([]), bytes: 0 });
+        let mut opened = LazyBlock { walk: self, entry, key, shelved: nothing, body: Vec::new() };
         if !opened.load()? {
             return Ok(None);
         }
@@ -378,7 +378,7 @@ impl<'a, E: Encoded> Walk<'a, E> {
         let spans: Arc<[Span]> = opened.parse()?.page_spans().map(span).collect();
         let bytes = OVERHEAD + spans.len() * (size_of::<Span>() + size_of::<Option<Page<E>>>());
         let pages = spans.iter().map(|_| None).collect();
-        opened.shelved = Arc::new(Shelved { spans, pages, bytes });
+        opened.shelved = Arc::new(CachedBlock { spans, pages, bytes });
         Ok(Some(opened))
     }
 }
@@ -395,16 +395,16 @@ struct Part<'p, E> {
 }
 
 /// A block on the way; its body is read when the first page is missing.
-struct Opened<'a, E> {
+struct LazyBlock<'a, E> {
     walk: &'a Walk<'a, E>,
     entry: &'a BlockEntry,
     key: BlockKey,
     /// With the pages made for this question, whether or not the shelf has room for them.
-    shelved: Arc<Shelved<E>>,
+    shelved: Arc<CachedBlock<E>>,
     body: Vec<u8>,
 }
 
-impl<E: Encoded> Opened<'_, E> {
+impl<E: Encoded> LazyBlock<'_, E> {
     /// How many pages begin before the window's end.
     fn begun(&self) -> usize {
         self.shelved.spans.partition_point(|span| span.first < self.walk.window.end)

@@ -9,7 +9,7 @@ use crate::fault::Fault;
 
 /// A row of the directory with what it knows of its neighbours.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Linked {
+pub(crate) struct LinkedEntry {
     pub(crate) entry: BlockEntry,
     /// Where the next block begins; none after the last.
     next: Option<Timestamp>,
@@ -17,9 +17,9 @@ pub(crate) struct Linked {
     ends: (Timestamp, Timestamp),
 }
 
-impl Linked {
-    pub(crate) fn read(row: &Row<'_>) -> Result<Linked, Fault> {
-        Ok(Linked {
+impl LinkedEntry {
+    pub(crate) fn read(row: &Row<'_>) -> Result<LinkedEntry, Fault> {
+        Ok(LinkedEntry {
             entry: BlockEntry::read(row)?,
             next: row.get::<_, Option<i64>>(6)?.map(Timestamp),
             ends: (Timestamp(row.get(7)?), Timestamp(row.get(8)?)),
@@ -34,7 +34,7 @@ impl Linked {
         }
     }
 
-    fn is_followed_by(&self, other: &Linked) -> bool {
+    fn is_followed_by(&self, other: &LinkedEntry) -> bool {
         self.next == Some(other.entry.first)
     }
 
@@ -48,7 +48,7 @@ impl Linked {
 pub(crate) struct Forward {
     from: Option<Timestamp>,
     until: Option<Timestamp>,
-    before: Option<Linked>,
+    before: Option<LinkedEntry>,
 }
 
 impl Forward {
@@ -57,7 +57,7 @@ impl Forward {
     }
 
     /// The first is the one at or before the point, or else the first of the series.
-    pub(crate) fn step(&mut self, linked: Linked) -> Result<(), Fault> {
+    pub(crate) fn step(&mut self, linked: LinkedEntry) -> Result<(), Fault> {
         let fits = match &self.before {
             Some(before) => before.is_followed_by(&linked),
             None => linked.is_first() || self.from.is_some_and(|from| linked.entry.first <= from),
@@ -79,7 +79,7 @@ impl Forward {
 #[derive(Debug)]
 pub(crate) struct Back {
     until: Timestamp,
-    after: Option<Linked>,
+    after: Option<LinkedEntry>,
 }
 
 impl Back {
@@ -87,7 +87,7 @@ impl Back {
         Back { until, after: None }
     }
 
-    pub(crate) fn step(&mut self, linked: Linked) -> Result<(), Fault> {
+    pub(crate) fn step(&mut self, linked: LinkedEntry) -> Result<(), Fault> {
         let fits = match &self.after {
             Some(after) => linked.is_followed_by(after),
             None => linked.is_last_before(Some(self.until)),

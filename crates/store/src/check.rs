@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::chain::{Forward, Linked};
+use crate::chain::{Forward, LinkedEntry};
 use crate::count::natural;
 use crate::db::Db;
 use crate::finding::Part;
@@ -160,7 +160,7 @@ fn one_series(
     inspect: &mut impl FnMut(&Series, &BlockEntry, &[u8]) -> Option<String>,
 ) -> Part {
     let series = &kept.series;
-    let linked = view.db().all(sql::RAW_BLOCKS, key(series), Linked::read)?;
+    let linked = view.db().all(sql::RAW_BLOCKS, key(series), LinkedEntry::read)?;
     let entries: Vec<BlockEntry> = linked.iter().map(|linked| linked.entry).collect();
     let mut found = Vec::new();
     let mut chain = Forward::new(None, None);

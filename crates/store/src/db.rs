@@ -10,7 +10,7 @@ use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags, Params, Row};
 
 use crate::fault::Fault;
-use crate::seal::{self, Keep, SealedTable};
+use crate::seal::{self, SealMode, SealedTable};
 use crate::statements::Sql;
 use crate::{BLOCK_BYTES_MAX, StoreError, sql};
 
@@ -28,7 +28,7 @@ pub(crate) enum Role {
 pub(crate) struct Db {
     conn: Connection,
     path: PathBuf,
-    keep: Keep,
+    mode: SealMode,
 }
 
 /// Writers of candles never collide (they hold the lock) and readers never wait for them; what remains is the moment in which
@@ -61,11 +61,11 @@ impl Db {
             None => Connection::open_with_flags(path, access),
         };
         let conn = opened.map_err(|error| StoreError::of(what, path, error.into()))?;
-        let keep = match role {
-            Role::Reader | Role::Onlooker => Keep::Reading,
-            Role::Writer | Role::Draft => Keep::Writing,
+        let mode = match role {
+            Role::Reader | Role::Onlooker => SealMode::Reading,
+            Role::Writer | Role::Draft => SealMode::Writing,
         };
-        let db = Db { conn, path: path.to_owned(), keep };
+        let db = Db { conn, path: path.to_owned(), mode };
         db.configure(role).map_err(|error| StoreError::of(what, path, error.into()))?;
         db.attach_seals()?;
         Ok(db)
@@ -73,7 +73,7 @@ impl Db {
 
     /// Views and triggers of the sealed tables, as the schema has them now.
     pub(crate) fn attach_seals(&self) -> Result<(), StoreError> {
-        let attached = seal::detach(&self.conn).and_then(|()| seal::attach(&self.conn, self.keep));
+        let attached = seal::detach(&self.conn).and_then(|()| seal::attach(&self.conn, self.mode));
         attached.map_err(|error| self.fail("read the header of the database")(error.into()))
     }
 
@@ -84,7 +84,7 @@ impl Db {
 
     /// Seals every row of every sealed table.
     pub(crate) fn seal_all(&self) -> Result<(), StoreError> {
-        let sealed = seal::seal_all(&self.conn).and_then(|()| seal::attach(&self.conn, self.keep));
+        let sealed = seal::seal_all(&self.conn).and_then(|()| seal::attach(&self.conn, self.mode));
         sealed.map_err(|error| self.fail("seal the rows")(error.into()))
     }
 

@@ -38,11 +38,11 @@ mod store;
 mod view;
 
 pub use accounts::{
-    AccountId, AccountRow, AccountTerms, Accounts, AssetRow, AuditFilter, AuditId, AuditNote, AuditRow,
-    BrowserRow, CLIENTS_MAX, ClientRow, CodeRow, Credential, DEVICES_MAX, DEVICES_OF_CLIENT_MAX, DeviceRow,
-    DeviceState, Entered, FAMILIES_MAX, FamilyRow, Hash, Holding, LevelChange, LevelRow, LevelSeen,
-    NewAccountRow, NewDevice, NewTokens, OrderRow, Person, RateRow, Redeemed, Renewal, Renewed, RightRow,
-    Spend, TokenKind, TokenRow, Told, Used, Waiting,
+    AccountId, AccountRow, AccountTerms, Accounts, AssetOutcome, AssetRow, AuditFilter, AuditId, AuditNote,
+    AuditRow, BrowserRow, CLIENTS_MAX, ClientRow, CodeRow, Credential, DEVICES_MAX, DEVICES_OF_CLIENT_MAX,
+    DeviceOutcome, DeviceRow, DeviceState, FAMILIES_MAX, FamilyRow, Hash, Holding, LevelChange, LevelRow,
+    MonthUsage, NewAccountRow, NewDevice, NewTokens, OrderReport, OrderRow, Person, RateRow, RecordedLevel,
+    Redemption, Renewal, RenewalOutcome, RightRow, Spend, TokenKind, TokenRow,
 };
 pub use action::ActionChanges;
 pub use backup::{

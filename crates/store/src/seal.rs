@@ -15,7 +15,7 @@ use rusqlite::{Connection, Row, ffi};
 
 /// What a connection does with sealed tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Keep {
+pub(crate) enum SealMode {
     Reading,
     Writing,
 }
@@ -61,8 +61,8 @@ pub(crate) fn define(conn: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Views of the sealed tables, and for a writer the triggers that keep the seals.
-pub(crate) fn attach(conn: &Connection, keep: Keep) -> rusqlite::Result<()> {
-    let script: String = list(conn)?.iter().map(|table| table.script(keep)).collect();
+pub(crate) fn attach(conn: &Connection, mode: SealMode) -> rusqlite::Result<()> {
+    let script: String = list(conn)?.iter().map(|table| table.script(mode)).collect();
     conn.execute_batch(&script)
 }
 
@@ -151,7 +151,7 @@ impl SealedTable {
         format!("'{}', {}", self.name, columns.join(", "))
     }
 
-    fn script(&self, keep: Keep) -> String {
+    fn script(&self, mode: SealMode) -> String {
         let (name, columns, row) = (&self.name, self.columns.join(", "), self.sealed(""));
         // Where a statement says `column = $1`, SQLite puts $1 into everything else that is said of the column, also into the
         // arguments of `whole`, and may ask that before it compares. The plus keeps it from doing so; a column that it finds
@@ -165,7 +165,7 @@ impl SealedTable {
             "create temp view sealed_{name} as select {} from main.{name} where whole(seal, {row});\n",
             shown.join(", ")
         );
-        if keep == Keep::Reading {
+        if mode == SealMode::Reading {
             return view;
         }
         let [new, old] = ["new.", "old."].map(|of| self.sealed(of));

@@ -56,7 +56,7 @@ pub(crate) fn schema_of(migrations: &[crate::migrations::Migration]) -> rusqlite
     crate::seal::define(&conn).unwrap();
     migrations.iter().for_each(|migration| conn.execute_batch(migration.text).unwrap());
     crate::seal::seal_all(&conn).unwrap();
-    crate::seal::attach(&conn, crate::seal::Keep::Writing).unwrap();
+    crate::seal::attach(&conn, crate::seal::SealMode::Writing).unwrap();
     conn
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use market::{Symbol, Timestamp};
 use rusqlite::Row;
 
-use crate::chain::{Back, Forward, Linked};
+use crate::chain::{Back, Forward, LinkedEntry};
 use crate::count::{natural, small};
 use crate::db::Db;
 use crate::fault::Fault;
@@ -231,7 +231,7 @@ impl View {
         self.steady(|| {
             let mut flow = ControlFlow::Continue(());
             self.db.each(sql::BLOCKS_BACK, (symbol, grain, lane, until.0), |row| {
-                let linked = Linked::read(row)?;
+                let linked = LinkedEntry::read(row)?;
                 chain.step(linked)?;
                 flow = gathered.take(linked.entry, linked.entry.last < until);
                 Ok(flow)
@@ -256,7 +256,7 @@ impl View {
         let (symbol, grain, lane) = key(series);
         let (mut chain, mut flow) = (Back::new(until), ControlFlow::Continue(()));
         self.db.each(sql::BODIES_BACK, (symbol, grain, lane, until.0), |row| {
-            let (linked, decimals) = (Linked::read(row)?, small(row, 9)?);
+            let (linked, decimals) = (LinkedEntry::read(row)?, small(row, 9)?);
             chain.step(linked)?;
             self.blocks_read.fetch_add(1, Ordering::Relaxed);
             let bytes = row.get_ref(10)?.as_blob_or_null()?;
@@ -281,7 +281,7 @@ impl View {
         self.steady(|| {
             let mut flow = ControlFlow::Continue(());
             self.db.each(sql::BLOCKS_FORWARD, (symbol, grain, lane, from.0), |row| {
-                let linked = Linked::read(row)?;
+                let linked = LinkedEntry::read(row)?;
                 chain.step(linked)?;
                 if linked.entry.last >= from {
                     flow = gathered.take(linked.entry, linked.entry.first >= from);
@@ -340,7 +340,7 @@ struct Walk {
 
 impl Walk {
     fn take(&mut self, row: &Row<'_>) -> Result<ControlFlow<()>, Fault> {
-        let linked = Linked::read(row)?;
+        let linked = LinkedEntry::read(row)?;
         self.chain.step(linked)?;
         // The one before the window came for the sake of its link.
         if self.from.is_none_or(|from| linked.entry.last >= from) {

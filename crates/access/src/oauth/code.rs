@@ -1,7 +1,7 @@
 //! The authorization-code flow: a client sends a person here, the person decides, and goes back with a code.
 
 use market::Timestamp;
-use store::{AccountId, AuditNote, ClientRow, CodeRow, Redeemed};
+use store::{AccountId, AuditNote, ClientRow, CodeRow, Redemption};
 
 use super::{ClientInfo, OAuthError, SECRET_TEXT_MAX, Tokens, grant_type, opaque, pkce, redirect, scope};
 use crate::token::hash_token;
@@ -241,8 +241,8 @@ impl Access {
         }
         let issue = self.issue(client, &account, &row.scope, "an authorization code", now)?;
         match self.accounts.redeem_code(&hash, &issue.row(), &issue.note())? {
-            Redeemed::Yes => Ok(issue.tokens()),
-            Redeemed::Again | Redeemed::No => Err(unknown()),
+            Redemption::Yes => Ok(issue.tokens()),
+            Redemption::Again | Redemption::No => Err(unknown()),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use market::Timestamp;
-use store::{AccountId, AuditNote, ClientRow, DeviceRow, DeviceState, NewDevice, Waiting};
+use store::{AccountId, AuditNote, ClientRow, DeviceOutcome, DeviceRow, DeviceState, NewDevice};
 
 use super::user_code::UserCode;
 use super::{ClientInfo, ClientProof, OAuthError, SECRET_TEXT_MAX, Tokens, grant_type, opaque, scope};
@@ -73,11 +73,11 @@ impl Access {
                 expires_at: Timestamp(moment.now.0.saturating_add(DEVICE_CODE_LIFE_S)),
             };
             match self.accounts.add_device(&device)? {
-                Waiting::Added => {
+                DeviceOutcome::Added => {
                     return Ok(DeviceStart { device_code, user_code: Secret::new(user_code.shown()) });
                 }
-                Waiting::Taken => {}
-                Waiting::Full => {
+                DeviceOutcome::Taken => {}
+                DeviceOutcome::Full => {
                     return Err(unavailable("too many devices wait already: try later", FULL_FOR));
                 }
             }

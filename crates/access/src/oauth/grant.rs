@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use market::Timestamp;
-use store::{AccountId, AuditNote, ClientRow, NewTokens, Redeemed, TokenKind, TokenRow};
+use store::{AccountId, AuditNote, ClientRow, NewTokens, Redemption, TokenKind, TokenRow};
 
 use super::{
     ClientInfo, ClientProof, Family, OAuthError, SECRET_TEXT_MAX, grant_type, is_whole, opaque, scope,
@@ -130,8 +130,8 @@ impl Access {
         let mut issue = self.issue(client, &account, &row.scope, "a refresh token", moment.now)?;
         issue.family = row.family;
         match self.accounts.refresh(&hash, &issue.row(), REFRESH_GRACE_S, &issue.note())? {
-            Redeemed::Yes => Ok(issue.tokens()),
-            Redeemed::Again | Redeemed::No => Err(unknown()),
+            Redemption::Yes => Ok(issue.tokens()),
+            Redemption::Again | Redemption::No => Err(unknown()),
         }
     }
 

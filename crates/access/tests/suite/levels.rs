@@ -108,7 +108,7 @@ fn the_first_money_counts_from_the_next_trading_day_at_midnight() {
         &["2026-10-29 80000 HKD"],
         &[("2026-10-29 23:59:59", 1), ("2026-10-30 00:00:00", 3), ("2026-10-30 23:59:59", 3)],
     );
-    // Told on a Friday: nothing moves on the weekend.
+    // Reported on a Friday: nothing moves on the weekend.
     check(
         &["2026-10-30 80000 HKD"],
         &[
@@ -118,7 +118,7 @@ fn the_first_money_counts_from_the_next_trading_day_at_midnight() {
             ("2026-11-02 00:00:00", 3),
         ],
     );
-    // Told of a Saturday: the last complete trading day before Monday is Friday, so it counts on Tuesday.
+    // Reported of a Saturday: the last complete trading day before Monday is Friday, so it counts on Tuesday.
     check(&["2026-10-31 80000 HKD"], &[("2026-11-02 23:59:59", 1), ("2026-11-03 00:00:00", 3)]);
 }
 
@@ -461,7 +461,7 @@ fn a_change_is_written_down_once_by_whoever_sees_it_first() {
     let id = caller.account();
     history(access, &caller, "1.HK", "2026-10-30").unwrap();
     assert_eq!(level_rows(&fresh, id), []);
-    // Told on Friday for Friday: it is time that makes it count, on Monday.
+    // Reported on Friday for Friday: it is time that makes it count, on Monday.
     tell(access, "ann", "2026-10-30 80000 HKD", present("2026-10-30"));
     history(access, &caller, "1.HK", "2026-11-01 23:59:59").unwrap();
     assert_eq!(level_rows(&fresh, id), []);

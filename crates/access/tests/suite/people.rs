@@ -189,10 +189,11 @@ fn a_form_is_good_for_its_cookie_and_purpose_alone() {
     let house = fresh();
     let (one, two) = (house.access.visitor().unwrap(), house.access.visitor().unwrap());
     assert_ne!(one.expose(), two.expose());
-    let mark = house.access.form_mark(one.expose(), "sign in");
-    let is = |mark: &str, cookie: &Secret, purpose| house.access.is_form_mark(mark, cookie.expose(), purpose);
+    let mark = house.access.csrf_token(one.expose(), "sign in");
+    let is =
+        |mark: &str, cookie: &Secret, purpose| house.access.is_csrf_token(mark, cookie.expose(), purpose);
     assert!(is(&mark, &one, "sign in"));
-    assert!(house.other().is_form_mark(&mark, one.expose(), "sign in"), "also after a restart");
+    assert!(house.other().is_csrf_token(&mark, one.expose(), "sign in"), "also after a restart");
     assert!(!is(&mark, &two, "sign in"));
     assert!(!is(&mark, &one, "device"));
     assert!(!is(&mark, &one, "sign"));

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use market::{Date, Minutes, Period, Segment, Venue};
 
 use super::weigh::{self, Candidate, Step};
-use super::{Court, Stamp};
+use super::{JudgeContext, Stamp};
 use crate::Problem;
 use crate::time::DAY;
 
@@ -53,13 +53,13 @@ fn traded_seconds(stamps: &[i64], venue: &Venue) -> Vec<i64> {
 }
 
 /// Refuses candles of a length that is not served: what most steps say, they say of ninety minutes, too.
-pub(super) fn refuse_odd_lengths(rows: &[Stamp], court: Court<'_>) -> Result<(), Problem> {
+pub(super) fn refuse_odd_lengths(rows: &[Stamp], context: JudgeContext<'_>) -> Result<(), Problem> {
     let mut counts: HashMap<i64, u64> = HashMap::new();
     for rows in rows.chunk_by(|a, b| a.symbol == b.symbol) {
         let Some(symbol) = rows.first().map(|row| row.symbol) else { continue };
         let mut stamps: Vec<i64> = rows.iter().map(|row| row.local).collect();
         stamps.dedup();
-        for seconds in traded_seconds(&stamps, court.venue(symbol)) {
+        for seconds in traded_seconds(&stamps, context.venue(symbol)) {
             *counts.entry(seconds).or_default() += 1;
         }
     }
@@ -137,7 +137,7 @@ pub(super) fn one_a_day(rows: &[Stamp]) -> bool {
 
 /// Refuses rows at midnight among minutes. Only the US trades at that hour, and then the rows around it are as near as
 /// rows are elsewhere in the file.
-pub(super) fn refuse_day_rows(rows: &[Stamp], court: Court<'_>) -> Result<(), Problem> {
+pub(super) fn refuse_day_rows(rows: &[Stamp], context: JudgeContext<'_>) -> Result<(), Problem> {
     let near = 2 * usual_step(rows).max(15 * 60);
     let (mut lonely, mut dates, mut nights) = (0, 0, 0);
     let mut before: Option<Stamp> = None;
@@ -158,7 +158,7 @@ pub(super) fn refuse_day_rows(rows: &[Stamp], court: Court<'_>) -> Result<(), Pr
         } else {
             const FOUR: i64 = 4 * 3600;
             nights += usize::from(
-                court.market(row.symbol) == market::Market::Us && !(FOUR..5 * FOUR).contains(&time),
+                context.market(row.symbol) == market::Market::Us && !(FOUR..5 * FOUR).contains(&time),
             );
         }
         before = Some(*row);

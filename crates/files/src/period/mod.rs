@@ -52,12 +52,12 @@ pub(crate) enum Stamps {
 
 /// What judging needs to know of its surroundings.
 #[derive(Clone, Copy)]
-pub(crate) struct Court<'a> {
+pub(crate) struct JudgeContext<'a> {
     pub venues: &'a Venues,
     pub symbols: &'a [Symbol],
 }
 
-impl Court<'_> {
+impl JudgeContext<'_> {
     fn market(&self, symbol: u32) -> Market {
         self.symbols.get(symbol as usize).map_or(Market::Us, Symbol::market)
     }
@@ -85,19 +85,23 @@ pub(crate) fn importable(period: Period) -> Result<Grain, Problem> {
 }
 
 /// Judges rows; they are sorted on the way.
-pub(crate) fn judge(rows: &mut [Stamp], stamps: Stamps, court: Court<'_>) -> Result<JudgedPeriod, Problem> {
+pub(crate) fn judge(
+    rows: &mut [Stamp],
+    stamps: Stamps,
+    context: JudgeContext<'_>,
+) -> Result<JudgedPeriod, Problem> {
     rows.sort_unstable();
     match stamps {
-        Stamps::Dates => judge_as(rows, &days::CANDIDATES, Period::DAY, court, days::steps),
+        Stamps::Dates => judge_as(rows, &days::CANDIDATES, Period::DAY, context, days::steps),
         Stamps::Times => {
-            minutes::refuse_day_rows(rows, court)?;
+            minutes::refuse_day_rows(rows, context)?;
             minutes::refuse_seconds(rows)?;
-            let judged = judge_as(rows, &minutes::candidates(), Period::MINUTE, court, minutes::steps)?;
+            let judged = judge_as(rows, &minutes::candidates(), Period::MINUTE, context, minutes::steps)?;
             if let JudgedBy::Default { .. } = judged.by {
-                minutes::refuse_odd_lengths(rows, court)?;
+                minutes::refuse_odd_lengths(rows, context)?;
                 // Without a step inside a day, the days themselves may say what the rows are.
                 if minutes::one_a_day(rows) {
-                    return one_a_day(rows, court);
+                    return one_a_day(rows, context);
                 }
             }
             Ok(judged)
@@ -106,10 +110,10 @@ pub(crate) fn judge(rows: &mut [Stamp], stamps: Stamps, court: Court<'_>) -> Res
 }
 
 /// Rows that stand once a day at one and the same time are candles of days or longer, stamped with an hour.
-fn one_a_day(rows: &[Stamp], court: Court<'_>) -> Result<JudgedPeriod, Problem> {
+fn one_a_day(rows: &[Stamp], context: JudgeContext<'_>) -> Result<JudgedPeriod, Problem> {
     let mut dates: Vec<Stamp> =
         rows.iter().map(|row| Stamp { local: row.local.div_euclid(DAY) * DAY, ..*row }).collect();
-    match judge(&mut dates, Stamps::Dates, court)?.period {
+    match judge(&mut dates, Stamps::Dates, context)?.period {
         Period::DAY => Err(Problem::OneTimeOfDay),
         period => Err(Problem::OtherPeriod(period)),
     }
@@ -131,14 +135,14 @@ fn judge_as(
     rows: &[Stamp],
     candidates: &[Candidate],
     base: Period,
-    court: Court<'_>,
+    context: JudgeContext<'_>,
     steps_of: StepsOf,
 ) -> Result<JudgedPeriod, Problem> {
     let mut findings = Vec::new();
     let mut all = Tally::new(candidates);
     for of_symbol in rows.chunk_by(|a, b| a.symbol == b.symbol) {
         let Some(symbol) = of_symbol.first().map(|row| row.symbol) else { continue };
-        let venue = court.venue(symbol);
+        let venue = context.venue(symbol);
         let (distinct, odd) = distinct_and_odd(of_symbol, base);
         let (first, last) =
             (distinct.first().copied().unwrap_or_default(), distinct.last().copied().unwrap_or_default());
@@ -156,7 +160,7 @@ fn judge_as(
         all.add(&tally);
         findings.push(Finding { symbol, verdict, tally, first, last });
     }
-    settle(&findings, &all, candidates, base, court)
+    settle(&findings, &all, candidates, base, context)
 }
 
 /// Stamps without repetitions; and those that stand twice, or on a weekend.
@@ -182,10 +186,10 @@ fn settle(
     all: &Tally,
     candidates: &[Candidate],
     base: Period,
-    court: Court<'_>,
+    context: JudgeContext<'_>,
 ) -> Result<JudgedPeriod, Problem> {
     let mixed = |finding: &Finding, shorter: Period, longer: Period| Problem::MixedPeriods {
-        symbol: court.name(finding.symbol),
+        symbol: context.name(finding.symbol),
         first: date_text(finding.first),
         last: date_text(finding.last),
         periods: [shorter, longer],

@@ -2,7 +2,7 @@
 
 use market::{Period, Symbol, Timestamp, Venues};
 
-use super::{Court, Stamp, Stamps, date_text, judge};
+use super::{JudgeContext, Stamp, Stamps, date_text, judge};
 use crate::Problem;
 
 /// Rows judged together, as many as a sample has.
@@ -35,19 +35,19 @@ impl Watch {
 
     /// Judges what was seen, and forgets it.
     pub(crate) fn judge(&mut self, symbols: &[Symbol]) -> Result<(), Problem> {
-        let court = Court { venues: &self.venues, symbols };
+        let context = JudgeContext { venues: &self.venues, symbols };
         let stamps = if self.period == Period::DAY { Stamps::Dates } else { Stamps::Times };
         let seen = self.rows.drain(..);
         let mut rows: Vec<Stamp> =
-            seen.map(|(symbol, at)| Stamp { symbol, local: court.local(symbol, at) }).collect();
-        let period = match judge(&mut rows, stamps, court) {
+            seen.map(|(symbol, at)| Stamp { symbol, local: context.local(symbol, at) }).collect();
+        let period = match judge(&mut rows, stamps, context) {
             // Few rows of a thin symbol may well stand at one time of day; the sample has decided about that.
             Err(Problem::OneTimeOfDay) => return Ok(()),
             judged => judged?.period,
         };
         match (rows.first(), rows.iter().map(|row| row.local).max()) {
             (Some(first), Some(last)) if period != self.period => Err(Problem::MixedPeriods {
-                symbol: court.name(first.symbol),
+                symbol: context.name(first.symbol),
                 first: date_text(rows.iter().map(|row| row.local).min().unwrap_or(last)),
                 last: date_text(last),
                 periods: [self.period.min(period), self.period.max(period)],

@@ -40,7 +40,7 @@ pub(crate) fn commit(
     failures: &Failures,
     flushes: &Receiver<Flush>,
 ) -> Result<Committed, ImportError> {
-    let (mut books, mut guard) = (Books::default(), Guard::default());
+    let (mut ledger, mut guard) = (LedgerEntries::default(), Guard::default());
     // Everything waits for the thread that gathers, so it has a core to itself.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let workers = cores.saturating_sub(1).max(1);
@@ -62,11 +62,11 @@ pub(crate) fn commit(
         laid.retain(|part| !failed.contains_key(&part.file));
         failed.keys().for_each(|file| flush.forget(*file));
         let mut batch = writer.begin()?;
-        books.write(&mut batch, flush, laid, &failed, (context.now)())?;
+        ledger.write(&mut batch, flush, laid, &failed, (context.now)())?;
         batch.commit()?;
         failed.into_iter().for_each(|(file, failure)| failures.add(file, failure));
     }
-    Ok(Committed { notes: guard.notes(context), counts: books.counts })
+    Ok(Committed { notes: guard.notes(context), counts: ledger.counts })
 }
 
 /// What the committer has to say of each file.
@@ -135,12 +135,12 @@ fn lay_all(
 
 /// What this run knows of each file's entry in the ledger, and has counted for it.
 #[derive(Debug, Default)]
-struct Books {
+struct LedgerEntries {
     entries: HashMap<FileNo, Entry>,
     counts: HashMap<FileNo, Counts>,
 }
 
-impl Books {
+impl LedgerEntries {
     fn write(
         &mut self,
         batch: &mut Batch<'_>,

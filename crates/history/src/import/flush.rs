@@ -68,7 +68,7 @@ pub(crate) struct Mark {
 
 /// The committer has gone; its error says why.
 #[derive(Debug)]
-pub(crate) struct Gone;
+pub(crate) struct CommitterGone;
 
 /// Why nothing more of a file is committed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,16 +140,16 @@ impl<'a> Pending<'a> {
     }
 
     /// Hands the flush over, and begins another.
-    pub(crate) fn send(&mut self) -> Result<(), Gone> {
+    pub(crate) fn send(&mut self) -> Result<(), CommitterGone> {
         let Gathered { mut buffers, mut flush, .. } = std::mem::take(&mut self.gathered);
         self.number += 1;
         buffers.retain(|(_, part)| !part.candles.is_empty());
         flush.parts = buffers;
-        self.sender.send(flush).map_err(|_| Gone)
+        self.sender.send(flush).map_err(|_| CommitterGone)
     }
 
     /// The place of a series' buffer in this flush.
-    pub(crate) fn buffer(&mut self, file: FileNo, series: Series) -> Result<usize, Gone> {
+    pub(crate) fn buffer(&mut self, file: FileNo, series: Series) -> Result<usize, CommitterGone> {
         if let Some(at) = self.gathered.by_series.get(&series).copied() {
             if self.gathered.buffers.get(at).is_some_and(|(of, _)| *of == file) {
                 return Ok(at);

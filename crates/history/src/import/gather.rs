@@ -11,7 +11,7 @@ use files::{ActionRow, CandleReader, ReadOptions, Records, Rejected, Table};
 use market::{Symbol, Timestamp};
 use store::{ImportRecord, ImportState, Reader};
 
-use super::flush::{Begin, Failures, FileNo, Flush, Gone, Mark, Pending};
+use super::flush::{Begin, CommitterGone, Failures, FileNo, Flush, Mark, Pending};
 use super::inspect::Inspector;
 use super::report::PROBLEMS_SHOWN;
 use super::sorting::Sorting;
@@ -19,14 +19,14 @@ use super::unserved::{self, Unserved};
 use super::{Context, ImportError, Outcome, Report};
 
 enum Trouble {
-    Gone,
+    CommitterGone,
     File(String),
     Store(ImportError),
 }
 
-impl From<Gone> for Trouble {
-    fn from(_: Gone) -> Trouble {
-        Trouble::Gone
+impl From<CommitterGone> for Trouble {
+    fn from(_: CommitterGone) -> Trouble {
+        Trouble::CommitterGone
     }
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn gather(
                 gatherer.fail(file, &message);
                 report.outcome = Outcome::Failed(message);
             }
-            Err(Trouble::Gone) => return Ok(reports),
+            Err(Trouble::CommitterGone) => return Ok(reports),
             Err(Trouble::Store(error)) => return Err(error),
         }
         reports.push(report);
@@ -77,7 +77,7 @@ pub(crate) fn gather(
         }
     }
     match gatherer.pending.send() {
-        Ok(()) | Err(Gone) => Ok(reports),
+        Ok(()) | Err(CommitterGone) => Ok(reports),
     }
 }
 

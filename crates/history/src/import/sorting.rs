@@ -7,7 +7,7 @@ use market::{Grain, Session, Symbol, Venues};
 use store::{Lane, Series};
 
 use super::Report;
-use super::flush::{FileNo, Gone, Pending};
+use super::flush::{CommitterGone, FileNo, Pending};
 use super::inspect::{Inspector, candle};
 use super::unserved::Unserved;
 use crate::lane_of;
@@ -44,7 +44,7 @@ impl<'a> Sorting<'a> {
         batch: CandleBatch,
         done: u64,
         report: &mut Report,
-    ) -> Result<(), Gone> {
+    ) -> Result<(), CommitterGone> {
         let behind = last_line_behind(&batch, done);
         let mut rejected = batch.rejected.into_iter().filter(|row| Some(row.line) > behind).peekable();
         // Kept beside the iterator, because looking into it for each row costs more than the rest of this loop.
@@ -89,7 +89,7 @@ impl<'a> Sorting<'a> {
         row: &CandleRow,
         symbol: &Symbol,
         session: Session,
-    ) -> Result<(), Gone> {
+    ) -> Result<(), CommitterGone> {
         let lane = lane_of(session);
         let at = match self.places.get(row.symbol, lane, pending.number) {
             Some(at) => at,

@@ -240,7 +240,7 @@ impl Call<'_> {
         }
         let is_safe = [Method::GET, Method::HEAD].contains(self.method);
         let mark = self.header(CSRF).unwrap_or_default();
-        if !is_safe && !site.core.access.is_form_mark(mark, cookie, CSRF_PURPOSE) {
+        if !is_safe && !site.core.access.is_csrf_token(mark, cookie, CSRF_PURPOSE) {
             return Err(Problem::without_mark());
         }
         Ok(())
@@ -253,7 +253,7 @@ impl Call<'_> {
 
     /// What a script of our pages has to send with whatever changes something; the same as long as the session is.
     pub(crate) fn session_mark(&self, site: &Site) -> Option<String> {
-        self.session(site).map(|cookie| site.core.access.form_mark(cookie, CSRF_PURPOSE))
+        self.session(site).map(|cookie| site.core.access.csrf_token(cookie, CSRF_PURPOSE))
     }
 
     /// A refused login is written down; that it could not be is no reason to refuse otherwise.

@@ -72,7 +72,7 @@ fn question(
     who(words, browser, &request.client, &mut html);
     fact(&mut html, words.back_to, &place(&request.redirect_uri));
     html.raw("</dl>\n<form method=\"post\" action=\"").text(&visit.frame.at(&visit.here())).raw("\">\n");
-    html.hidden("csrf", &visit.site.core.access.form_mark(cookie, &purpose(visit)));
+    html.hidden("csrf", &visit.site.core.access.csrf_token(cookie, &purpose(visit)));
     choices(words, &mut html);
     html.raw("</form>\n");
     another(visit, cookie, browser, &mut html);

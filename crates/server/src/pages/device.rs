@@ -148,7 +148,7 @@ fn question(
     };
     fact(&mut html, words.call, &call);
     html.raw("</dl>\n<form method=\"post\" action=\"").text(&visit.frame.at(path::CONFIRM)).raw("\">\n");
-    html.hidden("csrf", &visit.site.core.access.form_mark(cookie, PURPOSE));
+    html.hidden("csrf", &visit.site.core.access.csrf_token(cookie, PURPOSE));
     html.hidden("user_code", &request.user_code).hidden("client_id", &request.client.id);
     consent::choices(words, &mut html);
     html.raw("</form>\n");

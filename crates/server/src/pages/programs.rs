@@ -31,7 +31,7 @@ pub(super) fn page(visit: &Visit<'_>, cookie: &str, browser: &Browser) -> Result
         html.raw("</small></span>\n<form method=\"post\" action=\"")
             .text(&visit.frame.at(path::END))
             .raw("\">");
-        html.hidden("csrf", &access.form_mark(cookie, &format!("{PURPOSE}{}", program.id)));
+        html.hidden("csrf", &access.csrf_token(cookie, &format!("{PURPOSE}{}", program.id)));
         html.hidden("id", &program.id).raw("<button type=\"submit\" aria-label=\"");
         html.text(&format!("{}: {}", words.end_access, program.client.name))
             .raw("\">")

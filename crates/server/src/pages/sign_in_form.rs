@@ -46,7 +46,7 @@ pub(super) fn form(visit: &Visit<'_>, form: &Form<'_>) -> Result<Answer, Trouble
     }
     let begin = |html: &mut Html| {
         html.raw("<form method=\"post\" action=\"").text(&visit.frame.at(path::SIGN_IN)).raw("\">\n");
-        html.hidden("csrf", &visit.site.core.access.form_mark(cookie.expose(), PURPOSE));
+        html.hidden("csrf", &visit.site.core.access.csrf_token(cookie.expose(), PURPOSE));
         html.hidden("next", form.next).raw("\n");
     };
     if front::is_for_guests(visit) {
@@ -106,7 +106,7 @@ pub(super) fn sign_out_form(visit: &Visit<'_>, cookie: &str, next: &str, text: &
     html.raw("<form class=\"aside\" method=\"post\" action=\"")
         .text(&visit.frame.at(path::SIGN_OUT))
         .raw("\">");
-    html.hidden("csrf", &visit.site.core.access.form_mark(cookie, PURPOSE_OUT)).hidden("next", next);
+    html.hidden("csrf", &visit.site.core.access.csrf_token(cookie, PURPOSE_OUT)).hidden("next", next);
     html.raw("<button class=\"quiet\" type=\"submit\">").text(text).raw("</button></form>\n");
 }
 

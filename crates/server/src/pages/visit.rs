@@ -175,7 +175,7 @@ impl<'a> Visit<'a> {
 
     /// Checks that a form was made for a cookie and a purpose.
     pub(super) fn check(&self, fields: &Fields, cookie: &str, purpose: &str) -> Result<(), Trouble> {
-        if self.site.core.access.is_form_mark(fields.get("csrf"), cookie, purpose) {
+        if self.site.core.access.is_csrf_token(fields.get("csrf"), cookie, purpose) {
             return Ok(());
         }
         Err(stale(fields))

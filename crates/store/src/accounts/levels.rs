@@ -47,12 +47,12 @@ pub struct RateRow {
 pub struct OrderRow {
     pub account: AccountId,
     pub day: Date,
-    pub told: Told,
+    pub report: OrderReport,
 }
 
 /// How orders are reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum OrderReport {
     /// All orders of the day as a number, which replaces the number reported before.
     Count(u32),
     /// One order by its id, which is counted once however often it is reported.
@@ -70,7 +70,7 @@ pub struct Holding {
 
 /// What became of a report of assets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Entered {
+pub enum AssetOutcome {
     Done,
     /// The currency of this row, counted from zero, has no rate on or before its day. Nothing was written.
     Unrated(usize),
@@ -81,14 +81,14 @@ pub enum Entered {
 pub struct LevelChange {
     pub account: AccountId,
     /// The recorded level that the new one was compared with.
-    pub from: Option<LevelSeen>,
-    pub to: LevelSeen,
+    pub from: Option<RecordedLevel>,
+    pub to: RecordedLevel,
     pub reason: String,
 }
 
 /// The level an account was last seen at, and since which day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LevelSeen {
+pub struct RecordedLevel {
     pub level: u32,
     pub since: Date,
 }
@@ -154,12 +154,12 @@ impl Accounts {
         rows: &[AssetRow],
         base: &str,
         note: &AuditNote<'_>,
-    ) -> Result<Entered, StoreError> {
+    ) -> Result<AssetOutcome, StoreError> {
         self.change(|db| {
             for (index, row) in rows.iter().enumerate() {
                 check_texts("an amount", &[&row.currency])?;
                 if row.currency != base && !has_rate(db, row)? {
-                    return Ok(Entered::Unrated(index));
+                    return Ok(AssetOutcome::Unrated(index));
                 }
             }
             for AssetRow { account, day, currency, amount } in rows {
@@ -168,7 +168,7 @@ impl Accounts {
             let accounts = rows.iter().map(|row| row.account);
             audit::write(db, only(accounts), "assets.reported", note)?;
             take(db, "version")?;
-            Ok(Entered::Done)
+            Ok(AssetOutcome::Done)
         })
     }
 
@@ -185,11 +185,11 @@ impl Accounts {
 
     pub fn put_orders(&self, rows: &[OrderRow], note: &AuditNote<'_>) -> Result<(), StoreError> {
         self.change(|db| {
-            for OrderRow { account, day, told } in rows {
+            for OrderRow { account, day, report } in rows {
                 let day = day.to_string();
-                match told {
-                    Told::Count(orders) => db.run(sql::PUT_ORDER_COUNT, (account.0, day, orders))?,
-                    Told::Order(order) => {
+                match report {
+                    OrderReport::Count(orders) => db.run(sql::PUT_ORDER_COUNT, (account.0, day, orders))?,
+                    OrderReport::Order(order) => {
                         check_texts("an order", &[order])?;
                         db.run(sql::PUT_ORDER, (account.0, order, day))?
                     }
@@ -201,12 +201,12 @@ impl Accounts {
         })
     }
 
-    pub fn level_seen(&self, id: AccountId) -> Result<Option<LevelSeen>, StoreError> {
-        level_seen(&self.read(), id)
+    pub fn recorded_level(&self, id: AccountId) -> Result<Option<RecordedLevel>, StoreError> {
+        recorded_level(&self.read(), id)
     }
 
     /// Records changes of level, except those that another process has recorded meanwhile. How many it recorded.
-    pub fn see_levels(
+    pub fn record_levels(
         &self,
         changes: &[LevelChange],
         at: Timestamp,
@@ -215,7 +215,7 @@ impl Accounts {
         self.change(|db| {
             let mut written = 0;
             for LevelChange { account, from, to, reason } in changes {
-                if level_seen(db, *account)? != *from {
+                if recorded_level(db, *account)? != *from {
                     continue;
                 }
                 db.run(sql::SEE_LEVEL, (account.0, to.level, to.since.to_string()))?;
@@ -238,8 +238,8 @@ fn levels(db: &Db) -> Result<Vec<LevelRow>, StoreError> {
     })
 }
 
-fn level_seen(db: &Db, id: AccountId) -> Result<Option<LevelSeen>, StoreError> {
-    db.first(sql::LEVEL_SEEN, [id.0], |row| Ok(LevelSeen { level: small(row, 0)?, since: date(row, 1)? }))
+fn recorded_level(db: &Db, id: AccountId) -> Result<Option<RecordedLevel>, StoreError> {
+    db.first(sql::LEVEL_SEEN, [id.0], |row| Ok(RecordedLevel { level: small(row, 0)?, since: date(row, 1)? }))
 }
 
 fn has_rate(db: &Db, row: &AssetRow) -> Result<bool, StoreError> {

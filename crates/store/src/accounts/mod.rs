@@ -19,14 +19,16 @@ use crate::{StoreError, sql as common_sql};
 pub(crate) use audit::write as write_audit;
 pub use audit::{AuditFilter, AuditId, AuditNote, AuditRow};
 pub use id::AccountId;
-pub use levels::{AssetRow, Entered, Holding, LevelChange, LevelRow, LevelSeen, OrderRow, RateRow, Told};
+pub use levels::{
+    AssetOutcome, AssetRow, Holding, LevelChange, LevelRow, OrderReport, OrderRow, RateRow, RecordedLevel,
+};
 pub use oauth::{CLIENTS_MAX, DEVICES_MAX, DEVICES_OF_CLIENT_MAX, FAMILIES_MAX};
 pub use oauth_rows::{
-    ClientRow, CodeRow, DeviceRow, DeviceState, FamilyRow, Hash, NewDevice, NewTokens, Redeemed, TokenKind,
-    TokenRow, Waiting,
+    ClientRow, CodeRow, DeviceOutcome, DeviceRow, DeviceState, FamilyRow, Hash, NewDevice, NewTokens,
+    Redemption, TokenKind, TokenRow,
 };
 pub use people::{BrowserRow, Person};
-pub use renewal::{Renewal, Renewed};
+pub use renewal::{Renewal, RenewalOutcome};
 
 mod audit;
 mod audit_sql;
@@ -108,7 +110,7 @@ pub struct Credential {
 
 /// Where a security stands in an account's month.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Used {
+pub struct MonthUsage {
     pub counted: bool,
     /// Securities counted in the month so far.
     pub total: u32,
@@ -307,7 +309,7 @@ impl Accounts {
     }
 
     /// Where a security stands in a month (`YYYY-MM`), without changing it.
-    pub fn used(&self, id: AccountId, month: &str, symbol: &Symbol) -> Result<Used, StoreError> {
+    pub fn used(&self, id: AccountId, month: &str, symbol: &Symbol) -> Result<MonthUsage, StoreError> {
         used(&self.read(), id, month, symbol)
     }
 
@@ -323,7 +325,7 @@ impl Accounts {
         (at, now): (Timestamp, Timestamp),
     ) -> Result<Spend, StoreError> {
         self.change(|db| {
-            let Used { counted, total } = used(db, id, month, symbol)?;
+            let MonthUsage { counted, total } = used(db, id, month, symbol)?;
             if counted {
                 return Ok(Spend::Free);
             }
@@ -458,9 +460,9 @@ fn put_right(db: &Db, id: AccountId, right: &RightRow) -> Result<(), StoreError>
     db.run(sql::GRANT, (id.0, package, starts_at, ends_at)).map(drop)
 }
 
-fn used(db: &Db, id: AccountId, month: &str, symbol: &Symbol) -> Result<Used, StoreError> {
+fn used(db: &Db, id: AccountId, month: &str, symbol: &Symbol) -> Result<MonthUsage, StoreError> {
     db.one(sql::USED, (id.0, month, symbol.as_str()), |row| {
-        Ok(Used { counted: row.get(0)?, total: small(row, 1)? })
+        Ok(MonthUsage { counted: row.get(0)?, total: small(row, 1)? })
     })
 }
 

@@ -8,8 +8,8 @@
 use market::Timestamp;
 
 use super::oauth_rows::{
-    ClientRow, CodeRow, DeviceRow, DeviceState, FamilyRow, Hash, NewDevice, NewTokens, Redeemed, TokenKind,
-    TokenRow, Waiting,
+    ClientRow, CodeRow, DeviceOutcome, DeviceRow, DeviceState, FamilyRow, Hash, NewDevice, NewTokens,
+    Redemption, TokenKind, TokenRow,
 };
 use super::{AccountId, Accounts, AuditNote, audit, check_texts, oauth_sql as sql, take};
 use crate::StoreError;
@@ -102,7 +102,7 @@ impl Accounts {
         })
     }
 
-    pub fn add_device(&self, device: &NewDevice<'_>) -> Result<Waiting, StoreError> {
+    pub fn add_device(&self, device: &NewDevice<'_>) -> Result<DeviceOutcome, StoreError> {
         check_texts("a device", &[device.client_id, device.scope])?;
         let NewDevice { device_hash, user_hash, client_id, scope, created_at, expires_at } = device;
         self.change(|db| {
@@ -110,18 +110,18 @@ impl Accounts {
             if count(db, sql::COUNT_DEVICES, [])? >= DEVICES_MAX
                 && db.run(sql::FORGET_DEVICES, (created_at.0, FORGET_MAX))? == 0
             {
-                return Ok(Waiting::Full);
+                return Ok(DeviceOutcome::Full);
             }
             if count(db, sql::COUNT_WAITING, (client_id, created_at.0))? >= DEVICES_OF_CLIENT_MAX {
                 let new = created_at.0.saturating_sub(DEVICE_NEW_S);
                 if db.run(sql::FORGET_WAITING, (client_id, created_at.0, new))? == 0 {
-                    return Ok(Waiting::Full);
+                    return Ok(DeviceOutcome::Full);
                 }
             }
             let (device_hash, user_hash) = (device_hash.as_slice(), user_hash.as_slice());
             let row = (device_hash, user_hash, client_id, scope, created_at.0, expires_at.0);
             let added = db.run(sql::ADD_DEVICE, row)? > 0;
-            Ok(if added { Waiting::Added } else { Waiting::Taken })
+            Ok(if added { DeviceOutcome::Added } else { DeviceOutcome::Taken })
         })
     }
 
@@ -214,10 +214,10 @@ impl Accounts {
         hash: &Hash,
         tokens: &NewTokens<'_>,
         note: &AuditNote<'_>,
-    ) -> Result<Redeemed, StoreError> {
+    ) -> Result<Redemption, StoreError> {
         self.change(|db| {
             let Some(code) = db.first(sql::CODE, [hash.as_slice()], CodeRow::read)? else {
-                return Ok(Redeemed::No);
+                return Ok(Redemption::No);
             };
             if let Some(family) = code.family {
                 end_family(
@@ -226,14 +226,14 @@ impl Accounts {
                     code.account,
                     &note.because("its authorization code was used twice"),
                 )?;
-                return Ok(Redeemed::Again);
+                return Ok(Redemption::Again);
             }
             let row = (tokens.family, hash.as_slice(), note.at.0);
             if !stands(db, code.account)? || db.run(sql::REDEEM_CODE, row)? == 0 {
-                return Ok(Redeemed::No);
+                return Ok(Redemption::No);
             }
             begin_family(db, tokens, note)?;
-            Ok(Redeemed::Yes)
+            Ok(Redemption::Yes)
         })
     }
 
@@ -249,10 +249,10 @@ impl Accounts {
         tokens: &NewTokens<'_>,
         grace_s: i64,
         note: &AuditNote<'_>,
-    ) -> Result<Redeemed, StoreError> {
+    ) -> Result<Redemption, StoreError> {
         self.change(|db| {
             let Some(old) = db.first(sql::TOKEN, [hash.as_slice()], TokenRow::read)? else {
-                return Ok(Redeemed::No);
+                return Ok(Redemption::No);
             };
             let same = old.family == tokens.family
                 && old.client_id == tokens.client_id
@@ -262,12 +262,12 @@ impl Accounts {
                 || old.expires_at <= note.at
                 || !stands(db, old.account)?
             {
-                return Ok(Redeemed::No);
+                return Ok(Redemption::No);
             }
             if old.replaced_at.is_some_and(|at| note.at.0.saturating_sub(at.0) > grace_s) {
                 let note = note.because("a refresh token was used after it had been replaced");
                 end_family(db, &old.family, old.account, &note)?;
-                return Ok(Redeemed::Again);
+                return Ok(Redemption::Again);
             }
             db.run(sql::REPLACE_TOKEN, (note.at.0, hash.as_slice()))?;
             add_tokens(db, tokens, old.begun_at, note)?;
@@ -277,7 +277,7 @@ impl Accounts {
                 db.run(sql::TRIM_FAMILY, (tokens.family, kind.as_str(), FORGET_MAX, kept))?;
             }
             audit::write(db, Some(old.account), "tokens.refreshed", note)?;
-            Ok(Redeemed::Yes)
+            Ok(Redemption::Yes)
         })
     }
 

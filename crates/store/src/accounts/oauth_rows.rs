@@ -56,7 +56,7 @@ pub struct DeviceRow {
 
 /// What became of a device that wants to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waiting {
+pub enum DeviceOutcome {
     Added,
     /// One of its codes is another device's.
     Taken,
@@ -113,7 +113,7 @@ pub struct NewTokens<'a> {
 
 /// What became of something that is good once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Redeemed {
+pub enum Redemption {
     Yes,
     /// It had been used before. The family it had made is ended.
     Again,

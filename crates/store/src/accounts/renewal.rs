@@ -22,7 +22,7 @@ pub struct Renewal<'a> {
 
 /// What became of a renewal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Renewed {
+pub enum RenewalOutcome {
     Done,
     /// Too many in too short a time; nothing was changed.
     TooOften,
@@ -31,23 +31,23 @@ pub enum Renewed {
 }
 
 impl Accounts {
-    pub fn renew(&self, renewal: &Renewal<'_>, note: &AuditNote<'_>) -> Result<Renewed, StoreError> {
+    pub fn renew(&self, renewal: &Renewal<'_>, note: &AuditNote<'_>) -> Result<RenewalOutcome, StoreError> {
         let Renewal { app_key, token_hash, token_expires_at, former_until } = *renewal;
         self.change(|db| {
             let Some(former) = db.first(super::sql::CREDENTIAL_BY_KEY, [app_key], Credential::read)? else {
-                return Ok(Renewed::Unknown);
+                return Ok(RenewalOutcome::Unknown);
             };
             db.run(renewal_sql::FORGET, [note.at.0])?;
             let kept = db.one(renewal_sql::COUNT, [app_key], |row| small(row, 0))?;
             if kept >= REPLACED_MAX {
-                return Ok(Renewed::TooOften);
+                return Ok(RenewalOutcome::TooOften);
             }
             let until = former_until.min(former.token_expires_at);
             db.run(renewal_sql::KEEP, (former.token_hash.as_slice(), app_key, until.0))?;
             db.run(renewal_sql::RENEW, (token_hash.as_slice(), token_expires_at.0, app_key))?;
             audit::write(db, Some(former.account), "token.renewed", note)?;
             take(db, "version")?;
-            Ok(Renewed::Done)
+            Ok(RenewalOutcome::Done)
         })
     }
 

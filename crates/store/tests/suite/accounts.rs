@@ -5,8 +5,9 @@ use std::sync::Barrier;
 
 use market::Timestamp;
 use store::{
-    AccountId, AccountTerms, Accounts, AssetRow, AuditFilter, AuditNote, Credential, Entered, LevelChange,
-    LevelSeen, NewAccountRow, OrderRow, RateRow, RightRow, Spend, Store, StoreError, Told, Used,
+    AccountId, AccountTerms, Accounts, AssetOutcome, AssetRow, AuditFilter, AuditNote, Credential,
+    LevelChange, MonthUsage, NewAccountRow, OrderReport, OrderRow, RateRow, RecordedLevel, RightRow, Spend,
+    Store, StoreError,
 };
 
 use crate::fixture::{NOW, block, fresh, minutes, put, symbol};
@@ -169,8 +170,8 @@ fn a_security_is_counted_once_a_month() {
     assert_eq!(spend(bob, MONTH, "5.HK"), Spend::Charged { used: 1 });
 
     let used = |text| accounts.used(alice, MONTH, &symbol(text)).unwrap();
-    assert_eq!(used("700.HK"), Used { counted: true, total: 2 });
-    assert_eq!(used("5.HK"), Used { counted: false, total: 2 });
+    assert_eq!(used("700.HK"), MonthUsage { counted: true, total: 2 });
+    assert_eq!(used("5.HK"), MonthUsage { counted: false, total: 2 });
     let usage = accounts.usage(alice, MONTH).unwrap();
     assert_eq!(usage, [(symbol("700.HK"), NOW), (symbol("AAPL.US"), NOW)]);
 }
@@ -421,7 +422,7 @@ fn the_total_of_a_day_is_that_of_the_latest_report_with_the_rates_of_its_own_day
         amount,
     };
     let rows = [asset("2025-11-04", "USD", 5), asset("2025-11-04", "HKD", 6), asset("2025-11-06", "USD", 9)];
-    assert_eq!(accounts.put_assets(&rows, "HKD", &note(NOW)).unwrap(), Entered::Done);
+    assert_eq!(accounts.put_assets(&rows, "HKD", &note(NOW)).unwrap(), AssetOutcome::Done);
     let as_of = |text: &str| {
         let holdings = accounts.assets_as_of(id, day(text)).unwrap();
         holdings.into_iter().map(|one| (one.currency, one.amount, one.rate)).collect::<Vec<_>>()
@@ -433,7 +434,7 @@ fn the_total_of_a_day_is_that_of_the_latest_report_with_the_rates_of_its_own_day
     // A report with one amount that cannot be converted leaves nothing, neither rows nor a version.
     let version = accounts.version().unwrap();
     let unrated = [asset("2025-11-07", "HKD", 1), asset("2025-11-02", "USD", 1)];
-    assert_eq!(accounts.put_assets(&unrated, "HKD", &note(NOW)).unwrap(), Entered::Unrated(1));
+    assert_eq!(accounts.put_assets(&unrated, "HKD", &note(NOW)).unwrap(), AssetOutcome::Unrated(1));
     assert_eq!((as_of("2025-12-31").len(), accounts.version().unwrap()), (1, version));
 }
 
@@ -443,15 +444,15 @@ fn orders_of_a_span_are_numbers_and_single_ones_together() {
     let accounts = open(dir.path());
     let id = add(&accounts, "alice").unwrap();
     let other = add(&accounts, "bob").unwrap();
-    let row = |account, day_text: &str, told| OrderRow { account, day: day(day_text), told };
-    let order = |text: &str| Told::Order(text.to_owned());
+    let row = |account, day_text: &str, report| OrderRow { account, day: day(day_text), report };
+    let order = |text: &str| OrderReport::Order(text.to_owned());
     let rows = [
-        row(id, "2025-11-01", Told::Count(5)),
+        row(id, "2025-11-01", OrderReport::Count(5)),
         row(id, "2025-11-30", order("A")),
         row(id, "2025-12-01", order("A")),
         row(id, "2025-12-01", order("B")),
         row(other, "2025-11-30", order("A")),
-        row(id, "2025-11-01", Told::Count(3)),
+        row(id, "2025-11-01", OrderReport::Count(3)),
     ];
     accounts.put_orders(&rows, &note(NOW)).unwrap();
     let between = |from: &str, to: &str| accounts.orders_between(id, day(from), day(to)).unwrap();
@@ -466,7 +467,7 @@ fn a_change_of_level_is_written_by_the_first_who_finds_it_out() {
     let dir = tempfile::tempdir().unwrap();
     let accounts = open(dir.path());
     let id = add(&accounts, "alice").unwrap();
-    let seen = |level| LevelSeen { level, since: day("2025-11-03") };
+    let seen = |level| RecordedLevel { level, since: day("2025-11-03") };
     let change = |from, to| LevelChange { account: id, from, to: seen(to), reason: format!("to level {to}") };
     let start = Barrier::new(4);
     let written: usize = std::thread::scope(|scope| {
@@ -476,16 +477,16 @@ fn a_change_of_level_is_written_by_the_first_who_finds_it_out() {
                 scope.spawn(move || {
                     let accounts = open(dir);
                     start.wait();
-                    accounts.see_levels(&[change], NOW, "service").unwrap()
+                    accounts.record_levels(&[change], NOW, "service").unwrap()
                 })
             })
             .collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).sum()
     });
     assert_eq!(written, 1);
-    assert_eq!(accounts.level_seen(id).unwrap(), Some(seen(3)));
-    assert_eq!(accounts.see_levels(&[change(Some(seen(2)), 4)], NOW, "service").unwrap(), 0);
-    assert_eq!(accounts.see_levels(&[change(Some(seen(3)), 4)], NOW, "service").unwrap(), 1);
+    assert_eq!(accounts.recorded_level(id).unwrap(), Some(seen(3)));
+    assert_eq!(accounts.record_levels(&[change(Some(seen(2)), 4)], NOW, "service").unwrap(), 0);
+    assert_eq!(accounts.record_levels(&[change(Some(seen(3)), 4)], NOW, "service").unwrap(), 1);
     let filter = AuditFilter { event: Some("level.changed"), limit: 10, ..AuditFilter::default() };
     let reasons: Vec<String> = accounts.audit(&filter).unwrap().into_iter().map(|row| row.reason).collect();
     assert_eq!(reasons, ["to level 4", "to level 3"]);

@@ -275,7 +275,7 @@ fn what_is_good_once_and_every_login_ends_with_a_restore_and_api_keys_go_on() {
         refresh_expires_at: end,
     };
     accounts.add_code(&[5; 32], &code("used"), &note()).unwrap();
-    assert_eq!(accounts.redeem_code(&[5; 32], &tokens, &note()).unwrap(), store::Redeemed::Yes);
+    assert_eq!(accounts.redeem_code(&[5; 32], &tokens, &note()).unwrap(), store::Redemption::Yes);
     accounts.add_code(&[6; 32], &code("unused"), &note()).unwrap();
 
     let dir = tempfile::tempdir().unwrap();

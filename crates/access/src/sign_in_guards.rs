@@ -4,9 +4,9 @@ use crate::password::Gate;
 use crate::refusal_log::RefusalLog;
 use crate::throttle::SignIns;
 
-/// What guessing is held up by, and with what passwords are checked.
+/// What limits guessing of passwords and codes, and guests.
 #[derive(Debug, Default)]
-pub(crate) struct People {
+pub(crate) struct SignInGuards {
     pub(crate) gate: Gate,
     pub(crate) sign_ins: SignIns,
     pub(crate) codes: CodeGuesses,
