@@ -142,11 +142,11 @@ fn question(
     html.raw("<dl>\n");
     consent::who(words, browser, &request.client, &mut html);
     let minutes = visit.site.core.machine_now().0.saturating_sub(request.created_at.0).max(0) / 60;
-    let call = match minutes {
+    let asked = match minutes {
         0 => words.just_now.to_owned(),
         minutes => words.minutes_ago.replacen("{}", &minutes.to_string(), 1),
     };
-    fact(&mut html, words.call, &call);
+    fact(&mut html, words.asked, &asked);
     html.raw("</dl>\n<form method=\"post\" action=\"").text(&visit.frame.at(path::CONFIRM)).raw("\">\n");
     html.hidden("csrf", &visit.site.core.access.csrf_token(cookie, PURPOSE));
     html.hidden("user_code", &request.user_code).hidden("client_id", &request.client.id);
