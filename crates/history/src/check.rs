@@ -137,6 +137,7 @@ fn damage(finding: Finding) -> Damage {
         | Finding::Counter { .. }
         | Finding::Row { .. }
         | Finding::Rows { .. }
+        | Finding::Misnoted { .. }
         | Finding::Miscounted { .. }
         | Finding::Unreadable(_) => (None, None),
     };

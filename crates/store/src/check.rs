@@ -42,18 +42,21 @@ impl Reader {
         let snapshot = self.snapshot()?;
         let mut findings = Findings::default();
         findings.tables(&snapshot, depth);
-        let all = snapshot.db().all(sql::RAW_SERIES, [], SeriesInfo::read);
+        let db = snapshot.db();
+        let all =
+            db.all(sql::RAW_SERIES, [], |row| Ok(SeriesInfo::read(row).map_err(db.fail("list the series"))));
         let Some(all) = findings.absorb(all.map(|all| (Vec::new(), all))) else {
             return Ok(Some(findings.list));
         };
-        for kept in &all {
+        for kept in all {
+            let Some(kept) = findings.absorb(kept.map(|kept| (Vec::new(), kept))) else { continue };
             if go_on().is_break() {
                 return Ok(None);
             }
             if findings.list.len() >= FINDINGS_MAX {
                 break;
             }
-            findings.absorb(one_series(&snapshot, kept, &mut inspect));
+            findings.absorb(one_series(&snapshot, &kept, &mut inspect));
         }
         findings.list.truncate(FINDINGS_MAX);
         Ok(Some(findings.list))
@@ -77,7 +80,7 @@ impl Accounts {
         // One state: others write meanwhile.
         db.run(sql::BEGIN_READ, [])?;
         findings.absorb(engine(&db, depth));
-        findings.absorb(seals(&db));
+        findings.list.extend(seals(&db));
         db.run(sql::COMMIT, []).ok();
         findings.list.truncate(FINDINGS_MAX);
         Ok(findings.list)
@@ -92,7 +95,7 @@ struct Findings {
 impl Findings {
     fn tables(&mut self, view: &View, depth: Depth) {
         self.absorb(engine(view.db(), depth));
-        self.absorb(seals(view.db()));
+        self.list.extend(seals(view.db()));
         self.absorb(miscounted(view));
         self.absorb(orphans(view));
         self.absorb(counters(view));

@@ -10,7 +10,7 @@ use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags, Params, Row};
 
 use crate::fault::Fault;
-use crate::seal::{self, SealMode, SealedTable};
+use crate::seal::{self, Listed, SealMode, SealedTable};
 use crate::statements::Sql;
 use crate::{BLOCK_BYTES_MAX, StoreError, sql};
 
@@ -89,6 +89,16 @@ impl Db {
     }
 
     pub(crate) fn sealed_tables(&self) -> Result<Vec<SealedTable>, StoreError> {
+        seal::found(&self.conn).map_err(|error| self.fail("list the sealed tables")(error.into()))
+    }
+
+    /// Notes the sealed tables and their rows as they are, where every row is known to be whole.
+    pub(crate) fn note_sealed_tables(&self) -> Result<(), StoreError> {
+        seal::note_all(&self.conn).map_err(|error| self.fail("list the sealed tables")(error.into()))
+    }
+
+    /// What the database has noted of them, which is for comparing.
+    pub(crate) fn listed_tables(&self) -> Result<Vec<Listed>, StoreError> {
         seal::list(&self.conn).map_err(|error| self.fail("list the sealed tables")(error.into()))
     }
 

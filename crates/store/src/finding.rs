@@ -73,6 +73,10 @@ pub enum Finding {
         written: i64,
         found: i64,
     },
+    /// A table of which `sealed_table` says something else than the schema, or nothing.
+    Misnoted {
+        table: String,
+    },
     /// A security that should have another number of series or corporate actions.
     Miscounted {
         symbol: String,
@@ -145,6 +149,9 @@ impl fmt::Display for Finding {
             }
             Finding::Rows { table, written, found } => {
                 write!(f, "table {table} has {found} rows, {written} were written")
+            }
+            Finding::Misnoted { table } => {
+                write!(f, "table sealed_table does not say of table {table} what was written")
             }
             Finding::Miscounted { symbol, series, actions } => write!(
                 f,

@@ -2,12 +2,16 @@
 //!
 //! SQLite notices few flipped bits, and no changes by other programs. A table with a column `seal` is a sealed one:
 //! writing a row seals it, and reading goes through the view `sealed_…`, which refuses a row that is not
-//! as it was written. Both are made anew with each connection out of the list in `sealed_table`, as temporary triggers
-//! and views: nothing of them is in the file, so that any tool can read it, and can repair it.
+//! as it was written. Both are made anew with each connection out of the schema itself, as temporary triggers
+//! and views: nothing of them is in the file, so that any tool can read it. A row that another tool has written is not sealed,
+//! and no command seals it: what mends it is a backup, or the files that it came from.
 //!
 //! Rows that are missing are noticed by their number (`sealed_table.row_count`), and where a question sees a few rows of
-//! many, by links between them. No key is involved: this is against disks, bugs and careless hands, not against
+//! many, by links between them. `sealed_table` itself has no seal: it must say what the schema says, and which tables
+//! are sealed never depends on it. No key is involved: this is against disks, bugs and careless hands, not against
 //! an attacker, who could compute the checksum too.
+
+use std::collections::HashSet;
 
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::types::ValueRef;
@@ -30,6 +34,13 @@ pub(crate) struct SealedTable {
     pub(crate) columns: Vec<String>,
     /// Those that are in an index or the primary key.
     indexed: Vec<String>,
+}
+
+/// What `sealed_table` says of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(crate) table: SealedTable,
+    /// How many rows were written.
     pub(crate) rows: i64,
 }
 
@@ -37,11 +48,12 @@ const HAS_LIST: &str =
     "select exists (select 1 from sqlite_schema where type = 'table' and name = 'sealed_table')";
 const LIST: &str =
     "select name, key_columns, columns, row_count, indexed_columns from sealed_table order by name";
-/// Tables with a column called `seal`, and their columns in the order in which they were made.
-const FOUND: &str = "select t.name, c.name, c.pk, c.pk > 0 or exists (select 1 from pragma_index_list(t.name) l \
-    join pragma_index_info(l.name) i where i.name = c.name) from sqlite_schema t join pragma_table_info(t.name) c \
-    where t.type = 'table' and exists (select 1 from pragma_table_info(t.name) s where s.name = 'seal') \
-    and c.name <> 'seal' order by t.name, c.cid";
+/// Every column of every table, in the order in which they were made.
+const COLUMNS: &str = "select t.name, c.name, c.pk > 0 from sqlite_schema t join pragma_table_info(t.name) c \
+    where t.type = 'table' order by t.name, c.cid";
+/// The columns that are in an index.
+const INDEXED: &str = "select t.name, i.name from sqlite_schema t join pragma_index_list(t.name) l \
+    join pragma_index_info(l.name) i where t.type = 'table' and i.name is not null";
 
 /// The functions `seal` and `whole`, for a connection that is new.
 pub(crate) fn define(conn: &Connection) -> rusqlite::Result<()> {
@@ -62,7 +74,7 @@ pub(crate) fn define(conn: &Connection) -> rusqlite::Result<()> {
 
 /// Views of the sealed tables, and for a writer the triggers that keep the seals.
 pub(crate) fn attach(conn: &Connection, mode: SealMode) -> rusqlite::Result<()> {
-    let script: String = list(conn)?.iter().map(|table| table.script(mode)).collect();
+    let script: String = found(conn)?.iter().map(|table| table.script(mode)).collect();
     conn.execute_batch(&script)
 }
 
@@ -76,13 +88,18 @@ pub(crate) fn detach(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch(&drops.concat())
 }
 
-/// The sealed tables of a database; none in one of an older schema.
-pub(crate) fn list(conn: &Connection) -> rusqlite::Result<Vec<SealedTable>> {
+/// What the database itself has noted of its sealed tables. A row that says nothing of use is left out, and so is missed.
+pub(crate) fn list(conn: &Connection) -> rusqlite::Result<Vec<Listed>> {
     if !conn.query_row(HAS_LIST, [], |row| row.get(0))? {
         return Ok(Vec::new());
     }
     let mut statement = conn.prepare(LIST)?;
-    statement.query_map([], SealedTable::read)?.collect()
+    let mut rows = statement.query([])?;
+    let mut all = Vec::new();
+    while let Some(row) = rows.next()? {
+        all.extend(Listed::read(row).ok());
+    }
+    Ok(all)
 }
 
 /// Seals every row there is and notes which tables have seals: the last step of a migration, which may have changed any
@@ -91,60 +108,72 @@ pub(crate) fn seal_all(conn: &Connection) -> rusqlite::Result<()> {
     if !conn.query_row(HAS_LIST, [], |row| row.get(0))? {
         return Ok(());
     }
+    for table in found(conn)? {
+        let (name, row) = (&table.name, table.sealed(""));
+        conn.execute(&format!("update \"{name}\" set seal = seal({row})"), [])?;
+    }
+    note_all(conn)
+}
+
+/// Notes which tables have seals, and how many rows each of them has now.
+pub(crate) fn note_all(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute("delete from sealed_table", [])?;
-    for SealedTable { name, keys, columns, indexed, .. } in found(conn)? {
-        let columns = columns.join(", ");
-        conn.execute(&format!("update \"{name}\" set seal = seal('{name}', {columns})"), [])?;
+    for SealedTable { name, keys, columns, indexed } in found(conn)? {
         conn.execute(
             &format!(
                 "insert into sealed_table (name, key_columns, columns, indexed_columns, row_count) \
                  select $1, $2, $3, $4, count(*) from \"{name}\""
             ),
-            (&name, keys.join(", "), columns, indexed.join(", ")),
+            (&name, keys.join(", "), columns.join(", "), indexed.join(", ")),
         )?;
     }
     Ok(())
 }
 
-/// The tables that have a column for it.
-fn found(conn: &Connection) -> rusqlite::Result<Vec<SealedTable>> {
-    let mut statement = conn.prepare(FOUND)?;
-    let mut rows = statement.query([])?;
-    let mut tables: Vec<SealedTable> = Vec::new();
-    while let Some(row) = rows.next()? {
-        let (name, column, key): (String, String, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        if tables.last().is_none_or(|table| table.name != name) {
-            let [keys, columns, indexed] = [const { Vec::new() }; 3];
-            tables.push(SealedTable { name, keys, columns, indexed, rows: 0 });
+/// The sealed tables of a database, as its schema has them; none in one of an older schema.
+pub(crate) fn found(conn: &Connection) -> rusqlite::Result<Vec<SealedTable>> {
+    // The names become part of statements: only such as our own steps make.
+    let is_name = |text: &str| text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    let pair = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let indexed: HashSet<(String, String)> =
+        conn.prepare(INDEXED)?.query_map([], pair)?.collect::<rusqlite::Result<_>>()?;
+    let mut statement = conn.prepare(COLUMNS)?;
+    let column = |row: &Row<'_>| Ok(((row.get(0)?, row.get(1)?), row.get(2)?));
+    let columns =
+        statement.query_map([], column)?.collect::<rusqlite::Result<Vec<((String, String), bool)>>>()?;
+    let tables = columns.chunk_by(|((one, _), _), ((next, _), _)| one == next).filter_map(|columns| {
+        let is_sealed = columns.iter().any(|((_, column), _)| column == "seal");
+        let are_names = columns.iter().all(|((table, column), _)| is_name(table) && is_name(column));
+        let ((name, _), _) = columns.first().filter(|_| is_sealed && are_names)?;
+        let mut table =
+            SealedTable { name: name.clone(), keys: Vec::new(), columns: Vec::new(), indexed: Vec::new() };
+        for (place, is_key) in columns.iter().filter(|((_, column), _)| column != "seal") {
+            let column = place.1.clone();
+            if *is_key || indexed.contains(place) {
+                table.indexed.push(column.clone());
+            }
+            if *is_key {
+                table.keys.push(column.clone());
+            }
+            table.columns.push(column);
         }
-        let Some(table) = tables.last_mut() else { continue };
-        if row.get(3)? {
-            table.indexed.push(column.clone());
-        }
-        if key > 0 {
-            table.keys.push(column.clone());
-        }
-        table.columns.push(column);
+        Some(table)
+    });
+    Ok(tables.collect())
+}
+
+impl Listed {
+    fn read(row: &Row<'_>) -> rusqlite::Result<Listed> {
+        let names = |column: usize| -> rusqlite::Result<Vec<String>> {
+            Ok(row.get::<_, String>(column)?.split(", ").map(str::to_owned).collect())
+        };
+        let table =
+            SealedTable { name: row.get(0)?, keys: names(1)?, columns: names(2)?, indexed: names(4)? };
+        Ok(Listed { table, rows: row.get(3)? })
     }
-    Ok(tables)
 }
 
 impl SealedTable {
-    fn read(row: &Row<'_>) -> rusqlite::Result<SealedTable> {
-        // The names become part of statements: only such as our own steps make.
-        let is_name = |text: &str| text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-        let names = |column: usize| -> rusqlite::Result<Vec<String>> {
-            let text: String = row.get(column)?;
-            let names: Vec<String> = text.split(", ").map(str::to_owned).collect();
-            match names.iter().all(|name| is_name(name) && !name.is_empty()) {
-                true => Ok(names),
-                false => Err(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CORRUPT), None)),
-            }
-        };
-        let name = names(0)?.concat();
-        Ok(SealedTable { name, keys: names(1)?, columns: names(2)?, indexed: names(4)?, rows: row.get(3)? })
-    }
-
     /// The arguments of `seal` for a row called `of` (`new.`, `old.`, or nothing).
     pub(crate) fn sealed(&self, of: &str) -> String {
         let columns: Vec<String> = self.columns.iter().map(|column| format!("{of}{column}")).collect();
@@ -259,11 +288,17 @@ mod tests {
         let conn = rusqlite::Connection::open(dir.path().join("candles.db")).unwrap();
         conn.execute_batch("update security set decimals = 4 where symbol = '700.HK'").unwrap();
         assert!(matches!(migrate::migrate(&db, &steps, NOW), Err(StoreError::Damaged { .. })));
+        // Nor where the list of sealed tables does not know of the table.
+        conn.execute_batch("create temp table kept as select * from sealed_table; delete from sealed_table")
+            .unwrap();
+        assert!(matches!(migrate::migrate(&db, &steps, NOW), Err(StoreError::Damaged { .. })));
         conn.execute_batch("update security set decimals = 2 where symbol = '700.HK'").unwrap();
+        assert!(matches!(migrate::migrate(&db, &steps, NOW), Err(StoreError::Damaged { .. })));
+        conn.execute_batch("insert into sealed_table select * from kept").unwrap();
         migrate::migrate(&db, &steps, NOW).unwrap();
         // What the step left behind is sealed, and what is written next too.
         db.run(crate::sql::ADD_COUNTS, (0, 0, "700.HK")).unwrap();
-        assert!(crate::seal_check::seals(&db).unwrap().0.is_empty());
+        assert_eq!(crate::seal_check::seals(&db), []);
     }
 
     /// A table that forgets to be sealed would not be noticed by any other test.
@@ -271,7 +306,7 @@ mod tests {
     fn every_table_of_accounts_is_sealed_and_of_candles_every_one_that_answers_rest_on() {
         let names = |migrations| -> (Vec<String>, Vec<String>) {
             let conn = crate::statements::schema_of(migrations);
-            let sealed = super::list(&conn).unwrap().into_iter().map(|table| table.name).collect();
+            let sealed = super::list(&conn).unwrap().into_iter().map(|listed| listed.table.name).collect();
             let all = "select name from sqlite_schema where type = 'table' and name <> 'sealed_table' order by name";
             let mut statement = conn.prepare(all).unwrap();
             let all = statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
@@ -297,7 +332,7 @@ mod tests {
                 values (x'01', 'access', 'f', 'c', 1, '', 0, 0, 0)";
         db.script("add a token", rows).unwrap();
         db.script("remove its client", "delete from oauth_client").unwrap();
-        assert!(crate::seal_check::seals(&db).unwrap().0.is_empty());
+        assert_eq!(crate::seal_check::seals(&db), []);
         let left =
             db.all_of("count", "select count(*) from oauth_token", |row| row.get::<_, i64>(0)).unwrap();
         assert_eq!(left, [0]);

@@ -1,41 +1,72 @@
 //! Looks through the sealed tables for rows that are not as they were written.
 
+use rusqlite::Row;
+
 use crate::db::Db;
 use crate::fault::Fault;
 use crate::finding::Part;
-use crate::seal::SealedTable;
+use crate::seal::{Listed, SealedTable};
 use crate::{FINDINGS_MAX, Finding, StoreError};
 
-/// Rows that are not as they were written, and tables that lack some.
-pub(crate) fn seals(db: &Db) -> Part {
-    const WHAT: &str = "check the seals";
-    let mut found = Vec::new();
-    for table in db.sealed_tables()? {
-        let SealedTable { name, keys, .. } = &table;
-        // Keys that are hashes of tokens are not shown.
-        let key: Vec<String> = keys
-            .iter()
-            .map(|key| format!("case typeof({key}) when 'blob' then '…' else {key} end"))
-            .collect();
-        let (key, row) = (key.join(" || ' ' || "), table.sealed(""));
-        let broken = format!(
-            "select coalesce({key}, '?') from \"{name}\" where seal is not seal({row}) limit {FINDINGS_MAX}"
-        );
-        let broken = db.all_of(WHAT, &broken, |row| row.get(0))?;
-        found.extend(broken.into_iter().map(|key| Finding::Row { table: name.clone(), key }));
-        let rows: Vec<i64> =
-            db.all_of(WHAT, &format!("select count(*) from \"{name}\" not indexed"), |row| row.get(0))?;
-        let rows = rows.first().copied().unwrap_or_default();
-        if rows != table.rows {
-            found.push(Finding::Rows { table: name.clone(), written: table.rows, found: rows });
+const WHAT: &str = "check the seals";
+
+/// Rows that are not as they were written, and tables that lack some. Each table is looked at by itself: one that cannot be
+/// read does not hide what is wrong with the others.
+pub(crate) fn seals(db: &Db) -> Vec<Finding> {
+    let read = db.sealed_tables().and_then(|tables| Ok((tables, db.listed_tables()?)));
+    let (tables, listed) = match read {
+        Ok(read) => read,
+        Err(error) => return vec![Finding::Unreadable(error.to_string())],
+    };
+    let mut found: Vec<Finding> =
+        misnoted(&tables, &listed).map(|table| Finding::Misnoted { table }).collect();
+    for table in &tables {
+        let listed = listed.iter().find(|listed| listed.table.name == table.name);
+        for part in [Some(broken_rows(db, table)), listed.map(|listed| row_count(db, listed))] {
+            match part {
+                Some(Ok((of_part, ()))) => found.extend(of_part),
+                Some(Err(error)) => found.push(Finding::Unreadable(error.to_string())),
+                None => {}
+            }
         }
     }
-    Ok((found, ()))
+    found
+}
+
+/// The list of sealed tables is not sealed itself: it has to say what the schema says.
+fn misnoted(tables: &[SealedTable], listed: &[Listed]) -> impl Iterator<Item = String> {
+    let missing = tables.iter().filter(|table| !listed.iter().any(|listed| listed.table == **table));
+    let strange = listed.iter().filter(|listed| !tables.iter().any(|table| table.name == listed.table.name));
+    missing.map(|table| table.name.clone()).chain(strange.map(|listed| listed.table.name.clone()))
+}
+
+fn broken_rows(db: &Db, table: &SealedTable) -> Part {
+    let SealedTable { name, keys, .. } = table;
+    // Keys that are hashes of tokens are not shown.
+    let shown =
+        |key: &String| format!("case typeof({key}) when 'blob' then '…' else cast({key} as text) end");
+    let key: Vec<String> = keys.iter().map(shown).collect();
+    let (key, row) = (key.join(" || ' ' || "), table.sealed(""));
+    let broken = format!(
+        "select coalesce({key}, '?') from \"{name}\" where seal is not seal({row}) limit {FINDINGS_MAX}"
+    );
+    // What is damaged need not be text any more.
+    let text = |row: &Row<'_>| Ok(String::from_utf8_lossy(row.get_ref(0)?.as_bytes()?).into_owned());
+    let broken = db.all_of(WHAT, &broken, text)?;
+    Ok((broken.into_iter().map(|key| Finding::Row { table: name.clone(), key }).collect(), ()))
+}
+
+fn row_count(db: &Db, listed: &Listed) -> Part {
+    let (table, written) = (listed.table.name.clone(), listed.rows);
+    let count = format!("select count(*) from \"{table}\" not indexed");
+    let found: i64 = db.all_of(WHAT, &count, |row| row.get::<_, i64>(0))?.into_iter().sum();
+    let differs = (found != written).then_some(Finding::Rows { table, written, found });
+    Ok((differs.into_iter().collect(), ()))
 }
 
 /// A migration seals rows anew, so it must not begin with one that is not whole.
 pub(crate) fn refuse_broken_seals(db: &Db) -> Result<(), StoreError> {
-    match seals(db)?.0.is_empty() {
+    match seals(db).is_empty() {
         true => Ok(()),
         false => Err(db.fail("migrate the database")(Fault::Missing)),
     }

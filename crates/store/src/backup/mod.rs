@@ -321,7 +321,7 @@ pub fn check_pages(dir: &Path, part: Part) -> Result<(), BackupError> {
             problem: format!("{rows} rows point at rows that are missing"),
         });
     }
-    match crate::seal_check::seals(&db)?.0.first() {
+    match crate::seal_check::seals(&db).first() {
         Some(problem) => Err(BackupError::Damaged { path, problem: problem.to_string() }),
         None => Ok(()),
     }

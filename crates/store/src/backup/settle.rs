@@ -17,6 +17,8 @@ statements! {
     for crate::migrations::ACCOUNTS;
     COUNT_ACCOUNTS: "count the accounts", "select count(*) from account";
     ACCOUNTS: "read the accounts", "select id, name, created_at, revoked_at, epoch from sealed_account order by id";
+    // As they are, whole or not: what is about to be replaced may be replaced because it is damaged.
+    RAW_ACCOUNTS: "read the accounts", "select id, name, created_at, revoked_at, epoch from account order by id";
     CARRY: "carry an account over", "update account set epoch = $1, revoked_at = $2 where id = $3";
     SET_COUNTER: "set a counter",
         "insert into counter (name, next) values ($1, $2) on conflict (name) do update set next = excluded.next";
@@ -35,6 +37,9 @@ const TABLES: Sql = Sql {
 };
 const COLUMNS: Sql =
     Sql { what: "list the columns", text: "select name from pragma_table_info($1) order by cid" };
+
+/// What is added to the version of accounts whose version is not known: no server has come so far by changes.
+const VERSIONS_UNKNOWN: i64 = 1 << 32;
 
 /// What became of accounts that are not as they were in the backup.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -102,6 +107,8 @@ pub(super) fn replace(live: &Db, staged: &Path, note: &AuditNote<'_>) -> Result<
             live.script(what, &format!("insert into main.\"{table}\" ({columns}) {from}"))?;
         }
         let settled = settle(live, &before, note)?;
+        // Triggers have kept the numbers of rows, beginning with those that were noted; these may have been wrong.
+        live.note_sealed_tables()?;
         live.run(sql::COMMIT, [])?;
         Ok(settled)
     };
@@ -135,14 +142,32 @@ pub(super) fn highest(one: Vec<(String, i64)>, other: &[(String, i64)]) -> Vec<(
     all
 }
 
+/// The counters of a database of any schema, also where something is damaged: rows that say nothing are passed over.
 pub(super) fn counters(db: &Db) -> Result<Vec<(String, i64)>, StoreError> {
-    // Of any schema, and also where something is damaged.
-    db.all(sql::RAW_COUNTERS, [], |row| Ok((row.get(0)?, row.get(1)?)))
+    let read = |row: &Row<'_>| Some((row.get(0).ok()?, row.get(1).ok()?));
+    Ok(db.all(sql::RAW_COUNTERS, [], |row| Ok(read(row)))?.into_iter().flatten().collect())
 }
 
 impl Before {
     fn read(db: &Db) -> Result<Before, StoreError> {
-        Ok(Before { counters: counters(db)?, accounts: db.all(ACCOUNTS, [], Standing::read)? })
+        let standings = db.all(RAW_ACCOUNTS, [], |row| Ok(Standing::read(row).ok()))?;
+        let accounts: Vec<Standing> = standings.into_iter().flatten().collect();
+        let mut before = Before { counters: counters(db)?, accounts };
+        // The counter may be lost, and the accounts that it has numbered be there.
+        if !before.has_counter("account") {
+            let next = before.accounts.iter().map(|account| account.id.0.saturating_add(1)).max();
+            before.counters.extend(next.map(|next| ("account".to_owned(), next)));
+        }
+        Ok(before)
+    }
+
+    fn has_counter(&self, wanted: &str) -> bool {
+        self.counters.iter().any(|(name, _)| name == wanted)
+    }
+
+    /// The first version that no server can have in memory.
+    fn version_after(&self, version: i64) -> i64 {
+        version.saturating_add(if self.has_counter("version") { 1 } else { VERSIONS_UNKNOWN })
     }
 }
 
@@ -153,8 +178,7 @@ fn settle(db: &Db, before: &Before, note: &AuditNote<'_>) -> Result<Settled, Sto
         db.run(end, [])?;
     }
     for (name, next) in highest(counters(db)?, &before.counters) {
-        // Whatever a server has in memory is of an earlier version.
-        let next = if name == "version" { next.saturating_add(1) } else { next };
+        let next = if name == "version" { before.version_after(next) } else { next };
         db.run(SET_COUNTER, (name, next))?;
     }
     let mut settled = Settled::default();

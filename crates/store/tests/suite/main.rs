@@ -8,6 +8,7 @@ mod actions;
 mod backup;
 mod blocks;
 mod checks;
+mod damaged;
 mod files;
 mod fixture;
 mod interrupted;

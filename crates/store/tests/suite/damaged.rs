@@ -1,0 +1,233 @@
+//! Every table damaged in turn, whatever tables there are: it is named, nothing else is hidden by it, and a restore mends it.
+
+use std::path::Path;
+
+use rusqlite::Connection;
+use rusqlite::types::Value;
+use store::{Access, Accounts, Depth, Existing, Finding, Restore, Scope, Store, StoreError};
+
+use crate::backup::{add, backup, filled, on, restore};
+use crate::fixture::{Fresh, NOW};
+
+/// A table with its keys and columns, as the database notes them.
+#[derive(Debug)]
+struct Table {
+    name: String,
+    keys: String,
+    columns: Vec<String>,
+}
+
+fn tables(conn: &Connection) -> Vec<Table> {
+    let mut statement = conn.prepare("select name, key_columns, columns from sealed_table").unwrap();
+    let read = |row: &rusqlite::Row<'_>| {
+        let columns: String = row.get(2)?;
+        let columns = columns.split(", ").map(str::to_owned).collect();
+        Ok(Table { name: row.get(0)?, keys: row.get(1)?, columns })
+    };
+    statement.query_map([], read).unwrap().map(Result::unwrap).collect()
+}
+
+/// A row in every sealed table, by the kinds of its columns: so that a table that is added one day is damaged here too.
+fn fill(path: &Path) {
+    let conn = Connection::open(path).unwrap();
+    conn.execute_batch("pragma foreign_keys = off").unwrap();
+    for Table { name, .. } in tables(&conn) {
+        let mut statement = conn.prepare("select name, type from pragma_table_info($1)").unwrap();
+        let columns: Vec<(String, String)> = statement
+            .query_map([&name], |row| Ok((row.get(0)?, row.get(1)?)))
+            .unwrap()
+            .map(Result::unwrap)
+            .collect();
+        let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
+        let value = |(_, kind): &(String, String)| match kind.to_ascii_lowercase().as_str() {
+            "text" => "'x'",
+            "blob" => "x'01'",
+            _ => "1",
+        };
+        let values: Vec<&str> = columns.iter().map(value).collect();
+        let (names, values) = (names.join(", "), values.join(", "));
+        conn.execute_batch(&format!("insert or ignore into {name} ({names}) values ({values})")).unwrap();
+    }
+    drop(conn);
+    store::seal_as_it_is(path).unwrap();
+}
+
+/// Accounts with a row in every table, and their backup.
+fn accounts_with_backup() -> (Fresh, tempfile::TempDir) {
+    let (from, accounts) = filled();
+    drop(accounts);
+    fill(&from.dir.path().join("accounts.db"));
+    let dir = tempfile::tempdir().unwrap();
+    backup(from.dir.path(), &dir.path().join("backup")).unwrap();
+    (from, dir)
+}
+
+fn check_accounts(dir: &Path) -> Vec<String> {
+    let findings = Accounts::look(dir).unwrap().check(Depth::Full).unwrap();
+    findings.iter().map(Finding::to_string).collect()
+}
+
+fn check_candles(dir: &Path) -> Vec<String> {
+    let store = Store::open(dir, Access::Read).unwrap();
+    let findings = store.reader().unwrap().check(Depth::Full, |_, _, _| None).unwrap();
+    findings.iter().map(Finding::to_string).collect()
+}
+
+/// Breaks the seal of the first row of a table; what a check must say of it.
+fn break_a_seal(conn: &Connection, table: &Table) -> String {
+    let Table { name, keys, .. } = table;
+    let first = format!("select {keys} from {name} order by {keys} limit 1");
+    let mut statement = conn.prepare(&first).unwrap();
+    let count = statement.column_count();
+    let key: Vec<String> = statement
+        .query_row([], |row| {
+            (0..count).map(|column| row.get::<_, Value>(column)).collect::<Result<Vec<_>, _>>()
+        })
+        .unwrap()
+        .into_iter()
+        .map(|value| match value {
+            Value::Integer(number) => number.to_string(),
+            Value::Text(text) => text,
+            _ => "…".to_owned(),
+        })
+        .collect();
+    conn.execute(&format!("update {name} set seal = seal + 1 where ({keys}) = ({first})"), []).unwrap();
+    format!("a row of table {name} is not as it was written: {}", key.join(" "))
+}
+
+#[test]
+fn a_row_that_is_not_whole_is_named_whatever_its_table_and_key() {
+    type Check = fn(&Path) -> Vec<String>;
+    for (file, check) in [("accounts.db", check_accounts as Check), ("candles.db", check_candles)] {
+        let (from, _dir) = accounts_with_backup();
+        let path = from.dir.path().join(file);
+        fill(&path);
+        let conn = Connection::open(&path).unwrap();
+        let whole = check(from.dir.path());
+        let mut all = Vec::new();
+        for table in tables(&conn) {
+            let told = break_a_seal(&conn, &table);
+            all.push(told.clone());
+            let found = check(from.dir.path());
+            for told in &all {
+                assert!(found.contains(told), "{told}: {found:#?}");
+            }
+            // Nothing else has come, nor is anything hidden.
+            assert_eq!(found.len(), whole.len() + all.len(), "{told}: {found:#?}");
+        }
+        assert!(all.len() >= 6, "{all:?}");
+    }
+}
+
+#[test]
+fn a_key_that_is_no_text_any_more_is_named_as_far_as_it_can_be() {
+    let (from, _dir) = accounts_with_backup();
+    let conn = Connection::open(from.dir.path().join("accounts.db")).unwrap();
+    conn.execute_batch("update exchange_rate set currency = cast(x'ff41' as text)").unwrap();
+    let found = check_accounts(from.dir.path());
+    assert_eq!(found, ["a row of table exchange_rate is not as it was written: \u{fffd}A x"]);
+}
+
+/// What may be done to a table by a disk or a hand.
+fn damages(table: &Table) -> Vec<String> {
+    let name = &table.name;
+    let mut all = vec![format!("delete from {name}")];
+    for column in &table.columns {
+        // Not of the kind that belongs there, and one that may be.
+        for value in ["x'ff'", &format!("coalesce({column}, '') || '7'")] {
+            all.push(format!("update or ignore {name} set {column} = {value}"));
+        }
+    }
+    all
+}
+
+#[test]
+fn accounts_are_restored_whatever_is_damaged_in_them() {
+    let (from, dir) = accounts_with_backup();
+    let (store, to) = (from.dir.path(), dir.path().join("backup"));
+    let path = store.join("accounts.db");
+    let conn = Connection::open(&path).unwrap();
+    conn.execute_batch("pragma foreign_keys = off").unwrap();
+    let mut damages: Vec<String> = tables(&conn).iter().flat_map(damages).collect();
+    for column in ["name", "key_columns", "columns", "indexed_columns", "row_count"] {
+        damages.push(format!("update sealed_table set {column} = x'ff' where name = 'account'"));
+        damages.push(format!("update sealed_table set {column} = {column} || '7'"));
+    }
+    damages.push("delete from sealed_table where name = 'account'".to_owned());
+    damages.push("delete from sealed_table".to_owned());
+    let mut done = 0;
+    for damage in damages {
+        if !conn.execute(&damage, []).is_ok_and(|changed| changed > 0) {
+            continue;
+        }
+        done += 1;
+        assert_ne!(check_accounts(store), [""; 0], "{damage}");
+        let alone =
+            Restore { scope: Scope::Accounts, existing: Existing::ReplaceAndForget, ..restore(&to, store) };
+        alone.run(&mut on).unwrap_or_else(|error| panic!("{damage}: {error:?}"));
+        assert_eq!(check_accounts(store), [""; 0], "{damage}");
+        let accounts = Accounts::open(store, NOW).unwrap();
+        assert!(accounts.account_named("ann").unwrap().is_some(), "{damage}");
+    }
+    assert!(done > 150, "{done}");
+    // And with a copy of what was there, as a restore makes it by itself.
+    conn.execute("update account set name = name || '7'", []).unwrap();
+    Restore { scope: Scope::Accounts, existing: Existing::Replace, ..restore(&to, store) }
+        .run(&mut on)
+        .unwrap();
+    assert_eq!(check_accounts(store), [""; 0]);
+}
+
+#[test]
+fn what_was_revoked_stays_so_and_numbers_are_given_once_where_the_accounts_are_damaged() {
+    for damage in [
+        "update account set region = 'elsewhere'",
+        "update account set rate = x'ff' where name = 'bea'",
+        "update counter set next = x'ff'",
+        "delete from counter",
+        "delete from sealed_table",
+    ] {
+        let (from, accounts) = filled();
+        let (store, dir) = (from.dir.path(), tempfile::tempdir().unwrap());
+        let (to, bea) = (dir.path().join("backup"), add(&accounts, "bea"));
+        backup(store, &to).unwrap();
+        accounts.revoke(bea, &crate::backup::note()).unwrap();
+        let (later, version) = (add(&accounts, "cal"), accounts.version().unwrap());
+        let conn = Connection::open(store.join("accounts.db")).unwrap();
+        conn.execute_batch(damage).unwrap();
+        let restored = crate::backup::replace(&to, store).unwrap();
+        assert_eq!(restored.still_revoked, ["bea"], "{damage}");
+        assert!(add(&accounts, "dan") > later, "{damage}");
+        assert!(accounts.version().unwrap() > version, "{damage}");
+    }
+}
+
+#[test]
+fn the_list_of_sealed_tables_is_not_believed() {
+    let (from, _dir) = accounts_with_backup();
+    let dir = from.dir.path();
+    let conn = Connection::open(dir.join("accounts.db")).unwrap();
+    conn.execute_batch("create temp table kept as select * from sealed_table").unwrap();
+    let whole = Accounts::look(dir).unwrap().accounts().unwrap();
+    for damage in [
+        "delete from sealed_table",
+        "delete from sealed_table where name = 'account'",
+        "update sealed_table set columns = 'id' where name = 'account'",
+        "update sealed_table set indexed_columns = 'id, name, region' where name = 'account'",
+        "insert into sealed_table select 'another', key_columns, columns, indexed_columns, 0 from sealed_table limit 1",
+    ] {
+        conn.execute_batch(damage).unwrap();
+        let found = check_accounts(dir);
+        assert!(
+            found.iter().any(|text| text.starts_with("table sealed_table does not say of table")),
+            "{damage}"
+        );
+        // An answer is the same as before, or an error.
+        if let Ok(found) = Accounts::look(dir).unwrap().accounts() {
+            assert_eq!(found, whole, "{damage}");
+        }
+        assert!(matches!(Accounts::open(dir, NOW), Err(StoreError::Damaged { .. })), "{damage}");
+        conn.execute_batch("delete from sealed_table; insert into sealed_table select * from kept").unwrap();
+        assert_eq!(check_accounts(dir), [""; 0]);
+    }
+}
