@@ -53,6 +53,9 @@ impl Db {
             Role::Writer | Role::Draft => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
         };
         let access = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        if matches!(role, Role::Reader | Role::Onlooker) && is_emptied(path) {
+            return Err(StoreError::Emptied { path: path.to_owned() });
+        }
         if role == Role::Reader {
             roll_back(path);
         }
@@ -269,6 +272,12 @@ pub fn seal_as_it_is(path: &Path) -> Result<(), StoreError> {
     db.detach_seals()?;
     db.seal_all()?;
     db.run(sql::COMMIT, []).map(drop)
+}
+
+/// Whether a database has no bytes. SQLite takes one for new and removes the log beside it, also where it may only read: whatever
+/// the log still has would be gone with the first look.
+pub(crate) fn is_emptied(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() == 0)
 }
 
 /// Rolls back a hot journal: a change that was interrupted before the database had a log, which is while it is created. A

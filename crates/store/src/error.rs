@@ -43,12 +43,12 @@ pub enum StoreError {
     )]
     Interrupted { what: &'static str, path: PathBuf, source: rusqlite::Error },
     #[error(
-        "{} is empty, but the key file beside it says that there were accounts: restore a backup with `chandler restore`, \
-         or move the file away to begin without accounts",
-        path.display()
+        "{} is empty and has lost what was in it: restore a backup with `chandler restore`, \
+         or move the file away to begin without {}",
+        path.display(), content(path)
     )]
     Emptied { path: PathBuf },
-    #[error("cannot {what}: {} is damaged: run `chandler check`, then restore a copy or import again", path.display())]
+    #[error("cannot {what}: {} is damaged: run `chandler check`, then {}", path.display(), mend(path))]
     Damaged { what: &'static str, path: PathBuf, source: Option<rusqlite::Error> },
     #[error("cannot {what}: no space left for {}: free some and run this again, nothing is half written", path.display())]
     Full { what: &'static str, path: PathBuf, source: Cause },
@@ -121,12 +121,25 @@ fn is_rollback(error: &rusqlite::Error) -> bool {
     code == Some(rusqlite::ffi::SQLITE_READONLY_ROLLBACK)
 }
 
+fn is_accounts(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == crate::accounts::FILE)
+}
+
 /// A command that opens a database to write to it, which brings its schema forward.
 fn forward(path: &Path) -> &'static str {
-    match path.file_name().and_then(|name| name.to_str()) {
-        Some("accounts.db") => "chandler serve",
-        _ => "chandler import",
+    if is_accounts(path) { "chandler serve" } else { "chandler import" }
+}
+
+/// What mends a damaged database. No import brings accounts back.
+fn mend(path: &Path) -> &'static str {
+    match is_accounts(path) {
+        true => "restore a backup with `chandler restore DIR --only accounts --replace`",
+        false => "restore a copy or import again",
     }
+}
+
+fn content(path: &Path) -> &'static str {
+    if is_accounts(path) { "accounts" } else { "candles" }
 }
 
 #[cfg(test)]
@@ -156,5 +169,24 @@ mod tests {
         assert!(matches!(sqlite(ffi::SQLITE_CORRUPT), StoreError::Damaged { .. }));
         assert!(matches!(sqlite(ffi::SQLITE_INTERNAL), StoreError::Sqlite { .. }));
         assert_eq!(advice(sqlite(ffi::SQLITE_READONLY)).as_deref(), Some("check its owner and mode"));
+    }
+
+    #[test]
+    fn what_helps_depends_on_the_file() {
+        let path = |name: &str| Path::new("/store").join(name);
+        let told = |name: &str| {
+            [
+                StoreError::Damaged { what: "try it", path: path(name), source: None },
+                StoreError::Emptied { path: path(name) },
+                StoreError::Outdated { path: path(name), found: 1, known: 2 },
+            ]
+            .map(|error| error.to_string())
+        };
+        for text in told("accounts.db") {
+            assert!(!text.contains("import") && !text.contains("candles"), "{text}");
+        }
+        for text in told("candles.db") {
+            assert!(!text.contains("accounts"), "{text}");
+        }
     }
 }

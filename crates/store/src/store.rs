@@ -92,12 +92,16 @@ impl Store {
         if !exists(&self.path)? {
             return Err(StoreError::Absent { path: self.dir.clone() });
         }
-        let db = Db::open(&self.path, self.role)?;
+        let db = match Db::open(&self.path, self.role) {
+            // The creation of the store was interrupted.
+            Err(StoreError::Emptied { .. }) => Err(StoreError::Absent { path: self.dir.clone() }),
+            opened => opened,
+        }?;
         match migrate::schema(&db, migrations::ALL)? {
             found if found == migrations::known(migrations::ALL) => {
                 Ok(Reader { view: View::new(db, self.blocks_read.clone()), seen: None })
             }
-            // The creation of the store was interrupted.
+            // The same, a little later.
             0 => Err(StoreError::Absent { path: self.dir.clone() }),
             found => Err(StoreError::Outdated {
                 path: self.path.clone(),

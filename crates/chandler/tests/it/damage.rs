@@ -131,7 +131,7 @@ fn accounts_that_were_lost_are_not_begun_anew_in_silence() {
     for arguments in [&["account", "list"][..], &["serve", "--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0"]]
     {
         let (code, stderr) = world.fails(arguments);
-        assert!(code == 1 && stderr.contains("is empty, but the key file"), "{code} {stderr}");
+        assert!(code == 1 && stderr.contains("is empty and has lost what was in it"), "{code} {stderr}");
     }
     let ran = world.run(&["check"]);
     assert!(
@@ -139,13 +139,41 @@ fn accounts_that_were_lost_are_not_begun_anew_in_silence() {
     );
     let doctor = world.run(&["doctor"]);
     assert!(
-        doctor.code == Some(1) && doctor.stdout.contains("is empty, but the key file"),
+        doctor.code == Some(1) && doctor.stdout.contains("is empty and has lost what was in it"),
         "{}",
         doctor.stdout
     );
     world.ok(&["restore", "saved", "--only", "accounts", "--replace"]);
     assert!(world.ok(&["account", "list"]).contains("ann"));
     assert!(world.ok(&["check"]).contains("accounts.db: all whole"));
+}
+
+/// What `check` advises is what helps.
+#[test]
+fn damaged_accounts_are_restored_as_check_says() {
+    let world = world();
+    world.ok(&["account", "create", "ann"]);
+    world.ok(&["backup", "saved"]);
+    let list = world.ok(&["account", "list"]);
+    for damage in [
+        "update account set level = 6",
+        "update audit set reason = 'another'",
+        "update quote_right set starts_at = 5",
+        "delete from sealed_table",
+        "update sealed_table set columns = x'ff' where name = 'account'",
+    ] {
+        let conn = Connection::open(world.path("store/accounts.db")).unwrap();
+        conn.execute_batch(&format!("pragma foreign_keys = off; {damage}")).unwrap();
+        drop(conn);
+        let (code, stderr) = world.fails(&["account", "list"]);
+        assert!(code == 1 && stderr.contains("--only accounts --replace"), "{damage}: {stderr}");
+        let ran = world.run(&["check"]);
+        assert!(ran.code == Some(1) && ran.stdout.contains("accounts.db: "), "{damage}: {}", ran.stdout);
+        assert!(ran.stderr.contains("--only accounts --replace"), "{damage}: {}", ran.stderr);
+        world.ok(&["restore", "saved", "--only", "accounts", "--replace"]);
+        assert!(world.ok(&["check"]).contains("accounts.db: all whole"), "{damage}");
+        assert_eq!(world.ok(&["account", "list"]), list, "{damage}");
+    }
 }
 
 #[test]

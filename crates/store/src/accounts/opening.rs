@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use market::Timestamp;
 
 use super::{Accounts, FILE, sql};
-use crate::db::{Db, Role};
+use crate::db::{Db, Role, is_emptied};
 use crate::fault::Fault;
 use crate::{Depth, Part, StoreError, migrate, migrations};
 
@@ -38,12 +38,16 @@ impl Accounts {
     fn open_or(
         dir: &Path,
         now: Timestamp,
-        on_empty: impl FnOnce(&Path) -> Result<(), StoreError>,
+        on_empty: impl Fn(&Path) -> Result<(), StoreError>,
     ) -> Result<Accounts, StoreError> {
         std::fs::create_dir_all(dir).map_err(|source| StoreError::io("create the directory", dir, source))?;
         let path = dir.join(FILE);
         let _lock = lock(&dir.join(LOCK_FILE))?;
         let is_new = create_private(&path)?;
+        // Before SQLite opens it, which removes the log of a file with nothing in it.
+        if !is_new && is_emptied(&path) {
+            on_empty(dir)?;
+        }
         let writer = Db::open(&path, Role::Writer)?;
         let found = migrate::schema(&writer, migrations::ACCOUNTS)?;
         if found == 0 && !is_new {
@@ -58,10 +62,13 @@ impl Accounts {
 
     /// Opens the accounts of a store to look at them: no lock, no migration, no file that was not there. Changes are refused.
     pub fn look(dir: &Path) -> Result<Accounts, StoreError> {
-        let path = dir.join(FILE);
+        let (path, known) = (dir.join(FILE), migrations::known(migrations::ACCOUNTS));
+        if is_emptied(&path) {
+            refuse_emptied(dir)?;
+            return Err(StoreError::Outdated { path, found: 0, known });
+        }
         let [reader, writer] = [Db::open(&path, Role::Onlooker)?, Db::open(&path, Role::Onlooker)?];
-        let (found, known) =
-            (migrate::schema(&reader, migrations::ACCOUNTS)?, migrations::known(migrations::ACCOUNTS));
+        let found = migrate::schema(&reader, migrations::ACCOUNTS)?;
         if found == 0 {
             refuse_emptied(dir)?;
         }

@@ -21,7 +21,7 @@ pub use manifest::{Counts, Manifest, Part, PartEntry};
 pub use restore::{Existing, Prepared, Restore, Restored, Scope};
 
 use crate::count::natural;
-use crate::db::{Db, Role};
+use crate::db::{Db, Role, is_emptied};
 use crate::statements::Sql;
 use crate::{StoreError, migrate, migrations, sql};
 
@@ -253,7 +253,7 @@ impl Source {
         migrations: &[migrations::Migration],
     ) -> Result<Option<Source>, BackupError> {
         let path = dir.join(part.file_name());
-        if !is_there(&path)? {
+        if !is_there(&path)? || is_emptied(&path) {
             return Ok(None);
         }
         let db = Db::open(&path, Role::Reader)?;

@@ -1,5 +1,6 @@
 //! Every table damaged in turn, whatever tables there are: it is named, nothing else is hidden by it, and a restore mends it.
 
+use std::fs::{self, OpenOptions};
 use std::path::Path;
 
 use rusqlite::Connection;
@@ -7,7 +8,7 @@ use rusqlite::types::Value;
 use store::{Access, Accounts, Depth, Existing, Finding, Restore, Scope, Store, StoreError};
 
 use crate::backup::{add, backup, filled, on, restore};
-use crate::fixture::{Fresh, NOW};
+use crate::fixture::{Fresh, NOW, block, fresh, minutes, put};
 
 /// A table with its keys and columns, as the database notes them.
 #[derive(Debug)]
@@ -229,5 +230,41 @@ fn the_list_of_sealed_tables_is_not_believed() {
         assert!(matches!(Accounts::open(dir, NOW), Err(StoreError::Damaged { .. })), "{damage}");
         conn.execute_batch("delete from sealed_table; insert into sealed_table select * from kept").unwrap();
         assert_eq!(check_accounts(dir), [""; 0]);
+    }
+}
+
+/// The files of a database as they are on the disk.
+fn files(dir: &Path, name: &str) -> [Option<Vec<u8>>; 2] {
+    ["", "-wal"].map(|ending| fs::read(dir.join(format!("{name}{ending}"))).ok())
+}
+
+#[test]
+fn a_look_at_a_database_that_was_emptied_leaves_its_log_alone() {
+    let fresh = fresh();
+    let dir = fresh.dir.path();
+    put(&fresh.store, &minutes("700.HK"), &[], &[block(0, 9)]);
+    let accounts = Accounts::open(dir, NOW).unwrap();
+    fs::write(dir.join("secret.key"), [7; 32]).unwrap();
+    add(&accounts, "ann");
+    // Somebody reads, so that the log is not folded in.
+    let mut reader = fresh.store.reader().unwrap();
+    let snapshot = reader.snapshot().unwrap();
+    snapshot.all_series().unwrap();
+    put(&fresh.store, &minutes("AAPL.US"), &[], &[block(0, 9)]);
+    for name in ["candles.db", "accounts.db"] {
+        OpenOptions::new().write(true).open(dir.join(name)).unwrap().set_len(0).unwrap();
+        let before = files(dir, name);
+        assert!(matches!(&before, [Some(main), Some(log)] if main.is_empty() && log.len() > 1_000), "{name}");
+        for look in [Access::Read, Access::Look] {
+            assert!(
+                matches!(Store::open(dir, look), Err(StoreError::Absent { .. })) || name == "accounts.db"
+            );
+        }
+        assert!(fresh.store.probe().is_err() || name == "accounts.db");
+        assert_eq!(accounts.probe().is_err(), name == "accounts.db");
+        assert_eq!(Accounts::look(dir).is_err(), name == "accounts.db");
+        assert_eq!(Accounts::open(dir, NOW).is_err(), name == "accounts.db");
+        assert!(backup(dir, &dir.join("to")).is_err(), "{name}");
+        assert!(files(dir, name) == before, "{name}");
     }
 }
