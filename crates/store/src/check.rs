@@ -6,7 +6,7 @@ use crate::chain::{Forward, LinkedEntry};
 use crate::count::natural;
 use crate::db::Db;
 use crate::finding::Part;
-use crate::seal_check::seals;
+use crate::seal_check::{counts, seals};
 use crate::statements::Sql;
 use crate::view::key;
 use crate::{
@@ -84,6 +84,16 @@ impl Accounts {
         db.run(sql::COMMIT, []).ok();
         findings.list.truncate(FINDINGS_MAX);
         Ok(findings.list)
+    }
+
+    /// Whether some tables have as many rows as were written, and the list of sealed tables says what it should.
+    pub(crate) fn check_counts(&self, counted: &[&str]) -> Result<Vec<Finding>, StoreError> {
+        let db = self.read();
+        // One state: others write meanwhile.
+        db.run(sql::BEGIN_READ, [])?;
+        let findings = counts(&db, counted);
+        db.run(sql::COMMIT, []).ok();
+        Ok(findings)
     }
 }
 

@@ -13,24 +13,42 @@ const WHAT: &str = "check the seals";
 /// Rows that are not as they were written, and tables that lack some. Each table is looked at by itself: one that cannot be
 /// read does not hide what is wrong with the others.
 pub(crate) fn seals(db: &Db) -> Vec<Finding> {
-    let read = db.sealed_tables().and_then(|tables| Ok((tables, db.listed_tables()?)));
-    let (tables, listed) = match read {
-        Ok(read) => read,
-        Err(error) => return vec![Finding::Unreadable(error.to_string())],
-    };
-    let mut found: Vec<Finding> =
-        misnoted(&tables, &listed).map(|table| Finding::Misnoted { table }).collect();
+    let (tables, listed, mut found) = noted(db);
     for table in &tables {
-        let listed = listed.iter().find(|listed| listed.table.name == table.name);
-        for part in [Some(broken_rows(db, table)), listed.map(|listed| row_count(db, listed))] {
-            match part {
-                Some(Ok((of_part, ()))) => found.extend(of_part),
-                Some(Err(error)) => found.push(Finding::Unreadable(error.to_string())),
-                None => {}
-            }
+        absorb(broken_rows(db, table), &mut found);
+        if let Some(listed) = listed.iter().find(|listed| listed.table.name == table.name) {
+            absorb(row_count(db, listed), &mut found);
         }
     }
     found
+}
+
+/// Whether the named tables have as many rows as were written, and the list of sealed tables says what it should.
+pub(crate) fn counts(db: &Db, names: &[&str]) -> Vec<Finding> {
+    let (_, listed, mut found) = noted(db);
+    for listed in listed.iter().filter(|listed| names.contains(&listed.table.name.as_str())) {
+        absorb(row_count(db, listed), &mut found);
+    }
+    found
+}
+
+/// A part that cannot be read is itself a finding, and the next part may well be readable.
+fn absorb(part: Part, found: &mut Vec<Finding>) {
+    match part {
+        Ok((of_part, ())) => found.extend(of_part),
+        Err(error) => found.push(Finding::Unreadable(error.to_string())),
+    }
+}
+
+/// The sealed tables, what `sealed_table` says of them, and where the two differ.
+fn noted(db: &Db) -> (Vec<SealedTable>, Vec<Listed>, Vec<Finding>) {
+    match db.sealed_tables().and_then(|tables| Ok((tables, db.listed_tables()?))) {
+        Ok((tables, listed)) => {
+            let found = misnoted(&tables, &listed).map(|table| Finding::Misnoted { table }).collect();
+            (tables, listed, found)
+        }
+        Err(error) => (Vec::new(), Vec::new(), vec![Finding::Unreadable(error.to_string())]),
+    }
 }
 
 /// The list of sealed tables is not sealed itself: it has to say what the schema says.

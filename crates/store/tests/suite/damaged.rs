@@ -233,6 +233,32 @@ fn the_list_of_sealed_tables_is_not_believed() {
     }
 }
 
+#[test]
+fn a_row_that_is_missing_is_missed_also_in_accounts_too_many_to_verify_at_every_opening() {
+    let (from, _dir) = accounts_with_backup();
+    let (dir, path) = (from.dir.path(), from.dir.path().join("accounts.db"));
+    let conn = Connection::open(&path).unwrap();
+    conn.execute_batch(
+        "pragma foreign_keys = off;
+         with recursive n (i) as (values (1) union all select i + 1 from n where i < 90000)
+         insert into usage select 1, '2026-11', 'a symbol with a long name ' || i, 1, 0 from n",
+    )
+    .unwrap();
+    drop(conn);
+    store::seal_as_it_is(&path).unwrap();
+    let bytes = fs::read(&path).unwrap();
+    assert!(bytes.len() > 4 << 20, "{}", bytes.len());
+    Accounts::open(dir, NOW).unwrap();
+    for table in ["account", "credential", "quote_right", "level", "exchange_rate", "sealed_table"] {
+        let conn = Connection::open(&path).unwrap();
+        conn.execute_batch(&format!("pragma foreign_keys = off; delete from {table}")).unwrap();
+        drop(conn);
+        assert!(matches!(Accounts::open(dir, NOW), Err(StoreError::Damaged { .. })), "{table}");
+        fs::write(&path, &bytes).unwrap();
+        Accounts::open(dir, NOW).unwrap();
+    }
+}
+
 /// The files of a database as they are on the disk.
 fn files(dir: &Path, name: &str) -> [Option<Vec<u8>>; 2] {
     ["", "-wal"].map(|ending| fs::read(dir.join(format!("{name}{ending}"))).ok())
