@@ -69,24 +69,20 @@ pub(crate) fn lay(
     let (Some(first), Some(last)) = (new.time.first().copied(), new.time.last().copied()) else {
         return Ok(laid);
     };
-    let distinct = new.len() as u64;
-    let minutes = match overlay(snapshot, &part.series, new, block_rows, on_damage)? {
-        Some(overlay) => {
-            laid.added = overlay.added;
-            laid.replaced += overlay.replaced;
-            laid.unchanged = overlay.unchanged;
-            laid.differences = overlay.differences;
-            laid.writes.push(overlay.write);
-            overlay.candles
+    let Overlay { merged, write } = overlay(snapshot, &part.series, new, block_rows, on_damage)?;
+    laid.added = merged.added;
+    laid.replaced += merged.replaced;
+    laid.unchanged = merged.unchanged;
+    // Also where nothing changes: a file is judged by the share of what differs in all that it has in common with the store.
+    laid.differences = merged.differences;
+    let minutes = match write {
+        Some(write) => {
+            laid.writes.push(write);
+            merged.candles
         }
-        None => {
-            laid.unchanged = distinct;
-            if on_damage == OnDamage::Stop {
-                return Ok(laid);
-            }
-            // The minutes are whole; what was rolled up from them may not be.
-            stored(snapshot, &part.series, Timestamp(first), Timestamp(last + 1))?
-        }
+        None if on_damage == OnDamage::Stop => return Ok(laid),
+        // The minutes are whole; what was rolled up from them may not be.
+        None => stored(snapshot, &part.series, Timestamp(first), Timestamp(last + 1))?,
     };
     if part.series.grain == Grain::Minute {
         let mut rolled = touched_minutes(snapshot, venue, &part.series, first..=last, minutes)?;
@@ -94,47 +90,44 @@ pub(crate) fn lay(
             rolled = fold::fold(venue, grain.period(), &rolled)
                 .map_err(|source| LayError::Overflow { series: part.series.clone(), source })?;
             let series = Series { grain, ..part.series.clone() };
-            if let Some(overlay) = self::overlay(snapshot, &series, rolled.clone(), block_rows, on_damage)? {
-                laid.writes.push(overlay.write);
-            }
+            let overlay = overlay(snapshot, &series, rolled.clone(), block_rows, on_damage)?;
+            laid.writes.extend(overlay.write);
         }
     }
     Ok(laid)
 }
 
 struct Overlay {
-    candles: Candles,
-    added: u64,
-    replaced: u64,
-    unchanged: u64,
-    differences: Differences,
-    write: SeriesWrite,
+    merged: Merged,
+    /// `None` when that would change nothing.
+    write: Option<SeriesWrite>,
 }
 
-/// Lays candles over the blocks they touch; `None` when that would change nothing.
+/// Lays candles over the blocks they touch.
 fn overlay(
     snapshot: &Snapshot<'_>,
     series: &Series,
     new: Candles,
     block_rows: usize,
     on_damage: OnDamage,
-) -> Result<Option<Overlay>, ImportError> {
-    let (Some(first), Some(last)) = (new.time.first(), new.time.last()) else { return Ok(None) };
+) -> Result<Overlay, ImportError> {
+    let (Some(first), Some(last)) = (new.time.first(), new.time.last()) else {
+        return Ok(Overlay { merged: Merged::default(), write: None });
+    };
     // A security has few days: with twice the rows, most have all of them in one block, and years are read at once.
     let block_rows = if series.grain == Grain::Day { 2 * block_rows } else { block_rows };
     let touched = touched_blocks(snapshot, series, Timestamp(*first)..=Timestamp(*last), block_rows)?;
     let stored = load(snapshot, series, &touched, on_damage)?;
     let merged = merge(stored, new, last_stamp(snapshot, series)?);
     if merged.changes_nothing() {
-        return Ok(None);
+        return Ok(Overlay { merged, write: None });
     }
     let added = cut(merged.candles.len(), block_rows)
         .map(|rows| encode(series, &merged.candles, rows))
         .collect::<Result<Vec<NewBlock>, ImportError>>()?;
     let removed = touched.iter().map(|entry| entry.id).collect();
     let write = SeriesWrite { series: series.clone(), removed, added };
-    let Merged { candles, added, replaced, unchanged, differences } = merged;
-    Ok(Some(Overlay { candles, added, replaced, unchanged, differences, write }))
+    Ok(Overlay { merged, write: Some(write) })
 }
 
 /// The last stamp of a series: that of a candle which may have been running when it was stored.

@@ -251,6 +251,41 @@ fn each_symbol_is_judged_and_many_symbols_together() {
     assert_eq!((report.outcome, report.replaced), (Outcome::Imported, 40));
 }
 
+/// What a file replaces is held against all that it shares with the store, also the symbols of which it changes nothing.
+#[test]
+fn a_file_is_judged_alike_whatever_it_leaves_unchanged_and_however_it_is_flushed() {
+    let week = &year()[..6];
+    let names: Vec<String> = (1..=200).map(|n| format!("{n}.HK")).collect();
+    let body = |name: &str, candles: &[Candle]| csv(name, candles).split_once('\n').unwrap().1.to_owned();
+    let file = |corrected: usize| -> String {
+        let mut text = csv("1.HK", &[]);
+        for (at, name) in names.iter().enumerate() {
+            let mut candles = week.to_vec();
+            if at < corrected {
+                candles[2].volume *= 2;
+            }
+            text += &body(name, &candles);
+        }
+        text
+    };
+    let flushes = [1, 20, 500, 1_199, 400_000];
+    for (corrected, refused) in
+        [(12, None), (119, None), (120, Some("120 of the 1200 stored candles that it has"))]
+    {
+        for flush_rows in flushes {
+            let shop = Shop::new();
+            let sizes = Sizes { flush_rows, block_rows: 64 };
+            assert_eq!(import(&shop, file(0), &Options::default(), sizes).added, 1_200);
+            let report = import(&shop, file(corrected), &Options::default(), sizes);
+            match (refused, &report.outcome) {
+                (None, Outcome::Imported) => assert_eq!(report.replaced, corrected as u64),
+                (Some(words), Outcome::NotReplaced(message)) => assert!(message.contains(words), "{message}"),
+                (_, outcome) => panic!("{corrected} corrected, flushes of {flush_rows}: {outcome:?}"),
+            }
+        }
+    }
+}
+
 #[test]
 fn files_of_one_command_are_held_against_each_other_and_the_others_go_on() {
     let year = year();
