@@ -1,7 +1,7 @@
 //! The one route of every request, whatever door it came in by: decode, admit, answer, spend.
 
 use access::{Actor, AdmissionCache, Demand, Look, Permit};
-use market::Symbol;
+use market::{FloorTable, Symbol};
 
 use crate::caller::Caller;
 pub(crate) use crate::command::Reply;
@@ -176,6 +176,11 @@ impl Work {
     /// Whether overnight hours can be in the answer: the client wants them and the account may see them.
     pub(crate) fn has_overnight(&self) -> bool {
         self.caller.overnight
+    }
+
+    /// From when on its account is served.
+    pub(crate) fn floors(&self, services: &Services) -> FloorTable {
+        services.floors_of(self.permit.account())
     }
 
     /// Columns again, beyond the thousand of one answer, and where to go on.

@@ -10,6 +10,7 @@ use access::AccountId;
 use bytes::Bytes;
 use hyper::Method;
 use hyper::header::{ACCEPT_RANGES, CONTENT_RANGE, ETAG, HeaderMap, HeaderValue, IF_RANGE, RANGE};
+use market::Floors;
 
 use super::call::{Answer, Call};
 use super::envelope::{self, Problem};
@@ -33,8 +34,16 @@ pub(crate) struct Whole {
     /// How to go on.
     pub(crate) next: Option<String>,
     pub(crate) candles: usize,
+    pub(crate) scope: Scope,
+}
+
+/// What an account could see when its answer was made. Where it sees something else now, that would be another answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Scope {
     /// Whether overnight hours can be in it.
     pub(crate) has_overnight: bool,
+    /// From when on.
+    pub(crate) floors: Floors,
 }
 
 /// Answers that somebody is taking apart, the newest last.
@@ -178,6 +187,8 @@ fn part(range: &str, length: usize) -> Part {
 
 #[cfg(test)]
 mod tests {
+    use market::FloorTable;
+
     use super::*;
 
     #[test]
@@ -208,7 +219,8 @@ mod tests {
 
     fn whole(bytes: usize) -> Whole {
         let content_type = HeaderValue::from_static("text/csv");
-        Whole { body: vec![0; bytes].into(), content_type, next: None, candles: 7, has_overnight: false }
+        let scope = Scope { has_overnight: false, floors: FloorTable::NONE.of(market::Market::Hk) };
+        Whole { body: vec![0; bytes].into(), content_type, next: None, candles: 7, scope }
     }
 
     #[test]

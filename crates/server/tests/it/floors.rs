@@ -110,6 +110,25 @@ async fn ranges_of_minutes_are_refused_below_the_floor_of_whoever_asks() {
     assert_eq!(server.get(path, &account).await.status, 400);
 }
 
+/// An answer that is taken apart is kept for a moment: not longer than the account may see it.
+#[tokio::test]
+async fn a_piece_of_an_answer_ends_with_the_floor_it_was_made_for() {
+    let server = serve("published").await;
+    let terms = |floors: &str| Terms { floors: Some(floors.parse().unwrap()), ..Terms::default() };
+    let account = server.account("ann", terms("none"));
+    let path = "/v1/quote/history-candlesticks?symbol=700.HK&period=day&after=1990-01-01&count=9&format=csv";
+    let head = format!("authorization: Bearer {}\r\nrange: bytes=0-\r\n", account.access_token.expose());
+    for (floors, days) in [("none", 5), ("none", 5), ("published", 2), ("HK.day=1995-01-04", 4), ("none", 5)]
+    {
+        server.change_terms(&account, &terms(floors)).await;
+        let piece = server.http("GET", path, &head, b"").await;
+        assert_eq!(piece.status, 206);
+        let text = String::from_utf8(piece.body).unwrap();
+        // Below the names of the columns.
+        assert_eq!(text.lines().count(), days + 1, "{floors}: {text}");
+    }
+}
+
 #[tokio::test]
 async fn quotes_and_lines_are_made_of_what_is_served() {
     let server = serve("published").await;

@@ -6,6 +6,7 @@ use history::Sessions;
 use hyper::Method;
 use hyper::body::Body;
 use hyper::header::{HeaderName, HeaderValue, LINK, VARY};
+use market::FloorTable;
 
 use super::format::Format;
 use super::parameters::{Parameters, Question};
@@ -14,7 +15,7 @@ use crate::command::{self, Paged, Paging, Request};
 use crate::kit::Site;
 use crate::kit::envelope::Problem;
 use crate::kit::packed::{accepts_gzip, packed};
-use crate::kit::pieces::{self, Whole};
+use crate::kit::pieces::{self, Scope, Whole};
 use crate::kit::visible::may_see;
 use crate::kit::{Answer, Call, allowance};
 use crate::refusal::Refusal;
@@ -77,9 +78,9 @@ fn taken_apart(
         return Ok(None);
     };
     let visible = may_see(&command::symbol(&question.message.symbol)?, caller, site)?;
-    // Made when the account could see other hours than now, it is another answer.
     let has_overnight = question.overnight && visible.widest == Sessions::All;
-    Ok(Some(whole).filter(|whole| whole.has_overnight == has_overnight))
+    let scope = Scope { has_overnight, floors: visible.floors };
+    Ok(Some(whole).filter(|whole| whole.scope == scope))
 }
 
 fn whole(
@@ -90,12 +91,13 @@ fn whole(
     site: &Site,
 ) -> Result<Whole, Problem> {
     affordable(question, caller, site)?;
-    let (Paged { answer, next }, has_overnight) = ask(question, caller, site)?;
+    let (Paged { answer, next }, has_overnight, floors) = ask(question, caller, site)?;
+    let scope = Scope { has_overnight, floors: floors.of(answer.symbol.market()) };
     let candles = answer.candles.len();
     let next = next.map(|at| question.token(at));
     let zone = site.core.history.venue(&answer.symbol).zone();
     let body: Bytes = format.encode(&answer, zone, next.as_deref())?;
-    let whole = Whole { body, content_type: format.content_type(), next, candles, has_overnight };
+    let whole = Whole { body, content_type: format.content_type(), next, candles, scope };
     if pieces::is_piecewise(call) {
         let (whose, now) = (caller.who.account(), site.core.uptime());
         site.pieces.keep(whose, key(call, format), now, whole.clone());
@@ -125,13 +127,13 @@ fn affordable(question: &Question, caller: &Caller, site: &Site) -> Result<(), P
     }
 }
 
-/// The answer, and whether overnight hours can be in it.
-fn ask(question: &Question, caller: &Caller, site: &Site) -> Result<(Paged, bool), Refusal> {
+/// The answer, whether overnight hours can be in it, and from when on the account is served.
+fn ask(question: &Question, caller: &Caller, site: &Site) -> Result<(Paged, bool, FloorTable), Refusal> {
     // Whether the account may see overnight hours is decided on the way, as for a connection that opted in.
     let caller = Caller { overnight: question.overnight, ..*caller };
     let request = Request::History(question.message.clone());
     let work = route::admit_calls(&site.core, &caller, request, question.calls())?;
-    let has_overnight = work.has_overnight();
+    let (has_overnight, floors) = (work.has_overnight(), work.floors(&site.core));
     let paged = work.run_pages(Paging { limit: question.limit, from: question.from }, &site.core)?;
-    Ok((paged, has_overnight))
+    Ok((paged, has_overnight, floors))
 }
