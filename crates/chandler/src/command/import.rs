@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use files::{ColumnMap, ReadOptions, Scale, Stamp, TimeFormat};
 use history::import::{Context, Options, Outcome, Progress, Report, import};
@@ -12,6 +13,7 @@ use market::{FloorTable, Grain, Region};
 use serde_json::{Value, json};
 use store::Access;
 
+use crate::config::Config;
 use crate::failure::{self, Failure, usage};
 use crate::output::{self, Column, Format};
 use crate::progress;
@@ -59,6 +61,9 @@ pub(crate) struct Arguments {
     /// [default: published]
     #[arg(long, env = "CHANDLER_FLOORS", value_name = "FLOORS")]
     floors: Option<String>,
+    /// The configuration file of the server, for its floors
+    #[arg(long, env = "CHANDLER_CONFIG", value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    config: Option<PathBuf>,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
     #[command(flatten)]
@@ -96,8 +101,7 @@ impl Arguments {
         let time_format = time_format.map_err(|error| usage(format!("--time-format: {error}")))?;
         let scale = self.scale.as_deref().map(str::parse::<Scale>).transpose();
         let scale = scale.map_err(|error| usage(format!("--scale: {error}")))?;
-        let floors = self.floors.as_deref().map(str::parse::<FloorTable>).transpose();
-        let floors = floors.map_err(|error| usage(format!("--floors {error}")))?.unwrap_or_default();
+        let floors = self.floors()?;
         let region = |text: &String| {
             Region::parse(text).ok_or_else(|| usage(format!("--region {text:?}: HK, US, SH or SZ")))
         };
@@ -116,6 +120,17 @@ impl Arguments {
             estimate_turnover: self.estimate_turnover,
         };
         Ok(Options { read, strict: self.strict, again: self.again, replace: self.replace, floors })
+    }
+
+    /// Flag over environment over file, as for the server whose accounts are meant.
+    fn floors(&self) -> Result<FloorTable, Failure> {
+        if let Some(text) = &self.floors {
+            return text.parse().map_err(|error| usage(format!("--floors {error}")));
+        }
+        match &self.config {
+            Some(path) => Ok(Config::read_under(path)?.server.floors),
+            None => Ok(FloorTable::default()),
+        }
     }
 }
 

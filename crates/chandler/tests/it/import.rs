@@ -265,4 +265,19 @@ fn candles_before_the_published_floor_go_in_are_told_and_come_out() {
         report["files"][0]["unserved"].as_u64().unwrap()
     };
     assert_eq!((again("none"), again("HK.day=1995-01-04"), again("published")), (0, 1, 3));
+    // Where the server has them from: its file, the environment, a flag.
+    world.write("server.toml", "[server]\nfloors = \"none\"\n");
+    let again = |arguments: &[&str], env: &[(&str, &str)]| {
+        let all = [&["import", "--again", "old.csv", "--format", "json"], arguments].concat();
+        let ran = world.command(&all).envs(env.iter().copied()).output().unwrap();
+        let report: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+        report["files"][0]["unserved"].as_u64().unwrap()
+    };
+    let (named, floors) = (&["--config", "server.toml"][..], &["--floors", "HK.day=1995-01-04"][..]);
+    let file = ("CHANDLER_CONFIG", "server.toml");
+    assert_eq!((again(&[], &[]), again(named, &[]), again(&[], &[file])), (3, 0, 0));
+    assert_eq!(again(named, &[("CHANDLER_FLOORS", "published")]), 3);
+    assert_eq!(again(&[named, floors].concat(), &[("CHANDLER_FLOORS", "published")]), 1);
+    let (code, stderr) = world.fails(&["import", "--again", "old.csv", "--config", "absent.toml"]);
+    assert!(code == 2 && stderr.contains("absent.toml"), "{code} {stderr}");
 }
