@@ -38,16 +38,15 @@ pub(crate) fn watched(
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
     let store = surroundings.open(Access::Read)?;
     let report = watched(&store, surroundings.history.venues(), arguments.progress)?;
-    let accounts = accounts(store.dir())?;
-    let told = arguments.tell(&report, accounts.as_deref());
-    let has_lost_accounts = accounts.is_some_and(|findings| !findings.is_empty());
-    if has_lost_accounts {
+    let accounts = accounts(store.dir());
+    let told = arguments.tell(&report, &accounts);
+    if matches!(&accounts, AccountsReport::Damaged(_)) {
         output::tell(
             "chandler: the accounts are damaged: restore them from a backup with --only accounts --replace",
         );
     }
     if report.damage.is_empty() {
-        return if has_lost_accounts { failure::found(told, Err(Failure::Reported)) } else { told };
+        return if accounts.is_well() { told } else { failure::found(told, Err(Failure::Reported)) };
     }
     let around = report.damage.iter().any(|damage| damage.remedy == Remedy::Restore);
     output::tell(match around {
@@ -59,29 +58,67 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     failure::found(told, Err(Failure::Reported))
 }
 
-/// What is wrong with the accounts of a store; nothing where there are none. One that cannot be opened is a finding too.
-fn accounts(dir: &Path) -> Result<Option<Vec<String>>, Failure> {
+/// What is to be said of the accounts of a store.
+enum AccountsReport {
+    /// There are none.
+    Absent,
+    Whole,
+    /// Brought forward, or made, by the next server.
+    Outdated,
+    Damaged(Vec<String>),
+    /// They could not be looked at, which says nothing about them.
+    Unread(StoreError),
+}
+
+impl AccountsReport {
+    fn is_well(&self) -> bool {
+        matches!(self, AccountsReport::Absent | AccountsReport::Whole | AccountsReport::Outdated)
+    }
+
+    /// What is wrong; `None` where nothing was looked at.
+    fn problems(&self) -> Option<Vec<String>> {
+        match self {
+            AccountsReport::Absent | AccountsReport::Outdated => None,
+            AccountsReport::Whole => Some(Vec::new()),
+            AccountsReport::Damaged(problems) => Some(problems.clone()),
+            AccountsReport::Unread(error) => Some(vec![error.to_string()]),
+        }
+    }
+
+    /// A word where no problem says it.
+    fn note(&self) -> Option<&'static str> {
+        match self {
+            AccountsReport::Whole => Some("all whole"),
+            AccountsReport::Outdated => Some("older schema, not checked"),
+            AccountsReport::Absent | AccountsReport::Damaged(_) | AccountsReport::Unread(_) => None,
+        }
+    }
+}
+
+/// Looks at the accounts of a store. Whatever comes of it is told after the candles, and hides nothing of them.
+fn accounts(dir: &Path) -> AccountsReport {
     if !dir.join("accounts.db").exists() {
-        return Ok(None);
+        return AccountsReport::Absent;
     }
     let found = Accounts::look(dir).and_then(|accounts| accounts.check(Depth::Full));
     match found {
-        Ok(findings) => Ok(Some(findings.iter().map(ToString::to_string).collect())),
-        // Brought forward, or made, by the next server.
-        Err(StoreError::Outdated { .. }) => Ok(None),
+        Ok(findings) if findings.is_empty() => AccountsReport::Whole,
+        Ok(findings) => AccountsReport::Damaged(findings.iter().map(ToString::to_string).collect()),
+        Err(StoreError::Outdated { .. }) => AccountsReport::Outdated,
+        // One that cannot be opened is a finding too.
         Err(
             error @ (StoreError::Damaged { .. }
             | StoreError::Emptied { .. }
             | StoreError::Foreign { .. }
             | StoreError::Changed { .. }
             | StoreError::Value { .. }),
-        ) => Ok(Some(vec![error.to_string()])),
-        Err(error) => Err(error.into()),
+        ) => AccountsReport::Damaged(vec![error.to_string()]),
+        Err(error) => AccountsReport::Unread(error),
     }
 }
 
 impl Arguments {
-    fn tell(&self, report: &CheckReport, accounts: Option<&[String]>) -> Result<(), Failure> {
+    fn tell(&self, report: &CheckReport, accounts: &AccountsReport) -> Result<(), Failure> {
         if self.format == Format::Json {
             let damage: Vec<Value> = report
                 .damage
@@ -93,7 +130,7 @@ impl Arguments {
                 .collect();
             return Ok(output::json(&json!({
                 "blocks": report.blocks, "candles": report.rows, "bytes": report.bytes,
-                "damage": damage, "accounts": accounts,
+                "damage": damage, "accounts": accounts.problems(), "accounts_note": accounts.note(),
             }))?);
         }
         let mut out = output::stdout();
@@ -106,11 +143,9 @@ impl Arguments {
         };
         let (candles, blocks) = (output::count(report.rows, "candle"), output::count(report.blocks, "block"));
         writeln!(out, "{candles} in {blocks}: {verdict}")?;
-        for problem in accounts.unwrap_or_default() {
-            writeln!(out, "accounts.db: {}", output::printable(problem))?;
-        }
-        if accounts.is_some_and(<[String]>::is_empty) {
-            writeln!(out, "accounts.db: all whole")?;
+        let problems = accounts.problems().unwrap_or_default();
+        for told in problems.iter().map(String::as_str).chain(accounts.note()) {
+            writeln!(out, "accounts.db: {}", output::printable(told))?;
         }
         Ok(out.flush()?)
     }

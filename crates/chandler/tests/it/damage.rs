@@ -177,6 +177,29 @@ fn damaged_accounts_are_restored_as_check_says() {
 }
 
 #[test]
+fn accounts_that_cannot_be_looked_at_hide_nothing_of_the_candles() {
+    for (change, code, says) in [
+        ("delete from migration where version > 1", 0, "accounts.db: older schema, not checked"),
+        ("insert into migration values (900, 'later', x'00', 0)", 1, "was written by a newer version"),
+    ] {
+        let world = world();
+        world.ok(&["account", "create", "ann"]);
+        let conn = Connection::open(world.path("store/accounts.db")).unwrap();
+        conn.execute_batch(change).unwrap();
+        drop(conn);
+        let ran = world.run(&["check"]);
+        assert_eq!(ran.code, Some(code), "{}", ran.stderr);
+        assert!(ran.stdout.contains(": all whole\n") && ran.stdout.contains(says), "{}", ran.stdout);
+        // It is not said of them that they are damaged.
+        assert_eq!(ran.stderr, "", "{change}");
+        let report: serde_json::Value =
+            serde_json::from_str(&world.run(&["check", "--format", "json"]).stdout).unwrap();
+        let told = format!("{}{}", report["accounts"], report["accounts_note"]);
+        assert!(told.contains(says.trim_start_matches("accounts.db: ")), "{report}");
+    }
+}
+
+#[test]
 fn an_import_that_was_killed_while_it_created_the_store_is_simply_run_again() {
     let world = World::new();
     world.write("a.csv", days("700.HK"));
