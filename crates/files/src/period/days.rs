@@ -10,6 +10,9 @@ use crate::time::{DAY, DayCount};
 /// Four rows that are weeks apart, or three that are months apart, are no days that happen to be.
 const ODDS: f64 = 140.0;
 
+/// Four trading days that follow each other are no strays among weeks.
+const JOINED_MIN: usize = 3;
+
 /// The chance that a candle of a thinly traded day stands in the very next span, at the place where the others stand.
 pub(super) const CANDIDATES: [Candidate; 4] = [
     candidate(Span::Week, 0.1),
@@ -21,7 +24,8 @@ pub(super) const CANDIDATES: [Candidate; 4] = [
 const SPANS: [Span; 4] = [Span::Week, Span::Month, Span::Quarter, Span::Year];
 
 const fn candidate(span: Span, chance: f64) -> Candidate {
-    Candidate { period: Period::Calendar(span), chance, chance_of_one: chance, odds: ODDS, steps_min: 2 }
+    let period = Period::Calendar(span);
+    Candidate { period, chance, chance_of_one: chance, odds: ODDS, steps_min: 2, joined_min: JOINED_MIN }
 }
 
 pub(super) fn date(local: i64) -> Option<Date> {

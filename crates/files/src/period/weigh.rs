@@ -14,11 +14,15 @@ pub(crate) struct Candidate {
     pub odds: f64,
     /// and how many steps have to fit at least: fewer may look like anything.
     pub steps_min: u64,
+    /// So many steps of the shortest period in a row are no strays among candles of this one: the file is joined of two.
+    pub joined_min: usize,
 }
 
 /// Four steps of exactly five minutes are believed, three of fifteen.
 const MINUTES_ODDS: f64 = 2_500.0;
 const MINUTES_STEPS_MIN: u64 = 3;
+/// One stray row makes two steps of a minute where candles are two minutes apart, and strays may be neighbours.
+const MINUTES_JOINED_MIN: usize = 12;
 
 impl Candidate {
     pub(crate) fn of_minutes(period: Period, minutes: f64) -> Candidate {
@@ -30,6 +34,7 @@ impl Candidate {
             chance_of_one,
             odds: MINUTES_ODDS,
             steps_min: MINUTES_STEPS_MIN,
+            joined_min: MINUTES_JOINED_MIN,
         }
     }
 }
@@ -86,6 +91,9 @@ pub(crate) struct Tally {
     counts: Vec<Count>,
     steps: u64,
     shortest: u64,
+    /// Of these, the ones that are not the last of their symbol: a candle that is still running stands where it is now, not
+    /// where its period ends.
+    shortest_inside: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -120,13 +128,15 @@ impl Count {
 
 impl Tally {
     pub(crate) fn new(candidates: &[Candidate]) -> Tally {
-        Tally { counts: vec![Count::default(); candidates.len()], steps: 0, shortest: 0 }
+        Tally { counts: vec![Count::default(); candidates.len()], steps: 0, shortest: 0, shortest_inside: 0 }
     }
 
     pub(crate) fn of(candidates: &[Candidate], steps: &[Step]) -> Tally {
         let mut tally = Tally::new(candidates);
         tally.steps = steps.len() as u64;
         tally.shortest = steps.iter().filter(|step| step.shortest).count() as u64;
+        let is_last_shortest = steps.last().is_some_and(|step| step.shortest);
+        tally.shortest_inside = tally.shortest - u64::from(is_last_shortest);
         // Nearly all steps of nearly all files are of the shortest period, and count against every candidate alike.
         let speaking: Vec<&Step> = steps.iter().filter(|step| step.speaks()).collect();
         let against = (steps.len() - speaking.len()) as u64;
@@ -148,6 +158,7 @@ impl Tally {
     pub(crate) fn add(&mut self, other: &Tally) {
         self.steps += other.steps;
         self.shortest += other.shortest;
+        self.shortest_inside += other.shortest_inside;
         for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
             mine.one += theirs.one;
             mine.several += theirs.several;
@@ -185,11 +196,13 @@ pub(crate) fn likeliest(candidates: &[Candidate], tally: &Tally) -> Option<Perio
 
 /// What a few steps look like when nothing among them speaks for the shortest period.
 pub(crate) fn perhaps(candidates: &[Candidate], tally: &Tally) -> Option<Period> {
-    if tally.shortest > 0 {
+    if tally.shortest_inside > 0 {
         return None;
     }
     let most = candidates.iter().zip(&tally.counts).filter(|(_, count)| {
         let Count { one, several, against } = **count;
+        // Nor do the running candles speak against it.
+        let against = against - tally.shortest.min(against);
         one * 2 >= one + several && one > 0 && (one + several) * MOST.1 >= (one + several + against) * MOST.0
     });
     most.max_by(|a, b| a.1.likelihood(a.0).total_cmp(&b.1.likelihood(b.0)))
@@ -198,7 +211,12 @@ pub(crate) fn perhaps(candidates: &[Candidate], tally: &Tally) -> Option<Period>
 
 pub(crate) fn weigh(candidates: &[Candidate], steps: &[Step], tally: &Tally) -> Verdict {
     if let Some(period) = likeliest(candidates, tally) {
-        return Verdict::Longer(period);
+        let own = candidates.iter().find(|candidate| candidate.period == period);
+        // However few they are beside the others.
+        let is_joined = |candidate: &Candidate| {
+            steps.split(|step| !step.shortest).any(|run| run.len() >= candidate.joined_min)
+        };
+        return if own.is_some_and(is_joined) { Verdict::Mixed(period) } else { Verdict::Longer(period) };
     }
     let mixed = candidates.iter().zip(&tally.counts).enumerate().find(|(bit, (candidate, count))| {
         let mut stretches = steps.split(|step| !step.speaks());

@@ -382,6 +382,71 @@ fn a_few_rows_are_taken_as_they_look_with_a_word_about_it() {
     .assert_eq(&table);
 }
 
+/// The last candle of a file that was fetched while its week ran stands somewhere inside it.
+#[test]
+fn a_running_week_does_not_silence_the_word_about_a_few_rows() {
+    let venues = venues();
+    for (market, symbol) in MARKETS {
+        let days = spans(venues.of(market), Span::Day, Place::First, 1);
+        let weeks = spans(venues.of(market), Span::Week, Place::FirstTrading, 1);
+        for rows in 2..=4 {
+            let (whole, last) = (&weeks[10..10 + rows], &weeks[9 + rows]);
+            let running = days.iter().filter(|day| *day > last && **day < weeks[10 + rows]);
+            for day in running {
+                let stamps = [whole, std::slice::from_ref(day)].concat();
+                let found = outcome(&text(symbol, &stamps));
+                assert_eq!(found, "1d (or week)", "{symbol} {stamps:?}");
+                // Several symbols, each with a candle that runs.
+                let both = text(symbol, &stamps) + text("5.HK", &stamps).split_once('\n').unwrap().1;
+                assert_ne!(outcome(&both), "1d", "{symbol} {stamps:?}, and another");
+            }
+        }
+    }
+}
+
+/// Two files joined end to end are called mixed, however unequal they are.
+#[test]
+fn a_stretch_of_days_behind_many_weeks_is_told() {
+    let venues = venues();
+    for (market, symbol) in MARKETS {
+        let venue = venues.of(market);
+        let days = spans(venue, Span::Day, Place::First, 1);
+        for place in [Place::First, Place::FirstTrading, Place::LastTrading, Place::Last] {
+            let weeks: Vec<String> = spans(venue, Span::Week, place, 7)
+                .into_iter()
+                .filter(|stamp| stamp.as_str() < "2023")
+                .collect();
+            for count in [5, 10, 60, 200] {
+                for stamps in [[&weeks, &days[..count]].concat(), [&days[..count], &weeks].concat()] {
+                    assert_eq!(
+                        outcome(&text(symbol, &stamps)),
+                        "refused: mixed",
+                        "{symbol} {place:?} {count}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_stretch_of_minutes_behind_many_longer_ones_is_told() {
+    let venues = venues();
+    for (market, symbol) in MARKETS {
+        let venue = venues.of(market);
+        let minutes = clocks(venue, 1, 1, false);
+        for length in [2, 5, 15] {
+            let longer =
+                clocks(venue, length, 40, false).into_iter().filter(|stamp| !minutes.contains(stamp));
+            let longer: Vec<String> = longer.skip(100).collect();
+            for count in [20, 60] {
+                let stamps = [&minutes[..count], &longer].concat();
+                assert_eq!(outcome(&text(symbol, &stamps)), "refused: mixed", "{symbol} {length} {count}");
+            }
+        }
+    }
+}
+
 /// Rows of two periods for one symbol, or of one each for two, are refused whatever their order.
 #[test]
 fn two_periods_in_one_file_are_refused() {
