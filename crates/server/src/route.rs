@@ -179,8 +179,8 @@ impl Work {
     }
 
     /// From when on its account is served.
-    pub(crate) fn floors(&self, services: &Services) -> FloorTable {
-        services.floors_of(self.permit.account())
+    pub(crate) fn floors(&self, core: &Core) -> FloorTable {
+        core.floors_of(self.permit.account())
     }
 
     /// Columns again, beyond the thousand of one answer, and where to go on.

@@ -102,13 +102,15 @@ pub(crate) type Part = Result<(Vec<Finding>, ()), StoreError>;
 impl Finding {
     /// Whether importing the files of the series again mends it. What is wrong around the blocks needs a backup, or a new store.
     pub fn is_in_a_block(&self) -> bool {
-        matches!(
-            self,
+        match self {
             Finding::Body { .. }
-                | Finding::BodyMissing { .. }
-                | Finding::BodyLength { .. }
-                | Finding::BodyForeign { .. }
-        )
+            | Finding::BodyMissing { .. }
+            | Finding::BodyLength { .. }
+            | Finding::BodyForeign { .. } => true,
+            // Each of these bodies is missed by its series as well, or has none, which is a finding of its own.
+            Finding::Dangling { table, parent, .. } => table == "block_index" && parent == "block_body",
+            _ => false,
+        }
     }
 }
 

@@ -66,6 +66,11 @@ fn a_tampered_directory_is_refused_and_check_says_what_helps() {
             "its entry says",
             "--again",
         ),
+        (
+            "delete from block_body where id in (select i.body_id from block_index i join series s on s.id = i.series_id where s.grain = '1d')",
+            "has no body",
+            "--again",
+        ),
     ] {
         let world = world();
         let conn = Connection::open(world.path("store/candles.db")).unwrap();

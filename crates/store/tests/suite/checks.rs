@@ -57,6 +57,21 @@ fn an_entry_without_a_body_is_found() {
     );
 }
 
+/// Importing the files again mends it, so it is damage in a block: as long as each of them is in a series.
+#[test]
+fn a_body_that_is_missing_is_damage_in_its_block() {
+    for (damage, in_blocks) in [
+        ("delete from block_body", true),
+        ("delete from block_body where id = 3; delete from series where symbol = 'AAPL.US'", false),
+    ] {
+        let fresh = two_series();
+        let conn = rusqlite::Connection::open(fresh.store.path()).unwrap();
+        conn.execute_batch(&format!("pragma foreign_keys = off; {damage}")).unwrap();
+        let findings = fresh.store.reader().unwrap().check(Depth::Full, |_, _, _| None).unwrap();
+        assert_eq!(findings.iter().all(store::Finding::is_in_a_block), in_blocks, "{findings:#?}");
+    }
+}
+
 #[test]
 fn a_body_without_an_entry_is_found() {
     check(
