@@ -265,7 +265,8 @@ impl Db {
     }
 }
 
-/// Seals every row of a database as it is, after an intended change of rows with another tool.
+/// Seals every row of a database as it is. Only for tests, which put rows there that no working program would write: it would
+/// make damage pass for whole, so no command does it.
 pub fn seal_as_it_is(path: &Path) -> Result<(), StoreError> {
     let db = Db::open(path, Role::Writer)?;
     db.run(sql::BEGIN_WRITE, [])?;
