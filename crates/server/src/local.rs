@@ -7,7 +7,7 @@
 //! name of theirs lead here. A proxy that speaks HTTP/1.1, adds nothing and names this machine as the host cannot be told
 //! from a program; the settings that say there is one are in [`Site::nobody_is_local`].
 //!
-//! [`Site::nobody_is_local`]: crate::site::Services::nobody_is_local
+//! [`Site::nobody_is_local`]: crate::kit::Site::nobody_is_local
 
 use std::net::{IpAddr, Ipv6Addr};
 
