@@ -122,7 +122,7 @@ fn is_rollback(error: &rusqlite::Error) -> bool {
 }
 
 fn is_accounts(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name == crate::accounts::FILE)
+    path.file_name().is_some_and(|name| name == crate::file_names::ACCOUNTS)
 }
 
 /// A command that opens a database to write to it, which brings its schema forward.

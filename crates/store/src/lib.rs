@@ -23,6 +23,7 @@ mod count;
 mod db;
 mod error;
 mod fault;
+mod file_names;
 mod finding;
 mod ledger;
 mod lock;

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use market::Timestamp;
 
 use crate::db::{Db, Role};
+use crate::file_names::CANDLES as FILE;
 use crate::lock::Lock;
 use crate::statements::Sql;
 use crate::{Batch, ImportState, StoreError, View, migrate, migrations, sql};
 
-const FILE: &str = "candles.db";
 const CHECKPOINT: Sql = Sql { what: "fold in the log", text: "pragma wal_checkpoint(truncate)" };
 
 /// What a store is opened for.
@@ -82,8 +82,8 @@ impl Store {
         FileSizes {
             candles: bytes(FILE),
             candles_log: log(FILE),
-            accounts: bytes(crate::accounts::FILE),
-            accounts_log: log(crate::accounts::FILE),
+            accounts: bytes(crate::file_names::ACCOUNTS),
+            accounts_log: log(crate::file_names::ACCOUNTS),
         }
     }
 

@@ -45,7 +45,8 @@ mod renewal;
 mod renewal_sql;
 mod sql;
 
-pub(crate) const FILE: &str = "accounts.db";
+pub(crate) use crate::file_names::ACCOUNTS as FILE;
+
 /// The longest text an account may carry in any of its columns. `access` checks each with a message of its own;
 /// this limit only makes sure that no row is without one.
 const TEXT_MAX: usize = 1_024;

@@ -74,8 +74,8 @@ impl Part {
 
     pub fn file_name(self) -> &'static str {
         match self {
-            Part::Candles => "candles.db",
-            Part::Accounts => "accounts.db",
+            Part::Candles => crate::file_names::CANDLES,
+            Part::Accounts => crate::file_names::ACCOUNTS,
             Part::Key => "secret.key",
         }
     }
