@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use market::{Calendar, Market, Timestamp, Venue};
-use store::{AccountId, Accounts, AuditFilter, AuditNote, AuditRow, Credential, NewAccountRow};
+use store::{
+    AccountId, Accounts, AuditFilter, AuditNote, AuditRow, Credential, NewAccountRow, VersionReader,
+};
 use zeroize::Zeroizing;
 
 use crate::account::check_name;
@@ -318,6 +320,27 @@ impl Access {
     /// Forgets rows of the audit from before a time that has passed, and writes that down. How many.
     pub fn prune_audit(&self, before: Timestamp, by: &Actor, now: Timestamp) -> Result<u64, AccessError> {
         Ok(self.accounts.prune_audit(before, (now, &by.to_string()))?)
+    }
+
+    /// The same for a portion of the oldest rows, for a server that does it beside its work; 0 when there are no more.
+    pub fn prune_oldest_audit(
+        &self,
+        before: Timestamp,
+        by: &Actor,
+        now: Timestamp,
+    ) -> Result<u64, AccessError> {
+        Ok(self.accounts.prune_oldest_audit(before, (now, &by.to_string()))?)
+    }
+
+    /// Removes a portion of the tokens, codes, devices and browser sessions that have expired and are remembered no longer. How
+    /// many; 0 when there are no more.
+    pub fn remove_expired(&self, now: Timestamp) -> Result<u64, AccessError> {
+        Ok(self.accounts.remove_expired(now)?)
+    }
+
+    /// A connection for whoever looks again and again whether an account has changed.
+    pub fn version_reader(&self) -> Result<VersionReader, AccessError> {
+        Ok(self.accounts.version_reader()?)
     }
 
     /// Looks whether an account has changed. What is then looked at with [`Look::Recent`] is as new as this.

@@ -36,6 +36,7 @@ mod series;
 mod sql;
 mod statements;
 mod store;
+mod version;
 mod view;
 
 pub use accounts::{
@@ -59,7 +60,9 @@ pub use ledger::{
     ImportId, ImportProgress, ImportRecord, ImportSource, ImportState, NewImport, QUARANTINE_TEXT_MAX,
     QuarantineEntry, QuarantineOf, QuarantineRow,
 };
+pub use lock::JobLock;
 pub use security::Security;
 pub use series::{Lane, ParseSeriesError, Series, SeriesInfo};
 pub use store::{Access, FileSizes, Reader, Snapshot, Store, Writer};
+pub use version::VersionReader;
 pub use view::{Body, ERA_VERSIONS, Totals, View, era};

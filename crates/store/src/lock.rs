@@ -6,6 +6,8 @@ use std::time::Duration;
 use crate::StoreError;
 
 const FILE: &str = "writer.lock";
+/// Of [`JobLock`].
+const JOBS_FILE: &str = "jobs.lock";
 /// How often, and how far apart, a lock is tried whose file has no process id in it.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(5);
@@ -58,6 +60,38 @@ impl Drop for Lock {
         // A stale number would only mislead; if it cannot be cleared, nothing else is wrong.
         self.file.set_len(0).ok();
         // Closing is not enough while a process that is just being started has a copy of the file.
+        self.file.unlock().ok();
+    }
+}
+
+/// The right to do the background work that changes a store, such as removing what has expired: of several servers of one
+/// store, one has it. The system gives it up with the process, as with [`Lock`]; the file stays, and has nothing in it.
+#[derive(Debug)]
+pub struct JobLock {
+    file: File,
+}
+
+impl JobLock {
+    /// Nothing if another has it.
+    pub(crate) fn try_take(dir: &Path) -> Result<Option<JobLock>, StoreError> {
+        let path = dir.join(JOBS_FILE);
+        let fail = |what| {
+            let path = path.clone();
+            move |source| StoreError::io(what, &path, source)
+        };
+        let options = OpenOptions::new().write(true).create(true).truncate(false).clone();
+        let file = options.open(&path).map_err(fail("open the lock file"))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(JobLock { file })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(source)) => Err(fail("lock")(source)),
+        }
+    }
+}
+
+impl Drop for JobLock {
+    fn drop(&mut self) {
+        // As with the writer's.
         self.file.unlock().ok();
     }
 }

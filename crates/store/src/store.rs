@@ -8,8 +8,9 @@ use market::Timestamp;
 
 use crate::db::{Db, Role};
 use crate::file_names::CANDLES as FILE;
-use crate::lock::Lock;
+use crate::lock::{JobLock, Lock};
 use crate::statements::Sql;
+use crate::version::{SeenVersion, VersionReader};
 use crate::{Batch, ImportState, StoreError, View, migrate, migrations, sql};
 
 const CHECKPOINT: Sql = Sql { what: "fold in the log", text: "pragma wal_checkpoint(truncate)" };
@@ -99,7 +100,7 @@ impl Store {
         }?;
         match migrate::schema(&db, migrations::ALL)? {
             found if found == migrations::known(migrations::ALL) => {
-                Ok(Reader { view: View::new(db, self.blocks_read.clone()), seen: None })
+                Ok(Reader { view: View::new(db, self.blocks_read.clone()), seen: SeenVersion::default() })
             }
             // The same, a little later.
             0 => Err(StoreError::Absent { path: self.dir.clone() }),
@@ -132,6 +133,16 @@ impl Store {
         Ok(Writer { view: View::new(db, self.blocks_read.clone()), _lock: lock })
     }
 
+    /// The right to do background work that changes this store, unless another process has it.
+    pub fn job_lock(&self) -> Result<Option<JobLock>, StoreError> {
+        JobLock::try_take(&self.dir)
+    }
+
+    /// For whoever asks for [`View::version`] again and again.
+    pub fn version_reader(&self) -> Result<VersionReader, StoreError> {
+        VersionReader::open(&self.path)
+    }
+
     fn prepare(&self, now: Timestamp) -> Result<(), StoreError> {
         let current = match self.reader() {
             Ok(_) => true,
@@ -159,12 +170,8 @@ fn exists(path: &Path) -> Result<bool, StoreError> {
 #[derive(Debug)]
 pub struct Reader {
     view: View,
-    /// SQLite's `data_version`, which means something to this connection alone, and our version at that time.
-    seen: Option<(i64, i64)>,
+    seen: SeenVersion,
 }
-
-/// SQLite's mark of what other connections have committed.
-const DATA_VERSION: Sql = Sql { what: "look for changes", text: "pragma data_version" };
 
 impl Reader {
     /// A view in which every single question sees the newest state.
@@ -174,13 +181,7 @@ impl Reader {
 
     /// As [`View::version`], and cheaper as long as nothing has changed.
     pub fn version(&mut self) -> Result<i64, StoreError> {
-        let mark: i64 = self.view.db().one(DATA_VERSION, [], |row| Ok(row.get(0)?))?;
-        if let Some((_, version)) = self.seen.filter(|(seen, _)| *seen == mark) {
-            return Ok(version);
-        }
-        let version = self.view.version()?;
-        self.seen = Some((mark, version));
-        Ok(version)
+        self.seen.current(self.view.db())
     }
 
     /// One state of the store, for as long as the snapshot lives. Keep it for a request, not for the day: the log

@@ -8,6 +8,7 @@ use super::{AccountId, Accounts, audit_sql, take};
 use crate::StoreError;
 use crate::db::Db;
 use crate::fault::Fault;
+use crate::statements::Sql;
 
 /// The longest text of a row; what is longer is cut. The caller keeps secrets out, and the words of clients short.
 const TEXT_MAX: usize = 300;
@@ -15,6 +16,8 @@ const TEXT_MAX: usize = 300;
 const ROWS_MAX: u32 = 10_000;
 /// Rows forgotten in one transaction: a server that wants to write meanwhile does not wait long.
 const PRUNED_AT_ONCE: u32 = 20_000;
+/// The same for a server that prunes beside its work. Each transaction adds a row, so that it must not be too few.
+const PRUNED_BESIDE: u32 = 2_000;
 /// What a signed-in account can do as often as a script likes; `AT_WILL` in `audit_sql.rs` has the same list. Signing
 /// out is not here: it is always allowed, and each takes a sign-in first.
 const AT_WILL: [&str; 6] = [
@@ -79,19 +82,37 @@ impl Accounts {
         // The row about the pruning must not be pruned next.
         let (before, mut pruned) = (before.min(at), 0_u64);
         loop {
-            let part = self.change(|db| {
-                let part = db.run(audit_sql::PRUNE, (before.0, PRUNED_AT_ONCE))?;
-                if part > 0 {
-                    let reason = format!("{part} rows from before {before}");
-                    write(db, None, "audit.pruned", &AuditNote { at, actor, reason: &reason })?;
-                }
-                Ok(part)
-            })?;
-            if part == 0 {
-                return Ok(pruned);
+            match self.prune_part((audit_sql::PRUNE, PRUNED_AT_ONCE), before, (at, actor))? {
+                0 => return Ok(pruned),
+                part => pruned = pruned.saturating_add(part),
             }
-            pruned = pruned.saturating_add(u64::try_from(part).unwrap_or(u64::MAX));
         }
+    }
+
+    /// Forgets some of the oldest rows if they are from before a time, and writes down how many that were. How many; 0 when
+    /// there are no more. Cheap when there are none: rows are written in the order of time, and only the first are looked at.
+    pub fn prune_oldest_audit(
+        &self,
+        before: Timestamp,
+        (at, actor): (Timestamp, &str),
+    ) -> Result<u64, StoreError> {
+        self.prune_part((audit_sql::PRUNE_OLDEST, PRUNED_BESIDE), before.min(at), (at, actor))
+    }
+
+    fn prune_part(
+        &self,
+        (sql, limit): (Sql, u32),
+        before: Timestamp,
+        (at, actor): (Timestamp, &str),
+    ) -> Result<u64, StoreError> {
+        self.change(|db| {
+            let part = db.run(sql, (before.0, limit))?;
+            if part > 0 {
+                let reason = format!("{part} rows from before {before}");
+                write(db, None, "audit.pruned", &AuditNote { at, actor, reason: &reason })?;
+            }
+            Ok(u64::try_from(part).unwrap_or(u64::MAX))
+        })
     }
 
     pub fn audit(&self, filter: &AuditFilter<'_>) -> Result<Vec<AuditRow>, StoreError> {

@@ -17,4 +17,6 @@ statements! {
             'device.approved', 'device.denied', 'connection.closed') order by id desc limit 1 offset $3";
     PRUNE: "forget old rows of the audit",
         "delete from audit where id in (select id from audit where at < $1 order by id limit $2)";
+    PRUNE_OLDEST: "forget the oldest rows of the audit",
+        "delete from audit where at < $1 and id in (select id from audit order by id limit $2)";
 }

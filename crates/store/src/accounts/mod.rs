@@ -14,6 +14,7 @@ use crate::count::small;
 use crate::db::Db;
 use crate::fault::Fault;
 use crate::statements::Sql;
+use crate::version::VersionReader;
 use crate::{StoreError, sql as common_sql};
 
 pub(crate) use audit::write as write_audit;
@@ -32,6 +33,7 @@ pub use renewal::{Renewal, RenewalOutcome};
 
 mod audit;
 mod audit_sql;
+mod expiry;
 mod id;
 mod levels;
 mod levels_sql;
@@ -148,6 +150,11 @@ impl Accounts {
     /// not raise it. Reading it costs a few microseconds, so a server asks before each request.
     pub fn version(&self) -> Result<i64, StoreError> {
         self.read().one(common_sql::VERSION, [], |row| Ok(row.get(0)?))
+    }
+
+    /// For whoever asks for [`Accounts::version`] again and again.
+    pub fn version_reader(&self) -> Result<VersionReader, StoreError> {
+        VersionReader::open(&self.path)
     }
 
     /// Every account, oldest first.

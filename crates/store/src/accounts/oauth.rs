@@ -3,7 +3,7 @@
 //! transaction that writes it.
 //!
 //! All tokens that descend from one approval are a *family*. Ending it removes them: a token that is not here is good
-//! for nothing. Whatever has expired is removed as new rows come, a few at a time.
+//! for nothing. Whatever has expired is removed as new rows come, a few at a time, and by `expiry.rs`.
 
 use market::Timestamp;
 
@@ -29,11 +29,11 @@ pub const DEVICES_OF_CLIENT_MAX: u32 = 100;
 /// For so long it does not give way: a person may be typing its code.
 const DEVICE_NEW_S: i64 = 60;
 /// Late devices are remembered so long: a client that asks once more is told that it is late.
-const DEVICE_KEPT_S: i64 = 600;
+pub(super) const DEVICE_KEPT_S: i64 = 600;
 /// Used codes are remembered so long, so that a second use is noticed.
-const CODE_KEPT_S: i64 = 86_400;
+pub(super) const CODE_KEPT_S: i64 = 86_400;
 /// Expired tokens are remembered so long, to tell them from unknown ones.
-const TOKEN_KEPT_S: i64 = 7 * 86_400;
+pub(super) const TOKEN_KEPT_S: i64 = 7 * 86_400;
 /// Sign-ins that an account may have; one more ends the oldest.
 pub const FAMILIES_MAX: usize = 100;
 /// Of a family: access tokens that are good at once, and replaced refresh tokens that are remembered.

@@ -142,7 +142,7 @@ const PAGE_BYTES: u64 = 4_096;
 /// What a folder is called until all of it is there.
 const PARTIAL: &str = ".partial";
 /// The other files of a store, beside its parts and what begins with their names.
-const RESERVED: [&str; 3] = ["writer.lock", "accounts.lock", restore::STAGING];
+const RESERVED: [&str; 4] = ["writer.lock", "accounts.lock", "jobs.lock", restore::STAGING];
 
 // These speak to SQLite alone.
 const PLAIN: Sql = Sql { what: "close the copy", text: "pragma journal_mode = delete" };

@@ -5,6 +5,7 @@
 
 mod accounts;
 mod actions;
+mod background;
 mod backup;
 mod blocks;
 mod checks;

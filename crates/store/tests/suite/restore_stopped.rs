@@ -211,6 +211,7 @@ fn a_backup_may_be_in_the_folder_of_its_store_but_not_where_the_store_has_its_fi
         "candles.db-journal",
         "accounts.db-journal",
         "accounts.lock.partial",
+        "jobs.lock",
         "restore.partial",
         "saved.partial",
     ] {

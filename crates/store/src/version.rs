@@ -1,0 +1,45 @@
+//! The version of a database, read again only when something has been committed to it.
+
+use std::path::Path;
+
+use crate::db::{Db, Role};
+use crate::statements::Sql;
+use crate::{StoreError, sql};
+
+/// SQLite's mark of what other connections have committed. It means something to one connection alone.
+const DATA_VERSION: Sql = Sql { what: "look for changes", text: "pragma data_version" };
+
+/// The version that one connection has last seen.
+#[derive(Debug, Default)]
+pub(crate) struct SeenVersion(Option<(i64, i64)>);
+
+impl SeenVersion {
+    /// The newest version, which costs one statement that reads no page as long as nothing has changed.
+    pub(crate) fn current(&mut self, db: &Db) -> Result<i64, StoreError> {
+        let mark: i64 = db.one(DATA_VERSION, [], |row| Ok(row.get(0)?))?;
+        if let Some((_, version)) = self.0.filter(|(seen, _)| *seen == mark) {
+            return Ok(version);
+        }
+        let version = db.one(sql::VERSION, [], |row| Ok(row.get(0)?))?;
+        self.0 = Some((mark, version));
+        Ok(version)
+    }
+}
+
+/// A connection that is asked for the version of a database and nothing else, so that whoever asks again and again is in
+/// nobody's way.
+#[derive(Debug)]
+pub struct VersionReader {
+    db: Db,
+    seen: SeenVersion,
+}
+
+impl VersionReader {
+    pub(crate) fn open(path: &Path) -> Result<VersionReader, StoreError> {
+        Ok(VersionReader { db: Db::open(path, Role::Reader)?, seen: SeenVersion::default() })
+    }
+
+    pub fn version(&mut self) -> Result<i64, StoreError> {
+        self.seen.current(&self.db)
+    }
+}
