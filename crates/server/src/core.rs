@@ -13,6 +13,7 @@ use access::{Access, Account, Moment, Present, Region};
 use history::{AsOf, History, HistoryError, Shelf};
 use market::{FloorTable, Market, Symbol, Timestamp};
 use store::{AccountId, ImportRecord, Reader, Store, StoreError};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::backoff::Backoff;
@@ -35,6 +36,15 @@ const READERS_KEPT: usize = 64;
 /// Symbols remembered at most; a whole market has fewer.
 const CATALOG_MAX: usize = 100_000;
 
+/// What was last seen of the databases, by whichever process they were changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Versions {
+    /// Grows with candles, securities and corporate actions.
+    pub(crate) store: i64,
+    /// Grows with accounts, their rights and what ends a sign-in.
+    pub(crate) accounts: i64,
+}
+
 pub(crate) struct Core {
     pub(crate) store: Store,
     pub(crate) history: History,
@@ -56,6 +66,7 @@ pub(crate) struct Core {
     pub(crate) workers: Workers,
     pub(crate) backoff: Backoff,
     pub(crate) unsent: Unsent,
+    versions: watch::Sender<Option<Versions>>,
     is_stopping: AtomicBool,
     /// When the server began, by the machine's clock.
     pub(crate) started_at: Timestamp,
@@ -100,6 +111,7 @@ impl Core {
             workers: Workers::new(limits.threads),
             backoff: Backoff::new(limits.refusals_per_second),
             unsent: Unsent::new(limits.unsent_bytes),
+            versions: watch::Sender::new(None),
             is_stopping: AtomicBool::new(false),
             started_at: machine(),
             market,
@@ -196,6 +208,18 @@ impl Core {
 
     pub(crate) fn is_stopping(&self) -> bool {
         self.is_stopping.load(Ordering::Acquire)
+    }
+
+    /// The versions of store and accounts, told about a second after any process has changed one of them, also if nobody asks
+    /// for anything (`jobs/changes.rs`); nothing before the first look. An answer goes by [`Core::glance`], which is newer.
+    #[cfg_attr(not(test), expect(dead_code, reason = "nothing is pushed yet; tests listen"))]
+    pub(crate) fn changes(&self) -> watch::Receiver<Option<Versions>> {
+        self.versions.subscribe()
+    }
+
+    /// Tells those who listen to [`Core::changes`], if these are others.
+    pub(crate) fn tell_versions(&self, versions: Versions) {
+        self.versions.send_if_modified(|seen| seen.replace(versions) != Some(versions));
     }
 
     /// Whether an account of this entrance's region asks; the others have to go to the listener that is for all.

@@ -18,6 +18,7 @@ mod facts;
 mod glance;
 mod holdings;
 mod http;
+mod jobs;
 mod kit;
 mod limits;
 mod link;

@@ -19,6 +19,7 @@ use crate::core::{Clock, Core, MarketClock};
 use crate::doorstep::{Doorstep, Step};
 use crate::entrance::{Counted, Entrance};
 use crate::http;
+use crate::jobs::{self, Job, Runner};
 use crate::kit::{CONNECTIONS_EACH, Face, Listening, Site};
 use crate::link::{self, Hub, Transport};
 use crate::links::Links;
@@ -72,6 +73,7 @@ pub struct Server {
     hub: Arc<Hub>,
     trusted: Arc<[TrustedProxy]>,
     places: Arc<Semaphore>,
+    jobs: Vec<Job>,
 }
 
 /// A wish to have the certificate read anew.
@@ -139,7 +141,7 @@ impl Server {
         let is_hidden = settings.public_url.is_some() && settings.trusted_proxies.is_empty() && tls.is_none();
         // Where the numbers have a listener of their own, they need no other, and no proxy has to be told apart.
         site.nobody_is_local = is_hidden || settings.internal.is_some();
-        let is_tls = tls.is_some();
+        let (is_tls, jobs) = (tls.is_some(), jobs::of_server(&core, tls.as_ref()));
         site.tls = tls;
         let mut listeners = vec![("http", &http, None, is_tls), ("tcp", &tcp, None, false)];
         listeners.extend(regional.iter().map(|(region, listener)| ("http", listener, Some(*region), is_tls)));
@@ -151,7 +153,7 @@ impl Server {
         let places = Arc::new(Semaphore::new(settings.connections_max));
         let trusted = settings.trusted_proxies.as_slice().into();
         let hub = Arc::new(Hub::new(core, links));
-        Ok(Server { http, tcp, regional, internal, site: Arc::new(site), hub, trusted, places })
+        Ok(Server { http, tcp, regional, internal, site: Arc::new(site), hub, trusted, places, jobs })
     }
 
     /// With what the certificate can be read anew while the server runs.
@@ -181,7 +183,7 @@ impl Server {
     /// Serves until `stop` is done, then lets what runs come to its end, at most ten seconds. Watchers are answered until
     /// then.
     pub async fn run(self, stop: impl Future<Output = ()>) {
-        let Server { http, tcp, regional, internal, site, hub, trusted, places } = self;
+        let Server { http, tcp, regional, internal, site, hub, trusted, places, jobs } = self;
         let (end, shutdown) = watch::channel(false);
         let tasks = TaskTracker::new();
         let hall = Hall { site: site.clone(), hub, shutdown, tasks: tasks.clone(), trusted, places };
@@ -192,9 +194,7 @@ impl Server {
         if let Some(listener) = internal {
             windows.spawn(Hall { shutdown: never, ..hall.clone() }.accept_watchers(listener));
         }
-        if let Some(tls) = &site.tls {
-            windows.spawn(tls.clone().watch(site.core.clone()));
-        }
+        let jobs = Runner::start(&site.core, jobs);
         doors.spawn(hall.clone().accept_http(http, None));
         for (region, listener) in regional {
             doors.spawn(hall.clone().accept_http(listener, Some(region)));
@@ -206,6 +206,7 @@ impl Server {
             () = stop => {}
         }
         site.core.stop();
+        jobs.stop().await;
         doors.shutdown().await;
         // Nobody listening means that nobody has to be told.
         end.send(true).ok();

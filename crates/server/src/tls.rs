@@ -18,13 +18,10 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use crate::certificate::Certificate;
-use crate::core::Core;
 use crate::metrics::{Handshake, Metrics, Reload};
 
 /// A client says hello and hears ours by then.
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(5);
-/// How often the files are looked at.
-const LOOK_EVERY: Duration = Duration::from_secs(30);
 /// A chain of certificates is a few kilobytes.
 const FILE_MAX: u64 = 1 << 20;
 /// The first byte of a handshake; no method of HTTP begins with it.
@@ -79,7 +76,7 @@ pub(crate) struct Tls {
     shown: RwLock<Arc<Shown>>,
     /// Of the files that were last read, whether or not they were good: a pair that is broken is complained of once.
     marks: Mutex<Marks>,
-    wanted: Notify,
+    demand: Arc<Notify>,
 }
 
 impl Tls {
@@ -89,7 +86,7 @@ impl Tls {
         if is_open_to_others(&files.key) {
             tracing::warn!(key = %files.key.display(), "everybody on this machine can read the key: chmod o-r");
         }
-        Ok(Tls { files, shown, marks: Mutex::new(marks), wanted: Notify::new() })
+        Ok(Tls { files, shown, marks: Mutex::new(marks), demand: Arc::new(Notify::new()) })
     }
 
     fn shown(&self) -> Arc<Shown> {
@@ -101,43 +98,32 @@ impl Tls {
         self.shown().certificate.clone()
     }
 
-    /// Makes the loop of [`Tls::watch`] read the files now, changed or not.
+    /// Has the files read now, changed or not, by whoever waits for [`Tls::demand`].
     pub(crate) fn reload(&self) {
-        self.wanted.notify_one();
+        self.demand.notify_one();
     }
 
-    /// Reads the files when they have changed or somebody wants it, for ever.
-    pub(crate) async fn watch(self: Arc<Tls>, core: Arc<Core>) {
-        loop {
-            let forced = timeout(LOOK_EVERY, self.wanted.notified()).await.is_ok();
-            let (tls, core) = (self.clone(), core.clone());
-            // A panic there has been told of by its own means, and the next look is another.
-            tokio::task::spawn_blocking(move || tls.look(forced, &core.metrics)).await.ok();
-        }
+    /// Notified when somebody does not want to wait until the files are looked at.
+    pub(crate) fn demand(&self) -> Arc<Notify> {
+        self.demand.clone()
     }
 
-    /// A pair that is not good changes nothing but the log.
-    fn look(&self, forced: bool, metrics: &Metrics) {
+    /// Reads the files if they have changed, or in any case. A pair that is not good changes nothing.
+    pub(crate) fn look(&self, forced: bool, metrics: &Metrics) -> Result<(), TlsError> {
         let found = marks(&self.files);
         let before = {
             let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
             std::mem::replace(&mut *marks, found)
         };
         if found == before && !forced {
-            return;
+            return Ok(());
         }
-        match load(&self.files) {
-            Ok(shown) => {
-                let until = shown.certificate.not_after;
-                *self.shown.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(shown);
-                metrics.reload(Reload::Ok);
-                tracing::info!(certificate.not_after = %until, "new connections get the certificate that was read anew");
-            }
-            Err(error) => {
-                metrics.reload(Reload::Failed);
-                tracing::error!(%error, "the certificate from before stays in use");
-            }
-        }
+        let shown = load(&self.files).inspect_err(|_| metrics.reload(Reload::Failed))?;
+        let until = shown.certificate.not_after;
+        *self.shown.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(shown);
+        metrics.reload(Reload::Ok);
+        tracing::info!(certificate.not_after = %until, "new connections get the certificate that was read anew");
+        Ok(())
     }
 
     /// The handshake with one client; nothing if it does not come about.

@@ -60,8 +60,8 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
 
 /// Threads that serve connections: a machine with many processors is busy elsewhere before these are.
 const SERVING_THREADS_MAX: usize = 24;
-/// Threads for what the server itself waits for, besides those for requests.
-const SPARE_THREADS: usize = 4;
+/// Threads for what the server itself waits for, besides those for requests: each of its background jobs, and a few.
+const SPARE_THREADS: usize = 6;
 const _: () = assert!(SERVING_THREADS_MAX + server::THREADS_MAX + SPARE_THREADS < 60);
 
 fn serving_threads() -> usize {

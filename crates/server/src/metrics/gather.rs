@@ -7,8 +7,8 @@ use market::Market;
 
 use super::text::{Kind, Text};
 use super::{
-    Connection, Counters, Door, Entry, Grant, Granted, Handshake, Metrics, Outcome, Proven, Reload, Task,
-    disk, process,
+    Connection, Counters, Door, Entry, Grant, Granted, Handshake, JobName, JobOutcome, Metrics, Outcome,
+    Proven, Reload, Task, disk, process,
 };
 use crate::facts;
 use crate::kit::Site;
@@ -24,6 +24,7 @@ pub(crate) fn exposition(site: &Site) -> String {
     cache(site, &mut text);
     store(site, &mut text);
     certificate(site, &mut text);
+    jobs(&site.core.metrics, &mut text);
     of_process(site, &mut text);
     text.finish()
 }
@@ -257,6 +258,30 @@ fn certificate(site: &Site, text: &mut Text) {
     by_label(text, "outcome", handshakes, &site.core.metrics.handshakes);
     text.family(Kind::Counter, "chandler_tls_reloads_total", "How reading the certificate anew went.");
     by_label(text, "outcome", Reload::ALL.iter().map(|reload| reload.as_str()), &site.core.metrics.reloads);
+}
+
+/// The label is not called `job`, which is Prometheus' own.
+fn jobs(metrics: &Metrics, text: &mut Text) {
+    let each = || JobName::ALL.iter().map(|name| name.as_str()).zip(&metrics.jobs);
+    text.family(Kind::Counter, "chandler_job_runs_total", "Runs of background work, by name and outcome.");
+    for (name, job) in each() {
+        for outcome in JobOutcome::ALL {
+            let labels = [("name", name), ("outcome", outcome.as_str())];
+            text.sample(&labels, job.outcomes.get(outcome.index()));
+        }
+    }
+    let metric = "chandler_job_last_success_timestamp_seconds";
+    text.family(Kind::Gauge, metric, "When background work last succeeded here; nothing if it has not.");
+    for (name, job) in each() {
+        if let Some(at) = job.succeeded_at() {
+            text.sample(&[("name", name)], at.0);
+        }
+    }
+    let metric = "chandler_job_duration_seconds";
+    text.family(Kind::Histogram, metric, "How long runs of background work took, with the pauses in them.");
+    for (name, job) in each().filter(|(_, job)| !job.durations.is_empty()) {
+        text.histogram(&[("name", name)], &job.durations);
+    }
 }
 
 fn of_process(site: &Site, text: &mut Text) {

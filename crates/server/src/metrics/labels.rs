@@ -118,6 +118,20 @@ label! {
     Reload { Ok => "ok", Failed => "failed" }
 }
 
+label! {
+    /// Background work (`jobs/`).
+    JobName {
+        StoreChanges => "store_changes",
+        ExpiredGrants => "expired_grants",
+        Certificate => "certificate",
+    }
+}
+
+label! {
+    /// How a run of it ended; elsewhere if another server of the store does it.
+    JobOutcome { Ok => "ok", Failed => "failed", Elsewhere => "elsewhere" }
+}
+
 impl Task {
     /// Of a command of the quote endpoint.
     pub(crate) const fn of_command(command: u8) -> Task {

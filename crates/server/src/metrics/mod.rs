@@ -2,6 +2,7 @@
 //! no memory, no name is looked up, no other processor is in the way. Everything else is gathered when somebody asks ([`gather`]).
 
 mod gather;
+mod jobs;
 mod labels;
 mod process;
 mod text;
@@ -9,8 +10,13 @@ mod text;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use market::Timestamp;
+
 pub(crate) use gather::exposition;
-pub(crate) use labels::{Connection, Door, Entry, Grant, Granted, Handshake, Outcome, Proven, Reload, Task};
+use jobs::JobCounters;
+pub(crate) use labels::{
+    Connection, Door, Entry, Grant, Granted, Handshake, JobName, JobOutcome, Outcome, Proven, Reload, Task,
+};
 pub(crate) use process::disk;
 
 /// Upper bounds of the buckets of a duration, in nanoseconds: from an answer out of memory to a client's patience.
@@ -155,6 +161,7 @@ pub(crate) struct Metrics {
     open: [AtomicI64; Connection::COUNT],
     opened: Counters<{ Connection::COUNT }>,
     pauses: AtomicU64,
+    jobs: [JobCounters; JobName::COUNT],
 }
 
 impl Default for Metrics {
@@ -169,6 +176,7 @@ impl Default for Metrics {
             open: std::array::from_fn(|_| AtomicI64::new(0)),
             opened: Counters::default(),
             pauses: AtomicU64::new(0),
+            jobs: std::array::from_fn(|_| JobCounters::default()),
         }
     }
 }
@@ -243,6 +251,19 @@ impl Metrics {
 
     pub(crate) fn reload(&self, reload: Reload) {
         self.reloads.add(reload.index(), 1);
+    }
+
+    /// A run of background work that ended `now`.
+    pub(crate) fn job(&self, name: JobName, outcome: JobOutcome, took: Duration, now: Timestamp) {
+        if let Some(job) = self.jobs.get(name.index()) {
+            job.ended(outcome, took, now);
+        }
+    }
+
+    /// Runs of background work that ended so.
+    #[cfg(test)]
+    pub(crate) fn job_runs(&self, name: JobName, outcome: JobOutcome) -> u64 {
+        self.jobs.get(name.index()).map_or(0, |job| job.outcomes.get(outcome.index()))
     }
 
     pub(crate) fn opened(&self, connection: Connection) {

@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use wire::quote;
 
-use crate::support::{Response, Running, machine_now};
+use crate::support::{PATIENCE, Response, Running, machine_now};
 
 const WATCHED: [&str; 4] = ["/healthz", "/readyz", "/metrics", "/status"];
 
@@ -413,6 +413,21 @@ async fn the_dashboard_asks_how_fast_only_what_is_counted_from_nothing_on_grows(
     for selector in selectors {
         assert!(selector.contains("outcome=\\\"ok\\\""), "{selector}");
     }
+}
+
+#[tokio::test]
+async fn background_work_is_counted_by_name() {
+    let server = Running::start().await;
+    let ok = "chandler_job_runs_total{name=\"store_changes\",outcome=\"ok\"}";
+    let looked = async { while metrics(&server).await[ok] == 0.0 {} };
+    tokio::time::timeout(PATIENCE, looked).await.unwrap();
+    let found = metrics(&server).await;
+    let last = "chandler_job_last_success_timestamp_seconds{name=\"store_changes\"}";
+    assert!(found[last] <= machine_now().0 as f64 && found[last] > machine_now().0 as f64 - 60.0);
+    assert!(found["chandler_job_duration_seconds_count{name=\"store_changes\"}"] >= 1.0);
+    assert_eq!(found["chandler_job_runs_total{name=\"store_changes\",outcome=\"failed\"}"], 0.0);
+    assert_eq!(found["chandler_job_runs_total{name=\"certificate\",outcome=\"ok\"}"], 0.0);
+    assert!(!found.contains_key("chandler_job_last_success_timestamp_seconds{name=\"certificate\"}"));
 }
 
 #[tokio::test]

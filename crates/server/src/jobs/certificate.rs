@@ -1,0 +1,27 @@
+//! Reads the certificate anew when its files have changed, or at once when somebody wants it (SIGHUP).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::job::{Job, Place, Progress, Trigger};
+use crate::core::Core;
+use crate::metrics::JobName;
+use crate::tls::Tls;
+
+/// How often the files are looked at.
+const EVERY: Duration = Duration::from_secs(30);
+
+pub(super) fn job(core: &Arc<Core>, tls: &Arc<Tls>) -> Job {
+    let (core, tls) = (core.clone(), tls.clone());
+    Job {
+        name: JobName::Certificate,
+        place: Place::EveryServer,
+        first_after: EVERY,
+        every: EVERY,
+        demand: tls.demand(),
+        work: Arc::new(move |trigger| {
+            tls.look(trigger == Trigger::Demand, &core.metrics)?;
+            Ok(Progress::Done)
+        }),
+    }
+}

@@ -1,0 +1,47 @@
+//! Notices what other processes have imported or changed, and tells it through [`Core::changes`], whether or not anybody asks
+//! the server for anything. It has connections of its own: requests look for themselves, and never wait for this look.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use store::VersionReader;
+use tokio::sync::Notify;
+
+use super::job::{Job, JobError, Place, Progress};
+use crate::core::{Core, Versions};
+use crate::metrics::JobName;
+
+/// A look that finds nothing takes two statements that read no page.
+const EVERY: Duration = Duration::from_secs(1);
+
+struct Readers {
+    store: VersionReader,
+    accounts: VersionReader,
+}
+
+pub(super) fn job(core: &Arc<Core>) -> Job {
+    let (core, readers) = (core.clone(), Mutex::new(None));
+    Job {
+        name: JobName::StoreChanges,
+        place: Place::EveryServer,
+        first_after: Duration::ZERO,
+        every: EVERY,
+        demand: Arc::new(Notify::new()),
+        work: Arc::new(move |_| {
+            let mut readers = readers.lock().unwrap_or_else(PoisonError::into_inner);
+            core.tell_versions(look(&core, &mut readers)?);
+            Ok(Progress::Done)
+        }),
+    }
+}
+
+fn look(core: &Core, readers: &mut Option<Readers>) -> Result<Versions, JobError> {
+    // Those that fail are opened anew by the next look.
+    let mut open = match readers.take() {
+        Some(open) => open,
+        None => Readers { store: core.store.version_reader()?, accounts: core.access.version_reader()? },
+    };
+    let versions = Versions { store: open.store.version()?, accounts: open.accounts.version()? };
+    *readers = Some(open);
+    Ok(versions)
+}

@@ -1,0 +1,29 @@
+//! Removes tokens, codes, devices and browser sessions that have expired. Those that are issued remove some of them, too, so
+//! that this is for stores in which many have been issued and few are now.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use super::job::{Job, Place, Progress};
+use crate::core::Core;
+use crate::metrics::JobName;
+
+const FIRST_AFTER: Duration = Duration::from_secs(60);
+const EVERY: Duration = Duration::from_secs(600);
+
+pub(super) fn job(core: &Arc<Core>) -> Job {
+    let core = core.clone();
+    Job {
+        name: JobName::ExpiredGrants,
+        place: Place::OneServer,
+        first_after: FIRST_AFTER,
+        every: EVERY,
+        demand: Arc::new(Notify::new()),
+        work: Arc::new(move |_| match core.access.remove_expired(core.machine_now())? {
+            0 => Ok(Progress::Done),
+            _ => Ok(Progress::More),
+        }),
+    }
+}

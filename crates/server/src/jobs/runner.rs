@@ -1,0 +1,133 @@
+//! Keeps jobs going: each in a task of its own that waits for its time, has a thread do the work, and counts how it went.
+//! A run that fails or panics costs that run. Ending the runner ends the tasks at once; a thread that is in the middle of a
+//! portion comes to its end by itself, and nobody waits for it.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use store::{JobLock, Store, StoreError};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::job::{Job, JobError, Place, Progress, Trigger};
+use crate::core::Core;
+use crate::metrics::JobOutcome;
+
+/// Between two portions of a run: requests that write to the store get their turn.
+const PORTION_PAUSE: Duration = Duration::from_millis(50);
+/// By what part of an interval a run may come sooner.
+const JITTER_PART: u32 = 10;
+
+#[derive(Debug)]
+pub(crate) struct Runner {
+    tasks: JoinSet<()>,
+}
+
+impl Runner {
+    /// Within a runtime.
+    pub(crate) fn start(core: &Arc<Core>, jobs: Vec<Job>) -> Runner {
+        let lock = Arc::new(HeldLock::default());
+        let mut tasks = JoinSet::new();
+        for job in jobs {
+            tasks.spawn(repeat(job, core.clone(), lock.clone()));
+        }
+        Runner { tasks }
+    }
+
+    /// Ends every job. No portion begins after this.
+    pub(crate) async fn stop(mut self) {
+        self.tasks.shutdown().await;
+    }
+}
+
+/// The store's lock for jobs, once this server has it. It is kept until the last job has ended: a portion holds it, too.
+#[derive(Debug, Default)]
+struct HeldLock(Mutex<Option<JobLock>>);
+
+impl HeldLock {
+    /// Whether this server has it.
+    fn take(&self, store: &Store) -> Result<bool, StoreError> {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.is_none() {
+            *held = store.job_lock()?;
+        }
+        Ok(held.is_some())
+    }
+}
+
+async fn repeat(job: Job, core: Arc<Core>, lock: Arc<HeldLock>) {
+    let mut wait = jittered(job.first_after, random());
+    let mut last_error = None;
+    loop {
+        let trigger = match timeout(wait, job.demand.notified()).await {
+            Ok(()) => Trigger::Demand,
+            Err(_) => Trigger::Time,
+        };
+        let began = Instant::now();
+        let outcome = match run(&job, trigger, &core, &lock).await {
+            Ok(outcome) => {
+                last_error = None;
+                outcome
+            }
+            Err(error) => {
+                let error = error.to_string();
+                // What fails every second for the same reason is told once.
+                if last_error.as_ref() == Some(&error) && trigger == Trigger::Time {
+                    tracing::debug!(job = job.name.as_str(), error, "a background job failed again");
+                } else {
+                    tracing::error!(job = job.name.as_str(), error, "a background job failed");
+                }
+                last_error = Some(error);
+                JobOutcome::Failed
+            }
+        };
+        core.metrics.job(job.name, outcome, began.elapsed(), core.machine_now());
+        wait = jittered(job.every, random());
+    }
+}
+
+/// All portions of one run.
+async fn run(
+    job: &Job,
+    trigger: Trigger,
+    core: &Arc<Core>,
+    lock: &Arc<HeldLock>,
+) -> Result<JobOutcome, JobError> {
+    if job.place == Place::OneServer {
+        let (core, lock) = (core.clone(), lock.clone());
+        if !on_thread(move || Ok(lock.take(&core.store)?)).await? {
+            return Ok(JobOutcome::Elsewhere);
+        }
+    }
+    loop {
+        let (work, lock) = (job.work.clone(), lock.clone());
+        let portion = move || {
+            let _held = lock;
+            work(trigger)
+        };
+        match on_thread(portion).await? {
+            Progress::Done => return Ok(JobOutcome::Ok),
+            Progress::More => sleep(PORTION_PAUSE).await,
+        }
+    }
+}
+
+async fn on_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, JobError> + Send + 'static,
+) -> Result<T, JobError> {
+    // A panic has been told of by its own means.
+    tokio::task::spawn_blocking(work).await.unwrap_or(Err(JobError::Panicked))
+}
+
+/// A wait that is up to a tenth shorter: servers that began together do not stay together, and no wait is longer than is said.
+pub(super) fn jittered(wait: Duration, random: u64) -> Duration {
+    let most = u64::try_from((wait / JITTER_PART).as_nanos()).unwrap_or(u64::MAX);
+    let sooner = random.checked_rem(most.saturating_add(1)).unwrap_or_default();
+    wait.saturating_sub(Duration::from_nanos(sooner))
+}
+
+fn random() -> u64 {
+    // Every state of this kind has keys of its own, from the system's random bytes.
+    RandomState::new().build_hasher().finish()
+}

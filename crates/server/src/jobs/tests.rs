@@ -1,0 +1,224 @@
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use access::{Access, Actor, NewAccount, Terms};
+use history::{AsOf, History};
+use market::{Timestamp, Venues};
+use store::Store;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::job::{Job, JobError, Place, Progress, Trigger};
+use super::runner::{Runner, jittered};
+use super::{changes, expiry};
+use crate::core::Core;
+use crate::metrics::{JobName, JobOutcome};
+
+const NOW: Timestamp = Timestamp(1_794_708_000);
+const SECOND: Duration = Duration::from_secs(1);
+/// Any will do.
+const NAME: JobName = JobName::StoreChanges;
+
+fn store() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    Store::open(dir.path(), store::Access::Write { now: NOW }).unwrap();
+    dir
+}
+
+/// What a server over this folder would have.
+fn core(dir: &Path) -> Arc<Core> {
+    let store = Store::open(dir, store::Access::Read).unwrap();
+    let (access, history) = (Access::open(dir, NOW).unwrap(), History::new(Venues::built_in().unwrap()));
+    Arc::new(Core::new(store, history, access, 0, Arc::new(|| AsOf::Live(NOW)), Arc::new(|| NOW)))
+}
+
+/// A job that runs after a second and then every ten.
+fn job(work: impl Fn(Trigger) -> Result<Progress, JobError> + Send + Sync + 'static) -> Job {
+    Job {
+        name: NAME,
+        place: Place::EveryServer,
+        first_after: SECOND,
+        every: 10 * SECOND,
+        demand: Arc::new(Notify::new()),
+        work: Arc::new(work),
+    }
+}
+
+/// Runs of a job that ended well, badly, and not here.
+fn runs(core: &Core, name: JobName) -> [u64; 3] {
+    [JobOutcome::Ok, JobOutcome::Failed, JobOutcome::Elsewhere]
+        .map(|outcome| core.metrics.job_runs(name, outcome))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_runs_at_its_intervals_and_ends_with_the_runner() {
+    let dir = store();
+    let core = core(dir.path());
+    let runner = Runner::start(&core, vec![job(|_| Ok(Progress::Done))]);
+    sleep(Duration::from_millis(850)).await;
+    assert_eq!(runs(&core, NAME), [0, 0, 0], "not at once");
+    // At 1, at most 11, 21 and 31, and the fifth not before 36.9.
+    sleep(35 * SECOND).await;
+    assert_eq!(runs(&core, NAME), [4, 0, 0]);
+    runner.stop().await;
+    sleep(100 * SECOND).await;
+    assert_eq!(runs(&core, NAME), [4, 0, 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_fails_or_panics_is_counted_and_costs_that_run_alone() {
+    let dir = store();
+    let core = core(dir.path());
+    let count = AtomicUsize::new(0);
+    let work = move |_| match count.fetch_add(1, Ordering::Relaxed) {
+        0 => Err(store::StoreError::Absent { path: "nowhere".into() }.into()),
+        1 => panic!("as the test wants it"),
+        _ => Ok(Progress::Done),
+    };
+    let runner = Runner::start(&core, vec![job(work)]);
+    sleep(35 * SECOND).await;
+    assert_eq!(runs(&core, NAME), [2, 2, 0]);
+    runner.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn portions_are_one_run_with_pauses_between_them() {
+    let dir = store();
+    let core = core(dir.path());
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = count.clone();
+    let work = move |_| match counted.fetch_add(1, Ordering::Relaxed) {
+        0..3 => Ok(Progress::More),
+        _ => Ok(Progress::Done),
+    };
+    let runner = Runner::start(&core, vec![job(work)]);
+    sleep(SECOND + Duration::from_millis(40)).await;
+    assert!(count.load(Ordering::Relaxed) < 4 && runs(&core, NAME) == [0, 0, 0]);
+    sleep(SECOND).await;
+    assert_eq!((count.load(Ordering::Relaxed), runs(&core, NAME)), (4, [1, 0, 0]));
+    runner.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_demand_does_not_wait_for_the_time() {
+    let dir = store();
+    let core = core(dir.path());
+    let (tell, told) = mpsc::channel();
+    let job = Job {
+        first_after: 100 * SECOND,
+        ..job(move |trigger| {
+            tell.send(trigger).unwrap();
+            Ok(Progress::Done)
+        })
+    };
+    let demand = job.demand.clone();
+    let runner = Runner::start(&core, vec![job]);
+    demand.notify_one();
+    sleep(SECOND).await;
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), [Trigger::Demand]);
+    sleep(10 * SECOND).await;
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), [Trigger::Time], "the interval begins with the run");
+    runner.stop().await;
+}
+
+#[tokio::test]
+async fn a_run_that_hangs_does_not_hold_up_the_end() {
+    let dir = store();
+    let core = core(dir.path());
+    let (begun, begins) = tokio::sync::oneshot::channel();
+    let (release, released) = mpsc::channel::<()>();
+    let state = std::sync::Mutex::new((Some(begun), released));
+    let job = Job {
+        first_after: Duration::ZERO,
+        ..job(move |_| {
+            let mut state = state.lock().unwrap();
+            state.0.take().unwrap().send(()).unwrap();
+            state.1.recv().ok();
+            Ok(Progress::Done)
+        })
+    };
+    let runner = Runner::start(&core, vec![job]);
+    begins.await.unwrap();
+    runner.stop().await;
+    assert_eq!(runs(&core, NAME), [0, 0, 0]);
+    drop(release);
+}
+
+#[test]
+fn jitter_makes_a_wait_up_to_a_tenth_shorter_and_never_longer() {
+    let wait = 100 * SECOND;
+    let all: Vec<Duration> =
+        (0..1_000_u64).map(|step| jittered(wait, step.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
+    assert!(all.iter().all(|jittered| (90 * SECOND..=wait).contains(jittered)));
+    assert!(all.iter().min() < Some(&(91 * SECOND)) && all.iter().max() > Some(&(99 * SECOND)));
+    assert_eq!(jittered(wait, 0), wait);
+    assert_eq!(jittered(Duration::ZERO, 7), Duration::ZERO);
+    assert!(jittered(Duration::MAX, u64::MAX) <= Duration::MAX);
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_servers_of_a_store_one_changes_it_and_the_other_takes_over() {
+    let dir = store();
+    let (one, other) = (core(dir.path()), core(dir.path()));
+    let once = || Job { place: Place::OneServer, ..job(|_| Ok(Progress::Done)) };
+    let first = Runner::start(&one, vec![once()]);
+    sleep(2 * SECOND).await;
+    let second = Runner::start(&other, vec![once()]);
+    sleep(15 * SECOND).await;
+    assert_eq!((runs(&one, NAME), runs(&other, NAME)), ([2, 0, 0], [0, 0, 2]));
+    first.stop().await;
+    sleep(10 * SECOND).await;
+    assert_eq!((runs(&one, NAME), runs(&other, NAME)), ([2, 0, 0], [1, 0, 2]));
+    second.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_has_expired_is_removed_without_a_request() {
+    let dir = store();
+    let core = core(dir.path());
+    let created =
+        core.access.create(&NewAccount::named("ann", Terms::default()), &Actor::Operator, NOW).unwrap();
+    let accounts = store::Accounts::open(dir.path(), NOW).unwrap();
+    let begun = Timestamp(NOW.0 - 100);
+    let note = store::AuditNote { at: begun, actor: "operator", reason: "a test" };
+    for (hash, end) in [([1; 32], NOW), ([2; 32], Timestamp(NOW.0 + 1))] {
+        assert!(accounts.begin_guest(created.account_id, &hash, end, &note).unwrap());
+    }
+    let runner = Runner::start(&core, vec![expiry::job(&core)]);
+    sleep(62 * SECOND).await;
+    assert_eq!(runs(&core, JobName::ExpiredGrants), [1, 0, 0]);
+    runner.stop().await;
+    // As of before both ended, to see which are there.
+    let is_there = |hash| accounts.browser(&hash, begun).unwrap().is_some();
+    assert_eq!((is_there([1; 32]), is_there([2; 32])), (false, true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn changes_of_another_process_are_told_without_a_request() {
+    let dir = store();
+    let core = core(dir.path());
+    let mut told = core.changes();
+    assert_eq!(*told.borrow_and_update(), None);
+    let runner = Runner::start(&core, vec![changes::job(&core)]);
+    timeout(2 * SECOND, told.changed()).await.unwrap().unwrap();
+    let first = told.borrow_and_update().unwrap();
+    assert!(timeout(10 * SECOND, told.changed()).await.is_err(), "nothing has happened");
+    let elsewhere = Access::open(dir.path(), NOW).unwrap();
+    elsewhere.create(&NewAccount::named("ann", Terms::default()), &Actor::Operator, NOW).unwrap();
+    let began = Instant::now();
+    timeout(2 * SECOND, told.changed()).await.unwrap().unwrap();
+    assert!(began.elapsed() <= SECOND + Duration::from_millis(10));
+    let second = told.borrow_and_update().unwrap();
+    assert!(second.accounts > first.accounts && second.store == first.store, "{first:?} {second:?}");
+    let store = Store::open(dir.path(), store::Access::Write { now: NOW }).unwrap();
+    let mut writer = store.writer().unwrap();
+    let mut batch = writer.begin().unwrap();
+    batch.put_security(&store::Security::new("5.HK".parse().unwrap())).unwrap();
+    batch.commit().unwrap();
+    timeout(2 * SECOND, told.changed()).await.unwrap().unwrap();
+    let third = told.borrow_and_update().unwrap();
+    assert!(third.store > second.store && third.accounts == second.accounts, "{second:?} {third:?}");
+    runner.stop().await;
+}

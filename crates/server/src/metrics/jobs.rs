@@ -1,0 +1,47 @@
+//! How background work went.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use market::Timestamp;
+
+use super::labels::JobOutcome;
+use super::{Counters, Histogram};
+
+/// No time at which a run can have ended.
+const NEVER: i64 = i64::MIN;
+
+/// What is counted of one job.
+#[derive(Debug)]
+pub(super) struct JobCounters {
+    pub(super) outcomes: Counters<{ JobOutcome::COUNT }>,
+    pub(super) durations: Histogram,
+    succeeded_at: AtomicI64,
+}
+
+impl Default for JobCounters {
+    fn default() -> JobCounters {
+        JobCounters {
+            outcomes: Counters::default(),
+            durations: Histogram::default(),
+            succeeded_at: AtomicI64::new(NEVER),
+        }
+    }
+}
+
+impl JobCounters {
+    pub(super) fn ended(&self, outcome: JobOutcome, took: Duration, now: Timestamp) {
+        self.outcomes.add(outcome.index(), 1);
+        match outcome {
+            JobOutcome::Ok => self.succeeded_at.store(now.0, Ordering::Relaxed),
+            JobOutcome::Failed => {}
+            // Nothing was done, so it took no time.
+            JobOutcome::Elsewhere => return,
+        }
+        self.durations.observe(took);
+    }
+
+    pub(super) fn succeeded_at(&self) -> Option<Timestamp> {
+        Some(self.succeeded_at.load(Ordering::Relaxed)).filter(|at| *at != NEVER).map(Timestamp)
+    }
+}
