@@ -10,6 +10,7 @@ mod values;
 use std::fs::File;
 use std::io::Read;
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU32;
 use std::path::Path;
 
 use anyhow::anyhow;
@@ -69,6 +70,8 @@ impl Config {
         if self.limits.threads != 0 {
             settings.limits.threads = self.limits.threads.to_setting();
         }
+        // 0 keeps all.
+        settings.audit_retention_days = NonZeroU32::new(self.server.audit_retention_days);
         settings
     }
 

@@ -141,7 +141,7 @@ impl Server {
         let is_hidden = settings.public_url.is_some() && settings.trusted_proxies.is_empty() && tls.is_none();
         // Where the numbers have a listener of their own, they need no other, and no proxy has to be told apart.
         site.nobody_is_local = is_hidden || settings.internal.is_some();
-        let (is_tls, jobs) = (tls.is_some(), jobs::of_server(&core, tls.as_ref()));
+        let (is_tls, jobs) = (tls.is_some(), jobs::of_server(&core, tls.as_ref(), settings));
         site.tls = tls;
         let mut listeners = vec![("http", &http, None, is_tls), ("tcp", &tcp, None, false)];
         listeners.extend(regional.iter().map(|(region, listener)| ("http", listener, Some(*region), is_tls)));

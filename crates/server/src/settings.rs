@@ -1,5 +1,7 @@
 //! What the operator may set.
 
+use std::num::NonZeroU32;
+
 use crate::limits::Limits;
 use crate::proxies::TrustedProxy;
 use crate::public_url::PublicUrl;
@@ -35,6 +37,8 @@ pub struct Settings {
     pub limits: Limits,
     /// Which clients of OAuth need a proof key.
     pub pkce: access::PkceRule,
+    /// How long rows of the audit are kept; none for ever.
+    pub audit_retention_days: Option<NonZeroU32>,
 }
 
 impl Default for Settings {
@@ -54,6 +58,7 @@ impl Default for Settings {
             cache_bytes: 256 << 20,
             limits: Limits::default(),
             pkce: access::PkceRule::default(),
+            audit_retention_days: None,
         }
     }
 }

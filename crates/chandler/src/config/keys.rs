@@ -22,6 +22,8 @@ const CONNECTIONS_MAX: u32 = 1_000_000;
 const CACHE_MB_MAX: u32 = 1 << 20;
 /// Calls and refusals a second, and calls at once.
 const RATE_MAX: u32 = 1_000_000;
+/// A hundred years; whoever wants more wants all.
+const RETENTION_DAYS_MAX: u32 = 36_500;
 const THREADS_MAX: u32 = 24;
 const _: () = assert!(THREADS_MAX as usize == server::THREADS_MAX);
 /// Sixteen gigabytes of answers for one account are a mistake.
@@ -264,6 +266,13 @@ keys! {
         pkce: PkceRule, of settings.pkce, {
             flag: "pkce", variable: "CHANDLER_PKCE", value: "PKCE", choices: &["always", "remote", "never"],
             help: "Which clients of OAuth without a secret need a proof key: always, remote (sent back to another machine), never",
+        }
+        /// How many days rows of the audit are kept; older ones are removed once a day, and a row says how many they were. 0 keeps
+        /// them for ever, or until `chandler audit --prune` (docs/operating.md).
+        audit_retention_days: u32, default 0, {
+            flag: "audit-retention-days", variable: "CHANDLER_AUDIT_RETENTION_DAYS", value: "DAYS",
+            help: "How many days rows of the audit are kept; 0 for ever",
+            range: 0..=RETENTION_DAYS_MAX,
         }
     }
 

@@ -199,6 +199,8 @@ fn mistakes_are_named_with_their_line() {
         ("[server]\ntls_key = \"key.pem\"", &["tls_cert", "both"]),
         ("[limits]\ncalls_at_once = 0", &["calls_at_once", "1 to"]),
         ("[limits]\nthreads = 25", &["threads", "0 to 24"]),
+        ("[server]\naudit_retention_days = 36501", &["audit_retention_days", "0 to 36500"]),
+        ("[server]\naudit_retention_days = -1", &["line 2"]),
         ("[server]\npkce = \"sometimes\"", &["line 2", "sometimes", "remote"]),
         ("[log]\nrequests = 1", &["line 2"]),
         ("[log]\nformat = \"xml\"", &["line 2", "xml"]),

@@ -6,6 +6,7 @@ mod certificate;
 mod changes;
 mod expiry;
 mod job;
+mod retention;
 mod runner;
 #[cfg(test)]
 mod tests;
@@ -13,14 +14,16 @@ mod tests;
 use std::sync::Arc;
 
 use crate::core::Core;
+use crate::settings::Settings;
 use crate::tls::Tls;
 
 pub(crate) use job::Job;
 pub(crate) use runner::Runner;
 
-/// Every job of a server.
-pub(crate) fn of_server(core: &Arc<Core>, tls: Option<&Arc<Tls>>) -> Vec<Job> {
+/// Every job of a server with these settings.
+pub(crate) fn of_server(core: &Arc<Core>, tls: Option<&Arc<Tls>>, settings: &Settings) -> Vec<Job> {
     let mut jobs = vec![changes::job(core), expiry::job(core)];
+    jobs.extend(settings.audit_retention_days.map(|days| retention::job(core, days)));
     jobs.extend(tls.map(|tls| certificate::job(core, tls)));
     jobs
 }

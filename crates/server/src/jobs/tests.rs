@@ -1,9 +1,10 @@
+use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use access::{Access, Actor, NewAccount, Terms};
+use access::{Access, Actor, AuditFilter, NewAccount, Terms};
 use history::{AsOf, History};
 use market::{Timestamp, Venues};
 use store::Store;
@@ -12,9 +13,10 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::job::{Job, JobError, Place, Progress, Trigger};
 use super::runner::{Runner, jittered};
-use super::{changes, expiry};
+use super::{changes, expiry, of_server, retention};
 use crate::core::Core;
 use crate::metrics::{JobName, JobOutcome};
+use crate::settings::Settings;
 
 const NOW: Timestamp = Timestamp(1_794_708_000);
 const SECOND: Duration = Duration::from_secs(1);
@@ -172,6 +174,38 @@ async fn of_two_servers_of_a_store_one_changes_it_and_the_other_takes_over() {
     sleep(10 * SECOND).await;
     assert_eq!((runs(&one, NAME), runs(&other, NAME)), ([2, 0, 0], [1, 0, 2]));
     second.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_audit_is_pruned_as_the_setting_says() {
+    const DAY_S: i64 = 86_400;
+    let dir = store();
+    let core = core(dir.path());
+    let days = NonZeroU32::new(30).unwrap();
+    let kept_from = retention::kept_from(NOW, days);
+    assert_eq!(kept_from.0 % DAY_S, 0);
+    assert!((30 * DAY_S..31 * DAY_S).contains(&(NOW.0 - kept_from.0)));
+    for (name, at) in [("ann", kept_from.0 - DAY_S), ("bob", kept_from.0 - 1), ("eve", kept_from.0)] {
+        let new = NewAccount::named(name, Terms::default());
+        core.access.create(&new, &Actor::Operator, Timestamp(at)).unwrap();
+    }
+    let rows = || -> Vec<(i64, String, String)> {
+        let filter = AuditFilter { limit: 10, ..AuditFilter::default() };
+        core.access.audit(&filter).unwrap().into_iter().map(|row| (row.at.0, row.actor, row.event)).collect()
+    };
+    // Without the setting nothing is.
+    let jobs = of_server(&core, None, &Settings::default());
+    assert!(jobs.iter().all(|job| job.name != JobName::AuditRetention));
+    let settings = Settings { audit_retention_days: Some(days), ..Settings::default() };
+    let runner = Runner::start(&core, of_server(&core, None, &settings));
+    assert_eq!(rows().len(), 3);
+    sleep(62 * SECOND).await;
+    let kept = (kept_from.0, "operator".to_owned(), "account.created".to_owned());
+    assert_eq!(rows(), [(NOW.0, "service".to_owned(), "audit.pruned".to_owned()), kept]);
+    assert_eq!(runs(&core, JobName::AuditRetention), [1, 0, 0]);
+    sleep(3_600 * SECOND).await;
+    assert_eq!((rows().len(), runs(&core, JobName::AuditRetention)), (2, [2, 0, 0]));
+    runner.stop().await;
 }
 
 #[tokio::test(start_paused = true)]

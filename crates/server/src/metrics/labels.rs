@@ -123,6 +123,7 @@ label! {
     JobName {
         StoreChanges => "store_changes",
         ExpiredGrants => "expired_grants",
+        AuditRetention => "audit_retention",
         Certificate => "certificate",
     }
 }

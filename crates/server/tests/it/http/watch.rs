@@ -426,8 +426,8 @@ async fn background_work_is_counted_by_name() {
     assert!(found[last] <= machine_now().0 as f64 && found[last] > machine_now().0 as f64 - 60.0);
     assert!(found["chandler_job_duration_seconds_count{name=\"store_changes\"}"] >= 1.0);
     assert_eq!(found["chandler_job_runs_total{name=\"store_changes\",outcome=\"failed\"}"], 0.0);
-    assert_eq!(found["chandler_job_runs_total{name=\"certificate\",outcome=\"ok\"}"], 0.0);
-    assert!(!found.contains_key("chandler_job_last_success_timestamp_seconds{name=\"certificate\"}"));
+    assert_eq!(found["chandler_job_runs_total{name=\"audit_retention\",outcome=\"ok\"}"], 0.0);
+    assert!(!found.contains_key("chandler_job_last_success_timestamp_seconds{name=\"audit_retention\"}"));
 }
 
 #[tokio::test]

@@ -1,0 +1,42 @@
+//! Forgets rows of the audit that are older than the operator wants to keep them.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use access::Actor;
+use market::Timestamp;
+use tokio::sync::Notify;
+
+use super::job::{Job, Place, Progress};
+use crate::core::Core;
+use crate::metrics::JobName;
+
+const FIRST_AFTER: Duration = Duration::from_secs(60);
+const EVERY: Duration = Duration::from_secs(3_600);
+const DAY_S: i64 = 86_400;
+
+pub(super) fn job(core: &Arc<Core>, days: NonZeroU32) -> Job {
+    let core = core.clone();
+    Job {
+        name: JobName::AuditRetention,
+        place: Place::OneServer,
+        first_after: FIRST_AFTER,
+        every: EVERY,
+        demand: Arc::new(Notify::new()),
+        work: Arc::new(move |_| {
+            let now = core.machine_now();
+            match core.access.prune_oldest_audit(kept_from(now, days), &Actor::Service, now)? {
+                0 => Ok(Progress::Done),
+                _ => Ok(Progress::More),
+            }
+        }),
+    }
+}
+
+/// From when on rows are kept: the beginning of a day (UTC), so that the audit is pruned once a day, and each run does not
+/// write one more row about a few that have gone.
+pub(super) fn kept_from(now: Timestamp, days: NonZeroU32) -> Timestamp {
+    let today = now.0.saturating_sub(now.0.rem_euclid(DAY_S));
+    Timestamp(today.saturating_sub(i64::from(days.get()).saturating_mul(DAY_S)))
+}
