@@ -1,4 +1,4 @@
-//! From HTTP to a WebSocket. Any path will do; the query says which dialect the client speaks.
+//! From HTTP to a WebSocket. Any path will do, and may name a gateway; the query says which dialect the client speaks.
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -15,7 +15,7 @@ use super::strict::Strict;
 use crate::entrance::Entrance;
 use crate::kit::Answer;
 use crate::kit::envelope::Problem;
-use crate::link::{self, Opening, Program, Transport};
+use crate::link::{self, GatewayKind, Opening, Program, Transport};
 
 /// The framing, codec and platform that there are; a client that does not say means these.
 const DIALECT: [(&str, &str); 3] = [("version", "1"), ("codec", "1"), ("platform", "9")];
@@ -43,16 +43,17 @@ where
     }
     let accept = wire::accept_key(key);
     let program = program(request.headers());
-    let opening = dialect(request.uri().query().unwrap_or_default());
+    let gateway = GatewayKind::of_path(request.uri().path());
+    let wrong_dialect = wrong_dialect(request.uri().query().unwrap_or_default());
     let upgrading = hyper::upgrade::on(&mut request);
     let Entrance { hub, shutdown, tasks, place, peer, region, step, .. } = entrance;
     tasks.spawn(async move {
         // A client that leaves between the two is nobody's trouble.
         let Ok(upgraded) = upgrading.await else { return };
         if let Ok(parts) = upgraded.downcast::<TokioIo<Strict<S>>>() {
-            let opening = match opening {
-                Opening::Early(_) => Opening::Early(parts.read_buf),
-                other => other,
+            let opening = match wrong_dialect {
+                Some(reason) => Opening::Refused(reason),
+                None => Opening::Upgraded { gateway, early: parts.read_buf },
             };
             let (stream, transport) = (parts.io.into_inner().into_inner(), Transport::websocket());
             let from = link::Arrival { address: peer, region, program, step };
@@ -77,13 +78,10 @@ fn program(headers: &HeaderMap) -> Program {
     if has(ACCEPT_LANGUAGE) && !has(USER_AGENT) && !has(ORIGIN) { Program::CoreSdk } else { Program::Other }
 }
 
-/// What the query asks for; another dialect is told so on the connection, where clients expect it.
-fn dialect(query: &str) -> Opening {
+/// What is wrong with the dialect that the query asks for; the client is told on the connection, where it expects it.
+fn wrong_dialect(query: &str) -> Option<String> {
     let pairs = || query.split('&').filter_map(|pair| pair.split_once('='));
     let wrong =
         DIALECT.iter().find(|(name, only)| pairs().any(|(key, value)| key == *name && value != *only));
-    match wrong {
-        Some((name, only)) => Opening::Refused(format!("{name} is not {only}")),
-        None => Opening::Early(Bytes::new()),
-    }
+    wrong.map(|(name, only)| format!("{name} is not {only}"))
 }

@@ -1,6 +1,6 @@
-//! Which of the two gateways a client takes us for. Both may share an address, and commands 16 and 17 mean one thing on the
-//! quote gateway (participants, single trades) and another on the trade gateway (subscribe, unsubscribe). What a client
-//! has shown of itself decides first, then the body of the command.
+//! Which of the two gateways a connection is for. Commands 16 and 17 mean one thing on the quote gateway (participants, single
+//! trades) and another on the trade gateway (subscribe, unsubscribe). The path of the upgrade may say it. Where it does not,
+//! both share an address: what a client has shown of itself decides first, then the body of the command.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,6 +24,27 @@ const TOPICS_MAX: usize = 16;
 /// Clients that are remembered after their connection has ended. Whoever is forgotten is judged by the body alone.
 const REMEMBERED_MAX: usize = 4096;
 
+/// Which gateway a connection was opened for. Decided once, by the path of the upgrade; TCP has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum GatewayKind {
+    Quote,
+    Trade,
+    /// Either, as its commands tell: the default path of the SDKs is the same for both.
+    #[default]
+    Mixed,
+}
+
+impl GatewayKind {
+    /// The last segment says it, so that a proxy may put whatever it likes in front.
+    pub(crate) fn of_path(path: &str) -> GatewayKind {
+        match path.trim_end_matches('/').rsplit('/').next() {
+            Some("quote") => GatewayKind::Quote,
+            Some("trade") => GatewayKind::Trade,
+            _ => GatewayKind::Mixed,
+        }
+    }
+}
+
 /// Which program is at the other end, as far as its upgrade request tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Program {
@@ -46,8 +67,17 @@ enum Shown {
     Trade,
 }
 
+/// Which gateway a signed-in connection is for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Gateway {
+pub(super) enum Gateway {
+    Quote,
+    Trade,
+    Mixed(Mixed),
+}
+
+/// What tells on a mixed connection which gateway a command is meant for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mixed {
     shown: Shown,
     program: Program,
     by: SignedInBy,
@@ -70,15 +100,49 @@ pub(super) enum Metadata {
 }
 
 impl Gateway {
+    pub(super) fn of(kind: GatewayKind, mixed: impl FnOnce() -> Mixed) -> Gateway {
+        match kind {
+            GatewayKind::Quote => Gateway::Quote,
+            GatewayKind::Trade => Gateway::Trade,
+            GatewayKind::Mixed => Gateway::Mixed(mixed()),
+        }
+    }
+
+    /// Whether a command is meant for the trade gateway.
+    pub(super) fn is_trade(&self, command: u8, body: &[u8]) -> bool {
+        match self {
+            Gateway::Quote => false,
+            Gateway::Trade => matches!(command, SUBSCRIBE | UNSUBSCRIBE),
+            Gateway::Mixed(mixed) => mixed.is_trade(command, body),
+        }
+    }
+
+    /// Learns from a command of a mixed connection which gateway the client takes us for.
+    pub(super) fn learn(&mut self, command: u8, body: &[u8], clients: &Clients) {
+        if let Gateway::Mixed(mixed) = self {
+            mixed.learn(command, body, clients);
+        }
+    }
+
+    /// What is known of a mixed connection so far.
+    pub(super) fn mixed(&self) -> Option<Mixed> {
+        match self {
+            Gateway::Mixed(mixed) => Some(*mixed),
+            Gateway::Quote | Gateway::Trade => None,
+        }
+    }
+}
+
+impl Mixed {
     /// Of a connection that signs in. `before` is what the same connection was until now.
     pub(super) fn of(
         metadata: Metadata,
         program: Program,
         by: SignedInBy,
         lineage: Lineage,
-        before: Option<Gateway>,
+        before: Option<Mixed>,
         clients: &Clients,
-    ) -> Gateway {
+    ) -> Mixed {
         let known = before.map(|before| before.shown).unwrap_or(clients.recall(lineage));
         let shown = match (metadata, known) {
             // Whoever has subscribed to a topic is a trade client, whatever it names besides.
@@ -90,11 +154,11 @@ impl Gateway {
         if metadata == Metadata::Plain && before.is_some() && shown != Shown::Nothing {
             clients.remember(lineage, shown);
         }
-        Gateway { shown, program, by, lineage }
+        Mixed { shown, program, by, lineage }
     }
 
     /// Whether a command is meant for the trade gateway; the body is looked at only where it has to be.
-    pub(super) fn is_trade(&self, command: u8, body: &[u8]) -> bool {
+    fn is_trade(&self, command: u8, body: &[u8]) -> bool {
         match (command, self.shown) {
             (SUBSCRIBE, Shown::Trade) => true,
             // An empty list is no list of topics, unless it comes from a client that sends those.
@@ -111,8 +175,7 @@ impl Gateway {
         (self.program, self.by) == (Program::CoreSdk, SignedInBy::Session)
     }
 
-    /// Learns from a command which gateway the client takes us for.
-    pub(super) fn learn(&mut self, command: u8, body: &[u8], clients: &Clients) {
+    fn learn(&mut self, command: u8, body: &[u8], clients: &Clients) {
         let shown = match (command, self.shown) {
             (command::PROFILE, Shown::Nothing | Shown::Asked | Shown::Trade) => Shown::Quote,
             (SUBSCRIBE, Shown::Nothing | Shown::Asked | Shown::Quote) if names_topics(body) => Shown::Trade,

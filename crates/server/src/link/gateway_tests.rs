@@ -26,7 +26,7 @@ fn a_client_is_remembered_by_its_lineage_and_only_so_many_are() {
 #[test]
 fn clients_that_say_what_they_are_take_no_room() {
     let clients = Clients::default();
-    let of = |metadata| Gateway::of(metadata, Program::Other, SignedInBy::Password, line(), None, &clients);
+    let of = |metadata| Mixed::of(metadata, Program::Other, SignedInBy::Password, line(), None, &clients);
     of(Metadata::OfQuotes).learn(command::PROFILE, &[], &clients);
     // Nor do those that show nothing, or nothing that can be read.
     of(Metadata::Plain).learn(SUBSCRIBE, &[], &clients);
@@ -54,5 +54,25 @@ fn a_count_is_found_wherever_it_stands_and_nothing_else_is_taken_for_one() {
         (&[0xff], false),
     ] {
         assert_eq!(has_count(body), wanted, "{body:?}");
+    }
+}
+
+#[test]
+fn the_last_segment_of_a_path_names_the_gateway() {
+    for (path, kind) in [
+        ("/quote", GatewayKind::Quote),
+        ("/v2/quote", GatewayKind::Quote),
+        ("/v2/quote/", GatewayKind::Quote),
+        ("//quote", GatewayKind::Quote),
+        ("/trade", GatewayKind::Trade),
+        ("/behind/a/proxy/trade//", GatewayKind::Trade),
+        ("/", GatewayKind::Mixed),
+        ("", GatewayKind::Mixed),
+        ("/v2", GatewayKind::Mixed),
+        ("/trade/v2", GatewayKind::Mixed),
+        ("/Trade", GatewayKind::Mixed),
+        ("/quotes", GatewayKind::Mixed),
+    ] {
+        assert_eq!(GatewayKind::of_path(path), kind, "{path}");
     }
 }

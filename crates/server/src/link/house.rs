@@ -99,10 +99,11 @@ impl House {
     /// A connection that holds so many bytes on its way.
     pub(super) fn connect_narrow(&self, kind: Kind, bytes: usize) -> Far {
         let (near, far) = tokio::io::duplex(bytes);
-        let (transport, opening) = match kind {
-            Kind::WebSocket => (Transport::websocket(), Opening::Early(bytes::Bytes::new())),
-            Kind::Tcp => (Transport::tcp(), Opening::Early(wire::HANDSHAKE.to_vec().into())),
+        let (transport, early) = match kind {
+            Kind::WebSocket => (Transport::websocket(), bytes::Bytes::new()),
+            Kind::Tcp => (Transport::tcp(), bytes::Bytes::from_static(&wire::HANDSHAKE)),
         };
+        let opening = Opening::Upgraded { gateway: super::GatewayKind::Mixed, early };
         let address = std::net::SocketAddr::from(([127, 0, 0, 1], 53_124));
         let (program, step) = (super::Program::Other, crate::doorstep::Step::default());
         let from = super::Arrival { address, region: None, program, step };

@@ -42,7 +42,7 @@ use crate::refusal::Refusal;
 use crate::request_log::Ended;
 use crate::unsent::Held;
 pub(crate) use arrival::Arrival;
-pub(crate) use gateway::Program;
+pub(crate) use gateway::{GatewayKind, Program};
 pub(crate) use hub::Hub;
 use outbox::Outbox;
 use pending::{Answered, Asked, Pending};
@@ -97,6 +97,7 @@ pub(crate) struct Link<S> {
     stream: S,
     transport: Transport,
     from: Arrival,
+    gateway: GatewayKind,
     hub: Arc<Hub>,
     outbox: Outbox,
     session: Option<Session>,
@@ -125,8 +126,8 @@ pub(crate) struct Link<S> {
 pub(crate) enum Opening {
     /// With its own handshake.
     Tcp,
-    /// After an upgrade; bytes may have come right behind it.
-    Early(Bytes),
+    /// After an upgrade, whose path may name a gateway; bytes may have come right behind it.
+    Upgraded { gateway: GatewayKind, early: Bytes },
     /// After an upgrade to something that is not spoken here.
     Refused(String),
 }
@@ -144,16 +145,21 @@ pub(crate) fn serve<S>(
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let (held, refused) = match opening {
-        Opening::Tcp => (Vec::new(), None),
-        Opening::Early(bytes) => (bytes.to_vec(), None),
-        Opening::Refused(reason) => (Vec::new(), Some(End::Close(CloseCode::Unpack, reason))),
+    let mut link = Link::new(stream, transport, from, hub);
+    let refused = match opening {
+        Opening::Tcp => None,
+        Opening::Upgraded { gateway, early } => {
+            link.gateway = gateway;
+            link.held = early.to_vec();
+            None
+        }
+        Opening::Refused(reason) => Some(End::Close(CloseCode::Unpack, reason)),
     };
-    Link::new(stream, transport, from, hub, held).run(refused, shutdown)
+    link.run(refused, shutdown)
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
-    fn new(stream: S, transport: Transport, from: Arrival, hub: Arc<Hub>, held: Vec<u8>) -> Link<S> {
+    fn new(stream: S, transport: Transport, from: Arrival, hub: Arc<Hub>) -> Link<S> {
         let now = Instant::now();
         hub.core.metrics.opened(tally::kind(&transport));
         let by = SignInBy { at: now + AUTH_WITHIN, close: CloseCode::Auth, reason: "no sign-in in time" };
@@ -161,11 +167,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             stream,
             transport,
             from,
+            gateway: GatewayKind::Mixed,
             hub,
             outbox: Outbox::default(),
             session: None,
             pending: None,
-            held,
+            held: Vec::new(),
             heard: now,
             pinged: now,
             pings: 0,

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use wire::{Status, code, control};
 
 use super::Link;
-use super::gateway::{Gateway, Metadata, SignedInBy};
+use super::gateway::{Gateway, Metadata, Mixed, SignedInBy};
 use super::pending::Asked;
 use super::session::Session;
 use super::transport::{AUTH, CloseCode};
@@ -57,12 +57,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         };
         let SignedIn { who, id, session, lineage, seats } = signed;
         let (caller, metadata) = manner(who, self.from.region, &metadata);
-        let before = self.session.as_ref().map(|session| session.gateway);
         let by = match proof {
             Proof::Otp(_) => SignedInBy::Password,
             Proof::Session(_) => SignedInBy::Session,
         };
-        let gateway = Gateway::of(metadata, self.from.program, by, lineage, before, &hub.clients);
+        let before = self.session.as_ref().and_then(|session| session.gateway.mixed());
+        let gateway = Gateway::of(self.gateway, || {
+            Mixed::of(metadata, self.from.program, by, lineage, before, &hub.clients)
+        });
         let memory = Memory::default();
         let unsent = self.hub.core.unsent.of(Who::Account(caller.who.account()));
         self.session = Some(Session { caller, memory, gateway, id, kicked, pulse, hub, unsent });

@@ -141,6 +141,32 @@ async fn what_a_client_has_shown_and_then_the_body_tell_which_gateway_is_meant()
 }
 
 #[tokio::test]
+async fn the_path_of_the_upgrade_decides_whatever_a_client_shows() {
+    let server = Running::start().await;
+    let account = server.account("ann", Terms { connections: 1000, ..unlimited() });
+    for (_, metadata) in METADATA {
+        for (path, commands) in
+            [("/v2/quote", ["participants", "trades"]), ("/trade", ["subscribed", "unsubscribed"])]
+        {
+            for head in [KINDS[0].2, KINDS[3].2] {
+                let mut client = server.websocket_with(server.addresses.http, path, head).await;
+                client.sign_in(&server.one_time_password(&account).await, metadata).await;
+                for _ in 0..2 {
+                    for (command, body, bytes) in BODIES {
+                        let is_read = body != "garbage" || path == "/v2/quote";
+                        let wanted = if is_read { commands[usize::from(command - 16)] } else { "malformed" };
+                        let found = meaning(&mut client, command, bytes).await;
+                        assert_eq!(found, wanted, "{path}, metadata {metadata:?}: {command} with {body}");
+                    }
+                    // What only the other gateway has changes nothing, and is answered as ever.
+                    client.ask::<quote::QuoteProfileResponse>(4, &()).await.unwrap();
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_empty_list_of_topics_is_answered_to_a_trade_client_that_has_no_more_of_them() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
