@@ -25,6 +25,7 @@ mod link;
 mod links;
 mod listen;
 mod local;
+mod mailbox;
 mod metrics;
 mod own_names;
 mod pace;

@@ -9,28 +9,12 @@ use std::time::Duration;
 
 use access::{AccountId, Connection, ConnectionId, Denial, Lineage, Moment, Seats, SignedOn};
 use market::Timestamp;
-use tokio::sync::oneshot;
+
+use crate::mailbox::{ClosedBy, Kick, Mailbox, MailboxReader};
 
 /// A connection that has not answered a ping for so long gives its seat up when another one needs it. That is sooner
 /// than it counts as dead: a client that lost its network must not be locked out by its own past.
 const PONG_WITHIN: Duration = Duration::from_secs(10);
-
-/// Someone else's wish to close a connection.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Kick {
-    /// The client has come back on another connection.
-    Superseded,
-    /// Another connection needs the seat, and this one has not answered its ping.
-    Silent,
-    Closed(ClosedBy),
-}
-
-/// Who has asked for a connection to be closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ClosedBy {
-    Owner,
-    Operator,
-}
 
 /// When the ping was sent to which nothing has come back yet, in milliseconds of uptime from 1 on; 0 if there is none.
 #[derive(Debug, Default)]
@@ -70,7 +54,7 @@ pub(crate) struct Links {
 struct Seated {
     /// Counts as long as it is here.
     connection: Connection,
-    kick: oneshot::Sender<Kick>,
+    mailbox: Mailbox,
     pulse: Arc<Pulse>,
     guest: Guest,
 }
@@ -121,12 +105,32 @@ impl Links {
         self.lock().get(&id).map(|seated| seated.guest)
     }
 
+    /// Where what is pushed to a connection is put. Nobody can be pushed anything before having signed in: only then is there an id.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "nothing is pushed yet: subscriptions and changes of orders will be")
+    )]
+    pub(crate) fn mailbox(&self, id: ConnectionId) -> Option<Mailbox> {
+        self.lock().get(&id).map(|seated| seated.mailbox.clone())
+    }
+
+    /// The same for all connections of an account.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "nothing is pushed yet: subscriptions and changes of orders will be")
+    )]
+    pub(crate) fn mailboxes(&self, of: AccountId) -> Vec<Mailbox> {
+        let all = self.lock();
+        let theirs = all.values().filter(|seated| seated.guest.account == of);
+        theirs.map(|seated| seated.mailbox.clone()).collect()
+    }
+
     /// Takes a connection's seat away and has it closed; whether it was still there.
     pub(crate) fn close(&self, id: ConnectionId, by: ClosedBy) -> bool {
         // A statement of its own, so that the lock is gone when the seat is given up.
         let seated = self.lock().remove(&id);
         seated.is_some_and(|seated| {
-            seated.kick.send(Kick::Closed(by)).ok();
+            seated.mailbox.close(Kick::Closed(by));
             true
         })
     }
@@ -139,7 +143,7 @@ impl Links {
         (door, address): (Door, SocketAddr),
         moment: Moment,
         sign_in: impl Fn(Option<&Connection>) -> Result<SignedOn, Denial>,
-    ) -> Result<(SignedIn, oneshot::Receiver<Kick>, Arc<Pulse>), Denial> {
+    ) -> Result<(SignedIn, MailboxReader, Arc<Pulse>), Denial> {
         let mut all = self.lock();
         let present = |all: &HashMap<ConnectionId, Seated>| {
             sign_in(present.and_then(|id| all.get(&id)).map(|seated| &seated.connection))
@@ -150,15 +154,14 @@ impl Links {
         };
         let SignedOn { caller, connection, session, lineage, seats, superseded } = signed;
         for seated in superseded.iter().filter_map(|id| all.remove(id)) {
-            // A connection that is not there any more needs not be told.
-            seated.kick.send(Kick::Superseded).ok();
+            seated.mailbox.close(Kick::Superseded);
         }
         let id = connection.id();
-        let (kick, kicked) = oneshot::channel();
+        let (mailbox, reader) = Mailbox::new();
         let pulse = Arc::<Pulse>::default();
         let guest = Guest { id, account: caller.account(), door, address, since: moment.now };
-        all.insert(id, Seated { connection, kick, pulse: pulse.clone(), guest });
-        Ok((SignedIn { who: caller, id, session, lineage, seats }, kicked, pulse))
+        all.insert(id, Seated { connection, mailbox, pulse: pulse.clone(), guest });
+        Ok((SignedIn { who: caller, id, session, lineage, seats }, reader, pulse))
     }
 
     /// A connection has ended: its seat is free.
@@ -181,7 +184,7 @@ impl Links {
 fn give_up_overdue(all: &mut HashMap<ConnectionId, Seated>, uptime: Duration) -> bool {
     let before = all.len();
     all.extract_if(|_, seated| seated.pulse.is_overdue(uptime)).for_each(|(_, seated)| {
-        seated.kick.send(Kick::Silent).ok();
+        seated.mailbox.close(Kick::Silent);
     });
     all.len() < before
 }

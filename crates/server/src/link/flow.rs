@@ -20,13 +20,14 @@ impl<S> Link<S> {
 
     /// Whether answers pile up: on this connection, or for its account while some of them are here. Those are what wakes it when
     /// there is room again.
-    fn is_behind(&self) -> bool {
+    pub(super) fn is_behind(&self) -> bool {
         self.outbox.bytes() >= UNSENT_MAX || self.unsent.as_ref().is_some_and(Held::is_full)
     }
 
-    /// Counts what waits for the account: nothing, as long as a client takes its answers.
+    /// Counts what waits for the account: nothing, as long as a client takes its answers. Pushes count that wait behind those.
     pub(super) fn tell_unsent(&mut self) {
-        let bytes = self.outbox.bytes();
+        let unsent = self.outbox.bytes();
+        let bytes = if unsent > 0 { unsent + self.mail_bytes } else { 0 };
         match (&mut self.unsent, &self.session) {
             (Some(unsent), _) if bytes > 0 => unsent.set(bytes),
             (Some(_), _) => self.unsent = None,

@@ -9,7 +9,7 @@ use history::{History, import};
 use market::{Timestamp, Venues};
 use prost::Message;
 use store::Store;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream};
 use tokio::sync::watch;
 use tokio::time::timeout;
 use wire::{Limits, Packet, Status, control};
@@ -17,6 +17,7 @@ use wire::{Limits, Packet, Status, control};
 use super::{Hub, Opening, Transport, serve};
 use crate::core::Core;
 use crate::links::Links;
+use crate::mailbox::Mailbox;
 
 pub(super) const NOW: Timestamp = Timestamp(1_794_708_000);
 
@@ -92,6 +93,16 @@ impl House {
         self.core.access.issue_otp(&caller, self.core.uptime()).unwrap().expose().to_owned()
     }
 
+    /// Of the only connection of an account.
+    pub(super) fn mailbox(&self, account: &Created) -> Mailbox {
+        self.hub.links.mailboxes(account.account_id).pop().expect("the account is signed in")
+    }
+
+    /// Begins to stop the server.
+    pub(super) fn stop(&self) {
+        self.shutdown.send_replace(true);
+    }
+
     pub(super) fn connect(&self, kind: Kind) -> Far {
         self.connect_narrow(kind, 1 << 20)
     }
@@ -108,7 +119,7 @@ impl House {
         let (program, step) = (super::Program::Other, crate::doorstep::Step::default());
         let from = super::Arrival { address, region: None, program, step };
         tokio::spawn(serve(near, transport, from, opening, self.hub.clone(), self.shutdown.subscribe()));
-        Far { stream: far, kind }
+        Far::new(far, kind)
     }
 
     pub(super) async fn signed_in(&self, kind: Kind, account: &Created) -> (Far, control::AuthResponse) {
@@ -137,9 +148,9 @@ pub(super) enum Kind {
 
 pub(super) const BOTH: [Kind; 2] = [Kind::WebSocket, Kind::Tcp];
 
-/// The client's end.
-pub(super) struct Far {
-    pub(super) stream: DuplexStream,
+/// The client's end, or half of it.
+pub(super) struct Far<S = DuplexStream> {
+    pub(super) stream: S,
     kind: Kind,
 }
 
@@ -154,7 +165,13 @@ pub(super) enum Seen {
 
 pub(super) type Refused = (Status, u64);
 
-impl Far {
+impl<S> Far<S> {
+    pub(super) fn new(stream: S, kind: Kind) -> Far<S> {
+        Far { stream, kind }
+    }
+}
+
+impl<S: AsyncWrite + Unpin> Far<S> {
     pub(super) async fn frame(&mut self, first: u8, payload: &[u8]) {
         let mut bytes = vec![first];
         match payload.len() {
@@ -181,7 +198,9 @@ impl Far {
     pub(super) async fn request(&mut self, command: u8, id: u32, body: Vec<u8>) {
         self.send(Packet::Request { command, id, timeout_ms: 0, body: body.into() }).await;
     }
+}
 
+impl<S: AsyncRead + AsyncWrite + Unpin> Far<S> {
     pub(super) async fn ask<R: Message + Default>(
         &mut self,
         command: u8,
@@ -211,7 +230,9 @@ impl Far {
             control::ReconnectRequest { session_id: session_id.to_owned(), metadata: Default::default() };
         self.ask(3, &request).await
     }
+}
 
+impl<S: AsyncRead + Unpin> Far<S> {
     pub(super) async fn see(&mut self) -> Seen {
         timeout(Duration::from_secs(1000), self.see_now()).await.expect("something within a thousand seconds")
     }

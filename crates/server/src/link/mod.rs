@@ -16,6 +16,9 @@ mod house;
 mod hub;
 mod outbox;
 mod pending;
+#[cfg(test)]
+mod push_tests;
+mod pushes;
 mod session;
 mod sign_in;
 mod tally;
@@ -65,7 +68,7 @@ const CLOSING_MAX: Duration = Duration::from_secs(1);
 /// Answers that wait to be written before no more requests are read: a few large ones.
 const UNSENT_MAX: usize = 256 << 10;
 const READ_SIZE: usize = 8192;
-/// Requests that are dealt with before others get to run: whoever sends without waiting for answers holds nobody up.
+/// Requests and pushes that are dealt with before others get to run: whoever sends without waiting for answers holds nobody up.
 const TURN_MAX: u32 = 32;
 /// A heartbeat is sent back as it came, and a packed one could be made to come back a thousand times as long.
 const HEARTBEAT_MAX: usize = 1024;
@@ -112,8 +115,12 @@ pub(crate) struct Link<S> {
     taken: Instant,
     /// Nothing is read until then, because too much of what was read had to be refused.
     paused_until: Option<Instant>,
-    /// Requests since others could run.
+    /// Requests and pushes since others could run.
     turn: u32,
+    /// Bytes of pushes that wait in the mailbox, as of the last look.
+    mail_bytes: usize,
+    /// Answers took all the room there was, and pushes were left waiting.
+    pushes_are_next: bool,
     /// What waits to be written, as far as it counts for the account.
     unsent: Option<Held>,
     /// Sign-in must have happened by then; afterwards none.
@@ -179,6 +186,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             taken: now,
             paused_until: None,
             turn: 0,
+            mail_bytes: 0,
+            pushes_are_next: false,
             unsent: None,
             sign_in_by: Some(by),
             draining: false,
@@ -206,11 +215,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                     if let Err(end) = done {
                         return Poll::Ready(end);
                     }
-                    // Whoever sends without waiting for answers lets the others run meanwhile.
+                    // Whoever sends without waiting for answers lets the others run meanwhile, and the clock is looked at: there may be no
+                    // end to what is pushed.
                     if self.turn >= TURN_MAX {
-                        self.turn = 0;
                         cx.waker().wake_by_ref();
-                        return Poll::Pending;
+                        break;
                     }
                 }
                 self.turn = 0;
@@ -222,7 +231,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                 let mut is_known = registered.as_ref().is_some_and(|known| known.will_wake(cx.waker()));
                 let is_told = !is_known || !matches!(told.has_changed(), Ok(false));
                 if !self.draining && is_told && stopping.as_mut().poll(cx).is_ready() {
-                    self.draining = true;
+                    self.drain();
                     continue;
                 }
                 let deadline = self.next_deadline();
@@ -246,13 +255,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         .await
     }
 
+    /// Begins to end because the server does: what is asked and what is to be pushed already is still dealt with.
+    fn drain(&mut self) {
+        self.draining = true;
+        if let Some(session) = &self.session {
+            session.mailbox.shut();
+        }
+    }
+
     /// Whether the connection has come to its end because the server has.
     fn drained(&mut self) -> Option<End> {
         if self.pending.as_ref().is_some_and(|pending| pending.is_idle()) {
             self.pending = None;
         }
         let awaited = self.pending.as_ref().is_some_and(|pending| pending.is_awaited());
-        let is_done = self.draining && !awaited && self.outbox.is_empty();
+        let is_done = self.draining && !awaited && self.outbox.is_empty() && !self.has_pushes();
         is_done.then(|| End::Close(CloseCode::Shutdown, "the server is shutting down".to_owned()))
     }
 

@@ -1,20 +1,17 @@
 //! What hangs on a sign-in on a long connection: who the client is, what it may be told, who may close it.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use access::{ConnectionId, Look};
-use tokio::sync::oneshot;
 
 use super::gateway::Gateway;
 use super::hub::Hub;
 use super::transport::CloseCode;
 use crate::caller::Caller;
 use crate::core::Core;
-use crate::links::{ClosedBy, Kick, Pulse};
+use crate::links::Pulse;
+use crate::mailbox::{ClosedBy, Kick, MailboxReader};
 use crate::refusal::Refusal;
 use crate::route::{self, Memory, Work};
 use crate::unsent::Tally;
@@ -27,7 +24,7 @@ pub(super) struct Session {
     pub(super) memory: Memory,
     pub(super) gateway: Gateway,
     pub(super) id: ConnectionId,
-    pub(super) kicked: oneshot::Receiver<Kick>,
+    pub(super) mailbox: MailboxReader,
     pub(super) pulse: Arc<Pulse>,
     pub(super) hub: Arc<Hub>,
     pub(super) unsent: Arc<Tally>,
@@ -65,21 +62,6 @@ impl Session {
         &self.unsent
     }
 
-    /// Waits until somebody else wants this connection closed.
-    pub(super) fn poll_kicked(&mut self, cx: &mut Context<'_>) -> Poll<(CloseCode, &'static str)> {
-        Pin::new(&mut self.kicked).poll(cx).map(|kick| match kick {
-            Ok(Kick::Superseded) => (CloseCode::Duplicate, "the session goes on elsewhere"),
-            Ok(Kick::Silent) => (CloseCode::HeartbeatTimeout, "heartbeat timeout"),
-            // A client that heeds the code signs in anew instead of going on with its session.
-            Ok(Kick::Closed(ClosedBy::Owner)) => {
-                (CloseCode::SessionExpired, "closed by the owner of the account")
-            }
-            Ok(Kick::Closed(ClosedBy::Operator)) => (CloseCode::SessionExpired, "closed by the operator"),
-            // The other end lives as long as this session; without it the connection would not be counted.
-            Err(_) => (CloseCode::ServerError, "the connection has lost its seat"),
-        })
-    }
-
     /// A ping has been sent.
     pub(super) fn pinged(&self, uptime: Duration) {
         self.pulse.pinged(uptime);
@@ -94,6 +76,19 @@ impl Session {
     pub(super) fn is_trade(&mut self, command: u8, body: &[u8]) -> bool {
         self.gateway.learn(command, body, &self.hub.clients);
         self.gateway.is_trade(command, body)
+    }
+}
+
+/// What a client is told whose connection somebody else wants closed.
+pub(super) fn told(kick: Kick) -> (CloseCode, &'static str) {
+    match kick {
+        Kick::Superseded => (CloseCode::Duplicate, "the session goes on elsewhere"),
+        Kick::Silent => (CloseCode::HeartbeatTimeout, "heartbeat timeout"),
+        // A client that heeds the code signs in anew instead of going on with its session.
+        Kick::Closed(ClosedBy::Owner) => (CloseCode::SessionExpired, "closed by the owner of the account"),
+        Kick::Closed(ClosedBy::Operator) => (CloseCode::SessionExpired, "closed by the operator"),
+        // The protocol has no code of its own for it; with this one every client reconnects.
+        Kick::TooSlow => (CloseCode::ServerError, "the client reads more slowly than is pushed to it"),
     }
 }
 

@@ -48,7 +48,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             Proof::Otp(otp) => access.sign_on(otp, present, moment),
             Proof::Session(session) => access.resume(session, present, moment.now),
         });
-        let (signed, kicked, pulse) = match signed {
+        let (signed, mailbox, pulse) = match signed {
             Ok(signed) => signed,
             Err(denial) => {
                 self.denied(asked, &denial);
@@ -67,7 +67,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         });
         let memory = Memory::default();
         let unsent = self.hub.core.unsent.of(Who::Account(caller.who.account()));
-        self.session = Some(Session { caller, memory, gateway, id, kicked, pulse, hub, unsent });
+        self.take_last_pushes();
+        self.session = Some(Session { caller, memory, gateway, id, mailbox, pulse, hub, unsent });
         // Of whoever signed in here before.
         self.unsent = None;
         self.sign_in_by = None;

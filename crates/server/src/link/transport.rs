@@ -144,9 +144,13 @@ impl Transport {
         self.packet(&header, length, body, outbox);
     }
 
-    pub(crate) fn push(&self, command: u8, body: Vec<u8>, outbox: &mut Outbox) {
-        let Ok(header) = push_header(command, Packing::Plain, body.len()) else { return };
-        self.packet(&header, body.len(), vec![Bytes::from(body)], outbox);
+    pub(crate) fn push(&self, command: u8, body: Bytes, outbox: &mut Outbox) {
+        let length = body.len();
+        let Ok(header) = push_header(command, Packing::Plain, length) else {
+            tracing::error!(command, body.bytes = length, "a push is too long to be sent");
+            return;
+        };
+        self.packet(&header, length, vec![body], outbox);
     }
 
     fn packet(&self, header: &[u8], length: usize, body: Vec<Bytes>, outbox: &mut Outbox) {
@@ -192,7 +196,7 @@ impl Transport {
     /// The push that says why, and the WebSocket's own goodbye.
     pub(crate) fn close(&self, code: CloseCode, websocket: u16, reason: &str, outbox: &mut Outbox) {
         let close = wire::control::Close { code: code as i32, reason: reason.to_owned() };
-        self.push(CLOSE, prost::Message::encode_to_vec(&close), outbox);
+        self.push(CLOSE, prost::Message::encode_to_vec(&close).into(), outbox);
         self.goodbye(websocket, reason, outbox);
     }
 

@@ -1,4 +1,5 @@
-//! One turn of a connection: what is answered is taken, what waits is written, what came is read, as far as each can be done at once.
+//! One turn of a connection: what is answered and what is to be pushed is taken, what waits is written, what came is read, as far as
+//! each can be done at once.
 
 use std::mem::MaybeUninit;
 use std::pin::Pin;
@@ -12,14 +13,16 @@ use super::{End, Link, READ_SIZE};
 impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     /// Writes what waits, takes what is answered and reads what came, whichever there is.
     pub(super) fn poll_wire(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
-        if let Some(session) = &mut self.session
-            && let Poll::Ready((code, reason)) = session.poll_kicked(cx)
-        {
-            return Poll::Ready(Err(End::Close(code, reason.to_owned())));
-        }
+        let has_mail = self.look_into_mailbox(cx)?;
         let mut moved = self.poll_pending(cx);
-        let reads = self.may_read();
+        // Both as of before anything is written: what that makes room for is shared out on the next turn, fairly.
+        let (reads, pushes) = (self.may_read(), has_mail && !self.is_behind());
+        let pushes_first = pushes && self.pushes_are_next;
         moved |= self.write(cx)?;
+        if pushes_first && self.take_pushes() {
+            self.write(cx)?;
+            moved = true;
+        }
         // What was not begun for want of room.
         while let Some(asked) = self.next_waiting() {
             moved = true;
@@ -28,6 +31,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         if reads && let Poll::Ready(result) = self.poll_read(cx) {
             result?;
             // What could be answered at once leaves at once.
+            self.write(cx)?;
+            moved = true;
+        }
+        // Answers before pushes: one SDK drops whatever comes while sixteen packets wait to be looked at, and it waits for answers.
+        if pushes && !pushes_first && self.take_pushes() {
             self.write(cx)?;
             moved = true;
         }

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use crate::kit::Site;
 use crate::kit::envelope::{self, Problem};
 use crate::kit::{Answer, Call, Me};
-use crate::links::{ClosedBy, Guest};
+use crate::links::Guest;
+use crate::mailbox::ClosedBy;
 
 /// The word for the connections of all accounts.
 const ALL: &str = "all";

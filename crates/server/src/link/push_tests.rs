@@ -1,0 +1,417 @@
+//! What is pushed to a client, beside its answers and while it does not read, with a clock that stands still until everybody waits.
+
+use std::future::poll_fn;
+use std::task::Poll;
+use std::time::Duration;
+
+use access::{Created, RateRule, Terms};
+use bytes::Bytes;
+use prost::Message;
+use tokio::task::yield_now;
+use tokio::time::{Instant, sleep};
+use wire::{Packet, Status, control, quote};
+
+use super::house::{BOTH, Far, House, Kind, NOW, Seen};
+use super::{Arrival, Link, Program, Transport, UNSENT_MAX};
+use crate::mailbox::{ClosedBy, CoalescingKey, Mailbox, Push, PushError};
+
+const SECOND: Duration = Duration::from_secs(1);
+/// A command that clients do not mistake for another one.
+const NOTIFICATION: u8 = 18;
+/// Of a push: the number, and what fills it up.
+const LENGTH: usize = 1000;
+/// With its head and its frame.
+const SENT: usize = LENGTH + 16;
+/// What a mailbox holds.
+const MAILBOX_BYTES: usize = 1 << 20;
+/// What a connection holds on its way.
+const NARROW: usize = 16 << 10;
+
+fn body(number: u32) -> Bytes {
+    let mut body = vec![7; LENGTH];
+    body[..4].copy_from_slice(&number.to_be_bytes());
+    Bytes::from(body)
+}
+
+fn lasting(number: u32) -> Push {
+    Push::lasting(NOTIFICATION, body(number))
+}
+
+fn latest(key: u64, number: u32) -> Push {
+    Push::latest(CoalescingKey(key), NOTIFICATION, body(number))
+}
+
+fn number(body: &[u8]) -> u32 {
+    assert_eq!(body.len(), LENGTH);
+    u32::from_be_bytes(body[..4].try_into().unwrap())
+}
+
+/// The number of the next push, pings before it passed over.
+async fn pushed(far: &mut Far) -> u32 {
+    loop {
+        match far.see().await {
+            Seen::Packet(Packet::Push { command: NOTIFICATION, body }) => return number(&body),
+            Seen::Ping(_) | Seen::Packet(Packet::Request { command: 1, .. }) => {}
+            other => panic!("{other:?} instead of a push"),
+        }
+    }
+}
+
+/// The numbers of all pushes up to the close push, and its code.
+async fn pushed_until_closed(far: &mut Far) -> (Vec<u32>, i32) {
+    let mut numbers = Vec::new();
+    loop {
+        match far.see().await {
+            Seen::Packet(Packet::Push { command: NOTIFICATION, body }) => numbers.push(number(&body)),
+            Seen::Packet(Packet::Push { command: 0, body }) => {
+                let close = control::Close::decode(&*body).unwrap();
+                assert!(!close.reason.is_empty());
+                return (numbers, close.code);
+            }
+            other => panic!("{other:?} instead of a push"),
+        }
+    }
+}
+
+/// Lets the connection do what it can.
+async fn settle() {
+    for _ in 0..1000 {
+        yield_now().await;
+    }
+}
+
+async fn narrow(house: &House, kind: Kind, account: &Created) -> (Far, Mailbox) {
+    let mut far = house.connect_narrow(kind, NARROW);
+    far.auth(&house.otp(account)).await.unwrap();
+    (far, house.mailbox(account))
+}
+
+/// Fills the mailbox of a client that does not read until it is too slow; how many were put.
+async fn overflow(mailbox: &Mailbox) -> u32 {
+    for number in 0..10_000 {
+        match mailbox.put(lasting(number)) {
+            Ok(()) => yield_now().await,
+            Err(error) => {
+                assert_eq!(error, PushError::TooSlow);
+                return number;
+            }
+        }
+    }
+    panic!("there is no end to what is kept")
+}
+
+#[tokio::test(start_paused = true)]
+async fn pushes_arrive_in_order_and_none_is_lost_while_the_client_reads() {
+    let house = House::new();
+    for kind in BOTH {
+        let account = house.account(if kind == Kind::Tcp { "ann" } else { "bob" }, 10);
+        let (mut far, mailbox) = narrow(&house, kind, &account).await;
+        let begun = Instant::now();
+        for first in (0..20_000).step_by(1000) {
+            for number in first..first + 1000 {
+                // With a key each of its own there is nothing to coalesce.
+                let key = u64::from(number);
+                let push = if number % 3 == 0 { latest(key, number) } else { lasting(number) };
+                mailbox.put(push).unwrap();
+            }
+            for number in first..first + 1000 {
+                assert_eq!(pushed(&mut far).await, number, "{kind:?}");
+            }
+        }
+        assert_eq!(begun.elapsed(), Duration::ZERO);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_client_gets_the_latest_of_what_has_a_key() {
+    let house = House::new();
+    for kind in BOTH {
+        let account = house.account(if kind == Kind::Tcp { "ann" } else { "bob" }, 10);
+        let (mut far, mailbox) = narrow(&house, kind, &account).await;
+        let (rounds, keys) = (1000, 10);
+        for number in 0..rounds * keys {
+            mailbox.put(latest(u64::from(number % keys), number)).unwrap();
+            yield_now().await;
+        }
+        // However much was put, no more is kept than fits and the latest of each.
+        let unsent = house.core.unsent.bytes();
+        assert!(unsent <= UNSENT_MAX + (1 + usize::try_from(keys).unwrap()) * SENT, "{unsent} bytes wait");
+        mailbox.put(lasting(u32::MAX)).unwrap();
+        let mut seen = Vec::new();
+        loop {
+            match pushed(&mut far).await {
+                u32::MAX => break,
+                number => seen.push(number),
+            }
+        }
+        assert!(seen.len() < 500, "{} pushes", seen.len());
+        for key in 0..keys {
+            let of_key: Vec<_> = seen.iter().filter(|number| *number % keys == key).collect();
+            assert!(of_key.is_sorted());
+            assert_eq!(of_key.last(), Some(&&((rounds - 1) * keys + key)), "{kind:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_too_slow_for_what_must_not_be_lost_is_closed_and_told_so() {
+    let house = House::new();
+    for kind in BOTH {
+        let account = house.account(if kind == Kind::Tcp { "ann" } else { "bob" }, 10);
+        let (mut far, mailbox) = narrow(&house, kind, &account).await;
+        let before = Instant::now();
+        let put = overflow(&mailbox).await;
+        let kept = usize::try_from(put).unwrap() * LENGTH;
+        assert!(kept > UNSENT_MAX + MAILBOX_BYTES - 10 * SENT, "{kept} bytes were taken");
+        assert!(kept < UNSENT_MAX + MAILBOX_BYTES + NARROW + 10 * SENT, "{kept} bytes were taken");
+        assert_eq!(mailbox.put(lasting(put)), Err(PushError::Gone));
+        let (seen, code) = pushed_until_closed(&mut far).await;
+        assert_eq!(code, 1);
+        // What was on its way is not broken off, and nothing is left out of it.
+        assert!(seen.iter().copied().eq(0..u32::try_from(seen.len()).unwrap()));
+        assert!(seen.len() * SENT > UNSENT_MAX, "{} pushes", seen.len());
+        if kind == Kind::WebSocket {
+            assert_eq!(far.see().await, Seen::Close(1011));
+        }
+        assert_eq!(far.see().await, Seen::End);
+        assert_eq!(before.elapsed(), Duration::ZERO);
+        assert!(house.hub.links.mailboxes(account.account_id).is_empty());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_to_be_pushed_is_bounded_and_counts_for_the_account() {
+    let house = House::new();
+    let account = house.account("ann", 10);
+    let (far, mailbox) = narrow(&house, Kind::WebSocket, &account).await;
+    let mut most = 0;
+    for number in 0.. {
+        if mailbox.put(lasting(number)).is_err() {
+            break;
+        }
+        settle().await;
+        most = most.max(house.core.unsent.bytes());
+    }
+    assert!(most > UNSENT_MAX + MAILBOX_BYTES - 10 * SENT, "{most} bytes");
+    assert!(most < UNSENT_MAX + MAILBOX_BYTES + 10 * SENT, "{most} bytes");
+    settle().await;
+    assert_eq!(house.core.unsent.bytes(), 0, "it is given up at once");
+    drop(far);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_takes_nothing_of_what_is_pushed_is_given_up_after_thirty_seconds() {
+    let house = House::new();
+    for kind in BOTH {
+        let account = house.account(if kind == Kind::Tcp { "ann" } else { "bob" }, 10);
+        let (_far, mailbox) = narrow(&house, kind, &account).await;
+        for number in 0..400 {
+            mailbox.put(latest(1, number)).unwrap();
+            yield_now().await;
+        }
+        let begun = Instant::now();
+        while mailbox.put(latest(1, 0)).is_ok() {
+            sleep(SECOND / 2).await;
+        }
+        assert_eq!(begun.elapsed().as_secs(), 30, "{kind:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_push_to_a_connection_that_is_gone_is_told_to_its_sender() {
+    let house = House::new();
+    for (kind, case) in
+        BOTH.into_iter().flat_map(|kind| ["left", "closed", "revoked"].map(|case| (kind, case)))
+    {
+        let account = house.account(&format!("{kind:?} {case}"), 10);
+        let (mut far, mailbox) = narrow(&house, kind, &account).await;
+        let id = house.hub.links.list(Some(account.account_id))[0].id;
+        house.hub.links.mailbox(id).unwrap().put(lasting(1)).unwrap();
+        assert_eq!(pushed(&mut far).await, 1);
+        match case {
+            "left" => drop(far),
+            "closed" => {
+                assert!(house.hub.links.close(id, ClosedBy::Operator));
+                // Told before the connection's task has seen it.
+                assert_eq!(mailbox.put(lasting(2)), Err(PushError::Gone));
+                assert_eq!(far.closed().await.0, 5);
+            }
+            _ => {
+                house.core.access.revoke(account.account_id, &access::Actor::Operator, "", NOW).unwrap();
+                // A look at the databases counts as the present for half a millisecond, by the machine's own clock.
+                std::thread::sleep(Duration::from_millis(1));
+                far.ask::<control::Error>(4, &control::Error::default()).await.unwrap_err();
+                // The client is still there for a moment, and nobody is signed in.
+                assert_eq!(mailbox.put(lasting(2)), Err(PushError::Gone));
+                assert_eq!(far.closed().await.0, 4);
+            }
+        }
+        settle().await;
+        assert_eq!(mailbox.put(lasting(3)), Err(PushError::Gone), "{kind:?} {case}");
+        assert!(house.hub.links.mailbox(id).is_none());
+    }
+}
+
+/// A sign-in, framed for a WebSocket.
+fn sign_in(house: &House, account: &Created, id: u32) -> Vec<u8> {
+    let auth = control::AuthRequest { token: house.otp(account), metadata: Default::default() };
+    let mut packet = Vec::new();
+    let body = auth.encode_to_vec().into();
+    Packet::Request { command: 2, id, timeout_ms: 0, body }.encode(&mut packet).unwrap();
+    let head = [0x82, 0x80 | u8::try_from(packet.len()).unwrap(), 0, 0, 0, 0];
+    [&head[..], &packet].concat()
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_pushed_before_the_answer_to_the_sign_in_nor_to_whoever_signs_in_next() {
+    let house = House::new();
+    let (ann, bob) = (house.account("ann", 10), house.account("bob", 10));
+    let (near, far) = tokio::io::duplex(1 << 20);
+    let address = ([127, 0, 0, 1], 53_124).into();
+    let from = Arrival { address, region: None, program: Program::Other, step: Default::default() };
+    let mut link = Link::new(near, Transport::websocket(), from, house.hub.clone());
+    assert_eq!(house.hub.links.list(None), [], "there is nobody to push anything to");
+    link.read(&sign_in(&house, &ann, 1)).unwrap();
+    let of_ann = house.mailbox(&ann);
+    of_ann.put(lasting(1)).unwrap();
+    of_ann.put(latest(1, 2)).unwrap();
+    link.read(&sign_in(&house, &bob, 2)).unwrap();
+    assert_eq!(of_ann.put(lasting(3)), Err(PushError::Gone));
+    assert!(house.hub.links.mailboxes(ann.account_id).is_empty());
+    house.mailbox(&bob).put(lasting(4)).unwrap();
+    poll_fn(|cx| {
+        while let Poll::Ready(done) = link.poll_wire(cx) {
+            done.unwrap();
+        }
+        Poll::Ready(())
+    })
+    .await;
+    let mut far = Far::new(far, Kind::WebSocket);
+    let mut seen = Vec::new();
+    for _ in 0..5 {
+        seen.push(match far.see().await {
+            Seen::Packet(Packet::Response { command: 2, id, status: Status::Success, .. }) => ("answer", id),
+            Seen::Packet(Packet::Push { body, .. }) => ("push", number(&body)),
+            other => panic!("{other:?}"),
+        });
+    }
+    assert_eq!(seen, [("answer", 1), ("push", 1), ("push", 2), ("answer", 2), ("push", 4)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flood_of_pushes_does_not_keep_answers_from_a_client_nor_the_server_from_stopping() {
+    let house = House::new();
+    let length = 2 * NARROW;
+    for kind in BOTH {
+        let account = house.account(if kind == Kind::Tcp { "ann" } else { "bob" }, 10);
+        let (mut far, mailbox) = narrow(&house, kind, &account).await;
+        let flood = tokio::spawn(async move {
+            // One of them takes more room than the client makes at a time, and there is always another.
+            let body = Bytes::from(vec![7; length]);
+            for number in 0.. {
+                let push = Push::latest(CoalescingKey(number % 10), NOTIFICATION, body.clone());
+                if mailbox.put(push).is_err() {
+                    break;
+                }
+                if number % 10 == 0 {
+                    yield_now().await;
+                }
+            }
+        });
+        settle().await;
+        for id in 0..50 {
+            far.request(1, id, b"still there?".to_vec()).await;
+            let mut before = 0;
+            // What had piled up until it was read, and what came while it was.
+            let bound = 2 * (UNSENT_MAX + NARROW) / length + 10;
+            loop {
+                match far.see().await {
+                    Seen::Packet(Packet::Push { .. }) => before += 1,
+                    Seen::Packet(Packet::Response { id: answered, .. }) => break assert_eq!(answered, id),
+                    other => panic!("{other:?}"),
+                }
+                assert!(before <= bound, "{kind:?}: {before} pushes before answer {id}");
+            }
+        }
+        assert!(!flood.is_finished());
+        if kind == BOTH[1] {
+            house.stop();
+            let code = loop {
+                match far.see().await {
+                    Seen::Packet(Packet::Push { command: 0, body }) => {
+                        break control::Close::decode(&*body).unwrap().code;
+                    }
+                    Seen::Packet(Packet::Push { .. }) => {}
+                    other => panic!("{other:?}"),
+                }
+            };
+            assert_eq!(code, 2);
+            flood.await.unwrap();
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flood_of_requests_does_not_keep_pushes_from_a_client() {
+    let house = House::with_days();
+    let latest = quote::SecurityCandlestickRequest {
+        symbol: "700.HK".to_owned(),
+        period: 1000,
+        count: 1000,
+        ..Default::default()
+    };
+    for kind in BOTH {
+        let terms = Terms { rate: Some(RateRule::Unlimited), ..Terms::default() };
+        let account = house.account_of(if kind == Kind::Tcp { "ann" } else { "bob" }, terms);
+        let (mut far, mailbox) = narrow(&house, kind, &account).await;
+        // From here on it is in memory, and one answer takes more room than a client makes at a time.
+        let length = far.ask::<quote::SecurityCandlestickResponse>(19, &latest).await.unwrap().encoded_len();
+        assert!(length > 2 * NARROW, "{length} bytes");
+        let (reads, writes) = tokio::io::split(far.stream);
+        let (mut reads, mut writes) = (Far::new(reads, kind), Far::new(writes, kind));
+        let body = latest.encode_to_vec();
+        let flood = tokio::spawn(async move {
+            loop {
+                writes.request(19, 1, body.clone()).await;
+            }
+        });
+        settle().await;
+        for number in 0..100 {
+            mailbox.put(lasting(number)).unwrap();
+        }
+        let (mut answers, mut pushes) = (0, 0);
+        while pushes < 100 {
+            match reads.see().await {
+                Seen::Packet(Packet::Push { body, .. }) => {
+                    assert_eq!(number(&body), pushes);
+                    pushes += 1;
+                }
+                Seen::Packet(Packet::Response { .. }) => answers += 1,
+                other => panic!("{other:?}"),
+            }
+            assert!(answers <= 100, "{kind:?}: {answers} answers and {pushes} pushes");
+        }
+        assert!(!flood.is_finished());
+        flood.abort();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_stops_sends_first_what_it_has_taken_to_be_pushed() {
+    // A client that takes everything at once, and one that makes it wait.
+    for bytes in [2 << 20, NARROW] {
+        let house = House::new();
+        let account = house.account("ann", 10);
+        let mut far = house.connect_narrow(Kind::Tcp, bytes);
+        far.auth(&house.otp(&account)).await.unwrap();
+        let mailbox = house.mailbox(&account);
+        for number in 0..1000 {
+            mailbox.put(lasting(number)).unwrap();
+        }
+        house.stop();
+        settle().await;
+        assert_eq!(mailbox.put(lasting(1000)), Err(PushError::Gone));
+        let (seen, code) = pushed_until_closed(&mut far).await;
+        assert_eq!((seen, code), ((0..1000).collect(), 2), "{bytes}");
+    }
+}

@@ -1,0 +1,138 @@
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::Wake;
+
+use super::*;
+
+fn lasting(body: &'static str) -> Push {
+    Push::lasting(18, Bytes::from_static(body.as_bytes()))
+}
+
+fn latest(key: u64, body: &'static str) -> Push {
+    Push::latest(CoalescingKey(key), 101, Bytes::from_static(body.as_bytes()))
+}
+
+fn bodies(reader: &MailboxReader) -> Vec<String> {
+    std::iter::from_fn(|| reader.take()).map(|push| String::from_utf8(push.body.to_vec()).unwrap()).collect()
+}
+
+#[derive(Default)]
+struct Woken(AtomicU32);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Woken>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn look(reader: &MailboxReader) -> Mail {
+    reader.look(&Context::from_waker(Waker::noop()))
+}
+
+#[test]
+fn the_latest_of_a_key_takes_the_place_of_the_one_that_waits() {
+    let (mailbox, reader) = Mailbox::new();
+    for push in [lasting("a"), latest(1, "x"), lasting("b"), latest(2, "y"), latest(1, "xx"), lasting("a")] {
+        mailbox.put(push).unwrap();
+    }
+    assert_eq!(look(&reader), Mail::Pushes { bytes: 6 });
+    assert_eq!(reader.take().unwrap(), lasting("a"));
+    assert_eq!(reader.take().unwrap(), latest(1, "xx"));
+    // What has left is not replaced.
+    mailbox.put(latest(1, "z")).unwrap();
+    mailbox.put(latest(2, "yy")).unwrap();
+    assert_eq!(bodies(&reader), ["b", "yy", "a", "z"]);
+    assert_eq!(look(&reader), Mail::Nothing);
+}
+
+#[test]
+fn what_does_not_fit_closes_the_connection_and_its_sender_is_told() {
+    let (mailbox, reader) = Mailbox::new();
+    mailbox.put(latest(1, "old")).unwrap();
+    for _ in 1..PUSHES_MAX {
+        mailbox.put(lasting("x")).unwrap();
+    }
+    // A full mailbox still takes what is newer than something in it.
+    mailbox.put(latest(1, "new")).unwrap();
+    assert_eq!(look(&reader), Mail::Pushes { bytes: PUSHES_MAX + 2 });
+    assert_eq!(mailbox.put(lasting("y")), Err(PushError::TooSlow));
+    assert_eq!(mailbox.put(latest(1, "newer")), Err(PushError::Gone));
+    assert_eq!(look(&reader), Mail::Kick(Kick::TooSlow));
+    assert!(reader.is_empty(), "nothing is kept for a connection that ends");
+
+    // A new key has no place to take.
+    let (mailbox, _reader) = Mailbox::new();
+    for key in 0..PUSHES_MAX {
+        mailbox.put(latest(u64::try_from(key).unwrap(), "x")).unwrap();
+    }
+    assert_eq!(mailbox.put(latest(u64::MAX, "x")), Err(PushError::TooSlow));
+}
+
+#[test]
+fn bytes_are_bounded_too_and_one_alone_always_fits() {
+    let large = |length| Push::lasting(18, Bytes::from(vec![0; length]));
+    let large_latest = |length| Push::latest(CoalescingKey(1), 18, Bytes::from(vec![0; length]));
+    let (mailbox, reader) = Mailbox::new();
+    mailbox.put(large(2 * BYTES_MAX)).unwrap();
+    assert_eq!(reader.take().unwrap().body.len(), 2 * BYTES_MAX);
+    mailbox.put(large_latest(1)).unwrap();
+    mailbox.put(large_latest(2 * BYTES_MAX)).unwrap();
+    mailbox.put(large_latest(1)).unwrap();
+    mailbox.put(large(BYTES_MAX - 1)).unwrap();
+    assert_eq!(look(&reader), Mail::Pushes { bytes: BYTES_MAX });
+    assert_eq!(mailbox.put(large_latest(2)), Err(PushError::TooSlow));
+    let (mailbox, _reader) = Mailbox::new();
+    mailbox.put(large(BYTES_MAX)).unwrap();
+    assert_eq!(mailbox.put(large(1)), Err(PushError::TooSlow));
+}
+
+#[test]
+fn senders_are_told_when_nobody_takes_anything_any_more() {
+    let (mailbox, reader) = Mailbox::new();
+    mailbox.put(lasting("a")).unwrap();
+    reader.shut();
+    assert_eq!(mailbox.put(lasting("b")), Err(PushError::Gone));
+    assert_eq!(bodies(&reader), ["a"]);
+    let (mailbox, reader) = Mailbox::new();
+    mailbox.put(lasting("a")).unwrap();
+    drop(reader);
+    assert_eq!(mailbox.clone().put(lasting("b")), Err(PushError::Gone));
+    assert!(lock(&mailbox.0).queue.is_none());
+}
+
+#[test]
+fn the_first_wish_to_close_counts() {
+    let (mailbox, reader) = Mailbox::new();
+    mailbox.put(lasting("a")).unwrap();
+    mailbox.close(Kick::Superseded);
+    mailbox.close(Kick::Silent);
+    assert_eq!(mailbox.put(lasting("b")), Err(PushError::Gone));
+    assert_eq!(look(&reader), Mail::Kick(Kick::Superseded));
+}
+
+#[test]
+fn a_connection_is_woken_once_for_all_that_is_put_before_it_looks() {
+    let (mailbox, reader) = Mailbox::new();
+    mailbox.put(lasting("a")).unwrap();
+    let woken = Arc::<Woken>::default();
+    let waker = woken.clone().into();
+    let cx = Context::from_waker(&waker);
+    assert_eq!(reader.look(&cx), Mail::Pushes { bytes: 1 });
+    assert_eq!(woken.0.load(Ordering::Relaxed), 0);
+    for _ in 0..3 {
+        mailbox.put(lasting("b")).unwrap();
+    }
+    assert_eq!(woken.0.load(Ordering::Relaxed), 1);
+    reader.look(&cx);
+    reader.look(&cx);
+    mailbox.close(Kick::Silent);
+    assert_eq!(woken.0.load(Ordering::Relaxed), 2);
+}
+
+#[test]
+fn an_empty_mailbox_is_small() {
+    let (mailbox, reader) = Mailbox::new();
+    assert!(size_of::<Mutex<State>>() <= 64, "{} bytes", size_of::<Mutex<State>>());
+    mailbox.put(lasting("a")).unwrap();
+    reader.take();
+    assert!(lock(&mailbox.0).queue.is_none());
+}
