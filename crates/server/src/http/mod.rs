@@ -115,7 +115,10 @@ where
     let Noted { account, candles, client } = noted;
     if let Some(account) = account {
         let place = || site.http_places.try_take(account);
-        if is_proxy || standing.prove(place) {
+        if is_proxy {
+            standing.prove_without_place();
+            step.leave();
+        } else if standing.prove(place) {
             step.leave();
         } else {
             // It is answered, and has its next answer over another connection.

@@ -56,6 +56,11 @@ impl Standing {
         taken.is_some()
     }
 
+    /// The same for a connection that counts for nobody, as a proxy's does.
+    pub(super) fn prove_without_place(&self) {
+        self.0.is_proved.store(true, Ordering::Relaxed);
+    }
+
     pub(super) fn answering(&self) -> Answering {
         self.0.is_answering.store(true, Ordering::Relaxed);
         Answering(self.clone())
@@ -236,7 +241,7 @@ mod tests {
             let (near, mut far) = tokio::io::duplex(1 << 10);
             let known = Standing::default();
             if proved {
-                known.prove(|| Places::new(1, 0).try_take(0));
+                assert!(known.prove(|| Places::new(1, 0).try_take(0)));
             }
             let mut strict = Strict::new(near, 1 << 10, known);
             let begun = Instant::now();
@@ -301,6 +306,17 @@ mod tests {
         let ((read, after), ()) = tokio::join!(read, work);
         assert_eq!(read.unwrap_err().kind(), io::ErrorKind::TimedOut);
         assert_eq!(after, 45, "the answer took forty seconds, and then a head had begun");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_of_a_proxy_stays_open_once_somebody_has_proved_themselves_on_it() {
+        let (near, mut far) = tokio::io::duplex(1 << 10);
+        let known = Standing::default();
+        known.prove_without_place();
+        let mut strict = Strict::new(near, 1 << 10, known);
+        far.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
+        let ended = tokio::time::timeout(60 * SECOND, read_all(&mut strict)).await;
+        assert!(ended.is_err(), "{ended:?}");
     }
 
     #[test]
