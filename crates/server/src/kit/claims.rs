@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::workers::Share;
 
-/// Claims kept before all are forgotten: only good proofs become any.
+/// Claims kept before those that have expired, and then all, are forgotten: only good proofs become any.
 const KEPT_MAX: usize = 16_384;
 /// How long a claim is not looked at again: what an account may have can be changed.
 const FRESH_FOR: Duration = Duration::from_secs(5);

@@ -198,26 +198,25 @@ impl Call<'_> {
                 (Offered::Browser, site.core.access.identify_browser(cookie, site.core.machine_now()))
             }
             (None, None) => {
-                let now = site.core.machine_now();
-                let proven = site.core.access.identify(&request, now);
-                let is_change = self.is_change;
-                let once = |who| {
-                    if is_change { site.core.access.use_once(&request, now).map(|()| who) } else { Ok(who) }
-                };
-                (Offered::Request(&request), proven.and_then(once))
+                (Offered::Request(&request), site.core.access.identify(&request, site.core.machine_now()))
             }
         };
-        let who = proven.map_err(|denial| {
+        let refused = |denial: Denial| {
             self.note_denied(offered, &denial, site);
             site.core.metrics.proof(Entry::Http, Proven::Refused);
             Problem::from(denial)
-        })?;
-        site.core.metrics.proof(Entry::Http, Proven::Accepted);
+        };
+        let who = proven.map_err(refused)?;
         self.note.account(who.account());
         // Whose a request is may not have been known when there was room for its answer.
         if site.core.unsent.of(Who::Account(who.account())).is_full() {
             return Err(Refusal::Busy.into());
         }
+        // Last, so that what is refused for want of room may be sent again as it is.
+        if self.is_change && bearer.is_none() && session.is_none() {
+            site.core.access.use_once(&request, site.core.machine_now()).map_err(refused)?;
+        }
+        site.core.metrics.proof(Entry::Http, Proven::Accepted);
         if let (true, Some(cookie)) = (who.is_browser(), session) {
             self.is_of_our_pages(cookie, site)?;
         }
