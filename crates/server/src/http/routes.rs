@@ -159,9 +159,7 @@ impl Router {
         let path = format!("/{}", path.trim_start_matches('/'));
         let found = self.numbers.at(&path).ok()?;
         let value = found.params.iter().next().map_or("", |(_, value)| value);
-        let value =
-            percent_decode_str(value).decode_utf8().ok().filter(|text| text.len() <= PARAMETER_MAX)?;
-        Some((self.places.get(*found.value)?, value.into_owned()))
+        Some((self.places.get(*found.value)?, decoded(value)?))
     }
 }
 
@@ -202,6 +200,19 @@ fn without_target<'a>(method: &Method, there: impl Iterator<Item = &'a str> + Cl
     allow.push("OPTIONS");
     let Ok(allow) = HeaderValue::from_str(&allow.join(", ")) else { return Found::Nothing };
     if method == Method::OPTIONS { Found::Options(allow) } else { Found::OtherMethod(allow) }
+}
+
+/// Percent signs undone, if each of them stands for a byte and the whole is text. A plus is a plus: only query strings have it stand for
+/// a space.
+fn decoded(value: &str) -> Option<String> {
+    let is_byte = |rest: &str| {
+        rest.as_bytes().first_chunk::<2>().is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit))
+    };
+    if !value.split('%').skip(1).all(is_byte) {
+        return None;
+    }
+    let text = percent_decode_str(value).decode_utf8().ok()?;
+    (text.len() <= PARAMETER_MAX).then(|| text.into_owned())
 }
 
 /// Whether a path has an endpoint that takes a token in its address, when it is asked with GET.
