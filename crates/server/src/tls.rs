@@ -58,6 +58,8 @@ pub enum TlsError {
     Mismatch { certificate: PathBuf, key: PathBuf },
     #[error("the certificate in {} cannot be used: {source}", path.display())]
     Unusable { path: PathBuf, source: rustls::Error },
+    #[error("the files have not changed since they could not be used: {reason}")]
+    StillBroken { reason: String },
 }
 
 /// What new connections are shown.
@@ -74,8 +76,10 @@ type Marks = [Option<(u64, Option<SystemTime>)>; 2];
 pub(crate) struct Tls {
     files: TlsFiles,
     shown: RwLock<Arc<Shown>>,
-    /// Of the files that were last read, whether or not they were good: a pair that is broken is complained of once.
+    /// Of the files that were last read, whether or not they were good.
     marks: Mutex<Marks>,
+    /// Why those files could not be used, if they could not.
+    broken: Mutex<Option<String>>,
     demand: Arc<Notify>,
 }
 
@@ -86,7 +90,8 @@ impl Tls {
         if is_open_to_others(&files.key) {
             tracing::warn!(key = %files.key.display(), "everybody on this machine can read the key: chmod o-r");
         }
-        Ok(Tls { files, shown, marks: Mutex::new(marks), demand: Arc::new(Notify::new()) })
+        let (marks, broken) = (Mutex::new(marks), Mutex::default());
+        Ok(Tls { files, shown, marks, broken, demand: Arc::new(Notify::new()) })
     }
 
     fn shown(&self) -> Arc<Shown> {
@@ -115,10 +120,16 @@ impl Tls {
             let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
             std::mem::replace(&mut *marks, found)
         };
+        let mut broken = self.broken.lock().unwrap_or_else(PoisonError::into_inner);
         if found == before && !forced {
-            return Ok(());
+            // Files that could not be used are no better for not having changed.
+            return broken.clone().map_or(Ok(()), |reason| Err(TlsError::StillBroken { reason }));
         }
-        let shown = load(&self.files).inspect_err(|_| metrics.reload(Reload::Failed))?;
+        let shown = load(&self.files).inspect_err(|error| {
+            *broken = Some(error.to_string());
+            metrics.reload(Reload::Failed);
+        })?;
+        *broken = None;
         let until = shown.certificate.not_after;
         *self.shown.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(shown);
         metrics.reload(Reload::Ok);

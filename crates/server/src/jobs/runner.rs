@@ -35,7 +35,7 @@ impl Runner {
         Runner { tasks }
     }
 
-    /// Ends every job. No portion begins after this.
+    /// Ends every job. A portion that waits for a thread may still run; it is whole, or not there.
     pub(crate) async fn stop(mut self) {
         self.tasks.shutdown().await;
     }

@@ -157,7 +157,7 @@ fn jitter_makes_a_wait_up_to_a_tenth_shorter_and_never_longer() {
     assert!(all.iter().min() < Some(&(91 * SECOND)) && all.iter().max() > Some(&(99 * SECOND)));
     assert_eq!(jittered(wait, 0), wait);
     assert_eq!(jittered(Duration::ZERO, 7), Duration::ZERO);
-    assert!(jittered(Duration::MAX, u64::MAX) <= Duration::MAX);
+    assert!(jittered(Duration::MAX, u64::MAX) >= Duration::MAX - Duration::MAX / 10);
 }
 
 #[tokio::test(start_paused = true)]
