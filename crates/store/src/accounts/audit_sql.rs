@@ -17,6 +17,8 @@ statements! {
             'device.approved', 'device.denied', 'connection.closed') order by id desc limit 1 offset $3";
     PRUNE: "forget old rows of the audit",
         "delete from audit where id in (select id from audit where at < $1 order by id limit $2)";
+    HAS_OLDER: "look for old rows of the audit",
+        "select exists (select 1 from audit where at < $1)";
     PRUNE_OLDEST: "forget the oldest rows of the audit",
         "delete from audit where at < $1 and id in (select id from audit order by id limit $2)";
 }
