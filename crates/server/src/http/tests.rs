@@ -86,3 +86,30 @@ async fn how_slowly_a_client_writes_is_no_part_of_how_long_its_answer_took() {
         assert!(text.contains(&line), "{line}{text}");
     }
 }
+
+/// The row says who may ask; that the handler holds to it is seen here, whichever row it is.
+#[tokio::test]
+async fn every_row_that_needs_a_proof_refuses_a_stranger() {
+    let (site, _dir) = site();
+    let mut tried = 0;
+    for row in routes::GROUPS.into_iter().flatten().filter(|row| row.asks.needs_proof()) {
+        // Where the token stands in the path, this is one that nobody has.
+        let path: Vec<&str> = row
+            .path
+            .split('/')
+            .map(|segment| if segment.starts_with('{') { "none" } else { segment })
+            .collect();
+        let (path, method) = (path.join("/"), row.method);
+        let mut far = connect(&site, Face::Public);
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{{}}"
+        );
+        far.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        far.read_to_end(&mut answer).await.unwrap();
+        let answer = String::from_utf8_lossy(&answer);
+        assert!(answer.starts_with("HTTP/1.1 401 "), "{method} {path}: {answer}");
+        tried += 1;
+    }
+    assert!(tried > 50, "{tried} rows");
+}
