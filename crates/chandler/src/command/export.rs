@@ -101,7 +101,11 @@ impl Arguments {
                 "period": self.period.to_string(),
             }))?);
         }
-        let text = format!("{} candles of {securities} securities in {shown}", output::thousands(rows));
+        let of = match securities {
+            1 => "1 security".to_owned(),
+            many => format!("{} securities", output::thousands(many as u64)),
+        };
+        let text = format!("{} of {of} in {shown}", output::count(rows, "candle"));
         self.progress.note(&text);
         Ok(())
     }
