@@ -87,7 +87,7 @@ impl Assets {
 
     fn list(&self, access: &Access) -> Result<(), Failure> {
         let name = self.name.as_deref().ok_or_else(|| usage("name the account to list: NAME --list"))?;
-        let assets = access.assets(named(access, name)?.id, LISTED_MAX)?;
+        let assets = access.reported_assets(named(access, name)?.id, LISTED_MAX)?;
         if self.format == Format::Json {
             let rows: Vec<Value> = assets
                 .iter()
@@ -114,7 +114,7 @@ impl Orders {
 
     fn list(&self, access: &Access) -> Result<(), Failure> {
         let name = self.name.as_deref().ok_or_else(|| usage("name the account to list: NAME --list"))?;
-        let orders = access.orders(named(access, name)?.id, LISTED_MAX)?;
+        let orders = access.reported_orders(named(access, name)?.id, LISTED_MAX)?;
         if self.format == Format::Json {
             let rows: Vec<Value> =
                 orders.iter().map(|(day, count)| json!({"day": day.to_string(), "orders": count})).collect();
