@@ -10,6 +10,7 @@ mod data;
 #[cfg(test)]
 mod example;
 mod framing;
+mod moved;
 mod not_offered;
 mod oauth;
 mod quote;
@@ -299,6 +300,7 @@ fn answer_found(call: &Call<'_>, found: Found, site: &Site) -> Result<Answer, Pr
             Ok(answer)
         }
         Found::OtherMethod(allow) => Err(Problem::wrong_method(allow)),
+        Found::Moved(path) => Err(Problem::moved(path)),
         Found::Upgrade | Found::File | Found::Nothing => {
             pages::file(call).or_else(|| pages::without_slash(call, site)).ok_or_else(Problem::not_found)
         }

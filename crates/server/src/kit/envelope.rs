@@ -79,6 +79,11 @@ impl Problem {
         Problem::new(405, 405, "this path has another method: see the allow header").with(ALLOW, allow)
     }
 
+    /// A path of ours was given another name.
+    pub(crate) fn moved(to: &'static str) -> Problem {
+        Problem::new(410, 410, format!("this path has moved: use {to}"))
+    }
+
     pub(crate) fn bad_request(text: &str) -> Problem {
         Problem::new(400, 400, text)
     }

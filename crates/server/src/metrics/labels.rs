@@ -157,7 +157,7 @@ impl Outcome {
             ..400 => Outcome::Ok,
             401 => Outcome::Unauthenticated,
             403 => Outcome::NoAccess,
-            404 | 405 => Outcome::NotFound,
+            404 | 405 | 410 => Outcome::NotFound,
             408 | 504 => Outcome::TimedOut,
             413 => Outcome::TooMany,
             429 => Outcome::TooFast,

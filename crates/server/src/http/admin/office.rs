@@ -112,14 +112,14 @@ impl Office<'_> {
         self.described(&self.named(self.call.parameter)?)
     }
 
-    pub(super) fn assets(&self) -> Result<Value, Problem> {
+    pub(super) fn reported_assets(&self) -> Result<Value, Problem> {
         let account = self.account_asked_for()?;
         let rows = self.site.core.access.reported_assets(account.id, self.limit()?).map_err(problem)?;
         let row = |one: &access::ReportedAssets| json!({"account": account.name, "day": one.day.to_string(), "currency": one.currency, "amount": one.amount});
         Ok(json!({"rows": rows.iter().map(row).collect::<Vec<_>>()}))
     }
 
-    pub(super) fn orders(&self) -> Result<Value, Problem> {
+    pub(super) fn reported_orders(&self) -> Result<Value, Problem> {
         let account = self.account_asked_for()?;
         let rows = self.site.core.access.reported_orders(account.id, self.limit()?).map_err(problem)?;
         let row = |(day, count): &(market::Date, u64)| json!({"account": account.name, "day": day.to_string(), "count": count});

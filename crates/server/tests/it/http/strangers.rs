@@ -98,7 +98,8 @@ async fn of_strangers_little_is_read_and_nothing_where_a_proof_is_needed() {
         ("/quote/quotes", "", 250 << 10, "401"),
         ("/quote/quotes", guessed, 250 << 10, "401"),
         ("/quote/quotes", unknown_key, 250 << 10, "403"),
-        ("/v1/admin/orders", "", 250 << 10, "401"),
+        ("/v1/admin/reported-orders", "", 250 << 10, "401"),
+        ("/v1/admin/orders", "", 250 << 10, "410"),
         ("/nowhere", "", 250 << 10, "404"),
         // Who has a token is read, with the first request already.
         ("/quote/quotes", &bearer, 250 << 10, "400"),
