@@ -1,5 +1,7 @@
 //! Who asks, over whichever door, and in which language the answer is to be.
 
+use crate::preferences::preferences;
+
 /// Who asks, and in which manner.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Caller {
@@ -20,17 +22,14 @@ pub(crate) enum Language {
     ZhHk,
 }
 
-/// Of a list of languages, how much is read.
-const LANGUAGES_MAX: usize = 32;
-
 impl Language {
     /// The one that a person likes best, out of the whole list that a browser sends with its weights (RFC 9110, 12.5.4).
     pub(crate) fn preferred(list: &str) -> Language {
         let mut best = (0, Language::En);
-        for item in list.split(',').take(LANGUAGES_MAX) {
-            let (tag, parameter) = item.split_once(';').unwrap_or((item, ""));
-            let weight = weight(parameter);
-            if let Some(language) = Language::of_tag(tag.trim()).filter(|_| weight > best.0) {
+        // A tag has no parameter but its weight; one that cannot be read is none of those that are liked.
+        for tag in preferences([list].into_iter()).filter(|tag| !tag.has_parameters) {
+            let weight = tag.weight.unwrap_or(0);
+            if let Some(language) = Language::of_tag(tag.value).filter(|_| weight > best.0) {
                 best = (weight, language);
             }
         }
@@ -65,25 +64,10 @@ impl Language {
     }
 }
 
-/// Thousandths; all of them if nothing is said, none if it cannot be read.
-fn weight(parameter: &str) -> u16 {
-    let parameter = parameter.trim().to_ascii_lowercase();
-    if parameter.is_empty() {
-        return 1_000;
-    }
-    let value = parameter.strip_prefix("q=").map(str::trim).unwrap_or_default();
-    let (whole, part) = value.split_once('.').unwrap_or((value, ""));
-    let thousandths = format!("{part:0<3}").parse().ok().filter(|_| part.len() <= 3);
-    match (whole, thousandths) {
-        ("1", Some(0)) => 1_000,
-        ("0", Some(thousandths)) => thousandths,
-        _ => 0,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::preferences::READ_MAX;
 
     #[test]
     fn a_person_is_spoken_to_in_the_language_they_like_best() {
@@ -111,7 +95,7 @@ mod tests {
         ] {
             assert_eq!(Language::preferred(list), wanted, "{list:?}");
         }
-        let far = format!("{}zh-CN", "de,".repeat(LANGUAGES_MAX));
+        let far = format!("{}zh-CN", "de,".repeat(READ_MAX));
         assert_eq!(Language::preferred(&far), Language::En, "it is not read without end");
     }
 

@@ -31,6 +31,7 @@ mod own_names;
 mod pace;
 mod pages;
 mod places;
+mod preferences;
 mod proxies;
 mod public_url;
 mod quota_document;
