@@ -15,6 +15,7 @@ use super::strict::Strict;
 use crate::entrance::Entrance;
 use crate::kit::Answer;
 use crate::kit::envelope::Problem;
+use crate::kit::fields;
 use crate::link::{self, GatewayKind, Opening, Program, Transport};
 
 /// The framing, codec and platform that there are; a client that does not say means these.
@@ -80,8 +81,6 @@ fn program(headers: &HeaderMap) -> Program {
 
 /// What is wrong with the dialect that the query asks for; the client is told on the connection, where it expects it.
 fn wrong_dialect(query: &str) -> Option<String> {
-    let pairs = || query.split('&').filter_map(|pair| pair.split_once('='));
-    let wrong =
-        DIALECT.iter().find(|(name, only)| pairs().any(|(key, value)| key == *name && value != *only));
+    let wrong = DIALECT.iter().find(|(name, only)| fields::values(query, name).any(|value| value != *only));
     wrong.map(|(name, only)| format!("{name} is not {only}"))
 }

@@ -15,6 +15,7 @@ use super::call::Call;
 use super::claims::Claim;
 use super::cookies;
 use super::envelope::Problem;
+use super::fields;
 use super::site::Site;
 use crate::caller::{Caller, Language};
 use crate::metrics::{Entry, Proven};
@@ -134,8 +135,7 @@ fn in_address<'a>(path: &'a str, query: &'a str) -> Option<Cow<'a, str>> {
         let segment = path.trim_start_matches('/').split('/').nth(2).filter(|_| is_keyed(path))?;
         percent_decode_str(segment).decode_utf8().ok()
     };
-    let in_query = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == IN_QUERY);
-    in_query.map(|(_, value)| value).or_else(in_path)
+    fields::values(query, IN_QUERY).next().or_else(in_path)
 }
 
 /// A path as it may be written down: without the token in it.

@@ -1,8 +1,7 @@
 //! What a browser sends: fields of forms and queries, and where it may be sent next.
 
-use form_urlencoded::parse;
-
 use super::path;
+use crate::kit::fields::{self, Names};
 
 /// A form of ours has a handful of fields, the longest of which is the address to go on to.
 const BYTES_MAX: usize = 32 << 10;
@@ -11,7 +10,7 @@ const NEXT_MAX: usize = 8 << 10;
 
 /// Fields by name, each there once.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Fields(Vec<(String, String)>);
+pub(super) struct Fields(fields::Fields);
 
 /// Too long, too many, or two of one name: either could be meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,25 +21,18 @@ impl Fields {
         if text.len() > BYTES_MAX {
             return Err(Malformed);
         }
-        let mut fields: Vec<(String, String)> = Vec::new();
-        for (name, value) in parse(text) {
-            if fields.len() >= FIELDS_MAX || fields.iter().any(|(known, _)| *known == name) {
-                return Err(Malformed);
-            }
-            fields.push((name.into_owned(), value.into_owned()));
-        }
-        Ok(Fields(fields))
+        let fields = fields::Fields::parse(text, Names::Any { most: FIELDS_MAX });
+        fields.map(Fields).map_err(|_| Malformed)
     }
 
     /// A field's value, empty if it is not there.
     pub(super) fn get(&self, name: &str) -> &str {
-        self.0.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
+        self.0.get(name).unwrap_or_default()
     }
 
     /// A field's value for good, so that no copy of it stays.
     pub(super) fn take(&mut self, name: &str) -> String {
-        let found = self.0.iter_mut().find(|(known, _)| known == name);
-        found.map(|(_, value)| std::mem::take(value)).unwrap_or_default()
+        self.0.take(name)
     }
 }
 

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::kit::Call;
 use crate::kit::Problem;
 use crate::kit::Site;
+use crate::kit::fields::echo;
 use crate::quota_document::{quota_document, rights};
 use crate::refusal::Refusal;
 
@@ -280,8 +281,7 @@ fn table(columns: &[&str], rows: &[Map<String, Value>]) -> Result<Table, String>
     for (index, row) in rows.iter().enumerate() {
         let number = index + 1;
         if let Some(name) = row.keys().find(|name| !columns.contains(&name.as_str())) {
-            let name: String = name.chars().take(40).collect();
-            return Err(format!("row {number}: {name:?} is none of {}", columns.join(", ")));
+            return Err(format!("row {number}: {:?} is none of {}", echo(name), columns.join(", ")));
         }
         let field = |name: &&str| match row.get(*name) {
             None | Some(Value::Null) => Ok(String::new()),

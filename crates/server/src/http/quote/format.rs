@@ -10,6 +10,7 @@ use market::{Price, Zone};
 use serde_json::Value;
 
 use crate::kit::envelope::Problem;
+use crate::kit::fields::echo;
 use crate::preferences::{self, preferences};
 use crate::refusal::Refusal;
 
@@ -52,8 +53,7 @@ impl Format {
 
     pub(super) fn parse(name: &str) -> Result<Format, Refusal> {
         Format::ALL.into_iter().find(|format| format.name() == name).ok_or_else(|| {
-            let name: String = name.chars().take(40).collect();
-            Refusal::Malformed(format!("format {name:?} is none of json, csv, arrow, parquet"))
+            Refusal::Malformed(format!("format {:?} is none of json, csv, arrow, parquet", echo(name)))
         })
     }
 
