@@ -53,8 +53,6 @@ pub(crate) struct Core {
     pub(crate) metrics: Metrics,
     readers: Mutex<Vec<Reader>>,
     seen: Glance,
-    /// By what looks at the databases are timed. The machine's own clock: a look is about what other processes do.
-    began: std::time::Instant,
     /// Symbols that have candles at a version of the store; the market's clock only ever brings more of them.
     catalog: RwLock<(i64, HashSet<Symbol>)>,
     /// The address that is for accounts of every region, as an account of another region is told it.
@@ -103,7 +101,6 @@ impl Core {
             metrics: Metrics::default(),
             readers: Mutex::new(Vec::new()),
             seen: Glance::default(),
-            began: std::time::Instant::now(),
             catalog: RwLock::new((0, HashSet::new())),
             serves_all_at: String::new(),
             floors: FloorTable::PUBLISHED,
@@ -254,7 +251,7 @@ impl Core {
             self.access.glance().map_err(access::Refusal::from)?;
             Ok(version)
         };
-        self.seen.version(|| self.began.elapsed(), look)
+        self.seen.version(look)
     }
 
     /// Whether there are candles of a symbol, which is a different refusal from not knowing it.

@@ -272,14 +272,21 @@ pub(crate) fn mark(answer: &mut Answer, trace: &str) {
     answer.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 }
 
-/// Whole seconds, so that who waits for them is not too early.
+/// Whole seconds, rounded up: a client that waits so long does not come too early.
 pub(crate) fn seconds_up(wait: Duration) -> u64 {
-    u64::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(u64::MAX)
+    wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_wait_is_rounded_up_to_whole_seconds() {
+        let waits = [0, 1, 999_999_999, 1_000_000_000, 1_000_000_001].map(Duration::from_nanos);
+        assert_eq!(waits.map(seconds_up), [0, 1, 1, 1, 2]);
+        assert_eq!(seconds_up(Duration::MAX), u64::MAX);
+    }
 
     #[test]
     fn every_denial_has_the_status_and_the_code_that_clients_know() {

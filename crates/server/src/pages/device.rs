@@ -11,9 +11,10 @@ use super::consent;
 use super::forms::Fields;
 use super::html::Html;
 use super::sign_in_form::{self, shown};
-use super::visit::{Sheet, Trouble, Visit, alert, fact, seconds_up, stale};
+use super::visit::{Sheet, Trouble, Visit, alert, fact, stale};
 use super::{forms, home, path};
 use crate::kit::Answer;
+use crate::kit::envelope::seconds_up;
 
 const PURPOSE: &str = "device";
 
@@ -105,7 +106,7 @@ fn ask(visit: &Visit<'_>, typed: Typed<'_>, said: Said) -> Answer {
             (StatusCode::NOT_FOUND, None)
         }
         Said::Wait(wait) => {
-            alert(&mut html, &words.code_wait.replacen("{}", &seconds_up(wait).to_string(), 1));
+            alert(&mut html, &words.code_wait.replacen("{}", &seconds_up(wait).max(1).to_string(), 1));
             (StatusCode::TOO_MANY_REQUESTS, Some(wait))
         }
     };

@@ -7,10 +7,11 @@ use access::{Login, LoginRefused, Secret};
 use hyper::StatusCode;
 
 use super::sign_in_form::{Form, GUEST, PURPOSE, PURPOSE_OUT, form};
-use super::visit::{Trouble, Visit, redirect, seconds_up, stale};
+use super::visit::{Trouble, Visit, redirect, stale};
 use super::{forms, front, path, programs};
 use crate::kit::Answer;
 use crate::kit::cookies::Kind;
+use crate::kit::envelope::seconds_up;
 use crate::metrics::{Entry, Proven};
 
 /// What of a name is written back into its field.
@@ -60,7 +61,7 @@ fn sign_in(visit: &Visit<'_>) -> Result<Answer, Trouble> {
     let (status, text, retry_after) = match refused {
         LoginRefused::Wrong => (StatusCode::FORBIDDEN, words.login_wrong.to_owned(), None),
         LoginRefused::Wait(wait) => {
-            let text = words.login_wait.replacen("{}", &seconds_up(wait).to_string(), 1);
+            let text = words.login_wait.replacen("{}", &seconds_up(wait).max(1).to_string(), 1);
             (StatusCode::TOO_MANY_REQUESTS, text, Some(wait))
         }
         LoginRefused::Busy => {

@@ -17,6 +17,7 @@ use super::path;
 use super::words::Words;
 use crate::caller::Language;
 use crate::kit::cookies::Kind;
+use crate::kit::envelope::seconds_up;
 use crate::kit::{Answer, Call, Site};
 
 const POLICY: &str =
@@ -100,7 +101,7 @@ impl Trouble {
                 StatusCode::BAD_REQUEST
             }
             Trouble::TooOften(wait) => {
-                html.p(&words.login_wait.replacen("{}", &seconds_up(wait).to_string(), 1));
+                html.p(&words.login_wait.replacen("{}", &seconds_up(wait).max(1).to_string(), 1));
                 retry_after = Some(wait);
                 StatusCode::TOO_MANY_REQUESTS
             }
@@ -152,7 +153,7 @@ impl<'a> Visit<'a> {
     }
 
     pub(super) fn moment(&self) -> Moment {
-        Moment { now: self.site.core.machine_now(), uptime: self.site.core.uptime() }
+        self.site.core.moment()
     }
 
     pub(super) fn query(&self) -> Result<Fields, Trouble> {
@@ -271,7 +272,7 @@ impl<'a> Sheet<'a> {
         };
         headers.insert(CONTENT_SECURITY_POLICY, policy.unwrap_or(HeaderValue::from_static(POLICY)));
         if let Some(wait) = self.retry_after {
-            headers.insert(RETRY_AFTER, HeaderValue::from(seconds_up(wait)));
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds_up(wait).max(1)));
         }
         guard(&mut answer, self.cookies);
         answer
@@ -301,12 +302,6 @@ pub(super) fn guard(answer: &mut Answer, cookies: Vec<HeaderValue>) {
     for cookie in cookies {
         headers.append(SET_COOKIE, cookie);
     }
-}
-
-/// Seconds to wait, rounded up: whoever comes at the time they were told must not come too early.
-pub(super) fn seconds_up(wait: Duration) -> u64 {
-    let more = u64::from(wait.subsec_nanos() > 0);
-    wait.as_secs().saturating_add(more).max(1)
 }
 
 /// A line above a form that says what was wrong.
