@@ -3,8 +3,9 @@
 
 import { addressOf } from './base.js';
 import { DEFAULT_PERIOD, periodNamed } from './periods.js';
+import { REGIONS } from './served-markets.js';
 
-const SYMBOL = /^\.?[A-Z0-9][A-Z0-9.\-]{0,20}\.(HK|US|SH|SZ)$/;
+const SYMBOL = new RegExp(String.raw`^\.?[A-Z0-9][A-Z0-9.\-]{0,20}\.(${Object.keys(REGIONS).join('|')})$`);
 const BEFORE = /^\d{4}-\d\d-\d\d(T\d\d:\d\d)?$/;
 const SESSION_WORDS = { intraday: 'intraday', regular: 'intraday', extended: 'all', all: 'all' };
 
