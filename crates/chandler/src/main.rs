@@ -26,7 +26,7 @@ use std::process::ExitCode;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use failure::Failure;
-use surroundings::{Named, Surroundings};
+use surroundings::{NamedFlags, Surroundings};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -101,7 +101,7 @@ fn main() -> ExitCode {
     let (innermost, path) = innermost(&matches);
     remote::http::announce(path.join(" "));
     let result = match Arguments::from_arg_matches(&matches) {
-        Ok(arguments) => Surroundings::of(arguments.surroundings, Named::of(innermost))
+        Ok(arguments) => Surroundings::of(arguments.surroundings, NamedFlags::of(innermost))
             .and_then(|surroundings| run(arguments.command, surroundings, innermost)),
         Err(error) => error.exit(),
     };

@@ -31,31 +31,31 @@ pub(crate) struct Surroundings {
     pub(crate) clock: Clock,
     pub(crate) history: History,
     /// What the command line itself names, rather than the environment.
-    pub(crate) named: Named,
+    pub(crate) named: NamedFlags,
     /// `None` where nobody named one and there is no home to have it in, which is well for commands that need none.
     store: Option<PathBuf>,
     is_default: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Named {
+pub(crate) struct NamedFlags {
     pub(crate) store: bool,
     pub(crate) server: bool,
 }
 
-impl Named {
+impl NamedFlags {
     /// From the matches of the innermost command, which have the global flags too.
-    pub(crate) fn of(matches: &ArgMatches) -> Named {
+    pub(crate) fn of(matches: &ArgMatches) -> NamedFlags {
         let named = |id: &str| {
             let is_known = matches.try_contains_id(id).is_ok();
             is_known && matches.value_source(id) == Some(ValueSource::CommandLine)
         };
-        Named { store: named("store"), server: named("server") }
+        NamedFlags { store: named("store"), server: named("server") }
     }
 }
 
 impl Surroundings {
-    pub(crate) fn of(flags: Flags, named: Named) -> Result<Surroundings, Failure> {
+    pub(crate) fn of(flags: Flags, named: NamedFlags) -> Result<Surroundings, Failure> {
         let (store, is_default) = match flags.store {
             Some(text) => (Some(store_directory(&text)?), false),
             None => (directories::data().map(|data| data.join("chandler")), true),

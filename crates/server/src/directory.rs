@@ -22,7 +22,7 @@ const LOOKED_AT_MAX: usize = 50;
 const HK_DIGITS_MAX: usize = 5;
 
 #[derive(Debug)]
-pub(crate) struct Listed {
+pub(crate) struct ListedSecurity {
     pub(crate) symbol: Symbol,
     pub(crate) name_en: String,
     pub(crate) name_cn: String,
@@ -35,7 +35,7 @@ pub(crate) struct Listed {
 #[derive(Debug, Default)]
 pub(crate) struct Directory {
     /// By symbol.
-    listed: Vec<Listed>,
+    listed: Vec<ListedSecurity>,
     /// Places in the list, the most worth a look first. It has all of them: what an account may not see is left out of it later,
     /// and that must not leave nothing.
     suggested: Vec<usize>,
@@ -103,7 +103,7 @@ impl Directory {
                 continue;
             }
             worth.push((lanes.iter().filter(|has| **has).count(), rows, listed.len()));
-            listed.push(Listed::of(security));
+            listed.push(ListedSecurity::of(security));
         }
         worth.sort_by(|one, other| (other.0, other.1, one.2).cmp(&(one.0, one.1, other.2)));
         let (mut suggested, mut looked_at) = (Vec::with_capacity(worth.len()), BTreeMap::new());
@@ -134,7 +134,7 @@ impl Directory {
     }
 
     /// Those behind a symbol in the order of symbols, or all.
-    pub(crate) fn behind(&self, symbol: Option<&Symbol>) -> &[Listed] {
+    pub(crate) fn behind(&self, symbol: Option<&Symbol>) -> &[ListedSecurity] {
         let from = match symbol.map(|symbol| self.place(symbol)) {
             None => 0,
             Some(Ok(place)) => place + 1,
@@ -150,12 +150,12 @@ impl Directory {
         typed: &str,
         is_wanted: impl Fn(&Symbol) -> bool,
         limit: usize,
-    ) -> (Vec<&Listed>, bool) {
-        let wanted = Wanted::of(typed);
-        let mut found: Vec<&Listed> = if wanted.text.is_empty() {
+    ) -> (Vec<&ListedSecurity>, bool) {
+        let wanted = SearchText::of(typed);
+        let mut found: Vec<&ListedSecurity> = if wanted.text.is_empty() {
             self.suggested.iter().filter_map(|place| self.listed.get(*place)).collect()
         } else {
-            let mut ranked: Vec<(u8, usize, &Listed)> = self
+            let mut ranked: Vec<(u8, usize, &ListedSecurity)> = self
                 .listed
                 .iter()
                 .filter_map(|one| Some((one.rank(&wanted)?, one.symbol.as_str().len(), one)))
@@ -173,26 +173,26 @@ impl Directory {
 }
 
 /// What is typed, as it is compared.
-struct Wanted {
+struct SearchText {
     text: String,
     /// Without the zeros at the front of a number, which codes of Hong Kong do not have here. Such codes have five digits at
     /// most: a longer number is of another place.
     short: Option<String>,
 }
 
-impl Wanted {
-    fn of(typed: &str) -> Wanted {
+impl SearchText {
+    fn of(typed: &str) -> SearchText {
         let text = folded(typed);
         let short = text.trim_start_matches('0');
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
         let is_number = digits <= HK_DIGITS_MAX && short.starts_with(|letter: char| letter.is_ascii_digit());
         let short = (is_number && short.len() < text.len()).then(|| short.to_owned());
-        Wanted { text, short }
+        SearchText { text, short }
     }
 }
 
-impl Listed {
-    fn of(security: store::Security) -> Listed {
+impl ListedSecurity {
+    fn of(security: store::Security) -> ListedSecurity {
         let [name_en, name_cn, name_hk] =
             [security.name_en, security.name_cn, security.name_hk].map(Option::unwrap_or_default);
         let mut names: Vec<String> = Vec::new();
@@ -202,12 +202,12 @@ impl Listed {
             }
         }
         let code = folded(security.symbol.as_str());
-        Listed { symbol: security.symbol, name_en, name_cn, name_hk, code, names }
+        ListedSecurity { symbol: security.symbol, name_en, name_cn, name_hk, code, names }
     }
 
     /// How well it is meant, 0 being best; nothing if it is not.
-    fn rank(&self, wanted: &Wanted) -> Option<u8> {
-        let Wanted { text, short } = wanted;
+    fn rank(&self, wanted: &SearchText) -> Option<u8> {
+        let SearchText { text, short } = wanted;
         let short = short.as_ref().filter(|_| self.symbol.region() == Region::Hk);
         let ticker = self.code.rsplit_once('.').map_or(self.code.as_str(), |(ticker, _)| ticker);
         let names = |is: &dyn Fn(&str) -> bool| self.names.iter().any(|name| is(name));
@@ -264,7 +264,7 @@ mod tests {
         let security = |symbol: &str, en: &str, cn: &str, hk: &str| {
             let text = |text: &str| Some(text.to_owned());
             let new = Security::new(symbol.parse().unwrap());
-            Listed::of(Security { name_en: text(en), name_cn: text(cn), name_hk: text(hk), ..new })
+            ListedSecurity::of(Security { name_en: text(en), name_cn: text(cn), name_hk: text(hk), ..new })
         };
         let mut listed = vec![
             security("700.HK", "Lamplight Harbour", "灯港控股", "燈港控股"),

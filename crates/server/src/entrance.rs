@@ -8,11 +8,11 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio_util::task::TaskTracker;
 
 use crate::core::Core;
-use crate::doorstep::Step;
 use crate::kit::{Face, Site};
 use crate::link::Hub;
 use crate::metrics::Connection;
 use crate::proxies::{self, TrustedProxy};
+use crate::unproven::UnprovenPlace;
 
 /// What a connection needs to begin: the services, the signal to end, and its place among the others.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub(crate) struct Entrance {
     pub(crate) tasks: TaskTracker,
     pub(crate) place: Arc<OwnedSemaphorePermit>,
     /// Its place among those on which nobody has proved who they are.
-    pub(crate) step: Step,
+    pub(crate) unproven: UnprovenPlace,
     /// The address of ours that the connection came to.
     pub(crate) reached: SocketAddr,
     /// The other end of the connection; of a request that a trusted proxy passes on, who sent it.
@@ -41,7 +41,7 @@ impl Entrance {
     /// proxy has many clients, and bounds them itself.
     pub(crate) async fn on_the_step(mut self) -> Option<Entrance> {
         if !proxies::is_trusted(&self.trusted, self.peer.ip()) {
-            self.step = self.site.doorstep.enter(self.peer.ip()).await?;
+            self.unproven = self.site.unproven.enter(self.peer.ip()).await?;
         }
         Some(self)
     }
@@ -49,19 +49,19 @@ impl Entrance {
 
 /// A connection that is counted as long as it is here.
 #[derive(Debug)]
-pub(crate) struct Counted {
+pub(crate) struct ConnectionCount {
     core: Arc<Core>,
     kind: Connection,
 }
 
-impl Counted {
-    pub(crate) fn new(core: &Arc<Core>, kind: Connection) -> Counted {
+impl ConnectionCount {
+    pub(crate) fn new(core: &Arc<Core>, kind: Connection) -> ConnectionCount {
         core.metrics.opened(kind);
-        Counted { core: core.clone(), kind }
+        ConnectionCount { core: core.clone(), kind }
     }
 }
 
-impl Drop for Counted {
+impl Drop for ConnectionCount {
     fn drop(&mut self) {
         self.core.metrics.closed(self.kind);
     }

@@ -11,7 +11,6 @@ mod certificate;
 mod command;
 mod core;
 mod directory;
-mod doorstep;
 mod encoded_page;
 mod entrance;
 mod facts;
@@ -40,6 +39,7 @@ mod request_log;
 mod route;
 mod settings;
 mod tls;
+mod unproven;
 mod unsent;
 mod workers;
 

@@ -47,21 +47,21 @@ fn milliseconds(time: Duration) -> u64 {
 /// The signed-in connections of this server, and their seats.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Links {
-    seated: Arc<Mutex<HashMap<ConnectionId, Seated>>>,
+    seats: Arc<Mutex<HashMap<ConnectionId, Seat>>>,
 }
 
 #[derive(Debug)]
-struct Seated {
+struct Seat {
     /// Counts as long as it is here.
     connection: Connection,
     mailbox: Mailbox,
     pulse: Arc<Pulse>,
-    guest: Guest,
+    info: ConnectionInfo,
 }
 
 /// What is told of a connection to whoever may see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Guest {
+pub(crate) struct ConnectionInfo {
     pub(crate) id: ConnectionId,
     pub(crate) account: AccountId,
     pub(crate) door: Door,
@@ -88,21 +88,21 @@ impl Door {
 
 impl Links {
     /// The connections of one account, or of all, oldest first.
-    pub(crate) fn list(&self, of: Option<AccountId>) -> Vec<Guest> {
+    pub(crate) fn list(&self, of: Option<AccountId>) -> Vec<ConnectionInfo> {
         let all = self.lock();
-        let guests = all.values().map(|seated| seated.guest);
-        let mut guests: Vec<_> = guests.filter(|guest| of.is_none_or(|of| of == guest.account)).collect();
+        let infos = all.values().map(|seat| seat.info);
+        let mut infos: Vec<_> = infos.filter(|info| of.is_none_or(|of| of == info.account)).collect();
         drop(all);
-        guests.sort_by_key(|guest| guest.id);
-        guests
+        infos.sort_by_key(|info| info.id);
+        infos
     }
 
     pub(crate) fn count(&self) -> usize {
         self.lock().len()
     }
 
-    pub(crate) fn get(&self, id: ConnectionId) -> Option<Guest> {
-        self.lock().get(&id).map(|seated| seated.guest)
+    pub(crate) fn get(&self, id: ConnectionId) -> Option<ConnectionInfo> {
+        self.lock().get(&id).map(|seat| seat.info)
     }
 
     /// Where what is pushed to a connection is put. Nobody can be pushed anything before having signed in: only then is there an id.
@@ -111,7 +111,7 @@ impl Links {
         expect(dead_code, reason = "nothing is pushed yet: subscriptions and changes of orders will be")
     )]
     pub(crate) fn mailbox(&self, id: ConnectionId) -> Option<Mailbox> {
-        self.lock().get(&id).map(|seated| seated.mailbox.clone())
+        self.lock().get(&id).map(|seat| seat.mailbox.clone())
     }
 
     /// The same for all connections of an account.
@@ -121,16 +121,16 @@ impl Links {
     )]
     pub(crate) fn mailboxes(&self, of: AccountId) -> Vec<Mailbox> {
         let all = self.lock();
-        let theirs = all.values().filter(|seated| seated.guest.account == of);
-        theirs.map(|seated| seated.mailbox.clone()).collect()
+        let theirs = all.values().filter(|seat| seat.info.account == of);
+        theirs.map(|seat| seat.mailbox.clone()).collect()
     }
 
     /// Takes a connection's seat away and has it closed; whether it was still there.
     pub(crate) fn close(&self, id: ConnectionId, by: ClosedBy) -> bool {
         // A statement of its own, so that the lock is gone when the seat is given up.
-        let seated = self.lock().remove(&id);
-        seated.is_some_and(|seated| {
-            seated.mailbox.close(Kick::Closed(by));
+        let seat = self.lock().remove(&id);
+        seat.is_some_and(|seat| {
+            seat.mailbox.close(Kick::Closed(by));
             true
         })
     }
@@ -145,30 +145,30 @@ impl Links {
         sign_in: impl Fn(Option<&Connection>) -> Result<SignedOn, Denial>,
     ) -> Result<(SignedIn, MailboxReader, Arc<Pulse>), Denial> {
         let mut all = self.lock();
-        let present = |all: &HashMap<ConnectionId, Seated>| {
-            sign_in(present.and_then(|id| all.get(&id)).map(|seated| &seated.connection))
+        let present = |all: &HashMap<ConnectionId, Seat>| {
+            sign_in(present.and_then(|id| all.get(&id)).map(|seat| &seat.connection))
         };
         let signed = match present(&all) {
             Err(Denial::ConnectionsTaken(_)) if give_up_overdue(&mut all, moment.uptime) => present(&all)?,
             other => other?,
         };
         let SignedOn { caller, connection, session, lineage, seats, superseded } = signed;
-        for seated in superseded.iter().filter_map(|id| all.remove(id)) {
-            seated.mailbox.close(Kick::Superseded);
+        for seat in superseded.iter().filter_map(|id| all.remove(id)) {
+            seat.mailbox.close(Kick::Superseded);
         }
         let id = connection.id();
         let (mailbox, reader) = Mailbox::new();
         let pulse = Arc::<Pulse>::default();
-        let guest = Guest { id, account: caller.account(), door, address, since: moment.now };
-        all.insert(id, Seated { connection, mailbox, pulse: pulse.clone(), guest });
+        let info = ConnectionInfo { id, account: caller.account(), door, address, since: moment.now };
+        all.insert(id, Seat { connection, mailbox, pulse: pulse.clone(), info });
         Ok((SignedIn { who: caller, id, session, lineage, seats }, reader, pulse))
     }
 
     /// A connection has ended: its seat is free.
     pub(crate) fn leave(&self, id: ConnectionId) {
-        let seated = self.lock().remove(&id);
+        let seat = self.lock().remove(&id);
         // Not while all the others wait.
-        drop(seated);
+        drop(seat);
     }
 
     /// Gives up the seats whose client has not answered its ping; whether there were any.
@@ -176,15 +176,15 @@ impl Links {
         give_up_overdue(&mut self.lock(), uptime)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<ConnectionId, Seated>> {
-        self.seated.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, HashMap<ConnectionId, Seat>> {
+        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn give_up_overdue(all: &mut HashMap<ConnectionId, Seated>, uptime: Duration) -> bool {
+fn give_up_overdue(all: &mut HashMap<ConnectionId, Seat>, uptime: Duration) -> bool {
     let before = all.len();
-    all.extract_if(|_, seated| seated.pulse.is_overdue(uptime)).for_each(|(_, seated)| {
-        seated.mailbox.close(Kick::Silent);
+    all.extract_if(|_, seat| seat.pulse.is_overdue(uptime)).for_each(|(_, seat)| {
+        seat.mailbox.close(Kick::Silent);
     });
     all.len() < before
 }

@@ -16,8 +16,7 @@ use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use crate::core::{Clock, Core, MarketClock};
-use crate::doorstep::{Doorstep, Step};
-use crate::entrance::{Counted, Entrance};
+use crate::entrance::{ConnectionCount, Entrance};
 use crate::http;
 use crate::jobs::{self, Job, Runner};
 use crate::kit::{CONNECTIONS_EACH, Face, Listening, Site};
@@ -28,6 +27,7 @@ use crate::places::Places;
 use crate::proxies::TrustedProxy;
 use crate::settings::Settings;
 use crate::tls::{Tls, TlsError};
+use crate::unproven::{UnprovenPlace, UnprovenPlaces};
 
 /// How long requests that run may take to end after the signal to stop.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
@@ -89,7 +89,7 @@ impl Reloader {
 
 /// What every listener shares.
 #[derive(Clone, Debug)]
-struct Hall {
+struct ListenerContext {
     site: Arc<Site>,
     hub: Arc<Hub>,
     shutdown: watch::Receiver<bool>,
@@ -132,7 +132,7 @@ impl Server {
         let mut site = Site::new(core.clone(), links.clone());
         site.public_url.clone_from(&settings.public_url);
         site.connections_max = settings.connections_max;
-        site.doorstep = Doorstep::new(settings.limits.unproven_connections, settings.connections_max);
+        site.unproven = UnprovenPlaces::new(settings.limits.unproven_connections, settings.connections_max);
         let each_max = (settings.connections_max / EACH_OF_ALL).max(EACH_MIN);
         site.http_places = Places::new(CONNECTIONS_EACH.min(each_max), 0);
         site.exposure = settings.exposure();
@@ -186,39 +186,40 @@ impl Server {
         let Server { http, tcp, regional, internal, site, hub, trusted, places, jobs } = self;
         let (end, shutdown) = watch::channel(false);
         let tasks = TaskTracker::new();
-        let hall = Hall { site: site.clone(), hub, shutdown, tasks: tasks.clone(), trusted, places };
+        let context =
+            ListenerContext { site: site.clone(), hub, shutdown, tasks: tasks.clone(), trusted, places };
         // Those that end with the last connection, and those that end before it.
-        let (mut windows, mut doors) = (JoinSet::new(), JoinSet::new());
+        let (mut watchers, mut listeners) = (JoinSet::new(), JoinSet::new());
         // Watchers are not told that it ends: they are to see it.
         let (_stays_open, never) = watch::channel(false);
         if let Some(listener) = internal {
-            windows.spawn(Hall { shutdown: never, ..hall.clone() }.accept_watchers(listener));
+            watchers.spawn(ListenerContext { shutdown: never, ..context.clone() }.accept_watchers(listener));
         }
         let jobs = Runner::start(&site.core, jobs);
-        doors.spawn(hall.clone().accept_http(http, None));
+        listeners.spawn(context.clone().accept_http(http, None));
         for (region, listener) in regional {
-            doors.spawn(hall.clone().accept_http(listener, Some(region)));
+            listeners.spawn(context.clone().accept_http(listener, Some(region)));
         }
-        doors.spawn(hall.accept_tcp(tcp));
+        listeners.spawn(context.accept_tcp(tcp));
         tokio::select! {
             // A door ends with a panic or not at all.
-            _ = doors.join_next() => tracing::error!("a listener has ended"),
+            _ = listeners.join_next() => tracing::error!("a listener has ended"),
             () = stop => {}
         }
         site.core.stop();
         jobs.stop().await;
-        doors.shutdown().await;
+        listeners.shutdown().await;
         // Nobody listening means that nobody has to be told.
         end.send(true).ok();
         tasks.close();
         if timeout(DRAIN_MAX, tasks.wait()).await.is_err() {
             tracing::warn!(connections = tasks.len(), "some connections did not end in time");
         }
-        windows.shutdown().await;
+        watchers.shutdown().await;
     }
 }
 
-impl Hall {
+impl ListenerContext {
     async fn accept_http(self, listener: TcpListener, region: Option<Region>) {
         loop {
             let (stream, peer, place) = accept(&listener, &self.places).await;
@@ -232,7 +233,7 @@ impl Hall {
                 }),
                 Some(tls) => self.tasks.spawn(async move {
                     let Some(entrance) = entrance.on_the_step().await else { return };
-                    let shaking = Counted::new(&entrance.site.core, Connection::Handshake);
+                    let shaking = ConnectionCount::new(&entrance.site.core, Connection::Handshake);
                     let stream = tls.greet(stream, &entrance.site.core.metrics).await;
                     drop(shaking);
                     if let Some(stream) = stream {
@@ -263,8 +264,8 @@ impl Hall {
             let entrance = self.enter(peer, place, None);
             self.tasks.spawn(async move {
                 let Some(entrance) = entrance.on_the_step().await else { return };
-                let Entrance { hub, shutdown, place, region, step, .. } = entrance;
-                let from = link::Arrival { address: peer, region, program: link::Program::Other, step };
+                let Entrance { hub, shutdown, place, region, unproven, .. } = entrance;
+                let from = link::Arrival { address: peer, region, program: link::Program::Other, unproven };
                 let (transport, opening) = (Transport::tcp(), link::Opening::Tcp);
                 link::serve(stream, transport, from, opening, hub, shutdown).await;
                 drop(place);
@@ -279,7 +280,7 @@ impl Hall {
             shutdown: self.shutdown.clone(),
             tasks: self.tasks.clone(),
             place: Arc::new(place),
-            step: Step::default(),
+            unproven: UnprovenPlace::default(),
             reached: peer,
             peer,
             trusted: self.trusted.clone(),

@@ -17,12 +17,12 @@ pub(crate) struct Places<K> {
     each: usize,
     /// How many may wait for one of them.
     waiting: usize,
-    all: Mutex<HashMap<K, Weak<Room>>>,
+    all: Mutex<HashMap<K, Weak<KeyPlaces>>>,
 }
 
 /// The places of one key.
 #[derive(Debug)]
-struct Room {
+struct KeyPlaces {
     free: Arc<Semaphore>,
     /// How many more may wait for a place.
     waiting: Semaphore,
@@ -33,7 +33,7 @@ struct Room {
 pub(crate) struct Place {
     _permit: OwnedSemaphorePermit,
     /// Keeps the places of its key in memory.
-    _room: Arc<Room>,
+    _room: Arc<KeyPlaces>,
 }
 
 impl<K: Copy + Eq + Hash> Places<K> {
@@ -63,7 +63,7 @@ impl<K: Copy + Eq + Hash> Places<K> {
         Some(Place { _permit: permit, _room: room })
     }
 
-    fn room(&self, key: K) -> Arc<Room> {
+    fn room(&self, key: K) -> Arc<KeyPlaces> {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(room) = all.get(&key).and_then(Weak::upgrade) {
             return room;
@@ -72,7 +72,7 @@ impl<K: Copy + Eq + Hash> Places<K> {
             all.retain(|_, room| room.strong_count() > 0);
         }
         let (free, waiting) = (Arc::new(Semaphore::new(self.each)), Semaphore::new(self.waiting));
-        let room = Arc::new(Room { free, waiting });
+        let room = Arc::new(KeyPlaces { free, waiting });
         all.insert(key, Arc::downgrade(&room));
         room
     }

@@ -17,7 +17,7 @@ const TARGET: &str = "requests";
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ended {
+pub(crate) struct RequestEnd {
     pub(crate) outcome: Outcome,
     pub(crate) took: Duration,
     /// Bytes of the answer.
@@ -26,15 +26,21 @@ pub(crate) struct Ended {
     pub(crate) account: Option<AccountId>,
 }
 
-impl Ended {
+impl RequestEnd {
     /// Now, having begun then.
-    pub(crate) fn at(since: Instant, outcome: Outcome) -> Ended {
-        Ended::by(Instant::now(), since, outcome)
+    pub(crate) fn at(since: Instant, outcome: Outcome) -> RequestEnd {
+        RequestEnd::by(Instant::now(), since, outcome)
     }
 
     /// The same for whoever has just looked at the clock.
-    pub(crate) fn by(now: Instant, since: Instant, outcome: Outcome) -> Ended {
-        Ended { outcome, took: now.saturating_duration_since(since), bytes: 0, candles: 0, account: None }
+    pub(crate) fn by(now: Instant, since: Instant, outcome: Outcome) -> RequestEnd {
+        RequestEnd {
+            outcome,
+            took: now.saturating_duration_since(since),
+            bytes: 0,
+            candles: 0,
+            account: None,
+        }
     }
 
     fn count(&self, metrics: &Metrics, door: Door, task: Task) {
@@ -69,7 +75,7 @@ macro_rules! http_line {
     };
 }
 
-pub(crate) fn of_link(metrics: &Metrics, door: Door, task: Task, command: u8, ended: &Ended) {
+pub(crate) fn of_link(metrics: &Metrics, door: Door, task: Task, command: u8, ended: &RequestEnd) {
     ended.count(metrics, door, task);
     tracing::debug!(
         target: TARGET,
@@ -87,7 +93,7 @@ pub(crate) fn of_link(metrics: &Metrics, door: Door, task: Task, command: u8, en
 
 /// What HTTP knows besides.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct OverHttp<'a> {
+pub(crate) struct HttpRequestLine<'a> {
     pub(crate) task: Task,
     pub(crate) method: &'static str,
     /// The pattern of the path: what stands in its braces may be a secret.
@@ -98,7 +104,7 @@ pub(crate) struct OverHttp<'a> {
     pub(crate) trace: &'a str,
 }
 
-pub(crate) fn of_http(metrics: &Metrics, about: &OverHttp<'_>, ended: &Ended) {
+pub(crate) fn of_http(metrics: &Metrics, about: &HttpRequestLine<'_>, ended: &RequestEnd) {
     ended.count(metrics, Door::Http, about.task);
     // Those who watch ask every few seconds, for ever.
     if about.task == Task::Watch && ended.outcome == Outcome::Ok {
@@ -110,24 +116,24 @@ pub(crate) fn of_http(metrics: &Metrics, about: &OverHttp<'_>, ended: &Ended) {
 
 /// A line of the log that is written at most once a minute, with how often it would have been since.
 #[derive(Debug)]
-pub(crate) struct Seldom {
+pub(crate) struct OncePerMinute {
     /// Seconds of uptime at which it may be written again.
     again_at_s: AtomicU64,
     times: AtomicU64,
 }
 
-impl Seldom {
+impl OncePerMinute {
     const EVERY_S: u64 = 60;
 
-    pub(crate) const fn new() -> Seldom {
-        Seldom { again_at_s: AtomicU64::new(0), times: AtomicU64::new(0) }
+    pub(crate) const fn new() -> OncePerMinute {
+        OncePerMinute { again_at_s: AtomicU64::new(0), times: AtomicU64::new(0) }
     }
 
     /// How often it has come to pass, if it is to be written now.
     pub(crate) fn pass(&self, uptime: Duration) -> Option<u64> {
         self.times.fetch_add(1, Ordering::Relaxed);
         let (now, again_at) = (uptime.as_secs(), self.again_at_s.load(Ordering::Relaxed));
-        let next = now.saturating_add(Seldom::EVERY_S);
+        let next = now.saturating_add(OncePerMinute::EVERY_S);
         let is_first = now >= again_at
             && self.again_at_s.compare_exchange(again_at, next, Ordering::Relaxed, Ordering::Relaxed).is_ok();
         is_first.then(|| self.times.swap(0, Ordering::Relaxed))
@@ -140,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_line_is_written_once_a_minute_with_how_often_it_was_meant() {
-        let (seldom, second) = (Seldom::new(), Duration::from_secs(1));
+        let (seldom, second) = (OncePerMinute::new(), Duration::from_secs(1));
         assert_eq!(seldom.pass(second), Some(1));
         assert_eq!((seldom.pass(2 * second), seldom.pass(60 * second)), (None, None));
         assert_eq!(seldom.pass(61 * second), Some(3));

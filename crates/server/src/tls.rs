@@ -64,20 +64,20 @@ pub enum TlsError {
 
 /// What new connections are shown.
 #[derive(Debug)]
-struct Shown {
+struct ShownCertificate {
     config: Arc<ServerConfig>,
     certificate: Certificate,
 }
 
 /// By which a file is known to be another: its length, and when it was last written.
-type Marks = [Option<(u64, Option<SystemTime>)>; 2];
+type FileStamps = [Option<(u64, Option<SystemTime>)>; 2];
 
 #[derive(Debug)]
 pub(crate) struct Tls {
     files: TlsFiles,
-    shown: RwLock<Arc<Shown>>,
+    shown: RwLock<Arc<ShownCertificate>>,
     /// Of the files that were last read, whether or not they were good.
-    marks: Mutex<Marks>,
+    marks: Mutex<FileStamps>,
     /// Why those files could not be used, if they could not.
     broken: Mutex<Option<String>>,
     demand: Arc<Notify>,
@@ -94,7 +94,7 @@ impl Tls {
         Ok(Tls { files, shown, marks, broken, demand: Arc::new(Notify::new()) })
     }
 
-    fn shown(&self) -> Arc<Shown> {
+    fn shown(&self) -> Arc<ShownCertificate> {
         self.shown.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -173,14 +173,14 @@ async fn shake(config: Arc<ServerConfig>, mut stream: TcpStream) -> io::Result<O
     TlsAcceptor::from(config).accept(stream).await.map(Some)
 }
 
-fn marks(files: &TlsFiles) -> Marks {
+fn marks(files: &TlsFiles) -> FileStamps {
     [&files.certificate, &files.key].map(|path| {
         let file = std::fs::metadata(path).ok()?;
         Some((file.len(), file.modified().ok()))
     })
 }
 
-fn load(files: &TlsFiles) -> Result<Shown, TlsError> {
+fn load(files: &TlsFiles) -> Result<ShownCertificate, TlsError> {
     let TlsFiles { certificate: path, key: key_path } = files;
     let none = || TlsError::NoCertificate { path: path.clone() };
     let chain = CertificateDer::pem_slice_iter(&read(path)?).collect::<Result<Vec<_>, pem::Error>>();
@@ -205,7 +205,7 @@ fn load(files: &TlsFiles) -> Result<Shown, TlsError> {
         error => unusable(error),
     })?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(Shown { config: Arc::new(config), certificate })
+    Ok(ShownCertificate { config: Arc::new(config), certificate })
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, TlsError> {

@@ -4,7 +4,7 @@ use super::{Columns, Glyphs};
 
 /// A label that would be good to have, and how good.
 #[derive(Debug)]
-struct Wish {
+struct LabelCandidate {
     column: usize,
     rank: u8,
     text: String,
@@ -39,13 +39,13 @@ pub(super) fn draw(
     chart.push('\n');
 }
 
-fn wishes(shown: &[Candle], zone: &Zone, period: Period, columns: &Columns) -> Vec<Wish> {
+fn wishes(shown: &[Candle], zone: &Zone, period: Period, columns: &Columns) -> Vec<LabelCandidate> {
     let mut previous = None;
     let each = shown.iter().enumerate().map(|(index, candle)| {
         let (date, seconds) = zone.local(candle.time);
         let (rank, text) = wish(period, previous, date, seconds / 60);
         previous = Some(date);
-        Wish { column: columns.place(index), rank, text }
+        LabelCandidate { column: columns.place(index), rank, text }
     });
     each.collect()
 }
@@ -97,9 +97,9 @@ fn month_day(date: Date) -> String {
 
 /// The best labels that do not touch one another, with the columns they start at, ascending. Lower ranks fill in only
 /// where they leave the axis calm.
-fn place(mut wishes: Vec<Wish>, width: usize) -> Vec<(Wish, usize)> {
+fn place(mut wishes: Vec<LabelCandidate>, width: usize) -> Vec<(LabelCandidate, usize)> {
     wishes.sort_by_key(|wish| (std::cmp::Reverse(wish.rank), std::cmp::Reverse(wish.column)));
-    let mut placed: Vec<(Wish, usize)> = Vec::new();
+    let mut placed: Vec<(LabelCandidate, usize)> = Vec::new();
     for wish in wishes {
         let start = wish.column.min(width.saturating_sub(wish.text.len()));
         let end = start + wish.text.len();

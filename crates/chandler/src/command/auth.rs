@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::clock::Clock;
 use crate::failure::Failure;
 use crate::output::{self, Format};
-use crate::remote::files::{Book, Home, Registration, TokenFile};
+use crate::remote::files::{Logins, Registration, TokenFile, UserFiles};
 use crate::remote::http::Network;
 use crate::remote::oauth::{Provider, region};
 use crate::remote::session::{ApiError, Proof, Session, fresh_token, not_signed_in};
@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Action::Status { remote, format } = &arguments.action;
     let status = match Proof::find(remote)? {
         Proof::Environment { url, variable, token } => Status::of_variable(url, variable, token),
-        Proof::Login { url, home, book } => Status::of_login(&home, &book, url)?,
+        Proof::Login { url, home, logins } => Status::of_login(&home, &logins, url)?,
     };
     match format {
         Format::Json => Ok(output::json(&status.json())?),
@@ -80,15 +80,15 @@ impl Status {
         Status { url, token: Token::Environment { variable, token }, server }
     }
 
-    fn of_login(home: &Home, book: &Book, url: Url) -> Result<Status, Failure> {
-        let Some(registration) = book.servers.get(url.as_str()) else { return Err(not_signed_in(&url)) };
+    fn of_login(home: &UserFiles, logins: &Logins, url: Url) -> Result<Status, Failure> {
+        let Some(registration) = logins.servers.get(url.as_str()) else { return Err(not_signed_in(&url)) };
         let (file, server) = Status::ask(home, &url, registration)?;
         let Registration { client_id, client_name, .. } = registration.clone();
         Ok(Status { url, token: Token::Login { client_id, client_name, file }, server })
     }
 
     fn ask(
-        home: &Home,
+        home: &UserFiles,
         url: &Url,
         registration: &Registration,
     ) -> Result<(TokenFile, Result<Answers, ApiError>), Failure> {

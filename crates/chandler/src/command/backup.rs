@@ -8,7 +8,7 @@ use anyhow::Context;
 use clap::Args;
 use serde_json::{Value, json};
 use store::{Backup, KeyFile, Manifest, Part};
-pub(super) use watched::{Looked, UNCHANGED, Watched, Words};
+pub(super) use watched::{CheckDepth, Interruptible, UNCHANGED, Words};
 
 use crate::clock::Clock;
 use crate::failure::Failure;
@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
     // The time of a backup is the machine's: the market's may stand still.
     let now = Clock::Machine.now();
-    let watched = Watched::begin(arguments.progress)?;
+    let watched = Interruptible::begin(arguments.progress)?;
     let mut shelf = None;
     let to = match arguments.keep {
         None => arguments.destination.clone(),
@@ -76,7 +76,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     let removed = arguments.keep.map_or(Ok(Vec::new()), |keep| rotate(&arguments.destination, keep))?;
     match arguments.format {
         Format::Json => output::json(&json!({
-            "backup": to.display().to_string(), "verified": looked == Some(Looked::AtBlocks), "manifest": manifest_json(&manifest),
+            "backup": to.display().to_string(), "verified": looked == Some(CheckDepth::AtBlocks), "manifest": manifest_json(&manifest),
             "removed": removed.iter().map(|path| path.display().to_string()).collect::<Vec<_>>(),
         }))?,
         Format::Table => {
@@ -84,8 +84,8 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
             describe(&mut out, &manifest)?;
             let verdict = match looked {
                 None => "not verified",
-                Some(Looked::AtBlocks) => "verified",
-                Some(Looked::AtPages) => NOT_BLOCKS,
+                Some(CheckDepth::AtBlocks) => "verified",
+                Some(CheckDepth::AtPages) => NOT_BLOCKS,
             };
             writeln!(out, "{}: {}, {verdict}", to.display(), output::size(manifest.bytes()))?;
             if manifest.key_blake3.is_some() && manifest.file(Part::Key).is_none() {

@@ -8,7 +8,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
-use crate::config::arguments::{Arguments as ServeArguments, Giver};
+use crate::config::arguments::{Arguments as ServeArguments, SettingSource};
 use crate::config::{Config, KEYS, Key};
 use crate::failure::Failure;
 use crate::output::{self, Column};
@@ -111,9 +111,9 @@ impl Show {
             None => Vec::new(),
         };
         let path = file.map(|path| path.display().to_string()).unwrap_or_default();
-        let from = |key: &Key| match self.serve.giver(key) {
-            Some(Giver::Flag(name)) => Origin::Flag(name.clone()),
-            Some(Giver::Variable(name)) => Origin::Environment((*name).to_owned()),
+        let from = |key: &Key| match self.serve.source_of(key) {
+            Some(SettingSource::Flag(name)) => Origin::Flag(name.clone()),
+            Some(SettingSource::Variable(name)) => Origin::Environment((*name).to_owned()),
             None if in_file.contains(&key.to_string()) => Origin::File(path.clone()),
             None => Origin::Default,
         };

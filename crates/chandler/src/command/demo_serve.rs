@@ -11,7 +11,7 @@ use clap::Args;
 use server::Settings;
 
 use super::account;
-use super::serve::{Failed, Serving, open_accounts};
+use super::serve::{ServeError, Serving, open_accounts};
 use crate::config::LogConfig;
 use crate::failure::{Failure, usage};
 use crate::sdk::{self, Credentials, Url};
@@ -108,10 +108,10 @@ fn start(
     loop {
         let taken = match Serving::start(&settings, surroundings) {
             Ok(serving) => return Ok(serving),
-            Err(Failed::Taken(address)) if address.port() != 0 && !asked_for.contains(&Some(address)) => {
+            Err(ServeError::Taken(address)) if address.port() != 0 && !asked_for.contains(&Some(address)) => {
                 address
             }
-            Err(failed) => return Err(failed.told()),
+            Err(failed) => return Err(failed.into_failure()),
         };
         progress.note(&format!("{taken} is in use: taking another port"));
         let free = SocketAddr::new(taken.ip(), 0);

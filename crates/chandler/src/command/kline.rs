@@ -18,7 +18,7 @@ use store::{Access, SeriesInfo, Store};
 use super::time;
 use crate::chart::{self, ChartOptions};
 use crate::failure::{Failure, usage};
-use crate::remote::candles::{self, Gathered};
+use crate::remote::candles::{self, CandlePages};
 use crate::remote::session::Session;
 use crate::remote::{self, MachineTime};
 use crate::suggest::{self, PeriodParser};
@@ -67,7 +67,7 @@ pub(crate) struct Arguments {
           value_parser = clap::value_parser!(u16).range(1..=3600), conflicts_with_all = ["output", "after"])]
     watch: Option<u16>,
     #[command(flatten)]
-    remote: remote::Elsewhere,
+    remote: remote::ServerFlags,
     #[command(flatten)]
     progress: progress::Flags,
 }
@@ -121,7 +121,7 @@ impl From<SessionArgument> for Sessions {
 
 /// Everything a question selected, oldest first.
 #[derive(Debug)]
-struct Collected {
+struct CollectedCandles {
     symbol: Symbol,
     period: Period,
     decimals: u32,
@@ -233,7 +233,7 @@ impl Arguments {
             &stop,
             |terminal| self.query(&symbol, terminal, surroundings),
             move |(query, wanted)| source.collect(&query, wanted, quiet, &there),
-            |collected: &Collected, terminal| collected.draw(&title, surroundings, terminal.chart()),
+            |collected: &CollectedCandles, terminal| collected.draw(&title, surroundings, terminal.chart()),
         )
     }
 
@@ -283,7 +283,7 @@ impl Source {
         wanted: Option<u64>,
         progress: progress::Flags,
         surroundings: &Surroundings,
-    ) -> Result<Collected, Failure> {
+    ) -> Result<CollectedCandles, Failure> {
         let venue = surroundings.history.venue(&query.symbol);
         let plan = Plan::of(query, venue, surroundings.as_of());
         let forward = matches!(plan.keep, history::Keep::First(_));
@@ -298,7 +298,7 @@ impl Source {
             Source::Server { session, time } => candles::gather(session, query, limit, &bar, time)?,
         };
         drop(bar);
-        let Gathered { mut pages, decimals, ended } = gathered;
+        let CandlePages { mut pages, decimals, ended } = gathered;
         if !forward {
             pages.reverse();
         }
@@ -316,7 +316,7 @@ impl Source {
             None if ended => (true, None),
             None => (false, Some(format!("cut at {COUNT_LIMIT} candles: ask for a shorter range"))),
         };
-        Ok(Collected {
+        Ok(CollectedCandles {
             symbol: query.symbol.clone(),
             period: query.period,
             decimals,
@@ -362,7 +362,7 @@ impl Source {
     }
 }
 
-impl Collected {
+impl CollectedCandles {
     fn write(
         &self,
         format: Format,
@@ -402,9 +402,9 @@ fn gather(
     limit: u64,
     bar: &progress::Bar,
     surroundings: &Surroundings,
-) -> Result<Gathered, Failure> {
+) -> Result<CandlePages, Failure> {
     let mut reader = store.reader()?;
-    let mut gathered = Gathered::default();
+    let mut gathered = CandlePages::default();
     let mut rows = 0;
     for answer in surroundings.history.pages(&mut reader, query, plan, surroundings.as_of()) {
         let answer = answer?;

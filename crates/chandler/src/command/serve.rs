@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     let config = arguments.config()?;
     log::start(&config.log)?;
     let settings = config.settings();
-    let serving = Serving::start(&settings, surroundings).map_err(Failed::told)?;
+    let serving = Serving::start(&settings, surroundings).map_err(ServeError::into_failure)?;
     let Addresses { http, tcp } = serving.addresses;
     let mut out = output::stdout();
     let regional = serving.regional.iter();
@@ -81,31 +81,31 @@ pub(crate) struct Serving {
 
 /// Why a server did not come up. A port that is taken is apart, for whoever can take another.
 #[derive(Debug)]
-pub(crate) enum Failed {
+pub(crate) enum ServeError {
     Taken(SocketAddr),
     Other(Failure),
 }
 
-impl Failed {
-    pub(crate) fn told(self) -> Failure {
+impl ServeError {
+    pub(crate) fn into_failure(self) -> Failure {
         match self {
-            Failed::Taken(address) => {
+            ServeError::Taken(address) => {
                 anyhow!("cannot listen on {address}: it is in use: stop what uses it, or choose another port")
                     .into()
             }
-            Failed::Other(failure) => failure,
+            ServeError::Other(failure) => failure,
         }
     }
 }
 
-impl<E: Into<Failure>> From<E> for Failed {
-    fn from(error: E) -> Failed {
-        Failed::Other(error.into())
+impl<E: Into<Failure>> From<E> for ServeError {
+    fn from(error: E) -> ServeError {
+        ServeError::Other(error.into())
     }
 }
 
 impl Serving {
-    pub(crate) fn start(settings: &Settings, surroundings: &Surroundings) -> Result<Serving, Failed> {
+    pub(crate) fn start(settings: &Settings, surroundings: &Surroundings) -> Result<Serving, ServeError> {
         let store = open_store(surroundings)?;
         let access = open_accounts(surroundings)?;
         let history = History::new(surroundings.history.venues().clone());
@@ -124,12 +124,12 @@ impl Serving {
         let bound = runtime.block_on(Server::bind(settings, store, history, access, market, machine));
         let server = bound.map_err(|error| match error {
             ServerError::Listen { address, source } if source.kind() == io::ErrorKind::AddrInUse => {
-                Failed::Taken(address)
+                ServeError::Taken(address)
             }
             ServerError::Listen { address, source } => {
-                Failed::Other(anyhow!("cannot listen on {address}: {source}").into())
+                ServeError::Other(anyhow!("cannot listen on {address}: {source}").into())
             }
-            error => Failed::Other(error.into()),
+            error => ServeError::Other(error.into()),
         })?;
         let addresses = server.addresses().map_err(Failure::from)?;
         let regional = server.regional_addresses().map_err(Failure::from)?;

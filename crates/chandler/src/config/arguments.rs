@@ -15,21 +15,21 @@ use crate::failure::{Failure, usage};
 #[derive(Debug)]
 pub(crate) struct Arguments {
     file: Option<PathBuf>,
-    given: Vec<Given>,
+    given: Vec<GivenSetting>,
 }
 
 /// A key that is set. Everything is taken as text: what cannot be read is told with the name it has, and to the doctor it
 /// is a finding.
 #[derive(Debug)]
-struct Given {
+struct GivenSetting {
     key: &'static Key,
-    by: Giver,
+    by: SettingSource,
     texts: Vec<String>,
 }
 
 /// Where a value comes from, by the name it has there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Giver {
+pub(crate) enum SettingSource {
     /// `--listen`
     Flag(String),
     /// `CHANDLER_LISTEN`
@@ -91,11 +91,11 @@ impl FromArgMatches for Arguments {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Arguments, clap::Error> {
         let given = KEYS.iter().filter_map(|key| {
             let by = match matches.value_source(key.flag)? {
-                ValueSource::EnvVariable => Giver::Variable(key.variable),
-                _ => Giver::Flag(format!("--{}", key.flag)),
+                ValueSource::EnvVariable => SettingSource::Variable(key.variable),
+                _ => SettingSource::Flag(format!("--{}", key.flag)),
             };
             let texts = matches.get_many(key.flag)?.cloned().collect();
-            Some(Given { key, by, texts })
+            Some(GivenSetting { key, by, texts })
         });
         Ok(Arguments { file: matches.get_one(FILE).cloned(), given: given.collect() })
     }
@@ -113,7 +113,7 @@ impl Arguments {
     }
 
     /// The flag or the variable that sets a key, if one does.
-    pub(crate) fn giver(&self, key: &Key) -> Option<&Giver> {
+    pub(crate) fn source_of(&self, key: &Key) -> Option<&SettingSource> {
         self.given.iter().find(|given| given.key.flag == key.flag).map(|given| &given.by)
     }
 
@@ -128,7 +128,7 @@ impl Arguments {
     /// still want the same port.
     pub(crate) fn laid(&self) -> Result<Config, Failure> {
         let mut config = self.config_file().map(Config::read_under).transpose()?.unwrap_or_default();
-        for Given { key, by, texts } in &self.given {
+        for GivenSetting { key, by, texts } in &self.given {
             key.lay(&mut config, texts).map_err(|error| usage(format!("{} {error}", by.name())))?;
         }
         config.server.check().map_err(usage)?;
@@ -136,11 +136,11 @@ impl Arguments {
     }
 }
 
-impl Giver {
+impl SettingSource {
     pub(crate) fn name(&self) -> &str {
         match self {
-            Giver::Flag(name) => name,
-            Giver::Variable(name) => name,
+            SettingSource::Flag(name) => name,
+            SettingSource::Variable(name) => name,
         }
     }
 }

@@ -32,7 +32,7 @@ const SEARCH_LIMIT: &str = "50";
 
 /// Pages in the order in which a question goes through them; each is in order of time.
 #[derive(Debug)]
-pub(crate) struct Gathered {
+pub(crate) struct CandlePages {
     pub(crate) pages: Vec<Candles>,
     /// How prices are written.
     pub(crate) decimals: u32,
@@ -40,9 +40,9 @@ pub(crate) struct Gathered {
     pub(crate) ended: bool,
 }
 
-impl Default for Gathered {
-    fn default() -> Gathered {
-        Gathered { pages: Vec::new(), decimals: 3, ended: true }
+impl Default for CandlePages {
+    fn default() -> CandlePages {
+        CandlePages { pages: Vec::new(), decimals: 3, ended: true }
     }
 }
 
@@ -55,10 +55,10 @@ pub(crate) fn gather(
     limit: u64,
     bar: &Bar,
     time: &dyn Time,
-) -> Result<Gathered, Failure> {
+) -> Result<CandlePages, Failure> {
     let question = parameters(query);
-    let mut gathered = Gathered::default();
-    let mut written = Written::default();
+    let mut gathered = CandlePages::default();
+    let mut written = PriceDecimals::default();
     let (mut rows, mut calls) = (0, 1);
     let mut next: Option<String> = None;
     loop {
@@ -66,7 +66,7 @@ pub(crate) fn gather(
         let address = address(&question, size, next.as_deref());
         let first = next.is_none();
         let (body, headers) = patiently(session, &address, first, bar, time)
-            .map_err(|error| told(session, &query.symbol, error))?;
+            .map_err(|error| failure_of(session, &query.symbol, error))?;
         // How much an answer may hold at once depends on how often the account may ask.
         calls = headers.number("x-ratelimit-limit").unwrap_or(CALLS_MAX).clamp(1, CALLS_MAX);
         let candles = read(&body, &query.symbol, &mut written).ok_or_else(|| strange(session))?;
@@ -100,35 +100,37 @@ fn patiently(
     first: bool,
     bar: &Bar,
     time: &dyn Time,
-) -> Result<(Vec<u8>, Headers), Asked> {
+) -> Result<(Vec<u8>, Headers), PageError> {
     for _ in 0..WAITS_MAX {
         if time.is_over() {
-            return Err(Asked::Stopped);
+            return Err(PageError::Stopped);
         }
         let refused = match session.get_table(address) {
             Ok(answer) => return Ok(answer),
             Err(ApiError::Refused { status: TOO_FAST, headers, .. }) if !first => headers,
-            Err(error) => return Err(Asked::Refused(error)),
+            Err(error) => return Err(PageError::Refused(error)),
         };
         let seconds = refused.number("retry-after").unwrap_or(1).clamp(1, WAIT_MAX_S);
         bar.line(&format!("{} asks to wait {seconds} s before the next page", session.url.as_str()));
         if !time.pause(Duration::from_secs(seconds)) {
-            return Err(Asked::Stopped);
+            return Err(PageError::Stopped);
         }
     }
-    session.get_table(address).map_err(Asked::Refused)
+    session.get_table(address).map_err(PageError::Refused)
 }
 
 /// Why there is no page.
-enum Asked {
+enum PageError {
     Refused(ApiError),
     Stopped,
 }
 
-fn told(session: &Session, symbol: &Symbol, asked: Asked) -> Failure {
+fn failure_of(session: &Session, symbol: &Symbol, asked: PageError) -> Failure {
     let error = match asked {
-        Asked::Refused(error) => error,
-        Asked::Stopped => return Failure::Interrupted("stopped before all candles were there".to_owned()),
+        PageError::Refused(error) => error,
+        PageError::Stopped => {
+            return Failure::Interrupted("stopped before all candles were there".to_owned());
+        }
     };
     let server = session.url.as_str();
     match &error {
@@ -204,12 +206,12 @@ fn address(question: &[(&'static str, String)], limit: u64, next: Option<&str>) 
 /// How prices are written: with the decimals of the security, and more only where a price needs them. So one that ends in a
 /// zero has just those; without such a price, nobody can tell.
 #[derive(Debug, Default)]
-struct Written {
+struct PriceDecimals {
     fewest: Option<u32>,
     is_certain: bool,
 }
 
-impl Written {
+impl PriceDecimals {
     fn price(&mut self, text: &str) -> Option<i64> {
         let digits = text.split_once('.').map_or(0, |(_, digits)| digits.len());
         let digits = u32::try_from(digits).ok().filter(|digits| *digits <= market::DECIMALS_MAX)?;
@@ -222,14 +224,14 @@ impl Written {
     fn decimals(&self) -> Option<u32> {
         match self.fewest {
             // No price at all: whatever is said of them is right.
-            None => Some(Gathered::default().decimals),
+            None => Some(CandlePages::default().decimals),
             fewest => fewest.filter(|_| self.is_certain),
         }
     }
 }
 
 /// The candles of a table, in order of time; `None` if it is not such a table.
-fn read(body: &[u8], symbol: &Symbol, written: &mut Written) -> Option<Candles> {
+fn read(body: &[u8], symbol: &Symbol, written: &mut PriceDecimals) -> Option<Candles> {
     let text = std::str::from_utf8(body).ok()?;
     let mut lines = text.lines();
     if lines.next()? != HEADER {

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::files::Book;
+use super::files::Logins;
 use crate::failure::{Failure, usage};
 use crate::sdk::Url;
 
@@ -22,10 +22,10 @@ pub(crate) struct Flags {
 
 impl Flags {
     /// The server that is meant. One that has been signed in to before was agreed to then, for the tokens of that login.
-    pub(crate) fn server(&self, book: &Book) -> Result<Url, Failure> {
-        let text = self.server.as_deref().or(book.current.as_deref()).unwrap_or(SERVER_DEFAULT);
+    pub(crate) fn server(&self, logins: &Logins) -> Result<Url, Failure> {
+        let text = self.server.as_deref().or(logins.current.as_deref()).unwrap_or(SERVER_DEFAULT);
         let url = Url::parse(text)?;
-        let agreed = self.insecure_http || book.servers.contains_key(url.as_str());
+        let agreed = self.insecure_http || logins.servers.contains_key(url.as_str());
         check(&url, agreed)?;
         Ok(url)
     }

@@ -51,7 +51,7 @@ pub(crate) struct Device {
 
 /// Why the server said no. Only some of its words mean something to us.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Declined {
+pub(crate) struct OAuthRefusal {
     pub(crate) error: String,
     description: String,
 }
@@ -65,7 +65,7 @@ pub(crate) enum Outcome {
 }
 
 /// How asking for a device code ended.
-pub(crate) enum Begun {
+pub(crate) enum DeviceStart {
     Device(Device),
     /// The server does not know this client any more.
     Forgotten,
@@ -114,13 +114,13 @@ impl Provider<'_> {
     }
 
     /// Asks for a code that a person will type.
-    pub(crate) fn begin(&self, client_id: &str, now: Timestamp) -> Result<Begun, Failure> {
+    pub(crate) fn begin(&self, client_id: &str, now: Timestamp) -> Result<DeviceStart, Failure> {
         let request = Request::form(self.url("/oauth2/device/authorize"), &[("client_id", client_id)]);
         let answer = self.http.send(&request)?;
         if let Some(declined) = declined(&answer)
             && matches!(declined.error.as_str(), "invalid_client" | "unauthorized_client")
         {
-            return Ok(Begun::Forgotten);
+            return Ok(DeviceStart::Forgotten);
         }
         let body = self.accepted(&answer, "begin to sign in")?;
         let device_code =
@@ -134,7 +134,7 @@ impl Provider<'_> {
         let number =
             |name: &str, missing: u64, max: u64| field(&body, name).as_u64().unwrap_or(missing).clamp(1, max);
         let expires_in = number("expires_in", EXPIRES_DEFAULT_S, EXPIRES_MAX_S);
-        Ok(Begun::Device(Device {
+        Ok(DeviceStart::Device(Device {
             device_code: Secret::new(device_code.to_owned()),
             user_code: shown(field(&body, "user_code").as_str().unwrap_or_default()),
             verification_uri,
@@ -247,8 +247,8 @@ impl Provider<'_> {
         })
     }
 
-    fn refused(&self, declined: &Declined, what: &str) -> Failure {
-        let Declined { error, description } = declined;
+    fn refused(&self, declined: &OAuthRefusal, what: &str) -> Failure {
+        let OAuthRefusal { error, description } = declined;
         let why = if description.is_empty() { error } else { description };
         anyhow!("cannot {what} at {}: {why}", self.server.as_str()).into()
     }
@@ -264,7 +264,7 @@ pub(crate) fn region(token: &Secret) -> &'static str {
 }
 
 /// The error of an answer that is not a success.
-fn declined(answer: &Answer) -> Option<Declined> {
+fn declined(answer: &Answer) -> Option<OAuthRefusal> {
     if answer.is_success() {
         return None;
     }
@@ -273,9 +273,12 @@ fn declined(answer: &Answer) -> Option<Declined> {
     let (error, description) = (word("error"), word("error_description"));
     if error.is_empty() {
         // Not the words of OAuth: a proxy, or something else altogether.
-        return Some(Declined { error: format!("status {}", answer.status), description: word("message") });
+        return Some(OAuthRefusal {
+            error: format!("status {}", answer.status),
+            description: word("message"),
+        });
     }
-    Some(Declined { error, description })
+    Some(OAuthRefusal { error, description })
 }
 
 /// Text of a field, if there is some, not too much, and nothing in it that a header or a terminal would stumble over.

@@ -6,7 +6,7 @@ use clap::Args;
 use market::Timestamp;
 use serde_json::Value;
 
-use super::files::{Book, Home, Registration, TokenFile};
+use super::files::{Logins, Registration, TokenFile, UserFiles};
 use super::flags::{Flags, check};
 use super::http::{Answer, Headers, Http, Method, Network, Request, field, is_token};
 use super::oauth::Provider;
@@ -54,8 +54,8 @@ pub(crate) enum Proof {
     },
     Login {
         url: Url,
-        home: Home,
-        book: Book,
+        home: UserFiles,
+        logins: Logins,
     },
 }
 
@@ -70,12 +70,12 @@ impl Proof {
             }
         }
         // Without a home nobody has signed in anywhere.
-        let home = Home::of_user();
-        let book = home.as_ref().map_or_else(|_| Ok(Book::default()), Home::book)?;
-        let url = flags.server(&book)?;
+        let home = UserFiles::of_user();
+        let logins = home.as_ref().map_or_else(|_| Ok(Logins::default()), UserFiles::logins)?;
+        let url = flags.server(&logins)?;
         match environment_token(&url, flags)? {
             Some((variable, token)) => Ok(Proof::Environment { url, variable, token }),
-            None => Ok(Proof::Login { url, home: home?, book }),
+            None => Ok(Proof::Login { url, home: home?, logins }),
         }
     }
 }
@@ -84,9 +84,9 @@ impl Session {
     pub(crate) fn open(flags: &Flags) -> Result<Session, Failure> {
         match Proof::find(flags)? {
             Proof::Environment { url, variable, token } => Ok(Session::of_variable(url, variable, token)),
-            Proof::Login { url, home, book } => {
+            Proof::Login { url, home, logins } => {
                 let http = Box::new(Network::to(&url));
-                let registration = book.servers.get(url.as_str()).ok_or_else(|| not_signed_in(&url))?;
+                let registration = logins.servers.get(url.as_str()).ok_or_else(|| not_signed_in(&url))?;
                 let provider = Provider { server: &url, http: &*http };
                 let token = fresh_token(&home, provider, registration, Clock::Machine.now())?.access_token;
                 Ok(Session::new(url, http, token))
@@ -192,7 +192,7 @@ impl Session {
 
 /// The flags of commands that answer from the store here, unless a server is named.
 #[derive(Debug, Args)]
-pub(crate) struct Elsewhere {
+pub(crate) struct ServerFlags {
     /// Ask this server instead of the store here, as the account that has signed in to it
     #[arg(long, env = "CHANDLER_SERVER", value_name = "URL")]
     server: Option<String>,
@@ -201,7 +201,7 @@ pub(crate) struct Elsewhere {
     insecure_http: bool,
 }
 
-impl Elsewhere {
+impl ServerFlags {
     /// A session with the server that is meant, if one is. A store that the command line names is closer to what was
     /// wanted than a server that the environment does.
     pub(crate) fn session(&self, surroundings: &Surroundings) -> Result<Option<Session>, Failure> {
@@ -284,7 +284,7 @@ pub(crate) fn not_signed_in(url: &Url) -> Failure {
 /// The token of a login, renewed if half of its life is over or it is about to end. Whoever comes by once in a while keeps
 /// the login that way, and programs that read the file seldom find one that has expired.
 pub(crate) fn fresh_token(
-    home: &Home,
+    home: &UserFiles,
     provider: Provider<'_>,
     registration: &Registration,
     now: Timestamp,

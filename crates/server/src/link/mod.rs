@@ -42,7 +42,7 @@ use wire::{Packet, Status};
 
 use crate::metrics::{Outcome, Task};
 use crate::refusal::Refusal;
-use crate::request_log::Ended;
+use crate::request_log::RequestEnd;
 use crate::unsent::Held;
 pub(crate) use arrival::Arrival;
 pub(crate) use gateway::{GatewayKind, Program};
@@ -411,7 +411,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         self.note_work(now);
         self.transport.response(command, id, status, body, &mut self.outbox);
         let bytes = self.outbox.bytes().saturating_sub(before);
-        self.end(command, task, &Ended { candles, bytes, account, ..Ended::by(now, since, outcome) });
+        self.end(
+            command,
+            task,
+            &RequestEnd { candles, bytes, account, ..RequestEnd::by(now, since, outcome) },
+        );
     }
 
     fn respond_error(&mut self, command: u8, id: u32, status: Status, code: u64, text: &str) {

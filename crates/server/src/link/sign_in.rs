@@ -17,12 +17,12 @@ use crate::caller::{Caller, Language};
 use crate::links::{Door, SignedIn};
 use crate::metrics::{Entry, Outcome, Proven};
 use crate::refusal::Refusal;
-use crate::request_log::Seldom;
+use crate::request_log::OncePerMinute;
 use crate::route::Memory;
 use crate::workers::{Full, Who};
 
 /// Refused logins that were too many to be written down.
-static UNWRITTEN: Seldom = Seldom::new();
+static UNWRITTEN: OncePerMinute = OncePerMinute::new();
 
 /// A sign-in that was understood: by password or by session.
 enum Proof {
@@ -73,7 +73,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         self.unsent = None;
         self.sign_in_by = None;
         self.transport.allow_requests();
-        self.from.step.leave();
+        self.from.unproven.leave();
         self.hub.core.metrics.proof(self.entry(), Proven::Accepted);
         // The answers to both commands have the same fields.
         let response = control::AuthResponse {

@@ -5,17 +5,17 @@ use tokio::time::Instant;
 use super::transport::{AUTH, HEARTBEAT, RECONNECT};
 use super::{Link, Transport};
 use crate::metrics::{self, Connection, Outcome, Task};
-use crate::request_log::{self, Ended};
+use crate::request_log::{self, RequestEnd};
 
 impl<S> Link<S> {
     /// Counts a request and writes its line.
-    pub(super) fn end(&self, command: u8, task: Task, ended: &Ended) {
+    pub(super) fn end(&self, command: u8, task: Task, ended: &RequestEnd) {
         request_log::of_link(&self.hub.core.metrics, door(&self.transport), task, command, ended);
     }
 
     /// The same where there is nothing to say of it but how it went.
     pub(super) fn count(&self, command: u8, since: Instant, outcome: Outcome, bytes: usize) {
-        let ended = Ended { bytes, account: self.account(), ..Ended::at(since, outcome) };
+        let ended = RequestEnd { bytes, account: self.account(), ..RequestEnd::at(since, outcome) };
         self.end(command, task(command), &ended);
     }
 

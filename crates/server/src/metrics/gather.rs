@@ -154,7 +154,7 @@ fn limits(site: &Site, text: &mut Text) {
     gauge("chandler_refusals_limit", help, number(limits.refusals_per_second));
     let help = "Requests for which there was no room among those that wait.";
     text.one(Kind::Counter, "chandler_workers_full_total", help, Some(load.refused));
-    let turned_away = Some(site.doorstep.turned_away());
+    let turned_away = Some(site.unproven.turned_away());
     let help = "Connections that found all places of their address taken.";
     text.one(Kind::Counter, "chandler_unproven_turned_away_total", help, turned_away);
     let pauses = site.core.metrics.pauses.load(Ordering::Relaxed);

@@ -7,16 +7,16 @@ use hyper::StatusCode;
 use super::consent::{another, choices, may, who};
 use super::html::Html;
 use super::sign_in_form;
-use super::visit::{Sheet, Trouble, Visit, fact, redirect, sentence};
+use super::visit::{PageError, Sheet, Visit, fact, redirect, sentence};
 use super::{forms, home};
 use crate::kit::Answer;
 
 const PURPOSE: &str = "authorize ";
 
-pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, Trouble> {
+pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, PageError> {
     let request = match visit.site.core.access.check_authorization(visit.call.query) {
         Ok(request) => request,
-        Err(AuthorizationError::Page(text)) => return Err(Trouble::Said(text)),
+        Err(AuthorizationError::Page(text)) => return Err(PageError::Said(text)),
         Err(AuthorizationError::Client(bad)) => return Ok(not_answered(visit, &bad)),
         Err(AuthorizationError::Failed(error)) => return Err(error.into()),
     };
@@ -30,7 +30,7 @@ pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, Trouble> {
         },
         None => {
             let here = visit.here();
-            let Some(next) = forms::safe_next(&here) else { return Err(Trouble::Malformed) };
+            let Some(next) = forms::safe_next(&here) else { return Err(PageError::Malformed) };
             sign_in_form::form(visit, &sign_in_form::Form { next, ..Default::default() })
         }
     }
@@ -61,7 +61,7 @@ fn question(
     cookie: &str,
     browser: &Browser,
     request: &AuthorizationRequest,
-) -> Result<Answer, Trouble> {
+) -> Result<Answer, PageError> {
     let words = visit.words;
     let mut html = Html::default();
     html.raw("<p class=\"lead\">").filled(words.decide_lead, &request.client.name).raw("</p>\n");
@@ -81,9 +81,9 @@ fn question(
     Ok(Sheet { leads_to, ..Sheet::new(words.decide_title, html) }.answer(visit.frame))
 }
 
-fn decide(visit: &Visit<'_>, request: &AuthorizationRequest) -> Result<Answer, Trouble> {
+fn decide(visit: &Visit<'_>, request: &AuthorizationRequest) -> Result<Answer, PageError> {
     let fields = visit.form()?;
-    let again = || Trouble::StaleForm { next: forms::safe_next(&visit.here()).map(str::to_owned) };
+    let again = || PageError::StaleForm { next: forms::safe_next(&visit.here()).map(str::to_owned) };
     let Some((cookie, browser)) = &visit.session else { return Err(again()) };
     visit.check(&fields, cookie, &purpose(visit)).map_err(|_| again())?;
     if let Some(page) = home::elsewhere(visit, cookie, browser)? {
@@ -93,7 +93,7 @@ fn decide(visit: &Visit<'_>, request: &AuthorizationRequest) -> Result<Answer, T
     let to = match fields.get("decision") {
         "approve" => access.approve_authorization(request, browser.account, now)?,
         "deny" => access.deny_authorization(request, Some(browser.account), now)?,
-        _ => return Err(Trouble::Malformed),
+        _ => return Err(PageError::Malformed),
     };
     redirect(&to, Vec::new())
 }

@@ -5,16 +5,16 @@ use hyper::Method;
 use hyper::header::{CACHE_CONTROL, HeaderValue, SET_COOKIE};
 
 use super::assets;
-use super::visit::{Trouble, Visit};
+use super::visit::{PageError, Visit};
 use crate::kit::Answer;
 use crate::kit::cookies::Kind;
 use crate::metrics::{Entry, Proven};
 
-pub(super) fn answer(visit: &Visit<'_>, document: &str) -> Result<Answer, Trouble> {
+pub(super) fn answer(visit: &Visit<'_>, document: &str) -> Result<Answer, PageError> {
     let is_opened = visit.call.method == Method::GET && visit.session.is_none();
     let cookies = if is_opened { begin(visit)? } else { Vec::new() };
     let document = assets::document(visit.call.headers, document, visit.words.lang, visit.frame.base);
-    let mut answer = document.ok_or(Trouble::Failed)?;
+    let mut answer = document.ok_or(PageError::Failed)?;
     for cookie in cookies {
         // A document is for everybody and may be kept; a cookie is for one.
         answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -24,7 +24,7 @@ pub(super) fn answer(visit: &Visit<'_>, document: &str) -> Result<Answer, Troubl
 }
 
 /// The cookies of a session that a guest begins; none if it is not for guests, or too many come.
-pub(super) fn begin(visit: &Visit<'_>) -> Result<Vec<HeaderValue>, Trouble> {
+pub(super) fn begin(visit: &Visit<'_>) -> Result<Vec<HeaderValue>, PageError> {
     let (call, site) = (visit.call, visit.site);
     let Some(account) = site.guest.filter(|_| is_for_guests(visit)) else { return Ok(Vec::new()) };
     if site.guests.pass(account, site.core.uptime()).is_err() {

@@ -5,7 +5,7 @@ use hyper::StatusCode;
 
 use super::consent;
 use super::html::Html;
-use super::visit::{Sheet, Trouble, Visit};
+use super::visit::{PageError, Sheet, Visit};
 use crate::kit::Answer;
 use crate::refusal::WrongRegion;
 
@@ -15,7 +15,7 @@ pub(super) fn elsewhere(
     visit: &Visit<'_>,
     cookie: &str,
     browser: &Browser,
-) -> Result<Option<Answer>, Trouble> {
+) -> Result<Option<Answer>, PageError> {
     let (region, entrance, address) = match visit.site.core.at_home_of(browser.account, visit.call.region) {
         Ok(()) => return Ok(None),
         Err(WrongRegion::Elsewhere { region, entrance, serves_all_at }) => (region, entrance, serves_all_at),
@@ -30,7 +30,7 @@ pub(super) fn elsewhere(
 }
 
 /// One more line for those who can do more than a program of theirs.
-pub(super) fn no_operator(visit: &Visit<'_>, browser: &Browser, html: &mut Html) -> Result<(), Trouble> {
+pub(super) fn no_operator(visit: &Visit<'_>, browser: &Browser, html: &mut Html) -> Result<(), PageError> {
     let account = visit.site.core.access.account(browser.account)?;
     if account.is_some_and(|account| account.role == Role::Operator) {
         html.raw("<p class=\"alert\">").text(visit.words.no_operator).raw("</p>\n");

@@ -27,7 +27,7 @@ use hyper::{Method, Response, StatusCode};
 use crate::kit::{Answer, Asks, Call, Problem, Row, Site};
 use crate::metrics::Task;
 use html::Html;
-use visit::{Frame, Sheet, Trouble, Visit, redirect};
+use visit::{Frame, PageError, Sheet, Visit, redirect};
 
 pub(crate) use assets::{file, is_file};
 
@@ -71,7 +71,7 @@ fn desk(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
 fn show(
     call: &Call<'_>,
     site: &Site,
-    page: impl FnOnce(&Visit<'_>) -> Result<Answer, Trouble>,
+    page: impl FnOnce(&Visit<'_>) -> Result<Answer, PageError>,
 ) -> Result<Answer, Problem> {
     let frame = Frame::of(call.header("accept-language").unwrap_or_default(), site);
     let shown = Visit::of(call, site, frame).and_then(|visit| page(&visit));

@@ -7,7 +7,7 @@ use access::{Login, LoginRefused, Secret};
 use hyper::StatusCode;
 
 use super::sign_in_form::{Form, GUEST, PURPOSE, PURPOSE_OUT, form};
-use super::visit::{Trouble, Visit, redirect, stale};
+use super::visit::{PageError, Visit, redirect, stale};
 use super::{forms, front, path, programs};
 use crate::kit::Answer;
 use crate::kit::cookies::Kind;
@@ -17,7 +17,7 @@ use crate::metrics::{Entry, Proven};
 /// What of a name is written back into its field.
 const NAME_SHOWN_MAX: usize = 64;
 
-pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, Trouble> {
+pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, PageError> {
     if visit.is_post() {
         return sign_in(visit);
     }
@@ -32,7 +32,7 @@ pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, Trouble> {
     }
 }
 
-fn sign_in(visit: &Visit<'_>) -> Result<Answer, Trouble> {
+fn sign_in(visit: &Visit<'_>) -> Result<Answer, PageError> {
     let mut fields = visit.form()?;
     let cookie = visit.cookie(Kind::Visitor).ok_or_else(|| stale(&fields))?;
     visit.check(&fields, cookie, PURPOSE)?;
@@ -76,7 +76,7 @@ fn sign_in(visit: &Visit<'_>) -> Result<Answer, Trouble> {
 }
 
 /// Whoever may come without a password comes without one again, after signing out or when the session has run out.
-fn guest(visit: &Visit<'_>, next: &str) -> Result<Answer, Trouble> {
+fn guest(visit: &Visit<'_>, next: &str) -> Result<Answer, PageError> {
     let cookies = front::begin(visit)?;
     if cookies.is_empty() {
         let (status, wait) = (StatusCode::SERVICE_UNAVAILABLE, Duration::from_secs(1));
@@ -86,7 +86,7 @@ fn guest(visit: &Visit<'_>, next: &str) -> Result<Answer, Trouble> {
     redirect(&visit.frame.at(next), cookies)
 }
 
-pub(super) fn sign_out(visit: &Visit<'_>) -> Result<Answer, Trouble> {
+pub(super) fn sign_out(visit: &Visit<'_>) -> Result<Answer, PageError> {
     let fields = visit.form()?;
     let next = forms::safe_next(fields.get("next")).unwrap_or(path::SIGN_IN);
     if let Some((cookie, browser)) = &visit.session {

@@ -10,7 +10,7 @@ use super::forms::Fields;
 use super::front;
 use super::html::Html;
 use super::path;
-use super::visit::{Sheet, Trouble, Visit, alert};
+use super::visit::{PageError, Sheet, Visit, alert};
 use crate::kit::Answer;
 use crate::kit::cookies::Kind;
 
@@ -34,7 +34,7 @@ pub(super) struct Form<'a> {
 }
 
 /// The page with a form to sign in.
-pub(super) fn form(visit: &Visit<'_>, form: &Form<'_>) -> Result<Answer, Trouble> {
+pub(super) fn form(visit: &Visit<'_>, form: &Form<'_>) -> Result<Answer, PageError> {
     let words = visit.words;
     let (cookie, set) = visitor(visit)?;
     let mut html = Html::default();
@@ -92,7 +92,7 @@ fn lead(visit: &Visit<'_>, next: &str) -> Option<String> {
 }
 
 /// The visitor's cookie, and if it is new how to set it.
-fn visitor(visit: &Visit<'_>) -> Result<(Secret, Option<HeaderValue>), Trouble> {
+fn visitor(visit: &Visit<'_>) -> Result<(Secret, Option<HeaderValue>), PageError> {
     if let Some(cookie) = visit.cookie(Kind::Visitor) {
         return Ok((Secret::new(cookie.to_owned()), None));
     }

@@ -52,7 +52,7 @@ impl<'a> Frame<'a> {
 
 /// Why a page is not the one that was asked for.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(super) enum PageError {
     /// A form that we did not make for this browser.
     StaleForm {
         next: Option<String>,
@@ -65,47 +65,47 @@ pub(super) enum Trouble {
     Failed,
 }
 
-impl From<AccessError> for Trouble {
-    fn from(error: AccessError) -> Trouble {
+impl From<AccessError> for PageError {
+    fn from(error: AccessError) -> PageError {
         if let Some(wait) = error.retry_after() {
-            return Trouble::TooOften(wait);
+            return PageError::TooOften(wait);
         }
         tracing::error!(%error, "cannot show a page");
-        Trouble::Failed
+        PageError::Failed
     }
 }
 
-impl From<forms::Malformed> for Trouble {
-    fn from(_: forms::Malformed) -> Trouble {
-        Trouble::Malformed
+impl From<forms::Malformed> for PageError {
+    fn from(_: forms::Malformed) -> PageError {
+        PageError::Malformed
     }
 }
 
-impl Trouble {
+impl PageError {
     pub(super) fn answer(self, frame: Frame<'_>) -> Answer {
         let words = frame.words;
         let (mut html, mut retry_after) = (Html::default(), None);
         let status = match self {
-            Trouble::StaleForm { next } => {
+            PageError::StaleForm { next } => {
                 html.p(words.stale_form);
                 let next = next.as_deref().unwrap_or(path::SIGN_IN);
                 html.raw("<p>").a(&frame.at(next), words.again).raw("</p>");
                 StatusCode::FORBIDDEN
             }
-            Trouble::Malformed => {
+            PageError::Malformed => {
                 html.p(words.malformed);
                 StatusCode::BAD_REQUEST
             }
-            Trouble::Said(text) => {
+            PageError::Said(text) => {
                 html.p(&sentence(text));
                 StatusCode::BAD_REQUEST
             }
-            Trouble::TooOften(wait) => {
+            PageError::TooOften(wait) => {
                 html.p(&words.login_wait.replacen("{}", &seconds_up(wait).max(1).to_string(), 1));
                 retry_after = Some(wait);
                 StatusCode::TOO_MANY_REQUESTS
             }
-            Trouble::Failed => {
+            PageError::Failed => {
                 html.p(words.failed);
                 StatusCode::INTERNAL_SERVER_ERROR
             }
@@ -134,7 +134,7 @@ pub(super) struct Visit<'a> {
 }
 
 impl<'a> Visit<'a> {
-    pub(super) fn of(call: &'a Call<'a>, site: &'a Site, frame: Frame<'a>) -> Result<Visit<'a>, Trouble> {
+    pub(super) fn of(call: &'a Call<'a>, site: &'a Site, frame: Frame<'a>) -> Result<Visit<'a>, PageError> {
         let secure = site.is_https();
         let mut visit = Visit { call, site, frame, words: frame.words, secure, session: None };
         if let Some(cookie) = visit.cookie(Kind::Session) {
@@ -156,16 +156,16 @@ impl<'a> Visit<'a> {
         self.site.core.moment()
     }
 
-    pub(super) fn query(&self) -> Result<Fields, Trouble> {
+    pub(super) fn query(&self) -> Result<Fields, PageError> {
         Ok(Fields::parse(self.call.query.as_bytes())?)
     }
 
     /// The fields of a form that was sent from a page of this server.
-    pub(super) fn form(&self) -> Result<Fields, Trouble> {
+    pub(super) fn form(&self) -> Result<Fields, PageError> {
         let content_type = self.call.header("content-type").unwrap_or_default();
         let kind = content_type.split(';').next().unwrap_or_default().trim();
         if !kind.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
-            return Err(Trouble::Malformed);
+            return Err(PageError::Malformed);
         }
         let fields = Fields::parse(self.call.body)?;
         if !self.is_from_here() {
@@ -175,7 +175,7 @@ impl<'a> Visit<'a> {
     }
 
     /// Checks that a form was made for a cookie and a purpose.
-    pub(super) fn check(&self, fields: &Fields, cookie: &str, purpose: &str) -> Result<(), Trouble> {
+    pub(super) fn check(&self, fields: &Fields, cookie: &str, purpose: &str) -> Result<(), PageError> {
         if self.site.core.access.is_csrf_token(fields.get("csrf"), cookie, purpose) {
             return Ok(());
         }
@@ -221,8 +221,8 @@ impl<'a> Visit<'a> {
     }
 }
 
-pub(super) fn stale(fields: &Fields) -> Trouble {
-    Trouble::StaleForm { next: forms::safe_next(fields.get("next")).map(str::to_owned) }
+pub(super) fn stale(fields: &Fields) -> PageError {
+    PageError::StaleForm { next: forms::safe_next(fields.get("next")).map(str::to_owned) }
 }
 
 /// A page under way.
@@ -280,10 +280,10 @@ impl<'a> Sheet<'a> {
 }
 
 /// To another address, always with GET.
-pub(super) fn redirect(to: &str, cookies: Vec<HeaderValue>) -> Result<Answer, Trouble> {
+pub(super) fn redirect(to: &str, cookies: Vec<HeaderValue>) -> Result<Answer, PageError> {
     let mut answer = Response::new(Full::default());
     *answer.status_mut() = StatusCode::SEE_OTHER;
-    answer.headers_mut().insert(LOCATION, HeaderValue::try_from(to).map_err(|_| Trouble::Malformed)?);
+    answer.headers_mut().insert(LOCATION, HeaderValue::try_from(to).map_err(|_| PageError::Malformed)?);
     guard(&mut answer, cookies);
     Ok(answer)
 }

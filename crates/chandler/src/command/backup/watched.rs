@@ -15,7 +15,7 @@ use crate::progress::{Bar, Flags};
 /// One for all that a command does: a stop that comes between two pieces of work is seen by the next. A second Ctrl-C ends the
 /// process at once.
 #[derive(Debug)]
-pub(crate) struct Watched {
+pub(crate) struct Interruptible {
     flags: Flags,
     stop: Arc<AtomicBool>,
 }
@@ -28,7 +28,7 @@ pub(crate) struct Words<'a> {
 
 /// How far a check has looked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Looked {
+pub(crate) enum CheckDepth {
     AtBlocks,
     /// The candles have an older schema, so only SQLite has looked at them. A restore brings them forward and looks then.
     AtPages,
@@ -37,14 +37,14 @@ pub(crate) enum Looked {
 /// Said wherever nothing has been done that lasts.
 pub(crate) const UNCHANGED: &str = "stopped: nothing was changed";
 
-impl Watched {
-    pub(crate) fn begin(flags: Flags) -> Result<Watched, Failure> {
+impl Interruptible {
+    pub(crate) fn begin(flags: Flags) -> Result<Interruptible, Failure> {
         let stop = Arc::new(AtomicBool::new(false));
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
             signal_hook::flag::register_conditional_default(signal, Arc::clone(&stop))?;
             signal_hook::flag::register(signal, Arc::clone(&stop))?;
         }
-        Ok(Watched { flags, stop })
+        Ok(Interruptible { flags, stop })
     }
 
     fn go_on(&self) -> ControlFlow<()> {
@@ -81,19 +81,24 @@ impl Watched {
     }
 
     /// Looks at every page, every block and every reference of the databases in a folder.
-    pub(crate) fn check(&self, dir: &Path, venues: &Venues, words: &Words<'_>) -> Result<Looked, Failure> {
+    pub(crate) fn check(
+        &self,
+        dir: &Path,
+        venues: &Venues,
+        words: &Words<'_>,
+    ) -> Result<CheckDepth, Failure> {
         let stopped = || Failure::Interrupted(words.stopped.to_owned());
         if self.go_on().is_break() {
             return Err(stopped());
         }
         store::check_pages(dir, Part::Accounts)?;
         if !dir.join(Part::Candles.file_name()).exists() {
-            return Ok(Looked::AtBlocks);
+            return Ok(CheckDepth::AtBlocks);
         }
         let store = match Store::open(dir, Access::Read) {
             Err(StoreError::Outdated { .. }) => {
                 store::check_pages(dir, Part::Candles)?;
-                return Ok(Looked::AtPages);
+                return Ok(CheckDepth::AtPages);
             }
             opened => opened?,
         };
@@ -109,7 +114,7 @@ impl Watched {
         drop(bar);
         let report = report.ok_or_else(stopped)?;
         if report.damage.is_empty() {
-            return Ok(Looked::AtBlocks);
+            return Ok(CheckDepth::AtBlocks);
         }
         for damage in &report.damage {
             output::tell(output::printable(&damage.problem));
@@ -137,8 +142,8 @@ mod tests {
     const NOW: Timestamp = Timestamp(1_763_200_000);
     const WORDS: Words<'_> = Words { damaged: "it is damaged", stopped: "stopped in a check" };
 
-    fn watched() -> Watched {
-        Watched { flags: Flags { quiet: true }, stop: Arc::default() }
+    fn watched() -> Interruptible {
+        Interruptible { flags: Flags { quiet: true }, stop: Arc::default() }
     }
 
     fn said<T>(done: Result<T, Failure>) -> String {
@@ -174,7 +179,7 @@ mod tests {
         let prepared = watched.run(|watch| restore.prepare(watch)).unwrap();
         assert_eq!(
             watched.check(prepared.dir(), &Venues::built_in().unwrap(), &WORDS).unwrap(),
-            Looked::AtBlocks
+            CheckDepth::AtBlocks
         );
         watched.stop.store(true, Ordering::Relaxed);
         assert_eq!(said(watched.run(|watch| prepared.go_live(watch))), UNCHANGED);

@@ -37,7 +37,7 @@ pub(super) fn run<Q: Send + 'static, A: Send + 'static>(
     #[cfg(unix)]
     signal_hook::flag::register(signal_hook::consts::SIGWINCH, Arc::clone(&resized))?;
     let every = Duration::from_secs(seconds.into());
-    let mut elsewhere = Elsewhere::start(answer)?;
+    let mut elsewhere = QuestionThread::start(answer)?;
     elsewhere.ask(question(&Terminal::of_stdout())?)?;
     let mut answer = loop {
         if stop.load(Ordering::Relaxed) {
@@ -75,14 +75,14 @@ pub(super) fn run<Q: Send + 'static, A: Send + 'static>(
 }
 
 /// A thread that answers one question at a time.
-struct Elsewhere<Q, A> {
+struct QuestionThread<Q, A> {
     questions: Sender<Q>,
     answers: Receiver<Result<A, Failure>>,
     is_busy: bool,
 }
 
-impl<Q: Send + 'static, A: Send + 'static> Elsewhere<Q, A> {
-    fn start(answer: impl Fn(Q) -> Result<A, Failure> + Send + 'static) -> io::Result<Elsewhere<Q, A>> {
+impl<Q: Send + 'static, A: Send + 'static> QuestionThread<Q, A> {
+    fn start(answer: impl Fn(Q) -> Result<A, Failure> + Send + 'static) -> io::Result<QuestionThread<Q, A>> {
         let (questions, asked) = mpsc::channel();
         let (given, answers) = mpsc::channel();
         let work = move || {
@@ -93,7 +93,7 @@ impl<Q: Send + 'static, A: Send + 'static> Elsewhere<Q, A> {
             }
         };
         std::thread::Builder::new().spawn(work)?;
-        Ok(Elsewhere { questions, answers, is_busy: false })
+        Ok(QuestionThread { questions, answers, is_busy: false })
     }
 
     fn ask(&mut self, question: Q) -> Result<(), Failure> {
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn an_answer_that_does_not_come_keeps_nobody() {
         let (release, held) = mpsc::channel::<()>();
-        let mut elsewhere = Elsewhere::start(move |number: u32| {
+        let mut elsewhere = QuestionThread::start(move |number: u32| {
             if number == 2 {
                 held.recv().ok();
             }
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_has_ended_is_a_failure_and_no_wait() {
-        let mut elsewhere = Elsewhere::<u32, u32>::start(|_| panic!("on purpose")).unwrap();
+        let mut elsewhere = QuestionThread::<u32, u32>::start(|_| panic!("on purpose")).unwrap();
         elsewhere.ask(1).unwrap();
         assert!(elsewhere.answer(Duration::from_secs(60)).is_err());
     }

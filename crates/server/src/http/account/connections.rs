@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::kit::Site;
 use crate::kit::envelope::{self, Problem};
 use crate::kit::{Answer, Call, Me};
-use crate::links::Guest;
+use crate::links::ConnectionInfo;
 use crate::mailbox::ClosedBy;
 
 /// The word for the connections of all accounts.
@@ -76,7 +76,7 @@ fn whose(call: &Call<'_>, me: &Me, site: &Site) -> Result<Option<Arc<Account>>, 
     account.map(|account| Some(Arc::new(account))).ok_or_else(Problem::not_found)
 }
 
-fn described(guest: &Guest, site: &Site) -> Result<Value, Problem> {
+fn described(guest: &ConnectionInfo, site: &Site) -> Result<Value, Problem> {
     let account = site.core.access.account(guest.account).map_err(Problem::from_access)?;
     Ok(json!({
         "id": guest.id.to_string(),

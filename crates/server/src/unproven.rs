@@ -18,31 +18,31 @@ const EACH_MIN: usize = 4;
 
 /// The places of all addresses.
 #[derive(Debug)]
-pub(crate) struct Doorstep {
+pub(crate) struct UnprovenPlaces {
     places: Places<IpAddr>,
     turned_away: AtomicU64,
 }
 
 /// The place of one connection, until somebody has proved who they are on it. Clones are the same place.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Step(Arc<Mutex<Option<Place>>>);
+pub(crate) struct UnprovenPlace(Arc<Mutex<Option<Place>>>);
 
-impl Doorstep {
+impl UnprovenPlaces {
     /// With so many places for each address, of which `all` connections together may have no more than half: a connection that
     /// waits for a place is open as well.
-    pub(crate) fn new(each: usize, all: usize) -> Doorstep {
+    pub(crate) fn new(each: usize, all: usize) -> UnprovenPlaces {
         let each = each.min(all / 4).max(EACH_MIN);
         let waiting = each.saturating_mul(WAITING).min((all / 2).saturating_sub(each)).max(EACH_MIN);
-        Doorstep { places: Places::new(each, waiting), turned_away: AtomicU64::new(0) }
+        UnprovenPlaces { places: Places::new(each, waiting), turned_away: AtomicU64::new(0) }
     }
 
     /// A place for a connection; none if all of its address stay taken.
-    pub(crate) async fn enter(&self, address: IpAddr) -> Option<Step> {
+    pub(crate) async fn enter(&self, address: IpAddr) -> Option<UnprovenPlace> {
         let place = self.places.take(access::network_of(address), WAIT_MAX).await;
         if place.is_none() {
             self.turned_away.fetch_add(1, Ordering::Relaxed);
         }
-        place.map(|place| Step(Arc::new(Mutex::new(Some(place)))))
+        place.map(|place| UnprovenPlace(Arc::new(Mutex::new(Some(place)))))
     }
 
     /// Connections that got no place, ever.
@@ -51,7 +51,7 @@ impl Doorstep {
     }
 }
 
-impl Step {
+impl UnprovenPlace {
     /// Somebody has proved who they are: the place is free for the next.
     pub(crate) fn leave(&self) {
         let place = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -69,22 +69,22 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_address_has_few_places_and_who_proves_themselves_makes_room() {
-        let doorstep = Arc::new(Doorstep::new(4, 1_000));
-        let one = doorstep.enter(address(1)).await.unwrap();
-        let two = doorstep.enter(address(1)).await.unwrap();
-        let _others = (doorstep.enter(address(1)).await.unwrap(), doorstep.enter(address(1)).await.unwrap());
-        assert!(doorstep.enter(address(2)).await.is_some(), "another address has places of its own");
+        let places = Arc::new(UnprovenPlaces::new(4, 1_000));
+        let one = places.enter(address(1)).await.unwrap();
+        let two = places.enter(address(1)).await.unwrap();
+        let _others = (places.enter(address(1)).await.unwrap(), places.enter(address(1)).await.unwrap());
+        assert!(places.enter(address(2)).await.is_some(), "another address has places of its own");
         let third = tokio::spawn({
-            let doorstep = doorstep.clone();
-            async move { doorstep.enter(address(1)).await }
+            let places = places.clone();
+            async move { places.enter(address(1)).await }
         });
         tokio::task::yield_now().await;
         one.clone().leave();
         let third = third.await.unwrap().expect("there was room");
-        assert!(doorstep.enter(address(1)).await.is_none(), "nobody made room within five seconds");
-        assert_eq!(doorstep.turned_away(), 1);
+        assert!(places.enter(address(1)).await.is_none(), "nobody made room within five seconds");
+        assert_eq!(places.turned_away(), 1);
         drop(two);
-        assert!(doorstep.enter(address(1)).await.is_some(), "a connection that is gone has none");
+        assert!(places.enter(address(1)).await.is_some(), "a connection that is gone has none");
         drop((one, third));
     }
 
@@ -93,16 +93,16 @@ mod tests {
         for (each, all, open) in
             [(128, 16_384, 640), (128, 400, 200), (128, 40, 20), (128, 1, 8), (4, 100, 20)]
         {
-            let doorstep = Arc::new(Doorstep::new(each, all));
+            let places = Arc::new(UnprovenPlaces::new(each, all));
             let waiting: Vec<_> = (0..2 * open)
                 .map(|_| {
-                    let doorstep = doorstep.clone();
-                    tokio::spawn(async move { doorstep.enter(address(1)).await })
+                    let places = places.clone();
+                    tokio::spawn(async move { places.enter(address(1)).await })
                 })
                 .collect();
             // By then all of them have tried, and nobody has waited long enough.
             tokio::time::sleep(WAIT_MAX / 2).await;
-            let turned_away = usize::try_from(doorstep.turned_away()).unwrap();
+            let turned_away = usize::try_from(places.turned_away()).unwrap();
             assert_eq!(waiting.len() - turned_away, open, "{each} of {all}");
         }
     }
