@@ -1,16 +1,16 @@
-//! Who asks, over whichever door, and in which language the answer is to be.
+//! Who asks, through any door, and in which language they are answered.
 
 use crate::preferences::preferences;
 
-/// Who asks, and in which manner.
+/// Who asks, and how they want to be answered.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Caller {
     pub(crate) who: access::Caller,
     pub(crate) language: Language,
-    /// The client wants overnight hours; whether it gets them is the account's matter.
+    /// The client wants overnight hours. Whether it gets them depends on the rights of its account.
     pub(crate) overnight: bool,
-    /// The region whose accounts the listener is for that the request came through; none if that is for all. Which
-    /// listener a one-time password was fetched from does not matter.
+    /// The region of the listener that the request came through; `None` if that is for every region. The listener that a one-time
+    /// password was fetched from does not matter.
     pub(crate) entrance: Option<access::Region>,
 }
 
@@ -23,10 +23,10 @@ pub(crate) enum Language {
 }
 
 impl Language {
-    /// The one that a person likes best, out of the whole list that a browser sends with its weights (RFC 9110, 12.5.4).
+    /// The language that a person prefers, by the weights of the list that the browser sends (RFC 9110, 12.5.4).
     pub(crate) fn preferred(list: &str) -> Language {
         let mut best = (0, Language::En);
-        // A tag has no parameter but its weight; one that cannot be read is none of those that are liked.
+        // A language tag has no parameter but its weight. A tag with another one, or with a weight that cannot be read, is left out.
         for tag in preferences([list].into_iter()).filter(|tag| !tag.has_parameters) {
             let weight = tag.weight.unwrap_or(0);
             if let Some(language) = Language::of_tag(tag.value).filter(|_| weight > best.0) {
@@ -36,13 +36,13 @@ impl Language {
         best.1
     }
 
-    /// What pages speak of a language; traditional wherever that is written.
+    /// The language of the pages for a tag: traditional Chinese wherever that is written.
     fn of_tag(tag: &str) -> Option<Language> {
         let tag = tag.to_ascii_lowercase();
         let mut parts = tag.split('-');
         match parts.next() {
             Some("en" | "*") => Some(Language::En),
-            // The script says it before the place does, and comes first.
+            // The script (`hans`, `hant`) comes before the place and decides.
             Some("zh") => Some(match parts.find(|part| ["hans", "hant", "hk", "mo", "tw"].contains(part)) {
                 Some("hans") | None => Language::ZhCn,
                 Some(_) => Language::ZhHk,
@@ -51,7 +51,7 @@ impl Language {
         }
     }
 
-    /// The first tag of a list, as the protocol has it for SDKs and programs.
+    /// The language of an SDK or another program: that of the first tag, as the protocol has it.
     pub(crate) fn parse(text: &str) -> Language {
         let tag = text.split([',', ';']).next().unwrap_or_default().trim().to_ascii_lowercase();
         if tag == "zh-hk" || tag == "zh-tw" || tag.starts_with("zh-hant") {

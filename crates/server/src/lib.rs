@@ -1,9 +1,8 @@
-//! The service at its edges: listeners, long connections, HTTP. Alone in knowing sockets, JSON and HTTP statuses.
+//! The server: listeners, long connections, HTTP, pages. The only crate that knows sockets, JSON answers and HTTP statuses.
 //!
-//! Every request takes one route, whatever door it came in by ([`route`](crate::route)): bytes become a request, the
-//! request is admitted, a command answers it, the answer becomes bytes. Start with `route.rs`, then `command/`, a file a
-//! command; `link/` is one long connection, `http/` the other door, `pages/` what a person
-//! sees there, `listen.rs` where connections come from.
+//! Every request takes one route, whatever door it came through ([`route`](crate::route)): bytes become a request, the request is
+//! admitted, a command answers it, the answer becomes bytes. Start with `route.rs`, then `command/`, one file a command. `link/` is a
+//! long connection, `http/` has the endpoints, `pages/` what people see in a browser, `listen.rs` the listeners.
 
 mod backoff;
 mod caller;

@@ -1,8 +1,7 @@
-//! One line for each request: what was asked, by which account, how it ended and how long it took. Requests over HTTP are
-//! told at `info`. Those of long connections come by the ten thousand a second, and a line for each would be a noticeable part of
-//! their cost: they are told at `debug`, and so is whoever looks at the numbers every few seconds. No line holds a
-//! query string or a token; nor a symbol, a name or a path as it was sent, unless nothing is there: then only the path tells what a
-//! client wanted.
+//! One line for each request: what was asked, by which account, how it ended and how long it took. Requests over HTTP are logged at
+//! `info`. Those of long connections come by the ten thousand a second, and a line each would be a noticeable part of their cost: they
+//! are logged at `debug`, as are the requests of monitoring, which come every few seconds. No line has a query string, a token, a
+//! symbol or a name. The path is the pattern of its route; only a path that leads nowhere is logged as it was sent.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -12,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::metrics::{Door, Metrics, Outcome, Task};
 
-/// The name under which a filter lets the lines through or keeps them out.
+/// The target of these lines, by which a log filter selects them.
 const TARGET: &str = "requests";
 
 /// How a request ended.
@@ -27,12 +26,12 @@ pub(crate) struct RequestEnd {
 }
 
 impl RequestEnd {
-    /// Now, having begun then.
+    /// A request that began at `since` and ends now.
     pub(crate) fn at(since: Instant, outcome: Outcome) -> RequestEnd {
         RequestEnd::by(Instant::now(), since, outcome)
     }
 
-    /// The same for whoever has just looked at the clock.
+    /// The same at a time that the caller has just read.
     pub(crate) fn by(now: Instant, since: Instant, outcome: Outcome) -> RequestEnd {
         RequestEnd {
             outcome,
@@ -47,13 +46,13 @@ impl RequestEnd {
         metrics.request(door, task, self.outcome, self.took, u64::try_from(self.bytes).unwrap_or(u64::MAX));
     }
 
-    /// To the microsecond.
+    /// In milliseconds, to the microsecond.
     fn elapsed_ms(&self) -> f64 {
         (self.took.as_secs_f64() * 1e6).round() / 1e3
     }
 }
 
-/// A level is part of where a line stands in the code, so there is one for each.
+/// `tracing` fixes the level of a line at compile time, so there is one call for each.
 macro_rules! http_line {
     ($level:ident, $about:expr, $ended:expr) => {
         tracing::$level!(
@@ -91,14 +90,14 @@ pub(crate) fn of_link(metrics: &Metrics, door: Door, task: Task, command: u8, en
     );
 }
 
-/// What HTTP knows besides.
+/// What the line of a request over HTTP has besides.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HttpRequestLine<'a> {
     pub(crate) task: Task,
     pub(crate) method: &'static str,
-    /// The pattern of the path: what stands in its braces may be a secret.
+    /// The pattern of the path: a value in place of its braces may be a secret.
     pub(crate) route: &'static str,
-    /// The path as it was sent, if it leads nowhere; escaped and cut.
+    /// The path as it was sent, escaped and cut, if it leads nowhere.
     pub(crate) path: Option<&'a str>,
     pub(crate) status: u16,
     pub(crate) trace: &'a str,
@@ -106,7 +105,7 @@ pub(crate) struct HttpRequestLine<'a> {
 
 pub(crate) fn of_http(metrics: &Metrics, about: &HttpRequestLine<'_>, ended: &RequestEnd) {
     ended.count(metrics, Door::Http, about.task);
-    // Those who watch ask every few seconds, for ever.
+    // Monitoring asks every few seconds, for ever.
     if about.task == Task::Watch && ended.outcome == Outcome::Ok {
         http_line!(debug, about, ended);
     } else {
@@ -114,10 +113,10 @@ pub(crate) fn of_http(metrics: &Metrics, about: &HttpRequestLine<'_>, ended: &Re
     }
 }
 
-/// A line of the log that is written at most once a minute, with how often it would have been since.
+/// A log line that is written at most once a minute, with the number of times since the last one.
 #[derive(Debug)]
 pub(crate) struct OncePerMinute {
-    /// Seconds of uptime at which it may be written again.
+    /// The uptime in seconds at which it may be written again.
     again_at_s: AtomicU64,
     times: AtomicU64,
 }
@@ -129,7 +128,7 @@ impl OncePerMinute {
         OncePerMinute { again_at_s: AtomicU64::new(0), times: AtomicU64::new(0) }
     }
 
-    /// How often it has come to pass, if it is to be written now.
+    /// The number of times since the last line, if a line is due now.
     pub(crate) fn pass(&self, uptime: Duration) -> Option<u64> {
         self.times.fetch_add(1, Ordering::Relaxed);
         let (now, again_at) = (uptime.as_secs(), self.again_at_s.load(Ordering::Relaxed));

@@ -1,6 +1,6 @@
-//! Connections on which nobody has proved who they are: so many for each address, some more that wait a moment for a place, and the
-//! rest is closed at once. A client that opens a hundred connections and signs in on all of them notices nothing; one
-//! that never says who it is has no more of the server than its few places.
+//! Connections on which nobody has signed in yet. Each address has a few places for them; some more connections wait a moment for a
+//! place, and the rest is closed at once. A client that opens a hundred connections and signs in on all of them notices nothing. One
+//! that never signs in takes no more than its few places.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,9 +11,9 @@ use crate::places::{Place, Places};
 
 /// How long a connection waits for a place before it is closed.
 const WAIT_MAX: Duration = Duration::from_secs(5);
-/// How many wait for each place: a program that opens hundreds at once and then proves itself on each has all of them.
+/// How many may wait for each place: enough for a program that opens hundreds of connections at once and signs in on each.
 const WAITING: usize = 4;
-/// However few connections there may be, an address has so many.
+/// An address has at least so many places, however few connections the server allows.
 const EACH_MIN: usize = 4;
 
 /// The places of all addresses.
@@ -23,20 +23,20 @@ pub(crate) struct UnprovenPlaces {
     turned_away: AtomicU64,
 }
 
-/// The place of one connection, until somebody has proved who they are on it. Clones are the same place.
+/// The place of one connection, until somebody signs in on it. Clones share the place.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UnprovenPlace(Arc<Mutex<Option<Place>>>);
 
 impl UnprovenPlaces {
-    /// With so many places for each address, of which `all` connections together may have no more than half: a connection that
-    /// waits for a place is open as well.
+    /// With `each` places for each address. One address has at most half of `all` connections, those that wait included: they are open
+    /// as well.
     pub(crate) fn new(each: usize, all: usize) -> UnprovenPlaces {
         let each = each.min(all / 4).max(EACH_MIN);
         let waiting = each.saturating_mul(WAITING).min((all / 2).saturating_sub(each)).max(EACH_MIN);
         UnprovenPlaces { places: Places::new(each, waiting), turned_away: AtomicU64::new(0) }
     }
 
-    /// A place for a connection; none if all of its address stay taken.
+    /// A place for a connection; `None` if all of its address stay taken.
     pub(crate) async fn enter(&self, address: IpAddr) -> Option<UnprovenPlace> {
         let place = self.places.take(access::network_of(address), WAIT_MAX).await;
         if place.is_none() {
@@ -45,14 +45,14 @@ impl UnprovenPlaces {
         place.map(|place| UnprovenPlace(Arc::new(Mutex::new(Some(place)))))
     }
 
-    /// Connections that got no place, ever.
+    /// Connections that got no place, since the start.
     pub(crate) fn turned_away(&self) -> u64 {
         self.turned_away.load(Ordering::Relaxed)
     }
 }
 
 impl UnprovenPlace {
-    /// Somebody has proved who they are: the place is free for the next.
+    /// Somebody has signed in: the place is free for the next connection.
     pub(crate) fn leave(&self) {
         let place = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(place);
@@ -100,7 +100,7 @@ mod tests {
                     tokio::spawn(async move { places.enter(address(1)).await })
                 })
                 .collect();
-            // By then all of them have tried, and nobody has waited long enough.
+            // By then all of them have tried, and none has waited long enough.
             tokio::time::sleep(WAIT_MAX / 2).await;
             let turned_away = usize::try_from(places.turned_away()).unwrap();
             assert_eq!(waiting.len() - turned_away, open, "{each} of {all}");

@@ -9,7 +9,7 @@ use crate::unproven::UnprovenPlace;
 #[derive(Clone, Debug)]
 pub(crate) struct Arrival {
     pub(crate) address: SocketAddr,
-    /// The region whose accounts its listener is for; none if that is for all.
+    /// The region of its listener; `None` if that serves every region.
     pub(crate) region: Option<Region>,
     pub(crate) program: Program,
     /// Its place among those on which nobody has signed in.

@@ -1,5 +1,5 @@
-//! Consent of the authorization-code flow: a program sends a person here, and gets them back with a code or a no. The
-//! question stays in the address, and is checked again when it is answered.
+//! Consent of the authorization-code flow: a program sends a person here, and the person returns to it with a code or a refusal. The
+//! request stays in the query string and is checked again when the form is sent.
 
 use access::{AuthorizationError, AuthorizationRequest, BadRequest, Browser};
 use hyper::StatusCode;
@@ -36,8 +36,8 @@ pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, PageError> {
     }
 }
 
-/// What is wrong is the client's business, but whether to go where it wants to be told is the person's: anybody may
-/// register any address, and a link to this server must not lead there by itself.
+/// The page for a faulty request. The person decides whether to go to the client's address with the error: anyone can register any
+/// address, and a link to this server must not redirect there by itself.
 fn not_answered(visit: &Visit<'_>, bad: &BadRequest) -> Answer {
     let words = visit.words;
     let place = place(&bad.redirect_uri);
@@ -51,7 +51,7 @@ fn not_answered(visit: &Visit<'_>, bad: &BadRequest) -> Answer {
     Sheet::new(words.trouble, html).status(StatusCode::BAD_REQUEST).answer(visit.frame)
 }
 
-/// A form is for one question: its mark does not answer another.
+/// The purpose of a form's CSRF token: it is valid for this request alone.
 fn purpose(visit: &Visit<'_>) -> String {
     format!("{PURPOSE}{}", visit.call.query)
 }
@@ -76,7 +76,7 @@ fn question(
     choices(words, &mut html);
     html.raw("</form>\n");
     another(visit, cookie, browser, &mut html);
-    // Browsers hold the redirect after the form against the policy too.
+    // Browsers apply the policy to the redirect after the form, too.
     let leads_to = forms::policy_source(&request.redirect_uri);
     Ok(Sheet { leads_to, ..Sheet::new(words.decide_title, html) }.answer(visit.frame))
 }
@@ -98,7 +98,7 @@ fn decide(visit: &Visit<'_>, request: &AuthorizationRequest) -> Result<Answer, P
     redirect(&to, Vec::new())
 }
 
-/// Scheme, host and port of an address: the part that says where somebody goes.
+/// Scheme, host and port of an address: where a person would be sent.
 fn place(redirect: &str) -> String {
     let end = redirect.find("://").map_or(0, |at| at + 3);
     let (head, rest) = redirect.split_at(end);

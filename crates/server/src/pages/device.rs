@@ -1,6 +1,6 @@
-//! A device waits, and a person decides: they type its code, sign in, compare, and approve or deny.
+//! The pages of the device flow: a person types the code of a device, signs in, compares, and approves or denies.
 //!
-//! Codes are looked at only for somebody who is signed in, so that nobody else can try them out.
+//! Codes are looked up only for a person who is signed in, so that strangers cannot guess them.
 
 use std::time::Duration;
 
@@ -29,14 +29,14 @@ pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, PageError> {
     }
     let Some((cookie, browser)) = &visit.session else {
         let here = visit.here();
-        // An address that cannot be come back to is no code either.
+        // An address that sign-in cannot return to has no valid code either.
         let Some(next) = forms::safe_next(&here) else { return Err(PageError::Malformed) };
         return sign_in_form::form(visit, &sign_in_form::Form { next, ..Default::default() });
     };
     if let Some(page) = home::elsewhere(visit, cookie, browser)? {
         return Ok(page);
     }
-    // Any site can send people here with codes that are wrong, and use up their tries.
+    // Any site can link here with wrong codes, which would use up the person's attempts.
     if visit.is_from_elsewhere() {
         return Ok(ask(visit, typed, CodeNotice::Linked));
     }
@@ -46,7 +46,7 @@ pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, PageError> {
     }
 }
 
-/// A code and, of a link or a form, whose it is.
+/// A code and, from a link or a form, its client.
 #[derive(Clone, Copy)]
 struct EnteredCode<'a> {
     code: &'a str,
@@ -59,17 +59,17 @@ impl<'a> EnteredCode<'a> {
     }
 }
 
-/// What is to be said above the form for a code.
+/// The notice above the form for a code.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CodeNotice {
     Nothing,
-    /// Another site has filled it in.
+    /// The code came with a link from another site.
     Linked,
     Wrong,
     Wait(Duration),
 }
 
-/// The request of a code, or the page that says why there is none.
+/// The device request of a code, or the page that says why there is none.
 fn look(
     visit: &Visit<'_>,
     browser: &Browser,
@@ -79,7 +79,7 @@ fn look(
     let access = &visit.site.core.access;
     let find = || {
         let found = access.pending_device(code, visit.site.core.machine_now())?;
-        // A link names its client; one that names another has been tampered with.
+        // A link names the client of its code; one that names another was tampered with.
         Ok(found.filter(|request| client_id.is_empty() || request.client.id == client_id))
     };
     let uptime = visit.site.core.uptime();
@@ -91,7 +91,7 @@ fn look(
     })
 }
 
-/// The page to type a code, with what is to be said about the one that is there.
+/// The page to type a code, with a notice about the code that was typed.
 fn ask(visit: &Visit<'_>, typed: EnteredCode<'_>, said: CodeNotice) -> Answer {
     let words = visit.words;
     let mut html = Html::default();

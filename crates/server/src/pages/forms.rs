@@ -1,4 +1,4 @@
-//! What a browser sends: fields of forms and queries, and where it may be sent next.
+//! Fields of forms and query strings, and where a person may be redirected.
 
 use super::path;
 use crate::kit::fields::{self, Names};
@@ -12,7 +12,7 @@ const NEXT_MAX: usize = 8 << 10;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Fields(fields::Fields);
 
-/// Too long, too many, or two of one name: either could be meant.
+/// Too long, too many fields, or a field twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Malformed;
 
@@ -30,13 +30,13 @@ impl Fields {
         self.0.get(name).unwrap_or_default()
     }
 
-    /// A field's value for good, so that no copy of it stays.
+    /// Takes a field's value, so that no copy of it stays.
     pub(super) fn take(&mut self, name: &str) -> String {
         self.0.take(name)
     }
 }
 
-/// Where to go on after signing in or out: to a page of ours that is known by its path, and nowhere else.
+/// Where to go after signing in or out: only to a known page of ours, never to another site.
 pub(super) fn safe_next(text: &str) -> Option<&str> {
     let path = text.split_once('?').map_or(text, |(path, _)| path);
     let ours = [path::CONFIRM, path::AUTHORIZE, path::SIGN_IN].contains(&path) || path::FRONT.contains(&path);
@@ -44,7 +44,7 @@ pub(super) fn safe_next(text: &str) -> Option<&str> {
     (ours && plain && text.len() <= NEXT_MAX).then_some(text)
 }
 
-/// What a content policy calls the place that a client's address is at: a form may lead there.
+/// A client's address as a source of the content security policy: a form may lead there.
 pub(super) fn policy_source(redirect: &str) -> Option<String> {
     let (scheme, rest) = redirect.split_once(':')?;
     let scheme = scheme.to_ascii_lowercase();
@@ -56,7 +56,7 @@ pub(super) fn policy_source(redirect: &str) -> Option<String> {
     }
     let authority = rest.strip_prefix("//").and_then(|rest| rest.split(['/', '?', '#']).next());
     match authority {
-        // A policy has no way to write an address of the sixth version.
+        // A policy cannot name an IPv6 address.
         Some(authority) if scheme.starts_with("http") && is_plain(authority, ".-:") => {
             Some(format!("{scheme}://{authority}"))
         }

@@ -1,5 +1,5 @@
-//! The chart and the desk: two documents for everybody, whoever they are. Their scripts ask for the rest with the session of
-//! the browser. In a demonstration whoever comes on the same machine is signed in on the way.
+//! The chart page and the desk: two documents that are the same for everybody. Their scripts ask for the rest with the session of the
+//! browser. In the demo a person on the same machine is signed in when opening one.
 
 use hyper::Method;
 use hyper::header::{CACHE_CONTROL, HeaderValue, SET_COOKIE};
@@ -16,14 +16,14 @@ pub(super) fn answer(visit: &Visit<'_>, document: &str) -> Result<Answer, PageEr
     let document = assets::document(visit.call.headers, document, visit.words.lang, visit.frame.base);
     let mut answer = document.ok_or(PageError::Failed)?;
     for cookie in cookies {
-        // A document is for everybody and may be kept; a cookie is for one.
+        // A document may be cached; one with a cookie may not.
         answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         answer.headers_mut().append(SET_COOKIE, cookie);
     }
     Ok(answer)
 }
 
-/// The cookies of a session that a guest begins; none if it is not for guests, or too many come.
+/// The cookies of a new guest session; none if there are no guests here, or too many.
 pub(super) fn begin(visit: &Visit<'_>) -> Result<Vec<HeaderValue>, PageError> {
     let (call, site) = (visit.call, visit.site);
     let Some(account) = site.guest.filter(|_| is_for_guests(visit)) else { return Ok(Vec::new()) };
@@ -36,9 +36,8 @@ pub(super) fn begin(visit: &Visit<'_>) -> Result<Vec<HeaderValue>, PageError> {
     Ok(Kind::Session.set(&signed_in.session, visit.secure).into_iter().collect())
 }
 
-/// Whether a person on this very machine opens a page: by its address, or from one of ours. A link, a picture or a frame on somebody
-/// else's page is no person who opens one, and neither is a program that looks whether the server is there: only browsers
-/// say what they want a page for, and who wants it.
+/// Whether a person on this machine opens a page, by its address or from a page of ours. A link, an image or a frame of another site
+/// does not count, and neither does a program that checks whether the server is up: only browsers send the `Sec-Fetch` headers.
 pub(super) fn is_for_guests(visit: &Visit<'_>) -> bool {
     let (call, site) = (visit.call, visit.site);
     let is_opened = call.header("sec-fetch-dest") == Some("document")

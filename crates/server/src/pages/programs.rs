@@ -1,4 +1,4 @@
-//! The page of somebody who is signed in: which programs use their account, and a button to end each.
+//! The page of a signed-in person: which programs use their account, and a button to end each.
 
 use access::{Actor, Browser};
 
@@ -51,7 +51,7 @@ pub(super) fn end(visit: &Visit<'_>) -> Result<Answer, PageError> {
     let id = fields.get("id");
     visit.check(&fields, cookie, &format!("{PURPOSE}{id}"))?;
     let (by, now) = (Actor::Account(browser.account), visit.site.core.machine_now());
-    // One that has ended meanwhile is as gone as it should be.
+    // A program that has ended meanwhile is no error.
     visit.site.core.access.end_sign_in(browser.account, id, &by, now)?;
     redirect(&visit.frame.at(path::SIGN_IN), Vec::new())
 }

@@ -1,5 +1,5 @@
-//! Signing in and out. The form to sign in stands on whatever page needs somebody (`sign_in_form.rs`); it is sent here with the
-//! address to go on to.
+//! Signing in and out. The sign-in form is on every page that needs a signed-in person (`sign_in_form.rs`); it is sent here with the
+//! address to continue at.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::kit::cookies::Kind;
 use crate::kit::envelope::seconds_up;
 use crate::metrics::{Entry, Proven};
 
-/// What of a name is written back into its field.
+/// How much of a name is written back into its field.
 const NAME_SHOWN_MAX: usize = 64;
 
 pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, PageError> {
@@ -75,7 +75,7 @@ fn sign_in(visit: &Visit<'_>) -> Result<Answer, PageError> {
     form(visit, &again)
 }
 
-/// Whoever may come without a password comes without one again, after signing out or when the session has run out.
+/// Signs a guest in again, after signing out or when the session has expired.
 fn guest(visit: &Visit<'_>, next: &str) -> Result<Answer, PageError> {
     let cookies = front::begin(visit)?;
     if cookies.is_empty() {
