@@ -24,24 +24,24 @@ export async function ask(path, options = {}) {
   if ((options.method ?? 'GET') === 'GET') return send(path, options);
   const before = await me();
   try {
-    return await send(path, { ...options, mark: before.csrf });
+    return await send(path, { ...options, csrfToken: before.csrf });
   } catch (error) {
     if (error.status !== 403 || error.code !== NOT_AUTHORISED) throw error;
-    // Somebody who has signed in again in another tab has another mark; with the same one it is a matter of rights.
+    // After signing in again in another tab the CSRF token is another one. With the same token the account lacks the right.
     known = undefined;
     const now = await me();
     if (now.csrf === before.csrf) throw error;
-    if (now.account === before.account) return send(path, { ...options, mark: now.csrf });
-    // Everything on this page is of somebody else.
+    if (now.account === before.account) return send(path, { ...options, csrfToken: now.csrf });
+    // The page shows the data of another account.
     location.reload();
     throw error;
   }
 }
 
-async function send(path, { method = 'GET', body, signal, mark }) {
+async function send(path, { method = 'GET', body, signal, csrfToken }) {
   const headers = { accept: 'application/json' };
   if (body !== undefined) headers['content-type'] = 'application/json';
-  if (mark !== undefined) headers['x-csrf'] = mark;
+  if (csrfToken !== undefined) headers['x-csrf'] = csrfToken;
   const text = body === undefined ? undefined : JSON.stringify(body);
   const sent = { method, headers, body: text, signal, credentials: 'same-origin' };
   const asked = takeEarly(path) ?? exchange(fetch(addressOf(path), sent));
@@ -56,7 +56,7 @@ async function send(path, { method = 'GET', body, signal, mark }) {
   return { data: envelope.data, quota: quotaOf(response.headers) };
 }
 
-/** The answer that early.js has asked for, once: whoever asks again wants to know anew. */
+/** The answer that early.js has asked for, once: a second request is a new one. */
 function takeEarly(path) {
   const early = globalThis.chandlerEarly;
   if (early?.path !== path) return undefined;

@@ -113,8 +113,8 @@ impl Problem {
     }
 
     /// The session of a browser alone does not change anything.
-    pub(crate) fn without_mark() -> Problem {
-        let text = "the mark of the page is missing or of another session: send x-csrf as /v1/me tells it";
+    pub(crate) fn without_csrf_token() -> Problem {
+        let text = "the CSRF token is missing or of another session: send x-csrf as GET /v1/me returns it";
         Problem::new(403, code::NOT_AUTHORISED, text)
     }
 
