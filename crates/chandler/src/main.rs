@@ -1,6 +1,6 @@
 //! The one executable. This file knows the commands; each lives in a file of its own under `command/`.
 
-// The macros panic when nobody reads any more, or a disk is full; `output` has what does not.
+// The print macros panic when a pipe is closed or a disk is full; `output` does not.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod chart;

@@ -2,7 +2,7 @@ use market::{Candle, Date, Period, Span, Zone};
 
 use super::{Columns, Glyphs};
 
-/// A label that would be good to have, and how good.
+/// A possible label, and its rank.
 #[derive(Debug)]
 struct LabelCandidate {
     column: usize,
@@ -58,7 +58,7 @@ fn wish(period: Period, previous: Option<Date>, date: Date, minute: i64) -> (u8,
     let year_month = format!("{:04}-{:02}", date.year(), date.month());
     match period {
         Period::Clock(_) => match previous {
-            // Without a date at the left end the times below it would have none.
+            // Without a date at the left end the first times would have none.
             None => (9, month_day(date)),
             Some(previous) if previous != date => (8, month_day(date)),
             _ => {
@@ -104,7 +104,7 @@ fn place(mut wishes: Vec<LabelCandidate>, width: usize) -> Vec<(LabelCandidate, 
         let start = wish.column.min(width.saturating_sub(wish.text.len()));
         let end = start + wish.text.len();
         let air = if wish.rank >= 6 { 2 } else { 6 };
-        // An odd time is better than none, and worse than a pause between round ones.
+        // An odd time is better than no label, and worse than a gap between round ones.
         if wish.rank == 0 && !placed.is_empty() {
             continue;
         }

@@ -1,5 +1,5 @@
-//! `chandler account`: who may sign in, what they may see, and what their level rests upon. Works while a server runs;
-//! what changes holds from the next request on.
+//! `chandler account`: accounts, their rights, and the reports that their levels are earned by. It works while a server runs; changes
+//! apply from the next request on.
 
 mod create;
 mod device;
@@ -75,7 +75,7 @@ enum Action {
 }
 
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
-    // An account beside a mistyped store would be one that nobody serves.
+    // An account beside a mistyped store would never be served.
     surroundings.open(store::Access::Read)?;
     let access = open_accounts(surroundings)?;
     let present = Present { market: surroundings.now(), machine: Clock::Machine.now() };

@@ -46,28 +46,28 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// What is known here, and what the server says.
+/// What the login files say, and what the server says.
 struct Status {
     url: Url,
     token: Token,
     server: Result<Answers, ApiError>,
 }
 
-/// What the server was asked with.
+/// The token that the server was asked with.
 enum Token {
     Login {
         client_id: String,
         client_name: String,
         file: TokenFile,
     },
-    /// Of this variable, as other commands take it before the login.
+    /// Of this variable, which other commands prefer to the login, too.
     Environment {
         variable: String,
         token: Secret,
     },
 }
 
-/// What the server says of the account. The parts that a server does not have are null.
+/// What the server says about the account. Parts that a server does not have are null.
 struct Answers {
     account: Value,
     packages: Vec<String>,
@@ -96,7 +96,7 @@ impl Status {
         let provider = Provider { server: url, http: &network };
         let token = match fresh_token(home, provider, registration, Clock::Machine.now()) {
             Ok(token) => token,
-            // What the file says is worth telling even if it cannot be renewed.
+            // The file is worth showing even if the token cannot be renewed.
             Err(failure) => match home.token(&registration.client_id)? {
                 Some(token) => {
                     let error = match failure {
@@ -191,7 +191,7 @@ impl Answers {
     }
 }
 
-/// The names of what the account may see.
+/// The packages of the account.
 fn packages(data: Option<&Value>) -> Vec<String> {
     let held = data.and_then(|data| field(data, "activated_lists").as_array());
     let names = held.into_iter().flatten().filter_map(|package| field(package, "name").as_str());

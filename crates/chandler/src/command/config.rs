@@ -1,4 +1,4 @@
-//! `chandler config`: which settings are in effect, where each comes from, and whether a file is one.
+//! `chandler config`: the settings in effect and where each comes from, and checking a file.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -52,7 +52,7 @@ enum Format {
     Toml,
 }
 
-/// One setting as it holds.
+/// One setting in effect.
 #[derive(Debug)]
 struct Setting {
     key: String,
@@ -190,7 +190,7 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// A configuration file that says what holds now; where it comes from stands in comments.
+/// A configuration file of the settings in effect, with the source of each in a comment.
 fn toml(settings: &[Setting]) -> Result<(), Failure> {
     let mut out = output::stdout();
     let mut table = "";

@@ -24,7 +24,7 @@ const FILED_AS_MAX: usize = 8;
 pub(crate) struct Arguments {
     #[command(flatten)]
     remote: remote::Flags,
-    /// What the person who approves is shown [default: user@host (chandler)]
+    /// The name that the person who approves is shown [default: user@host (chandler)]
     #[arg(long, value_name = "NAME")]
     client_name: Option<String>,
     /// Do not try to open a browser
@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     logins.current = Some(url.as_str().to_owned());
     home.save_logins(&logins)?;
     if let Some(former) = former {
-        // Nobody has it any more. If the server does not hear of that now, it ends by itself.
+        // The token is lost. If revoking it fails, it expires by itself.
         provider.revoke(&former, &registration.client_id).ok();
     }
     let session = Session::new(url.clone(), Box::new(network), token.access_token.clone());
@@ -100,15 +100,15 @@ impl Arguments {
                     DeviceStart::Forgotten => {}
                 }
             } else {
-                // The old name is not to stay in the server's list; if it does, nobody can use it any more.
+                // The old registration is removed from the server. If that fails, it is useless anyway.
                 provider.unregister(known).ok();
             }
-            // Its tokens ended with it. Programs that have a client id written in them find the next one under it.
+            // Its tokens ended with it. Programs with a built-in client id find the next token under that id.
             home.remove_tokens(known)?;
             also.clone_from(&known.also);
         }
         let registration = Registration { also, ..provider.register(name.unwrap_or(&default_name()))? };
-        // Kept even if nobody approves: the next attempt is the same client.
+        // Kept even if the person does not approve: the next attempt uses the same client.
         logins.servers.insert(server.to_owned(), registration.clone());
         home.save_logins(logins)?;
         match provider.begin(&registration.client_id, now)? {
@@ -163,7 +163,7 @@ fn show(device: &Device, format: Format) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// Tries the system's way to open an address. If there is none, the person has read it.
+/// Opens an address with the system's program. If there is none, the address has been printed.
 fn open_browser(address: &str) {
     let (program, before): (&str, &[&str]) = if cfg!(target_os = "macos") {
         ("open", &[])
@@ -182,7 +182,7 @@ fn account_name(session: &Session) -> Option<String> {
     field(&data, "account").as_str().map(output::printable)
 }
 
-/// What programs need to know of a login. The token is in the file, and nowhere else.
+/// The login as a document. The token is in its file, and nowhere else.
 fn signed_in_json(
     home: &UserFiles,
     url: &Url,

@@ -1,4 +1,4 @@
-//! `chandler logout`: ends the token, removes the registration and the files. Whatever the server says, nothing stays here.
+//! `chandler logout`: revokes the token, removes the registration and the files. The files go even if the server fails.
 
 use std::io::Write;
 
@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
     format: Format,
 }
 
-/// What came of it, line by line and as a document.
+/// What was done, line by line and as a document.
 #[derive(Default)]
 struct LogoutReport {
     lines: Vec<String>,
@@ -66,7 +66,7 @@ fn end(home: &UserFiles, url: &Url, registration: &Registration) -> Result<Logou
     let network = Network::to(url);
     let provider = Provider { server: url, http: &network };
     let mut told = LogoutReport { was_signed_in: true, ..LogoutReport::default() };
-    // A file that cannot be read is no reason to keep the rest.
+    // A file that cannot be read does not keep the others from being removed.
     let revoked = match home.token(&registration.client_id).ok().flatten() {
         Some(token) => match provider.revoke(&token, &registration.client_id) {
             Ok(true) => {

@@ -82,7 +82,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     };
     let prepared = watched.run(|watch| restore.prepare(watch))?;
     if !arguments.no_verify {
-        // Of the copy that goes live, which has this version's schema whatever the backup has.
+        // The schema of the copy that goes live: that of this version, whatever the backup has.
         watched.check(prepared.dir(), venues, &words)?;
     }
     let restored = watched.run(|watch| prepared.go_live(watch))?;

@@ -11,15 +11,14 @@ use serde_json::Value;
 use super::{Config, KEYS, Key};
 use crate::failure::{Failure, usage};
 
-/// What a server is told by flags and variables, and the file that they are laid over.
+/// The settings that flags and variables give, and the file that they override.
 #[derive(Debug)]
 pub(crate) struct Arguments {
     file: Option<PathBuf>,
     given: Vec<GivenSetting>,
 }
 
-/// A key that is set. Everything is taken as text: what cannot be read is told with the name it has, and to the doctor it
-/// is a finding.
+/// A key that is set. Values are taken as text, so that an error can name the flag or the variable, and `chandler doctor` can report it.
 #[derive(Debug)]
 struct GivenSetting {
     key: &'static Key,
@@ -36,7 +35,7 @@ pub(crate) enum SettingSource {
     Variable(&'static str),
 }
 
-/// Takes any text. What it should be is for help and completion.
+/// Accepts any text. The possible values are for help and completion alone.
 #[derive(Clone, Copy, Debug)]
 struct Text(&'static [&'static str]);
 
@@ -107,7 +106,7 @@ impl FromArgMatches for Arguments {
 }
 
 impl Arguments {
-    /// The file that the others are laid over, if one is named.
+    /// The configuration file, if one is named.
     pub(crate) fn config_file(&self) -> Option<&Path> {
         self.file.as_deref()
     }
@@ -117,15 +116,14 @@ impl Arguments {
         self.given.iter().find(|given| given.key.flag == key.flag).map(|given| &given.by)
     }
 
-    /// What a server is started with.
+    /// The settings of the server.
     pub(crate) fn config(&self) -> Result<Config, Failure> {
         let config = self.laid()?;
         config.server.check_ports().map_err(usage)?;
         Ok(config)
     }
 
-    /// Flags over environment over file over defaults; the first two have been put together already. Two of them may
-    /// still want the same port.
+    /// Flags over environment over file over defaults; the first two are merged already. Two settings may still want one port.
     pub(crate) fn laid(&self) -> Result<Config, Failure> {
         let mut config = self.config_file().map(Config::read_under).transpose()?.unwrap_or_default();
         for GivenSetting { key, by, texts } in &self.given {

@@ -1,4 +1,4 @@
-//! What signing in leaves on this machine: our own list of servers and registrations, and the token files that the
+//! The files of a login on this machine: our own list of servers and registrations, and the token files that the
 //! public SDKs read.
 
 use std::collections::BTreeMap;
@@ -21,14 +21,14 @@ const CLIENT_ID_MAX: usize = 128;
 /// Where the SDKs look, under the user's home.
 const TOKENS: &str = ".longbridge/openapi/tokens";
 
-/// Where the files of one user are.
+/// The paths of a user's login files.
 #[derive(Clone, Debug)]
 pub(crate) struct UserFiles {
     logins: PathBuf,
     tokens: PathBuf,
 }
 
-/// Which servers this user has signed in to.
+/// The servers that this user has signed in to.
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct Logins {
     /// The server last signed in to.
@@ -37,7 +37,7 @@ pub(crate) struct Logins {
     pub(crate) servers: BTreeMap<String, Registration>,
 }
 
-/// This machine as one of a server's clients.
+/// This machine as a registered client of a server.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Registration {
     pub(crate) client_id: String,
@@ -46,7 +46,7 @@ pub(crate) struct Registration {
     #[serde(with = "exposed")]
     pub(crate) registration_access_token: Secret,
     pub(crate) registration_client_uri: String,
-    /// Further client ids under which the token is filed, for programs that have one of their own written in them.
+    /// Further client ids under which the token is filed, for programs with a built-in client id.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) also: Vec<String>,
 }
@@ -93,7 +93,7 @@ impl UserFiles {
     pub(crate) fn logins(&self) -> Result<Logins, Failure> {
         match read(&self.logins)? {
             None => Ok(Logins::default()),
-            // The parser's words may quote the file, and with it a secret.
+            // The parser's message may quote the file, and with it a secret.
             Some(text) => serde_json::from_str(&text).map_err(|_| {
                 anyhow!("{} is not a login file: remove it and sign in again", self.logins.display()).into()
             }),
@@ -119,7 +119,7 @@ impl UserFiles {
         Ok(Some(token))
     }
 
-    /// When a token was filed, which is when its life began; `None` where the system does not say.
+    /// When a token was filed, which is when its life began; `None` if the system does not tell.
     pub(crate) fn filed_at(&self, client_id: &str) -> Result<Option<Timestamp>, Failure> {
         let path = self.token_path(check_client_id(client_id)?);
         let modified = path.metadata().and_then(|metadata| metadata.modified()).ok();
@@ -136,7 +136,7 @@ impl UserFiles {
         Ok(())
     }
 
-    /// Removes the token files of a registration; those that were there.
+    /// Removes the token files of a registration. Returns those that were there.
     pub(crate) fn remove_tokens(&self, registration: &Registration) -> Result<Vec<PathBuf>, Failure> {
         let mut removed = Vec::new();
         for name in registration.names() {
@@ -149,7 +149,7 @@ impl UserFiles {
     }
 }
 
-/// A client id names a file, so it has none of the characters that lead elsewhere.
+/// A client id becomes a file name, so it must not have characters of paths.
 pub(crate) fn check_client_id(text: &str) -> Result<&str, Failure> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let fine = (1..=CLIENT_ID_MAX).contains(&text.len()) && text.chars().all(fits) && !text.starts_with('.');
@@ -183,7 +183,7 @@ fn remove(path: &Path) -> Result<bool, Failure> {
     }
 }
 
-/// The whole file or the one before, whatever happens meanwhile; nobody else may read it.
+/// Replaces a file atomically, readable for its owner alone.
 fn replace(path: &Path, text: &str) -> Result<(), Failure> {
     let written = || -> io::Result<()> {
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
@@ -194,7 +194,7 @@ fn replace(path: &Path, text: &str) -> Result<(), Failure> {
         beside.push(name);
         beside.push(format!(".{}", std::process::id()));
         let beside = folder.join(beside);
-        // Left by a process of the same number that did not come to its end.
+        // Left by a killed process with the same id.
         std::fs::remove_file(&beside).or_else(|error| match error.kind() {
             ErrorKind::NotFound => Ok(()),
             _ => Err(error),

@@ -1,4 +1,4 @@
-//! Long work on backups: with a bar if a person is looking, and stopped by the first Ctrl-C.
+//! Long work on backups: with a progress bar on a terminal, and stopped by the first Ctrl-C.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -12,29 +12,28 @@ use crate::failure::Failure;
 use crate::output;
 use crate::progress::{Bar, Flags};
 
-/// One for all that a command does: a stop that comes between two pieces of work is seen by the next. A second Ctrl-C ends the
-/// process at once.
+/// One for a whole command: a Ctrl-C between two pieces of work is seen by the next. A second Ctrl-C ends the process at once.
 #[derive(Debug)]
 pub(crate) struct Interruptible {
     flags: Flags,
     stop: Arc<AtomicBool>,
 }
 
-/// What is said where a check does not come to a good end.
+/// The messages of a check that fails or is stopped.
 pub(crate) struct Words<'a> {
     pub(crate) damaged: &'a str,
     pub(crate) stopped: &'a str,
 }
 
-/// How far a check has looked.
+/// How much a check has verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CheckDepth {
     AtBlocks,
-    /// The candles have an older schema, so only SQLite has looked at them. A restore brings them forward and looks then.
+    /// The candles have an older schema, so only SQLite's own check has run. A restore migrates them and verifies the blocks then.
     AtPages,
 }
 
-/// Said wherever nothing has been done that lasts.
+/// The message where nothing was changed.
 pub(crate) const UNCHANGED: &str = "stopped: nothing was changed";
 
 impl Interruptible {
@@ -51,7 +50,7 @@ impl Interruptible {
         if self.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// Runs work that leaves all as it was if it is stopped.
+    /// Runs work that changes nothing if it is stopped.
     pub(crate) fn run<T>(
         &self,
         work: impl FnOnce(&mut Watch<'_>) -> Result<T, BackupError>,
@@ -60,7 +59,7 @@ impl Interruptible {
         let mut watch = |progress: Progress| {
             let of = (progress.stage, progress.part);
             if shown.as_ref().is_none_or(|(known, _)| *known != of) {
-                // The bar before goes first: two would be drawn over each other.
+                // The old bar is removed first: two would be drawn over each other.
                 shown = None;
                 let bar = self.flags.bytes(progress.bytes_total);
                 bar.say(|| format!("{} {}", word(progress.stage), progress.part.file_name()));
@@ -102,7 +101,7 @@ impl Interruptible {
             }
             opened => opened?,
         };
-        // Only for the bar: what cannot be listed is what is being looked for.
+        // Only for the progress bar: the check itself reports what cannot be listed.
         let blocks =
             store.reader()?.snapshot()?.all_series().unwrap_or_default().iter().map(|info| info.blocks).sum();
         let bar = self.flags.count(blocks, "blocks");
