@@ -1,9 +1,9 @@
-// Questions to the server. The session cookie says who asks; everything is of this origin.
+// Requests to the server. The session cookie is the proof; everything is same-origin.
 
 import { addressOf } from './base.js';
 import { exchange } from './exchange.js';
 
-/** An answer that was no success, with everything that a person can be told about it. */
+/** A refusal, with everything that a person can be told about it. */
 export class Refused extends Error {
   constructor({ status, code, message, headers }) {
     super(message);
@@ -15,7 +15,7 @@ export class Refused extends Error {
   }
 }
 
-/** A question that must be asked again later is worth telling from a server that says no. */
+/** The status of a request without an answer: it can be retried, unlike a refusal. */
 export const UNREACHABLE = 0;
 
 const NOT_AUTHORISED = 403008;
@@ -66,7 +66,7 @@ function takeEarly(path) {
 
 let known;
 
-/** Who is signed in. Asked once for each page; a failure is not remembered. */
+/** Who is signed in. Asked once for each page; a failure is not cached. */
 export function me() {
   known ??= ask('/v1/me').then(
     (answer) => answer.data,

@@ -1,4 +1,4 @@
-// How candles are asked for: one place, because the first question is asked before the page is there to ask it (early.js).
+// The request for candles. In a file of its own, because early.js sends the first one before the page is loaded.
 
 // What one call of the rate is worth; see "Cost" in docs/http.md.
 const PAGE = 1000;
