@@ -42,3 +42,14 @@ fn the_page_knows_the_regions_of_symbols_and_their_markets() {
     text.push_str("};\n");
     expect_file!["../../page/src/served-markets.js"].assert_eq(&text);
 }
+
+/// A page of the chart is as long as one call of the rate limit pays for.
+#[test]
+fn the_page_asks_for_as_many_candles_as_a_call_is_worth() {
+    let text = format!(
+        "// Candles that count as one call of the rate limit (\"Cost\" in docs/http.md). Written by crates/server/tests/it/page.rs from the crate\n\
+         // `history`: UPDATE_EXPECT=1 cargo test -p server --test it page\nexport const CANDLES_A_CALL = {};\n",
+        history::COUNT_MAX
+    );
+    expect_file!["../../page/src/served-limits.js"].assert_eq(&text);
+}
