@@ -97,7 +97,7 @@ class Levels(unittest.TestCase):
         self.assertEqual(len(ask(quotes, SYMBOLS[0])), 1)
         connection = self.connection(account)
         refusal(quotes, SYMBOLS[1])
-        # What the account was worth on Thursday is told late.
+        # The assets of Thursday are reported late.
         self.operate("reported-assets", account["name"], "10000", "HKD", "--day", THURSDAY)
         self.assertEqual(len(ask(quotes, SYMBOLS[1])), 1)
         self.assertIn("level 2", refusal(quotes, SYMBOLS[2]))
