@@ -23,7 +23,7 @@ const CALLS_MAX: u64 = 10;
 /// How long to wait at a server's request, and how often for one page: five windows of the usual rate limit.
 const WAIT_MAX_S: u64 = 60;
 const WAITS_MAX: u32 = 10;
-/// The codes of a server that does not have a symbol.
+/// The code for an unknown symbol, the code for a quota that is used up, and the status of a rate limit.
 const INVALID: i64 = code::INVALID.cast_signed();
 const QUOTA: i64 = code::TOO_MANY.cast_signed();
 const TOO_FAST: u16 = 429;

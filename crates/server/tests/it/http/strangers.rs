@@ -129,7 +129,7 @@ async fn unfinished_bodies_of_an_address_are_bounded_together() {
         refused += u32::from(read.is_ok() && &head == b"HTTP/1.1 429");
     }
     assert!(refused > 0);
-    // Whoever is known is not held up by strangers of the same address.
+    // A known account is not held up by strangers of the same address.
     assert_eq!(server.post("/quote/quotes", &account, r#"{"symbol":["700.HK"]}"#).await.status, 200);
 }
 
