@@ -37,7 +37,7 @@ fn connect(site: &Arc<Site>, face: Face) -> DuplexStream {
         shutdown,
         tasks: TaskTracker::new(),
         place: Arc::new(place),
-        step: Default::default(),
+        unproven: Default::default(),
         reached: "127.0.0.1:8080".parse().unwrap(),
         peer: "127.0.0.1:50000".parse().unwrap(),
         trusted: Arc::from([]),

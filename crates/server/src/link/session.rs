@@ -1,4 +1,4 @@
-//! What hangs on a sign-in on a long connection: who the client is, what it may be told, who may close it.
+//! The state of a signed-in connection: who the client is, what it may ask for, who may close it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,11 +16,11 @@ use crate::refusal::Refusal;
 use crate::route::{self, Memory, Work};
 use crate::unsent::Tally;
 
-/// What a signed-in connection knows of itself. Dropping it gives its seat up.
+/// A signed-in connection. Dropping it frees its seat.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) caller: Caller,
-    /// Of its requests so far.
+    /// What earlier requests of the connection have established, so that the next ones cost less.
     pub(super) memory: Memory,
     pub(super) gateway: Gateway,
     pub(super) id: ConnectionId,
@@ -35,19 +35,19 @@ impl Session {
         &self.caller
     }
 
-    /// Asks whether a request may be answered.
+    /// Checks whether a request may be answered.
     pub(super) fn admit(&mut self, core: &Core, command: u8, body: &[u8]) -> Result<Work, Refusal> {
         route::admit(core, &self.caller, command, body, &mut self.memory)
     }
 
-    /// Asks whether a call may be made that has no work to it.
+    /// Checks the rate limit for a call that needs no work.
     pub(super) fn admit_call(&self, core: &Core) -> Result<(), Refusal> {
         core.glance()?;
         let (rule, uptime) = (core.limits.calls, core.uptime());
         Ok(core.access.admit_call(&self.caller.who, rule, Look::Recent, uptime)?)
     }
 
-    /// Whether its account still stands. If that cannot be told, it does.
+    /// Whether its account is still valid. If that cannot be looked up, it counts as valid.
     pub(super) fn stands(&self, core: &Core) -> bool {
         let looked = core.glance().map_err(|_| ());
         let stands = looked.and_then(|_| {
@@ -57,7 +57,7 @@ impl Session {
         stands.unwrap_or(true)
     }
 
-    /// What waits to be sent to its account, on all connections.
+    /// The unsent bytes of its account, on all connections.
     pub(super) fn unsent(&self) -> &Arc<Tally> {
         &self.unsent
     }
@@ -67,27 +67,27 @@ impl Session {
         self.pulse.pinged(uptime);
     }
 
-    /// Something has come, whatever it is.
+    /// The client has sent something.
     pub(super) fn heard(&self) {
         self.pulse.heard();
     }
 
-    /// Whether a command is meant for the trade gateway; the client may show by it which one it takes us for.
+    /// Whether a command is meant for the trade gateway. It may show which gateway the client uses.
     pub(super) fn is_trade(&mut self, command: u8, body: &[u8]) -> bool {
         self.gateway.learn(command, body, &self.hub.clients);
         self.gateway.is_trade(command, body)
     }
 }
 
-/// What a client is told whose connection somebody else wants closed.
+/// The code and text for a connection that is closed from outside.
 pub(super) fn told(kick: Kick) -> (CloseCode, &'static str) {
     match kick {
         Kick::Superseded => (CloseCode::Duplicate, "the session goes on elsewhere"),
         Kick::Silent => (CloseCode::HeartbeatTimeout, "heartbeat timeout"),
-        // A client that heeds the code signs in anew instead of going on with its session.
+        // A client that understands the code signs in again instead of continuing its session.
         Kick::Closed(ClosedBy::Owner) => (CloseCode::SessionExpired, "closed by the owner of the account"),
         Kick::Closed(ClosedBy::Operator) => (CloseCode::SessionExpired, "closed by the operator"),
-        // The protocol has no code of its own for it; with this one every client reconnects.
+        // The protocol has no code for it; with this one every client reconnects.
         Kick::TooSlow => (CloseCode::ServerError, "the client reads more slowly than is pushed to it"),
     }
 }

@@ -1,21 +1,21 @@
-//! Who decides, as their account stands: whether this listener is for it, and what a program does not get of it.
+//! What depends on the account that decides: whether this listener serves its region, and what a program will not get of its rights.
 
 use access::{Browser, Role};
 use hyper::StatusCode;
 
 use super::consent;
 use super::html::Html;
-use super::visit::{Sheet, Trouble, Visit};
+use super::visit::{PageError, Sheet, Visit};
 use crate::kit::Answer;
 use crate::refusal::WrongRegion;
 
-/// The page in place of a question that an account of another region cannot answer here: the program that asked at this
-/// listener would never be told.
+/// The page for an account of another region: it cannot decide here, because the program that asked at this listener would never learn
+/// of it.
 pub(super) fn elsewhere(
     visit: &Visit<'_>,
     cookie: &str,
     browser: &Browser,
-) -> Result<Option<Answer>, Trouble> {
+) -> Result<Option<Answer>, PageError> {
     let (region, entrance, address) = match visit.site.core.at_home_of(browser.account, visit.call.region) {
         Ok(()) => return Ok(None),
         Err(WrongRegion::Elsewhere { region, entrance, serves_all_at }) => (region, entrance, serves_all_at),
@@ -29,8 +29,8 @@ pub(super) fn elsewhere(
     Ok(Some(Sheet::new(words.trouble, html).status(StatusCode::FORBIDDEN).answer(visit.frame)))
 }
 
-/// One more line for those who can do more than a program of theirs.
-pub(super) fn no_operator(visit: &Visit<'_>, browser: &Browser, html: &mut Html) -> Result<(), Trouble> {
+/// One more line for operators: a program does not get their powers.
+pub(super) fn no_operator(visit: &Visit<'_>, browser: &Browser, html: &mut Html) -> Result<(), PageError> {
     let account = visit.site.core.access.account(browser.account)?;
     if account.is_some_and(|account| account.role == Role::Operator) {
         html.raw("<p class=\"alert\">").text(visit.words.no_operator).raw("</p>\n");

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::kit::Site;
 use crate::kit::envelope::{self, Problem};
 use crate::kit::{Answer, Call, Me};
-use crate::links::Guest;
+use crate::links::ConnectionInfo;
 use crate::mailbox::ClosedBy;
 
 /// The word for the connections of all accounts.
@@ -16,7 +16,7 @@ const ALL: &str = "all";
 
 pub(super) fn list(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
     let me = call.me(site)?;
-    let whose = whose(call.query, &me, site)?;
+    let whose = whose(call, &me, site)?;
     let guests = site.links.list(whose.as_ref().map(|account| account.id));
     let mut connections = Vec::with_capacity(guests.len());
     for guest in &guests {
@@ -60,14 +60,11 @@ pub(super) fn close(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
 }
 
 /// Whose connections are asked for; `None` for everybody's.
-fn whose(query: &str, me: &Me, site: &Site) -> Result<Option<Arc<Account>>, Problem> {
-    let mut pairs = form_urlencoded::parse(query.as_bytes());
-    let Some((_, name)) = pairs.find(|(name, _)| name == "account") else {
-        return Ok(Some(me.account.clone()));
-    };
+fn whose(call: &Call<'_>, me: &Me, site: &Site) -> Result<Option<Arc<Account>>, Problem> {
+    let Some(name) = call.parameter_of("account") else { return Ok(Some(me.account.clone())) };
     // An account whose name is the word for all is still an account, but not for those who may see all.
     let is_all = name == ALL && me.account.role == Role::Operator;
-    if *name == me.account.name && !is_all {
+    if name == me.account.name && !is_all {
         return Ok(Some(me.account.clone()));
     }
     // Whether there is such an account is nobody else's business.
@@ -79,7 +76,7 @@ fn whose(query: &str, me: &Me, site: &Site) -> Result<Option<Arc<Account>>, Prob
     account.map(|account| Some(Arc::new(account))).ok_or_else(Problem::not_found)
 }
 
-fn described(guest: &Guest, site: &Site) -> Result<Value, Problem> {
+fn described(guest: &ConnectionInfo, site: &Site) -> Result<Value, Problem> {
     let account = site.core.access.account(guest.account).map_err(Problem::from_access)?;
     Ok(json!({
         "id": guest.id.to_string(),

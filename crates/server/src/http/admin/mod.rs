@@ -15,10 +15,14 @@ pub(super) const ROUTES: &[Row] = &[
     post("/v1/admin/accounts/{name}", |call, site| answer(call, site, |office| office.set_account())),
     post("/v1/admin/accounts/{name}/rights", |call, site| answer(call, site, |office| office.grant())),
     delete("/v1/admin/accounts/{name}/rights", |call, site| answer(call, site, |office| office.withdraw())),
-    get("/v1/admin/assets", |call, site| answer(call, site, |office| office.assets())),
-    post("/v1/admin/assets", |call, site| answer(call, site, |office| office.report(Report::Assets))),
-    get("/v1/admin/orders", |call, site| answer(call, site, |office| office.orders())),
-    post("/v1/admin/orders", |call, site| answer(call, site, |office| office.report(Report::Orders))),
+    get("/v1/admin/reported-assets", |call, site| answer(call, site, |office| office.reported_assets())),
+    post("/v1/admin/reported-assets", |call, site| {
+        answer(call, site, |office| office.report(Report::Assets))
+    }),
+    get("/v1/admin/reported-orders", |call, site| answer(call, site, |office| office.reported_orders())),
+    post("/v1/admin/reported-orders", |call, site| {
+        answer(call, site, |office| office.report(Report::Orders))
+    }),
     get("/v1/admin/rates", |call, site| answer(call, site, |office| office.rates())),
     post("/v1/admin/rates", |call, site| answer(call, site, |office| office.report(Report::Rates))),
     get("/v1/admin/levels", |call, site| answer(call, site, |office| office.levels())),

@@ -2,7 +2,7 @@
 //! longer than the protocol's answers if they want.
 
 use bytes::Bytes;
-use history::Sessions;
+use history::{COUNT_MAX, Sessions};
 use hyper::Method;
 use hyper::body::Body;
 use hyper::header::{HeaderName, HeaderValue, LINK, VARY};
@@ -120,7 +120,7 @@ fn affordable(question: &Question, caller: &Caller, site: &Site) -> Result<(), P
             Err(Problem::from(Refusal::BadQuery(format!(
                 "limit {} is worth {calls} calls, and this account has {limit} in any {seconds} s: ask for at most {}",
                 question.limit,
-                u64::from(limit).saturating_mul(1000)
+                u64::from(limit).saturating_mul(COUNT_MAX as u64)
             ))))
         }
         _ => Ok(()),

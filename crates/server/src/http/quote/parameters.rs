@@ -7,12 +7,9 @@ use wire::quote;
 
 use super::format::Format;
 use crate::command::{PAGED_MAX, period_number, symbol};
+use crate::kit::fields::{Fields, Names, echo};
 use crate::refusal::Refusal;
 
-/// How much of a text that is refused is repeated.
-const ECHO_CHARS_MAX: usize = 40;
-/// Unknown names that a refusal repeats.
-const ECHO_NAMES_MAX: usize = 5;
 /// Neither end of any clock here; what lies beyond was not written by us.
 const STAMPS: std::ops::Range<i64> = -100_000_000_000..100_000_000_000;
 
@@ -43,7 +40,7 @@ pub(in crate::http) const KNOWN: [&str; 20] = [
 /// Parameters as they came, each at most once.
 #[derive(Debug)]
 pub(super) struct Parameters {
-    pairs: Vec<(String, String)>,
+    fields: Fields,
 }
 
 /// What is asked, and how long the answer may be.
@@ -60,22 +57,8 @@ pub(super) struct Question {
 
 impl Parameters {
     pub(super) fn parse(query: &str) -> Result<Parameters, Refusal> {
-        let mut pairs: Vec<(String, String)> = Vec::new();
-        let mut unknown = Vec::new();
-        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-            if !KNOWN.contains(&&*name) {
-                unknown.push(format!("{:?}", echo(&name)));
-            } else if pairs.iter().any(|(known, _)| *known == name) {
-                return Err(malformed(format!("parameter {name} is there more than once")));
-            } else {
-                pairs.push((name.into_owned(), value.into_owned()));
-            }
-        }
-        if unknown.is_empty() {
-            return Ok(Parameters { pairs });
-        }
-        unknown.truncate(ECHO_NAMES_MAX);
-        Err(malformed(format!("unknown parameter {}: there are {}", unknown.join(", "), KNOWN.join(", "))))
+        let fields = Fields::parse(query.as_bytes(), Names::Known(&KNOWN));
+        Ok(Parameters { fields: fields.map_err(|error| malformed(error.to_string()))? })
     }
 
     pub(super) fn question(&self, venues: &Venues) -> Result<Question, Refusal> {
@@ -115,17 +98,16 @@ impl Parameters {
 
     /// The same query string, going on from a token.
     pub(super) fn with_next(&self, token: &str) -> String {
-        let others = self.pairs.iter().filter(|(name, _)| name != "next");
-        form_urlencoded::Serializer::new(String::new())
-            .extend_pairs(others)
-            .append_pair("next", token)
-            .finish()
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        for (name, value) in self.fields.pairs().filter(|(name, _)| *name != "next") {
+            query.append_pair(name, value);
+        }
+        query.append_pair("next", token).finish()
     }
 
     /// A parameter's text; one that is empty is not there.
     fn get(&self, name: &str) -> Option<&str> {
-        let found = self.pairs.iter().find(|(known, _)| known == name);
-        found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+        self.fields.get(name)
     }
 
     /// Whichever of some names is there.
@@ -324,10 +306,6 @@ fn point(text: &str, zone: &Zone) -> Option<(String, String)> {
     };
     let minute = parse_time_of_day_or_second(time).ok()?;
     Some((compact_date(date)?, format!("{:02}{:02}", minute / 60, minute % 60)))
-}
-
-fn echo(text: &str) -> String {
-    text.chars().take(ECHO_CHARS_MAX).collect()
 }
 
 fn malformed(text: String) -> Refusal {

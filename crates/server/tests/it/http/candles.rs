@@ -407,7 +407,7 @@ async fn nobody_asks_without_a_token() {
 }
 
 #[tokio::test]
-async fn overnight_hours_are_for_whoever_names_them_and_may_see_them() {
+async fn overnight_hours_are_for_accounts_that_ask_for_them_and_have_the_right() {
     let server = Running::start().await;
     let (may, may_not) =
         (server.account_with("ann", OVERNIGHT, unlimited()), server.account("bob", unlimited()));
