@@ -1,11 +1,12 @@
 //! The one route of every request, whatever door it came in by: decode, admit, answer, spend.
 
 use access::{Actor, AdmissionCache, Demand, Look, Permit};
+use history::{Paged, Paging};
 use market::{FloorTable, Symbol};
 
 use crate::caller::Caller;
 pub(crate) use crate::command::Reply;
-use crate::command::{Command, Paged, Paging, Request};
+use crate::command::{Command, Request};
 use crate::core::Core;
 use crate::refusal::Refusal;
 use crate::workers::Share;

@@ -1,15 +1,12 @@
 //! Commands 19 and 27: candles, the latest or of any past day.
 
-use std::ops::Range;
-
 use bytes::Bytes;
 use history::{
-    Adjust, Anchor, Answer, AsOf, COUNT_MAX, Direction, History, HistoryError, Keep, Plan, Query, Select,
+    Adjust, Anchor, Answer, AsOf, COUNT_MAX, Direction, HistoryError, Paged, Paging, Plan, Query, Select,
     Sessions, Slices,
 };
-use market::{Candles, FloorTable, Period, Price, Timestamp};
+use market::{FloorTable, Period, Price};
 use serde_json::{Value, json};
-use store::Reader;
 use wire::quote;
 
 use super::symbols::symbol;
@@ -222,72 +219,9 @@ pub(crate) fn columns(query: &Query, core: &Core) -> Result<Answer, Refusal> {
         .map_err(|error: HistoryError| Refusal::from(error))
 }
 
-/// How much of a question to answer, for whoever may have more than a thousand candles at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Paging {
-    pub(crate) limit: usize,
-    /// Where the answer before this one said to go on.
-    pub(crate) from: Option<Timestamp>,
-}
-
-/// Candles, oldest first, and where to go on if there are more.
-#[derive(Debug)]
-pub(crate) struct Paged {
-    pub(crate) answer: Answer,
-    pub(crate) next: Option<Timestamp>,
-}
-
-/// Pages of a question, one after the other in its direction, until there are as many candles as wanted.
+/// The same beyond the thousand of one answer, and where to go on.
 pub(crate) fn pages(query: &Query, paging: Paging, core: &Core) -> Result<Paged, Refusal> {
     let as_of = core.as_of();
-    core.with_reader(|reader| read_pages(query, paging, &core.history, reader, as_of))
+    core.with_reader(|reader| core.history.paged(reader, query, paging, as_of))
         .map_err(|error: HistoryError| Refusal::from(error))
-}
-
-fn read_pages(
-    query: &Query,
-    paging: Paging,
-    history: &History,
-    reader: &mut Reader,
-    as_of: AsOf,
-) -> Result<Paged, HistoryError> {
-    let venue = history.venue(&query.symbol);
-    let whole = Plan::of(query, venue, as_of);
-    let forward = matches!(whole.keep, Keep::First(_));
-    let plan = |stamps: Range<Timestamp>, count: usize| {
-        let keep = if forward { Keep::First(count) } else { Keep::Last(count) };
-        Plan::over(query, venue, as_of, stamps, keep)
-    };
-    let stamps = match paging.from {
-        None => whole.stamps,
-        Some(at) if forward => at.max(whole.stamps.start)..whole.stamps.end,
-        Some(at) => whole.stamps.start..at.min(whole.stamps.end),
-    };
-    let mut step = plan(stamps, paging.limit.min(COUNT_MAX));
-    let mut first = history.answer(reader, query, &step, as_of)?;
-    let mut pages = vec![std::mem::take(&mut first.candles)];
-    let mut rows = pages.iter().map(Candles::len).sum::<usize>();
-    let next = loop {
-        let edges = pages.last().and_then(|page| page.time.first().zip(page.time.last()));
-        let rest = edges.and_then(|(first, last)| step.next(Timestamp(*first), Timestamp(*last)));
-        let Some(rest) = rest else { break None };
-        // Once there are enough, one more says whether it is worth asking again.
-        let left = paging.limit.saturating_sub(rows);
-        step = plan(rest.clone(), left.clamp(1, COUNT_MAX));
-        let page = history.answer(reader, query, &step, as_of)?.candles;
-        match (page.is_empty(), left) {
-            (true, _) => break None,
-            (false, 0) => break Some(if forward { rest.start } else { rest.end }),
-            (false, _) => {
-                rows += page.len();
-                pages.push(page);
-            }
-        }
-    };
-    if !forward {
-        pages.reverse();
-    }
-    let mut candles = Candles::with_capacity(rows);
-    pages.iter().for_each(|page| candles.append(page));
-    Ok(Paged { answer: Answer { candles, ..first }, next })
 }

@@ -14,13 +14,13 @@ mod symbols;
 
 use access::Permit;
 use bytes::Bytes;
-use history::{Query, Sessions};
+use history::{Paged, Paging, Query, Sessions};
 use market::{FloorTable, Symbol};
 use prost::Message;
 use serde_json::Value;
 use wire::{command, quote};
 
-pub(crate) use candlesticks::{CandleReply, PAGED_MAX, Paged, Paging, period_number};
+pub(crate) use candlesticks::{CandleReply, PAGED_MAX, period_number};
 pub(crate) use days::Days;
 pub(crate) use symbols::symbol;
 use symbols::symbols;

@@ -2,7 +2,7 @@
 //! longer than the protocol's answers if they want.
 
 use bytes::Bytes;
-use history::Sessions;
+use history::{Paged, Paging, Sessions};
 use hyper::Method;
 use hyper::body::Body;
 use hyper::header::{HeaderName, HeaderValue, LINK, VARY};
@@ -11,7 +11,7 @@ use market::FloorTable;
 use super::format::Format;
 use super::parameters::{Parameters, Question};
 use crate::caller::Caller;
-use crate::command::{self, Paged, Paging, Request};
+use crate::command::{self, Request};
 use crate::kit::Site;
 use crate::kit::envelope::Problem;
 use crate::kit::packed::{accepts_gzip, packed};

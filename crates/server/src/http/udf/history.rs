@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use history::{COUNT_MAX, Sessions};
+use history::{COUNT_MAX, Paged, Paging, Sessions};
 use market::{Candles, Period, Price, Span, Timestamp, Venue, Zone};
 use serde_json::json;
 use wire::quote;
@@ -11,7 +11,7 @@ use super::query::{echo, number, required};
 use super::resolution;
 use super::ticker::Ticker;
 use crate::caller::Caller;
-use crate::command::{PAGED_MAX, Paged, Paging, Request, period_number};
+use crate::command::{PAGED_MAX, Request, period_number};
 use crate::kit::Site;
 use crate::kit::envelope::{self, Problem};
 use crate::kit::{Answer, Call};
