@@ -1,7 +1,7 @@
 //! The service at its edges: listeners, long connections, HTTP. Alone in knowing sockets, JSON and HTTP statuses.
 //!
-//! Every request takes one route, whatever door it came in by ([`route`](crate::route)): bytes become a request, the
-//! request is admitted, a command answers it, the answer becomes bytes. Start with `route.rs`, then `command/`, a file a
+//! Every request takes one route, whatever door it came in by ([`route`](crate::route)): what was sent becomes a question, the
+//! question is admitted, its command answers it, the answer becomes bytes. Start with `route.rs`, then `command/`, a file a
 //! command; `link/` is one long connection, `http/` the other door, `pages/` what a person
 //! sees there, `listen.rs` where connections come from.
 
@@ -11,6 +11,7 @@ mod certificate;
 mod command;
 mod core;
 mod directory;
+mod dispatch;
 mod doorstep;
 mod encoded_page;
 mod entrance;

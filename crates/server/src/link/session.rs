@@ -10,10 +10,11 @@ use super::hub::Hub;
 use super::transport::CloseCode;
 use crate::caller::Caller;
 use crate::core::Core;
+use crate::dispatch::{Offered, Step};
 use crate::links::Pulse;
 use crate::mailbox::{ClosedBy, Kick, MailboxReader};
 use crate::refusal::Refusal;
-use crate::route::{self, Memory, Work};
+use crate::route::Memory;
 use crate::unsent::Tally;
 
 /// What a signed-in connection knows of itself. Dropping it gives its seat up.
@@ -35,9 +36,9 @@ impl Session {
         &self.caller
     }
 
-    /// Asks whether a request may be answered.
-    pub(super) fn admit(&mut self, core: &Core, command: u8, body: &[u8]) -> Result<Work, Refusal> {
-        route::admit(core, &self.caller, command, body, &mut self.memory)
+    /// Takes a request as far as it goes without waiting.
+    pub(super) fn start(&mut self, core: &Core, command: u8, body: &[u8]) -> Result<Step, Refusal> {
+        Offered::find(command)?.start(core, &self.caller, body, &mut self.memory)
     }
 
     /// Asks whether a call may be made that has no work to it.

@@ -1,8 +1,6 @@
 //! What tells numbers of one kind apart. Closed sets, all of them: a label that grows with accounts or symbols would grow
 //! without end, and tell of people.
 
-use wire::command;
-
 /// An enum whose variants have a text each and are numbered from 0.
 macro_rules! label {
     ($(#[$about:meta])* $name:ident { $($variant:ident => $text:literal),+ $(,)? }) => {
@@ -131,23 +129,6 @@ label! {
 label! {
     /// How a run of it ended; elsewhere if another server of the store does it.
     JobOutcome { Ok => "ok", Failed => "failed", Elsewhere => "elsewhere" }
-}
-
-impl Task {
-    /// Of a command of the quote endpoint.
-    pub(crate) const fn of_command(command: u8) -> Task {
-        match command {
-            command::PROFILE => Task::Profile,
-            command::TRADING_SESSIONS => Task::TradingSessions,
-            command::TRADING_DAYS => Task::TradingDays,
-            command::STATIC_INFO => Task::StaticInfo,
-            command::QUOTE => Task::Quotes,
-            command::INTRADAY => Task::Intraday,
-            command::CANDLESTICKS => Task::Candlesticks,
-            command::HISTORY => Task::History,
-            _ => Task::Other,
-        }
-    }
 }
 
 impl Outcome {

@@ -11,7 +11,7 @@ use market::FloorTable;
 use super::format::Format;
 use super::parameters::{Parameters, Question};
 use crate::caller::Caller;
-use crate::command::{self, Request};
+use crate::command::{self, Command, HistoryCandles};
 use crate::kit::Site;
 use crate::kit::envelope::Problem;
 use crate::kit::packed::{accepts_gzip, packed};
@@ -19,7 +19,7 @@ use crate::kit::pieces::{self, Scope, Whole};
 use crate::kit::visible::may_see;
 use crate::kit::{Answer, Call, allowance};
 use crate::refusal::Refusal;
-use crate::route;
+use crate::route::{self, Memory};
 
 const NEXT: HeaderName = HeaderName::from_static("x-next");
 
@@ -131,9 +131,10 @@ fn affordable(question: &Question, caller: &Caller, site: &Site) -> Result<(), P
 fn ask(question: &Question, caller: &Caller, site: &Site) -> Result<(Paged, bool, FloorTable), Refusal> {
     // Whether the account may see overnight hours is decided on the way, as for a connection that opted in.
     let caller = Caller { overnight: question.overnight, ..*caller };
-    let request = Request::History(question.message.clone());
-    let work = route::admit_calls(&site.core, &caller, request, question.calls())?;
+    let work = route::admit(&site.core, &caller, question.calls(), &mut Memory::default(), |context| {
+        HistoryCandles::parse(question.message.clone(), context)
+    })?;
     let (has_overnight, floors) = (work.has_overnight(), work.floors(&site.core));
-    let paged = work.run_pages(Paging { limit: question.limit, from: question.from }, &site.core)?;
+    let paged = work.pages(Paging { limit: question.limit, from: question.from }, &site.core)?;
     Ok((paged, has_overnight, floors))
 }

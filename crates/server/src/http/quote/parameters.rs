@@ -6,7 +6,7 @@ use market::{Period, Timestamp, Venues, Zone, parse_date, parse_time_of_day_or_s
 use wire::quote;
 
 use super::format::Format;
-use crate::command::{PAGED_MAX, period_number, symbol};
+use crate::command::{PAGED_MAX, calls, period_number, symbol};
 use crate::refusal::Refusal;
 
 /// How much of a text that is refused is repeated.
@@ -269,9 +269,9 @@ impl Parameters {
 }
 
 impl Question {
-    /// Calls of the rate window that the answer is worth: one for each thousand candles begun.
+    /// Calls of the rate window that the answer is worth.
     pub(super) fn calls(&self) -> u32 {
-        u32::try_from(self.limit.div_ceil(COUNT_MAX)).unwrap_or(u32::MAX)
+        calls(self.limit)
     }
 
     /// Where to go on, as a word that fits this question alone.

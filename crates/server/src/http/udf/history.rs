@@ -11,12 +11,12 @@ use super::query::{echo, number, required};
 use super::resolution;
 use super::ticker::Ticker;
 use crate::caller::Caller;
-use crate::command::{PAGED_MAX, Request, period_number};
+use crate::command::{Command, HistoryCandles, PAGED_MAX, calls, period_number};
 use crate::kit::Site;
 use crate::kit::envelope::{self, Problem};
 use crate::kit::{Answer, Call};
 use crate::refusal::Refusal;
-use crate::route;
+use crate::route::{self, Memory};
 
 /// Times that are reckoned with, 1970 to 2100; charts ask for less than nothing when they are scrolled far enough.
 const STAMPS: (i64, i64) = (1, 4_102_444_800);
@@ -37,13 +37,13 @@ struct Question {
 pub(super) fn answer(call: &Call<'_>, caller: &Caller, site: &Site) -> Result<Answer, Problem> {
     let question = parse(call, site)?;
     let limit = question.limit.min(affordable(caller, site)?);
-    let calls = u32::try_from(limit.div_ceil(COUNT_MAX)).unwrap_or(u32::MAX);
     // Whether the account may see overnight hours is decided on the way, as for a connection that opted in.
     let caller = Caller { overnight: question.ticker.sessions == Sessions::All, ..*caller };
     let zone = site.core.history.venue(&question.ticker.symbol).zone();
-    let request = Request::History(message(&question, limit, zone));
-    let work = route::admit_calls(&site.core, &caller, request, calls)?;
-    let Paged { answer, .. } = work.run_pages(Paging { limit, from: None }, &site.core)?;
+    let work = route::admit(&site.core, &caller, calls(limit), &mut Memory::default(), |context| {
+        HistoryCandles::parse(message(&question, limit, zone), context)
+    })?;
+    let Paged { answer, .. } = work.pages(Paging { limit, from: None }, &site.core)?;
     let stamp = |at: i64| match question.period {
         Period::Clock(_) => at,
         Period::Calendar(_) => day_stamp(Timestamp(at), zone).0,
