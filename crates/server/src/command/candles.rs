@@ -190,7 +190,7 @@ pub(crate) fn period(number: i32) -> Result<Period, Refusal> {
 }
 
 /// Minutes are their own number; the rest has numbers by convention.
-pub(crate) fn period_number(period: Period) -> i32 {
+fn period_number(period: Period) -> i32 {
     match period {
         Period::Clock(minutes) => i32::from(minutes.get()),
         Period::Calendar(market::Span::Day) => 1000,
