@@ -4,7 +4,7 @@
 //! stamps, how many source candles, what to fold) without touching anything; [`History::candles`] reads the blocks
 //! the plan names and folds them in one pass. [`import`] is the other direction. The crate knows no network, no
 //! protocol numbers and no clock: [`AsOf`] is an argument, and says what may be known then. Start with `query.rs`, then
-//! `as_of.rs`, `plan.rs`, `read.rs` and `edge.rs`.
+//! `as_of.rs`, `plan.rs`, `read.rs` and `edge.rs`; `paging.rs` is for more candles than one answer holds.
 
 mod adjustment;
 mod as_of;
