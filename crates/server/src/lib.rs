@@ -1,7 +1,7 @@
 //! The server: listeners, long connections, HTTP, pages. The only crate that knows sockets, JSON answers and HTTP statuses.
 //!
-//! Every request takes one route, whatever door it came through ([`route`](crate::route)): bytes become a request, the request is
-//! admitted, a command answers it, the answer becomes bytes. Start with `route.rs`, then `command/`, one file a command. `link/` is a
+//! Every request takes one route, whatever door it came through ([`route`](crate::route)): what was sent becomes a question, the question
+//! is admitted, its command answers it, the answer becomes bytes. Start with `route.rs`, then `command/`, one file a command. `link/` is a
 //! long connection, `http/` has the endpoints, `pages/` what people see in a browser, `listen.rs` the listeners.
 
 mod backoff;
@@ -10,6 +10,7 @@ mod certificate;
 mod command;
 mod core;
 mod directory;
+mod dispatch;
 mod encoded_page;
 mod entrance;
 mod facts;

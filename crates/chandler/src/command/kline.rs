@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 
 use clap::{Args, ValueEnum};
 use files::CandleSink;
-use history::{Adjust, Anchor, COUNT_DEFAULT, COUNT_MAX, Direction, Plan, Query, Select, Sessions};
+use history::{Adjust, Anchor, COUNT_DEFAULT, COUNT_MAX, Direction, Keep, Plan, Query, Select, Sessions};
 use market::{Candles, Floors, Period, Symbol, Venue};
 use store::{Access, SeriesInfo, Store};
 
@@ -286,7 +286,7 @@ impl Source {
     ) -> Result<CollectedCandles, Failure> {
         let venue = surroundings.history.venue(&query.symbol);
         let plan = Plan::of(query, venue, surroundings.as_of());
-        let forward = matches!(plan.keep, history::Keep::First(_));
+        let keep = plan.keep;
         let limit = wanted.unwrap_or(COUNT_LIMIT);
         let bar = progress.count(limit, "candles");
         let gathered = match self {
@@ -298,15 +298,14 @@ impl Source {
             Source::Server { session, time } => candles::gather(session, query, limit, &bar, time)?,
         };
         drop(bar);
-        let CandlePages { mut pages, decimals, ended } = gathered;
-        if !forward {
-            pages.reverse();
-        }
-        let rows = pages.iter().map(Candles::len).sum();
-        let mut candles = Candles::with_capacity(rows);
-        pages.iter().for_each(|page| candles.append(page));
+        let CandlePages { pages, decimals, ended } = gathered;
+        let mut candles = history::in_order(pages, keep);
+        let rows = candles.len();
         let surplus = rows.saturating_sub(usize::try_from(limit).unwrap_or(usize::MAX));
-        candles.keep(if forward { 0..rows - surplus } else { surplus..rows });
+        candles.keep(match keep {
+            Keep::First(_) => 0..rows - surplus,
+            Keep::Last(_) => surplus..rows,
+        });
         let (complete, note) = match wanted {
             // A count is answered in full, or as far as the data goes.
             Some(count) if (candles.len() as u64) < count => {

@@ -10,7 +10,7 @@ use prost::encoding::{DecodeContext, WireType, decode_key, skip_field};
 use prost::{DecodeError, Message};
 use wire::{command, trade};
 
-use crate::command::Reply;
+use crate::command::{Reply, Response};
 use crate::refusal::Refusal;
 
 /// The trade gateway's own commands.
@@ -214,11 +214,11 @@ pub(super) fn answer(command: u8, body: &[u8]) -> Result<Reply, Refusal> {
     let malformed = |error| Refusal::Malformed(format!("the body cannot be decoded: {error}"));
     if command == UNSUBSCRIBE {
         trade::UnsubscribeRequest::decode(body).map_err(malformed)?;
-        return Ok(Reply::Unsubscribed(trade::UnsubscribeResponse::default()));
+        return Ok(Response::encode(trade::UnsubscribeResponse::default()));
     }
     let mut topics = trade::SubscribeRequest::decode(body).map_err(malformed)?.topics;
     topics.truncate(TOPICS_MAX);
-    Ok(Reply::Subscribed(trade::SubscribeResponse {
+    Ok(Response::encode(trade::SubscribeResponse {
         success: topics.clone(),
         fail: Vec::new(),
         current: topics,

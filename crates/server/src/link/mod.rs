@@ -40,6 +40,7 @@ use tokio::task::coop;
 use tokio::time::{Instant, sleep_until};
 use wire::{Packet, Status};
 
+use crate::dispatch::Step;
 use crate::metrics::{Outcome, Task};
 use crate::refusal::Refusal;
 use crate::request_log::RequestEnd;
@@ -353,10 +354,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         let admitted = if is_trade {
             session.admit_call(&self.hub.core).map(|()| None)
         } else {
-            session.admit(&self.hub.core, asked.command, &asked.body).map(Some)
+            session.start(&self.hub.core, asked.command, &asked.body).map(Some)
         };
         let work = match admitted {
-            Ok(Some(work)) => work,
+            // A short read costs less than handing it to another thread.
+            Ok(Some(Step::Answered(reply))) => return self.answer(asked.answered(Ok(reply))),
+            Ok(Some(Step::Waits(work))) => work,
             Ok(None) => {
                 let answer = gateway::answer(asked.command, &asked.body);
                 return self.answer_as(Task::Trade, asked.answered(answer));
@@ -370,16 +373,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             Err(refusal) if is_trade => return self.answer_as(Task::Trade, asked.answered(Err(refusal))),
             Err(refusal) => return self.answer(asked.answered(Err(refusal))),
         };
-        // A short read costs less than handing it to another thread.
-        match work.answer_at_once(&self.hub.core) {
-            Some(answer) => self.answer(asked.answered(answer)),
-            None => {
-                let core = self.hub.core.clone();
-                let pending = self.pending.get_or_insert_default();
-                if pending.start(&asked, work, core).is_err() {
-                    self.answer(asked.answered(Err(Refusal::Busy)));
-                }
-            }
+        let core = self.hub.core.clone();
+        let pending = self.pending.get_or_insert_default();
+        if pending.start(&asked, work, core).is_err() {
+            self.answer(asked.answered(Err(Refusal::Busy)));
         }
     }
 
@@ -390,7 +387,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     fn answer_as(&mut self, task: Task, Answered { command, id, since, answer }: Answered) {
         let (before, account) = (self.outbox.bytes(), self.account());
         let (outcome, candles) = match &answer {
-            Ok(reply) => (Outcome::Ok, reply.candles()),
+            Ok(reply) => (Outcome::Ok, reply.candles),
             Err(refusal) => (refusal.outcome(), 0),
         };
         if let Err(Refusal::Revoked) = answer {
@@ -399,7 +396,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             self.shut(CloseCode::Auth, REVOKED);
         }
         let (status, body) = match answer {
-            Ok(reply) => (Status::Success, reply.encode()),
+            Ok(reply) => (Status::Success, reply.body),
             Err(refusal) => {
                 let (status, code) = refusal.on_wire();
                 if refusal.is_held_against_them() {

@@ -10,9 +10,10 @@ use std::time::Duration;
 use tokio::task::{self, JoinSet};
 use tokio::time::Instant;
 
+use crate::command::Reply;
 use crate::core::Core;
 use crate::refusal::Refusal;
-use crate::route::{Reply, Work};
+use crate::route::Waiting;
 use crate::workers::Full;
 
 /// Requests of one connection that run at once.
@@ -143,11 +144,16 @@ impl Pending {
     }
 
     /// Runs admitted work on a thread that may wait for the disk, when its account has a turn.
-    pub(super) fn start(&mut self, asked: &Asked, work: Work, core: Arc<Core>) -> Result<(), Full> {
+    pub(super) fn start(
+        &mut self,
+        asked: &Asked,
+        work: Box<dyn Waiting>,
+        core: Arc<Core>,
+    ) -> Result<(), Full> {
         let settled = Settled::default();
         let settle = settled.clone();
         let (workers, share) = (core.workers.clone(), work.share(&core));
-        let told = workers.submit(share, move || work.run_if(&core, || settle.settle()))?;
+        let told = workers.submit(share, move || work.run_if(&core, &|| settle.settle()))?;
         // A panic costs its request only, and has been logged.
         let task = self.running.spawn(async { told.await.unwrap_or(Err(Refusal::Internal)) }).id();
         let Asked { command, id, by, since, .. } = *asked;

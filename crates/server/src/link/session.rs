@@ -10,10 +10,11 @@ use super::hub::Hub;
 use super::transport::CloseCode;
 use crate::caller::Caller;
 use crate::core::Core;
+use crate::dispatch::{Offered, Step};
 use crate::links::Pulse;
 use crate::mailbox::{ClosedBy, Kick, MailboxReader};
 use crate::refusal::Refusal;
-use crate::route::{self, Memory, Work};
+use crate::route::Memory;
 use crate::unsent::Tally;
 
 /// A signed-in connection. Dropping it frees its seat.
@@ -35,9 +36,9 @@ impl Session {
         &self.caller
     }
 
-    /// Checks whether a request may be answered.
-    pub(super) fn admit(&mut self, core: &Core, command: u8, body: &[u8]) -> Result<Work, Refusal> {
-        route::admit(core, &self.caller, command, body, &mut self.memory)
+    /// Takes a request as far as it goes without waiting.
+    pub(super) fn start(&mut self, core: &Core, command: u8, body: &[u8]) -> Result<Step, Refusal> {
+        Offered::find(command)?.start(core, &self.caller, body, &mut self.memory)
     }
 
     /// Checks the rate limit for a call that needs no work.

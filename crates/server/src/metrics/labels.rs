@@ -1,7 +1,5 @@
 //! The labels of metrics. All are closed sets: a label by account or symbol would grow without end, and reveal what people do.
 
-use wire::command;
-
 /// An enum whose variants have a text each and are numbered from 0.
 macro_rules! label {
     ($(#[$about:meta])* $name:ident { $($variant:ident => $text:literal),+ $(,)? }) => {
@@ -130,23 +128,6 @@ label! {
 label! {
     /// How a run ended; `elsewhere` if another server of the store does it.
     JobOutcome { Ok => "ok", Failed => "failed", Elsewhere => "elsewhere" }
-}
-
-impl Task {
-    /// The task of a quote command.
-    pub(crate) const fn of_command(command: u8) -> Task {
-        match command {
-            command::PROFILE => Task::Profile,
-            command::TRADING_SESSIONS => Task::TradingSessions,
-            command::TRADING_DAYS => Task::TradingDays,
-            command::STATIC_INFO => Task::StaticInfo,
-            command::QUOTE => Task::Quotes,
-            command::INTRADAY => Task::Intraday,
-            command::CANDLESTICKS => Task::Candlesticks,
-            command::HISTORY => Task::History,
-            _ => Task::Other,
-        }
-    }
 }
 
 impl Outcome {
