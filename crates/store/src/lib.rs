@@ -40,11 +40,12 @@ mod version;
 mod view;
 
 pub use accounts::{
-    AccountId, AccountRow, AccountTerms, Accounts, AssetReportOutcome, AuditFilter, AuditId, AuditNote,
-    AuditRow, BrowserRow, CLIENTS_MAX, ClientRow, CodeRow, Credential, DEVICES_MAX, DEVICES_OF_CLIENT_MAX,
-    DeviceOutcome, DeviceRow, DeviceState, FAMILIES_MAX, FamilyRow, Hash, LevelChange, LevelRow, MonthUsage,
-    NewAccountRow, NewDevice, NewTokens, OrderReport, Person, RateRow, RecordedLevel, Redemption, Renewal,
-    RenewalOutcome, ReportedAssetsRow, ReportedHolding, ReportedOrdersRow, RightRow, Spend, TokenKind,
+    AccountId, AccountRow, AccountTerms, Accounts, AddOutcome, Addition, AssetReportOutcome, AuditFilter,
+    AuditId, AuditNote, AuditRow, BrowserRow, CLIENTS_MAX, ClientRow, CodeRow, Credential, DEVICES_MAX,
+    DEVICES_OF_CLIENT_MAX, DeviceOutcome, DeviceRow, DeviceState, FAMILIES_MAX, FamilyRow, Hash, JournalCut,
+    JournalEntry, JournalHead, LevelChange, LevelRow, MonthUsage, NamedRequest, NewAccountRow, NewDevice,
+    NewTokens, OrderReport, Person, RateRow, RecordedLevel, Redemption, Renewal, RenewalOutcome,
+    ReportedAssetsRow, ReportedHolding, ReportedOrdersRow, Rewind, RewindOutcome, RightRow, Spend, TokenKind,
     TokenRow,
 };
 pub use action::ActionChanges;

@@ -39,6 +39,11 @@ pub(crate) const ACCOUNTS: &[Migration] = &[
         name: "floors",
         text: include_str!("../migrations/sqlite-accounts/0004_floors.sql"),
     },
+    Migration {
+        version: 5,
+        name: "journal",
+        text: include_str!("../migrations/sqlite-accounts/0005_journal.sql"),
+    },
 ];
 
 pub(crate) fn known(migrations: &[Migration]) -> i64 {

@@ -20,6 +20,9 @@ use crate::{StoreError, sql as common_sql};
 pub(crate) use audit::write as write_audit;
 pub use audit::{AuditFilter, AuditId, AuditNote, AuditRow};
 pub use id::AccountId;
+pub use journal::{
+    AddOutcome, Addition, JournalCut, JournalEntry, JournalHead, NamedRequest, Rewind, RewindOutcome,
+};
 pub use levels::{
     AssetReportOutcome, LevelChange, LevelRow, OrderReport, RateRow, RecordedLevel, ReportedAssetsRow,
     ReportedHolding, ReportedOrdersRow,
@@ -36,6 +39,8 @@ mod audit;
 mod audit_sql;
 mod expiry;
 mod id;
+mod journal;
+mod journal_sql;
 mod levels;
 mod levels_sql;
 mod oauth;

@@ -27,6 +27,8 @@ statements! {
     END_CODES: "end the codes", "delete from authorization_code";
     END_TOKENS: "end the logins", "delete from oauth_token";
     END_REPLACED: "end the replaced tokens", "delete from replaced_token";
+    RAW_REVISION: "read the revisions of the journals", "select coalesce(max(revision), 0) from journal_head";
+    RAISE_REVISIONS: "raise the revisions of the journals", "update journal_head set revision = revision + $1";
 }
 
 // These speak to SQLite alone.
@@ -53,6 +55,8 @@ pub(super) struct Settled {
 pub(super) struct Before {
     counters: Vec<(String, i64)>,
     accounts: Vec<Standing>,
+    /// The highest revision of a journal.
+    revision: i64,
 }
 
 #[derive(Clone, Debug)]
@@ -152,7 +156,8 @@ impl Before {
     fn read(db: &Db) -> Result<Before, StoreError> {
         let standings = db.all(RAW_ACCOUNTS, [], |row| Ok(Standing::read(row).ok()))?;
         let accounts: Vec<Standing> = standings.into_iter().flatten().collect();
-        let mut before = Before { counters: counters(db)?, accounts };
+        let revision = db.one(RAW_REVISION, [], |row| Ok(row.get(0).unwrap_or(VERSIONS_UNKNOWN)))?;
+        let mut before = Before { counters: counters(db)?, accounts, revision };
         // The counter may be lost, and the accounts that it has numbered be there.
         if !before.has_counter("account") {
             let next = before.accounts.iter().map(|account| account.id.0.saturating_add(1)).max();
@@ -181,6 +186,8 @@ fn settle(db: &Db, before: &Before, note: &AuditNote<'_>) -> Result<Settled, Sto
         let next = if name == "version" { before.version_after(next) } else { next };
         db.run(SET_COUNTER, (name, next))?;
     }
+    // A server may have any journal of before in memory, by its revision.
+    db.run(RAISE_REVISIONS, [before.revision.saturating_add(1)])?;
     let mut settled = Settled::default();
     let restored = db.all(ACCOUNTS, [], Standing::read)?;
     let by_id: HashMap<AccountId, &Standing> = before.accounts.iter().map(|one| (one.id, one)).collect();

@@ -13,6 +13,7 @@ mod damaged;
 mod files;
 mod fixture;
 mod interrupted;
+mod journals;
 mod ledger;
 mod people;
 mod restore;

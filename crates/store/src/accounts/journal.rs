@@ -1,0 +1,284 @@
+//! The journals of paper accounts: entries that are only ever added, each in the order of its number.
+//!
+//! Whoever adds entries says which revision of the journal they follow from. If another process has changed it meanwhile, nothing is
+//! written and the caller reads the journal again: so an account needs no lock across processes, and two nodes never decide on
+//! different pasts. Additions to several journals share one transaction, and so one wait for the disk.
+
+use market::Timestamp;
+use rusqlite::Row;
+
+use super::{AccountId, Accounts, AuditNote, audit, check_texts, journal_sql as sql};
+use crate::StoreError;
+use crate::count::{natural, signed};
+use crate::db::Db;
+use crate::fault::Fault;
+
+/// Entries read at once at most: a journal is read in portions, so that nobody waits long for the reader's connection.
+const ENTRIES_MAX: u32 = 4_096;
+/// The longest entry. The engine's longest is far below; this limit only makes sure that there is one.
+const ENTRY_BYTES_MAX: usize = 64 << 10;
+/// Requests forgotten in one transaction.
+const FORGOTTEN_AT_ONCE: u32 = 2_000;
+
+/// How far a journal is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JournalHead {
+    /// Rises with every change of the journal, also where entries are taken away.
+    pub revision: u64,
+    /// The number of the last entry; 0 if there is none.
+    pub last_number: u64,
+    /// Up to when the market has been played for the account.
+    pub horizon: Timestamp,
+}
+
+/// One entry. What the text means is not known here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JournalEntry {
+    pub number: u64,
+    /// The market's time.
+    pub at: Timestamp,
+    pub text: String,
+}
+
+/// A request that carries a name of the client's own, with what it was answered.
+#[derive(Clone, Copy, Debug)]
+pub struct NamedRequest<'a> {
+    pub name: &'a str,
+    pub answer: &'a str,
+    /// The machine's time.
+    pub at: Timestamp,
+}
+
+/// Entries to be added to one journal.
+#[derive(Clone, Copy, Debug)]
+pub struct Addition<'a> {
+    pub account: AccountId,
+    /// The head that they follow from; `None` for the first of a journal.
+    pub after: Option<JournalHead>,
+    /// Instant and text of each.
+    pub entries: &'a [(Timestamp, String)],
+    pub horizon: Timestamp,
+    pub request: Option<NamedRequest<'a>>,
+    /// For what an operator does: the kind of change and who made it.
+    pub audit: Option<(&'a str, AuditNote<'a>)>,
+}
+
+/// What became of an addition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddOutcome {
+    Added(JournalHead),
+    /// The journal is no longer as it was: nothing of this addition was written.
+    Stale,
+}
+
+/// What a rewind took away, by the name it was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JournalCut {
+    pub name: String,
+    pub rewound_to: Timestamp,
+    /// The horizon before.
+    pub horizon: Timestamp,
+    /// The machine's time.
+    pub cut_at: Timestamp,
+    pub entries: u64,
+}
+
+/// A rewind to be made.
+#[derive(Clone, Copy, Debug)]
+pub struct Rewind<'a> {
+    pub account: AccountId,
+    pub after: JournalHead,
+    /// The last entry that stays.
+    pub keep: u64,
+    pub to: Timestamp,
+    /// What the part that is cut will be called.
+    pub name: &'a str,
+    pub note: AuditNote<'a>,
+}
+
+/// What became of a rewind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RewindOutcome {
+    Done(JournalHead),
+    Stale,
+    /// A part that was cut before has this name.
+    NameTaken,
+}
+
+impl Accounts {
+    /// How far the journal of an account is; `None` if it has none.
+    pub fn journal_head(&self, id: AccountId) -> Result<Option<JournalHead>, StoreError> {
+        head(&self.read(), id)
+    }
+
+    /// Every journal there is.
+    pub fn journal_heads(&self) -> Result<Vec<(AccountId, JournalHead)>, StoreError> {
+        self.read().all(sql::HEADS, [], |row| Ok((AccountId(row.get(0)?), JournalHead::read(row, 1)?)))
+    }
+
+    /// The next entries after a number, in order; fewer than there are if they are many.
+    pub fn journal_entries(&self, id: AccountId, after: u64) -> Result<Vec<JournalEntry>, StoreError> {
+        self.read().all(sql::ENTRIES, (id.0, signed(after), ENTRIES_MAX), JournalEntry::read)
+    }
+
+    /// Adds to journals in one transaction, which is on the disk when this returns. An addition that is stale hinders no other.
+    pub fn add_to_journals(&self, additions: &[Addition<'_>]) -> Result<Vec<AddOutcome>, StoreError> {
+        self.change(|db| additions.iter().map(|addition| add(db, addition)).collect())
+    }
+
+    /// What a named request was answered, if that was after a time.
+    pub fn journal_request(
+        &self,
+        id: AccountId,
+        name: &str,
+        after: Timestamp,
+    ) -> Result<Option<String>, StoreError> {
+        self.read().first(sql::REQUEST, (id.0, name, after.0), |row| Ok(row.get(0)?))
+    }
+
+    /// Forgets some of the requests up to a time. How many; 0 when there are no more.
+    pub fn forget_journal_requests(&self, up_to: Timestamp) -> Result<u64, StoreError> {
+        self.change(|db| Ok(db.run(sql::FORGET_REQUESTS, (up_to.0, FORGOTTEN_AT_ONCE))? as u64))
+    }
+
+    /// The state that was kept in this format, and the number of the last entry in it.
+    pub fn journal_snapshot(
+        &self,
+        id: AccountId,
+        format: &str,
+    ) -> Result<Option<(u64, Vec<u8>)>, StoreError> {
+        self.read().first(sql::SNAPSHOT, (id.0, format), |row| Ok((natural(row, 0)?, row.get(1)?)))
+    }
+
+    pub fn keep_journal_snapshot(
+        &self,
+        id: AccountId,
+        number: u64,
+        format: &str,
+        state: &[u8],
+    ) -> Result<(), StoreError> {
+        self.change(|db| db.run(sql::PUT_SNAPSHOT, (id.0, signed(number), format, state)).map(drop))
+    }
+
+    pub fn drop_journal_snapshot(&self, id: AccountId) -> Result<(), StoreError> {
+        self.change(|db| db.run(sql::DROP_SNAPSHOT, [id.0]).map(drop))
+    }
+
+    /// Takes the entries after a number away and keeps them under a name.
+    pub fn rewind_journal(&self, rewind: &Rewind<'_>) -> Result<RewindOutcome, StoreError> {
+        let Rewind { account, after, keep, to, name, note } = rewind;
+        check_texts("a rewind", &[name])?;
+        self.change(|db| {
+            if head(db, *account)? != Some(*after) {
+                return Ok(RewindOutcome::Stale);
+            }
+            if db.one(sql::HAS_CUT, (account.0, name), |row| Ok(row.get::<_, bool>(0)?))? {
+                return Ok(RewindOutcome::NameTaken);
+            }
+            db.run(sql::ADD_CUT, (account.0, name, to.0, after.horizon.0, note.at.0))?;
+            db.run(sql::ADD_CUT_ENTRIES, (name, account.0, signed(*keep)))?;
+            db.run(sql::CUT, (account.0, signed(*keep)))?;
+            db.run(sql::DROP_SNAPSHOT, [account.0])?;
+            let now = JournalHead {
+                revision: after.revision.saturating_add(1),
+                last_number: (*keep).min(after.last_number),
+                horizon: *to,
+            };
+            put_head(db, *account, &now)?;
+            audit::write(db, Some(*account), "paper.rewound", note)?;
+            Ok(RewindOutcome::Done(now))
+        })
+    }
+
+    /// What was taken away from a journal, in that order.
+    pub fn journal_cuts(&self, id: AccountId) -> Result<Vec<JournalCut>, StoreError> {
+        self.read().all(sql::CUTS, [id.0], |row| {
+            Ok(JournalCut {
+                name: row.get(0)?,
+                rewound_to: Timestamp(row.get(1)?),
+                horizon: Timestamp(row.get(2)?),
+                cut_at: Timestamp(row.get(3)?),
+                entries: natural(row, 4)?,
+            })
+        })
+    }
+
+    /// The next entries of such a part after a number.
+    pub fn journal_cut_entries(
+        &self,
+        id: AccountId,
+        name: &str,
+        after: u64,
+    ) -> Result<Vec<JournalEntry>, StoreError> {
+        self.read().all(sql::CUT_ENTRIES, (id.0, name, signed(after), ENTRIES_MAX), JournalEntry::read)
+    }
+
+    /// Copies the entries of a journal up to a number to an account that has none. Whether it had none.
+    pub fn fork_journal(
+        &self,
+        (from, keep): (AccountId, u64),
+        to: AccountId,
+        horizon: Timestamp,
+        note: &AuditNote<'_>,
+    ) -> Result<bool, StoreError> {
+        self.change(|db| {
+            if head(db, to)?.is_some() {
+                return Ok(false);
+            }
+            let copied = db.run(sql::COPY_ENTRIES, (to.0, from.0, signed(keep)))?;
+            put_head(db, to, &JournalHead { revision: 1, last_number: copied as u64, horizon })?;
+            audit::write(db, Some(to), "paper.forked", note)?;
+            Ok(true)
+        })
+    }
+}
+
+fn add(db: &Db, addition: &Addition<'_>) -> Result<AddOutcome, StoreError> {
+    let Addition { account, after, entries, horizon, request, audit } = addition;
+    if entries.iter().any(|(_, text)| text.len() > ENTRY_BYTES_MAX) {
+        return Err(StoreError::unfit("an entry of a journal", "it is too long"));
+    }
+    if head(db, *account)? != *after {
+        return Ok(AddOutcome::Stale);
+    }
+    let (revision, mut number) = after.map_or((0, 0), |head| (head.revision, head.last_number));
+    for (at, text) in *entries {
+        number = number.saturating_add(1);
+        db.run(sql::ADD_ENTRY, (account.0, signed(number), at.0, text))?;
+    }
+    if let Some(NamedRequest { name, answer, at }) = request {
+        check_texts("a request", &[name, answer])?;
+        db.run(sql::PUT_REQUEST, (account.0, name, answer, at.0))?;
+    }
+    if let Some((event, note)) = audit {
+        audit::write(db, Some(*account), event, note)?;
+    }
+    let now = JournalHead { revision: revision.saturating_add(1), last_number: number, horizon: *horizon };
+    put_head(db, *account, &now)?;
+    Ok(AddOutcome::Added(now))
+}
+
+fn head(db: &Db, id: AccountId) -> Result<Option<JournalHead>, StoreError> {
+    db.first(sql::HEAD, [id.0], |row| JournalHead::read(row, 0))
+}
+
+fn put_head(db: &Db, id: AccountId, head: &JournalHead) -> Result<(), StoreError> {
+    let JournalHead { revision, last_number, horizon } = head;
+    db.run(sql::PUT_HEAD, (id.0, signed(*revision), signed(*last_number), horizon.0)).map(drop)
+}
+
+impl JournalHead {
+    fn read(row: &Row<'_>, first: usize) -> Result<JournalHead, Fault> {
+        Ok(JournalHead {
+            revision: natural(row, first)?,
+            last_number: natural(row, first + 1)?,
+            horizon: Timestamp(row.get(first + 2)?),
+        })
+    }
+}
+
+impl JournalEntry {
+    fn read(row: &Row<'_>) -> Result<JournalEntry, Fault> {
+        Ok(JournalEntry { number: natural(row, 0)?, at: Timestamp(row.get(1)?), text: row.get(2)? })
+    }
+}

@@ -1,0 +1,65 @@
+//! Every statement about the journals of paper accounts.
+
+use crate::statements::statements;
+
+statements! {
+    for crate::migrations::ACCOUNTS;
+    HEAD: "read how far a journal is",
+        "select revision, last_number, horizon from sealed_journal_head where account_id = $1";
+    HEADS: "list the journals", "select account_id, revision, last_number, horizon from sealed_journal_head order by account_id";
+    PUT_HEAD: "note how far a journal is",
+        "insert into journal_head (account_id, revision, last_number, horizon) values ($1, $2, $3, $4) \
+         on conflict (account_id) do update set revision = excluded.revision, last_number = excluded.last_number, \
+            horizon = excluded.horizon";
+
+    ENTRIES: "read a journal",
+        "select number, at, entry from sealed_journal where account_id = $1 and number > $2 order by number limit $3";
+    ADD_ENTRY: "write to a journal",
+        "insert into journal (account_id, number, at, entry) values ($1, $2, $3, $4)";
+    CUT: "cut a journal", "delete from journal where account_id = $1 and number > $2";
+
+    SNAPSHOT: "read a snapshot",
+        "select number, state from sealed_journal_snapshot where account_id = $1 and format = $2";
+    PUT_SNAPSHOT: "keep a snapshot",
+        "insert into journal_snapshot (account_id, number, format, state) values ($1, $2, $3, $4) \
+         on conflict (account_id) do update set number = excluded.number, format = excluded.format, state = excluded.state";
+    DROP_SNAPSHOT: "drop a snapshot", "delete from journal_snapshot where account_id = $1";
+
+    REQUEST: "look for a request",
+        "select answer from sealed_journal_request where account_id = $1 and name = $2 and at > $3";
+    PUT_REQUEST: "note a request",
+        "insert into journal_request (account_id, name, answer, at) values ($1, $2, $3, $4) \
+         on conflict (account_id, name) do update set answer = excluded.answer, at = excluded.at";
+    FORGET_REQUESTS: "forget requests",
+        "delete from journal_request where (account_id, name) in \
+            (select account_id, name from journal_request where at <= $1 order by at limit $2)";
+
+    HAS_CUT: "look for a cut", "select exists (select 1 from sealed_journal_cut where account_id = $1 and name = $2)";
+    ADD_CUT: "note a cut",
+        "insert into journal_cut (account_id, name, rewound_to, horizon, cut_at) values ($1, $2, $3, $4, $5)";
+    CUTS: "list the cuts",
+        "select c.name, c.rewound_to, c.horizon, c.cut_at, \
+            (select count(*) from journal_cut_entry e where e.account_id = c.account_id and e.name = c.name) \
+         from sealed_journal_cut c where c.account_id = $1 order by c.cut_at, c.name";
+    ADD_CUT_ENTRIES: "keep what is cut",
+        "insert into journal_cut_entry (account_id, name, number, at, entry) \
+         select account_id, $1, number, at, entry from sealed_journal where account_id = $2 and number > $3";
+    CUT_ENTRIES: "read what was cut",
+        "select number, at, entry from sealed_journal_cut_entry \
+         where account_id = $1 and name = $2 and number > $3 order by number limit $4";
+    COPY_ENTRIES: "copy a journal",
+        "insert into journal (account_id, number, at, entry) \
+         select $1, number, at, entry from sealed_journal where account_id = $2 and number <= $3";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// These are asked with each request for a paper account.
+    #[test]
+    fn the_statements_of_a_request_follow_the_keys() {
+        let all = [HEAD, PUT_HEAD, ENTRIES, ADD_ENTRY, CUT, SNAPSHOT, PUT_SNAPSHOT, REQUEST, PUT_REQUEST];
+        crate::statements::follow_the_keys(crate::migrations::ACCOUNTS, &all);
+    }
+}

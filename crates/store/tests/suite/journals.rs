@@ -1,0 +1,247 @@
+//! The journals of paper accounts: added to in order, by one at a time, and never changed but by a rewind.
+
+use std::sync::Barrier;
+
+use market::Timestamp;
+use store::{
+    AccountId, Accounts, AddOutcome, Addition, AuditFilter, Existing, JournalHead, NamedRequest, Restore,
+    Rewind, RewindOutcome,
+};
+
+use crate::accounts::{add, note};
+use crate::backup::{backup, on, restore};
+use crate::fixture::{NOW, block, fresh, minutes, put};
+
+const OPENING: Timestamp = Timestamp(1_700_000_000);
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp(OPENING.0 + seconds)
+}
+
+fn entries(of: &[(i64, &str)]) -> Vec<(Timestamp, String)> {
+    of.iter().map(|(seconds, text)| (at(*seconds), (*text).to_owned())).collect()
+}
+
+fn open() -> (tempfile::TempDir, Accounts, AccountId) {
+    let dir = tempfile::tempdir().unwrap();
+    let accounts = Accounts::open(dir.path(), NOW).unwrap();
+    let ann = add(&accounts, "ann").unwrap();
+    (dir, accounts, ann)
+}
+
+/// Adds to one journal.
+fn write(accounts: &Accounts, id: AccountId, after: Option<JournalHead>, of: &[(i64, &str)]) -> AddOutcome {
+    let horizon = at(of.last().map_or(0, |(seconds, _)| *seconds));
+    let addition =
+        Addition { account: id, after, entries: &entries(of), horizon, request: None, audit: None };
+    accounts.add_to_journals(&[addition]).unwrap()[0]
+}
+
+fn added(outcome: AddOutcome) -> JournalHead {
+    match outcome {
+        AddOutcome::Added(head) => head,
+        AddOutcome::Stale => panic!("the journal had changed"),
+    }
+}
+
+fn texts(accounts: &Accounts, id: AccountId) -> String {
+    let all = accounts.journal_entries(id, 0).unwrap();
+    all.iter().map(|entry| format!("{} {}", entry.number, entry.text)).collect::<Vec<_>>().join(", ")
+}
+
+#[test]
+fn entries_are_numbered_in_order_and_read_from_any_number_on() {
+    let (_dir, accounts, ann) = open();
+    assert_eq!(accounts.journal_head(ann).unwrap(), None);
+    let first = added(write(&accounts, ann, None, &[(0, "a"), (5, "b")]));
+    assert_eq!(first, JournalHead { revision: 1, last_number: 2, horizon: at(5) });
+    let second = added(write(&accounts, ann, Some(first), &[(9, "c")]));
+    assert_eq!(accounts.journal_head(ann).unwrap(), Some(second));
+    assert_eq!(texts(&accounts, ann), "1 a, 2 b, 3 c");
+    assert_eq!(accounts.journal_entries(ann, 2).unwrap()[0].at, at(9));
+    assert_eq!(accounts.journal_heads().unwrap(), [(ann, second)]);
+}
+
+#[test]
+fn a_long_journal_is_read_in_portions() {
+    let (_dir, accounts, ann) = open();
+    let all: Vec<(Timestamp, String)> = (1..=5_000).map(|number| (OPENING, number.to_string())).collect();
+    let addition =
+        Addition { account: ann, after: None, entries: &all, horizon: OPENING, request: None, audit: None };
+    accounts.add_to_journals(&[addition]).unwrap();
+    let mut read = Vec::new();
+    loop {
+        let part = accounts.journal_entries(ann, read.len() as u64).unwrap();
+        if part.is_empty() {
+            break;
+        }
+        read.extend(part.into_iter().map(|entry| entry.text));
+    }
+    assert_eq!(read, (1..=5_000).map(|number| number.to_string()).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_follows_from_another_past_is_not_written_and_hinders_nobody() {
+    let (_dir, accounts, ann) = open();
+    let bob = add(&accounts, "bob").unwrap();
+    let first = added(write(&accounts, ann, None, &[(0, "a")]));
+    assert_eq!(write(&accounts, ann, None, &[(1, "b")]), AddOutcome::Stale);
+    let late = entries(&[(2, "c")]);
+    let addition = |account, after| Addition {
+        account,
+        after,
+        entries: &late,
+        horizon: at(2),
+        request: None,
+        audit: None,
+    };
+    let stale = JournalHead { revision: 7, ..first };
+    let outcomes = accounts.add_to_journals(&[addition(ann, Some(stale)), addition(bob, None)]).unwrap();
+    assert!(matches!(outcomes[..], [AddOutcome::Stale, AddOutcome::Added(_)]), "{outcomes:?}");
+    assert_eq!((texts(&accounts, ann), texts(&accounts, bob)), ("1 a".to_owned(), "1 c".to_owned()));
+}
+
+#[test]
+fn of_many_that_add_at_once_each_is_there_once_and_none_is_lost() {
+    let (dir, accounts, ann) = open();
+    drop(accounts);
+    let (writers, each) = (4, 25);
+    let barrier = Barrier::new(writers);
+    std::thread::scope(|scope| {
+        for writer in 0..writers {
+            let (barrier, dir) = (&barrier, dir.path());
+            scope.spawn(move || {
+                let accounts = Accounts::open(dir, NOW).unwrap();
+                barrier.wait();
+                for number in 0..each {
+                    let text = format!("{writer}.{number}");
+                    loop {
+                        let head = accounts.journal_head(ann).unwrap();
+                        if let AddOutcome::Added(_) = write(&accounts, ann, head, &[(0, &text)]) {
+                            break;
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let accounts = Accounts::open(dir.path(), NOW).unwrap();
+    let mut all: Vec<String> =
+        accounts.journal_entries(ann, 0).unwrap().into_iter().map(|entry| entry.text).collect();
+    all.sort();
+    let mut expected: Vec<String> =
+        (0..writers).flat_map(|writer| (0..each).map(move |number| format!("{writer}.{number}"))).collect();
+    expected.sort();
+    assert_eq!(all, expected);
+}
+
+#[test]
+fn a_named_request_is_remembered_with_its_entries_for_a_time() {
+    let (_dir, accounts, ann) = open();
+    let bob = add(&accounts, "bob").unwrap();
+    let request = NamedRequest { name: "r1", answer: "order 1", at: NOW };
+    let addition = Addition {
+        account: ann,
+        after: None,
+        entries: &entries(&[(0, "a")]),
+        horizon: OPENING,
+        request: Some(request),
+        audit: None,
+    };
+    accounts.add_to_journals(&[addition]).unwrap();
+    let ask = |id, name, after: i64| accounts.journal_request(id, name, Timestamp(after)).unwrap();
+    assert_eq!(ask(ann, "r1", NOW.0 - 600).as_deref(), Some("order 1"));
+    assert_eq!([ask(ann, "r1", NOW.0), ask(ann, "r2", 0), ask(bob, "r1", 0)], [None, None, None]);
+    // The stale one leaves no trace.
+    let stale = Addition { request: Some(NamedRequest { name: "r2", ..request }), ..addition };
+    assert_eq!(accounts.add_to_journals(&[stale]).unwrap(), [AddOutcome::Stale]);
+    assert_eq!(ask(ann, "r2", 0), None);
+    assert_eq!(accounts.forget_journal_requests(Timestamp(NOW.0 - 1)).unwrap(), 0);
+    assert_eq!(accounts.forget_journal_requests(NOW).unwrap(), 1);
+    assert_eq!(ask(ann, "r1", 0), None);
+}
+
+#[test]
+fn a_snapshot_is_of_one_format_and_can_be_thrown_away() {
+    let (_dir, accounts, ann) = open();
+    write(&accounts, ann, None, &[(0, "a")]);
+    accounts.keep_journal_snapshot(ann, 1, "v1", b"state").unwrap();
+    assert_eq!(accounts.journal_snapshot(ann, "v1").unwrap(), Some((1, b"state".to_vec())));
+    assert_eq!(accounts.journal_snapshot(ann, "v2").unwrap(), None);
+    accounts.drop_journal_snapshot(ann).unwrap();
+    assert_eq!(accounts.journal_snapshot(ann, "v1").unwrap(), None);
+}
+
+#[test]
+fn a_rewind_keeps_what_it_takes_under_a_name() {
+    let (_dir, accounts, ann) = open();
+    let head = added(write(&accounts, ann, None, &[(0, "a"), (5, "b"), (9, "c")]));
+    accounts.keep_journal_snapshot(ann, 3, "v1", b"state").unwrap();
+    let rewind =
+        Rewind { account: ann, after: head, keep: 1, to: at(3), name: "before lunch", note: note(NOW) };
+    let stale = Rewind { after: JournalHead { revision: 9, ..head }, ..rewind };
+    assert_eq!(accounts.rewind_journal(&stale).unwrap(), RewindOutcome::Stale);
+    let RewindOutcome::Done(now) = accounts.rewind_journal(&rewind).unwrap() else { panic!() };
+    assert_eq!(now, JournalHead { revision: 2, last_number: 1, horizon: at(3) });
+    assert_eq!(texts(&accounts, ann), "1 a");
+    assert_eq!(accounts.journal_snapshot(ann, "v1").unwrap(), None);
+    let cuts = accounts.journal_cuts(ann).unwrap();
+    let cut = &cuts[0];
+    assert_eq!(
+        (cut.name.as_str(), cut.rewound_to, cut.horizon, cut.entries),
+        ("before lunch", at(3), at(9), 2)
+    );
+    let kept = accounts.journal_cut_entries(ann, "before lunch", 0).unwrap();
+    assert_eq!(kept.iter().map(|entry| entry.text.as_str()).collect::<Vec<_>>(), ["b", "c"]);
+    // The numbers go on from what stayed, and the name is taken.
+    let now = added(write(&accounts, ann, Some(now), &[(4, "d")]));
+    assert_eq!(texts(&accounts, ann), "1 a, 2 d");
+    let again = Rewind { after: now, ..rewind };
+    assert_eq!(accounts.rewind_journal(&again).unwrap(), RewindOutcome::NameTaken);
+    let told = accounts.audit(&AuditFilter { limit: 10, ..AuditFilter::default() }).unwrap();
+    assert_eq!(told[0].event, "paper.rewound");
+}
+
+#[test]
+fn a_fork_is_a_journal_of_its_own() {
+    let (_dir, accounts, ann) = open();
+    let bob = add(&accounts, "bob").unwrap();
+    let head = added(write(&accounts, ann, None, &[(0, "a"), (5, "b")]));
+    assert!(accounts.fork_journal((ann, 1), bob, at(3), &note(NOW)).unwrap());
+    assert!(!accounts.fork_journal((ann, 2), bob, at(3), &note(NOW)).unwrap(), "it has one now");
+    let forked = accounts.journal_head(bob).unwrap().unwrap();
+    assert_eq!(forked, JournalHead { revision: 1, last_number: 1, horizon: at(3) });
+    write(&accounts, bob, Some(forked), &[(4, "x")]);
+    assert_eq!(
+        (texts(&accounts, ann), texts(&accounts, bob)),
+        ("1 a, 2 b".to_owned(), "1 a, 2 x".to_owned())
+    );
+    assert_eq!(accounts.journal_head(ann).unwrap(), Some(head));
+}
+
+#[test]
+fn no_revision_comes_twice_though_a_backup_is_restored_again_and_again() {
+    let fresh = fresh();
+    put(&fresh.store, &minutes("700.HK"), &[], &[block(1, 4)]);
+    let dir = fresh.dir.path();
+    let accounts = Accounts::open(dir, NOW).unwrap();
+    std::fs::write(dir.join("secret.key"), [7; 32]).unwrap();
+    let ann = add(&accounts, "ann").unwrap();
+    let mut head = added(write(&accounts, ann, None, &[(0, "a")]));
+    let elsewhere = tempfile::tempdir().unwrap();
+    let to = elsewhere.path().join("backup");
+    backup(dir, &to).unwrap();
+    let mut seen = vec![head.revision];
+    for text in ["b", "c"] {
+        head = added(write(&accounts, ann, Some(head), &[(1, text)]));
+        seen.push(head.revision);
+        let again = Restore { existing: Existing::ReplaceAndForget, ..restore(&to, dir) };
+        again.run(&mut on).unwrap();
+        head = accounts.journal_head(ann).unwrap().unwrap();
+        assert_eq!(texts(&accounts, ann), "1 a");
+        seen.push(head.revision);
+    }
+    let mut unique = seen.clone();
+    unique.dedup();
+    assert!(seen.is_sorted() && unique == seen, "{seen:?}");
+}
