@@ -1,10 +1,15 @@
 //! The one place that reads the time. `--clock` makes it stand still, or run on, from any instant.
 
 use std::str::FromStr;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Instant;
 
 use history::AsOf;
 use market::Timestamp;
+use server::{CannotStep, MarketTime, Pace};
+
+/// The quickest a clock may run: ten days in a second.
+const SPEED_MAX: u64 = 1_000_000;
 
 /// Where `now` comes from.
 #[derive(Clone, Copy, Debug, Default)]
@@ -13,8 +18,8 @@ pub(crate) enum Clock {
     Machine,
     /// Stands still.
     Fixed(Timestamp),
-    /// Started at an instant of its own and runs on.
-    Running { from: Timestamp, since: Instant },
+    /// Started at an instant of its own and runs on, so many thousandths as quick as the machine's.
+    Running { from: Timestamp, since: Instant, thousandths: u64 },
 }
 
 impl Clock {
@@ -23,9 +28,9 @@ impl Clock {
             #[expect(clippy::disallowed_methods, reason = "this is the clock that everything else is given")]
             Clock::Machine => Timestamp(jiff::Timestamp::now().as_second()),
             Clock::Fixed(at) => *at,
-            Clock::Running { from, since } => {
-                let passed = i64::try_from(since.elapsed().as_secs()).unwrap_or(i64::MAX);
-                Timestamp(from.0.saturating_add(passed))
+            Clock::Running { from, since, thousandths } => {
+                let passed = since.elapsed().as_millis().saturating_mul(u128::from(*thousandths)) / 1_000_000;
+                Timestamp(from.0.saturating_add(i64::try_from(passed).unwrap_or(i64::MAX)))
             }
         }
     }
@@ -43,15 +48,69 @@ impl FromStr for Clock {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Clock, String> {
-        let (instant, runs) = match text.strip_suffix(",run") {
-            Some(instant) => (instant, true),
-            None => (text, false),
+        let (instant, speed) = match text.split_once(",run") {
+            Some((instant, "")) => (instant, Some(1_000)),
+            Some((instant, speed)) => (instant, Some(thousandths(speed)?)),
+            None => (text, None),
         };
         let at: jiff::Timestamp = instant.parse().map_err(|_| {
-            format!("{instant:?} is not an instant: write 2026-11-15T02:00:00Z, or add \",run\"")
+            format!(
+                "{instant:?} is not an instant: write 2026-11-15T02:00:00Z, or add \",run\" or \",run@60\""
+            )
         })?;
         let from = Timestamp(at.as_second());
-        Ok(if runs { Clock::Running { from, since: Instant::now() } } else { Clock::Fixed(from) })
+        Ok(match speed {
+            Some(thousandths) => Clock::Running { from, since: Instant::now(), thousandths },
+            None => Clock::Fixed(from),
+        })
+    }
+}
+
+/// `@60` or `@0.5`, in thousandths.
+fn thousandths(text: &str) -> Result<u64, String> {
+    let speed = text.strip_prefix('@').and_then(|speed| market::parse_scaled(speed.as_bytes(), 3).ok());
+    let thousandths = speed.and_then(|(speed, is_exact)| u64::try_from(speed).ok().filter(|_| is_exact));
+    thousandths.filter(|speed| (1..=SPEED_MAX * 1_000).contains(speed)).ok_or_else(|| {
+        format!("\",run{text}\" is not a speed: write \",run\", or \",run@60\" for a minute in a second, at most {SPEED_MAX}")
+    })
+}
+
+/// The market's clock of a server: one that stands can be moved forward.
+#[derive(Debug)]
+pub(crate) struct ServedClock {
+    clock: Clock,
+    /// How far a clock that stands has been moved.
+    moved_to: AtomicI64,
+}
+
+impl ServedClock {
+    pub(crate) fn new(clock: Clock) -> ServedClock {
+        ServedClock { clock, moved_to: AtomicI64::new(i64::MIN) }
+    }
+}
+
+impl MarketTime for ServedClock {
+    fn as_of(&self) -> AsOf {
+        match self.clock {
+            Clock::Fixed(at) => AsOf::Replay(at.max(Timestamp(self.moved_to.load(Ordering::Acquire)))),
+            clock => clock.as_of(),
+        }
+    }
+
+    fn pace(&self) -> Pace {
+        match self.clock {
+            Clock::Machine => Pace::Machine,
+            Clock::Fixed(_) => Pace::Standing,
+            Clock::Running { thousandths, .. } => Pace::Running { thousandths },
+        }
+    }
+
+    fn step_to(&self, to: Timestamp) -> Result<(), CannotStep> {
+        let Clock::Fixed(at) = self.clock else { return Err(CannotStep::NotStanding) };
+        // Of two who move it at once, the later instant holds, and the other is told where the clock is.
+        let before = self.moved_to.fetch_max(to.0, Ordering::AcqRel);
+        let now = at.max(Timestamp(before));
+        if to < now { Err(CannotStep::Back { now }) } else { Ok(()) }
     }
 }
 
@@ -59,23 +118,60 @@ impl FromStr for Clock {
 mod tests {
     use super::*;
 
+    const NOON: i64 = 1_794_708_000;
+
     #[test]
     fn a_clock_stands_still_where_it_was_set() {
         let clock: Clock = "2026-11-15T02:00:00Z".parse().unwrap();
-        assert_eq!((clock.now().0, clock.now().0), (1_794_708_000, 1_794_708_000));
+        assert_eq!((clock.now().0, clock.now().0), (NOON, NOON));
     }
 
     #[test]
     fn a_running_clock_never_goes_back_before_its_start() {
         let clock: Clock = "2026-11-15T02:00:00+00:00,run".parse().unwrap();
-        assert!(clock.now().0 >= 1_794_708_000);
-        assert!(matches!(clock, Clock::Running { .. }));
+        assert!(clock.now().0 >= NOON);
+        assert!(matches!(clock, Clock::Running { thousandths: 1_000, .. }));
+    }
+
+    #[test]
+    fn a_running_clock_has_a_speed() {
+        for (text, expected) in [(",run@60", 60_000), (",run@0.5", 500), (",run@1000000", 1_000_000_000)] {
+            let clock: Clock = format!("2026-11-15T02:00:00Z{text}").parse().unwrap();
+            assert!(
+                matches!(clock, Clock::Running { thousandths, .. } if thousandths == expected),
+                "{text}: {clock:?}"
+            );
+        }
+        for text in
+            [",run@", ",run@0", ",run@-1", ",run@fast", ",run@1000001", ",run@0.0001", ",runs", ",run60"]
+        {
+            assert!(format!("2026-11-15T02:00:00Z{text}").parse::<Clock>().is_err(), "{text}");
+        }
+        // An hour ago at sixty times the speed is sixty hours.
+        let since = Instant::now().checked_sub(std::time::Duration::from_secs(3_600)).unwrap();
+        let clock = Clock::Running { from: Timestamp(0), since, thousandths: 60_000 };
+        assert!((216_000..216_600).contains(&clock.now().0), "{:?}", clock.now());
     }
 
     #[test]
     fn a_clock_needs_an_instant_with_its_offset() {
         for text in ["", "2026-11-15", "2026-11-15T02:00:00", "now", ",run"] {
             assert!(text.parse::<Clock>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_served_clock_that_stands_moves_forward_alone() {
+        let served = ServedClock::new("2026-11-15T02:00:00Z".parse().unwrap());
+        assert_eq!((served.as_of(), served.pace()), (AsOf::Replay(Timestamp(NOON)), Pace::Standing));
+        assert_eq!(served.step_to(Timestamp(NOON + 15)), Ok(()));
+        assert_eq!(served.as_of(), AsOf::Replay(Timestamp(NOON + 15)));
+        assert_eq!(served.step_to(Timestamp(NOON + 15)), Ok(()), "where it is already");
+        let now = Timestamp(NOON + 15);
+        assert_eq!(served.step_to(Timestamp(NOON + 14)), Err(CannotStep::Back { now }));
+        assert_eq!(served.step_to(Timestamp(NOON - 1)), Err(CannotStep::Back { now }));
+        for clock in [Clock::Machine, "2026-11-15T02:00:00Z,run".parse().unwrap()] {
+            assert_eq!(ServedClock::new(clock).step_to(Timestamp(i64::MAX)), Err(CannotStep::NotStanding));
         }
     }
 }

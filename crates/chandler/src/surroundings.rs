@@ -18,8 +18,8 @@ pub(crate) struct Flags {
     /// Where the data is: sqlite:DIR
     #[arg(long, global = true, env = "CHANDLER_STORE", value_name = "sqlite:DIR")]
     store: Option<String>,
-    /// Take this instant for now; with ",run" it runs on from there
-    #[arg(long, global = true, env = "CHANDLER_CLOCK", value_name = "INSTANT[,run]")]
+    /// Take this instant for now; with ",run" it runs on from there, with ",run@60" a minute in a second
+    #[arg(long, global = true, env = "CHANDLER_CLOCK", value_name = "INSTANT[,run[@SPEED]]")]
     clock: Option<Clock>,
     /// A folder with hk.csv, us.csv, cn.csv or sessions.csv to use instead of the built-in calendars
     #[arg(long, global = true, env = "CHANDLER_CALENDARS", value_name = "DIR")]

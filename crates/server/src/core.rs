@@ -21,6 +21,7 @@ use crate::caller::Caller;
 use crate::encoded_page::EncodedPage;
 use crate::glance::Glance;
 use crate::limits::Limits;
+use crate::market_clock::MarketClock;
 use crate::metrics::Metrics;
 use crate::refusal::{Refusal, WrongRegion};
 use crate::unsent::Unsent;
@@ -28,8 +29,6 @@ use crate::workers::{self, Share, Who, Workers};
 
 /// A clock.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
-/// The market's clock, which also says what part of the stored data has happened by now.
-pub type MarketClock = Arc<dyn Fn() -> AsOf + Send + Sync>;
 
 /// Readers of the store that are kept open between requests; more are opened while more are needed.
 const READERS_KEPT: usize = 64;
@@ -169,12 +168,12 @@ impl Core {
     }
 
     pub(crate) fn market_now(&self) -> Timestamp {
-        (self.market)().now()
+        self.market.as_of().now()
     }
 
     /// The market's time in the form that questions to the store take.
     pub(crate) fn as_of(&self) -> AsOf {
-        (self.market)()
+        self.market.as_of()
     }
 
     pub(crate) fn machine_now(&self) -> Timestamp {

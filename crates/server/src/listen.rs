@@ -15,13 +15,14 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
-use crate::core::{Clock, Core, MarketClock};
+use crate::core::{Clock, Core};
 use crate::entrance::{ConnectionCount, Entrance};
 use crate::http;
 use crate::jobs::{self, Job, Runner};
 use crate::kit::{CONNECTIONS_EACH, Face, Listening, Site};
 use crate::link::{self, Hub, Transport};
 use crate::links::Links;
+use crate::market_clock::MarketClock;
 use crate::metrics::Connection;
 use crate::places::Places;
 use crate::proxies::TrustedProxy;

@@ -14,7 +14,7 @@ use server::{Addresses, Server, ServerError, Settings};
 use store::StoreError;
 use tokio::runtime::Runtime;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, ServedClock};
 pub(crate) use crate::config::arguments::Arguments;
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;
@@ -111,7 +111,7 @@ impl Serving {
         let history = History::new(surroundings.history.venues().clone());
         let clock = surroundings.clock;
         let (market, machine): (server::MarketClock, server::Clock) =
-            (Arc::new(move || clock.as_of()), Arc::new(|| Clock::Machine.now()));
+            (Arc::new(ServedClock::new(clock)), Arc::new(|| Clock::Machine.now()));
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .worker_threads(serving_threads())

@@ -1,0 +1,86 @@
+//! The market's clock, as the server is given it: what it shows, how it goes on, and whether it can be moved.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use history::AsOf;
+use market::Timestamp;
+
+/// The market's clock, which says besides whether what is stored has happened by now.
+pub type MarketClock = Arc<dyn MarketTime>;
+
+/// A clock of the market. A closure that tells the time is one that cannot be moved.
+pub trait MarketTime: Send + Sync {
+    fn as_of(&self) -> AsOf;
+
+    fn pace(&self) -> Pace {
+        Pace::Machine
+    }
+
+    /// Moves a clock that stands forward.
+    fn step_to(&self, _to: Timestamp) -> Result<(), CannotStep> {
+        Err(CannotStep::NotStanding)
+    }
+}
+
+impl<F: Fn() -> AsOf + Send + Sync> MarketTime for F {
+    fn as_of(&self) -> AsOf {
+        self()
+    }
+}
+
+/// How a clock goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// It is the machine's.
+    Machine,
+    /// Only when it is moved.
+    Standing,
+    /// From where it was set, so many thousandths of a second in each millisecond.
+    Running { thousandths: u64 },
+}
+
+impl Pace {
+    /// How long it takes until a clock that shows `now` shows `at`; `None` if it does not get there by itself.
+    pub fn wait(self, now: Timestamp, at: Timestamp) -> Option<Duration> {
+        let seconds = u64::try_from(at.0.saturating_sub(now.0)).unwrap_or(0);
+        match self {
+            Pace::Machine => Some(Duration::from_secs(seconds)),
+            Pace::Standing => (seconds == 0).then_some(Duration::ZERO),
+            Pace::Running { thousandths } => {
+                let milliseconds = u128::from(seconds) * 1_000_000 / u128::from(thousandths.max(1));
+                Some(Duration::from_millis(u64::try_from(milliseconds).unwrap_or(u64::MAX)))
+            }
+        }
+    }
+}
+
+/// Why a clock cannot be moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CannotStep {
+    #[error("the market clock runs by itself: only one that stands can be moved")]
+    NotStanding,
+    #[error("the market clock only moves forward: it is at {now}")]
+    Back { now: Timestamp },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_long_a_clock_takes_follows_from_its_pace() {
+        let (now, at) = (Timestamp(1_000), Timestamp(1_060));
+        let cases = [
+            (Pace::Machine, Some(60_000)),
+            (Pace::Running { thousandths: 1_000 }, Some(60_000)),
+            (Pace::Running { thousandths: 60_000 }, Some(1_000)),
+            (Pace::Running { thousandths: 500 }, Some(120_000)),
+            (Pace::Standing, None),
+        ];
+        for (pace, milliseconds) in cases {
+            assert_eq!(pace.wait(now, at), milliseconds.map(Duration::from_millis), "{pace:?}");
+            assert_eq!(pace.wait(at, now), Some(Duration::ZERO), "{pace:?}: it has passed");
+        }
+    }
+}
