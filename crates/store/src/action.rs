@@ -18,22 +18,56 @@ pub struct ActionChanges {
     pub removed: u64,
 }
 
+/// A corporate action, and what adjustment has no use for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredAction {
+    pub action: Action,
+    /// When its cash is paid, if that is known.
+    pub pay_date: Option<Date>,
+}
+
+impl From<Action> for StoredAction {
+    fn from(action: Action) -> StoredAction {
+        StoredAction { action, pay_date: None }
+    }
+}
+
 /// The amounts of an action as they are stored. Fractions are kept in lowest terms, so equal amounts have equal texts.
 type Terms = [String; 5];
+
+/// A row of an ex-date. Its terms are its key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct TermsRow {
+    terms: Terms,
+    pay_date: Option<String>,
+}
+
+impl TermsRow {
+    fn of(stored: &StoredAction) -> TermsRow {
+        TermsRow { terms: terms(&stored.action), pay_date: stored.pay_date.map(|date| date.to_string()) }
+    }
+}
 
 impl View {
     /// The corporate actions of a symbol, by ex-date.
     pub fn actions(&self, symbol: &Symbol) -> Result<Vec<Action>, StoreError> {
+        Ok(self.stored_actions(symbol)?.into_iter().map(|stored| stored.action).collect())
+    }
+
+    /// The same with everything that is stored of them.
+    pub fn stored_actions(&self, symbol: &Symbol) -> Result<Vec<StoredAction>, StoreError> {
         self.steady(|| {
             let all = self.db().all(sql::ACTIONS, [symbol.as_str()], |row| {
-                Ok(Action {
-                    ex_date: date(row)?,
+                let action = Action {
+                    ex_date: date(row.get_ref(0)?.as_str()?)?,
                     cash: amount(row, 1)?,
                     split: amount(row, 2)?,
                     bonus: amount(row, 3)?,
                     rights: amount(row, 4)?,
                     rights_price: amount(row, 5)?,
-                })
+                };
+                let pay_date = row.get_ref(6)?.as_str_or_null()?.map(date).transpose()?;
+                Ok(StoredAction { action, pay_date })
             })?;
             let counted = self.counts(symbol)?.map_or(0, |(_, actions)| actions);
             self.agree(sql::ACTIONS, all.len() as u64 == counted)?;
@@ -57,26 +91,27 @@ impl View {
 
 impl Batch<'_> {
     /// For every ex-date among `actions`, replaces what is stored by what is given; other dates stay as they are.
-    /// The same row twice is one row.
+    /// The same terms twice are one row, the first of them.
     pub fn replace_actions(
         &mut self,
         symbol: &Symbol,
-        actions: &[Action],
+        actions: &[impl Clone + Into<StoredAction>],
     ) -> Result<ActionChanges, StoreError> {
         self.write(|batch| {
-            let mut given: BTreeMap<Date, Vec<Terms>> = BTreeMap::new();
+            let mut given: BTreeMap<Date, Vec<TermsRow>> = BTreeMap::new();
             for action in actions {
-                given.entry(action.ex_date).or_default().push(terms(action));
+                let action: StoredAction = action.clone().into();
+                given.entry(action.action.ex_date).or_default().push(TermsRow::of(&action));
             }
-            let mut stored: BTreeMap<Date, Vec<Terms>> = BTreeMap::new();
-            for action in batch.actions(symbol)? {
-                stored.entry(action.ex_date).or_default().push(terms(&action));
+            let mut stored: BTreeMap<Date, Vec<TermsRow>> = BTreeMap::new();
+            for action in batch.stored_actions(symbol)? {
+                stored.entry(action.action.ex_date).or_default().push(TermsRow::of(&action));
             }
             batch.add_security(symbol)?;
             let mut changes = ActionChanges::default();
             for (ex_date, mut new) in given {
-                new.sort();
-                new.dedup();
+                new.sort_by(|one, other| one.terms.cmp(&other.terms));
+                new.dedup_by(|later, first| later.terms == first.terms);
                 batch.replace_date(
                     symbol,
                     ex_date,
@@ -107,8 +142,8 @@ impl Batch<'_> {
         &mut self,
         symbol: &Symbol,
         ex_date: Date,
-        new: &[Terms],
-        old: &[Terms],
+        new: &[TermsRow],
+        old: &[TermsRow],
         changes: &mut ActionChanges,
     ) -> Result<(), StoreError> {
         let kept = new.iter().filter(|row| old.contains(row)).count() as u64;
@@ -125,8 +160,9 @@ impl Batch<'_> {
         let removed = self.db().run(sql::REMOVE_ACTIONS, (symbol.as_str(), &date))?;
         let [new_rows, removed] = [new.len(), removed].map(|rows| signed(rows as u64));
         self.db().run(sql::ADD_COUNTS, (0, new_rows - removed, symbol.as_str()))?;
-        for [cash, split, bonus, rights, price] in new {
-            self.db().run(sql::ADD_ACTION, (symbol.as_str(), &date, cash, split, bonus, rights, price))?;
+        for TermsRow { terms: [cash, split, bonus, rights, price], pay_date } in new {
+            let row = (symbol.as_str(), &date, cash, split, bonus, rights, price, pay_date);
+            self.db().run(sql::ADD_ACTION, row)?;
         }
         Ok(())
     }
@@ -136,8 +172,7 @@ fn terms(action: &Action) -> Terms {
     [&action.cash, &action.split, &action.bonus, &action.rights, &action.rights_price].map(Amount::to_string)
 }
 
-fn date(row: &Row<'_>) -> Result<Date, Fault> {
-    let text = row.get_ref(0)?.as_str()?;
+fn date(text: &str) -> Result<Date, Fault> {
     text.parse().map_err(|_| Fault::value("date", text))
 }
 

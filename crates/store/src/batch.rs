@@ -1,6 +1,6 @@
 use std::ops::Deref;
 
-use market::{DECIMALS_MAX, Grain, Symbol, Timestamp};
+use market::{DECIMALS_MAX, Grain, SecurityKind, Symbol, Timestamp};
 
 use crate::count::signed;
 use crate::db::Db;
@@ -280,6 +280,8 @@ fn write_security(db: &Db, security: &Security) -> Result<(), StoreError> {
         security.eps_ttm,
         security.bps,
         security.dividend_yield,
+        security.kind.map(SecurityKind::as_str),
+        security.delisted_on.map(|date| date.to_string()),
     ];
     db.run(sql::PUT_SECURITY, params).map(drop)
 }

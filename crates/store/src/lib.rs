@@ -1,7 +1,7 @@
 //! Two SQLite databases in one directory: candles and accounts. SQL exists nowhere else.
 //!
-//! `candles.db` holds blocks of candles, securities, corporate actions and the import ledger. One [`Writer`] at a time, in
-//! any process, holds `writer.lock`; [`Reader`]s take no lock and never wait for it. `accounts.db` holds accounts, their
+//! `candles.db` holds blocks of candles, securities, corporate actions, margin factors and the import ledger. One
+//! [`Writer`] at a time, in any process, holds `writer.lock`; [`Reader`]s take no lock and never wait for it. `accounts.db` holds accounts, their
 //! credentials, what they have used, OAuth clients and tokens, and the audit. It needs no [`Writer`], so that accounts can
 //! be changed and charged while an import runs; see [`Accounts`].
 //!
@@ -27,6 +27,7 @@ mod file_names;
 mod finding;
 mod ledger;
 mod lock;
+mod margin;
 mod migrate;
 mod migrations;
 mod seal;
@@ -48,7 +49,7 @@ pub use accounts::{
     ReportedAssetsRow, ReportedHolding, ReportedOrdersRow, Rewind, RewindOutcome, RightRow, Spend, TokenKind,
     TokenRow,
 };
-pub use action::ActionChanges;
+pub use action::{ActionChanges, StoredAction};
 pub use backup::{
     Backup, BackupError, Counts, Existing, KeyFile, Manifest, Part, PartEntry, Prepared, Progress, Restore,
     Restored, Scope, Stage, Watch, check_pages, verify,
@@ -63,6 +64,7 @@ pub use ledger::{
     QuarantineEntry, QuarantineOf, QuarantineRow,
 };
 pub use lock::JobLock;
+pub use margin::Margin;
 pub use security::Security;
 pub use series::{Lane, ParseSeriesError, Series, SeriesInfo};
 pub use store::{Access, FileSizes, Reader, Snapshot, Store, Writer};

@@ -1,4 +1,4 @@
-use market::{Date, Symbol};
+use market::{Date, SecurityKind, Symbol};
 use rusqlite::Row;
 
 use crate::count::small;
@@ -25,6 +25,10 @@ pub struct Security {
     pub eps_ttm: Option<String>,
     pub bps: Option<String>,
     pub dividend_yield: Option<String>,
+    /// As far as it has been told; [`SecurityKind::presumed`] says what it is taken for otherwise.
+    pub kind: Option<SecurityKind>,
+    /// The first day on which it is not traded any more.
+    pub delisted_on: Option<Date>,
 }
 
 impl Security {
@@ -50,12 +54,13 @@ impl Security {
             eps_ttm: None,
             bps: None,
             dividend_yield: None,
+            kind: None,
+            delisted_on: None,
         }
     }
 
     pub(crate) fn read(row: &Row<'_>) -> Result<Security, Fault> {
         let symbol: String = row.get(0)?;
-        let listing_date: Option<String> = row.get(8)?;
         Ok(Security {
             symbol: symbol.parse().map_err(|_| Fault::value("symbol", &symbol))?,
             name_en: row.get(1)?,
@@ -65,9 +70,7 @@ impl Security {
             currency: row.get(5)?,
             lot_size: row.get(6)?,
             board: row.get(7)?,
-            listing_date: listing_date
-                .map(|text| text.parse().map_err(|_| Fault::value("listing date", &text)))
-                .transpose()?,
+            listing_date: date(row, 8, "listing date")?,
             decimals: small(row, 9)?,
             total_shares: row.get(10)?,
             circulating_shares: row.get(11)?,
@@ -76,6 +79,18 @@ impl Security {
             eps_ttm: row.get(14)?,
             bps: row.get(15)?,
             dividend_yield: row.get(16)?,
+            kind: kind(row, 17)?,
+            delisted_on: date(row, 18, "delisting date")?,
         })
     }
+}
+
+fn date(row: &Row<'_>, column: usize, what: &'static str) -> Result<Option<Date>, Fault> {
+    let text = row.get_ref(column)?.as_str_or_null()?;
+    text.map(|text| text.parse().map_err(|_| Fault::value(what, text))).transpose()
+}
+
+fn kind(row: &Row<'_>, column: usize) -> Result<Option<SecurityKind>, Fault> {
+    let text = row.get_ref(column)?.as_str_or_null()?;
+    text.map(|text| SecurityKind::parse(text).ok_or_else(|| Fault::value("kind", text))).transpose()
 }

@@ -6,7 +6,7 @@ use crate::statements::statements;
 macro_rules! security_columns {
     () => {
         "symbol, name_en, name_cn, name_hk, exchange, currency, lot_size, board, listing_date, decimals, \
-         total_shares, circulating_shares, hk_shares, eps, eps_ttm, bps, dividend_yield"
+         total_shares, circulating_shares, hk_shares, eps, eps_ttm, bps, dividend_yield, kind, delisted_on"
     };
 }
 macro_rules! series_columns {
@@ -65,21 +65,29 @@ statements! {
         "insert into security (symbol, decimals) values ($1, $2) on conflict (symbol) do nothing";
     PUT_SECURITY: "write a security", concat!(
         "insert into security (", security_columns!(), ") \
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) \
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) \
          on conflict (symbol) do update set name_en = excluded.name_en, name_cn = excluded.name_cn, \
          name_hk = excluded.name_hk, exchange = excluded.exchange, currency = excluded.currency, \
          lot_size = excluded.lot_size, board = excluded.board, listing_date = excluded.listing_date, \
          decimals = excluded.decimals, total_shares = excluded.total_shares, \
          circulating_shares = excluded.circulating_shares, hk_shares = excluded.hk_shares, eps = excluded.eps, \
-         eps_ttm = excluded.eps_ttm, bps = excluded.bps, dividend_yield = excluded.dividend_yield");
+         eps_ttm = excluded.eps_ttm, bps = excluded.bps, dividend_yield = excluded.dividend_yield, \
+         kind = excluded.kind, delisted_on = excluded.delisted_on");
 
     ACTIONS: "read corporate actions",
-        "select ex_date, cash, split, bonus, rights, rights_price from sealed_corporate_action \
+        "select ex_date, cash, split, bonus, rights, rights_price, pay_date from sealed_corporate_action \
          where symbol = $1 order by ex_date, cash, split, bonus, rights, rights_price";
     ADD_ACTION: "write a corporate action",
-        "insert into corporate_action (symbol, ex_date, cash, split, bonus, rights, rights_price) \
-         values ($1, $2, $3, $4, $5, $6, $7)";
+        "insert into corporate_action (symbol, ex_date, cash, split, bonus, rights, rights_price, pay_date) \
+         values ($1, $2, $3, $4, $5, $6, $7, $8)";
     REMOVE_ACTIONS: "replace corporate actions", "delete from corporate_action where symbol = $1 and ex_date = $2";
+
+    MARGIN: "read margin factors", "select symbol, im, mm, fm from sealed_margin where symbol = $1";
+    MARGINS: "list margin factors", "select symbol, im, mm, fm from sealed_margin order by symbol";
+    COUNT_MARGINS: "list margin factors", "select count(symbol) from sealed_margin";
+    PUT_MARGIN: "write margin factors",
+        "insert into margin (symbol, im, mm, fm) values ($1, $2, $3, $4) \
+         on conflict (symbol) do update set im = excluded.im, mm = excluded.mm, fm = excluded.fm";
 
     FACTORS: "read adjustment factors", "select factors from sealed_adjustment where symbol = $1";
     PUT_FACTORS: "write adjustment factors",
@@ -241,6 +249,7 @@ mod tests {
             SECURITY,
             DECIMALS,
             FACTORS,
+            MARGIN,
             LAST_STARTING_BY,
         ] {
             let plan = crate::statements::plan(&conn, &sql);

@@ -28,8 +28,22 @@ pub fn era(version: i64) -> i64 {
 pub struct View {
     db: Db,
     blocks_read: Arc<AtomicU64>,
-    /// The version at which every security was found to be there.
-    complete_at: Cell<Option<i64>>,
+    securities_complete: Complete,
+    pub(crate) margins_complete: Complete,
+}
+
+/// A table that single rows are looked up in, and the version at which every row of it was found to be there.
+#[derive(Debug)]
+pub(crate) struct Complete {
+    table: &'static str,
+    count: Sql,
+    at: Cell<Option<i64>>,
+}
+
+impl Complete {
+    fn unknown(table: &'static str, count: Sql) -> Complete {
+        Complete { table, count, at: Cell::new(None) }
+    }
 }
 
 /// All series of a store together.
@@ -45,14 +59,19 @@ pub struct Totals {
 
 impl View {
     pub(crate) fn new(db: Db, blocks_read: Arc<AtomicU64>) -> View {
-        View { db, blocks_read, complete_at: Cell::new(None) }
+        View {
+            db,
+            blocks_read,
+            securities_complete: Complete::unknown("security", sql::COUNT_SECURITIES),
+            margins_complete: Complete::unknown("margin", sql::COUNT_MARGINS),
+        }
     }
 
     pub(crate) fn db(&self) -> &Db {
         &self.db
     }
 
-    /// Grows with each commit that changed candles, securities or corporate actions.
+    /// Grows with each commit that changed candles, securities, corporate actions or margin factors.
     pub fn version(&self) -> Result<i64, StoreError> {
         self.db.one(sql::VERSION, [], |row| Ok(row.get(0)?))
     }
@@ -129,24 +148,39 @@ impl View {
         if same { Ok(()) } else { Err(self.db.fail(sql.what)(Fault::Missing)) }
     }
 
-    fn complete(&self, sql: Sql, table: &str, found: usize, ascends: bool) -> Result<(), StoreError> {
+    pub(crate) fn complete(
+        &self,
+        sql: Sql,
+        table: &str,
+        found: usize,
+        ascends: bool,
+    ) -> Result<(), StoreError> {
         let written = self.db.one(sql::ROWS_WRITTEN, [table], |row| natural(row, 0))?;
         self.agree(sql, ascends && written == found as u64)
     }
 
-    /// What `find` finds of a security. If that is nothing, the security is unknown, or the way to it is damaged: the latter is
-    /// seen by going through the whole table, once for each version of the store.
+    /// What `find` finds of a security.
     fn known<T>(&self, find: impl Fn(&Db) -> Result<Option<T>, StoreError>) -> Result<Option<T>, StoreError> {
+        self.found_in(&self.securities_complete, find)
+    }
+
+    /// What `find` finds in a table. If that is nothing, the row was never there, or the way to it is damaged: the latter is
+    /// seen by going through the whole table, once for each version of the store.
+    pub(crate) fn found_in<T>(
+        &self,
+        complete: &Complete,
+        find: impl Fn(&Db) -> Result<Option<T>, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
         if let Some(found) = find(&self.db)? {
             return Ok(Some(found));
         }
         self.steady(|| {
             let version = Some(self.version()?);
-            if self.complete_at.get() != version {
-                let count = self.db.one(sql::COUNT_SECURITIES, [], |row| natural(row, 0))?;
-                let written = self.db.one(sql::ROWS_WRITTEN, ["security"], |row| natural(row, 0))?;
-                self.agree(sql::COUNT_SECURITIES, count == written)?;
-                self.complete_at.set(version);
+            if complete.at.get() != version {
+                let count = self.db.one(complete.count, [], |row| natural(row, 0))?;
+                let written = self.db.one(sql::ROWS_WRITTEN, [complete.table], |row| natural(row, 0))?;
+                self.agree(complete.count, count == written)?;
+                complete.at.set(version);
             }
             // Another process may have added it meanwhile.
             find(&self.db)

@@ -86,7 +86,9 @@ fn blocks_of_an_older_schema_are_not_called_verified_and_are_looked_at_before_th
              alter table series drop column seal; alter table security drop column seal;
              alter table security drop column series_count; alter table security drop column action_count;
              alter table block_index drop column next_at; alter table block_index drop column tail;
-             alter table block_index drop column seal; drop table adjustment; delete from migration where version > 1",
+             alter table block_index drop column seal; drop table adjustment; drop table margin;
+             alter table security drop column kind; alter table security drop column delisted_on;
+             alter table corporate_action drop column pay_date; delete from migration where version > 1",
     )
     .unwrap();
     drop(old);

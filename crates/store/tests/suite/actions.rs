@@ -1,6 +1,6 @@
 use market::adjust::Amount;
 use market::{Action, Grain, Timestamp};
-use store::{ActionChanges, Batch, Lane, NewBlock, Series};
+use store::{ActionChanges, Batch, Lane, NewBlock, Series, StoredAction};
 
 use crate::fixture::{fresh, symbol};
 
@@ -80,6 +80,34 @@ fn the_same_actions_again_leave_the_version_alone() {
         versions.push(writer.begin().unwrap().version().unwrap());
     }
     assert_eq!(versions, [1, 1, 2]);
+}
+
+#[test]
+fn a_pay_date_is_kept_beside_an_action_and_adjustment_does_not_see_it() {
+    let fresh = fresh();
+    let tencent = symbol("700.HK");
+    let mut writer = fresh.store.writer().unwrap();
+    let mut batch = writer.begin().unwrap();
+    let paid = |amount: &str, pay_date: Option<&str>| StoredAction {
+        action: cash("2024-05-17", amount),
+        pay_date: pay_date.map(|date| date.parse().unwrap()),
+    };
+    for (given, expected) in [
+        (vec![paid("3.4", Some("2024-05-30")), paid("1", None)], changes(2, 0, 0, 0)),
+        (vec![paid("3.4", Some("2024-05-30")), paid("1", None)], changes(0, 0, 2, 0)),
+        (vec![paid("3.4", Some("2024-06-03")), paid("1", None)], changes(0, 1, 1, 0)),
+        // The same terms on two dates are one row, the first.
+        (vec![paid("3.4", None), paid("3.4", Some("2024-06-03")), paid("1", None)], changes(0, 1, 1, 0)),
+        (vec![paid("3.4", Some("2024-06-03"))], changes(0, 1, 0, 1)),
+    ] {
+        assert_eq!(batch.replace_actions(&tencent, &given).unwrap(), expected, "{given:?}");
+    }
+    assert_eq!(batch.stored_actions(&tencent).unwrap(), [paid("3.4", Some("2024-06-03"))]);
+    assert_eq!(batch.actions(&tencent).unwrap(), [cash("2024-05-17", "3.4")]);
+    batch.commit().unwrap();
+    let mut reader = fresh.store.reader().unwrap();
+    let stored = reader.snapshot().unwrap().stored_actions(&tencent).unwrap();
+    assert_eq!(stored, [paid("3.4", Some("2024-06-03"))]);
 }
 
 #[test]

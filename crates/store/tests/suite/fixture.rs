@@ -1,5 +1,5 @@
-use market::{Grain, Symbol, Timestamp};
-use store::{Access, BlockEntry, Lane, NewBlock, Series, Store};
+use market::{Grain, MarginFactor, Symbol, Timestamp};
+use store::{Access, BlockEntry, Lane, Margin, NewBlock, Series, Store};
 
 pub(crate) const NOW: Timestamp = Timestamp(1_763_200_000);
 
@@ -21,6 +21,11 @@ pub(crate) fn symbol(text: &str) -> Symbol {
 
 pub(crate) fn minutes(text: &str) -> Series {
     Series { symbol: symbol(text), grain: Grain::Minute, lane: Lane::Regular }
+}
+
+pub(crate) fn margin(text: &str, im: &str, mm: &str, fm: &str) -> Margin {
+    let factor = |text: &str| MarginFactor::parse(text).unwrap();
+    Margin { symbol: symbol(text), im: factor(im), mm: factor(mm), fm: factor(fm) }
 }
 
 /// A block of one row for each unit of time, its bytes telling which it is.

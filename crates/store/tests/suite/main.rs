@@ -15,6 +15,7 @@ mod fixture;
 mod interrupted;
 mod journals;
 mod ledger;
+mod margins;
 mod people;
 mod restore;
 mod restore_stopped;

@@ -5,12 +5,12 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use market::adjust::Amount;
-use market::{Action, Grain, Timestamp};
+use market::{Action, Grain, SecurityKind, Timestamp};
 use rusqlite::Connection;
 use rusqlite::types::Value;
-use store::{Depth, Lane, Security, Series, Store, StoreError};
+use store::{Depth, Lane, Security, Series, Store, StoreError, StoredAction};
 
-use crate::fixture::{Fresh, block, fresh, minutes, put, symbol};
+use crate::fixture::{Fresh, block, fresh, margin, minutes, put, symbol};
 
 fn days(text: &str) -> Series {
     Series { grain: Grain::Day, ..minutes(text) }
@@ -27,6 +27,7 @@ fn filled() -> Fresh {
     let name = |text: &str, decimals| Security {
         name_en: Some("A name".to_owned()),
         lot_size: Some(100),
+        kind: Some(if decimals == 2 { SecurityKind::Equity } else { SecurityKind::Etf }),
         decimals,
         ..Security::new(symbol(text))
     };
@@ -41,12 +42,14 @@ fn filled() -> Fresh {
         rights: amount("0"),
         rights_price: amount("0"),
     };
-    batch
-        .replace_actions(&symbol("700.HK"), &[action("2024-05-17", "3.4"), action("2025-05-16", "4.5")])
-        .unwrap();
+    let paid =
+        StoredAction { action: action("2024-05-17", "3.4"), pay_date: Some("2024-05-30".parse().unwrap()) };
+    batch.replace_actions(&symbol("700.HK"), &[paid, action("2025-05-16", "4.5").into()]).unwrap();
     batch.replace_actions(&symbol("AAPL.US"), &[action("2024-05-10", "0.25")]).unwrap();
     batch.put_factors(&symbol("700.HK"), b"factors of one").unwrap();
     batch.put_factors(&symbol("AAPL.US"), b"factors of two").unwrap();
+    batch.put_margin(&margin("700.HK", "0.35", "0.3", "0.25")).unwrap();
+    batch.put_margin(&margin("AAPL.US", "0.5", "0.4", "0.3")).unwrap();
     batch.commit().unwrap();
     drop(writer);
     fresh
@@ -58,6 +61,7 @@ fn answer(dir: &Path) -> Result<String, StoreError> {
     let mut reader = store.reader()?;
     let snapshot = reader.snapshot()?;
     let mut text = format!("{:?}\n{:?}\n", snapshot.securities()?, snapshot.totals()?);
+    text += &format!("{:?}\n", snapshot.margins()?);
     let infos = snapshot.all_series()?;
     // Versions are for whoever keeps something in memory.
     text += &infos
@@ -67,7 +71,8 @@ fn answer(dir: &Path) -> Result<String, StoreError> {
     for name in ["700.HK", "AAPL.US", "5.HK"] {
         let known = symbol(name);
         text += &format!("{:?} {:?} ", snapshot.security(&known)?, snapshot.decimals(&known)?);
-        text += &format!("{:?}\n", snapshot.actions(&known)?);
+        text += &format!("{:?}\n", snapshot.stored_actions(&known)?);
+        text += &format!("{:?}\n", snapshot.margin(&known)?);
         // Factors that are not there are reckoned from the actions and come to the same.
         let factors = snapshot.factors(&known)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         text += match (name, factors.as_deref()) {
@@ -142,10 +147,11 @@ impl Copy {
     }
 }
 
-const TABLES: [(&str, &str); 8] = [
+const TABLES: [(&str, &str); 9] = [
     ("security", "symbol"),
     ("corporate_action", "symbol || ex_date || cash"),
     ("adjustment", "symbol"),
+    ("margin", "symbol"),
     ("series", "id"),
     ("block_index", "series_id || ' ' || first_at"),
     ("block_body", "id"),

@@ -1,3 +1,4 @@
+use market::SecurityKind;
 use store::{Change, Security, StoreError};
 
 use crate::fixture::{block, fresh, minutes, put, symbol};
@@ -21,6 +22,8 @@ fn tencent() -> Security {
         eps_ttm: Some("22.2".to_owned()),
         bps: Some("110.30".to_owned()),
         dividend_yield: Some("4.5".to_owned()),
+        kind: Some(SecurityKind::Equity),
+        delisted_on: Some("2031-01-02".parse().unwrap()),
     }
 }
 
@@ -73,6 +76,17 @@ fn ensuring_a_security_changes_none_that_exists() {
     batch.ensure_security(&symbol("1.HK")).unwrap();
     assert_eq!(batch.security(&symbol("700.HK")).unwrap(), Some(tencent()));
     assert_eq!(batch.securities().unwrap().len(), 2);
+}
+
+#[test]
+fn every_kind_of_security_comes_back() {
+    let fresh = fresh();
+    let mut writer = fresh.store.writer().unwrap();
+    let mut batch = writer.begin().unwrap();
+    for kind in SecurityKind::ALL.map(Some).into_iter().chain([None]) {
+        batch.put_security(&Security { kind, ..tencent() }).unwrap();
+        assert_eq!(batch.security(&symbol("700.HK")).unwrap().unwrap().kind, kind);
+    }
 }
 
 #[test]

@@ -1,0 +1,15 @@
+-- What orders need to know of a security. A kind that is null has not been told. From `delisted_on` on it is not traded.
+alter table security add column kind text;
+alter table security add column delisted_on text;
+
+-- When the cash of an action is paid; null where that is not known.
+alter table corporate_action add column pay_date text;
+
+-- Initial, maintenance and forced-sale margin, as decimals. A symbol may be here before anything else is known of it.
+create table margin (
+    symbol text not null primary key,
+    im text not null,
+    mm text not null,
+    fm text not null,
+    seal bigint not null default 0
+) without rowid;

@@ -1,0 +1,63 @@
+use market::{MarginFactor, Symbol};
+use rusqlite::Row;
+
+use crate::fault::Fault;
+use crate::{Batch, Change, StoreError, View, sql};
+
+/// The margin factors of a symbol: initial, maintenance, and the one at which positions are sold by force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Margin {
+    pub symbol: Symbol,
+    pub im: MarginFactor,
+    pub mm: MarginFactor,
+    pub fm: MarginFactor,
+}
+
+impl Margin {
+    fn read(row: &Row<'_>) -> Result<Margin, Fault> {
+        let symbol = row.get_ref(0)?.as_str()?;
+        let symbol = symbol.parse().map_err(|_| Fault::value("symbol", symbol))?;
+        Ok(Margin { symbol, im: factor(row, 1)?, mm: factor(row, 2)?, fm: factor(row, 3)? })
+    }
+}
+
+fn factor(row: &Row<'_>, column: usize) -> Result<MarginFactor, Fault> {
+    let text = row.get_ref(column)?.as_str()?;
+    MarginFactor::parse(text).map_err(|_| Fault::value("margin factor", text))
+}
+
+impl View {
+    /// The margin factors of a symbol, if there are any.
+    pub fn margin(&self, symbol: &Symbol) -> Result<Option<Margin>, StoreError> {
+        self.found_in(&self.margins_complete, |db| db.first(sql::MARGIN, [symbol.as_str()], Margin::read))
+    }
+
+    /// Every symbol that has margin factors, by symbol.
+    pub fn margins(&self) -> Result<Vec<Margin>, StoreError> {
+        self.steady(|| {
+            let all = self.db().all(sql::MARGINS, [], Margin::read)?;
+            let ascends =
+                all.iter().zip(all.iter().skip(1)).all(|(a, b)| a.symbol.as_str() < b.symbol.as_str());
+            self.complete(sql::MARGINS, "margin", all.len(), ascends)?;
+            Ok(all)
+        })
+    }
+}
+
+impl Batch<'_> {
+    /// Writes the margin factors of a symbol over those that it has.
+    pub fn put_margin(&mut self, margin: &Margin) -> Result<Change, StoreError> {
+        self.write(|batch| {
+            let change = match batch.margin(&margin.symbol)? {
+                Some(stored) if stored == *margin => return Ok(Change::Unchanged),
+                Some(_) => Change::Replaced,
+                None => Change::Added,
+            };
+            let Margin { symbol, im, mm, fm } = margin;
+            let row = (symbol.as_str(), im.to_string(), mm.to_string(), fm.to_string());
+            batch.db().run(sql::PUT_MARGIN, row)?;
+            batch.touch()?;
+            Ok(change)
+        })
+    }
+}

@@ -1,0 +1,74 @@
+use store::{Change, Depth};
+
+use crate::backup::{backup, filled, on, restore};
+use crate::fixture::{fresh, margin, symbol};
+
+#[test]
+fn factors_come_back_by_symbol_and_are_replaced_by_symbol() {
+    let fresh = fresh();
+    let mut writer = fresh.store.writer().unwrap();
+    let mut batch = writer.begin().unwrap();
+    let first = margin("700.HK", "0.35", "0.3", "0.25");
+    for (given, expected) in [
+        (first.clone(), Change::Added),
+        (first.clone(), Change::Unchanged),
+        (margin("700.HK", "0.350", "0.30", "0.25"), Change::Unchanged),
+        (margin("700.HK", "0.35", "0.3", "0.2"), Change::Replaced),
+        (margin("5.HK", "0", "10", "0.000001"), Change::Added),
+    ] {
+        assert_eq!(batch.put_margin(&given).unwrap(), expected, "{given:?}");
+    }
+    assert_eq!(batch.margin(&symbol("AAPL.US")).unwrap(), None);
+    batch.commit().unwrap();
+    let mut reader = fresh.store.reader().unwrap();
+    let snapshot = reader.snapshot().unwrap();
+    let (hsbc, tencent) = (margin("5.HK", "0", "10", "0.000001"), margin("700.HK", "0.35", "0.3", "0.2"));
+    assert_eq!(snapshot.margins().unwrap(), [hsbc.clone(), tencent]);
+    assert_eq!(snapshot.margin(&symbol("5.HK")).unwrap(), Some(hsbc));
+    assert_eq!(snapshot.margin(&symbol("AAPL.US")).unwrap(), None);
+    // Factors alone make no security.
+    assert!(snapshot.securities().unwrap().is_empty());
+}
+
+#[test]
+fn only_a_real_change_of_factors_raises_the_version() {
+    let fresh = fresh();
+    let mut writer = fresh.store.writer().unwrap();
+    let mut versions = Vec::new();
+    for im in ["0.35", "0.350", "0.4"] {
+        let mut batch = writer.begin().unwrap();
+        batch.put_margin(&margin("700.HK", im, "0.3", "0.25")).unwrap();
+        batch.commit().unwrap();
+        versions.push(writer.begin().unwrap().version().unwrap());
+    }
+    assert_eq!(versions, [1, 1, 2]);
+}
+
+#[test]
+fn factors_of_an_abandoned_batch_are_not_there() {
+    let fresh = fresh();
+    let mut writer = fresh.store.writer().unwrap();
+    let mut batch = writer.begin().unwrap();
+    batch.put_margin(&margin("700.HK", "1", "1", "1")).unwrap();
+    drop(batch);
+    assert_eq!(writer.begin().unwrap().margin(&symbol("700.HK")).unwrap(), None);
+    assert_eq!(writer.begin().unwrap().margins().unwrap(), []);
+}
+
+#[test]
+fn factors_survive_backup_and_restore() {
+    let (fresh, _accounts) = filled();
+    let mut writer = fresh.store.writer().unwrap();
+    let mut batch = writer.begin().unwrap();
+    let given = margin("700.HK", "0.35", "0.3", "0.25");
+    batch.put_margin(&given).unwrap();
+    batch.commit().unwrap();
+    drop(writer);
+    let dir = tempfile::tempdir().unwrap();
+    let (to, back) = (dir.path().join("backup"), dir.path().join("back"));
+    backup(fresh.dir.path(), &to).unwrap();
+    restore(&to, &back).run(&mut on).unwrap();
+    let mut reader = store::Store::open(&back, store::Access::Read).unwrap().reader().unwrap();
+    assert_eq!(reader.check(Depth::Full, |_, _, _| None).unwrap(), []);
+    assert_eq!(reader.snapshot().unwrap().margins().unwrap(), [given]);
+}
