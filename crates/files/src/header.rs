@@ -154,6 +154,8 @@ const SECURITY: &[&str] = &[
     "eps_ttm",
     "bps",
     "dividend_yield",
+    "kind",
+    "delisted_on",
 ];
 const ACTION: &[&str] = &["cash", "split", "bonus", "rights", "rights_price"];
 

@@ -1,7 +1,7 @@
 //! Securities and corporate actions: small tables, read whole.
 
 use market::adjust::Amount;
-use market::{Action, Date, Symbol, parse_scaled};
+use market::{Action, Date, SecurityKind, Symbol, parse_scaled};
 
 use crate::cells::{Cells, OpenQuote, lossy};
 use crate::source::Lines;
@@ -41,6 +41,8 @@ pub struct SecurityRow {
     pub eps_ttm: Option<String>,
     pub bps: Option<String>,
     pub dividend_yield: Option<String>,
+    pub kind: Option<SecurityKind>,
+    pub delisted_on: Option<Date>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -185,6 +187,13 @@ impl Named<'_> {
         }
     }
 
+    fn kind(&self) -> Result<Option<SecurityKind>, String> {
+        let Some(text) = self.text("kind")? else { return Ok(None) };
+        let known = SecurityKind::ALL.map(SecurityKind::as_str).join(", ");
+        let wrong = || format!("kind {:?} is none of {known}", cut(&text));
+        SecurityKind::parse(&text).map(Some).ok_or_else(wrong)
+    }
+
     fn symbol(&self, options: &ReadOptions) -> Result<Symbol, String> {
         parse_symbol(&self.text("symbol")?.unwrap_or_default(), Spelling::Plain, options.region)
     }
@@ -206,6 +215,12 @@ fn security(row: &Named<'_>, line: u64, options: &ReadOptions) -> Result<Securit
     if lot_size == Some(0) {
         return Err("lot_size is zero".to_owned());
     }
+    let (listing_date, delisted_on) = (row.date("listing_date")?, row.date("delisted_on")?);
+    if let (Some(listed), Some(delisted)) = (listing_date, delisted_on)
+        && delisted < listed
+    {
+        return Err("delisted_on is before listing_date".to_owned());
+    }
     Ok(SecurityRow {
         line,
         symbol: row.symbol(options)?,
@@ -216,7 +231,7 @@ fn security(row: &Named<'_>, line: u64, options: &ReadOptions) -> Result<Securit
         currency: row.text("currency")?,
         lot_size,
         board: row.text("board")?,
-        listing_date: row.date("listing_date")?,
+        listing_date,
         decimals,
         total_shares: row.integer("total_shares")?,
         circulating_shares: row.integer("circulating_shares")?,
@@ -225,6 +240,8 @@ fn security(row: &Named<'_>, line: u64, options: &ReadOptions) -> Result<Securit
         eps_ttm: row.decimal("eps_ttm")?,
         bps: row.decimal("bps")?,
         dividend_yield: row.decimal("dividend_yield")?,
+        kind: row.kind()?,
+        delisted_on,
     })
 }
 
@@ -253,6 +270,11 @@ fn action(row: &Named<'_>, line: u64, options: &ReadOptions) -> Result<ActionRow
         return Err("nothing happens: every amount is blank".to_owned());
     }
     Ok(ActionRow { line, symbol, action })
+}
+
+/// The words of a cell, short enough for a reason.
+fn cut(text: &str) -> String {
+    text.chars().take(40).collect()
 }
 
 /// `2`, `1/10`, `2:1` or `2-for-1`: new shares for old ones.

@@ -146,6 +146,21 @@ fn actions_that_cannot_be_meant_are_quarantined() {
 }
 
 #[test]
+fn kinds_of_securities_go_in_and_wrong_words_are_told_with_the_right_ones() {
+    let world = World::with(&[("days.csv", &days("700.HK"))]);
+    let before = world.json(&["inspect", "700.HK"]);
+    world.write("securities.csv", "symbol,kind\n700.HK,equity\n2800.HK,fund\n823.HK,reit\n");
+    let report = world.json(&["import", "securities.csv"]);
+    let file = &report["files"][0];
+    assert_eq!((&file["kind"], &file["added"]), (&"securities".into(), &1.into()), "{report}");
+    assert_eq!((&file["replaced"], &file["quarantined"]), (&1.into(), &1.into()), "{report}");
+    let refused = &world.json(&["quarantine"])[0];
+    assert_eq!((&refused["line"], &refused["symbol"]), (&3.into(), &"2800.HK".into()));
+    assert_eq!(refused["reason"], "kind \"fund\" is none of equity, etf, reit, warrant");
+    assert_eq!(world.json(&["inspect", "700.HK"]), before);
+}
+
+#[test]
 fn a_file_without_one_usable_row_fails() {
     let world = World::new();
     world.write("m.csv", "symbol,time,open,high,low,close,volume\n700.HK,2026-11-13,10,1,9,10,1\n");

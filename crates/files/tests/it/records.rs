@@ -73,6 +73,41 @@ fn a_bad_security_is_told_with_its_line() {
 }
 
 #[test]
+fn a_kind_is_one_of_four_words_or_not_told() {
+    let records = securities(
+        "symbol,kind,listing_date,delisted_on\n700.HK,equity,,\n2800.HK,ETF,,\n823.HK, reit ,,2031-01-02\n12345.HK,warrant,,\n\
+         5.HK,,,\n9.HK,stock,,\n9.HK,index,,\n9.HK,etf,2020-01-02,2020-01-01\n9.HK,etf,,soon\n",
+    );
+    let read: Vec<String> = records
+        .rows
+        .iter()
+        .map(|row| format!("{} {:?} {:?}", row.symbol, row.kind.map(|kind| kind.as_str()), row.delisted_on))
+        .collect();
+    assert_eq!(
+        read,
+        [
+            "700.HK Some(\"equity\") None",
+            "2800.HK Some(\"etf\") None",
+            "823.HK Some(\"reit\") Some(2031-01-02)",
+            "12345.HK Some(\"warrant\") None",
+            "5.HK None None",
+        ]
+    );
+    let told: Vec<String> = records.rejected.iter().map(|r| format!("{}: {}", r.line, r.reason)).collect();
+    assert_eq!(
+        told,
+        [
+            "7: kind \"stock\" is none of equity, etf, reit, warrant",
+            "8: kind \"index\" is none of equity, etf, reit, warrant",
+            "9: delisted_on is before listing_date",
+            "10: delisted_on is not a date: write YYYY-MM-DD",
+        ]
+    );
+    // Said of no security, it is not asked for.
+    assert_eq!(securities("symbol,name_en\n700.HK,a\n").rows[0].kind, None);
+}
+
+#[test]
 fn actions_are_read_with_blanks_fractions_and_ratios() {
     let text = "symbol,ex_date,cash,split,bonus,rights,rights_price\n\
                 700.HK,2024-05-17,3.4,,,,\n\
@@ -114,6 +149,18 @@ fn parquet_holds_actions_and_securities_too() {
     let bytes = parquet(RecordBatch::try_from_iter(columns.map(|(name, array)| (name, array))).unwrap());
     assert_eq!(actions("a.parquet", &bytes), ["700.HK 2024-05-17 3.4 1 0 0 0"]);
     assert_ne!(Amount::parse("3.4").unwrap(), Amount::parse("3.40000001").unwrap());
+}
+
+#[test]
+fn kinds_are_read_from_parquet_too() {
+    let columns: [(&str, ArrayRef); 2] = [
+        ("symbol", Arc::new(StringArray::from(vec!["2800.HK", "5.HK"]))),
+        ("kind", Arc::new(StringArray::from(vec![Some("etf"), None]))),
+    ];
+    let bytes = parquet(RecordBatch::try_from_iter(columns).unwrap());
+    let Ok(Table::Securities(records)) = open("s.parquet", &bytes, &options()) else { panic!("no securities") };
+    let kinds: Vec<_> = records.rows.iter().map(|row| row.kind).collect();
+    assert_eq!(kinds, [Some(market::SecurityKind::Etf), None]);
 }
 
 #[test]

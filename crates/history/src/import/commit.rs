@@ -309,7 +309,7 @@ fn security(row: SecurityRow, known: Option<Security>) -> Security {
         eps_ttm: row.eps_ttm.or(known.eps_ttm),
         bps: row.bps.or(known.bps),
         dividend_yield: row.dividend_yield.or(known.dividend_yield),
-        kind: known.kind,
-        delisted_on: known.delisted_on,
+        kind: row.kind.or(known.kind),
+        delisted_on: row.delisted_on.or(known.delisted_on),
     }
 }

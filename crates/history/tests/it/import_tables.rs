@@ -1,6 +1,7 @@
 //! Securities and corporate actions from files.
 
 use history::import::Outcome;
+use market::SecurityKind;
 
 use crate::common::{Shop, symbol};
 
@@ -19,6 +20,29 @@ fn a_securities_file_with_some_columns_keeps_the_others() {
     assert_eq!(tencent.name_en.as_deref(), Some("Tencent"));
     assert_eq!(tencent.name_cn.as_deref(), Some("腾讯控股"));
     assert_eq!((tencent.lot_size, tencent.currency.as_deref()), (Some(100), Some("HKD")));
+}
+
+#[test]
+fn a_kind_stays_until_another_is_told_and_a_wrong_one_is_quarantined() {
+    let shop = Shop::new();
+    let kind = |text: &str| {
+        let mut reader = shop.store.reader().unwrap();
+        reader.snapshot().unwrap().security(&symbol(text)).unwrap().unwrap().kind
+    };
+    let first = "symbol,kind,lot_size\n2800.HK,etf,500\n823.HK,trust,100\n5.HK,,400\n";
+    let report = &shop.import(&[shop.file("first.csv", first)])[0];
+    assert_eq!((report.added, report.quarantined), (2, 1));
+    assert_eq!(shop.quarantine(), ["3: kind \"trust\" is none of equity, etf, reit, warrant"]);
+    assert_eq!((kind("2800.HK"), kind("5.HK")), (Some(SecurityKind::Etf), None));
+    let part = "symbol,name_en,delisted_on\n2800.HK,Tracker,2031-01-02\n";
+    shop.import(&[shop.file("part.csv", part)]);
+    assert_eq!(kind("2800.HK"), Some(SecurityKind::Etf));
+    let report = &shop.import(&[shop.file("blank.csv", "symbol,kind\n2800.HK,\n5.HK,Equity\n")])[0];
+    assert_eq!((report.replaced, report.unchanged), (1, 1));
+    assert_eq!((kind("2800.HK"), kind("5.HK")), (Some(SecurityKind::Etf), Some(SecurityKind::Equity)));
+    let mut reader = shop.store.reader().unwrap();
+    let tracker = reader.snapshot().unwrap().security(&symbol("2800.HK")).unwrap().unwrap();
+    assert_eq!(tracker.delisted_on, Some("2031-01-02".parse().unwrap()));
 }
 
 #[test]
