@@ -82,7 +82,7 @@ pub(crate) struct CandleColumns {
     pub per: Option<usize>,
 }
 
-/// The three kinds of table.
+/// The kinds of table.
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
     Candles {
@@ -92,6 +92,7 @@ pub(crate) enum Kind {
     /// The place of each known column; see `records.rs`.
     Securities(Vec<(&'static str, usize)>),
     Actions(Vec<(&'static str, usize)>),
+    Margins(Vec<(&'static str, usize)>),
 }
 
 const SYMBOL: &[&str] = &["symbol", "ticker", "ts_code", "code", "s", "sym", "股票代码", "代码"];
@@ -158,6 +159,8 @@ const SECURITY: &[&str] = &[
     "delisted_on",
 ];
 const ACTION: &[&str] = &["cash", "split", "bonus", "rights", "rights_price"];
+/// All of them, or it is another table.
+const MARGIN: &[&str] = &["im", "mm", "fm"];
 
 /// A column's name without what writers put around it.
 pub(crate) fn normal(name: &str) -> String {
@@ -189,6 +192,11 @@ pub(crate) fn recognise(names: &[String], options: &ReadOptions) -> Result<Kind,
     // A table with some price columns is a candle table with a mistake in it, not a list of securities.
     let priced = [OPEN, HIGH, LOW, CLOSE].iter().any(|names| header.first(names).is_some());
     if let (Some(symbol), false) = (header.first(SYMBOL), priced) {
+        let mut margins = header.known(MARGIN);
+        if margins.len() == MARGIN.len() {
+            margins.push(("symbol", symbol));
+            return Ok(Kind::Margins(margins));
+        }
         let mut known = header.known(SECURITY);
         if !known.is_empty() {
             known.push(("symbol", symbol));

@@ -1,7 +1,7 @@
 //! Foreign tables to rows and back: CSV (plain, gzip, zstd) and Parquet in; CSV, Parquet and Arrow IPC out.
 //!
-//! A table is recognised by its header: candles of a dozen vendors, securities, or corporate actions. Rows come out
-//! with exact integers and instants; what cannot be read is handed back with its line and a reason, and the rest goes
+//! A table is recognised by its header: candles of a dozen vendors, securities, corporate actions, or margin factors.
+//! Rows come out with exact integers and instants; what cannot be read is handed back with its line and a reason, and the rest goes
 //! on. The crate knows nothing of stores, blocks or trading hours: whether a price range, a session or a duplicate
 //! is acceptable is the caller's question. It opens the files it is told to open and reads no clock.
 //!
@@ -36,7 +36,7 @@ pub use header::Vendor;
 pub use options::{ColumnMap, Field, ParseOptionError, Ratio, ReadOptions, Scale, Stamp};
 pub use period::{JudgedBy, JudgedPeriod};
 pub use reader::{CandleReader, Position, Table, open};
-pub use records::{ActionRow, Records, SecurityRow};
+pub use records::{ActionRow, MarginRow, Records, SecurityRow};
 pub use row::{CandleBatch, CandleRow, Rejected};
 pub use sink::{CandleSink, Format};
 pub use time_words::{DateOrder, TimeFormat};
@@ -48,7 +48,7 @@ pub const LINE_MAX: usize = 64 * 1024;
 pub const COLUMNS_MAX: usize = 1024;
 /// The most symbols one file may name.
 pub const SYMBOLS_MAX: usize = 100_000;
-/// The most rows of a securities or corporate actions table, which is held in memory.
+/// The most rows of a table of anything but candles, which is held in memory.
 pub const RECORDS_MAX: usize = 1_000_000;
 /// The most rows of one [`CandleBatch`].
 pub const BATCH_ROWS: usize = 4 * 1024;

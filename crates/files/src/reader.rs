@@ -11,7 +11,7 @@ use crate::file_name::{Certainty, symbol_of};
 use crate::header::{Kind, Vendor, recognise};
 use crate::number::Numbers;
 use crate::period::{self, JudgedBy, JudgedPeriod, Watch};
-use crate::records::{ActionRow, Records, SecurityRow};
+use crate::records::{ActionRow, MarginRow, Records, SecurityRow};
 use crate::row::{RawChunk, RawRow};
 use crate::sample::read_sample;
 use crate::session::Sessions;
@@ -36,6 +36,7 @@ pub enum Table {
     Candles(CandleReader),
     Securities(Records<SecurityRow>),
     Actions(Records<ActionRow>),
+    Margins(Records<MarginRow>),
 }
 
 /// How far a reader has come, in bytes of the file as it lies on disk.
@@ -95,6 +96,7 @@ fn open_table(path: &Path, venues: &Venues, options: &ReadOptions) -> Result<Tab
                     records::securities(&mut table, &known, options).map(Table::Securities)
                 }
                 Kind::Actions(known) => records::actions(&mut table, &known, options).map(Table::Actions),
+                Kind::Margins(known) => records::margins(&mut table, &known, options).map(Table::Margins),
                 Kind::Candles { vendor, columns } => {
                     let vendor = if header.symbol.is_some() { Vendor::Yahoo } else { vendor };
                     let fixed = header.symbol;
@@ -111,6 +113,7 @@ fn open_table(path: &Path, venues: &Venues, options: &ReadOptions) -> Result<Tab
                     records::securities(&mut table, &known, options).map(Table::Securities)
                 }
                 Kind::Actions(known) => records::actions(&mut table, &known, options).map(Table::Actions),
+                Kind::Margins(known) => records::margins(&mut table, &known, options).map(Table::Margins),
                 Kind::Candles { vendor, columns } => {
                     let fixed = table.symbol().map(str::to_owned);
                     let vendor = if fixed.is_some() { Vendor::Yahoo } else { vendor };

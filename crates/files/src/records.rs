@@ -1,7 +1,7 @@
-//! Securities and corporate actions: small tables, read whole.
+//! Securities, corporate actions and margin factors: small tables, read whole.
 
 use market::adjust::Amount;
-use market::{Action, Date, SecurityKind, Symbol, parse_scaled};
+use market::{Action, Date, MarginFactor, SecurityKind, Symbol, parse_scaled};
 
 use crate::cells::{Cells, OpenQuote, lossy};
 use crate::source::Lines;
@@ -50,6 +50,16 @@ pub struct ActionRow {
     pub line: u64,
     pub symbol: Symbol,
     pub action: Action,
+}
+
+/// Initial, maintenance and forced-sale margin of one security.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MarginRow {
+    pub line: u64,
+    pub symbol: Symbol,
+    pub im: MarginFactor,
+    pub mm: MarginFactor,
+    pub fm: MarginFactor,
 }
 
 /// Takes a row: its line, its cells or why there are none, and its own text.
@@ -109,6 +119,17 @@ pub(crate) fn actions(
     options: &ReadOptions,
 ) -> Result<Records<ActionRow>, Problem> {
     collect(table, known, |row, line| action(row, line, options))
+}
+
+pub(crate) fn margins(
+    table: &mut dyn TextCells,
+    known: &[(&'static str, usize)],
+    options: &ReadOptions,
+) -> Result<Records<MarginRow>, Problem> {
+    collect(table, known, |row, line| {
+        let symbol = row.symbol(options)?;
+        Ok(MarginRow { line, symbol, im: row.factor("im")?, mm: row.factor("mm")?, fm: row.factor("fm")? })
+    })
 }
 
 fn collect<T>(
@@ -196,6 +217,11 @@ impl Named<'_> {
 
     fn symbol(&self, options: &ReadOptions) -> Result<Symbol, String> {
         parse_symbol(&self.text("symbol")?.unwrap_or_default(), Spelling::Plain, options.region)
+    }
+
+    fn factor(&self, name: &str) -> Result<MarginFactor, String> {
+        let text = self.text(name)?.ok_or_else(|| format!("{name} is empty"))?;
+        MarginFactor::parse(&text).map_err(|error| format!("{name} {:?} is {error}", cut(&text)))
     }
 
     fn amount(&self, name: &str, otherwise: Amount) -> Result<Amount, String> {

@@ -161,6 +161,35 @@ fn kinds_of_securities_go_in_and_wrong_words_are_told_with_the_right_ones() {
 }
 
 #[test]
+fn margin_factors_are_imported_and_the_ledger_has_them() {
+    let world = World::new();
+    world.write("margins.csv", "symbol,im,mm,fm\n700.HK,0.35,0.30,0.25\nAAPL.US,0.5,0.3,0.25\n5.HK,0.3,0.2,10.5\n");
+    let report = world.json(&["import", "margins.csv"]);
+    let file = &report["files"][0];
+    assert_eq!((&file["kind"], &file["outcome"]), (&"margins".into(), &"imported".into()), "{report}");
+    assert_eq!((&file["added"], &file["quarantined"]), (&2.into(), &1.into()), "{report}");
+    let refused = &world.json(&["quarantine"])[0];
+    assert_eq!((&refused["line"], &refused["symbol"]), (&4.into(), &"5.HK".into()));
+    assert_eq!(refused["reason"], "fm \"10.5\" is not a number from 0 to 10");
+    let entry = &world.json(&["imports"])[0];
+    assert_eq!((&entry["kind"], &entry["state"]), (&"margins".into(), &"done".into()), "{entry}");
+    assert!(world.ok(&["import", "margins.csv"]).contains("unchanged, imported"));
+    world.write("margins.csv", "symbol,im,mm,fm\n700.HK,0.4,0.30,0.25\nAAPL.US,0.50,0.3,0.25\n");
+    let report = world.json(&["import", "margins.csv"]);
+    assert_eq!(
+        (&report["files"][0]["replaced"], &report["files"][0]["unchanged"]),
+        (&1.into(), &1.into()),
+        "{report}"
+    );
+    let (code, stderr) = {
+        world.write("wrong.csv", "symbol,im,mm,fm\n700.HK,x,0.30,0.25\n");
+        world.fails(&["import", "--strict", "wrong.csv"])
+    };
+    assert!(code == 1 && stderr.contains("line 2: im \"x\" is not a number"), "{stderr}");
+    world.ok(&["check"]);
+}
+
+#[test]
 fn a_file_without_one_usable_row_fails() {
     let world = World::new();
     world.write("m.csv", "symbol,time,open,high,low,close,volume\n700.HK,2026-11-13,10,1,9,10,1\n");

@@ -16,6 +16,7 @@ fn recognised(header: &str) -> String {
         Ok(Table::Candles(reader)) => format!("candles, {}", reader.vendor()),
         Ok(Table::Securities(_)) => "securities".to_owned(),
         Ok(Table::Actions(_)) => "actions".to_owned(),
+        Ok(Table::Margins(_)) => "margins".to_owned(),
         Err(error) => error.problem.to_string(),
     }
 }
@@ -46,6 +47,10 @@ fn a_table_is_recognised_by_its_header() {
         "symbol,ex_date,cash,split,bonus,rights,rights_price",
         "ticker,ex_date,cash",
         "symbol,ex_date",
+        "symbol,im,mm,fm",
+        "Ticker;FM;IM;MM;name_en",
+        "symbol,im,mm",
+        "symbol,kind",
         "symbol,open,close,eps",
         "symbol,time,open,high,low,last",
         "hello",
@@ -102,6 +107,14 @@ fn a_table_is_recognised_by_its_header() {
             -> actions
         "symbol,ex_date"
             -> unknown header: found "symbol,ex_date"; missing time, open, high, low, close; name the columns with --map, like --map time=when,close=last
+        "symbol,im,mm,fm"
+            -> margins
+        "Ticker;FM;IM;MM;name_en"
+            -> margins
+        "symbol,im,mm"
+            -> unknown header: found "symbol,im,mm"; missing time, open, high, low, close; name the columns with --map, like --map time=when,close=last
+        "symbol,kind"
+            -> securities
         "symbol,open,close,eps"
             -> unknown header: found "symbol,open,close,eps"; missing time, high, low; name the columns with --map, like --map time=when,close=last
         "symbol,time,open,high,low,last"

@@ -1,4 +1,4 @@
-//! Securities and corporate actions.
+//! Securities, corporate actions and margin factors.
 
 use std::sync::Arc;
 
@@ -149,6 +149,49 @@ fn parquet_holds_actions_and_securities_too() {
     let bytes = parquet(RecordBatch::try_from_iter(columns.map(|(name, array)| (name, array))).unwrap());
     assert_eq!(actions("a.parquet", &bytes), ["700.HK 2024-05-17 3.4 1 0 0 0"]);
     assert_ne!(Amount::parse("3.4").unwrap(), Amount::parse("3.40000001").unwrap());
+}
+
+/// Each row as one line: symbol and its factors; then the refused rows.
+fn margins(name: &str, bytes: &[u8]) -> Vec<String> {
+    let Ok(Table::Margins(records)) = open(name, bytes, &options()) else { panic!("no margins") };
+    let read = records.rows.iter().map(|row| format!("{} {} {} {}", row.symbol, row.im, row.mm, row.fm));
+    read.chain(records.rejected.iter().map(|r| format!("{}: {}", r.line, r.reason))).collect()
+}
+
+#[test]
+fn margin_factors_are_exact_decimals_from_zero_to_ten() {
+    let text = "symbol,im,mm,fm\n00700.hk,0.35,0.30,0.250000\nAAPL.US,0,10,0.000001\nTSLA.US,0.2,0.5,1\n\
+                5.HK,0.35,0.3,\n5.HK,-0.1,0.3,0.2\n5.HK,0.35,10.01,0.2\n5.HK,0.35,0.3,0.0000001\n5.HK,35%,0.3,0.2\n\
+                5.HK,NaN,0.3,0.2\nX,0.35,0.3,0.2\n5.HK,0.35\n";
+    assert_eq!(
+        margins("m.csv", text.as_bytes()),
+        [
+            "700.HK 0.35 0.3 0.25",
+            "AAPL.US 0 10 0.000001",
+            "TSLA.US 0.2 0.5 1",
+            "5: fm is empty",
+            "6: im \"-0.1\" is not a number from 0 to 10",
+            "7: mm \"10.01\" is not a number from 0 to 10",
+            "8: fm \"0.0000001\" is a number of more than 6 decimals",
+            "9: im \"35%\" is not a number",
+            "10: im \"NaN\" is not a number",
+            "11: \"X\" is not a symbol: write ticker.region, like 700.HK, AAPL.US or 600519.SH",
+            "12: 2 cells where the header has 4",
+        ]
+    );
+}
+
+#[test]
+fn margin_factors_are_read_from_parquet_too() {
+    let numbers = |value: f64| -> ArrayRef { Arc::new(Float64Array::from(vec![value])) };
+    let columns: [(&str, ArrayRef); 4] = [
+        ("symbol", Arc::new(StringArray::from(vec!["700.HK"]))),
+        ("im", numbers(0.35)),
+        ("mm", numbers(0.3)),
+        ("fm", numbers(0.25)),
+    ];
+    let bytes = parquet(RecordBatch::try_from_iter(columns).unwrap());
+    assert_eq!(margins("m.parquet", &bytes), ["700.HK 0.35 0.3 0.25"]);
 }
 
 #[test]

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
 use std::sync::mpsc::Receiver;
 
-use files::{Rejected, SecurityRow};
+use files::{MarginRow, Rejected, SecurityRow};
 use market::{Action, Symbol, Timestamp};
 use store::{
-    Batch, Change, ImportId, ImportProgress, ImportRecord, ImportState, NewImport, QuarantineRow, Reader,
-    Security, Series, StoreError, Writer,
+    Batch, Change, ImportId, ImportProgress, ImportRecord, ImportState, Margin, NewImport, QuarantineRow,
+    Reader, Security, Series, StoreError, Writer,
 };
 
 use super::flush::{Begin, Failure, Failures, FileNo, Flush, Mark};
@@ -22,6 +22,16 @@ pub(crate) struct Counts {
     added: u64,
     replaced: u64,
     unchanged: u64,
+}
+
+impl Counts {
+    fn add(&mut self, change: Change) {
+        match change {
+            Change::Added => self.added += 1,
+            Change::Replaced => self.replaced += 1,
+            Change::Unchanged => self.unchanged += 1,
+        }
+    }
 }
 
 /// A file's entry in the ledger: what earlier runs of it have counted there, and how far it is.
@@ -150,7 +160,9 @@ impl LedgerEntries {
         now: Timestamp,
     ) -> Result<(), StoreError> {
         self.open(batch, std::mem::take(&mut flush.begins), now)?;
-        self.tables(batch, std::mem::take(&mut flush.securities), &flush.actions)?;
+        self.securities(batch, std::mem::take(&mut flush.securities))?;
+        self.actions(batch, &flush.actions)?;
+        self.margins(batch, std::mem::take(&mut flush.margins))?;
         self.candles(batch, laid)?;
         let rejected = flush.rejected.into_iter();
         let rejected: Vec<_> = rejected.filter_map(|(file, row)| self.quarantined(file, row)).collect();
@@ -178,21 +190,36 @@ impl LedgerEntries {
         Ok(())
     }
 
-    fn tables(
+    fn securities(
         &mut self,
         batch: &mut Batch<'_>,
         securities: Vec<(FileNo, SecurityRow)>,
-        actions: &[(FileNo, Symbol, Vec<Action>)],
     ) -> Result<(), StoreError> {
         for (file, row) in securities {
-            let count = self.counts.entry(file).or_default();
             let known = batch.security(&row.symbol)?;
-            match batch.put_security(&security(row, known))? {
-                Change::Added => count.added += 1,
-                Change::Replaced => count.replaced += 1,
-                Change::Unchanged => count.unchanged += 1,
-            }
+            let change = batch.put_security(&security(row, known))?;
+            self.counts.entry(file).or_default().add(change);
         }
+        Ok(())
+    }
+
+    fn margins(
+        &mut self,
+        batch: &mut Batch<'_>,
+        margins: Vec<(FileNo, MarginRow)>,
+    ) -> Result<(), StoreError> {
+        for (file, MarginRow { symbol, im, mm, fm, .. }) in margins {
+            let change = batch.put_margin(&Margin { symbol, im, mm, fm })?;
+            self.counts.entry(file).or_default().add(change);
+        }
+        Ok(())
+    }
+
+    fn actions(
+        &mut self,
+        batch: &mut Batch<'_>,
+        actions: &[(FileNo, Symbol, Vec<Action>)],
+    ) -> Result<(), StoreError> {
         for (file, symbol, actions) in actions {
             let changes = batch.replace_actions(symbol, actions)?;
             let count = self.counts.entry(*file).or_default();

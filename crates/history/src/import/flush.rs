@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::SyncSender;
 use std::sync::{Mutex, PoisonError};
 
-use files::{Rejected, SecurityRow};
+use files::{MarginRow, Rejected, SecurityRow};
 use market::{Candles, Symbol};
 use store::{ImportRecord, ImportState, Series};
 
@@ -23,6 +23,7 @@ pub(crate) struct Flush {
     pub(crate) parts: Vec<(FileNo, Part)>,
     pub(crate) securities: Vec<(FileNo, SecurityRow)>,
     pub(crate) actions: Vec<(FileNo, Symbol, Vec<market::Action>)>,
+    pub(crate) margins: Vec<(FileNo, MarginRow)>,
     pub(crate) rejected: Vec<(FileNo, Rejected)>,
     pub(crate) marks: Vec<Mark>,
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::SyncSender;
 
-use files::{ActionRow, CandleReader, ReadOptions, Records, Rejected, Table};
+use files::{ActionRow, CandleReader, MarginRow, ReadOptions, Records, Rejected, Table};
 use market::{Symbol, Timestamp};
 use store::{ImportRecord, ImportState, Reader};
 
@@ -136,6 +136,7 @@ impl Gatherer<'_> {
             Table::Candles(_) => "candles",
             Table::Securities(_) => "securities",
             Table::Actions(_) => "actions",
+            Table::Margins(_) => "margins",
         };
         report.kind = begin.kind;
         // Where the file's name says the symbol, the same bytes under another name are another import.
@@ -212,6 +213,14 @@ impl Gatherer<'_> {
                 self.pending.flush_mut().actions.extend(actions);
                 self.small(file, rows, table.rejected, report)
             }
+            Table::Margins(mut table) => {
+                reject_second_factors(&mut table);
+                self.strict_table(&table.rejected)?;
+                self.begin(begin, ledger)?;
+                report.symbols = table.rows.len() as u64;
+                self.pending.flush_mut().margins.extend(table.rows.into_iter().map(|row| (file, row)));
+                self.small(file, report.symbols, table.rejected, report)
+            }
         }
     }
 
@@ -244,7 +253,7 @@ impl Gatherer<'_> {
         });
     }
 
-    /// Securities and actions are small tables: read whole, one flush of their own.
+    /// Everything but candles comes in small tables: read whole, one flush of their own.
     fn small(
         &mut self,
         file: FileNo,
@@ -435,6 +444,22 @@ fn reject_repeated(table: &mut Records<ActionRow>) {
                 (Some(row.symbol.to_string()), format!("{},{}", row.symbol, row.action.ex_date));
             let reason = "this action stands twice in the file".to_owned();
             table.rejected.push(Rejected { line: row.line, symbol, text, reason });
+        }
+        new
+    });
+    table.rejected.sort_by_key(|row| row.line);
+}
+
+/// Of two rows about one symbol, nobody can say which is meant: the first holds, and the file is told of the other.
+fn reject_second_factors(table: &mut Records<MarginRow>) {
+    let mut seen = HashSet::new();
+    table.rows.retain(|row| {
+        let new = seen.insert(row.symbol.clone());
+        if !new {
+            let MarginRow { line, symbol, im, mm, fm } = row;
+            let text = format!("{symbol},{im},{mm},{fm}");
+            let reason = "this symbol stands twice in the file".to_owned();
+            table.rejected.push(Rejected { line: *line, symbol: Some(symbol.to_string()), text, reason });
         }
         new
     });

@@ -1,4 +1,4 @@
-//! Securities and corporate actions from files.
+//! Securities, corporate actions and margin factors from files.
 
 use history::import::Outcome;
 use market::SecurityKind;
@@ -67,6 +67,49 @@ fn actions_of_a_date_are_replaced_and_counted() {
         [("0.6".to_owned(), "1".to_owned()), ("0".to_owned(), "2".to_owned())]
     );
     assert_eq!(shop.quarantine().len(), 1);
+}
+
+#[test]
+fn margin_factors_are_replaced_by_symbol_and_counted() {
+    let shop = Shop::new();
+    let factors = || {
+        let mut reader = shop.store.reader().unwrap();
+        let all = reader.snapshot().unwrap().margins().unwrap();
+        let line = |m: &store::Margin| format!("{} {} {} {}", m.symbol, m.im, m.mm, m.fm);
+        all.iter().map(line).collect::<Vec<_>>()
+    };
+    let first = "symbol,im,mm,fm\n700.HK,0.35,0.3,0.25\n5.HK,0.3,0.25,0.2\n5.HK,1,1,1\nAAPL.US,11,1,1\n";
+    let report = &shop.import(&[shop.file("first.csv", first)])[0];
+    assert_eq!((report.kind, report.outcome.clone()), ("margins", Outcome::Imported));
+    assert_eq!((report.rows, report.symbols, report.added, report.quarantined), (4, 2, 2, 2));
+    assert_eq!(
+        shop.quarantine(),
+        ["4: this symbol stands twice in the file", "5: im \"11\" is not a number from 0 to 10"]
+    );
+    assert_eq!(factors(), ["5.HK 0.3 0.25 0.2", "700.HK 0.35 0.3 0.25"]);
+    let second = "symbol,im,mm,fm\n700.HK,0.5,0.4,0.3\n5.HK,0.30,0.25,0.2\nAAPL.US,0.5,0.3,0.25\n";
+    let report = &shop.import(&[shop.file("second.csv", second)])[0];
+    assert_eq!((report.added, report.replaced, report.unchanged), (1, 1, 1));
+    assert_eq!(factors(), ["5.HK 0.3 0.25 0.2", "700.HK 0.5 0.4 0.3", "AAPL.US 0.5 0.3 0.25"]);
+    assert_eq!(shop.ledger(), ["done read 4 = +2 ~0 =0 !2", "done read 3 = +1 ~1 =1 !0"]);
+    assert_eq!(shop.imports()[0].kind, "margins");
+    // The ledger knows the file.
+    let again = shop.import(&[shop.folder.path().join("first.csv")]);
+    assert!(matches!(again[0].outcome, Outcome::Known { .. }), "{again:?}");
+    assert_eq!(factors()[1], "700.HK 0.5 0.4 0.3");
+    // Factors make no security.
+    assert!(shop.store.reader().unwrap().snapshot().unwrap().securities().unwrap().is_empty());
+}
+
+#[test]
+fn strict_refuses_wrong_margin_factors() {
+    let shop = Shop::new();
+    let file = shop.file("m.csv", "symbol,im,mm,fm\n700.HK,0.35,0.3,0.25\n5.HK,0.35,0.3,-1\n");
+    let options = history::import::Options { strict: true, ..Default::default() };
+    let reports = shop.import_with(&[file], &options, Default::default(), &Default::default());
+    assert!(matches!(&reports[0].outcome, Outcome::Failed(m) if m.contains("line 3")), "{reports:?}");
+    assert!(shop.imports().is_empty());
+    assert!(shop.store.reader().unwrap().snapshot().unwrap().margins().unwrap().is_empty());
 }
 
 #[test]
