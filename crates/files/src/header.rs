@@ -186,6 +186,7 @@ pub(crate) fn recognise(names: &[String], options: &ReadOptions) -> Result<Kind,
         let mut known = header.known(ACTION);
         if !known.is_empty() {
             known.extend([("symbol", symbol), ("ex_date", ex_date)]);
+            known.extend(header.known(&["pay_date"]));
             return Ok(Kind::Actions(known));
         }
     }

@@ -50,6 +50,8 @@ pub struct ActionRow {
     pub line: u64,
     pub symbol: Symbol,
     pub action: Action,
+    /// When its cash is paid, if the file says so.
+    pub pay_date: Option<Date>,
 }
 
 /// Initial, maintenance and forced-sale margin of one security.
@@ -295,7 +297,11 @@ fn action(row: &Named<'_>, line: u64, options: &ReadOptions) -> Result<ActionRow
     if action == Action::none(ex_date) {
         return Err("nothing happens: every amount is blank".to_owned());
     }
-    Ok(ActionRow { line, symbol, action })
+    let pay_date = row.date("pay_date")?;
+    if pay_date.is_some_and(|pay_date| pay_date < ex_date) {
+        return Err("pay_date is before ex_date".to_owned());
+    }
+    Ok(ActionRow { line, symbol, action, pay_date })
 }
 
 /// The words of a cell, short enough for a reason.

@@ -161,6 +161,22 @@ fn kinds_of_securities_go_in_and_wrong_words_are_told_with_the_right_ones() {
 }
 
 #[test]
+fn a_pay_date_changes_no_adjusted_price_and_must_not_be_before_the_ex_date() {
+    let world = World::with(&[("days.csv", &days("700.HK"))]);
+    let adjusted = || world.json(&["kline", "700.HK", "--adjust", "forward", "-n", "10"]);
+    world.write("plain.csv", "symbol,ex_date,cash\n700.HK,2026-11-10,0.5\n");
+    world.ok(&["import", "plain.csv"]);
+    let before = adjusted();
+    let paid = "symbol,ex_date,cash,pay_date\n700.HK,2026-11-10,0.5,2026-11-20\n700.HK,2026-11-11,0.5,2026-11-10\n";
+    world.write("paid.csv", paid);
+    let report = world.json(&["import", "paid.csv"]);
+    let file = &report["files"][0];
+    assert_eq!((&file["replaced"], &file["quarantined"]), (&1.into(), &1.into()), "{report}");
+    assert_eq!(world.json(&["quarantine"])[0]["reason"], "pay_date is before ex_date");
+    assert_eq!(adjusted(), before);
+}
+
+#[test]
 fn margin_factors_are_imported_and_the_ledger_has_them() {
     let world = World::new();
     world.write("margins.csv", "symbol,im,mm,fm\n700.HK,0.35,0.30,0.25\nAAPL.US,0.5,0.3,0.25\n5.HK,0.3,0.2,10.5\n");

@@ -47,6 +47,7 @@ fn a_table_is_recognised_by_its_header() {
         "symbol,ex_date,cash,split,bonus,rights,rights_price",
         "ticker,ex_date,cash",
         "symbol,ex_date",
+        "symbol,ex_date,pay_date",
         "symbol,im,mm,fm",
         "Ticker;FM;IM;MM;name_en",
         "symbol,im,mm",
@@ -107,6 +108,8 @@ fn a_table_is_recognised_by_its_header() {
             -> actions
         "symbol,ex_date"
             -> unknown header: found "symbol,ex_date"; missing time, open, high, low, close; name the columns with --map, like --map time=when,close=last
+        "symbol,ex_date,pay_date"
+            -> unknown header: found "symbol,ex_date,pay_date"; missing time, open, high, low, close; name the columns with --map, like --map time=when,close=last
         "symbol,im,mm,fm"
             -> margins
         "Ticker;FM;IM;MM;name_en"

@@ -151,6 +151,26 @@ fn parquet_holds_actions_and_securities_too() {
     assert_ne!(Amount::parse("3.4").unwrap(), Amount::parse("3.40000001").unwrap());
 }
 
+#[test]
+fn a_pay_date_may_stand_beside_an_action_but_not_before_it() {
+    let text = "symbol,ex_date,pay_date,cash\n700.HK,2024-05-17,2024-05-30,3.4\n700.HK,2024-05-18,2024-05-18,1\n\
+                700.HK,2024-05-19,,1\n700.HK,2024-05-20,2024-05-19,1\n700.HK,2024-05-21,later,1\n700.HK,2024-05-22,2024-05-23,\n";
+    let Ok(Table::Actions(records)) = open("a.csv", text.as_bytes(), &options()) else {
+        panic!("no actions")
+    };
+    let paid: Vec<String> = records.rows.iter().map(|row| format!("{:?}", row.pay_date)).collect();
+    assert_eq!(paid, ["Some(2024-05-30)", "Some(2024-05-18)", "None"]);
+    let told: Vec<String> = records.rejected.iter().map(|r| format!("{}: {}", r.line, r.reason)).collect();
+    assert_eq!(
+        told,
+        [
+            "5: pay_date is before ex_date",
+            "6: pay_date is not a date: write YYYY-MM-DD",
+            "7: nothing happens: every amount is blank",
+        ]
+    );
+}
+
 /// Each row as one line: symbol and its factors; then the refused rows.
 fn margins(name: &str, bytes: &[u8]) -> Vec<String> {
     let Ok(Table::Margins(records)) = open(name, bytes, &options()) else { panic!("no margins") };
@@ -201,7 +221,9 @@ fn kinds_are_read_from_parquet_too() {
         ("kind", Arc::new(StringArray::from(vec![Some("etf"), None]))),
     ];
     let bytes = parquet(RecordBatch::try_from_iter(columns).unwrap());
-    let Ok(Table::Securities(records)) = open("s.parquet", &bytes, &options()) else { panic!("no securities") };
+    let Ok(Table::Securities(records)) = open("s.parquet", &bytes, &options()) else {
+        panic!("no securities")
+    };
     let kinds: Vec<_> = records.rows.iter().map(|row| row.kind).collect();
     assert_eq!(kinds, [Some(market::SecurityKind::Etf), None]);
 }

@@ -5,10 +5,10 @@ use std::sync::Mutex;
 use std::sync::mpsc::Receiver;
 
 use files::{MarginRow, Rejected, SecurityRow};
-use market::{Action, Symbol, Timestamp};
+use market::{Symbol, Timestamp};
 use store::{
     Batch, Change, ImportId, ImportProgress, ImportRecord, ImportState, Margin, NewImport, QuarantineRow,
-    Reader, Security, Series, StoreError, Writer,
+    Reader, Security, Series, StoreError, StoredAction, Writer,
 };
 
 use super::flush::{Begin, Failure, Failures, FileNo, Flush, Mark};
@@ -218,7 +218,7 @@ impl LedgerEntries {
     fn actions(
         &mut self,
         batch: &mut Batch<'_>,
-        actions: &[(FileNo, Symbol, Vec<Action>)],
+        actions: &[(FileNo, Symbol, Vec<StoredAction>)],
     ) -> Result<(), StoreError> {
         for (file, symbol, actions) in actions {
             let changes = batch.replace_actions(symbol, actions)?;

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use files::{MarginRow, Rejected, SecurityRow};
 use market::{Candles, Symbol};
-use store::{ImportRecord, ImportState, Series};
+use store::{ImportRecord, ImportState, Series, StoredAction};
 
 use super::lay::Part;
 use super::report::{PROBLEMS_SHOWN, QUARANTINE_MAX, Report};
@@ -22,7 +22,7 @@ pub(crate) struct Flush {
     /// Each symbol belongs to one file in a flush, so that counts belong to one file too.
     pub(crate) parts: Vec<(FileNo, Part)>,
     pub(crate) securities: Vec<(FileNo, SecurityRow)>,
-    pub(crate) actions: Vec<(FileNo, Symbol, Vec<market::Action>)>,
+    pub(crate) actions: Vec<(FileNo, Symbol, Vec<StoredAction>)>,
     pub(crate) margins: Vec<(FileNo, MarginRow)>,
     pub(crate) rejected: Vec<(FileNo, Rejected)>,
     pub(crate) marks: Vec<Mark>,

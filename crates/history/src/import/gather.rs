@@ -9,7 +9,7 @@ use std::sync::mpsc::SyncSender;
 
 use files::{ActionRow, CandleReader, MarginRow, ReadOptions, Records, Rejected, Table};
 use market::{Symbol, Timestamp};
-use store::{ImportRecord, ImportState, Reader};
+use store::{ImportRecord, ImportState, Reader, StoredAction};
 
 use super::flush::{Begin, CommitterGone, Failures, FileNo, Flush, Mark, Pending};
 use super::inspect::Inspector;
@@ -203,10 +203,10 @@ impl Gatherer<'_> {
                 reject_repeated(&mut table);
                 self.strict_table(&table.rejected)?;
                 self.begin(begin, ledger)?;
-                let mut by_symbol: BTreeMap<Symbol, Vec<market::Action>> = BTreeMap::new();
+                let mut by_symbol: BTreeMap<Symbol, Vec<StoredAction>> = BTreeMap::new();
                 let rows = table.rows.len() as u64;
-                for row in table.rows {
-                    by_symbol.entry(row.symbol).or_default().push(row.action);
+                for ActionRow { symbol, action, pay_date, .. } in table.rows {
+                    by_symbol.entry(symbol).or_default().push(StoredAction { action, pay_date });
                 }
                 report.symbols = by_symbol.len() as u64;
                 let actions = by_symbol.into_iter().map(|(symbol, actions)| (file, symbol, actions));

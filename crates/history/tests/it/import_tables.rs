@@ -70,6 +70,30 @@ fn actions_of_a_date_are_replaced_and_counted() {
 }
 
 #[test]
+fn pay_dates_go_in_with_their_actions_and_are_replaced_with_them() {
+    let shop = Shop::new();
+    let stored = || {
+        let mut reader = shop.store.reader().unwrap();
+        let all = reader.snapshot().unwrap().stored_actions(&symbol("700.HK")).unwrap();
+        let line = |stored: &store::StoredAction| format!("{} {:?}", stored.action.cash, stored.pay_date);
+        all.iter().map(line).collect::<Vec<_>>()
+    };
+    let first = "symbol,ex_date,pay_date,cash\n700.HK,2026-03-04,2026-03-20,0.5\n700.HK,2026-03-06,,0.6\n700.HK,2026-03-07,2026-03-06,1\n";
+    let report = &shop.import(&[shop.file("first.csv", first)])[0];
+    assert_eq!((report.kind, report.added, report.quarantined), ("actions", 2, 1));
+    assert_eq!(shop.quarantine(), ["4: pay_date is before ex_date"]);
+    assert_eq!(stored(), ["0.5 Some(2026-03-20)", "0.6 None"]);
+    let second =
+        "symbol,ex_date,cash,pay_date\n700.HK,2026-03-04,0.5,2026-03-20\n700.HK,2026-03-06,0.60,2026-03-23\n";
+    let report = &shop.import(&[shop.file("second.csv", second)])[0];
+    assert_eq!((report.added, report.replaced, report.unchanged), (0, 1, 1));
+    assert_eq!(stored(), ["0.5 Some(2026-03-20)", "0.6 Some(2026-03-23)"]);
+    // Rows replace what their dates had, whatever columns they come with.
+    shop.import(&[shop.file("third.csv", "symbol,ex_date,cash\n700.HK,2026-03-04,0.5\n")]);
+    assert_eq!(stored(), ["0.5 None", "0.6 Some(2026-03-23)"]);
+}
+
+#[test]
 fn margin_factors_are_replaced_by_symbol_and_counted() {
     let shop = Shop::new();
     let factors = || {
