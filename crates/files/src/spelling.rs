@@ -14,7 +14,7 @@ pub(crate) enum Spelling {
     Yahoo,
     /// `aapl.us`, `brk-b.us`; bare is US.
     Stooq,
-    /// `AAPL`, `BRK.B`; everything is US.
+    /// `AAPL`, `BRK.B`, `O:AAPL260417C00190000`; everything is US.
     BareUs,
     /// `HK.00700`, `US.AAPL`.
     Prefixed,
@@ -116,7 +116,9 @@ pub(crate) fn parse_symbol(text: &str, spelling: Spelling, region: Option<Region
     if text.is_empty() {
         return Err("symbol is empty".to_owned());
     }
-    let new = |ticker: &str, region: Region| Symbol::new(ticker, region).map_err(|error| error.to_string());
+    let new = |ticker: &str, region: Region| {
+        Symbol::new(ticker, region).map(Symbol::with_plain_strike).map_err(|error| error.to_string())
+    };
     if let Some(index) = text.strip_prefix('^') {
         return match index.to_ascii_uppercase().as_str() {
             "HSI" => new("HSI", Region::Hk),
@@ -126,7 +128,9 @@ pub(crate) fn parse_symbol(text: &str, spelling: Spelling, region: Option<Region
         };
     }
     if spelling == Spelling::BareUs {
-        return new(text.strip_suffix(".US").unwrap_or(text), Region::Us);
+        let text = text.strip_suffix(".US").unwrap_or(text);
+        // Massive marks options.
+        return new(text.strip_prefix("O:").unwrap_or(text), Region::Us);
     }
     if spelling == Spelling::Prefixed
         && let Some((region, ticker)) = text.split_once('.')

@@ -30,6 +30,8 @@ pub enum Flaw {
     NotAMinute,
     #[error("no session of the market has this minute")]
     NoSession,
+    #[error("options are traded in regular hours only")]
+    OptionHours,
     #[error("not local midnight, so not a day")]
     NotADay,
     #[error("the session column contradicts the time")]

@@ -1,6 +1,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::option::{self, OptionTerms};
+
 /// The longest ticker accepted. The longest real ones are US option codes (root 6, date 6, side 1, strike 8).
 const TICKER_MAX: usize = 24;
 
@@ -158,20 +160,22 @@ impl Symbol {
     /// Whether this is a US option code: root, six digits that are a date, `C` or `P`, one to eight digits of strike.
     /// The length alone is no criterion.
     pub fn is_us_option(&self) -> bool {
-        if self.region != Region::Us || self.text.starts_with('.') {
-            return false;
+        self.region == Region::Us && option::Parts::of(self.ticker()).is_some()
+    }
+
+    /// What a US option gives the right to; nothing for any other security.
+    pub fn option(&self) -> Option<OptionTerms> {
+        if self.region == Region::Us { option::Parts::of(self.ticker())?.terms() } else { None }
+    }
+
+    /// The code of an option whose strike was filled up with zeros, as clearing houses and many vendors write it, without
+    /// them; every other symbol as it is.
+    pub fn with_plain_strike(self) -> Symbol {
+        let plain = if self.region == Region::Us { option::plain_strike(self.ticker()) } else { None };
+        match plain.map(|ticker| format!("{ticker}.{}", self.region)) {
+            Some(text) => Symbol { text: text.into_boxed_str(), region: self.region },
+            None => self,
         }
-        let head = self.ticker().trim_end_matches(|c: char| c.is_ascii_digit());
-        let strike = self.ticker().len() - head.len();
-        let Some(dated) = head.strip_suffix(['C', 'P']) else { return false };
-        let Some((root, yymmdd)) = dated.len().checked_sub(6).and_then(|at| dated.split_at_checked(at))
-        else {
-            return false;
-        };
-        (1..=8).contains(&strike)
-            && !root.is_empty()
-            && yymmdd.bytes().all(|b| b.is_ascii_digit())
-            && crate::parse_date(&format!("20{yymmdd}")).is_ok()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Symbols: one canonical spelling of every security code.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
-use market::{Market, ParseSymbolError, Region, Symbol};
+use market::{Market, OptionRight, ParseSymbolError, Region, Symbol};
 
 fn symbol(text: &str) -> Symbol {
     text.parse().unwrap_or_else(|error| panic!("{text:?}: {error}"))
@@ -154,4 +154,53 @@ fn us_options_are_recognised_by_their_form() {
     check("CPPPPPPPC1.US", false);
     check("C.US", false);
     check("600519.SH", false);
+}
+
+#[test]
+fn zeros_before_a_strike_can_be_left_out_and_no_others() {
+    let check =
+        |read: &str, plain: &str| assert_eq!(symbol(read).with_plain_strike(), symbol(plain), "{read}");
+    check("AAPL220429P00162500.US", "AAPL220429P162500.US");
+    check("aapl220429c00000500.us", "AAPL220429C500.US");
+    check("AAPL220429C00000000.US", "AAPL220429C0.US");
+    for same in
+        ["AAPL220429P162500.US", "AAPL220431P00162500.US", "X00700.US", "AAPL.US", "000001.SZ", "700.HK"]
+    {
+        check(same, same);
+    }
+}
+
+#[test]
+fn the_terms_of_an_option_are_in_its_code() {
+    let check = |read: &str, expected: Option<(&str, &str, OptionRight, &str)>| {
+        let symbol = symbol(read);
+        let found = symbol.option().map(|terms| {
+            let strike = terms.strike.text(3).to_string();
+            (terms.underlying.to_string(), terms.expiry.to_string(), terms.right, strike)
+        });
+        let expected = expected.map(|(underlying, expiry, right, strike)| {
+            (underlying.to_owned(), expiry.to_owned(), right, strike.to_owned())
+        });
+        assert_eq!(found, expected, "{read}");
+        assert!(symbol.option().is_none() || symbol.is_us_option(), "{read}");
+    };
+    use OptionRight::{Call, Put};
+    check("AAPL260417C190000.US", Some(("AAPL.US", "2026-04-17", Call, "190.000")));
+    check("AAPL220429P162500.US", Some(("AAPL.US", "2022-04-29", Put, "162.500")));
+    check("AAPL220429P00162500.US", Some(("AAPL.US", "2022-04-29", Put, "162.500")));
+    check("A220429C1.US", Some(("A.US", "2022-04-29", Call, "0.001")));
+    check("SPXW261120C99999999.US", Some(("SPXW.US", "2026-11-20", Call, "99999.999")));
+    check("TSLA240229C200000.US", Some(("TSLA.US", "2024-02-29", Call, "200.000")));
+    check("AAPL1220429P162500.US", Some(("AAPL1.US", "2022-04-29", Put, "162.500")));
+    check("BRK.B260417P450000.US", Some(("BRK.B.US", "2026-04-17", Put, "450.000")));
+    check("C260417C60000.US", Some(("C.US", "2026-04-17", Call, "60.000")));
+    for other in
+        ["AAPL.US", "700.HK", ".VIX.US", "AAPL230229P162500.US", ".AAPL220429P162500.US", "600519.SH"]
+    {
+        check(other, None);
+    }
+    check("AAPL220429P162500.HK", None);
+    // It looks like one, but its root is no ticker.
+    check("A-220429P1.US", None);
+    assert!(symbol("A-220429P1.US").is_us_option());
 }

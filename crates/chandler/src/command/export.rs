@@ -137,7 +137,8 @@ fn symbols(
             // The first candle of a security may still be forming.
             let is_source = info.series.grain == grain
                 || (info.series.grain == Grain::Minute && as_of.makes_of_minutes(venue, grain));
-            is_source && as_of.shows(venue, info)
+            // Candles of options are there for orders alone.
+            is_source && !info.series.symbol.is_us_option() && as_of.shows(venue, info)
         })
         .map(|info| info.series.symbol)
         .collect();

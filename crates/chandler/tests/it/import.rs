@@ -167,7 +167,8 @@ fn a_pay_date_changes_no_adjusted_price_and_must_not_be_before_the_ex_date() {
     world.write("plain.csv", "symbol,ex_date,cash\n700.HK,2026-11-10,0.5\n");
     world.ok(&["import", "plain.csv"]);
     let before = adjusted();
-    let paid = "symbol,ex_date,cash,pay_date\n700.HK,2026-11-10,0.5,2026-11-20\n700.HK,2026-11-11,0.5,2026-11-10\n";
+    let paid =
+        "symbol,ex_date,cash,pay_date\n700.HK,2026-11-10,0.5,2026-11-20\n700.HK,2026-11-11,0.5,2026-11-10\n";
     world.write("paid.csv", paid);
     let report = world.json(&["import", "paid.csv"]);
     let file = &report["files"][0];
@@ -177,9 +178,39 @@ fn a_pay_date_changes_no_adjusted_price_and_must_not_be_before_the_ex_date() {
 }
 
 #[test]
+fn candles_of_options_go_in_and_are_shown_to_nobody() {
+    let world = World::with(&[("days.csv", &days("700.HK"))]);
+    let option = "AAPL260417C190000.US";
+    let mut text = "symbol,time,open,high,low,close,volume\n".to_owned();
+    for minute in 30..40 {
+        text += &format!("{option},2026-03-18 09:{minute},5,5.5,4.5,5.1,10\n");
+    }
+    text += &format!("{option},2026-03-18 08:00,5,5.5,4.5,5.1,10\n");
+    world.write("options.csv", &text);
+    let report = world.json(&["import", "options.csv"]);
+    let file = &report["files"][0];
+    assert_eq!((&file["added"], &file["quarantined"]), (&10.into(), &1.into()), "{report}");
+    assert_eq!(world.json(&["quarantine"])[0]["reason"], "options are traded in regular hours only");
+    assert_eq!(world.json(&["inspect", option])["series"][0]["candles"], 10);
+    for command in [&["kline", option, "-p", "1m"][..], &["kline", option], &["export", option, "-p", "1m"]] {
+        let (code, stderr) = world.fails(command);
+        assert!(code == 1 && stderr.contains("history for options is unavailable"), "{code} {stderr}");
+    }
+    // Exporting everything leaves them out.
+    let all = world.ok(&["export"]);
+    assert!(all.contains("700.HK") && !all.contains(option), "{all}");
+    let (_, stderr) = world.fails(&["export", "-p", "1m"]);
+    assert!(stderr.contains("no candles to make"), "{stderr}");
+    world.ok(&["check"]);
+}
+
+#[test]
 fn margin_factors_are_imported_and_the_ledger_has_them() {
     let world = World::new();
-    world.write("margins.csv", "symbol,im,mm,fm\n700.HK,0.35,0.30,0.25\nAAPL.US,0.5,0.3,0.25\n5.HK,0.3,0.2,10.5\n");
+    world.write(
+        "margins.csv",
+        "symbol,im,mm,fm\n700.HK,0.35,0.30,0.25\nAAPL.US,0.5,0.3,0.25\n5.HK,0.3,0.2,10.5\n",
+    );
     let report = world.json(&["import", "margins.csv"]);
     let file = &report["files"][0];
     assert_eq!((&file["kind"], &file["outcome"]), (&"margins".into(), &"imported".into()), "{report}");

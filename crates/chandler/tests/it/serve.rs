@@ -107,11 +107,15 @@ fn http(address: SocketAddr, request: &str) -> String {
 
 fn ask(address: SocketAddr, account: &serde_json::Value) -> serde_json::Value {
     let body = r#"{"symbol":"700.HK","period":1000,"query_type":1,"offset_request":{"count":2}}"#;
+    post(address, account, "/quote/history-candlesticks", body)
+}
+
+fn post(address: SocketAddr, account: &serde_json::Value, path: &str, body: &str) -> serde_json::Value {
     let (token, length) = (account["access_token"].as_str().unwrap(), body.len());
     let answer = http(
         address,
         &format!(
-            "POST /quote/history-candlesticks HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\
+            "POST {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\
              authorization: Bearer {token}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
         ),
     );
@@ -153,6 +157,41 @@ fn accounts_come_and_go_while_a_server_runs() {
     world.ok(&["account", "revoke", "alice"]);
     let answer = ask(at, &account);
     assert_ne!(answer["code"], 0, "{answer}");
+    assert_eq!(process.stop("TERM").0, Some(0));
+}
+
+#[test]
+fn stored_candles_of_options_are_neither_served_nor_listed() {
+    let world = world();
+    let option = "AAPL260417C190000.US";
+    world.write(
+        "o.csv",
+        format!("symbol,time,open,high,low,close,volume\n{option},2026-03-18 09:30,5,5.5,4.5,5.1,10\n"),
+    );
+    world.ok(&["import", "o.csv", "--period", "1m"]);
+    let account = world.json(&["account", "create", "alice"]);
+    let mut process = Process::start(&world, &[]);
+    let (at, _) = process.ready();
+    for period in [1, 60, 1000] {
+        let history = format!(
+            r#"{{"symbol":"{option}","period":{period},"query_type":1,"offset_request":{{"count":2}}}}"#
+        );
+        let answer = post(at, &account, "/quote/history-candlesticks", &history);
+        assert_eq!(answer["code"], 301603, "{answer}");
+        let latest = format!(r#"{{"symbol":"{option}","period":{period},"count":2}}"#);
+        let answer = post(at, &account, "/quote/candlesticks", &latest);
+        assert_eq!(answer["code"], 301603, "{answer}");
+    }
+    // A question that is refused costs nothing of the quota.
+    assert_eq!(world.json(&["account", "show", "alice"])["usage"]["used"], 0);
+    let token = account["access_token"].as_str().unwrap();
+    let listed = http(
+        at,
+        &format!(
+            "GET /v1/securities?query=AAPL HTTP/1.1\r\nhost: test\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\r\n"
+        ),
+    );
+    assert!(listed.contains(" 200 ") && !listed.contains(option), "{listed}");
     assert_eq!(process.stop("TERM").0, Some(0));
 }
 

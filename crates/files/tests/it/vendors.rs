@@ -187,6 +187,44 @@ fn massive_flat_files_count_nanoseconds() {
 }
 
 #[test]
+fn options_are_written_without_zeros_before_the_strike_whoever_wrote_them() {
+    check(
+        "2026-03-18.csv",
+        "ticker,volume,open,close,high,low,window_start,transactions\n\
+         O:AAPL260417C00190000,12,5.1,5.2,5.25,5.05,1773840600000000000,3\n",
+        &ReadOptions::default(),
+        expect![[r#"
+            massive Minute
+            2 AAPL260417C190000.US 2026-03-18T13:30:00Z 5.100000 5.250000 5.050000 5.200000 12 0.000 -
+            note: there is no turnover column; turnovers are 0
+        "#]],
+    );
+    check(
+        "any.csv",
+        "symbol,time,open,high,low,close,volume,turnover\n\
+         AAPL260417C190000.US,2026-03-18 09:30,5.1,5.2,5.1,5.2,12,6200\n\
+         aapl260417c00190000.us,2026-03-18 09:31,5.1,5.2,5.1,5.2,1,520\n\
+         US.AAPL260417P00185500,2026-03-18 09:31,5.1,5.2,5.1,5.2,1,520\n",
+        &ReadOptions::default(),
+        expect![[r#"
+            plain Minute
+            2 AAPL260417C190000.US 2026-03-18T13:30:00Z 5.100000 5.200000 5.100000 5.200000 12 6200.000 -
+            3 AAPL260417C190000.US 2026-03-18T13:31:00Z 5.100000 5.200000 5.100000 5.200000 1 520.000 -
+            4 AAPL260417P185500.US 2026-03-18T13:31:00Z 5.100000 5.200000 5.100000 5.200000 1 520.000 -
+        "#]],
+    );
+    check(
+        "AAPL260417C190000.US_1m.csv",
+        "time,open,high,low,close,volume,turnover\n2026-03-18 09:30,5.1,5.2,5.1,5.2,12,6200\n",
+        &ReadOptions::default(),
+        expect![[r#"
+            plain Minute
+            2 AAPL260417C190000.US 2026-03-18T13:30:00Z 5.100000 5.200000 5.100000 5.200000 12 6200.000 -
+        "#]],
+    );
+}
+
+#[test]
 fn tushare_days_keep_their_lots_and_say_so() {
     let text = "ts_code,trade_date,open,high,low,close,pre_close,change,pct_chg,vol,amount\n\
                 000001.SZ,20240102,9.39,9.42,9.21,9.21,9.39,-0.18,-1.917,1158366.45,1075742.252\n\

@@ -25,6 +25,9 @@ impl<'a> Inspector<'a> {
     pub(crate) fn inspect(&mut self, row: &CandleRow, symbol: &Symbol) -> Result<Session, Flaw> {
         candle(row, Session::Intraday).check()?;
         let session = self.session(symbol.market(), row.time)?;
+        if session != Session::Intraday && symbol.is_us_option() {
+            return Err(Flaw::OptionHours);
+        }
         // The time decides the session; a column that says otherwise means one of the two is wrong.
         if row.session.is_some_and(|given| given != session) {
             return Err(Flaw::Session);

@@ -5,6 +5,7 @@
 mod common;
 mod coverage;
 mod import_files;
+mod import_options;
 mod import_properties;
 mod import_replacing;
 mod import_resume;
