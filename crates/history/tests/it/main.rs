@@ -20,3 +20,4 @@ mod rules_h_ranges;
 mod rules_i_forming;
 mod rules_r_replay;
 mod shelf;
+mod stored_minutes;

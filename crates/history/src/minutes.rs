@@ -1,0 +1,110 @@
+//! Candles as they are stored, for whoever decides by himself what may be known when: the engine that fills orders. Nothing here
+//! is adjusted, folded, or cut by a clock, and options are read like any other security.
+
+use std::ops::{ControlFlow, Range};
+
+use block::{Block, BlockError};
+use market::{Candle, Candles, Date, Grain, Price, Symbol, Timestamp};
+use store::{Lane, Series, View};
+
+use crate::read::{History, HistoryError, interleave};
+
+impl History {
+    /// The one-minute candles stamped within a window, of all trading hours, by time. A symbol that is not known has none. Of
+    /// the blocks in the window only the pages that it touches are decoded.
+    pub fn minutes(
+        &self,
+        view: &View,
+        symbol: &Symbol,
+        stamps: Range<Timestamp>,
+    ) -> Result<Candles, HistoryError> {
+        let mut merged = Candles::default();
+        for info in view.series_of(symbol)? {
+            if info.series.grain != Grain::Minute || info.last < stamps.start || info.first >= stamps.end {
+                continue;
+            }
+            let lane = window(view, &info.series, &stamps)?;
+            merged = if merged.is_empty() { lane } else { interleave(&merged, &lane) };
+        }
+        Ok(merged)
+    }
+
+    /// The latest one-minute candle stamped at an instant or before it, whatever its trading hours.
+    pub fn last_minute(
+        &self,
+        view: &View,
+        symbol: &Symbol,
+        at: Timestamp,
+    ) -> Result<Option<Candle>, HistoryError> {
+        let until = Timestamp(at.0.saturating_add(1));
+        let mut last: Option<Candle> = None;
+        for info in view.series_of(symbol)? {
+            // A lane that ended earlier has nothing newer.
+            let is_newer = last.is_none_or(|last| info.last > last.time);
+            if info.series.grain == Grain::Minute && info.first < until && is_newer {
+                let of_lane = last_before(view, &info.series, until)?;
+                last = last.into_iter().chain(of_lane).max_by_key(|candle| candle.time);
+            }
+        }
+        Ok(last)
+    }
+
+    /// The close of the last minute in the regular hours of a trading day.
+    pub fn intraday_close(
+        &self,
+        view: &View,
+        symbol: &Symbol,
+        date: Date,
+    ) -> Result<Option<Price>, HistoryError> {
+        let venue = self.venue(symbol);
+        let series = Series { symbol: symbol.clone(), grain: Grain::Minute, lane: Lane::Regular };
+        let last = last_before(view, &series, venue.day_end(date))?;
+        Ok(last.filter(|candle| venue.trading_day(candle.time) == Some(date)).map(|candle| candle.close))
+    }
+
+    /// The close, as it was traded, of the last daily candle before a date.
+    pub fn close_before(
+        &self,
+        view: &View,
+        symbol: &Symbol,
+        date: Date,
+    ) -> Result<Option<Price>, HistoryError> {
+        let series = Series { symbol: symbol.clone(), grain: Grain::Day, lane: Lane::Regular };
+        let last = last_before(view, &series, self.venue(symbol).zone().midnight(date))?;
+        Ok(last.map(|candle| candle.close))
+    }
+}
+
+/// The candles of a series within a window.
+fn window(view: &View, series: &Series, stamps: &Range<Timestamp>) -> Result<Candles, HistoryError> {
+    let mut candles = Candles::default();
+    for entry in view.blocks(series, Some(stamps.start), Some(stamps.end))? {
+        let times = stamps.start.0..stamps.end.0;
+        let read = |bytes: &[u8]| Block::parse(bytes)?.read(times, &mut candles);
+        view.with_block(&entry, read)?.map_err(|source| damaged(series, entry.first, source))?;
+    }
+    Ok(candles)
+}
+
+/// The newest candle of a series before a point, by one statement and one page of one block.
+fn last_before(view: &View, series: &Series, until: Timestamp) -> Result<Option<Candle>, HistoryError> {
+    let mut found = Ok(None);
+    view.bodies_back(series, until, |body| {
+        found = last_row(body.bytes, until).map_err(|source| damaged(series, body.entry.first, source));
+        // It starts before the point, so it has the candle.
+        ControlFlow::Break(())
+    })?;
+    found
+}
+
+fn last_row(bytes: &[u8], until: Timestamp) -> Result<Option<Candle>, BlockError> {
+    let mut columns = Block::parse(bytes)?.columns()?;
+    let rows = columns.rows_before(until.0)?;
+    let mut last = Candles::default();
+    columns.read_rows(rows.saturating_sub(1)..rows, &mut last)?;
+    Ok(last.last())
+}
+
+fn damaged(series: &Series, at: Timestamp, source: BlockError) -> HistoryError {
+    HistoryError::Damaged { series: series.clone(), at, source }
+}
