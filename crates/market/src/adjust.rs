@@ -79,6 +79,11 @@ impl Amount {
     pub fn is_zero(&self) -> bool {
         *self.0.numer() == 0
     }
+
+    /// Above and below the line, in lowest terms.
+    pub fn fraction(&self) -> (i128, i128) {
+        (*self.0.numer(), *self.0.denom())
+    }
 }
 
 impl fmt::Display for Amount {

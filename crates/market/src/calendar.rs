@@ -125,6 +125,13 @@ impl Calendar {
         std::iter::successors(Some(date), |d| d.yesterday().ok()).take(22).find(|d| self.kind(*d).is_some())
     }
 
+    /// The first trading day after a date.
+    pub fn after(&self, date: Date) -> Option<Date> {
+        std::iter::successors(date.tomorrow().ok(), |d| d.tomorrow().ok())
+            .take(22)
+            .find(|d| self.kind(*d).is_some())
+    }
+
     /// All trading days of an inclusive range, ascending.
     pub fn days(&self, from: Date, through: Date) -> impl Iterator<Item = (Date, DayKind)> + '_ {
         std::iter::successors(Some(from), |d| d.tomorrow().ok())

@@ -142,6 +142,21 @@ impl Venue {
         self.calendar.kind(date).map(|_| date)
     }
 
+    /// When the trading date changes to `date`: its midnight, or the evening before it where a market trades overnight.
+    pub fn roll(&self, date: Date) -> Timestamp {
+        let evening = self.sessions.night_start(date, DayKind::Full);
+        Timestamp(self.origin(date) + evening.map_or(0, |start| i64::from(start - MINUTES_A_DAY) * 60))
+    }
+
+    /// The trading day whose roll was the last one at an instant.
+    pub fn rolled(&self, at: Timestamp) -> Option<Date> {
+        let (date, seconds) = self.zone.local(at);
+        let next = date.tomorrow().ok()?;
+        let night = self.sessions.night_start(next, DayKind::Full);
+        let evening = night.is_some_and(|start| seconds >= i64::from(start) * 60);
+        self.calendar.on_or_before(if evening { next } else { date })
+    }
+
     /// When the candles that a period is made of begin to be served. The floor cuts them by trading day, and a US trading
     /// day begins on the evening before.
     pub fn served_from(&self, floors: Floors, period: Period) -> Timestamp {
@@ -186,6 +201,11 @@ impl Venues {
 }
 
 impl Day<'_> {
+    /// The instant of a minute after the midnight of this trading day; the evening before it is negative.
+    pub fn at(&self, minute: i32) -> Timestamp {
+        Timestamp(self.midnight + i64::from(minute) * 60)
+    }
+
     fn slot(&self, at: Timestamp) -> Option<Slot> {
         let minute = i32::try_from((at.0 - self.midnight).div_euclid(60)).ok()?;
         let segment = self.segments.iter().find(|s| s.start <= minute && minute <= s.last_minute())?;
@@ -207,6 +227,11 @@ impl Slot {
     /// Whether another stamp lies in the same segment: consecutive candles mostly do, and need no new look-up.
     pub fn holds(&self, at: Timestamp) -> bool {
         self.first() <= at.0 && at.0 <= self.midnight + i64::from(self.segment.last_minute()) * 60 + 59
+    }
+
+    /// Whether a stamp of this segment is that of its closing tail.
+    pub fn is_tail(&self, at: Timestamp) -> bool {
+        self.segment.tail > 0 && at.0 >= self.midnight + i64::from(self.segment.end) * 60
     }
 
     fn first(&self) -> i64 {

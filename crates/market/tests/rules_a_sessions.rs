@@ -373,3 +373,28 @@ fn stamps_far_outside_every_calendar_are_in_no_session() {
         }
     }
 }
+
+#[test]
+fn a6_the_trading_date_changes_at_midnight_or_on_the_evening_before() {
+    let check = |market: Market, date: &str, roll: &str| {
+        let day: market::Date = date.parse().unwrap();
+        let found = venue(market).roll(day);
+        assert_eq!(found, at(market, roll), "{market} {date}");
+        assert_eq!(venue(market).rolled(found), Some(day), "{market} {date}");
+        assert_ne!(venue(market).rolled(market::Timestamp(found.0 - 1)), Some(day), "{market} {date}");
+    };
+    check(Market::Hk, "2026-03-18", "2026-03-18 00:00");
+    check(Market::Hk, "2026-03-16", "2026-03-16 00:00");
+    check(Market::Us, "2026-03-18", "2026-03-17 20:00");
+    // A Monday begins on Sunday evening, also when the clocks changed that morning.
+    check(Market::Us, "2026-03-09", "2026-03-08 20:00");
+    check(Market::Us, "2025-11-28", "2025-11-27 20:00");
+    // A weekend belongs to the Friday before it.
+    let rolled = |market, local| venue(market).rolled(at(market, local)).unwrap().to_string();
+    assert_eq!(rolled(Market::Us, "2026-03-15 19:59:59"), "2026-03-13");
+    assert_eq!(rolled(Market::Hk, "2026-03-15 12:00"), "2026-03-13");
+    let after =
+        |market, date: &str| venue(market).calendar().after(date.parse().unwrap()).unwrap().to_string();
+    assert_eq!(after(Market::Hk, "2026-02-16"), "2026-02-20");
+    assert_eq!(after(Market::Us, "2026-07-02"), "2026-07-06");
+}
