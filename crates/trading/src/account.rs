@@ -1,0 +1,234 @@
+//! The state of an account: what its journal adds up to.
+
+use std::collections::BTreeMap;
+
+use market::{Date, Market, Symbol, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::codec;
+use crate::currency::Currency;
+use crate::decimal::div_round;
+use crate::event::Dividend;
+use crate::money::Money;
+use crate::order::{Order, OrderId};
+use crate::position::Position;
+use crate::quantity::Quantity;
+use crate::settings::Settings;
+use crate::words::{AccountType, Side};
+
+/// An account as of its last entry. Equal journals give equal accounts, so a snapshot can be thrown away at any time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Account {
+    pub(crate) number: u64,
+    pub(crate) settings: Settings,
+    /// The credit line, in HKD.
+    pub(crate) credit: Money,
+    /// Cash by trade date: all movements booked, settled or not.
+    pub(crate) cash: BTreeMap<Currency, Money>,
+    #[serde(with = "codec::by_symbol")]
+    pub(crate) positions: BTreeMap<Symbol, Position>,
+    pub(crate) orders: Vec<Order>,
+    /// Numbers of the open orders, ascending.
+    #[serde(with = "codec::by_symbol")]
+    pub(crate) open: BTreeMap<Symbol, Vec<u64>>,
+    pub(crate) last_sequence: u64,
+    pub(crate) last_period: u64,
+    pub(crate) unsettled: Vec<Unsettled>,
+    pub(crate) dividends: Vec<Dividend>,
+    /// Debit interest since it was last booked, in units of `10^-16 / 26,280` (days of both years, 360 and 365).
+    #[serde(with = "accrual")]
+    pub(crate) accrued: BTreeMap<Currency, i128>,
+    pub(crate) is_liquidating: bool,
+    /// The number of the last entry.
+    pub(crate) entries: u64,
+    #[serde(with = "codec::instant_option")]
+    pub(crate) began: Option<Timestamp>,
+    /// The instant up to which candles have acted.
+    #[serde(with = "codec::instant_option")]
+    pub(crate) horizon: Option<Timestamp>,
+}
+
+/// Interest accrues in fractions of both years, 360 and 365 days.
+pub(crate) const ACCRUAL_YEARS: i128 = 26_280;
+
+/// Money of a trade that has not changed hands yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Unsettled {
+    #[serde(with = "codec::market")]
+    pub(crate) market: Market,
+    pub(crate) currency: Currency,
+    #[serde(with = "codec::text")]
+    pub(crate) settles_on: Date,
+    /// Amount and fees of one fill, netted.
+    pub(crate) amount: Money,
+}
+
+impl Default for Account {
+    fn default() -> Account {
+        Account {
+            number: 0,
+            settings: Settings::default(),
+            credit: Money::ZERO,
+            cash: BTreeMap::new(),
+            positions: BTreeMap::new(),
+            orders: Vec::new(),
+            open: BTreeMap::new(),
+            last_sequence: 0,
+            last_period: 0,
+            unsettled: Vec::new(),
+            dividends: Vec::new(),
+            accrued: BTreeMap::new(),
+            is_liquidating: false,
+            entries: 0,
+            began: None,
+            horizon: None,
+        }
+    }
+}
+
+impl Account {
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The credit line in HKD as it was set; see [`Account::usable_credit`].
+    pub fn credit(&self) -> Money {
+        self.credit
+    }
+
+    /// A cash account owes nothing, whatever its line.
+    pub fn usable_credit(&self) -> Money {
+        if self.settings.account_type == AccountType::Margin { self.credit } else { Money::ZERO }
+    }
+
+    pub fn cash(&self, currency: Currency) -> Money {
+        self.cash.get(&currency).copied().unwrap_or_default()
+    }
+
+    /// Currencies in which anything was ever booked.
+    pub fn currencies(&self) -> impl Iterator<Item = (Currency, Money)> + '_ {
+        self.cash.iter().map(|(currency, amount)| (*currency, *amount))
+    }
+
+    pub fn positions(&self) -> impl Iterator<Item = (&Symbol, &Position)> {
+        // A position that was closed today is kept until the roll for its first quantity of the day.
+        self.positions.iter().filter(|(_, position)| !position.quantity.is_zero())
+    }
+
+    pub fn position(&self, symbol: &Symbol) -> Option<&Position> {
+        self.positions.get(symbol).filter(|position| !position.quantity.is_zero())
+    }
+
+    pub fn held(&self, symbol: &Symbol) -> Quantity {
+        self.positions.get(symbol).map_or(Quantity::ZERO, |position| position.quantity)
+    }
+
+    /// What can be sold, or bought back, at once: the position less what open orders will take of it. `except` is an order
+    /// that does not count.
+    pub fn available_quantity(&self, symbol: &Symbol, except: Option<OrderId>) -> Quantity {
+        let held = self.held(symbol);
+        let against = if held.is_negative() { Side::Buy } else { Side::Sell };
+        let open = self.open_orders_of(symbol).filter(|order| order.is_working() && Some(order.id) != except);
+        let taken: Quantity = open.filter(|order| order.terms.side == against).map(Order::remaining).sum();
+        match held.units().signum() {
+            1 => held - taken,
+            -1 => held + taken,
+            _ => Quantity::ZERO,
+        }
+    }
+
+    /// All orders, oldest first.
+    pub fn orders(&self) -> &[Order] {
+        &self.orders
+    }
+
+    pub fn order(&self, id: OrderId) -> Option<&Order> {
+        if id.account() != self.number {
+            return None;
+        }
+        self.by_number(id.number())
+    }
+
+    pub(crate) fn by_number(&self, number: u64) -> Option<&Order> {
+        let index = usize::try_from(number.checked_sub(1)?).ok()?;
+        self.orders.get(index)
+    }
+
+    pub(crate) fn by_number_mut(&mut self, number: u64) -> Option<&mut Order> {
+        let index = usize::try_from(number.checked_sub(1)?).ok()?;
+        self.orders.get_mut(index)
+    }
+
+    pub fn open_orders(&self) -> impl Iterator<Item = &Order> {
+        self.open.values().flatten().filter_map(|number| self.by_number(*number))
+    }
+
+    pub fn open_orders_of(&self, symbol: &Symbol) -> impl Iterator<Item = &Order> {
+        self.open.get(symbol).into_iter().flatten().filter_map(|number| self.by_number(*number))
+    }
+
+    pub fn has_open_orders(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    pub(crate) fn next_order(&self) -> OrderId {
+        OrderId::of(self.number, self.orders.len() as u64 + 1)
+    }
+
+    pub(crate) fn next_sequence(&self) -> u64 {
+        self.last_sequence + 1
+    }
+
+    /// Debit interest that has accrued and is not booked yet.
+    pub fn accrued_interest(&self, currency: Currency) -> Money {
+        let units = self.accrued.get(&currency).copied().unwrap_or_default();
+        Money::from_units(div_round(units, ACCRUAL_YEARS * 1_000_000))
+    }
+
+    /// The number of its last entry.
+    pub fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    /// The instant of its first request.
+    pub fn began(&self) -> Option<Timestamp> {
+        self.began
+    }
+
+    /// The instant up to which candles have acted.
+    pub fn horizon(&self) -> Option<Timestamp> {
+        self.horizon
+    }
+
+    /// Restores the horizon after a fold: entries alone do not tell how far nothing happened.
+    pub fn set_horizon(&mut self, horizon: Option<Timestamp>) {
+        self.horizon = self.horizon.max(horizon);
+    }
+}
+
+/// 128-bit integers as text, since not every format of a snapshot has them.
+mod accrual {
+    use std::collections::BTreeMap;
+
+    use serde::Serializer;
+    use serde::de::{Deserialize, Deserializer, Error};
+
+    use crate::currency::Currency;
+
+    pub(super) fn serialize<S: Serializer>(map: &BTreeMap<Currency, i128>, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(map.iter().map(|(currency, units)| (currency, units.to_string())))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<BTreeMap<Currency, i128>, D::Error> {
+        let pairs = Vec::<(Currency, String)>::deserialize(from)?;
+        let units =
+            |text: &str| text.parse().map_err(|_| D::Error::custom(format!("{text:?} is not an integer")));
+        pairs.into_iter().map(|(currency, text)| Ok((currency, units(&text)?))).collect()
+    }
+}

@@ -1,0 +1,160 @@
+//! Balances per currency: what is there, what is held back, what is still on its way.
+
+use std::collections::BTreeMap;
+
+use market::{Date, Price};
+
+use crate::account::Account;
+use crate::currency::Currency;
+use crate::money::Money;
+use crate::order::{Order, OrderId};
+use crate::quantity::Quantity;
+use crate::scene::Scene;
+use crate::tables::{Charged, Traded};
+
+/// The money of one currency.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Balance {
+    /// C: all movements booked, settled or not.
+    pub cash: Money,
+    /// F: held back for open buys, fees included.
+    pub reserved: Money,
+    /// The fee part of that.
+    pub reserved_fees: Money,
+    /// S: the value of short positions.
+    pub short_value: Money,
+    /// U+: receipts that settle on a later date.
+    pub receivable: Money,
+    /// U-: payments that settle on a later date, positive.
+    pub payable: Money,
+}
+
+impl Balance {
+    pub fn frozen(&self) -> Money {
+        self.reserved + self.short_value
+    }
+
+    /// May be negative.
+    pub fn available(&self) -> Money {
+        self.cash - self.frozen()
+    }
+
+    pub fn settling(&self) -> Money {
+        self.receivable - self.payable
+    }
+
+    pub fn withdrawable(&self) -> Money {
+        (self.available() - self.receivable).or_zero()
+    }
+
+    /// What has changed hands.
+    pub fn settled(&self) -> Money {
+        self.cash - self.receivable + self.payable
+    }
+}
+
+/// What an order holds back: what its rest costs at its reserve price, and the fees of that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Reserve {
+    pub(crate) principal: Money,
+    pub(crate) fees: Money,
+}
+
+impl Reserve {
+    pub(crate) fn total(&self) -> Money {
+        self.principal + self.fees
+    }
+}
+
+/// The day whose charges an order is reckoned with: the current one, or its own if that is still to come.
+pub(crate) fn charge_day(order: &Order, scene: &Scene<'_>) -> Date {
+    scene.date(order.market()).max(order.standing.placement.day)
+}
+
+pub(crate) fn charged(account: &Account, order: &Order, day: Date) -> Charged {
+    let plan = account.settings.fees;
+    Charged { market: order.market(), kind: order.facts.kind, side: order.terms.side, day, plan }
+}
+
+/// What a further quantity at a price costs an order, with the day's fills before it.
+pub(crate) fn reserve_for(
+    account: &Account,
+    order: &Order,
+    scene: &Scene<'_>,
+    quantity: Quantity,
+    price: Price,
+) -> Reserve {
+    let day = charge_day(order, scene);
+    let principal = Money::of(price, quantity, order.facts.multiplier);
+    let before = order.traded_on(day);
+    let fees = added_fees(account, order, scene, day, before, before.plus(principal, quantity));
+    Reserve { principal, fees }
+}
+
+pub(crate) fn added_fees(
+    account: &Account,
+    order: &Order,
+    scene: &Scene<'_>,
+    day: Date,
+    before: Traded,
+    after: Traded,
+) -> Money {
+    let charged = charged(account, order, day);
+    scene.tables.fees.total(charged, after) - scene.tables.fees.total(charged, before)
+}
+
+/// What an open order holds back, whichever side it is on.
+pub(crate) fn reserve_of(account: &Account, order: &Order, scene: &Scene<'_>) -> Reserve {
+    let Some(price) = order.standing.reserve_price else { return Reserve::default() };
+    reserve_for(account, order, scene, order.remaining(), price)
+}
+
+/// Open buys that hold back cash.
+fn working_buys(account: &Account, except: Option<OrderId>) -> impl Iterator<Item = &Order> {
+    account
+        .open_orders()
+        .filter(move |order| order.terms.side.is_buy() && order.is_working() && Some(order.id) != except)
+}
+
+/// The balance of one currency. `except` is an order whose reserve is given back first.
+pub fn balance(account: &Account, scene: &Scene<'_>, currency: Currency, except: Option<OrderId>) -> Balance {
+    let mut balance = Balance { cash: account.cash(currency), ..Balance::default() };
+    for order in working_buys(account, except).filter(|order| order.facts.currency == currency) {
+        let reserve = reserve_of(account, order, scene);
+        balance.reserved += reserve.total();
+        balance.reserved_fees += reserve.fees;
+    }
+    let method = account.settings.cost;
+    for (symbol, position) in account.positions().filter(|(_, position)| position.currency == currency) {
+        if position.quantity.is_negative() {
+            balance.short_value += position.value(scene.mark(symbol), method).abs();
+        }
+    }
+    for unsettled in account.unsettled.iter().filter(|unsettled| unsettled.currency == currency) {
+        if unsettled.settles_on > scene.date(unsettled.market) {
+            balance.receivable += unsettled.amount.or_zero();
+            balance.payable += (-unsettled.amount).or_zero();
+        }
+    }
+    balance
+}
+
+/// What of a currency has changed hands; the reserves do not matter to it.
+pub(crate) fn settled(account: &Account, scene: &Scene<'_>, currency: Currency) -> Money {
+    let is_coming = |unsettled: &&crate::account::Unsettled| {
+        unsettled.currency == currency && unsettled.settles_on > scene.date(unsettled.market)
+    };
+    let coming: Money = account.unsettled.iter().filter(is_coming).map(|unsettled| unsettled.amount).sum();
+    account.cash(currency) - coming
+}
+
+/// The balances of all currencies of an account. HKD is always among them.
+pub fn balances(account: &Account, scene: &Scene<'_>) -> BTreeMap<Currency, Balance> {
+    let mut currencies: Vec<Currency> = account.currencies().map(|(currency, _)| currency).collect();
+    currencies.extend(account.positions().map(|(_, position)| position.currency));
+    currencies.extend(working_buys(account, None).map(|order| order.facts.currency));
+    currencies.push(Currency::HKD);
+    currencies.sort_unstable();
+    currencies.dedup();
+    currencies.into_iter().map(|currency| (currency, balance(account, scene, currency, None))).collect()
+}

@@ -1,0 +1,157 @@
+//! One instant's candles: fills and releases in the order of sequence numbers.
+
+use std::collections::BTreeMap;
+
+use market::{Price, Symbol, Timestamp};
+
+use crate::event::{Event, Trigger};
+use crate::feed::Acting;
+use crate::filling::{Offer, fill};
+use crate::matching::{budget, is_eligible, price_in};
+use crate::order::OrderId;
+use crate::quantity::Quantity;
+use crate::release::release;
+use crate::sessions::trades_in;
+use crate::triggers::{Seen, look};
+use crate::words::{OrderStatus, OrderType};
+use crate::work::Work;
+
+/// What the candles of an instant leave to be done after all fills.
+#[derive(Debug, Default)]
+pub(crate) struct Aftermath {
+    /// Released inside a candle: sequence number, order, candle and best price.
+    inside: Vec<(u64, OrderId, Acting, Option<Price>)>,
+    /// Special limit orders whose first candle this was.
+    pub(crate) spent: Vec<OrderId>,
+}
+
+/// A place in the queue of a candle.
+#[derive(Clone, Copy)]
+struct Place {
+    sequence: u64,
+    id: OrderId,
+    candle: usize,
+    /// Released at the open of this very candle, so all of it lies after the release.
+    is_fresh: bool,
+}
+
+/// One symbol's candle and what is left of its budget.
+struct Stage {
+    acting: Acting,
+    lot: Option<Quantity>,
+    left: Option<Quantity>,
+}
+
+/// Lets the candles of one stamp act on an account.
+pub(crate) fn act(
+    work: &mut Work<'_>,
+    at: Timestamp,
+    candles: &BTreeMap<Symbol, Acting>,
+    after: &mut Aftermath,
+) {
+    let mut stages: Vec<Stage> = Vec::with_capacity(candles.len());
+    let mut queue: Vec<Place> = Vec::new();
+    for (symbol, acting) in candles.iter().filter(|(_, acting)| acting.candle.volume > 0) {
+        let candle = stages.len();
+        let orders = work.account.open_orders_of(symbol);
+        let there = orders.filter(|order| trades_in(order.outside_rth(), acting.candle.session));
+        queue.extend(there.map(|order| Place {
+            sequence: order.sequence,
+            id: order.id,
+            candle,
+            is_fresh: false,
+        }));
+        stages.push(Stage { acting: *acting, lot: None, left: None });
+    }
+    queue.sort_unstable_by_key(|place| place.sequence);
+    let mut next = 0;
+    while let Some(place) = queue.get(next).copied() {
+        next += 1;
+        let Some(stage) = stages.get_mut(place.candle) else { continue };
+        if try_place(work, at, place, stage, after) {
+            // A gap release goes to the end of this candle's queue.
+            queue.push(Place { is_fresh: true, ..place });
+        }
+    }
+}
+
+/// Releases an order, or fills it. Returns whether it was released at the open.
+fn try_place(
+    work: &mut Work<'_>,
+    at: Timestamp,
+    place: Place,
+    stage: &mut Stage,
+    after: &mut Aftermath,
+) -> bool {
+    let Some(order) = work.account.order(place.id) else { return false };
+    let acting = stage.acting;
+    if order.status() == OrderStatus::VarietiesNotReported {
+        let is_pending = after.inside.iter().any(|(_, id, _, _)| *id == place.id);
+        if is_pending || !order.since.allows(acting.candle.time) {
+            return false;
+        }
+        let seen = look(order, &acting);
+        return watch(work, at, place, &acting, seen, after);
+    }
+    if !place.is_fresh && !is_eligible(order, &acting) {
+        return false;
+    }
+    if order.terms.order_type == OrderType::SpecialLimit && !acting.is_tail {
+        after.spent.push(place.id);
+    }
+    let ticks = || work.tables.ticks.of(order.symbol(), order.facts.kind, acting.day);
+    let Some((price, rule)) = price_in(order, &acting, &work.account.settings, ticks) else { return false };
+    let lot = match stage.lot {
+        Some(lot) => lot,
+        None => {
+            let known = work.feed.security(order.symbol(), acting.day);
+            let lot = known.map_or(Quantity::whole(1), |security| security.lot.max(Quantity::whole(1)));
+            stage.lot = Some(lot);
+            stage.left = budget(&work.account.settings, &acting, lot);
+            lot
+        }
+    };
+    let taken = fill(work, at, place.id, &acting, Offer { price, rule, budget: stage.left, lot });
+    stage.left = stage.left.map(|left| left - taken);
+    false
+}
+
+/// Books what a conditional order has seen. Returns whether it was released at the open.
+fn watch(
+    work: &mut Work<'_>,
+    at: Timestamp,
+    place: Place,
+    acting: &Acting,
+    seen: Seen,
+    after: &mut Aftermath,
+) -> bool {
+    let id = place.id;
+    if let Some(best) = seen.began {
+        work.record(Some(at), Event::Watching { id, best });
+    }
+    let is_market = work.account.order(id).is_some_and(|order| order.fills_as() == OrderType::Market);
+    match seen.released {
+        // Nothing is filled at the market in a closing auction, so such a release waits for the end of it.
+        Some(Trigger::Gap) if !(acting.is_tail && is_market) => {
+            release(work, at, id, acting, Trigger::Gap, seen.best)
+        }
+        Some(_) => {
+            after.inside.push((place.sequence, id, *acting, seen.best));
+            false
+        }
+        None => {
+            if let Some(best) = seen.best {
+                work.record(Some(at), Event::BestMoved { id, best });
+            }
+            false
+        }
+    }
+}
+
+/// Releases what was triggered inside the candles of the instant, in the order of the old sequence numbers.
+pub(crate) fn release_inside(work: &mut Work<'_>, at: Timestamp, after: &mut Aftermath) {
+    after.inside.sort_by_key(|(sequence, ..)| *sequence);
+    for (_, id, acting, best) in std::mem::take(&mut after.inside) {
+        release(work, at, id, &acting, Trigger::Inside, best);
+    }
+}

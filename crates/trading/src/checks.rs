@@ -1,0 +1,291 @@
+//! The checks an order passes, in their order. 1 to 9 look at the order alone and refuse it; 10 to 12 look at the account and
+//! reject it.
+
+use market::{Date, Market, Price, Symbol};
+
+use crate::decimal::plain_price;
+use crate::feed::Security;
+use crate::money::Money;
+use crate::quantity::Quantity;
+use crate::refusal::Refusal;
+use crate::scene::Scene;
+use crate::sessions::{Hours, Placement, place};
+use crate::settings::Settings;
+use crate::terms::Terms;
+use crate::words::{Kind, OrderType, OutsideRth, TimeInForce};
+
+/// Terms that passed checks 1 to 7, in the form they hold.
+#[derive(Clone, Debug)]
+pub(crate) struct Admission {
+    pub(crate) terms: Terms,
+    pub(crate) security: Security,
+    pub(crate) placement: Placement,
+}
+
+pub(crate) const NO_QUOTES: &str = "no quotes";
+const NOT_TRADABLE: &str = "symbol not tradable";
+const ORDER_TYPE: &str = "order type not support";
+const TIME_IN_FORCE: &str = "time in force not support";
+const TOO_LARGE: &str = "order too large";
+
+const REMARK_MAX: usize = 255;
+const DEPTH_MAX: i32 = 5;
+const TRIGGER_COUNT_MAX: i32 = 3;
+const LOTS_MAX: i64 = 3000;
+const GOOD_TIL_DAYS_MAX: i32 = 366;
+const DELAY_MAX: i64 = 90 * 86_400;
+
+/// Checks 1 to 7 of an order that comes, or is held until, now.
+pub(crate) fn admit(
+    settings: &Settings,
+    scene: &Scene<'_>,
+    asked: &Terms,
+    has_attached: bool,
+) -> Result<Admission, Refusal> {
+    let security = check_symbol(scene, &asked.symbol)?;
+    check_type(asked, security.kind)?;
+    let terms = shaped(asked, security.kind);
+    if has_attached {
+        return Err(Refusal::check(3, "attached_params not support"));
+    }
+    check_fields(&terms)?;
+    let placement = check_times(scene, &terms, asked.outside_rth, security.kind)?;
+    // Lots and ticks are those of the day it can first trade on.
+    let security = scene.feed.security(&terms.symbol, placement.day).unwrap_or(security);
+    check_quantity(settings, &terms, &security)?;
+    check_ticks(scene, &terms, security.kind, placement.day)?;
+    Ok(Admission { terms, security, placement })
+}
+
+/// Check 1.
+pub(crate) fn check_symbol(scene: &Scene<'_>, symbol: &Symbol) -> Result<Security, Refusal> {
+    let security = scene.security(symbol);
+    if symbol.is_us_option() && (security.is_none() || scene.mark(symbol).is_none()) {
+        return Err(Refusal::check(1, NO_QUOTES));
+    }
+    let is_traded = |security: &Security| security.kind != Kind::Index && !security.is_delisted;
+    match security {
+        Some(security) if symbol.market() != Market::Cn && is_traded(&security) => Ok(security),
+        _ => Err(Refusal::check(1, NOT_TRADABLE)),
+    }
+}
+
+/// Check 2.
+fn check_type(terms: &Terms, kind: Kind) -> Result<(), Refusal> {
+    use OrderType::*;
+    let is_offered = match (terms.order_type, terms.symbol.market()) {
+        (TrailingMarketAmount | TrailingMarketPercent, _) => false,
+        (Limit | Market | LimitIfTouched | MarketIfTouched, _) => true,
+        (TrailingAmount | TrailingPercent, _) => kind != Kind::Option,
+        (_, market) => market == market::Market::Hk,
+    };
+    if is_offered { Ok(()) } else { Err(Refusal::check(2, ORDER_TYPE)) }
+}
+
+/// The terms without what their type has no use for, and in the lanes they can trade in.
+fn shaped(asked: &Terms, kind: Kind) -> Terms {
+    let order_type = asked.order_type;
+    let is_trailing = order_type.is_trailing();
+    let only = |price: Option<Price>, has: bool| price.filter(|_| has);
+    Terms {
+        price: only(asked.price, order_type.has_limit()),
+        trigger_price: only(asked.trigger_price, order_type.is_touch()),
+        limit_offset: only(asked.limit_offset, is_trailing),
+        trailing_amount: only(asked.trailing_amount, order_type == OrderType::TrailingAmount),
+        trailing_percent: asked.trailing_percent.filter(|_| order_type == OrderType::TrailingPercent),
+        monitor_price: only(asked.monitor_price, is_trailing),
+        expire_date: asked.expire_date.filter(|_| asked.time_in_force == TimeInForce::GoodTilDate),
+        outside_rth: Some(lanes(asked, kind)),
+        ..asked.clone()
+    }
+}
+
+fn lanes(asked: &Terms, kind: Kind) -> OutsideRth {
+    let is_market = matches!(asked.order_type, OrderType::Market | OrderType::MarketIfTouched);
+    match asked.outside_rth {
+        _ if asked.symbol.market() != Market::Us => OutsideRth::NotApplicable,
+        _ if kind == Kind::Option => OutsideRth::RegularOnly,
+        // Market orders trade in regular hours alone, and say so.
+        Some(OutsideRth::AnyTime) if is_market => OutsideRth::RegularOnly,
+        Some(OutsideRth::NotApplicable) | None => OutsideRth::RegularOnly,
+        Some(asked) => asked,
+    }
+}
+
+/// Check 3: what a type needs is there, and everything is in its range.
+pub(crate) fn check_fields(terms: &Terms) -> Result<(), Refusal> {
+    let order_type = terms.order_type;
+    let required = |field: &str| Refusal::check(3, format!("{field} required"));
+    let positive = |field: &str| Refusal::check(3, format!("{field} must be above 0"));
+    let needs = [
+        ("submitted_price", order_type.has_limit(), terms.price.is_some()),
+        ("trigger_price", order_type.is_touch(), terms.trigger_price.is_some()),
+        ("trailing_amount", order_type == OrderType::TrailingAmount, terms.trailing_amount.is_some()),
+        ("trailing_percent", order_type == OrderType::TrailingPercent, terms.trailing_percent.is_some()),
+        ("limit_offset", order_type.is_trailing() && terms.depth_level == 0, terms.limit_offset.is_some()),
+        ("expire_date", terms.time_in_force == TimeInForce::GoodTilDate, terms.expire_date.is_some()),
+    ];
+    if let Some((field, _, _)) = needs.iter().find(|(_, is_needed, is_there)| *is_needed && !is_there) {
+        return Err(required(field));
+    }
+    let prices = [
+        ("submitted_price", terms.price),
+        ("trigger_price", terms.trigger_price),
+        ("monitor_price", terms.monitor_price),
+    ];
+    if let Some((field, _)) = prices.iter().find(|(_, price)| price.is_some_and(|price| price.0 <= 0)) {
+        return Err(positive(field));
+    }
+    if !terms.quantity.is_positive() {
+        return Err(positive("submitted_quantity"));
+    }
+    let outside =
+        |field: &str, from: i32, to: i32| Refusal::check(3, format!("{field} must be from {from} to {to}"));
+    if terms.depth_level.abs() > DEPTH_MAX {
+        return Err(outside("limit_depth_level", -DEPTH_MAX, DEPTH_MAX));
+    }
+    if !(0..=TRIGGER_COUNT_MAX).contains(&terms.trigger_count) {
+        return Err(outside("trigger_count", 0, TRIGGER_COUNT_MAX));
+    }
+    if terms.remark.chars().count() > REMARK_MAX {
+        return Err(Refusal::check(3, format!("remark must have at most {REMARK_MAX} characters")));
+    }
+    Ok(())
+}
+
+/// Check 4: time in force against type and lane, and dates. Gives the order its place in the calendar.
+fn check_times(
+    scene: &Scene<'_>,
+    terms: &Terms,
+    asked: Option<OutsideRth>,
+    kind: Kind,
+) -> Result<Placement, Refusal> {
+    use OrderType::*;
+    let wrong = || Refusal::check(4, TIME_IN_FORCE);
+    let is_day = terms.time_in_force == TimeInForce::Day;
+    if matches!(terms.order_type, Market | Auction | SpecialLimit | OddLot) && !is_day {
+        return Err(wrong());
+    }
+    let is_stock = terms.symbol.market() == market::Market::Us && kind != Kind::Option;
+    match asked {
+        Some(OutsideRth::Overnight) if is_stock && (terms.order_type != Limit || !is_day) => {
+            return Err(wrong());
+        }
+        Some(OutsideRth::OptionPreMarket) if is_stock => return Err(wrong()),
+        _ => {}
+    }
+    if kind == Kind::Option && terms.time_in_force == TimeInForce::GoodTilDate {
+        return Err(wrong());
+    }
+    let starts_at = match terms.delayed_until {
+        None => scene.at,
+        Some(at) if at > scene.at && at.0 - scene.at.0 <= DELAY_MAX => at,
+        Some(_) => return Err(Refusal::check(4, "delayed_until must lie within the next 90 days")),
+    };
+    let venue = scene.venue(terms.symbol.market());
+    let placement = place(venue, hours(terms), starts_at).ok_or_else(wrong)?;
+    if let Some(date) = terms.expire_date {
+        let today = venue.zone().date(starts_at);
+        let days = today.until(date).map_or(i32::MAX, |span| span.get_days());
+        if date < placement.day || days > GOOD_TIL_DAYS_MAX {
+            return Err(wrong());
+        }
+    }
+    Ok(placement)
+}
+
+pub(crate) fn hours(terms: &Terms) -> Hours {
+    Hours {
+        order_type: terms.order_type,
+        outside_rth: terms.outside_rth.unwrap_or(OutsideRth::NotApplicable),
+        time_in_force: terms.time_in_force,
+        expire_date: terms.expire_date,
+    }
+}
+
+/// The steps in which a security is traded by an order.
+pub(crate) fn quantity_step(settings: &Settings, terms: &Terms, security: &Security) -> Quantity {
+    let is_us = terms.symbol.market() == Market::Us;
+    let takes_fractions = matches!(terms.order_type, OrderType::Limit | OrderType::Market)
+        && terms.outside_rth.is_none_or(|lanes| lanes == OutsideRth::RegularOnly);
+    match () {
+        () if terms.order_type == OrderType::OddLot => Quantity::whole(1),
+        () if is_us && security.kind != Kind::Option && settings.fractional && takes_fractions => {
+            Quantity::SMALLEST
+        }
+        () if is_us => Quantity::whole(1),
+        () => security.lot,
+    }
+}
+
+/// Checks 5 and 6.
+pub(crate) fn check_quantity(settings: &Settings, terms: &Terms, security: &Security) -> Result<(), Refusal> {
+    let step = quantity_step(settings, terms, security);
+    if terms.order_type == OrderType::OddLot {
+        if !terms.quantity.is_multiple_of(step) || terms.quantity >= security.lot {
+            return Err(Refusal::check(
+                5,
+                format!("quantity must be a multiple of 1 below {}", security.lot),
+            ));
+        }
+    } else if !terms.quantity.is_multiple_of(step) {
+        let text = format!("quantity must be a multiple of {step}");
+        return Err(Refusal::check(5, text).with("lot", step, terms.quantity));
+    }
+    let most = security.lot.times(LOTS_MAX);
+    if terms.symbol.market() == Market::Hk && terms.quantity > most {
+        return Err(Refusal::check(6, TOO_LARGE).with("3,000 lots", most, terms.quantity));
+    }
+    let price = terms.price.or(terms.trigger_price).unwrap_or_default();
+    if Money::of(price, terms.quantity, security.multiplier()) > Money::INPUT_MAX {
+        return Err(Refusal::check(6, TOO_LARGE));
+    }
+    Ok(())
+}
+
+/// The most that a security's board takes in one order.
+pub(crate) fn quantity_most(terms: &Terms, security: &Security) -> Quantity {
+    if terms.symbol.market() == Market::Hk { security.lot.times(LOTS_MAX) } else { Quantity::MAX }
+}
+
+/// Check 7.
+pub(crate) fn check_ticks(scene: &Scene<'_>, terms: &Terms, kind: Kind, day: Date) -> Result<(), Refusal> {
+    let ticks = scene.ticks(&terms.symbol, kind, day);
+    for price in [terms.price, terms.trigger_price, terms.monitor_price].into_iter().flatten() {
+        if !ticks.holds(price) {
+            let tick = plain_price(ticks.tick(price));
+            let text = format!("price must be a multiple of {tick}");
+            return Err(Refusal::check(7, text).with("tick", tick, plain_price(price)));
+        }
+    }
+    let is_above = |amount: Option<i64>| amount.is_none_or(|amount| amount > 0);
+    let wrong = |text: &str| Err(Refusal::check(7, text));
+    if !is_above(terms.trailing_amount.map(|amount| amount.0)) {
+        return wrong("trailing_amount must be above 0");
+    }
+    if !is_above(terms.trailing_percent.map(|percent| percent.units())) {
+        return wrong("trailing_percent must be above 0");
+    }
+    if terms.limit_offset.is_some_and(|offset| offset.0 < 0) {
+        return wrong("limit_offset must not be below 0");
+    }
+    Ok(())
+}
+
+/// Checks 8 and 9, against the price that may be known.
+pub(crate) fn check_mark(terms: &Terms, mark: Option<Price>) -> Result<(), Refusal> {
+    let Some(mark) = mark else {
+        let needs = terms.order_type.needs_mark();
+        return if needs { Err(Refusal::check(9, NO_QUOTES)) } else { Ok(()) };
+    };
+    if let (Some(price), Market::Hk) = (terms.price, terms.symbol.market()) {
+        let (price, mark_units) = (i128::from(price.0), i128::from(mark.0));
+        if price >= 9 * mark_units || price * 9 <= mark_units {
+            return Err(Refusal::check(8, format!("price too far from {}", plain_price(mark))));
+        }
+    }
+    if terms.trigger_price == Some(mark) {
+        return Err(Refusal::check(9, format!("trigger_price must differ from {}", plain_price(mark))));
+    }
+    Ok(())
+}

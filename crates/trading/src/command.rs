@@ -1,0 +1,75 @@
+//! What can be asked of an account.
+
+use market::{Price, Symbol};
+
+use crate::currency::Currency;
+use crate::money::Money;
+use crate::order::OrderId;
+use crate::quantity::Quantity;
+use crate::settings::{Setting, Settings};
+use crate::terms::{Changes, Terms};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// The first one of a journal.
+    Open {
+        account: u64,
+        settings: Settings,
+    },
+    Submit(Box<Submit>),
+    Replace {
+        id: OrderId,
+        changes: Box<Changes>,
+    },
+    Cancel {
+        id: OrderId,
+    },
+
+    // An operator's hands.
+    Set(Setting),
+    SetCredit(Money),
+    Deposit {
+        currency: Currency,
+        amount: Money,
+    },
+    Withdraw {
+        currency: Currency,
+        amount: Money,
+    },
+    /// Changes an amount of one currency into another, at the stored rates.
+    Exchange {
+        from: Currency,
+        amount: Money,
+        to: Currency,
+    },
+    /// Books an amount, positive or negative, with a note.
+    Adjust {
+        currency: Currency,
+        amount: Money,
+        note: String,
+    },
+    /// Sets a position and what it cost, without cash.
+    EnterPosition {
+        symbol: Symbol,
+        quantity: Quantity,
+        cost: Price,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Submit {
+    pub terms: Terms,
+    /// The request came with attached orders, which are not offered.
+    pub has_attached: bool,
+}
+
+impl Command {
+    pub fn submit(terms: Terms) -> Command {
+        Command::Submit(Box::new(Submit { terms, has_attached: false }))
+    }
+
+    /// Whether a client may give it; the rest is for operators, also before the first request.
+    pub fn is_of_client(&self) -> bool {
+        matches!(self, Command::Submit(_) | Command::Replace { .. } | Command::Cancel { .. })
+    }
+}

@@ -1,0 +1,139 @@
+//! Commands to events. Nothing here changes an account, so the same function tells what a command would do.
+
+use market::{Market, Symbol};
+
+use crate::account::Account;
+use crate::balance::balance;
+use crate::command::{Command, Submit};
+use crate::currency::Currency;
+use crate::event::Event;
+use crate::feed::Security;
+use crate::money::Money;
+use crate::order::Facts;
+use crate::place_order::{cancel, replace, submit};
+use crate::quantity::Quantity;
+use crate::refusal::Refusal;
+use crate::scene::Scene;
+use crate::settings::Settings;
+use crate::words::Kind;
+
+/// What a command does to an account at an instant, or why it does nothing. The account has been advanced to that instant.
+pub fn decide(account: &Account, command: &Command, scene: &Scene<'_>) -> Result<Vec<Event>, Refusal> {
+    if let Some(horizon) = account.horizon.filter(|horizon| *horizon > scene.at) {
+        let text = format!("account is at {horizon}, the market clock at {}", scene.at);
+        return Err(Refusal::plain(text));
+    }
+    let event = match command {
+        Command::Open { account: number, settings } => open(account, *number, settings)?,
+        Command::Submit(asked) => {
+            let Submit { terms, has_attached } = asked.as_ref();
+            submit(account, scene, terms, *has_attached)?
+        }
+        Command::Replace { id, changes } => replace(account, scene, *id, changes)?,
+        Command::Cancel { id } => cancel(account, scene, *id)?,
+        Command::Set(setting) => {
+            Settings::check(*setting)?;
+            Event::Set { setting: *setting }
+        }
+        Command::SetCredit(credit) if credit.is_negative() => {
+            return Err(Refusal::plain("credit must not be below 0"));
+        }
+        Command::SetCredit(credit) => Event::CreditSet { credit: *credit },
+        Command::Deposit { currency, amount } => {
+            check_amount(account, *currency, *amount)?;
+            Event::Deposited { currency: *currency, amount: *amount }
+        }
+        Command::Withdraw { currency, amount } => withdraw(account, scene, *currency, *amount)?,
+        Command::Exchange { from, amount, to } => exchange(account, scene, *from, *amount, *to)?,
+        Command::Adjust { currency, amount, note } => {
+            check_amount(account, *currency, amount.abs())?;
+            Event::Adjusted { currency: *currency, amount: *amount, note: note.clone() }
+        }
+        Command::EnterPosition { symbol, quantity, cost } => {
+            if cost.0 < 0 {
+                return Err(Refusal::plain("cost must not be below 0"));
+            }
+            let facts = entry_facts(scene, symbol)?;
+            if Money::of(*cost, quantity.abs(), facts.multiplier) > Money::INPUT_MAX {
+                return Err(Refusal::plain("quantity is too large"));
+            }
+            let change = *quantity - account.held(symbol);
+            Event::PositionEntered { symbol: symbol.clone(), quantity: *quantity, change, cost: *cost, facts }
+        }
+    };
+    Ok(vec![event])
+}
+
+fn open(account: &Account, number: u64, settings: &Settings) -> Result<Event, Refusal> {
+    if account.entries > 0 {
+        return Err(Refusal::plain("account is open already"));
+    }
+    Ok(Event::Opened { account: number, settings: settings.clone() })
+}
+
+/// What an account may hold of one currency: far below what sums can carry.
+const CASH_MAX: i64 = 1_000_000_000_000_000;
+
+fn check_amount(account: &Account, currency: Currency, amount: Money) -> Result<(), Refusal> {
+    if amount <= Money::ZERO {
+        return Err(Refusal::plain("amount must be above 0"));
+    }
+    if amount > Money::INPUT_MAX || account.cash(currency).abs() + amount > Money::whole(CASH_MAX) {
+        return Err(Refusal::plain("amount is too large"));
+    }
+    Ok(())
+}
+
+fn withdraw(
+    account: &Account,
+    scene: &Scene<'_>,
+    currency: Currency,
+    amount: Money,
+) -> Result<Event, Refusal> {
+    check_amount(account, currency, amount)?;
+    let there = balance(account, scene, currency, None).withdrawable();
+    if amount > there {
+        return Err(Refusal::plain("insufficient funds").with("withdraw_cash", amount.text(), there.text()));
+    }
+    Ok(Event::Withdrawn { currency, amount })
+}
+
+fn exchange(
+    account: &Account,
+    scene: &Scene<'_>,
+    from: Currency,
+    amount: Money,
+    to: Currency,
+) -> Result<Event, Refusal> {
+    check_amount(account, from, amount)?;
+    if from == to {
+        return Err(Refusal::plain("the currencies are the same"));
+    }
+    let there = balance(account, scene, from, None).available();
+    if amount > there {
+        return Err(Refusal::plain("insufficient funds").with("available_cash", amount.text(), there.text()));
+    }
+    let (sold, bought) = (scene.rate(from)?, scene.rate(to)?);
+    let received = sold.convert(amount).to(bought);
+    // The one that is not HKD says what was dealt at.
+    let rate = if from == Currency::HKD { bought } else { sold };
+    Ok(Event::Exchanged { from, paid: amount, to, received, rate })
+}
+
+/// What is kept of a security that an operator enters. An option needs no candles for that.
+fn entry_facts(scene: &Scene<'_>, symbol: &Symbol) -> Result<Facts, Refusal> {
+    let option = Security {
+        kind: Kind::Option,
+        lot: Quantity::whole(1),
+        currency: Currency::USD,
+        decimals: 3,
+        is_delisted: false,
+    };
+    let known = scene.security(symbol).or_else(|| symbol.is_us_option().then_some(option));
+    match known {
+        Some(security) if symbol.market() != Market::Cn && security.kind != Kind::Index => {
+            Ok(Facts::of(&security))
+        }
+        _ => Err(Refusal::plain("symbol not tradable")),
+    }
+}

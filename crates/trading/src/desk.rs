@@ -1,0 +1,63 @@
+//! The door to everything: feed and tables at hand, accounts are advanced and given commands.
+
+use market::Timestamp;
+
+use crate::account::Account;
+use crate::advance::advance;
+use crate::command::Command;
+use crate::decide::decide;
+use crate::feed::Feed;
+use crate::scene::Scene;
+use crate::tables::Tables;
+use crate::work::{Outcome, Work};
+
+#[derive(Clone, Copy)]
+pub struct Desk<'a> {
+    pub feed: &'a dyn Feed,
+    pub tables: &'a Tables,
+}
+
+impl std::fmt::Debug for Desk<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Desk").finish_non_exhaustive()
+    }
+}
+
+impl<'a> Desk<'a> {
+    pub fn new(feed: &'a dyn Feed, tables: &'a Tables) -> Desk<'a> {
+        Desk { feed, tables }
+    }
+
+    /// What may be known at an instant; reads take it.
+    pub fn scene(&self, at: Timestamp) -> Scene<'a> {
+        Scene::new(self.feed, self.tables, at)
+    }
+
+    /// Lets everything happen to an account that happens up to an instant. An account that is further already stays so.
+    pub fn advance(&self, account: &mut Account, to: Timestamp) -> Outcome {
+        let mut work = Work::new(account, self.feed, self.tables);
+        if work.account.horizon.is_none_or(|horizon| horizon <= to) {
+            advance(&mut work, to);
+        }
+        work.outcome
+    }
+
+    /// Advances an account to an instant and carries a command out. An operator may prepare an account before its first
+    /// request; what is entered then has no instant.
+    pub fn handle(&self, account: &mut Account, command: &Command, now: Timestamp) -> Outcome {
+        let mut work = Work::new(account, self.feed, self.tables);
+        let is_preparing = work.account.horizon.is_none() && !command.is_of_client();
+        if !is_preparing && work.account.horizon.is_none_or(|horizon| horizon <= now) {
+            advance(&mut work, now);
+        }
+        match decide(work.account, command, &self.scene(now)) {
+            Ok(events) => {
+                for event in events {
+                    work.record((!is_preparing).then_some(now), event);
+                }
+            }
+            Err(refusal) => work.outcome.refusal = Some(refusal),
+        }
+        work.outcome
+    }
+}

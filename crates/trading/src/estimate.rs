@@ -1,0 +1,78 @@
+//! How much could be bought or sold at once.
+
+use market::{Price, Symbol};
+
+use crate::account::Account;
+use crate::checks::{NO_QUOTES, check_symbol, quantity_most, quantity_step};
+use crate::event::Accepted;
+use crate::fold::new_order;
+use crate::funds::{Demand, check_cash, check_funds, largest};
+use crate::order::{Facts, OrderId, Standing};
+use crate::pricing::market_reserve;
+use crate::quantity::Quantity;
+use crate::refusal::Refusal;
+use crate::scene::Scene;
+use crate::sessions::{Auction, Placement};
+use crate::terms::Terms;
+use crate::words::{Kind, OrderStatus, OrderType, Side};
+
+/// What is asked about.
+#[derive(Clone, Debug)]
+pub struct EstimateQuery {
+    pub symbol: Symbol,
+    pub side: Side,
+    pub order_type: OrderType,
+    pub price: Option<Price>,
+    /// An order that is to be changed: its own reserve is given back first.
+    pub order: Option<OrderId>,
+    pub fractional: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Estimate {
+    pub cash_max: Quantity,
+    pub margin_max: Quantity,
+}
+
+pub fn estimate(account: &Account, scene: &Scene<'_>, query: &EstimateQuery) -> Result<Estimate, Refusal> {
+    let EstimateQuery { symbol, side, order_type, .. } = query;
+    let security = check_symbol(scene, symbol)?;
+    let terms =
+        Terms { price: query.price, ..Terms::new(symbol.clone(), *side, *order_type, Quantity::ZERO) };
+    let day = scene.date(symbol.market());
+    let ticks = scene.ticks(symbol, security.kind, day);
+    let price = match query.price {
+        Some(price) if price.0 <= 0 => return Err(Refusal::plain("price must be above 0")),
+        Some(price) if !order_type.is_market() => price,
+        _ if order_type.has_limit() => return Err(Refusal::plain("price required")),
+        _ => {
+            let mark = scene.mark(symbol).ok_or_else(|| Refusal::plain(NO_QUOTES))?;
+            market_reserve(mark, account.settings.market_reserve, ticks)
+        }
+    };
+    let placement = Placement { day, reports_at: scene.at, expires_at: None, auction: None::<Auction> };
+    let standing = Standing { status: OrderStatus::New, placement, reserve_price: Some(price), watch: None };
+    let id = query.order.unwrap_or_else(|| account.next_order());
+    let facts = Facts::of(&security);
+    let accepted = Accepted { id, sequence: 0, terms, facts, standing, by_engine: false, is_forced: false };
+    let order = new_order(&accepted, scene.at);
+    let mut settings = account.settings.clone();
+    settings.fractional &= query.fractional;
+    let step = quantity_step(&settings, &order.terms, &security);
+    let most = quantity_most(&order.terms, &security);
+    let demand = |quantity: Quantity| Demand { order: &order, quantity, price };
+    if side.is_buy() {
+        return Ok(Estimate {
+            cash_max: largest(step, most, |quantity| check_cash(account, scene, demand(quantity))),
+            margin_max: largest(step, most, |quantity| check_funds(account, scene, demand(quantity))),
+        });
+    }
+    let available = account.available_quantity(symbol, query.order).or_zero().min(most);
+    let may_short = account.settings.may_short(symbol.market()) && security.kind != Kind::Option;
+    let margin_max = if account.held(symbol).is_positive() || !may_short {
+        available
+    } else {
+        largest(step, most, |quantity| check_funds(account, scene, demand(quantity)))
+    };
+    Ok(Estimate { cash_max: available, margin_max })
+}

@@ -1,0 +1,372 @@
+//! The journal of an account: what happened, in order, with everything needed to fold it again without prices or tables.
+//!
+//! Entries are durable text. Their names are stable; a field that comes later has a default, and [`VERSION`] rises when an
+//! older reader could misread an entry.
+
+use market::{Candle, Date, Market, Price, Session, Symbol, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::codec;
+use crate::currency::Currency;
+use crate::money::{Fraction, Money, Rate};
+use crate::order::{Facts, OrderId, Standing, Watch};
+use crate::quantity::Quantity;
+use crate::refusal::Refusal;
+use crate::settings::{Setting, Settings};
+use crate::tables::Fee;
+use crate::terms::Terms;
+use crate::words::{OrderStatus, Side};
+
+/// The form of entries written by this release.
+pub const VERSION: u8 = 1;
+
+/// One entry of a journal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    #[serde(rename = "v")]
+    pub version: u8,
+    /// From 1, without gaps.
+    pub number: u64,
+    /// The market instant. What was entered before an account's first request has none.
+    #[serde(with = "codec::instant_option")]
+    pub at: Option<Timestamp>,
+    pub event: Event,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Event {
+    Opened {
+        account: u64,
+        settings: Settings,
+    },
+    /// The first request: the horizon begins here.
+    Began,
+    Set {
+        setting: Setting,
+    },
+    CreditSet {
+        credit: Money,
+    },
+    Deposited {
+        currency: Currency,
+        amount: Money,
+    },
+    Withdrawn {
+        currency: Currency,
+        amount: Money,
+    },
+    Exchanged {
+        from: Currency,
+        paid: Money,
+        to: Currency,
+        received: Money,
+        rate: Rate,
+    },
+    Adjusted {
+        currency: Currency,
+        amount: Money,
+        note: String,
+    },
+    PositionEntered {
+        #[serde(with = "codec::text")]
+        symbol: Symbol,
+        /// The new quantity, and what the entry adds to the old one.
+        quantity: Quantity,
+        change: Quantity,
+        #[serde(with = "codec::price")]
+        cost: Price,
+        facts: Facts,
+    },
+
+    Accepted(Box<Accepted>),
+    /// Rejected at once (with its terms), at release, or at the time it was held for.
+    Rejected {
+        id: OrderId,
+        refusal: Refusal,
+        order: Option<Box<Accepted>>,
+    },
+    /// A held order's time has come: accepted by the engine.
+    Activated {
+        id: OrderId,
+        sequence: u64,
+        terms: Box<Terms>,
+        standing: Standing,
+    },
+    Reported {
+        id: OrderId,
+    },
+    /// A trailing order begins to watch.
+    Watching {
+        id: OrderId,
+        #[serde(with = "codec::price")]
+        best: Price,
+    },
+    /// A trailing order has seen a better price.
+    BestMoved {
+        id: OrderId,
+        #[serde(with = "codec::price")]
+        best: Price,
+    },
+    Released(Box<Release>),
+    Filled(Box<Filled>),
+    Replaced {
+        id: OrderId,
+        sequence: u64,
+        terms: Box<Terms>,
+        standing: Standing,
+    },
+    /// By the client if there is no reason.
+    Canceled {
+        id: OrderId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    Expired {
+        id: OrderId,
+    },
+
+    /// The quantities held at the roll become the day's first ones.
+    Rolled {
+        #[serde(with = "codec::market")]
+        market: Market,
+        #[serde(with = "codec::text")]
+        date: Date,
+    },
+    /// Cash of an action, due now or on its pay date.
+    DividendDue(Dividend),
+    DividendPaid(Dividend),
+    SharesChanged {
+        #[serde(with = "codec::text")]
+        symbol: Symbol,
+        #[serde(with = "codec::text")]
+        ex_date: Date,
+        before: Quantity,
+        after: Quantity,
+        /// New shares for one old one.
+        ratio: Fraction,
+        cash_in_lieu: Money,
+        currency: Currency,
+    },
+    RightsSold {
+        #[serde(with = "codec::text")]
+        symbol: Symbol,
+        #[serde(with = "codec::text")]
+        ex_date: Date,
+        amount: Money,
+        currency: Currency,
+    },
+    InterestAccrued {
+        currency: Currency,
+        balance: Money,
+        days: i64,
+        rate_millionths: i64,
+        year: i64,
+    },
+    InterestBooked {
+        currency: Currency,
+        amount: Money,
+    },
+    OptionExpired {
+        #[serde(with = "codec::text")]
+        symbol: Symbol,
+        quantity: Quantity,
+        #[serde(with = "codec::price")]
+        underlying: Price,
+        #[serde(with = "codec::price")]
+        intrinsic: Price,
+        amount: Money,
+        currency: Currency,
+        #[serde(with = "codec::text")]
+        settles_on: Date,
+    },
+    /// No price of the underlying: the position stays, and the operator has to decide.
+    OptionUnsettled {
+        #[serde(with = "codec::text")]
+        symbol: Symbol,
+    },
+    /// Forced selling began, or is over.
+    Liquidating {
+        on: bool,
+        net_assets: Money,
+        required: Money,
+    },
+}
+
+/// An order as it was accepted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Accepted {
+    pub id: OrderId,
+    pub sequence: u64,
+    pub terms: Terms,
+    pub facts: Facts,
+    pub standing: Standing,
+    #[serde(default)]
+    pub by_engine: bool,
+    /// Forced selling.
+    #[serde(default)]
+    pub is_forced: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Release {
+    pub id: OrderId,
+    pub sequence: u64,
+    /// The limit it has from now on; none for a market order.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "codec::price_option")]
+    pub price: Option<Price>,
+    #[serde(with = "codec::price")]
+    pub reserve_price: Price,
+    pub candle: Bar,
+    pub how: Trigger,
+    /// The best price at the end, of a trailing order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watch: Option<Watch>,
+}
+
+/// Where in its candle a trigger was certain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trigger {
+    /// At its open.
+    Gap,
+    /// Somewhere in it.
+    Inside,
+}
+
+/// An execution, with its reasons.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Filled {
+    pub id: OrderId,
+    #[serde(with = "codec::text")]
+    pub symbol: Symbol,
+    pub side: Side,
+    pub quantity: Quantity,
+    #[serde(with = "codec::price")]
+    pub price: Price,
+    pub facts: Facts,
+    /// What this fill adds to the charges of its order and day.
+    pub fees: Vec<Fee>,
+    /// The trading day it is booked on.
+    #[serde(with = "codec::text")]
+    pub day: Date,
+    #[serde(with = "codec::text")]
+    pub settles_on: Date,
+    pub candle: Bar,
+    pub rule: FillRule,
+    /// The quantity the candle left to this order; none where nothing limits it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Quantity>,
+}
+
+/// Which of a candle's prices an order was filled at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FillRule {
+    /// A market order, at the open and its slippage.
+    MarketOpen,
+    /// The open was better than the limit.
+    Open,
+    /// The candle went through the limit.
+    Limit,
+    /// The opening auction.
+    OpeningAuction,
+    /// The closing auction.
+    ClosingAuction,
+    /// An odd lot, always at its limit.
+    OddLot,
+}
+
+/// The candle behind an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bar {
+    #[serde(with = "codec::instant")]
+    pub time: Timestamp,
+    #[serde(with = "codec::price")]
+    pub open: Price,
+    #[serde(with = "codec::price")]
+    pub high: Price,
+    #[serde(with = "codec::price")]
+    pub low: Price,
+    #[serde(with = "codec::price")]
+    pub close: Price,
+    pub volume: i64,
+    pub session: u8,
+}
+
+impl Bar {
+    pub(crate) fn of(candle: &Candle) -> Bar {
+        let Candle { time, open, high, low, close, volume, session, .. } = *candle;
+        Bar { time, open, high, low, close, volume, session: session.code() }
+    }
+
+    pub fn session(&self) -> Session {
+        Session::from_code(self.session).unwrap_or_default()
+    }
+}
+
+/// Cash of a holding; negative if the position is short.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dividend {
+    #[serde(with = "codec::text")]
+    pub symbol: Symbol,
+    #[serde(with = "codec::text")]
+    pub ex_date: Date,
+    #[serde(with = "codec::text")]
+    pub pay_date: Date,
+    pub quantity: Quantity,
+    pub amount: Money,
+    pub currency: Currency,
+    /// The holding period it belongs to.
+    pub period: u64,
+}
+
+impl Event {
+    /// The order an event is about.
+    pub fn order(&self) -> Option<OrderId> {
+        match self {
+            Event::Accepted(accepted) => Some(accepted.id),
+            Event::Released(release) => Some(release.id),
+            Event::Filled(filled) => Some(filled.id),
+            Event::Rejected { id, .. }
+            | Event::Activated { id, .. }
+            | Event::Reported { id }
+            | Event::Watching { id, .. }
+            | Event::BestMoved { id, .. }
+            | Event::Replaced { id, .. }
+            | Event::Canceled { id, .. }
+            | Event::Expired { id } => Some(*id),
+            _ => None,
+        }
+    }
+
+    /// The states an order goes through by an event, given the one it was in and whether anything was executed. Each is a
+    /// row of its history and a push.
+    pub(crate) fn stages(&self, before: OrderStatus, executed: bool, is_done: bool) -> Vec<OrderStatus> {
+        use OrderStatus::*;
+        let is_reported = matches!(before, New | PartialFilled);
+        let ended = if executed { PartialWithdrawal } else { Canceled };
+        match self {
+            Event::Accepted(accepted) => accepted_stages(accepted.standing.status),
+            Event::Activated { standing, .. } => accepted_stages(standing.status),
+            Event::Rejected { .. } => vec![Rejected],
+            Event::Reported { .. } => vec![WaitToNew, New],
+            Event::Watching { .. } => vec![VarietiesNotReported],
+            Event::Released(_) => vec![New],
+            Event::Filled(_) => vec![if is_done { Filled } else { PartialFilled }],
+            Event::Replaced { .. } if is_reported => vec![WaitToReplace, PendingReplace, before],
+            Event::Replaced { .. } => vec![before],
+            Event::Canceled { reason: None, .. } if is_reported => vec![WaitToCancel, PendingCancel, ended],
+            Event::Canceled { .. } => vec![ended],
+            Event::Expired { .. } => vec![Expired],
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn accepted_stages(status: OrderStatus) -> Vec<OrderStatus> {
+    match status {
+        OrderStatus::New => vec![OrderStatus::WaitToNew, OrderStatus::New],
+        parked => vec![parked],
+    }
+}

@@ -1,0 +1,170 @@
+//! What the engine is told about markets. The caller implements [`Feed`] over whatever stores candles; nothing here reads
+//! ahead: every question names the instant or date up to which it may be answered.
+
+use market::adjust::Amount;
+use market::{Candle, Date, Market, Price, Slot, Symbol, Timestamp, Venue};
+
+use crate::currency::Currency;
+use crate::decimal::{DecimalError, parse_units};
+use crate::money::Rate;
+use crate::quantity::Quantity;
+use crate::words::Kind;
+
+/// Market data as of an instant.
+///
+/// An implementation should keep the latest minutes of a symbol at hand: of 1,000 accounts with 10,000 open orders each asks
+/// for the same candles. Only symbols with open orders are asked for, in steps of at most a day.
+pub trait Feed {
+    fn venue(&self, market: Market) -> &Venue;
+
+    /// What a security is on a date: kind, lot, currency. `None` for one that nobody knows.
+    fn security(&self, symbol: &Symbol, date: Date) -> Option<Security>;
+
+    /// Appends the candles that act after one instant and up to another (inclusive), of all lanes, ascending by
+    /// [`Acting::at`] and then by stamp. Those that a newer candle of their lane has overtaken ([`drop_overtaken`]) are not
+    /// among them.
+    fn candles(&self, symbol: &Symbol, after: Timestamp, through: Timestamp, out: &mut Vec<Acting>);
+
+    /// The price that may be known at an instant, over all lanes; [`mark_of`] is the rule.
+    fn mark(&self, symbol: &Symbol, at: Timestamp) -> Option<Price>;
+
+    /// The actual close of the last daily candle before a date.
+    fn close_before(&self, symbol: &Symbol, date: Date) -> Option<Price>;
+
+    /// The close of the last intraday minute of a trading day.
+    fn intraday_close(&self, symbol: &Symbol, date: Date) -> Option<Price>;
+
+    /// Corporate actions with `after < ex-date <= through`, ascending by ex-date.
+    fn actions(&self, symbol: &Symbol, after: Date, through: Date) -> Vec<CorporateAction>;
+
+    /// HKD for one unit of a currency: the latest rate on or before a date. HKD itself is never asked for.
+    fn rate(&self, currency: Currency, date: Date) -> Option<Rate>;
+
+    fn factors(&self, symbol: &Symbol) -> Option<Factors>;
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Security {
+    pub kind: Kind,
+    /// Shares of a board lot; 1 outside of Hong Kong.
+    pub lot: Quantity,
+    pub currency: Currency,
+    /// Decimals of its printed prices.
+    pub decimals: u32,
+    pub is_delisted: bool,
+}
+
+impl Security {
+    /// Shares behind one unit of quantity.
+    pub fn multiplier(&self) -> u32 {
+        if self.kind == Kind::Option { 100 } else { 1 }
+    }
+}
+
+/// Margin factors of a security, in millionths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Factors {
+    pub im: i64,
+    pub mm: i64,
+    pub fm: i64,
+}
+
+pub(crate) const FACTOR_UNIT: i64 = 1_000_000;
+
+impl Factors {
+    /// No credit on the security.
+    pub const NONE: Factors = Factors { im: FACTOR_UNIT, mm: FACTOR_UNIT, fm: FACTOR_UNIT };
+    /// A short position is held to at least these.
+    pub(crate) const SHORT: Factors = Factors { im: 500_000, mm: 300_000, fm: 250_000 };
+
+    pub fn parse(im: &str, mm: &str, fm: &str) -> Result<Factors, DecimalError> {
+        let factor = |text: &str| match parse_units(text, 6)? {
+            (units, true) => match i64::try_from(units) {
+                Ok(units) if (0..=10 * FACTOR_UNIT).contains(&units) => Ok(units),
+                _ => Err(DecimalError::Range),
+            },
+            (_, false) => Err(DecimalError::Decimals(6)),
+        };
+        Ok(Factors { im: factor(im)?, mm: factor(mm)?, fm: factor(fm)? })
+    }
+}
+
+/// A corporate action, everything per old share, and when its cash is paid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CorporateAction {
+    pub action: market::Action,
+    /// The ex-date if it is not known.
+    pub pay_date: Option<Date>,
+}
+
+impl CorporateAction {
+    pub fn cash(ex_date: Date, cash: Amount) -> CorporateAction {
+        CorporateAction { action: market::Action { cash, ..market::Action::none(ex_date) }, pay_date: None }
+    }
+}
+
+/// A complete candle and the instant at which it acts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acting {
+    pub candle: Candle,
+    pub at: Timestamp,
+    /// The trading day it belongs to.
+    pub day: Date,
+    /// The candle of a closing auction.
+    pub is_tail: bool,
+}
+
+/// Tells when candles act. Consecutive candles mostly lie in one segment, which is looked up once.
+#[derive(Debug)]
+pub struct ActTimes<'a> {
+    venue: &'a Venue,
+    slot: Option<Slot>,
+}
+
+impl<'a> ActTimes<'a> {
+    pub fn new(venue: &'a Venue) -> ActTimes<'a> {
+        ActTimes { venue, slot: None }
+    }
+
+    /// A candle with its act: a minute after its stamp, a closing candle when its tail is over, later if it arrived later.
+    /// `None` for a stamp outside of all sessions.
+    pub fn of(&mut self, candle: Candle, arrived: Option<Timestamp>) -> Option<Acting> {
+        let slot = match self.slot {
+            Some(slot) if slot.holds(candle.time) => slot,
+            _ => self.venue.slot(candle.time)?,
+        };
+        self.slot = Some(slot);
+        let is_tail = slot.is_tail(candle.time);
+        let length = if is_tail { i64::from(slot.segment.tail) * 60 } else { 60 };
+        let at = Timestamp(candle.time.0 + length);
+        Some(Acting { candle, at: arrived.map_or(at, |arrived| at.max(arrived)), day: slot.day, is_tail })
+    }
+}
+
+/// Leaves out candles that came later than a newer one of their lane acted. `candles` ascends by act, then by stamp.
+pub fn drop_overtaken(candles: &mut Vec<Acting>) {
+    let mut newest = [Timestamp(i64::MIN); 4];
+    candles.retain(|acting| {
+        let Some(newest) = newest.get_mut(usize::from(acting.candle.session.code())) else { return false };
+        let is_late = acting.candle.time < *newest;
+        *newest = acting.candle.time.max(*newest);
+        !is_late
+    });
+}
+
+/// The price that may be known at an instant: the close of the newest candle that has acted, or the open of the minute that is
+/// running. `candles` ascends by stamp. A closing candle shows nothing before it acts, and one that came late neither.
+pub fn mark_of<'a>(candles: impl IntoIterator<Item = &'a Acting>, at: Timestamp) -> Option<Price> {
+    let mut mark = None;
+    for acting in candles {
+        if acting.candle.time > at {
+            break;
+        }
+        if acting.at <= at {
+            mark = Some(acting.candle.close);
+        } else if !acting.is_tail && acting.at.0 == acting.candle.time.0 + 60 {
+            mark = Some(acting.candle.open);
+        }
+    }
+    mark
+}

@@ -1,0 +1,150 @@
+//! Figures of the whole account: assets, margins, buying power, risk.
+
+use std::collections::BTreeMap;
+
+use market::Symbol;
+
+use crate::account::Account;
+use crate::balance::{Balance, balances};
+use crate::currency::Currency;
+use crate::feed::FACTOR_UNIT;
+use crate::money::{Converted, Money, Rate};
+use crate::position::Position;
+use crate::refusal::Refusal;
+use crate::scene::Scene;
+
+/// Exact, in HKD.
+#[derive(Clone, Debug)]
+pub struct Figures {
+    pub balances: BTreeMap<Currency, Balance>,
+    pub total_cash: Converted,
+    pub market_value: Converted,
+    pub init_margin: Converted,
+    pub maintenance_margin: Converted,
+    /// Below this, positions are sold by force.
+    pub forced_margin: Converted,
+    pub debt: Converted,
+    pub has_short: bool,
+}
+
+/// The figures of an answer, in one currency, to the cent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    pub currency: Currency,
+    pub total_cash: Money,
+    pub max_finance_amount: Money,
+    pub remaining_finance_amount: Money,
+    pub risk_level: u8,
+    pub margin_call: Money,
+    pub market_value: Money,
+    pub net_assets: Money,
+    pub init_margin: Money,
+    pub maintenance_margin: Money,
+    pub buy_power: Money,
+    pub balances: BTreeMap<Currency, Balance>,
+}
+
+/// A position's value and margins in HKD.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Valued {
+    pub(crate) value: Converted,
+    pub(crate) init: Converted,
+    pub(crate) maintenance: Converted,
+    pub(crate) forced: Converted,
+}
+
+pub(crate) fn value(
+    account: &Account,
+    scene: &Scene<'_>,
+    symbol: &Symbol,
+    position: &Position,
+) -> Result<Valued, Refusal> {
+    let amount = position.value(scene.mark(symbol), account.settings.cost);
+    let value = scene.convert(position.currency, amount)?;
+    let factors = scene.factors(symbol, position.quantity);
+    let part = |factor: i64| value.abs().share(factor, FACTOR_UNIT);
+    Ok(Valued { value, init: part(factors.im), maintenance: part(factors.mm), forced: part(factors.fm) })
+}
+
+/// The figures of an account at an instant; refused when a currency it holds has no rate.
+pub fn figures(account: &Account, scene: &Scene<'_>) -> Result<Figures, Refusal> {
+    let mut figures = Figures {
+        balances: balances(account, scene),
+        total_cash: Converted::ZERO,
+        market_value: Converted::ZERO,
+        init_margin: Converted::ZERO,
+        maintenance_margin: Converted::ZERO,
+        forced_margin: Converted::ZERO,
+        debt: Converted::ZERO,
+        has_short: false,
+    };
+    for (currency, balance) in &figures.balances {
+        let cash = scene.convert(*currency, balance.cash)?;
+        figures.total_cash = figures.total_cash.plus(cash);
+        figures.debt = figures.debt.plus(Converted::ZERO.minus(cash).or_zero());
+    }
+    for (symbol, position) in account.positions() {
+        let valued = value(account, scene, symbol, position)?;
+        figures.market_value = figures.market_value.plus(valued.value);
+        figures.init_margin = figures.init_margin.plus(valued.init);
+        figures.maintenance_margin = figures.maintenance_margin.plus(valued.maintenance);
+        figures.forced_margin = figures.forced_margin.plus(valued.forced);
+        figures.has_short |= position.quantity.is_negative();
+    }
+    Ok(figures)
+}
+
+impl Figures {
+    pub fn net_assets(&self) -> Converted {
+        self.total_cash.plus(self.market_value)
+    }
+
+    pub fn buy_power(&self) -> Converted {
+        self.net_assets().minus(self.init_margin)
+    }
+
+    /// 0 safe to 3 danger.
+    pub fn risk_level(&self) -> u8 {
+        let net = self.net_assets();
+        match () {
+            () if self.debt <= Converted::ZERO && !self.has_short => 0,
+            () if net <= self.maintenance_margin => 3,
+            () if net <= self.init_margin => 2,
+            () => 1,
+        }
+    }
+
+    /// The figures in a currency; the account's own is HKD. `asked` is the currency a client named.
+    pub fn report(
+        self,
+        account: &Account,
+        scene: &Scene<'_>,
+        asked: Option<Currency>,
+    ) -> Result<Report, Refusal> {
+        let currency = asked.unwrap_or(Currency::HKD);
+        let rate = scene.rate(currency)?;
+        let credit = Rate::ONE.convert(account.usable_credit());
+        let mut remaining = credit;
+        for (of, balance) in &self.balances {
+            if asked.is_none_or(|asked| asked == *of) {
+                remaining = remaining.plus(scene.convert(*of, balance.available())?);
+            }
+        }
+        let level = self.risk_level();
+        let short_of = self.maintenance_margin.minus(self.net_assets());
+        Ok(Report {
+            currency,
+            total_cash: self.total_cash.to(rate),
+            max_finance_amount: credit.to(rate),
+            remaining_finance_amount: remaining.to(rate),
+            risk_level: level,
+            margin_call: if level == 3 { short_of.to(rate) } else { Money::ZERO },
+            market_value: self.market_value.to(rate),
+            net_assets: self.net_assets().to(rate),
+            init_margin: self.init_margin.to(rate),
+            maintenance_margin: self.maintenance_margin.to(rate),
+            buy_power: self.buy_power().to(rate),
+            balances: self.balances,
+        })
+    }
+}

@@ -1,0 +1,126 @@
+//! Booking a fill, cut to what there is money for.
+
+use market::{Price, Timestamp};
+
+use crate::balance::added_fees;
+use crate::event::{Bar, Event, FillRule, Filled};
+use crate::feed::Acting;
+use crate::funds::{Credit, cover_value, largest, spendable};
+use crate::money::Money;
+use crate::order::{Order, OrderId};
+use crate::quantity::Quantity;
+use crate::refusal::Refusal;
+use crate::scene::Scene;
+use crate::words::OrderType;
+use crate::work::Work;
+
+/// A fill as the candle offers it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Offer {
+    pub(crate) price: Price,
+    pub(crate) rule: FillRule,
+    /// What the candle leaves to this account; `None` for no limit.
+    pub(crate) budget: Option<Quantity>,
+    pub(crate) lot: Quantity,
+}
+
+pub(crate) const NO_FUNDS: &str = "insufficient funds";
+
+/// Fills an order from a candle. Returns the quantity taken from its budget.
+pub(crate) fn fill(
+    work: &mut Work<'_>,
+    at: Timestamp,
+    id: OrderId,
+    acting: &Acting,
+    offer: Offer,
+) -> Quantity {
+    let Some(order) = work.account.order(id) else { return Quantity::ZERO };
+    let is_odd = order.terms.order_type == OrderType::OddLot;
+    let budget = if is_odd { None } else { offer.budget };
+    let wanted = budget.map_or(order.remaining(), |budget| budget.min(order.remaining()));
+    if !wanted.is_positive() {
+        return Quantity::ZERO;
+    }
+    let scene = work.before_roll(at);
+    let quantity = if order.terms.side.is_buy() && !order.is_forced {
+        fitting(work, &scene, order, acting, offer, wanted)
+    } else {
+        wanted
+    };
+    if quantity.is_positive() {
+        let filled = filled(work, &scene, order, acting, Offer { budget, ..offer }, quantity);
+        work.record(Some(at), Event::Filled(Box::new(filled)));
+    }
+    if quantity < wanted {
+        work.record(Some(at), Event::Canceled { id, reason: Some(NO_FUNDS.to_owned()) });
+    }
+    if is_odd { Quantity::ZERO } else { quantity }
+}
+
+fn filled(
+    work: &Work<'_>,
+    scene: &Scene<'_>,
+    order: &Order,
+    acting: &Acting,
+    offer: Offer,
+    quantity: Quantity,
+) -> Filled {
+    let day = acting.day;
+    let before = order.traded_on(day);
+    let after = before.plus(Money::of(offer.price, quantity, order.facts.multiplier), quantity);
+    let charged = crate::balance::charged(work.account, order, day);
+    Filled {
+        id: order.id,
+        symbol: order.symbol().clone(),
+        side: order.terms.side,
+        quantity,
+        price: offer.price,
+        facts: order.facts,
+        fees: scene.tables.fees.added(charged, before, after),
+        day,
+        settles_on: scene.tables.settlement.date(scene.venue(order.market()), day),
+        candle: Bar::of(&acting.candle),
+        rule: offer.rule,
+        budget: offer.budget,
+    }
+}
+
+/// The largest part of a buy that rule (a) allows, the order's own reserve given back.
+fn fitting(
+    work: &Work<'_>,
+    scene: &Scene<'_>,
+    order: &Order,
+    acting: &Acting,
+    offer: Offer,
+    wanted: Quantity,
+) -> Quantity {
+    let account = &*work.account;
+    // Without a rate for its currency the credit line is worth nothing.
+    let there = spendable(account, scene, order.facts.currency, order.id, Credit::Usable)
+        .or_else(|_| spendable(account, scene, order.facts.currency, order.id, Credit::None))
+        .unwrap_or_default();
+    let short = (-account.held(order.symbol())).or_zero();
+    let before = order.traded_on(acting.day);
+    let check = |quantity: Quantity| {
+        let principal = Money::of(offer.price, quantity, order.facts.multiplier);
+        let after = before.plus(principal, quantity);
+        let fees = added_fees(account, order, scene, acting.day, before, after);
+        let covered = cover_value(account, scene, order, quantity.min(short));
+        let fits = principal + fees <= there + covered;
+        if fits { Ok(()) } else { Err(Refusal::plain(NO_FUNDS)) }
+    };
+    if check(wanted).is_ok() {
+        return wanted;
+    }
+    if order.terms.order_type == OrderType::OddLot {
+        return Quantity::ZERO;
+    }
+    // Covering may give back more than it costs, so more can fit where less does not: what covers is tried first, and
+    // what goes beyond it grows dearer again.
+    let covering = wanted.min(short).down_to(offer.lot);
+    if covering.is_positive() && check(covering).is_ok() {
+        return covering + largest(offer.lot, wanted - covering, |beyond| check(covering + beyond));
+    }
+    let most = if covering.is_positive() { covering } else { wanted };
+    largest(offer.lot, most, check)
+}

@@ -1,0 +1,92 @@
+//! Forced selling: one market order after the other until the account is above its maintenance margin again.
+
+use market::{Symbol, Timestamp};
+
+use crate::event::{Accepted, Event};
+use crate::figures::{figures, value};
+use crate::money::{Converted, Rate};
+use crate::order::{Facts, Standing};
+use crate::pricing::market_reserve;
+use crate::quantity::Quantity;
+use crate::scene::Scene;
+use crate::sessions::{Hours, place};
+use crate::terms::Terms;
+use crate::words::{OrderStatus, OrderType, OutsideRth, Side, TimeInForce};
+use crate::work::Work;
+
+/// At each act: begins, goes on with, or ends forced selling.
+pub(crate) fn sell_by_force(work: &mut Work<'_>, at: Timestamp) {
+    let scene = work.before_roll(at);
+    // Without a rate nobody can say what the account is worth, so nothing is forced.
+    let Ok(figures) = figures(work.account, &scene) else { return };
+    let net = figures.net_assets();
+    let hkd = |amount: Converted| amount.to(Rate::ONE);
+    let was_on = work.account.is_liquidating;
+    if !was_on && net >= figures.forced_margin {
+        return;
+    }
+    if was_on && net > figures.maintenance_margin {
+        let event =
+            Event::Liquidating { on: false, net_assets: hkd(net), required: hkd(figures.maintenance_margin) };
+        work.record(Some(at), event);
+        return;
+    }
+    if !was_on {
+        let event =
+            Event::Liquidating { on: true, net_assets: hkd(net), required: hkd(figures.forced_margin) };
+        work.record(Some(at), event);
+    }
+    if work.account.open_orders().any(|order| order.is_forced) {
+        return;
+    }
+    if let Some(accepted) = largest_close(work, &scene) {
+        work.record(Some(at), Event::Accepted(Box::new(accepted)));
+    }
+}
+
+/// A market order that closes the largest position that can be closed.
+fn largest_close(work: &Work<'_>, scene: &Scene<'_>) -> Option<Accepted> {
+    let account = &*work.account;
+    let mut positions: Vec<(Converted, &Symbol)> = account
+        .positions()
+        .filter(|(symbol, _)| scene.mark(symbol).is_some())
+        .filter_map(|(symbol, position)| {
+            Some((value(account, scene, symbol, position).ok()?.value.abs(), symbol))
+        })
+        .collect();
+    positions.sort_by(|(a, first), (b, second)| b.cmp(a).then(first.cmp(second)));
+    positions.into_iter().find_map(|(_, symbol)| close(work, scene, symbol))
+}
+
+fn close(work: &Work<'_>, scene: &Scene<'_>, symbol: &Symbol) -> Option<Accepted> {
+    let account = &*work.account;
+    let security = scene.security(symbol)?;
+    let available = account.available_quantity(symbol, None);
+    let quantity = available.abs().down_to(security.lot.max(Quantity::SMALLEST));
+    if quantity.is_zero() {
+        return None;
+    }
+    let side = if available.is_negative() { Side::Buy } else { Side::Sell };
+    let is_us = symbol.market() == market::Market::Us;
+    let outside_rth = if is_us { OutsideRth::RegularOnly } else { OutsideRth::NotApplicable };
+    let terms = Terms {
+        outside_rth: Some(outside_rth),
+        ..Terms::new(symbol.clone(), side, OrderType::Market, quantity)
+    };
+    let hours = Hours {
+        order_type: OrderType::Market,
+        outside_rth,
+        time_in_force: TimeInForce::Day,
+        expire_date: None,
+    };
+    let placement = place(scene.venue(symbol.market()), hours, scene.at)?;
+    let ticks = scene.ticks(symbol, security.kind, placement.day);
+    let reserve_price =
+        scene.mark(symbol).map(|mark| market_reserve(mark, account.settings.market_reserve, ticks));
+    let is_open = scene.at >= placement.reports_at;
+    let status = if is_open { OrderStatus::New } else { OrderStatus::NotReported };
+    let standing = Standing { status, placement, reserve_price, watch: None };
+    let (id, sequence) = (account.next_order(), account.next_sequence());
+    let facts = Facts::of(&security);
+    Some(Accepted { id, sequence, terms, facts, standing, by_engine: true, is_forced: true })
+}

@@ -1,0 +1,175 @@
+//! What a buy or a short sale needs, and how much of one there is money for.
+
+use crate::account::Account;
+use crate::balance::{Reserve, balance, reserve_for, reserve_of};
+use crate::currency::Currency;
+use crate::feed::FACTOR_UNIT;
+use crate::figures::figures;
+use crate::money::{Converted, Money, Rate};
+use crate::order::{Order, OrderId};
+use crate::quantity::Quantity;
+use crate::refusal::Refusal;
+use crate::scene::Scene;
+use crate::words::{AccountType, Side};
+
+use market::Price;
+
+const FUNDS: &str = "insufficient funds";
+
+/// A demand on the account's money: a quantity of an order at its reserve price.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Demand<'a> {
+    pub(crate) order: &'a Order,
+    pub(crate) quantity: Quantity,
+    pub(crate) price: Price,
+}
+
+/// Whether the credit line counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Credit {
+    Usable,
+    None,
+}
+
+/// What rule (a) allows to be spent: the currency's own money and what the credit line leaves, for an order whose own reserve
+/// is given back first.
+pub(crate) fn spendable(
+    account: &Account,
+    scene: &Scene<'_>,
+    currency: Currency,
+    own: OrderId,
+    credit: Credit,
+) -> Result<Money, Refusal> {
+    let available = balance(account, scene, currency, Some(own)).available();
+    let line = account.usable_credit();
+    if credit == Credit::None || line.is_zero() {
+        return Ok(available);
+    }
+    let mut used = Converted::ZERO;
+    for (other, _) in account.currencies().filter(|(other, _)| *other != currency) {
+        let short_of = (-balance(account, scene, other, Some(own)).available()).or_zero();
+        used = used.plus(scene.convert(other, short_of)?);
+    }
+    let left = Rate::ONE.convert(line).minus(used).or_zero();
+    Ok(available + left.floor_to(scene.rate(currency)?))
+}
+
+/// The part of a buy that closes a short position; open buys count first.
+pub(crate) fn covering(account: &Account, order: &Order, quantity: Quantity) -> Quantity {
+    let symbol = order.symbol();
+    if !order.terms.side.is_buy() || !account.held(symbol).is_negative() {
+        return Quantity::ZERO;
+    }
+    quantity.min((-account.available_quantity(symbol, Some(order.id))).or_zero())
+}
+
+/// The money locked for a short quantity.
+pub(crate) fn cover_value(account: &Account, scene: &Scene<'_>, order: &Order, quantity: Quantity) -> Money {
+    if quantity.is_zero() {
+        return Money::ZERO;
+    }
+    let Some(position) = account.position(order.symbol()) else { return Money::ZERO };
+    let (all, held) =
+        (position.value(scene.mark(order.symbol()), account.settings.cost).abs(), position.quantity.abs());
+    let share = all.units().saturating_mul(i128::from(quantity.units())) / i128::from(held.units().max(1));
+    Money::from_units(share)
+}
+
+/// Rule (a): what a buy costs must be there in its currency, or be lent.
+fn rule_a(account: &Account, scene: &Scene<'_>, demand: Demand<'_>, credit: Credit) -> Result<(), Refusal> {
+    let Demand { order, quantity, price } = demand;
+    let needed = reserve_for(account, order, scene, quantity, price).total();
+    let covered = cover_value(account, scene, order, covering(account, order, quantity));
+    let there = spendable(account, scene, order.facts.currency, order.id, credit)? + covered;
+    if needed <= there {
+        return Ok(());
+    }
+    Err(Refusal::check(10, FUNDS).with("cash", needed.text(), there.text()))
+}
+
+/// An open sell that opens or enlarges a short position.
+fn is_short_sale(account: &Account, order: &Order) -> bool {
+    order.terms.side == Side::Sell && !account.held(order.symbol()).is_positive()
+}
+
+/// Whether the account's margins limit what it buys.
+fn is_margined(account: &Account, order: &Order) -> bool {
+    let shorts = || {
+        account.positions().any(|(_, position)| position.quantity.is_negative())
+            || account
+                .open_orders()
+                .any(|open| open.id != order.id && open.is_working() && is_short_sale(account, open))
+    };
+    let is_margin = account.settings.account_type == AccountType::Margin;
+    is_margin && (!account.usable_credit().is_zero() || is_short_sale(account, order) || shorts())
+}
+
+/// What an order ties up of the buying power, in HKD.
+fn tied_up(scene: &Scene<'_>, order: &Order, reserve: Reserve) -> Result<Converted, Refusal> {
+    let side = if order.terms.side.is_buy() { Quantity::SMALLEST } else { -Quantity::SMALLEST };
+    let factors = scene.factors(order.symbol(), side);
+    let currency = order.facts.currency;
+    let margin = scene.convert(currency, reserve.principal)?.share(factors.im, FACTOR_UNIT);
+    Ok(margin.plus(scene.convert(currency, reserve.fees)?))
+}
+
+/// Rule (b): the margin of what is opened must be left of the buying power.
+fn rule_b(account: &Account, scene: &Scene<'_>, demand: Demand<'_>) -> Result<(), Refusal> {
+    let Demand { order, quantity, price } = demand;
+    let opening = quantity - covering(account, order, quantity);
+    if !is_margined(account, order) || opening.is_zero() {
+        return Ok(());
+    }
+    let fees = reserve_for(account, order, scene, quantity, price).fees;
+    let reserve = Reserve { principal: Money::of(price, opening, order.facts.multiplier), fees };
+    let needed = tied_up(scene, order, reserve)?;
+    let mut left = figures(account, scene)?.buy_power();
+    for open in account.open_orders().filter(|open| open.id != order.id && open.is_working()) {
+        if open.terms.side.is_buy() || is_short_sale(account, open) {
+            left = left.minus(tied_up(scene, open, reserve_of(account, open, scene))?);
+        }
+    }
+    if needed <= left {
+        return Ok(());
+    }
+    let hkd = |amount: Converted| amount.to(Rate::ONE).text();
+    Err(Refusal::check(10, FUNDS).with("buying power in HKD", hkd(needed), hkd(left)))
+}
+
+/// Both rules for a buy, the second alone for a short sale.
+pub(crate) fn check_funds(account: &Account, scene: &Scene<'_>, demand: Demand<'_>) -> Result<(), Refusal> {
+    if demand.order.terms.side.is_buy() {
+        rule_a(account, scene, demand, Credit::Usable)?;
+    }
+    rule_b(account, scene, demand)
+}
+
+/// Rule (a) without credit: what cash alone pays for.
+pub(crate) fn check_cash(account: &Account, scene: &Scene<'_>, demand: Demand<'_>) -> Result<(), Refusal> {
+    rule_a(account, scene, demand, Credit::None)
+}
+
+/// The largest multiple of `step` up to `most` that passes a check. What a quantity needs grows with it.
+pub(crate) fn largest(
+    step: Quantity,
+    most: Quantity,
+    mut passes: impl FnMut(Quantity) -> Result<(), Refusal>,
+) -> Quantity {
+    if step.units() <= 0 {
+        return Quantity::ZERO;
+    }
+    let (mut low, mut high) = (0i64, most.or_zero().units() / step.units());
+    if high > 0 && passes(step.times(high)).is_ok() {
+        return step.times(high);
+    }
+    // Invariant: `low` passes or is nothing, `high` does not pass.
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if passes(step.times(middle)).is_ok() {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    step.times(low)
+}

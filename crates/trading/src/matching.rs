@@ -1,0 +1,108 @@
+//! Whether a candle fills an order, and at which of its prices.
+
+use market::Price;
+
+use crate::event::FillRule;
+use crate::feed::Acting;
+use crate::order::Order;
+use crate::pricing::slipped;
+use crate::quantity::Quantity;
+use crate::sessions::{joins_tail, trades_in};
+use crate::settings::{SHARE_UNIT, Settings};
+use crate::tables::Ticks;
+use crate::words::{OrderStatus, OrderType, Side, Touch};
+
+/// Whether a candle may fill an order: it trades in the candle's lane, is reported, and came before the candle.
+pub(crate) fn is_eligible(order: &Order, acting: &Acting) -> bool {
+    let candle = &acting.candle;
+    let is_reported = matches!(order.status(), OrderStatus::New | OrderStatus::PartialFilled);
+    if !is_reported || candle.volume <= 0 || !trades_in(order.outside_rth(), candle.session) {
+        return false;
+    }
+    let joins_auctions = order.fills_as().joins_closing_auction();
+    if acting.is_tail && joins_auctions {
+        return joins_tail(order.since.at(), candle.time);
+    }
+    order.since.allows(candle.time)
+}
+
+/// The price at which a candle fills an order, and why; `None` if it does not.
+pub(crate) fn price_in<'t>(
+    order: &Order,
+    acting: &Acting,
+    settings: &Settings,
+    ticks: impl FnOnce() -> &'t Ticks,
+) -> Option<(Price, FillRule)> {
+    let candle = &acting.candle;
+    let limit = order.terms.price.unwrap_or_default();
+    let side = order.terms.side;
+    if acting.is_tail {
+        return tail_price(order, acting).map(|price| (price, FillRule::ClosingAuction));
+    }
+    let crosses = |price: Price| crosses(side, limit, price, settings.touch);
+    let extreme = if side.is_buy() { candle.low } else { candle.high };
+    let as_limit = || match () {
+        () if crosses(candle.open) => Some((candle.open, FillRule::Open)),
+        () if crosses(extreme) => Some((limit, FillRule::Limit)),
+        () => None,
+    };
+    let auction = order.standing.placement.auction;
+    match order.fills_as() {
+        OrderType::Market => {
+            let slippage = settings.slippage_ticks;
+            let price =
+                if slippage == 0 { candle.open } else { slipped(candle.open, side, slippage, ticks()) };
+            Some((price, FillRule::MarketOpen))
+        }
+        OrderType::Limit | OrderType::EnhancedLimit => as_limit(),
+        OrderType::SpecialLimit => crosses(candle.open).then_some((candle.open, FillRule::Open)),
+        OrderType::OddLot => (crosses(candle.open) || crosses(extreme)).then_some((limit, FillRule::OddLot)),
+        OrderType::Auction => {
+            let is_its = auction.is_some_and(|auction| !auction.is_closing && auction.stamp == candle.time);
+            is_its.then_some((candle.open, FillRule::OpeningAuction))
+        }
+        // From its first auction on it is a limit order.
+        OrderType::AuctionLimit => match auction {
+            Some(auction) if candle.time < auction.stamp => None,
+            Some(auction) if candle.time == auction.stamp && reaches(side, limit, candle.open) => {
+                Some((candle.open, FillRule::OpeningAuction))
+            }
+            _ => as_limit(),
+        },
+        _ => None,
+    }
+}
+
+/// The closing auction has one price for all.
+fn tail_price(order: &Order, acting: &Acting) -> Option<Price> {
+    let close = acting.candle.close;
+    match order.fills_as() {
+        OrderType::Limit | OrderType::EnhancedLimit | OrderType::AuctionLimit => {
+            reaches(order.terms.side, order.terms.price?, close).then_some(close)
+        }
+        OrderType::Auction => {
+            let auction = order.standing.placement.auction?;
+            (auction.is_closing && auction.stamp == acting.candle.time).then_some(close)
+        }
+        _ => None,
+    }
+}
+
+/// A limit at or beyond a price: enough in an auction.
+fn reaches(side: Side, limit: Price, price: Price) -> bool {
+    if side.is_buy() { limit >= price } else { limit <= price }
+}
+
+/// A limit beyond a price. The place in the queue is unknown, so equality is not enough unless the account says so.
+fn crosses(side: Side, limit: Price, price: Price, touch: Touch) -> bool {
+    reaches(side, limit, price) && (touch == Touch::Touch || limit != price)
+}
+
+/// The quantity one account may take of a candle; `None` for no limit.
+pub(crate) fn budget(settings: &Settings, acting: &Acting, lot: Quantity) -> Option<Quantity> {
+    let share = settings.participation?;
+    let volume = Quantity::whole(acting.candle.volume);
+    let units = i128::from(volume.units()) * i128::from(share.units()) / i128::from(SHARE_UNIT);
+    let taken = Quantity::from_units(i64::try_from(units).unwrap_or(i64::MAX)).down_to(lot);
+    Some(if taken.is_zero() && volume >= lot { lot } else { taken })
+}

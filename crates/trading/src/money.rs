@@ -1,0 +1,343 @@
+//! Money, exchange rates and exact fractions.
+//!
+//! A fixed scale in 128 bits, not a floating decimal: prices have six decimals and quantities four, so every product of the
+//! two is exact in ten, and sums of them are integer additions. A general decimal type rounds silently beyond its digits and
+//! takes several times as long. Operators saturate: [`Money::INPUT_MAX`] keeps all sums a billion times below that, and
+//! nothing can panic.
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
+use std::str::FromStr;
+
+use market::Price;
+
+use crate::codec::serde_as_text;
+use crate::decimal::{DecimalError, Plain, div_round, div_up, parse_units};
+use crate::quantity::Quantity;
+
+/// An amount of some currency, in units of `10^-10`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Money(i128);
+
+const DECIMALS: u32 = 10;
+const UNIT: i128 = 10i128.pow(DECIMALS);
+const CENT: i128 = UNIT / 100;
+
+impl Money {
+    pub const ZERO: Money = Money(0);
+    /// The largest amount of one order, deposit or credit line: ten trillion.
+    pub const INPUT_MAX: Money = Money(10i128.pow(13) * UNIT);
+
+    pub fn parse(text: &str) -> Result<Money, DecimalError> {
+        match parse_units(text, DECIMALS)? {
+            (units, true) if units.abs() <= Money::INPUT_MAX.0 => Ok(Money(units)),
+            (_, true) => Err(DecimalError::Range),
+            (_, false) => Err(DecimalError::Decimals(DECIMALS)),
+        }
+    }
+
+    pub fn whole(units: i64) -> Money {
+        Money(i128::from(units) * UNIT)
+    }
+
+    /// What a quantity costs at a price; `multiplier` shares stand behind each unit of it.
+    pub fn of(price: Price, quantity: Quantity, multiplier: u32) -> Money {
+        // Price and quantity are 64 bits wide, so their product is exact; ten decimals are those of both together.
+        Money((i128::from(price.0) * i128::from(quantity.units())).saturating_mul(i128::from(multiplier)))
+    }
+
+    /// To the cent, half away from zero.
+    pub fn to_cents(self) -> Money {
+        Money(div_round(self.0, CENT) * CENT)
+    }
+
+    /// With two decimals, rounded half away from zero: how cash is printed.
+    pub fn text(self) -> Plain {
+        Plain::new(div_round(self.0, CENT), 2, 2)
+    }
+
+    pub fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+
+    pub fn is_negative(self) -> bool {
+        self.0 < 0
+    }
+
+    pub fn abs(self) -> Money {
+        Money(self.0.saturating_abs())
+    }
+
+    /// Itself, or zero if it is negative.
+    pub fn or_zero(self) -> Money {
+        self.max(Money::ZERO)
+    }
+
+    pub(crate) fn units(self) -> i128 {
+        self.0
+    }
+
+    pub(crate) fn from_units(units: i128) -> Money {
+        Money(units)
+    }
+
+    /// The product with a factor of `10^-scale` units, rounded once to the cent.
+    pub(crate) fn scaled(self, factor: i128, scale: u32, rounding: Rounding) -> Money {
+        let product = self.0.saturating_mul(factor);
+        rounding.round(product, 10i128.pow(scale))
+    }
+}
+
+/// How an amount gets its last digit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rounding {
+    /// To the cent, half away from zero.
+    Cent,
+    /// Up to the cent.
+    CentUp,
+    /// Up to the whole unit of the currency.
+    WholeUp,
+}
+
+impl Rounding {
+    /// `units / below` units of money, rounded.
+    fn round(self, units: i128, below: i128) -> Money {
+        match self {
+            Rounding::Cent => Money(div_round(units, below.saturating_mul(CENT)).saturating_mul(CENT)),
+            Rounding::CentUp => Money(div_up(units, below.saturating_mul(CENT)).saturating_mul(CENT)),
+            Rounding::WholeUp => Money(div_up(units, below.saturating_mul(UNIT)).saturating_mul(UNIT)),
+        }
+    }
+}
+
+impl Add for Money {
+    type Output = Money;
+
+    fn add(self, other: Money) -> Money {
+        Money(self.0.saturating_add(other.0))
+    }
+}
+
+impl Sub for Money {
+    type Output = Money;
+
+    fn sub(self, other: Money) -> Money {
+        Money(self.0.saturating_sub(other.0))
+    }
+}
+
+impl Neg for Money {
+    type Output = Money;
+
+    fn neg(self) -> Money {
+        Money(self.0.saturating_neg())
+    }
+}
+
+impl AddAssign for Money {
+    fn add_assign(&mut self, other: Money) {
+        *self = *self + other;
+    }
+}
+
+impl SubAssign for Money {
+    fn sub_assign(&mut self, other: Money) {
+        *self = *self - other;
+    }
+}
+
+impl Sum for Money {
+    fn sum<I: Iterator<Item = Money>>(amounts: I) -> Money {
+        amounts.fold(Money::ZERO, Add::add)
+    }
+}
+
+impl fmt::Display for Money {
+    /// Exact, without trailing zeros; [`Money::text`] is the form of answers.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&Plain::new(self.0, DECIMALS, 0), f)
+    }
+}
+
+impl FromStr for Money {
+    type Err = DecimalError;
+
+    /// What `Display` wrote, also beyond [`Money::INPUT_MAX`].
+    fn from_str(text: &str) -> Result<Money, DecimalError> {
+        match parse_units(text, DECIMALS)? {
+            (units, true) => Ok(Money(units)),
+            (_, false) => Err(DecimalError::Decimals(DECIMALS)),
+        }
+    }
+}
+
+/// HKD for one unit of a currency, in units of `10^-8`. Positive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rate(i128);
+
+const RATE_DECIMALS: u32 = 8;
+
+/// An amount in HKD, exact: money times a rate, in units of `10^-18`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Converted(i128);
+
+impl Rate {
+    pub const ONE: Rate = Rate(10i128.pow(RATE_DECIMALS));
+
+    pub fn parse(text: &str) -> Result<Rate, DecimalError> {
+        match parse_units(text, RATE_DECIMALS)? {
+            (units, _) if units <= 0 || units > 10i128.pow(RATE_DECIMALS + 4) => Err(DecimalError::Range),
+            (units, true) => Ok(Rate(units)),
+            (_, false) => Err(DecimalError::Decimals(RATE_DECIMALS)),
+        }
+    }
+
+    /// An amount of the currency in HKD.
+    pub fn convert(self, amount: Money) -> Converted {
+        Converted(amount.0.saturating_mul(self.0))
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&Plain::new(self.0, RATE_DECIMALS, 0), f)
+    }
+}
+
+impl FromStr for Rate {
+    type Err = DecimalError;
+
+    fn from_str(text: &str) -> Result<Rate, DecimalError> {
+        Rate::parse(text)
+    }
+}
+
+impl Converted {
+    pub const ZERO: Converted = Converted(0);
+
+    /// In the currency of a rate, rounded once to two decimals.
+    pub fn to(self, rate: Rate) -> Money {
+        Money(div_round(self.0, rate.0.saturating_mul(CENT)).saturating_mul(CENT))
+    }
+
+    /// In the currency of a rate, to the last of ten decimals, rounded down: what a limit leaves.
+    pub(crate) fn floor_to(self, rate: Rate) -> Money {
+        Money(self.0.div_euclid(rate.0))
+    }
+
+    pub fn plus(self, other: Converted) -> Converted {
+        Converted(self.0.saturating_add(other.0))
+    }
+
+    pub fn minus(self, other: Converted) -> Converted {
+        Converted(self.0.saturating_sub(other.0))
+    }
+
+    /// `factor / unit` of it, exact but for the last of eighteen decimals.
+    pub(crate) fn share(self, factor: i64, unit: i64) -> Converted {
+        let (factor, unit) = (i128::from(factor), i128::from(unit.max(1)));
+        let whole = (self.0 / unit).saturating_mul(factor);
+        Converted(whole.saturating_add(self.0 % unit * factor / unit))
+    }
+
+    pub fn or_zero(self) -> Converted {
+        Converted(self.0.max(0))
+    }
+
+    pub fn abs(self) -> Converted {
+        Converted(self.0.saturating_abs())
+    }
+}
+
+/// An exact number of units of money: average costs and shares after an action are quotients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fraction {
+    above: i128,
+    below: i128,
+}
+
+/// Denominators beyond this are rounded away, to [`FRACTION_FALLBACK`]. An average that was opened and partly closed a dozen
+/// times would otherwise grow without bound; the error is a trillionth of what is printed.
+const FRACTION_BELOW_MAX: i128 = 10i128.pow(12);
+const FRACTION_FALLBACK: i128 = 10i128.pow(9);
+
+impl Fraction {
+    pub const ZERO: Fraction = Fraction { above: 0, below: 1 };
+
+    /// `below` must not be zero; zero gives zero.
+    pub fn new(above: i128, below: i128) -> Fraction {
+        if below == 0 || above == 0 {
+            return Fraction::ZERO;
+        }
+        let divisor = gcd(above.unsigned_abs(), below.unsigned_abs());
+        let divisor = i128::try_from(divisor).unwrap_or(1) * below.signum();
+        let (above, below) = (above / divisor, below / divisor);
+        if below <= FRACTION_BELOW_MAX {
+            return Fraction { above, below };
+        }
+        let rounded = match above.checked_mul(FRACTION_FALLBACK) {
+            Some(scaled) => div_round(scaled, below),
+            None => div_round(above, (below / FRACTION_FALLBACK).max(1)),
+        };
+        Fraction { above: rounded, below: FRACTION_FALLBACK }
+    }
+
+    pub fn whole(units: i128) -> Fraction {
+        Fraction { above: units, below: 1 }
+    }
+
+    pub fn plus(self, other: Fraction) -> Fraction {
+        let cross = |a: i128, b: i128| a.saturating_mul(b);
+        let above = cross(self.above, other.below).saturating_add(cross(other.above, self.below));
+        Fraction::new(above, cross(self.below, other.below))
+    }
+
+    pub fn times(self, above: i128, below: i128) -> Fraction {
+        // Reduced crosswise first, so that the products stay as small as they can be.
+        let left = Fraction::new(self.above, below);
+        let right = Fraction::new(above, self.below);
+        Fraction::new(left.above.saturating_mul(right.above), left.below.saturating_mul(right.below))
+    }
+
+    /// To the nearest integer, half away from zero.
+    pub fn round(self) -> i128 {
+        div_round(self.above, self.below)
+    }
+
+    pub fn is_zero(self) -> bool {
+        self.above == 0
+    }
+
+    pub(crate) fn parts(self) -> (i128, i128) {
+        (self.above, self.below)
+    }
+}
+
+fn gcd(mut a: u128, mut b: u128) -> u128 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a.max(1)
+}
+
+impl fmt::Display for Fraction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.above, self.below)
+    }
+}
+
+impl FromStr for Fraction {
+    type Err = DecimalError;
+
+    fn from_str(text: &str) -> Result<Fraction, DecimalError> {
+        let (above, below) = text.split_once('/').ok_or(DecimalError::Form)?;
+        let above = above.parse().map_err(|_| DecimalError::Form)?;
+        match below.parse() {
+            Ok(below) if below > 0 => Ok(Fraction { above, below }),
+            _ => Err(DecimalError::Form),
+        }
+    }
+}
+
+serde_as_text!(Money, Rate, Fraction);

@@ -1,0 +1,40 @@
+//! Options at the close of their last day: a long position is settled in cash at intrinsic value.
+
+use market::{Market, Price, Symbol, Timestamp};
+
+use crate::event::Event;
+use crate::money::Money;
+use crate::timers::option_end;
+use crate::work::Work;
+
+pub(crate) fn expire_options(work: &mut Work<'_>, at: Timestamp) {
+    let feed = work.feed;
+    let ended = |symbol: &Symbol| option_end(symbol, feed) == Some(at);
+    let symbols: Vec<Symbol> =
+        work.account.positions().map(|(symbol, _)| symbol).filter(|symbol| ended(symbol)).cloned().collect();
+    for symbol in symbols {
+        if let Some(event) = settle(work, &symbol) {
+            work.record(Some(at), event);
+        }
+    }
+}
+
+fn settle(work: &Work<'_>, symbol: &Symbol) -> Option<Event> {
+    let option = symbol.us_option()?;
+    let position = work.account.position(symbol)?;
+    let venue = work.feed.venue(Market::Us);
+    let day = venue.calendar().on_or_before(option.expiry)?;
+    let close = option.underlying().and_then(|underlying| work.feed.intraday_close(&underlying, day));
+    let Some(underlying) = close else { return Some(Event::OptionUnsettled { symbol: symbol.clone() }) };
+    let gain = if option.is_call { underlying.0 - option.strike.0 } else { option.strike.0 - underlying.0 };
+    let intrinsic = Price(gain.max(0));
+    Some(Event::OptionExpired {
+        symbol: symbol.clone(),
+        quantity: position.quantity,
+        underlying,
+        intrinsic,
+        amount: Money::of(intrinsic, position.quantity, position.multiplier),
+        currency: position.currency,
+        settles_on: work.tables.settlement.date(venue, day),
+    })
+}

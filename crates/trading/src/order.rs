@@ -1,0 +1,262 @@
+//! An order and its story so far.
+
+use market::{Date, Market, Price, Symbol, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::codec;
+use crate::currency::Currency;
+use crate::decimal::{Plain, exact_price, price_quotient};
+use crate::feed::Security;
+use crate::money::Money;
+use crate::quantity::Quantity;
+use crate::refusal::Refusal;
+use crate::sessions::Placement;
+use crate::tables::{Fee, Traded};
+use crate::terms::Terms;
+use crate::words::{Kind, OrderStatus, OrderType, OutsideRth, TriggerStatus};
+
+/// An order by account and number, so that equal runs have equal ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OrderId(u64);
+
+/// Orders an account can have: the lower digits of an id.
+const ORDERS_MAX: u64 = 1_000_000_000;
+
+impl OrderId {
+    /// The `number`-th order of an account, from 1.
+    pub fn of(account: u64, number: u64) -> OrderId {
+        OrderId(account.saturating_mul(ORDERS_MAX).saturating_add(number % ORDERS_MAX))
+    }
+
+    pub fn account(self) -> u64 {
+        self.0 / ORDERS_MAX
+    }
+
+    pub fn number(self) -> u64 {
+        self.0 % ORDERS_MAX
+    }
+}
+
+impl std::fmt::Display for OrderId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl std::str::FromStr for OrderId {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(text: &str) -> Result<OrderId, std::num::ParseIntError> {
+        text.parse().map(OrderId)
+    }
+}
+
+crate::codec::serde_as_text!(OrderId);
+
+/// What an order keeps of its security, so that its story needs no look-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Facts {
+    pub kind: Kind,
+    pub currency: Currency,
+    pub multiplier: u32,
+    pub decimals: u32,
+}
+
+impl Facts {
+    pub fn of(security: &Security) -> Facts {
+        let Security { kind, currency, decimals, .. } = *security;
+        Facts { kind, currency, multiplier: security.multiplier(), decimals }
+    }
+}
+
+/// Which way the price has to go to reach a trigger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    Rise,
+    Fall,
+}
+
+/// What a conditional order is waiting for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Watch {
+    /// For its trigger price.
+    Touch(Direction),
+    /// For the price from which a trailing order watches.
+    Monitor(Direction),
+    /// Trailing, with the best price so far.
+    Trail(#[serde(with = "codec::price")] Price),
+}
+
+/// Who made an order, and since when its terms hold: decides which candles may fill it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Since {
+    /// Accepted from a client, or replaced: candles stamped later.
+    Client(#[serde(with = "codec::instant")] Timestamp),
+    /// Released or accepted by the engine: candles stamped then or later.
+    Engine(#[serde(with = "codec::instant")] Timestamp),
+}
+
+impl Since {
+    pub fn at(self) -> Timestamp {
+        match self {
+            Since::Client(at) | Since::Engine(at) => at,
+        }
+    }
+
+    pub(crate) fn allows(self, stamp: Timestamp) -> bool {
+        match self {
+            Since::Client(at) => stamp > at,
+            Since::Engine(at) => stamp >= at,
+        }
+    }
+}
+
+/// How an order stands when it is accepted, or accepted anew.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Standing {
+    pub status: OrderStatus,
+    pub placement: Placement,
+    /// The price at which a buy, or a short sale, is held against the account's money.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "codec::price_option")]
+    pub reserve_price: Option<Price>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watch: Option<Watch>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Order {
+    pub id: OrderId,
+    /// Its place in the queue; a replace and a release give a new one.
+    pub sequence: u64,
+    pub terms: Terms,
+    pub facts: Facts,
+    pub standing: Standing,
+    pub since: Since,
+    pub trigger_status: TriggerStatus,
+    #[serde(with = "codec::instant_option")]
+    pub trigger_at: Option<Timestamp>,
+    /// Why it was rejected, or cancelled by the engine.
+    pub msg: String,
+    pub refusal: Option<Refusal>,
+    #[serde(with = "codec::instant")]
+    pub submitted_at: Timestamp,
+    #[serde(with = "codec::instant")]
+    pub updated_at: Timestamp,
+    pub executed: Quantity,
+    /// Price times quantity over all fills, without multiplier.
+    pub paid: Money,
+    /// What it traded on the last day it traded on.
+    #[serde(with = "codec::text_option")]
+    pub traded_on: Option<Date>,
+    pub traded: Traded,
+    pub fills: Vec<Fill>,
+    /// Charges of all days.
+    pub fees: Vec<Fee>,
+    pub history: Vec<HistoryRow>,
+    /// Made by the engine to close a position of an account that owes too much.
+    pub is_forced: bool,
+}
+
+/// One execution.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fill {
+    pub number: u32,
+    #[serde(with = "codec::instant")]
+    pub at: Timestamp,
+    pub quantity: Quantity,
+    #[serde(with = "codec::price")]
+    pub price: Price,
+    #[serde(with = "codec::text")]
+    pub day: Date,
+    /// The stamp of the candle it was filled from.
+    #[serde(with = "codec::instant")]
+    pub candle: Timestamp,
+}
+
+/// One line of an order's history.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistoryRow {
+    pub status: OrderStatus,
+    /// Of the fill, or as submitted.
+    #[serde(with = "codec::price_option")]
+    pub price: Option<Price>,
+    /// Of the fill, or what remains.
+    pub quantity: Quantity,
+    pub msg: String,
+    #[serde(with = "codec::instant")]
+    pub at: Timestamp,
+}
+
+impl Order {
+    pub fn symbol(&self) -> &Symbol {
+        &self.terms.symbol
+    }
+
+    pub fn market(&self) -> Market {
+        self.terms.symbol.market()
+    }
+
+    pub fn status(&self) -> OrderStatus {
+        self.standing.status
+    }
+
+    pub fn is_open(&self) -> bool {
+        !self.standing.status.is_final()
+    }
+
+    pub fn remaining(&self) -> Quantity {
+        self.terms.quantity - self.executed
+    }
+
+    /// Whether it still waits for a price or for its time; until then it holds neither cash nor shares.
+    pub fn is_waiting(&self) -> bool {
+        matches!(self.standing.status, OrderStatus::VarietiesNotReported | OrderStatus::DelayedNotReported)
+    }
+
+    /// Open and held against the account.
+    pub fn is_working(&self) -> bool {
+        self.is_open() && !self.is_waiting()
+    }
+
+    pub fn outside_rth(&self) -> OutsideRth {
+        self.terms.outside_rth.unwrap_or(OutsideRth::NotApplicable)
+    }
+
+    /// The type it is filled as: a released order is a plain one.
+    pub fn fills_as(&self) -> OrderType {
+        match self.terms.order_type {
+            OrderType::MarketIfTouched => OrderType::Market,
+            OrderType::LimitIfTouched | OrderType::TrailingAmount | OrderType::TrailingPercent => {
+                OrderType::Limit
+            }
+            other => other,
+        }
+    }
+
+    /// What it traded on a day: charges count from there.
+    pub fn traded_on(&self, day: Date) -> Traded {
+        if self.traded_on == Some(day) { self.traded } else { Traded::default() }
+    }
+
+    /// Its average price, with one decimal more than the security has if it is needed; `None` before the first fill.
+    pub fn executed_price(&self) -> Option<Plain> {
+        if self.executed.is_zero() {
+            return None;
+        }
+        let decimals = self.facts.decimals;
+        let units = price_quotient(self.paid.units(), i128::from(self.executed.units()), decimals + 1);
+        Some(Plain::new(units, decimals + 1, decimals))
+    }
+
+    /// The price of its last fill.
+    pub fn last_price(&self) -> Option<Plain> {
+        self.fills.last().map(|fill| exact_price(fill.price, self.facts.decimals))
+    }
+
+    pub fn fee_total(&self) -> Money {
+        self.fees.iter().map(|fee| fee.amount).sum()
+    }
+}

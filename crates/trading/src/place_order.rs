@@ -1,0 +1,228 @@
+//! Submitting, replacing and cancelling; and what the engine does when the time of a held order has come.
+
+use market::Price;
+
+use crate::account::Account;
+use crate::checks::{
+    Admission, NO_QUOTES, admit, check_fields, check_mark, check_quantity, check_symbol, check_ticks,
+};
+use crate::event::{Accepted, Event};
+use crate::fold::new_order;
+use crate::order::{Direction, Facts, Order, OrderId, Standing, Watch};
+use crate::pricing::market_reserve;
+use crate::refusal::Refusal;
+use crate::scene::Scene;
+use crate::sessions::{Placement, no_cancel};
+use crate::terms::{Changes, Terms};
+use crate::verdict::{Failure, check_account};
+use crate::words::{OrderStatus, OrderType, TriggerStatus};
+
+pub(crate) fn submit(
+    account: &Account,
+    scene: &Scene<'_>,
+    asked: &Terms,
+    has_attached: bool,
+) -> Result<Event, Refusal> {
+    let admission = admit(&account.settings, scene, asked, has_attached)?;
+    let facts = Facts::of(&admission.security);
+    let (id, sequence) = (account.next_order(), account.next_sequence());
+    let terms = admission.terms.clone();
+    let accepted = |standing: Standing| {
+        Box::new(Accepted {
+            id,
+            sequence,
+            terms: terms.clone(),
+            facts,
+            standing,
+            by_engine: false,
+            is_forced: false,
+        })
+    };
+    if admission.terms.delayed_until.is_some() {
+        let standing = plain_standing(OrderStatus::DelayedNotReported, admission.placement);
+        return Ok(Event::Accepted(accepted(standing)));
+    }
+    let standing = stand(account, scene, &admission)?;
+    let accepted = accepted(standing);
+    match judge(account, scene, &new_order(&accepted, scene.at)) {
+        Ok(()) => Ok(Event::Accepted(accepted)),
+        Err(Failure::Refused(refusal)) => Err(refusal),
+        Err(Failure::Rejected(refusal)) => Ok(Event::Rejected { id, refusal, order: Some(accepted) }),
+    }
+}
+
+/// A held order at its time: all checks, and any failure rejects it.
+pub(crate) fn activate(account: &Account, scene: &Scene<'_>, order: &Order) -> Event {
+    let attempt = || -> Result<Event, Refusal> {
+        let asked = Terms { delayed_until: None, ..order.terms.clone() };
+        let admission = admit(&account.settings, scene, &asked, false)?;
+        let standing = stand(account, scene, &admission)?;
+        let mut active = order.clone();
+        active.standing = standing.clone();
+        judge(account, scene, &active).map_err(Failure::into_refusal)?;
+        // The time it was held for stays among its terms.
+        let terms = Box::new(Terms { delayed_until: order.terms.delayed_until, ..admission.terms });
+        Ok(Event::Activated { id: order.id, sequence: account.next_sequence(), terms, standing })
+    };
+    attempt().unwrap_or_else(|refusal| Event::Rejected { id: order.id, refusal, order: None })
+}
+
+fn plain_standing(status: OrderStatus, placement: Placement) -> Standing {
+    Standing { status, placement, reserve_price: None, watch: None }
+}
+
+/// Checks 8 and 9, and how the order stands if it is accepted now.
+fn stand(account: &Account, scene: &Scene<'_>, admission: &Admission) -> Result<Standing, Refusal> {
+    let Admission { terms, placement, .. } = admission;
+    let mark = scene.mark(&terms.symbol);
+    check_mark(terms, mark)?;
+    if terms.order_type.is_conditional() {
+        let watch = mark.map(|mark| watch(terms, mark));
+        let standing = plain_standing(OrderStatus::VarietiesNotReported, *placement);
+        return Ok(Standing { watch, ..standing });
+    }
+    let is_open = scene.at >= placement.reports_at;
+    let status = if is_open { OrderStatus::New } else { OrderStatus::NotReported };
+    let kind = admission.security.kind;
+    let ticks = scene.ticks(&terms.symbol, kind, placement.day);
+    let at_market = mark.map(|mark| market_reserve(mark, account.settings.market_reserve, ticks));
+    let reserve_price = if terms.order_type.is_market() { at_market } else { terms.price };
+    Ok(Standing { reserve_price, ..plain_standing(status, *placement) })
+}
+
+/// What a conditional order waits for, from the price known now.
+fn watch(terms: &Terms, mark: Price) -> Watch {
+    let toward = |price: Price| if price > mark { Direction::Rise } else { Direction::Fall };
+    match (terms.trigger_price, terms.monitor_price) {
+        (Some(trigger), _) => Watch::Touch(toward(trigger)),
+        (None, Some(monitor)) if monitor != mark => Watch::Monitor(toward(monitor)),
+        (None, _) => Watch::Trail(mark),
+    }
+}
+
+/// Checks 10 to 12; a conditional order meets them when it is released.
+fn judge(account: &Account, scene: &Scene<'_>, order: &Order) -> Result<(), Failure> {
+    match order.standing.reserve_price {
+        Some(price) => check_account(account, scene, order, price),
+        None => Ok(()),
+    }
+}
+
+/// An order that may be changed now.
+fn changeable<'a>(account: &'a Account, scene: &Scene<'_>, id: OrderId) -> Result<&'a Order, Refusal> {
+    let order = account.order(id).ok_or_else(|| Refusal::plain("order not found"))?;
+    if !order.is_open() {
+        return Err(Refusal::plain(format!("order is {}", order.status())));
+    }
+    if let Some((from, until)) = no_cancel(scene.venue(order.market()), scene.at) {
+        return Err(Refusal::plain(format!("order cannot be changed from {from} to {until}")));
+    }
+    Ok(order)
+}
+
+pub(crate) fn cancel(account: &Account, scene: &Scene<'_>, id: OrderId) -> Result<Event, Refusal> {
+    changeable(account, scene, id).map(|order| Event::Canceled { id: order.id, reason: None })
+}
+
+pub(crate) fn replace(
+    account: &Account,
+    scene: &Scene<'_>,
+    id: OrderId,
+    changes: &Changes,
+) -> Result<Event, Refusal> {
+    let order = changeable(account, scene, id)?;
+    if order.terms.order_type == OrderType::SpecialLimit {
+        return Err(Refusal::plain("SLO cannot be replaced"));
+    }
+    let terms = changed(order, changes);
+    check_changes(account, scene, order, &terms, changes)?;
+    let standing = stand_again(account, scene, order, &terms)?;
+    let mut candidate = order.clone();
+    candidate.terms = terms.clone();
+    candidate.standing = standing.clone();
+    judge(account, scene, &candidate).map_err(Failure::into_refusal)?;
+    Ok(Event::Replaced { id, sequence: account.next_sequence(), terms: Box::new(terms), standing })
+}
+
+fn is_released(order: &Order) -> bool {
+    order.trigger_status == TriggerStatus::Released
+}
+
+/// The terms with what is given and means something for the order as it stands.
+fn changed(order: &Order, changes: &Changes) -> Terms {
+    let old = &order.terms;
+    let waits = old.order_type.is_conditional() && !is_released(order);
+    let takes_price = old.order_type.has_limit() || (old.order_type.is_trailing() && is_released(order));
+    let pick = |new: Option<Price>, old: Option<Price>, may: bool| if may { new.or(old) } else { old };
+    let trails = waits && old.order_type.is_trailing();
+    let percent = changes.trailing_percent.filter(|_| trails && old.order_type == OrderType::TrailingPercent);
+    let by_amount = trails && old.order_type == OrderType::TrailingAmount;
+    Terms {
+        quantity: changes.quantity,
+        price: pick(changes.price, old.price, takes_price),
+        trigger_price: pick(changes.trigger_price, old.trigger_price, waits && old.order_type.is_touch()),
+        limit_offset: pick(changes.limit_offset, old.limit_offset, trails),
+        trailing_amount: pick(changes.trailing_amount, old.trailing_amount, by_amount),
+        trailing_percent: percent.or(old.trailing_percent),
+        monitor_price: pick(changes.monitor_price, old.monitor_price, trails),
+        depth_level: changes.depth_level.filter(|_| waits).unwrap_or(old.depth_level),
+        trigger_count: changes.trigger_count.filter(|_| waits).unwrap_or(old.trigger_count),
+        remark: changes.remark.clone().unwrap_or_else(|| old.remark.clone()),
+        ..old.clone()
+    }
+}
+
+/// Checks 1 and 3 to 7 on new terms. A price that was not given anew stays valid on a new tick table.
+fn check_changes(
+    account: &Account,
+    scene: &Scene<'_>,
+    order: &Order,
+    terms: &Terms,
+    changes: &Changes,
+) -> Result<(), Refusal> {
+    check_symbol(scene, &terms.symbol)?;
+    check_fields(terms)?;
+    if terms.quantity <= order.executed {
+        let text = format!("quantity must be above the executed {}: cancel instead", order.executed);
+        return Err(Refusal::check(5, text));
+    }
+    let day = scene.date(order.market()).max(order.standing.placement.day);
+    let security = scene.feed.security(&terms.symbol, day).ok_or_else(|| Refusal::check(1, NO_QUOTES))?;
+    check_quantity(&account.settings, terms, &security)?;
+    let given = Terms {
+        price: terms.price.filter(|_| changes.price.is_some()),
+        trigger_price: terms.trigger_price.filter(|_| changes.trigger_price.is_some() && !is_released(order)),
+        monitor_price: terms.monitor_price.filter(|_| changes.monitor_price.is_some()),
+        ..terms.clone()
+    };
+    check_ticks(scene, &given, security.kind, day)
+}
+
+/// Checks 8 and 9 on new terms, and how the order stands under them: its day and end stay, a condition starts anew.
+fn stand_again(
+    account: &Account,
+    scene: &Scene<'_>,
+    order: &Order,
+    terms: &Terms,
+) -> Result<Standing, Refusal> {
+    let old = &order.standing;
+    if old.status == OrderStatus::DelayedNotReported {
+        return Ok(old.clone());
+    }
+    let mark = scene.mark(&terms.symbol);
+    let waits = terms.order_type.is_conditional() && !is_released(order);
+    if waits {
+        check_mark(terms, mark)?;
+        return Ok(Standing { watch: mark.map(|mark| watch(terms, mark)), ..old.clone() });
+    }
+    // A released order is checked as the plain one it has become.
+    check_mark(&Terms { order_type: order.fills_as(), trigger_price: None, ..terms.clone() }, mark)?;
+    let day = scene.date(order.market()).max(old.placement.day);
+    let ticks = scene.ticks(&terms.symbol, order.facts.kind, day);
+    let reserve_price = if terms.order_type.is_market() {
+        mark.map(|mark| market_reserve(mark, account.settings.market_reserve, ticks))
+    } else {
+        terms.price
+    };
+    Ok(Standing { reserve_price, ..old.clone() })
+}

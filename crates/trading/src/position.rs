@@ -1,0 +1,111 @@
+//! Holdings and what they cost.
+
+use market::Price;
+use serde::{Deserialize, Serialize};
+
+use crate::currency::Currency;
+use crate::decimal::{Plain, price_quotient};
+use crate::money::{Fraction, Money};
+use crate::quantity::Quantity;
+use crate::words::CostMethod;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Position {
+    /// Negative when short.
+    pub quantity: Quantity,
+    /// The quantity at the last day roll, after its corporate actions.
+    pub init_quantity: Quantity,
+    pub currency: Currency,
+    pub multiplier: u32,
+    pub decimals: u32,
+    /// Buys less sells less dividends since the position was last zero, per multiplier. Fees never enter.
+    pub net: Money,
+    /// The average of the opening fills, in millionths of the currency.
+    pub average: Fraction,
+    /// Which holding period of the account this is; a dividend of an earlier one does not enter its cost.
+    pub period: u64,
+}
+
+impl Position {
+    pub(crate) fn empty(currency: Currency, multiplier: u32, decimals: u32) -> Position {
+        Position {
+            quantity: Quantity::ZERO,
+            init_quantity: Quantity::ZERO,
+            currency,
+            multiplier,
+            decimals,
+            net: Money::ZERO,
+            average: Fraction::ZERO,
+            period: 0,
+        }
+    }
+
+    /// Books a fill; `change` is signed. One that passes zero counts as two at the same price: the first ends the holding
+    /// period, the second opens the one numbered `period`.
+    pub(crate) fn trade(&mut self, change: Quantity, price: Price, period: u64) {
+        let is_against = self.quantity.units().signum() * change.units().signum() < 0;
+        let closing = if is_against {
+            let size = change.abs().min(self.quantity.abs());
+            if change.is_negative() { -size } else { size }
+        } else {
+            Quantity::ZERO
+        };
+        if !closing.is_zero() {
+            self.quantity += closing;
+            self.net += Money::of(price, closing, 1);
+        }
+        let opening = change - closing;
+        if opening.is_zero() {
+            return;
+        }
+        if self.quantity.is_zero() {
+            self.net = Money::ZERO;
+            self.average = Fraction::ZERO;
+            self.period = period;
+        }
+        let held = self.average.times(i128::from(self.quantity.units()), 1);
+        let added = Fraction::whole(Money::of(price, opening, 1).units());
+        self.quantity += opening;
+        self.net += Money::of(price, opening, 1);
+        self.average = held.plus(added).times(1, i128::from(self.quantity.units()));
+    }
+
+    /// An operator's entry: the quantity and what each of it cost.
+    pub(crate) fn enter(&mut self, quantity: Quantity, cost: Price, period: u64) {
+        self.quantity = quantity;
+        self.net = Money::of(cost, quantity, 1);
+        self.average = Fraction::whole(i128::from(cost.0));
+        self.period = period;
+    }
+
+    /// The cost of one share, in millionths of the currency.
+    pub fn cost(&self, method: CostMethod) -> Fraction {
+        match method {
+            CostMethod::Diluted => Fraction::new(self.net.units(), i128::from(self.quantity.units())),
+            CostMethod::Average => self.average,
+        }
+    }
+
+    /// The cost of one share with the security's decimals.
+    pub fn cost_price(&self, method: CostMethod) -> Plain {
+        let (above, below) = self.cost(method).parts();
+        let units = price_quotient(above, below, self.decimals);
+        Plain::new(units, self.decimals, self.decimals)
+    }
+
+    /// Its value at a price, or at cost where there is none; negative when short.
+    pub fn value(&self, mark: Option<Price>, method: CostMethod) -> Money {
+        match mark {
+            Some(mark) => Money::of(mark, self.quantity, self.multiplier),
+            None => {
+                let per_unit = self.cost(method).times(i128::from(self.quantity.units()), 1);
+                Money::from_units(per_unit.times(i128::from(self.multiplier), 1).round())
+            }
+        }
+    }
+
+    /// What could be gained by closing it at a price.
+    pub fn unrealised(&self, mark: Price, method: CostMethod) -> Money {
+        self.value(Some(mark), method) - self.value(None, method)
+    }
+}

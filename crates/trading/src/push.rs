@@ -1,0 +1,74 @@
+//! What a listener is told about an order: one message for each row of its history.
+
+use market::{Price, Symbol, Timestamp};
+
+use crate::currency::Currency;
+use crate::decimal::Plain;
+use crate::order::{Order, OrderId};
+use crate::quantity::Quantity;
+use crate::terms::Percent;
+use crate::words::{OrderStatus, OrderTag, OrderType, Side, TriggerStatus};
+
+/// The content of `order_changed_lb`, as values.
+#[derive(Clone, Debug)]
+pub struct Push {
+    pub order_id: OrderId,
+    pub symbol: Symbol,
+    pub side: Side,
+    pub order_type: OrderType,
+    pub status: OrderStatus,
+    pub submitted_quantity: Quantity,
+    /// None for market orders.
+    pub submitted_price: Option<Price>,
+    pub executed_quantity: Quantity,
+    /// None before the first fill.
+    pub executed_price: Option<Plain>,
+    pub currency: Currency,
+    pub submitted_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub trigger_price: Option<Price>,
+    pub msg: String,
+    pub tag: OrderTag,
+    pub trigger_status: TriggerStatus,
+    pub trigger_at: Option<Timestamp>,
+    pub trailing_amount: Option<Price>,
+    pub trailing_percent: Option<Percent>,
+    pub limit_offset: Option<Price>,
+    /// Quantity and price of a fill.
+    pub last: Option<(Quantity, Price)>,
+    pub remark: String,
+    /// How its prices are printed.
+    pub decimals: u32,
+}
+
+/// The messages for the last `rows` rows of an order's history.
+pub(crate) fn pushes(order: &Order, rows: usize, fill: Option<(Quantity, Price)>) -> Vec<Push> {
+    let start = order.history.len().saturating_sub(rows);
+    let rows = order.history.get(start..).unwrap_or_default();
+    let one = |row: &crate::order::HistoryRow| Push {
+        order_id: order.id,
+        symbol: order.terms.symbol.clone(),
+        side: order.terms.side,
+        order_type: order.terms.order_type,
+        status: row.status,
+        submitted_quantity: order.terms.quantity,
+        submitted_price: order.terms.price,
+        executed_quantity: order.executed,
+        executed_price: order.executed_price(),
+        currency: order.facts.currency,
+        submitted_at: order.submitted_at,
+        updated_at: row.at,
+        trigger_price: order.terms.trigger_price,
+        msg: if fill.is_some() { String::new() } else { row.msg.clone() },
+        tag: order.terms.tag(),
+        trigger_status: order.trigger_status,
+        trigger_at: order.trigger_at,
+        trailing_amount: order.terms.trailing_amount,
+        trailing_percent: order.terms.trailing_percent,
+        limit_offset: order.terms.limit_offset,
+        last: fill,
+        remark: order.terms.remark.clone(),
+        decimals: order.facts.decimals,
+    };
+    rows.iter().map(one).collect()
+}

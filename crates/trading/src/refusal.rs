@@ -1,0 +1,93 @@
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Why a command was not carried out, with the words for the client and the check that failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    pub code: Code,
+    /// Which of the checks, by its number in the specification; none for what is refused outside of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<u8>,
+    pub text: String,
+    /// The number that was too large or too small, and what it was held against.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub numbers: Option<Numbers>,
+}
+
+/// What a check needed and what there was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Numbers {
+    pub rule: String,
+    pub needed: String,
+    pub available: String,
+}
+
+/// The code that travels with a refusal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "u32", try_from = "u32")]
+pub enum Code {
+    /// 602001: a parameter is wrong.
+    Parameter,
+    /// 602301: a short sale that this account may not make.
+    ShortSale,
+}
+
+impl From<Code> for u32 {
+    fn from(code: Code) -> u32 {
+        match code {
+            Code::Parameter => 602_001,
+            Code::ShortSale => 602_301,
+        }
+    }
+}
+
+impl TryFrom<u32> for Code {
+    type Error = String;
+
+    fn try_from(code: u32) -> Result<Code, String> {
+        match code {
+            602_001 => Ok(Code::Parameter),
+            602_301 => Ok(Code::ShortSale),
+            _ => Err(format!("{code} is no code of a refusal")),
+        }
+    }
+}
+
+impl Refusal {
+    /// Refused outside of the numbered checks.
+    pub fn plain(text: impl Into<String>) -> Refusal {
+        Refusal { code: Code::Parameter, check: None, text: text.into(), numbers: None }
+    }
+
+    pub fn check(number: u8, text: impl Into<String>) -> Refusal {
+        Refusal { code: Code::Parameter, check: Some(number), text: text.into(), numbers: None }
+    }
+
+    #[must_use]
+    pub(crate) fn with(
+        mut self,
+        rule: &str,
+        needed: impl fmt::Display,
+        available: impl fmt::Display,
+    ) -> Refusal {
+        let numbers =
+            Numbers { rule: rule.to_owned(), needed: needed.to_string(), available: available.to_string() };
+        self.numbers = Some(numbers);
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn coded(mut self, code: Code) -> Refusal {
+        self.code = code;
+        self
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Refusal {}

@@ -1,0 +1,131 @@
+//! The day roll of a market: settlement, interest, corporate actions, first quantities of the day.
+
+use market::{Date, Market, Symbol, Timestamp};
+
+use crate::account::ACCRUAL_YEARS;
+use crate::actions::{self, Entitlement};
+use crate::event::{Dividend, Event};
+use crate::money::Money;
+use crate::order::OrderId;
+use crate::settings::{SHARE_UNIT, Share};
+use crate::work::Work;
+
+/// Rolls a market to the trading day that begins at this instant, if one does.
+pub(crate) fn roll(work: &mut Work<'_>, at: Timestamp, market: Market) {
+    let venue = work.feed.venue(market);
+    let (Some(before), Some(date)) = (venue.rolled(Timestamp(at.0 - 1)), venue.rolled(at)) else { return };
+    if before == date {
+        return;
+    }
+    // Settlement itself books nothing: an amount counts as settled from its date on.
+    if market == Market::Hk {
+        charge_interest(work, at, before, date);
+    }
+    pay_dividends(work, at, market, date);
+    let touched = apply_actions(work, at, market, before, date);
+    begin_day(work, at, market, date);
+    for (symbol, ex_date) in touched {
+        let numbers = work.account.open.get(&symbol).cloned().unwrap_or_default();
+        let mut orders: Vec<(u64, OrderId)> = numbers
+            .iter()
+            .filter_map(|number| work.account.by_number(*number))
+            .map(|order| (order.sequence, order.id))
+            .collect();
+        orders.sort_unstable();
+        for (_, id) in orders {
+            work.record(
+                Some(at),
+                Event::Canceled { id, reason: Some(format!("corporate action {ex_date}")) },
+            );
+        }
+    }
+}
+
+/// Debit interest on what is owed and settled, until the next roll; booked with the first roll of a month.
+fn charge_interest(work: &mut Work<'_>, at: Timestamp, before: Date, date: Date) {
+    if (before.year(), before.month()) != (date.year(), date.month()) {
+        let accrued: Vec<_> =
+            work.account.accrued.iter().map(|(currency, units)| (*currency, *units)).collect();
+        for (currency, units) in accrued {
+            work.record(Some(at), Event::InterestBooked { currency, amount: -interest_cents(units) });
+        }
+    }
+    let venue = work.feed.venue(Market::Hk);
+    let Some(next) = venue.calendar().after(date) else { return };
+    let days = date.until(next).map_or(1, |span| i64::from(span.get_days()));
+    let scene = work.after_roll(at);
+    let currencies: Vec<_> = work.account.currencies().map(|(currency, _)| currency).collect();
+    for currency in currencies {
+        let balance = crate::balance::settled(work.account, &scene, currency);
+        let Some(interest) = scene.tables.interest.of(currency, date).filter(|_| balance.is_negative())
+        else {
+            continue;
+        };
+        let (rate_millionths, year) = (interest.rate_millionths, interest.days);
+        work.record(Some(at), Event::InterestAccrued { currency, balance, days, rate_millionths, year });
+    }
+}
+
+/// Accrued units to the cent, half away from zero.
+fn interest_cents(units: i128) -> Money {
+    let below = ACCRUAL_YEARS * 1_000_000;
+    // One rounding, to the cent: a hundredth is 10^8 units of money.
+    let cents = crate::decimal::div_round(units, below * 100_000_000);
+    Money::from_units(cents.saturating_mul(100_000_000))
+}
+
+fn pay_dividends(work: &mut Work<'_>, at: Timestamp, market: Market, date: Date) {
+    let is_due = |dividend: &&Dividend| dividend.symbol.market() == market && dividend.pay_date <= date;
+    let due: Vec<Dividend> = work.account.dividends.iter().filter(is_due).cloned().collect();
+    for dividend in due {
+        work.record(Some(at), Event::DividendPaid(dividend));
+    }
+}
+
+/// Books the actions of all ex-dates since the roll before. Returns the symbols that had one, with its date.
+fn apply_actions(
+    work: &mut Work<'_>,
+    at: Timestamp,
+    market: Market,
+    before: Date,
+    date: Date,
+) -> Vec<(Symbol, Date)> {
+    let mut symbols: Vec<Symbol> =
+        work.account.positions.keys().chain(work.account.open.keys()).cloned().collect();
+    symbols.retain(|symbol| symbol.market() == market);
+    symbols.sort_unstable();
+    symbols.dedup();
+    let mut touched = Vec::new();
+    for symbol in symbols {
+        let all = work.feed.actions(&symbol, before, date);
+        for of_day in all.chunk_by(|a, b| a.action.ex_date == b.action.ex_date) {
+            let Some(ex_date) = of_day.first().map(|action| action.action.ex_date) else { continue };
+            touched.push((symbol.clone(), ex_date));
+            let Some(position) = work.account.position(&symbol) else { continue };
+            let close = work.feed.close_before(&symbol, ex_date).or_else(|| work.feed.mark(&symbol, at));
+            let tax = match market {
+                Market::Us => work.tables.dividend_tax.us,
+                Market::Hk | Market::Cn => work.tables.dividend_tax.hk,
+            };
+            let entitlement = Entitlement { symbol: &symbol, position, ex_date, close, kept: kept(tax) };
+            for event in actions::events(&entitlement, of_day, date) {
+                work.record(Some(at), event);
+            }
+        }
+    }
+    // One cancellation an order, in the name of its first action.
+    touched.dedup_by(|later, first| later.0 == first.0);
+    touched
+}
+
+/// What a tax leaves, in millionths.
+fn kept(tax: Share) -> i64 {
+    SHARE_UNIT - tax.units()
+}
+
+fn begin_day(work: &mut Work<'_>, at: Timestamp, market: Market, date: Date) {
+    let mut held = work.account.positions.iter().filter(|(symbol, _)| symbol.market() == market);
+    if held.any(|(_, position)| position.init_quantity != position.quantity || position.quantity.is_zero()) {
+        work.record(Some(at), Event::Rolled { market, date });
+    }
+}

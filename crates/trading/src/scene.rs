@@ -1,0 +1,116 @@
+//! What may be known at one instant: prices, trading dates, rates and rules.
+
+use market::{Date, Market, Price, Symbol, Timestamp, Venue};
+
+use crate::currency::Currency;
+use crate::feed::{Factors, Feed, Security};
+use crate::money::{Converted, Money, Rate};
+use crate::quantity::Quantity;
+use crate::refusal::Refusal;
+use crate::tables::{Tables, Ticks};
+use crate::words::Kind;
+
+/// The trading dates of the markets: those of their last rolls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dates {
+    pub hk: Date,
+    pub us: Date,
+}
+
+impl Dates {
+    /// With the rolls that happen at the very instant.
+    pub fn at(feed: &dyn Feed, at: Timestamp) -> Dates {
+        let of = |market: Market| {
+            let venue = feed.venue(market);
+            venue.rolled(at).unwrap_or_else(|| venue.zone().date(at))
+        };
+        Dates { hk: of(Market::Hk), us: of(Market::Us) }
+    }
+
+    /// Before the rolls of the instant: what candles that act then are booked on.
+    pub fn before(feed: &dyn Feed, at: Timestamp) -> Dates {
+        Dates::at(feed, Timestamp(at.0 - 1))
+    }
+
+    pub fn of(&self, market: Market) -> Date {
+        match market {
+            Market::Us => self.us,
+            Market::Hk | Market::Cn => self.hk,
+        }
+    }
+}
+
+/// One instant and everything that can be asked about it.
+#[derive(Clone, Copy)]
+pub struct Scene<'a> {
+    pub feed: &'a dyn Feed,
+    pub tables: &'a Tables,
+    pub at: Timestamp,
+    pub dates: Dates,
+}
+
+impl std::fmt::Debug for Scene<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scene").field("at", &self.at).field("dates", &self.dates).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Scene<'a> {
+    pub fn new(feed: &'a dyn Feed, tables: &'a Tables, at: Timestamp) -> Scene<'a> {
+        Scene { feed, tables, at, dates: Dates::at(feed, at) }
+    }
+
+    /// The instant before its rolls.
+    pub(crate) fn before_roll(feed: &'a dyn Feed, tables: &'a Tables, at: Timestamp) -> Scene<'a> {
+        Scene { feed, tables, at, dates: Dates::before(feed, at) }
+    }
+
+    pub(crate) fn venue(&self, market: Market) -> &'a Venue {
+        self.feed.venue(market)
+    }
+
+    pub fn mark(&self, symbol: &Symbol) -> Option<Price> {
+        self.feed.mark(symbol, self.at)
+    }
+
+    pub(crate) fn date(&self, market: Market) -> Date {
+        self.dates.of(market)
+    }
+
+    pub(crate) fn ticks(&self, symbol: &Symbol, kind: Kind, day: Date) -> &'a Ticks {
+        self.tables.ticks.of(symbol, kind, day)
+    }
+
+    /// HKD for one unit of a currency, by the HK calendar date.
+    pub fn rate(&self, currency: Currency) -> Result<Rate, Refusal> {
+        if currency == Currency::HKD {
+            return Ok(Rate::ONE);
+        }
+        let date = self.venue(Market::Hk).zone().date(self.at);
+        self.feed.rate(currency, date).ok_or_else(|| Refusal::plain(format!("no rate for {currency}")))
+    }
+
+    pub(crate) fn convert(&self, currency: Currency, amount: Money) -> Result<Converted, Refusal> {
+        // Nothing needs no rate.
+        if amount.is_zero() { Ok(Converted::ZERO) } else { Ok(self.rate(currency)?.convert(amount)) }
+    }
+
+    /// The margin factors of a position of this quantity.
+    pub(crate) fn factors(&self, symbol: &Symbol, quantity: Quantity) -> Factors {
+        if symbol.is_us_option() {
+            return Factors::NONE;
+        }
+        match self.feed.factors(symbol) {
+            None => Factors::NONE,
+            Some(Factors { im, mm, fm }) if quantity.is_negative() => {
+                let least = Factors::SHORT;
+                Factors { im: im.max(least.im), mm: mm.max(least.mm), fm: fm.max(least.fm) }
+            }
+            Some(factors) => factors,
+        }
+    }
+
+    pub(crate) fn security(&self, symbol: &Symbol) -> Option<Security> {
+        self.feed.security(symbol, self.date(symbol.market()))
+    }
+}

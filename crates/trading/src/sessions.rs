@@ -1,0 +1,153 @@
+//! Trading hours of orders: which day an order belongs to, when it is reported, when it ends, and when it may not be changed.
+
+use market::{Date, Day, Market, Session, Timestamp, Venue};
+use serde::{Deserialize, Serialize};
+
+use crate::codec;
+use crate::words::{OrderType, OutsideRth, TimeInForce};
+
+/// Where an order stands in the calendar, fixed when it is accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Placement {
+    /// The day of the first session it can still trade in.
+    #[serde(with = "codec::text")]
+    pub day: Date,
+    /// When that session opens. An order that came earlier is parked until then.
+    #[serde(with = "codec::instant")]
+    pub reports_at: Timestamp,
+    /// When it ends by itself; `None` for orders without a date.
+    #[serde(with = "codec::instant_option")]
+    pub expires_at: Option<Timestamp>,
+    /// The first auction of an auction order.
+    pub auction: Option<Auction>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Auction {
+    /// The stamp of the candle that shows its price.
+    #[serde(with = "codec::instant")]
+    pub stamp: Timestamp,
+    /// When that candle has acted, if there is one.
+    #[serde(with = "codec::instant")]
+    pub over_at: Timestamp,
+    pub is_closing: bool,
+}
+
+/// What the place of an order depends on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hours {
+    pub(crate) order_type: OrderType,
+    pub(crate) outside_rth: OutsideRth,
+    pub(crate) time_in_force: TimeInForce,
+    pub(crate) expire_date: Option<Date>,
+}
+
+/// Minutes before the opening and after the end of continuous trading in Hong Kong: exchange rules.
+const HK_INPUT_BEFORE_OPEN: i32 = 30;
+const HK_NO_CANCEL_BEFORE_OPEN: i32 = 15;
+const HK_AUCTION_INPUT_UNTIL_BEFORE_OPEN: i32 = 10;
+const HK_NO_CANCEL_AFTER_END: i32 = 6;
+const HK_INPUT_AFTER_END: i32 = 8;
+/// Holidays are shorter than this many days.
+const DAYS_AHEAD: usize = 30;
+
+/// The sessions an order may trade in.
+pub(crate) fn trades_in(outside_rth: OutsideRth, session: Session) -> bool {
+    match outside_rth {
+        OutsideRth::AnyTime => session != Session::Overnight,
+        OutsideRth::Overnight => session == Session::Overnight,
+        OutsideRth::RegularOnly | OutsideRth::OptionPreMarket | OutsideRth::NotApplicable => {
+            session == Session::Intraday
+        }
+    }
+}
+
+/// One day's hours for one order: reported from, can trade until, ends at.
+struct DayHours {
+    reports_at: Timestamp,
+    trades_until: Timestamp,
+    ends_at: Timestamp,
+}
+
+/// The place of an order that comes at `at`.
+pub(crate) fn place(venue: &Venue, hours: Hours, at: Timestamp) -> Option<Placement> {
+    let today = venue.zone().date(at);
+    let dates = std::iter::successors(Some(today), |date| date.tomorrow().ok()).take(DAYS_AHEAD);
+    for date in dates {
+        let Some(day) = venue.day(date) else { continue };
+        let Some(found) = day_hours(venue.market(), &day, hours) else { continue };
+        if at >= found.trades_until {
+            continue;
+        }
+        let auction = match hours.order_type {
+            OrderType::Auction | OrderType::AuctionLimit => match next_auction(&day, at) {
+                Some(auction) => Some(auction),
+                None => continue,
+            },
+            _ => None,
+        };
+        let expires_at = match hours.time_in_force {
+            TimeInForce::Day => Some(found.ends_at),
+            TimeInForce::GoodTilCanceled => None,
+            TimeInForce::GoodTilDate => Some(last_end(venue, hours).unwrap_or(found.ends_at)),
+        };
+        return Some(Placement { day: date, reports_at: found.reports_at, expires_at, auction });
+    }
+    None
+}
+
+/// The end of the last trading day on or before the date an order is good until.
+fn last_end(venue: &Venue, hours: Hours) -> Option<Timestamp> {
+    let date = venue.calendar().on_or_before(hours.expire_date?)?;
+    day_hours(venue.market(), &venue.day(date)?, hours).map(|hours| hours.ends_at)
+}
+
+fn day_hours(market: Market, day: &Day<'_>, hours: Hours) -> Option<DayHours> {
+    let segments = || day.segments.iter().filter(|segment| trades_in(hours.outside_rth, segment.session));
+    let (first, last) = (segments().next()?, segments().next_back()?);
+    if market != Market::Hk {
+        let end = day.at(last.end);
+        return Some(DayHours { reports_at: day.at(first.start), trades_until: end, ends_at: end });
+    }
+    let joins_auction = hours.order_type.joins_closing_auction() && last.tail > 0;
+    let input = if joins_auction { HK_INPUT_AFTER_END } else { 0 };
+    Some(DayHours {
+        reports_at: day.at(first.start - HK_INPUT_BEFORE_OPEN),
+        trades_until: day.at(last.end + input),
+        ends_at: day.at(last.end + last.tail),
+    })
+}
+
+/// The auction of a day that an order can still join.
+fn next_auction(day: &Day<'_>, at: Timestamp) -> Option<Auction> {
+    let (first, last) = (day.segments.first()?, day.segments.last()?);
+    if at < day.at(first.start - HK_AUCTION_INPUT_UNTIL_BEFORE_OPEN) {
+        let stamp = day.at(first.start);
+        return Some(Auction { stamp, over_at: day.at(first.start + 1), is_closing: false });
+    }
+    let is_open = last.tail > 0 && at < day.at(last.end + HK_INPUT_AFTER_END);
+    let over_at = day.at(last.end + last.tail);
+    is_open.then(|| Auction { stamp: day.at(last.end), over_at, is_closing: true })
+}
+
+/// Whether an order that came at `at` takes part in the closing auction whose candle has this stamp.
+pub(crate) fn joins_tail(at: Timestamp, stamp: Timestamp) -> bool {
+    at.0 < stamp.0 + i64::from(HK_INPUT_AFTER_END) * 60
+}
+
+/// The period around an auction in which no order may be changed, as clock readings, if `at` lies in one.
+pub(crate) fn no_cancel(venue: &Venue, at: Timestamp) -> Option<(String, String)> {
+    if venue.market() != Market::Hk {
+        return None;
+    }
+    let day = venue.day(venue.zone().date(at))?;
+    let (first, last) = (day.segments.first()?, day.segments.last()?);
+    let periods = [
+        (first.start - HK_NO_CANCEL_BEFORE_OPEN, first.start),
+        (last.end + HK_NO_CANCEL_AFTER_END, last.end + last.tail),
+    ];
+    let (from, until) =
+        periods.into_iter().find(|(from, until)| (day.at(*from)..day.at(*until)).contains(&at))?;
+    let clock = |minute: i32| format!("{:02}:{:02}", minute / 60, minute % 60);
+    Some((clock(from), clock(until)))
+}

@@ -1,0 +1,151 @@
+//! Settings of an account. Each change is an event of its journal, so it never changes the past.
+
+use market::Market;
+use serde::{Deserialize, Serialize};
+
+use crate::codec::serde_as_text;
+use crate::decimal::{DecimalError, Plain, parse_units};
+use crate::refusal::Refusal;
+use crate::words::{AccountType, CostMethod, FeePlan, Touch};
+
+/// A share of something, in millionths: `0.1` of a candle's volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Share(i64);
+
+const SHARE_DECIMALS: u32 = 6;
+pub(crate) const SHARE_UNIT: i64 = 10i64.pow(SHARE_DECIMALS);
+
+impl Share {
+    pub(crate) const TENTH: Share = Share(SHARE_UNIT / 10);
+    pub(crate) const TWENTIETH: Share = Share(SHARE_UNIT / 20);
+    pub const ZERO: Share = Share(0);
+    pub const ONE: Share = Share(SHARE_UNIT);
+
+    /// Between 0 and 1, both included.
+    pub fn parse(text: &str) -> Result<Share, DecimalError> {
+        match parse_units(text, SHARE_DECIMALS)? {
+            (units, true) => match i64::try_from(units) {
+                Ok(units) if (0..=SHARE_UNIT).contains(&units) => Ok(Share(units)),
+                _ => Err(DecimalError::Range),
+            },
+            (_, false) => Err(DecimalError::Decimals(SHARE_DECIMALS)),
+        }
+    }
+
+    pub(crate) fn units(self) -> i64 {
+        self.0
+    }
+}
+
+impl std::fmt::Display for Share {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(&Plain::new(i128::from(self.0), SHARE_DECIMALS, 0), f)
+    }
+}
+
+impl std::str::FromStr for Share {
+    type Err = DecimalError;
+
+    fn from_str(text: &str) -> Result<Share, DecimalError> {
+        Share::parse(text)
+    }
+}
+
+serde_as_text!(Share);
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settings {
+    /// The share of a candle's volume that one account may take; `None` takes the cap away.
+    pub participation: Option<Share>,
+    pub touch: Touch,
+    /// Ticks against the client on every market fill.
+    pub slippage_ticks: u32,
+    /// Market buys are reserved at the mark and this share more.
+    pub market_reserve: Share,
+    pub account_type: AccountType,
+    pub fees: FeePlan,
+    pub cost: CostMethod,
+    /// US quantities with four decimals.
+    pub fractional: bool,
+    pub short_us: bool,
+    pub short_hk: bool,
+    /// Forced selling at the highest risk level.
+    pub liquidate: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            participation: Some(Share::TENTH),
+            touch: Touch::Through,
+            slippage_ticks: 0,
+            market_reserve: Share::TWENTIETH,
+            account_type: AccountType::Margin,
+            fees: FeePlan::Standard,
+            cost: CostMethod::Diluted,
+            fractional: false,
+            short_us: true,
+            short_hk: false,
+            liquidate: false,
+        }
+    }
+}
+
+/// One change of the settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "key", content = "value", rename_all = "snake_case")]
+pub enum Setting {
+    Participation(Option<Share>),
+    Touch(Touch),
+    SlippageTicks(u32),
+    MarketReserve(Share),
+    AccountType(AccountType),
+    Fees(FeePlan),
+    Cost(CostMethod),
+    Fractional(bool),
+    ShortUs(bool),
+    ShortHk(bool),
+    Liquidate(bool),
+}
+
+const SLIPPAGE_TICKS_MAX: u32 = 1000;
+
+impl Settings {
+    pub fn check(setting: Setting) -> Result<(), Refusal> {
+        match setting {
+            Setting::Participation(Some(share)) if share == Share::ZERO => {
+                Err(Refusal::plain("participation must be above 0: write off for no cap"))
+            }
+            Setting::SlippageTicks(ticks) if ticks > SLIPPAGE_TICKS_MAX => {
+                Err(Refusal::plain(format!("slippage_ticks must be at most {SLIPPAGE_TICKS_MAX}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn set(&mut self, setting: Setting) {
+        match setting {
+            Setting::Participation(share) => self.participation = share,
+            Setting::Touch(touch) => self.touch = touch,
+            Setting::SlippageTicks(ticks) => self.slippage_ticks = ticks,
+            Setting::MarketReserve(share) => self.market_reserve = share,
+            Setting::AccountType(kind) => self.account_type = kind,
+            Setting::Fees(plan) => self.fees = plan,
+            Setting::Cost(method) => self.cost = method,
+            Setting::Fractional(on) => self.fractional = on,
+            Setting::ShortUs(on) => self.short_us = on,
+            Setting::ShortHk(on) => self.short_hk = on,
+            Setting::Liquidate(on) => self.liquidate = on,
+        }
+    }
+
+    /// Whether short sales are open to this account in a market.
+    pub fn may_short(&self, market: Market) -> bool {
+        let on = match market {
+            Market::Us => self.short_us,
+            Market::Hk => self.short_hk,
+            Market::Cn => false,
+        };
+        on && self.account_type == AccountType::Margin
+    }
+}

@@ -1,0 +1,207 @@
+use market::{Date, Market};
+use serde::{Deserialize, Serialize};
+
+use super::rows::{Row, TableError, rows};
+use crate::money::{Money, Rounding};
+use crate::quantity::{QUANTITY_DECIMALS, Quantity};
+use crate::words::{ChargeGroup, FeePlan, Kind, Side};
+
+/// Charges by market, kind of security, side and date.
+#[derive(Clone, Debug)]
+pub struct FeeTable {
+    charges: Vec<Charge>,
+}
+
+/// All rows of one code of one market, in the order of the files.
+#[derive(Clone, Debug)]
+struct Charge {
+    market: Market,
+    code: String,
+    group: ChargeGroup,
+    side: Option<Side>,
+    /// Ascending by date within each kind.
+    rows: Vec<ChargeRow>,
+}
+
+#[derive(Clone, Debug)]
+struct ChargeRow {
+    kind: Option<Kind>,
+    from: Date,
+    base: Base,
+    /// In units of `10^-10`.
+    rate: i128,
+    least: Option<Money>,
+    most: Option<Money>,
+    rounding: Rounding,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Base {
+    Order,
+    Amount,
+    Quantity,
+}
+
+/// One charge, in the security's currency.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fee {
+    pub code: String,
+    pub group: ChargeGroup,
+    pub amount: Money,
+}
+
+/// What charges of an order on one trading day depend on besides its amount and quantity.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Charged {
+    pub(crate) market: Market,
+    pub(crate) kind: Kind,
+    pub(crate) side: Side,
+    pub(crate) day: Date,
+    pub(crate) plan: FeePlan,
+}
+
+/// What an order traded on one day.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Traded {
+    pub amount: Money,
+    pub quantity: Quantity,
+}
+
+impl Traded {
+    pub(crate) fn plus(self, amount: Money, quantity: Quantity) -> Traded {
+        Traded { amount: self.amount + amount, quantity: self.quantity + quantity }
+    }
+}
+
+const HEADER: &str = "market,kind,code,group,side,from,base,rate,least,most,round";
+const RATE_DECIMALS: u32 = 10;
+/// A charge that is a hundredth of the amount is a typing error in a percentage.
+const AMOUNT_RATE_MAX: i128 = 10i128.pow(RATE_DECIMALS) / 100;
+
+impl FeeTable {
+    pub fn parse(files: &[(&str, &str)]) -> Result<FeeTable, TableError> {
+        let mut charges: Vec<Charge> = Vec::new();
+        for (file, text) in files {
+            for row in &rows(file, text, HEADER)? {
+                add_row(&mut charges, row)?;
+            }
+        }
+        Ok(FeeTable { charges })
+    }
+
+    /// All charges of an order on one day, in the order of the table, those of nothing included.
+    pub(crate) fn charges(
+        &self,
+        of: Charged,
+        traded: Traded,
+    ) -> impl Iterator<Item = (&str, ChargeGroup, Money)> {
+        let is_free = of.plan == FeePlan::None || traded.quantity.is_zero();
+        let matching = self.charges.iter().filter(move |charge| {
+            !is_free && charge.market == of.market && charge.side.is_none_or(|side| side == of.side)
+        });
+        matching.filter_map(move |charge| {
+            let row = charge.row(of.kind, of.day)?;
+            Some((charge.code.as_str(), charge.group, row.amount(traded)))
+        })
+    }
+
+    /// The sum of all charges of an order on one day.
+    pub(crate) fn total(&self, of: Charged, traded: Traded) -> Money {
+        self.charges(of, traded).map(|(_, _, amount)| amount).sum()
+    }
+
+    /// What a further fill adds: the charges after it less those before it, so that their sum does not depend on how the day
+    /// was cut. Charges of nothing are left out.
+    pub(crate) fn added(&self, of: Charged, before: Traded, after: Traded) -> Vec<Fee> {
+        let old: Vec<(&str, Money)> =
+            self.charges(of, before).map(|(code, _, amount)| (code, amount)).collect();
+        let fees = self.charges(of, after).map(|(code, group, amount)| {
+            let paid = old.iter().find(|(known, _)| *known == code).map_or(Money::ZERO, |(_, paid)| *paid);
+            Fee { code: code.to_owned(), group, amount: amount - paid }
+        });
+        fees.filter(|fee| !fee.amount.is_zero()).collect()
+    }
+
+    /// The place of a code in the lists of charges.
+    pub(crate) fn place(&self, market: Market, code: &str) -> usize {
+        let known = self.charges.iter().position(|charge| charge.market == market && charge.code == code);
+        known.unwrap_or(self.charges.len())
+    }
+}
+
+fn add_row(charges: &mut Vec<Charge>, row: &Row<'_>) -> Result<(), TableError> {
+    let &[market, kind, code, group, side, from, base, rate, least, most, round] = row.fields.as_slice()
+    else {
+        return Err(row.wrong(format!("expected {HEADER}")));
+    };
+    let market = row.market(market)?;
+    let kind: Option<Kind> = if kind == "*" { None } else { Some(row.word("kind", kind)?) };
+    let group: ChargeGroup = row.word("group", group)?;
+    let side: Option<Side> = match side {
+        "both" => None,
+        "buy" => Some(Side::Buy),
+        "sell" => Some(Side::Sell),
+        _ => return Err(row.wrong("side is none of both, buy, sell")),
+    };
+    let base = match base {
+        "order" => Base::Order,
+        "amount" => Base::Amount,
+        "quantity" => Base::Quantity,
+        _ => return Err(row.wrong("base is none of order, amount, quantity")),
+    };
+    let rounding = match round {
+        "cent" => Rounding::Cent,
+        "cent_up" => Rounding::CentUp,
+        "whole_up" => Rounding::WholeUp,
+        _ => return Err(row.wrong("round is none of cent, cent_up, whole_up")),
+    };
+    let rate = row.decimal("rate", rate, RATE_DECIMALS)?;
+    if matches!(base, Base::Amount) && rate > AMOUNT_RATE_MAX {
+        return Err(row.wrong("a rate of more than 1 % of the amount"));
+    }
+    let bound = |what: &str, text: &str| match text {
+        "-" => Ok(None),
+        _ => row.decimal(what, text, RATE_DECIMALS).map(|units| Some(Money::from_units(units))),
+    };
+    let (least, most) = (bound("least", least)?, bound("most", most)?);
+    let new = ChargeRow { kind, from: row.from(from)?, base, rate, least, most, rounding };
+    match charges.iter_mut().find(|charge| charge.market == market && charge.code == code) {
+        None => charges.push(Charge { market, code: code.to_owned(), group, side, rows: vec![new] }),
+        Some(charge) => {
+            if (charge.group, charge.side) != (group, side) {
+                return Err(row.wrong(format!("{code} has another group or side above")));
+            }
+            if charge.rows.iter().any(|known| known.kind == kind && known.from >= new.from) {
+                return Err(row.wrong(format!("dates of {code} must ascend")));
+            }
+            charge.rows.push(new);
+        }
+    }
+    Ok(())
+}
+
+impl Charge {
+    /// The row of a kind and date; one that names the kind stands in place of the general one.
+    fn row(&self, kind: Kind, day: Date) -> Option<&ChargeRow> {
+        let latest = |kind: Option<Kind>| self.rows.iter().rfind(|row| row.kind == kind && row.from <= day);
+        latest(Some(kind)).or_else(|| latest(None))
+    }
+}
+
+impl ChargeRow {
+    fn amount(&self, traded: Traded) -> Money {
+        let exact = |base: Money, scale: u32| {
+            // Bounds lie on the cent, so it does not matter whether they come before or after the rounding.
+            base.scaled(self.rate, scale, self.rounding)
+        };
+        let amount = match self.base {
+            Base::Order => Money::from_units(self.rate),
+            Base::Amount => exact(traded.amount, RATE_DECIMALS),
+            Base::Quantity => {
+                exact(Money::from_units(i128::from(traded.quantity.units())), QUANTITY_DECIMALS)
+            }
+        };
+        let amount = self.least.map_or(amount, |least| amount.max(least));
+        self.most.map_or(amount, |most| amount.min(most))
+    }
+}

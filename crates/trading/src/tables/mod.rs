@@ -1,0 +1,71 @@
+//! The dated tables: ticks, fees, settlement days, interest. Their text is data of its own, compiled in as a default and
+//! replaceable by an operator; whatever is wrong in it is refused with file and line.
+
+mod fees;
+mod interest;
+mod rows;
+mod settlement;
+mod ticks;
+
+pub(crate) use fees::Charged;
+pub use fees::{Fee, FeeTable, Traded};
+pub use interest::{Interest, InterestTable};
+pub use rows::TableError;
+pub use settlement::SettlementTable;
+pub use ticks::{TickTable, Ticks};
+
+use crate::settings::Share;
+
+const TICKS: &str = include_str!("../../tables/ticks.csv");
+const PLAN: &str = include_str!("../../tables/plan.csv");
+const FEES: &str = include_str!("../../tables/fees.csv");
+const SETTLEMENT: &str = include_str!("../../tables/settlement.csv");
+const INTEREST: &str = include_str!("../../tables/interest.csv");
+
+/// All tables that rules read.
+#[derive(Clone, Debug)]
+pub struct Tables {
+    pub ticks: TickTable,
+    pub fees: FeeTable,
+    pub settlement: SettlementTable,
+    pub interest: InterestTable,
+    /// What is kept back from a dividend, by market.
+    pub dividend_tax: DividendTax,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct DividendTax {
+    pub hk: Share,
+    pub us: Share,
+}
+
+/// The texts of the compiled-in tables, by file name, for an operator to start from.
+pub const BUILT_IN: [(&str, &str); 5] = [
+    ("ticks.csv", TICKS),
+    ("plan.csv", PLAN),
+    ("fees.csv", FEES),
+    ("settlement.csv", SETTLEMENT),
+    ("interest.csv", INTEREST),
+];
+
+impl Tables {
+    pub fn built_in() -> Result<Tables, TableError> {
+        Tables::with(|_| None)
+    }
+
+    /// The compiled-in tables, each unless `replaced` has another text for its file name.
+    pub fn with(replaced: impl Fn(&str) -> Option<String>) -> Result<Tables, TableError> {
+        let text = |name: &str, built_in: &str| replaced(name).unwrap_or_else(|| built_in.to_owned());
+        Ok(Tables {
+            ticks: TickTable::parse("ticks.csv", &text("ticks.csv", TICKS))?,
+            // The price plan first: the broker's rows stand above the exchange's in every list of charges.
+            fees: FeeTable::parse(&[
+                ("plan.csv", &text("plan.csv", PLAN)),
+                ("fees.csv", &text("fees.csv", FEES)),
+            ])?,
+            settlement: SettlementTable::parse("settlement.csv", &text("settlement.csv", SETTLEMENT))?,
+            interest: InterestTable::parse("interest.csv", &text("interest.csv", INTEREST))?,
+            dividend_tax: DividendTax { hk: Share::ZERO, us: Share::ZERO },
+        })
+    }
+}

@@ -1,0 +1,161 @@
+use std::collections::BTreeMap;
+
+use market::{DECIMALS_MAX, Date, Market, Price, Symbol};
+
+use super::rows::{Row, TableError, rows};
+use crate::words::Kind;
+
+/// Price steps by market, kind of security and date. A band includes its upper end (Hong Kong: 500.00 still steps 0.2) or its
+/// lower one (US: 1.00 already steps 0.01).
+#[derive(Clone, Debug)]
+pub struct TickTable {
+    /// By market and by what the rows are for, then ascending by date.
+    dated: BTreeMap<(Market, For), Vec<(Date, Ticks)>>,
+}
+
+/// Which securities rows are for; the later one here wins.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum For {
+    Every,
+    Kind(Kind),
+    Symbol(Symbol),
+}
+
+/// The bands of one security at one date, ascending, without holes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ticks {
+    bands: Vec<Band>,
+    includes: End,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Band {
+    over: i64,
+    to: i64,
+    tick: i64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Lower,
+    Upper,
+}
+
+const HEADER: &str = "market,for,from,over,to,tick,includes";
+/// Stands for an open upper end.
+const OPEN: i64 = i64::MAX;
+
+impl TickTable {
+    pub fn parse(file: &str, text: &str) -> Result<TickTable, TableError> {
+        let mut dated: BTreeMap<(Market, For), Vec<(Date, Ticks)>> = BTreeMap::new();
+        for row in &rows(file, text, HEADER)? {
+            let (key, from, band, includes) = read_row(row)?;
+            let eras = dated.entry(key).or_default();
+            match eras.last_mut() {
+                Some((date, ticks)) if *date == from => ticks.append(row, band, includes)?,
+                Some((date, _)) if *date > from => return Err(row.wrong("dates of one table must ascend")),
+                _ => eras.push((from, Ticks { bands: vec![band], includes })),
+            }
+        }
+        for market in [Market::Hk, Market::Us] {
+            if !dated.contains_key(&(market, For::Every)) {
+                let problem = format!("{market}: no rows for every security (*)");
+                return Err(TableError { file: file.to_owned(), line: 0, problem });
+            }
+        }
+        Ok(TickTable { dated })
+    }
+
+    /// The steps of a security on a trading date.
+    pub fn of(&self, symbol: &Symbol, kind: Kind, date: Date) -> &Ticks {
+        let market = symbol.market();
+        let find = |key: For| {
+            let eras = self.dated.get(&(market, key))?;
+            eras.iter().rfind(|(from, _)| *from <= date).map(|(_, ticks)| ticks)
+        };
+        let has_symbols = self.dated.keys().any(|(_, key)| matches!(key, For::Symbol(_)));
+        let own = has_symbols.then(|| find(For::Symbol(symbol.clone()))).flatten();
+        own.or_else(|| find(For::Kind(kind))).or_else(|| find(For::Every)).unwrap_or(&NO_TICKS)
+    }
+}
+
+/// What a market without any table has: parsing makes sure that none of those traded is one.
+static NO_TICKS: Ticks = Ticks { bands: Vec::new(), includes: End::Lower };
+
+type ReadRow = ((Market, For), Date, Band, End);
+
+fn read_row(row: &Row<'_>) -> Result<ReadRow, TableError> {
+    let &[market, whom, from, over, to, tick, includes] = row.fields.as_slice() else {
+        return Err(row.wrong(format!("expected {HEADER}")));
+    };
+    let market = row.market(market)?;
+    let whom = match whom {
+        "*" => For::Every,
+        symbol if symbol.contains('.') => For::Symbol(row.word("symbol", symbol)?),
+        kind => For::Kind(row.word("kind", kind)?),
+    };
+    let price = |what: &str, text: &str| {
+        let units = row.decimal(what, text, DECIMALS_MAX)?;
+        i64::try_from(units).map_err(|_| row.wrong(format!("{what} is too large")))
+    };
+    let (over, tick) = (price("over", over)?, price("tick", tick)?);
+    let to = if to == "-" { OPEN } else { price("to", to)? };
+    let includes = match includes {
+        "upper" => End::Upper,
+        "lower" => End::Lower,
+        _ => return Err(row.wrong("includes is neither upper nor lower")),
+    };
+    if tick == 0 || to <= over {
+        return Err(row.wrong("a band ends above where it begins, and its tick is above zero"));
+    }
+    if over % tick != 0 || (to != OPEN && to % tick != 0) {
+        return Err(row.wrong("the ends of a band are multiples of its tick"));
+    }
+    Ok(((market, whom), row.from(from)?, Band { over, to, tick }, includes))
+}
+
+impl Ticks {
+    fn append(&mut self, row: &Row<'_>, band: Band, includes: End) -> Result<(), TableError> {
+        let end = self.bands.last().map_or(0, |last| last.to);
+        if includes != self.includes {
+            return Err(row.wrong("bands of one table include the same end"));
+        }
+        if band.over > end {
+            return Err(row.wrong("a hole: this band begins above the end of the one before it"));
+        }
+        if band.over < end {
+            return Err(row.wrong("an overlap: this band begins below the end of the one before it"));
+        }
+        self.bands.push(band);
+        Ok(())
+    }
+
+    /// The step of a price. Below the first band and above the last their steps go on.
+    pub fn tick(&self, price: Price) -> Price {
+        let is_within = |band: &&Band| match self.includes {
+            End::Upper => price.0 <= band.to,
+            End::Lower => price.0 < band.to,
+        };
+        let band = self.bands.iter().find(is_within).or(self.bands.last());
+        Price(band.map_or(1, |band| band.tick))
+    }
+
+    pub fn holds(&self, price: Price) -> bool {
+        price.0 % self.tick(price).0 == 0
+    }
+
+    /// The nearest price on the table that is not above.
+    pub fn down(&self, price: Price) -> Price {
+        let tick = self.tick(price).0;
+        Price(price.0 - price.0.rem_euclid(tick))
+    }
+
+    /// The nearest price on the table that is not below.
+    pub fn up(&self, price: Price) -> Price {
+        let tick = self.tick(price).0;
+        match price.0.rem_euclid(tick) {
+            0 => price,
+            rest => Price(price.0.saturating_add(tick - rest)),
+        }
+    }
+}

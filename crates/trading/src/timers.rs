@@ -1,0 +1,74 @@
+//! What happens by the clock alone: reports, expiries, auctions that are over, held orders, rolls, options that end.
+
+use market::{Market, Session, Symbol, Timestamp};
+
+use crate::account::Account;
+use crate::feed::Feed;
+use crate::order::Order;
+use crate::words::{OrderStatus, OrderType};
+
+/// The next instant after another at which something happens to an account without a candle.
+pub(crate) fn next(account: &Account, feed: &dyn Feed, after: Timestamp) -> Option<Timestamp> {
+    let orders = account.open_orders().flat_map(|order| order_times(order, feed));
+    let options = account.positions().filter_map(|(symbol, _)| option_end(symbol, feed));
+    let rolls = [Market::Hk, Market::Us].into_iter().filter_map(|market| {
+        if awaits_roll(account, market) { next_roll(feed, market, after) } else { None }
+    });
+    orders.chain(options).chain(rolls).filter(|at| *at > after).min()
+}
+
+/// The instants at which the clock alone changes an order.
+fn order_times(order: &Order, feed: &dyn Feed) -> impl Iterator<Item = Timestamp> + use<> {
+    let placement = &order.standing.placement;
+    let held = order.terms.delayed_until.filter(|_| order.status() == OrderStatus::DelayedNotReported);
+    let is_held = held.is_some();
+    let report = (order.status() == OrderStatus::NotReported).then_some(placement.reports_at);
+    let over = placement
+        .auction
+        .filter(|_| order.terms.order_type == OrderType::Auction)
+        .map(|auction| auction.over_at);
+    let times = [held, report, over.filter(|_| !is_held), ends_at(order, feed)];
+    times.into_iter().flatten()
+}
+
+/// When an order ends by itself.
+pub(crate) fn ends_at(order: &Order, feed: &dyn Feed) -> Option<Timestamp> {
+    if order.status() == OrderStatus::DelayedNotReported {
+        return None;
+    }
+    let own = order.standing.placement.expires_at;
+    [own, option_end(order.symbol(), feed)].into_iter().flatten().min()
+}
+
+/// The close of the day on which an option expires.
+pub(crate) fn option_end(symbol: &Symbol, feed: &dyn Feed) -> Option<Timestamp> {
+    let option = symbol.us_option()?;
+    let venue = feed.venue(Market::Us);
+    let day = venue.day(venue.calendar().on_or_before(option.expiry)?)?;
+    let regular = day.segments.iter().filter(|segment| segment.session == Session::Intraday);
+    regular.map(|segment| day.at(segment.end)).max()
+}
+
+/// The first roll of a market after an instant.
+pub(crate) fn next_roll(feed: &dyn Feed, market: Market, after: Timestamp) -> Option<Timestamp> {
+    let venue = feed.venue(market);
+    venue.rolled(after).and_then(|date| venue.calendar().after(date)).map(|date| venue.roll(date))
+}
+
+/// Whether a roll of a market could change anything. An account with nothing in a market sleeps through its rolls.
+fn awaits_roll(account: &Account, market: Market) -> bool {
+    let is_there = |symbol: &Symbol| symbol.market() == market;
+    account.positions.keys().any(is_there)
+        || account.open.keys().any(is_there)
+        || account.dividends.iter().any(|dividend| is_there(&dividend.symbol))
+        || (market == Market::Hk && (!account.accrued.is_empty() || owes_settled(account)))
+}
+
+/// Whether interest may be due. What is not settled yet can only be told by date, so any payment on its way counts.
+fn owes_settled(account: &Account) -> bool {
+    account.currencies().any(|(currency, cash)| {
+        let unsettled = account.unsettled.iter().filter(|unsettled| unsettled.currency == currency);
+        cash.is_negative()
+            || unsettled.map(|unsettled| cash - unsettled.amount.or_zero()).any(|rest| rest.is_negative())
+    })
+}

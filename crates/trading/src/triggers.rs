@@ -1,0 +1,89 @@
+//! When conditional orders are released. A trigger counts only if it happened on every price path the candle allows; what
+//! follows it inside the same candle is unknown and unused.
+
+use market::Price;
+
+use crate::event::Trigger;
+use crate::feed::Acting;
+use crate::order::{Direction, Order, Watch};
+use crate::pricing::Stop;
+use crate::terms::Terms;
+use crate::words::Side;
+
+/// What a conditional order has seen in a candle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Seen {
+    /// A trailing order began to watch, with this best price.
+    pub(crate) began: Option<Price>,
+    /// The best price after the candle, if it moved, or at the release.
+    pub(crate) best: Option<Price>,
+    pub(crate) released: Option<Trigger>,
+}
+
+pub(crate) fn look(order: &Order, acting: &Acting) -> Seen {
+    match order.standing.watch {
+        None => Seen::default(),
+        Some(Watch::Touch(direction)) => touch(&order.terms, direction, acting),
+        Some(Watch::Monitor(direction)) => monitor(&order.terms, direction, acting),
+        Some(Watch::Trail(best)) => trail(&order.terms, best, acting, true),
+    }
+}
+
+fn is_beyond(direction: Direction, price: Price, level: Price) -> bool {
+    match direction {
+        Direction::Rise => price >= level,
+        Direction::Fall => price <= level,
+    }
+}
+
+/// The extreme of a candle in a direction.
+fn extreme(direction: Direction, acting: &Acting) -> Price {
+    match direction {
+        Direction::Rise => acting.candle.high,
+        Direction::Fall => acting.candle.low,
+    }
+}
+
+fn touch(terms: &Terms, direction: Direction, acting: &Acting) -> Seen {
+    let Some(level) = terms.trigger_price else { return Seen::default() };
+    let is_gap = is_beyond(direction, acting.candle.open, level);
+    let is_touched = is_gap || is_beyond(direction, extreme(direction, acting), level);
+    // Several touches within a minute cannot be counted: the close stands for the last of them, and the open for none.
+    let counts = terms.trigger_count >= 2;
+    let released = match () {
+        () if !is_touched || (counts && !is_beyond(direction, acting.candle.close, level)) => None,
+        () if is_gap && !counts => Some(Trigger::Gap),
+        () => Some(Trigger::Inside),
+    };
+    Seen { released, ..Seen::default() }
+}
+
+fn monitor(terms: &Terms, direction: Direction, acting: &Acting) -> Seen {
+    let Some(level) = terms.monitor_price else { return Seen::default() };
+    let open = acting.candle.open;
+    if is_beyond(direction, open, level) {
+        return Seen { began: Some(open), ..trail(terms, open, acting, false) };
+    }
+    let is_touched = is_beyond(direction, extreme(direction, acting), level);
+    Seen { began: is_touched.then_some(level), ..Seen::default() }
+}
+
+/// One candle of a trailing order. The open says nothing when watching began with it.
+fn trail(terms: &Terms, best: Price, acting: &Acting, from_open: bool) -> Seen {
+    let (side, candle) = (terms.side, &acting.candle);
+    let (better, worse) = match side {
+        Side::Sell => (best.max(candle.high), candle.low),
+        Side::Buy => (best.min(candle.low), candle.high),
+    };
+    let stop = Stop::of(terms, best);
+    if from_open && stop.is_reached(side, candle.open) {
+        return Seen { best: Some(best), released: Some(Trigger::Gap), began: None };
+    }
+    if stop.is_reached(side, worse) {
+        return Seen { best: Some(best), released: Some(Trigger::Inside), began: None };
+    }
+    // The close comes after the best price on every path.
+    let released = Stop::of(terms, better).is_reached(side, candle.close).then_some(Trigger::Inside);
+    let moved = better != best || released.is_some();
+    Seen { best: moved.then_some(better), released, began: None }
+}

@@ -1,0 +1,69 @@
+//! What answers are made of, beyond the values of an account itself.
+
+use market::{Date, Market, Session, Timestamp, Venue};
+
+use crate::account::Account;
+use crate::feed::Feed;
+use crate::order::Order;
+use crate::scene::Scene;
+use crate::tables::{Fee, Tables};
+use crate::timers;
+use crate::words::{ChargeGroup, OrderStatus};
+
+/// The trading date an order was last changed on: what happens at a roll's instant before it belongs to the day before.
+pub fn book_date(order: &Order, venue: &Venue) -> Option<Date> {
+    match order.status() {
+        OrderStatus::Filled => order.fills.last().map(|fill| fill.day),
+        OrderStatus::Expired => venue.rolled(Timestamp(order.updated_at.0 - 1)),
+        _ => venue.rolled(order.updated_at),
+    }
+}
+
+/// Whether an order is among today's: open, or submitted or ended on the trading date of its market.
+pub fn is_today(order: &Order, scene: &Scene<'_>) -> bool {
+    let venue = scene.feed.venue(order.market());
+    let today = scene.dates.of(order.market());
+    let is_on = |date: Option<Date>| date.is_some_and(|date| date >= today);
+    order.is_open() || is_on(venue.rolled(order.submitted_at)) || is_on(book_date(order, venue))
+}
+
+/// The charges of an order by group, in the order of the table; groups and rows of nothing are left out.
+pub fn charges(order: &Order, tables: &Tables) -> Vec<(ChargeGroup, Vec<Fee>)> {
+    let of_group = |group: ChargeGroup| {
+        let is_in = |fee: &&Fee| fee.group == group && !fee.amount.is_zero();
+        let mut fees: Vec<Fee> = order.fees.iter().filter(is_in).cloned().collect();
+        fees.sort_by_key(|fee| tables.fees.place(order.market(), &fee.code));
+        (group, fees)
+    };
+    let groups = [ChargeGroup::Broker, ChargeGroup::Third].map(of_group);
+    groups.into_iter().filter(|(_, fees)| !fees.is_empty()).collect()
+}
+
+/// The next instant at which something may happen to an account: the end of a minute in which one of its symbols trades, or
+/// an instant of the clock. `None` for an account to which nothing can happen.
+pub fn next_wake(account: &Account, feed: &dyn Feed, after: Timestamp) -> Option<Timestamp> {
+    let mut markets: Vec<Market> = account.open.keys().map(|symbol| symbol.market()).collect();
+    if account.settings.liquidate {
+        markets.extend(account.positions().map(|(symbol, _)| symbol.market()));
+    }
+    markets.sort_unstable();
+    markets.dedup();
+    let acts = markets.into_iter().filter_map(|market| next_act(feed.venue(market), after));
+    acts.chain(timers::next(account, feed, after)).min()
+}
+
+/// When the next minute of a market, of any lane, is over.
+fn next_act(venue: &Venue, after: Timestamp) -> Option<Timestamp> {
+    let today = venue.zone().date(after);
+    let dates = std::iter::successors(Some(today), |date| date.tomorrow().ok()).take(30);
+    let ends = dates.filter_map(|date| venue.day(date)).flat_map(|day| {
+        let segments = day.segments.iter().filter(|segment| segment.session <= Session::Overnight);
+        segments.flat_map(move |segment| {
+            let minutes = (segment.start..segment.end).map(|minute| minute + 1);
+            minutes
+                .chain((segment.tail > 0).then_some(segment.end + segment.tail))
+                .map(move |minute| day.at(minute))
+        })
+    });
+    ends.into_iter().find(|at| *at > after)
+}

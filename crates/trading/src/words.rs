@@ -1,0 +1,170 @@
+//! The closed sets of trading, each with the literal that stands in requests, answers and journals.
+
+use crate::codec::serde_as_text;
+
+/// A word that is none of its set.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not known here")]
+pub struct UnknownWord(String);
+
+macro_rules! words {
+    ($($(#[$about:meta])* $name:ident { $($(#[$variant_about:meta])* $variant:ident = $text:literal),+ $(,)? })+) => {$(
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name { $($(#[$variant_about])* $variant),+ }
+
+        impl $name {
+            pub const ALL: &'static [$name] = &[$($name::$variant),+];
+
+            pub fn as_str(self) -> &'static str {
+                match self { $($name::$variant => $text),+ }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = UnknownWord;
+
+            fn from_str(text: &str) -> Result<$name, UnknownWord> {
+                match text {
+                    $($text => Ok($name::$variant),)+
+                    _ => Err(UnknownWord(text.chars().take(40).collect())),
+                }
+            }
+        }
+
+        serde_as_text!($name);
+    )+};
+}
+
+words! {
+    Side { Buy = "Buy", Sell = "Sell" }
+
+    OrderType {
+        Limit = "LO",
+        EnhancedLimit = "ELO",
+        Market = "MO",
+        Auction = "AO",
+        AuctionLimit = "ALO",
+        OddLot = "ODD",
+        SpecialLimit = "SLO",
+        LimitIfTouched = "LIT",
+        MarketIfTouched = "MIT",
+        TrailingAmount = "TSLPAMT",
+        TrailingPercent = "TSLPPCT",
+        /// No longer offered; known so that the refusal says so.
+        TrailingMarketAmount = "TSMAMT",
+        TrailingMarketPercent = "TSMPCT",
+    }
+
+    TimeInForce { Day = "Day", GoodTilCanceled = "GTC", GoodTilDate = "GTD" }
+
+    /// Which lanes an order trades in.
+    OutsideRth {
+        RegularOnly = "RTH_ONLY",
+        AnyTime = "ANY_TIME",
+        Overnight = "OVERNIGHT",
+        OptionPreMarket = "OPTION_PRE_MARKET",
+        /// Markets with one lane.
+        NotApplicable = "UnknownOutsideRth",
+    }
+
+    OrderStatus {
+        NotReported = "NotReported",
+        DelayedNotReported = "DelayedNotReported",
+        VarietiesNotReported = "VarietiesNotReported",
+        WaitToNew = "WaitToNew",
+        New = "NewStatus",
+        WaitToReplace = "WaitToReplace",
+        PendingReplace = "PendingReplaceStatus",
+        PartialFilled = "PartialFilledStatus",
+        Filled = "FilledStatus",
+        WaitToCancel = "WaitToCancel",
+        PendingCancel = "PendingCancelStatus",
+        Canceled = "CanceledStatus",
+        Rejected = "RejectedStatus",
+        Expired = "ExpiredStatus",
+        PartialWithdrawal = "PartialWithdrawal",
+    }
+
+    TriggerStatus { NotUsed = "NOT_USED", Deactive = "DEACTIVE", Active = "ACTIVE", Released = "RELEASED" }
+
+    OrderTag { Normal = "Normal", Gtc = "Gtc" }
+
+    /// What a security is: decides ticks, stamp duty and which orders it takes.
+    Kind {
+        Equity = "equity",
+        Reit = "reit",
+        Etf = "etf",
+        Warrant = "warrant",
+        Option = "option",
+        Index = "index",
+    }
+
+    /// Whether an account may owe money and securities.
+    AccountType { Margin = "margin", Cash = "cash" }
+
+    FeePlan { Standard = "standard", None = "none" }
+
+    CostMethod { Diluted = "diluted", Average = "average" }
+
+    /// What a resting limit needs to fill inside a candle.
+    Touch { Through = "through", Touch = "touch" }
+
+    ChargeGroup { Broker = "BROKER_FEES", Third = "THIRD_FEES" }
+}
+
+impl Side {
+    pub fn is_buy(self) -> bool {
+        self == Side::Buy
+    }
+}
+
+impl OrderType {
+    /// Waits for a price before it becomes an order.
+    pub fn is_conditional(self) -> bool {
+        self.is_touch() || self.is_trailing()
+    }
+
+    pub fn is_touch(self) -> bool {
+        matches!(self, OrderType::LimitIfTouched | OrderType::MarketIfTouched)
+    }
+
+    pub fn is_trailing(self) -> bool {
+        matches!(self, OrderType::TrailingAmount | OrderType::TrailingPercent)
+    }
+
+    /// Whether the client names a limit when it is submitted.
+    pub fn has_limit(self) -> bool {
+        use OrderType::*;
+        matches!(self, Limit | EnhancedLimit | AuctionLimit | OddLot | SpecialLimit | LimitIfTouched)
+    }
+
+    /// Whether it fills at whatever the market pays, once it is released.
+    pub fn is_market(self) -> bool {
+        matches!(self, OrderType::Market | OrderType::MarketIfTouched | OrderType::Auction)
+    }
+
+    /// Whether it needs a price of the security to be accepted.
+    pub fn needs_mark(self) -> bool {
+        self.is_market() || self.is_conditional()
+    }
+
+    /// The types that take part in Hong Kong's closing auction when they are sent during it.
+    pub fn joins_closing_auction(self) -> bool {
+        use OrderType::*;
+        matches!(self, Limit | EnhancedLimit | AuctionLimit | Auction)
+    }
+}
+
+impl OrderStatus {
+    pub fn is_final(self) -> bool {
+        use OrderStatus::*;
+        matches!(self, Filled | Canceled | Rejected | Expired | PartialWithdrawal)
+    }
+}

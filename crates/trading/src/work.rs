@@ -1,0 +1,57 @@
+//! The account while something is done to it: every event is applied and noted as it happens.
+
+use market::Timestamp;
+
+use crate::account::Account;
+use crate::event::{Entry, Event, VERSION};
+use crate::feed::Feed;
+use crate::push::{Push, pushes};
+use crate::refusal::Refusal;
+use crate::scene::Scene;
+use crate::tables::Tables;
+
+/// What happened: entries to keep, then messages to send, both in order.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    pub entries: Vec<Entry>,
+    pub pushes: Vec<Push>,
+    /// Why the command itself did nothing; what happened before it stays.
+    pub refusal: Option<Refusal>,
+}
+
+pub(crate) struct Work<'a> {
+    pub(crate) account: &'a mut Account,
+    pub(crate) feed: &'a dyn Feed,
+    pub(crate) tables: &'a Tables,
+    pub(crate) outcome: Outcome,
+}
+
+impl<'a> Work<'a> {
+    pub(crate) fn new(account: &'a mut Account, feed: &'a dyn Feed, tables: &'a Tables) -> Work<'a> {
+        Work { account, feed, tables, outcome: Outcome::default() }
+    }
+
+    pub(crate) fn record(&mut self, at: Option<Timestamp>, event: Event) {
+        let entry = Entry { version: VERSION, number: self.account.entries + 1, at, event };
+        let rows = self.account.apply(&entry);
+        if rows > 0
+            && let Some(order) = entry.event.order().and_then(|id| self.account.order(id))
+        {
+            let fill = match &entry.event {
+                Event::Filled(filled) => Some((filled.quantity, filled.price)),
+                _ => None,
+            };
+            self.outcome.pushes.extend(pushes(order, rows, fill));
+        }
+        self.outcome.entries.push(entry);
+    }
+
+    /// An instant before its rolls: candles, releases and expiries.
+    pub(crate) fn before_roll(&self, at: Timestamp) -> Scene<'a> {
+        Scene::before_roll(self.feed, self.tables, at)
+    }
+
+    pub(crate) fn after_roll(&self, at: Timestamp) -> Scene<'a> {
+        Scene::new(self.feed, self.tables, at)
+    }
+}

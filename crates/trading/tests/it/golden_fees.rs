@@ -1,0 +1,104 @@
+//! The worked examples of charges.
+
+use crate::common::check;
+
+/// Plays one order that fills whole at once on a day, and shows its charges.
+fn order(day: &str, kind: &str, order: &str, price: &str, expected: &str) {
+    let of = order.split_whitespace().nth(2).unwrap();
+    let (clock, currency, lot) = if of.ends_with(".HK") { ("HK", "HKD", "100") } else { ("US", "USD", "1") };
+    check(&format!(
+        "clock {clock}
+        day {day}
+        security {of} {kind} lot {lot}
+        mark {of} {price}
+        candle {of} 10:01 {price} {price} {price} {price} 1000000
+        given cash {currency} 1000000
+        given position {of} 1000 {price}
+        given set touch touch
+        10:00:15 {order} LO {price}
+        > 10:00:15 #1 WaitToNew
+        > 10:00:15 #1 NewStatus
+        10:02 fees #1
+        > 10:02:00 #1 FilledStatus {} @ {price}0
+        > {expected}",
+        order.split_whitespace().nth(1).unwrap()
+    ));
+}
+
+#[test]
+fn hong_kong() {
+    let hk = |day, kind, expected| order(day, kind, "buy 200 700.HK", "305.20", expected);
+    // F1
+    hk(
+        "2026-03-18",
+        "equity",
+        "PLATFORM 15.00 · STAMP_DUTY 62.00 · TRADING_FEE 3.45 · SFC_LEVY 1.65 · AFRC_LEVY 0.09 · SETTLEMENT 2.56 = 84.75",
+    );
+    // F2: a least charge of settlement.
+    hk(
+        "2025-03-18",
+        "equity",
+        "PLATFORM 15.00 · STAMP_DUTY 62.00 · TRADING_FEE 3.45 · SFC_LEVY 1.65 · AFRC_LEVY 0.09 · SETTLEMENT 2.00 = 84.19",
+    );
+    // F4: the old stamp duty and trading fee.
+    hk(
+        "2022-10-10",
+        "equity",
+        "PLATFORM 15.00 · STAMP_DUTY 80.00 · TRADING_FEE 3.05 · SFC_LEVY 1.65 · AFRC_LEVY 0.09 · SETTLEMENT 2.00 = 101.79",
+    );
+    // F5: funds pay no stamp duty, nor do warrants, nor trusts of real estate since 2024-12-21.
+    let free = "PLATFORM 15.00 · TRADING_FEE 3.45 · SFC_LEVY 1.65 · AFRC_LEVY 0.09 · SETTLEMENT 2.56 = 22.75";
+    hk("2026-03-18", "etf", free);
+    hk("2026-03-18", "warrant", free);
+    hk("2026-03-18", "reit", free);
+    hk(
+        "2024-12-20",
+        "reit",
+        "PLATFORM 15.00 · STAMP_DUTY 62.00 · TRADING_FEE 3.45 · SFC_LEVY 1.65 · AFRC_LEVY 0.09 · SETTLEMENT 2.00 = 84.19",
+    );
+}
+
+#[test]
+fn united_states() {
+    let sell = |day, expected| order(day, "equity", "sell 100 AAPL.US", "190.00", expected);
+    // F7, F8, F10
+    sell("2026-03-12", "PLATFORM 1.00 · CLEARING 0.30 · TAF 0.02 = 1.32");
+    sell("2026-05-04", "PLATFORM 1.00 · CLEARING 0.30 · SEC_FEE 0.40 · TAF 0.02 = 1.72");
+    sell("2024-01-10", "PLATFORM 1.00 · CLEARING 0.30 · SEC_FEE 0.16 · TAF 0.02 = 1.48");
+    sell("2024-06-03", "PLATFORM 1.00 · CLEARING 0.30 · SEC_FEE 0.53 · TAF 0.02 = 1.85");
+    // The trading activity fee pauses at the end of 2026.
+    sell("2026-10-05", "PLATFORM 1.00 · CLEARING 0.30 · SEC_FEE 0.40 = 1.70");
+    // F12
+    order("2026-05-04", "equity", "buy 100 AAPL.US", "190.00", "PLATFORM 1.00 · CLEARING 0.30 = 1.30");
+}
+
+#[test]
+fn options_pay_by_the_contract() {
+    let of = "AAPL260619C190000.US";
+    order("2026-05-04", "option", &format!("buy 3 {of}"), "5.20", "PLATFORM 1.50 · CLEARING 0.08 = 1.58");
+    // The charge on sales is of the premium: 3 × 100 × 5.20 × 0.0000206 = 0.0321…
+    order(
+        "2026-05-04",
+        "option",
+        &format!("sell 1 {of}"),
+        "5.20",
+        "PLATFORM 1.00 · CLEARING 0.03 · SEC_FEE 0.02 = 1.05",
+    );
+}
+
+#[test]
+fn a_plan_without_fees_charges_nothing() {
+    check(
+        "candle 700.HK 10:01 305.2 305.8 305 305.6 50000
+        given cash HKD 500000
+        given set fees none
+        10:00:15 buy 200 700.HK LO 306.00
+        > 10:00:15 #1 WaitToNew
+        > 10:00:15 #1 NewStatus
+        10:01 cash HKD
+        > HKD C 500000.00 F 61200.00
+        10:02 fees #1
+        > 10:02:00 #1 FilledStatus 200 @ 305.200
+        >  = 0.00",
+    );
+}

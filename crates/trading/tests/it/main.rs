@@ -1,0 +1,7 @@
+//! The rules of the paper account, as tables that read like the specification, and its properties.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
+
+mod common;
+mod golden_fees;
+mod golden_fills;
+mod golden_money;
