@@ -5,3 +5,8 @@ mod common;
 mod golden_fees;
 mod golden_fills;
 mod golden_money;
+mod properties;
+mod rules_checks;
+mod rules_money;
+mod rules_sessions;
+mod rules_triggers;

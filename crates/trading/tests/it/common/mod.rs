@@ -10,5 +10,4 @@ mod script;
 mod show;
 
 pub use market::{Store, at, date, symbol, tables, venues};
-pub use script::{Player, check, play};
-pub use show::{clock, push_line};
+pub use script::{check, play};

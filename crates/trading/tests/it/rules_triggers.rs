@@ -1,0 +1,233 @@
+//! Conditional and trailing orders.
+
+use crate::common::check;
+
+#[test]
+fn a_gap_releases_at_the_open_and_is_tested_in_the_same_candle() {
+    check(
+        "mark 700.HK 305
+        candle 700.HK 10:01 307 308 306 307 50000
+        given cash HKD 500000
+        10:00 buy 100 700.HK LIT 308 trigger 306
+        > 10:00:00 #1 VarietiesNotReported DEACTIVE
+        10:00 buy 100 700.HK LIT 305 trigger 306
+        > 10:00:00 #2 VarietiesNotReported DEACTIVE
+        10:00 buy 100 700.HK MIT trigger 306
+        > 10:00:00 #3 VarietiesNotReported DEACTIVE
+        10:00 buy 100 700.HK LO 308
+        > 10:00:00 #4 WaitToNew
+        > 10:00:00 #4 NewStatus
+        10:10
+        > 10:02:00 #1 NewStatus RELEASED
+        > 10:02:00 #2 NewStatus RELEASED
+        > 10:02:00 #3 NewStatus RELEASED
+        > 10:02:00 #4 FilledStatus 100 @ 307.000
+        > 10:02:00 #1 FilledStatus 100 @ 307.000 RELEASED
+        > 10:02:00 #3 FilledStatus 100 @ 307.000 RELEASED",
+    );
+}
+
+#[test]
+fn equality_triggers_and_the_mark_is_no_trigger() {
+    check(
+        "mark 700.HK 305
+        candle 700.HK 10:01 305 306 304 304 50000; 10:02 304 304 303 303.4 50000
+        given cash HKD 500000
+        10:00 buy 100 700.HK LIT 310 trigger 305
+        > refused 602001 `trigger_price must differ from 305`
+        10:00 buy 100 700.HK LIT 310 trigger 306
+        > 10:00:00 #1 VarietiesNotReported DEACTIVE
+        10:00 buy 100 700.HK LIT 310 trigger 304
+        > 10:00:00 #2 VarietiesNotReported DEACTIVE
+        10:02
+        > 10:02:00 #1 NewStatus RELEASED
+        > 10:02:00 #2 NewStatus RELEASED
+        10:03
+        > 10:03:00 #1 FilledStatus 100 @ 304.000 RELEASED
+        > 10:03:00 #2 FilledStatus 100 @ 304.000 RELEASED",
+    );
+}
+
+#[test]
+fn several_touches_need_the_close() {
+    check(
+        "mark 700.HK 305
+        candle 700.HK 10:01 307 308 304 305 50000; 10:02 307 308 304 306 50000; 10:03 306 306 306 306 50000
+        given cash HKD 500000
+        10:00 buy 100 700.HK MIT trigger 306 count 2
+        > 10:00:00 #1 VarietiesNotReported DEACTIVE
+        10:10
+        > 10:03:00 #1 NewStatus RELEASED
+        > 10:04:00 #1 FilledStatus 100 @ 306.000 RELEASED",
+    );
+}
+
+#[test]
+fn checks_of_the_account_wait_for_the_release() {
+    check(
+        "mark 700.HK 305
+        candle 700.HK 10:01 305 306 304 304 50000
+        given cash HKD 1000
+        10:00 buy 100 700.HK LIT 310 trigger 306
+        > 10:00:00 #1 VarietiesNotReported DEACTIVE
+        10:00 sell 100 700.HK MIT trigger 304
+        > 10:00:00 #2 VarietiesNotReported DEACTIVE
+        10:10
+        > 10:02:00 #1 RejectedStatus DEACTIVE `insufficient funds`
+        > 10:02:00 #2 RejectedStatus DEACTIVE `insufficient holdings`",
+    );
+}
+
+#[test]
+fn trailing_by_percent_and_for_a_buy() {
+    // 305 + 1 % = 308.05; after a low of 300 it is 303.
+    check(
+        "mark 700.HK 305
+        candle 700.HK 10:01 305 306 300 300.2 50000; 10:02 300.2 303 300 303 50000; 10:03 303 304 302 303 50000
+        given cash HKD 500000
+        10:00 buy 100 700.HK TSLPPCT percent 1 offset 0.3
+        > 10:00:00 #1 VarietiesNotReported ACTIVE
+        10:03 detail #1
+        > 10:03:00 #1 NewStatus RELEASED
+        > #1 TSLPPCT Day UnknownOutsideRth NewStatus price 303.4 0 of 100 at 0 fees 0.00
+        10:10
+        > 10:04:00 #1 FilledStatus 100 @ 303.000 RELEASED",
+    );
+}
+
+#[test]
+fn a_close_below_the_new_stop_releases() {
+    check(
+        "clock US
+        mark AAPL.US 190
+        candle AAPL.US 10:01 190 195 189 192.9 60000
+        given position AAPL.US 100 150
+        10:00 sell 100 AAPL.US TSLPAMT amount 2 offset 0
+        > 10:00:00 #1 VarietiesNotReported ACTIVE
+        10:02 detail #1
+        > 10:02:00 #1 NewStatus RELEASED
+        > #1 TSLPAMT Day RTH_ONLY NewStatus price 193 0 of 100 at 0 fees 0.00",
+    );
+}
+
+#[test]
+fn a_trailing_order_watches_from_its_monitor_price_on() {
+    // Touched inside: it watches from the next candle on, from the monitor price.
+    check(
+        "clock US
+        mark AAPL.US 190
+        candle AAPL.US 10:01 190 192 189 191 60000; 10:02 191 191.5 190.5 191 60000; 10:03 190 190.2 189.8 190 60000
+        given position AAPL.US 100 150
+        10:00 sell 100 AAPL.US TSLPAMT amount 2 offset 0 monitor 192
+        > 10:00:00 #1 VarietiesNotReported DEACTIVE
+        10:03
+        > 10:02:00 #1 VarietiesNotReported ACTIVE
+        10:04
+        > 10:04:00 #1 NewStatus RELEASED
+        > 10:04:00 #1 FilledStatus 100 @ 190.000 RELEASED",
+    );
+    // A gap: from the open, in the same candle.
+    check(
+        "clock US
+        mark AAPL.US 190
+        candle AAPL.US 10:01 193 193.5 191 192 60000
+        given position AAPL.US 100 150
+        10:00 sell 100 AAPL.US TSLPAMT amount 2 offset 0 monitor 192
+        > 10:00:00 #1 VarietiesNotReported DEACTIVE
+        10:02
+        > 10:02:00 #1 VarietiesNotReported ACTIVE
+        > 10:02:00 #1 NewStatus RELEASED
+        10:02 detail #1
+        > #1 TSLPAMT Day RTH_ONLY NewStatus price 191 0 of 100 at 0 fees 0.00",
+    );
+    // The mark itself: at once.
+    check(
+        "clock US
+        mark AAPL.US 190
+        given position AAPL.US 100 150
+        10:00 sell 100 AAPL.US TSLPAMT amount 2 offset 0 monitor 190
+        > 10:00:00 #1 VarietiesNotReported ACTIVE",
+    );
+}
+
+#[test]
+fn depth_levels_stand_for_ticks_from_the_mark() {
+    let released = |side: &str, depth: &str, price: &str| {
+        check(&format!(
+            "clock US
+            mark AAPL.US 190
+            candle AAPL.US 10:01 190 193 187 189.555 60000
+            given position AAPL.US 100 150
+            given cash USD 100000
+            10:00 {side} 100 AAPL.US TSLPAMT amount 2 depth {depth}
+            > 10:00:00 #1 VarietiesNotReported ACTIVE
+            10:02 detail #1
+            > 10:02:00 #1 NewStatus RELEASED
+            > #1 TSLPAMT Day RTH_ONLY NewStatus price {price} 0 of 100 at 0 fees 0.00"
+        ));
+    };
+    released("sell", "1", "189.55");
+    released("sell", "3", "189.57");
+    released("sell", "-2", "189.54");
+    released("buy", "1", "189.56");
+    released("buy", "-5", "189.52");
+}
+
+#[test]
+fn conditional_orders_in_the_closing_auction() {
+    check(
+        "mark 700.HK 305
+        candle 700.HK 15:59 305 305 305 305 9000; 16:00 307 307 306 306 90000
+        given cash HKD 500000
+        15:59:30 buy 100 700.HK LIT 306 trigger 306
+        > 15:59:30 #1 VarietiesNotReported DEACTIVE
+        15:59:30 buy 100 700.HK MIT trigger 306
+        > 15:59:30 #2 VarietiesNotReported DEACTIVE
+        15:59:30 buy 100 700.HK MIT trigger 306 tif GTC
+        > 15:59:30 #3 VarietiesNotReported DEACTIVE
+        16:30
+        > 16:10:00 #1 NewStatus RELEASED
+        > 16:10:00 #1 FilledStatus 100 @ 306.000 RELEASED
+        > 16:10:00 #2 NewStatus RELEASED
+        > 16:10:00 #3 NewStatus RELEASED
+        > 16:10:00 #2 ExpiredStatus RELEASED
+        day 2026-03-19
+        candle 700.HK 09:30 308 308 308 308 90000
+        10:00
+        > 09:31:00 #3 FilledStatus 100 @ 308.000 RELEASED",
+    );
+}
+
+#[test]
+fn lanes_of_conditional_orders() {
+    check(
+        "clock US
+        mark AAPL.US 190
+        candle AAPL.US 09:00 195 195 195 195 500; 09:30 190.5 190.6 190.4 190.5 9000
+        given cash USD 100000
+        08:00 buy 10 AAPL.US LIT 192 trigger 191
+        > 08:00:00 #1 VarietiesNotReported DEACTIVE
+        08:00 buy 10 AAPL.US LIT 195 trigger 191 rth ANY_TIME
+        > 08:00:00 #2 VarietiesNotReported DEACTIVE
+        10:00
+        > 09:01:00 #2 NewStatus RELEASED
+        > 09:31:00 #2 FilledStatus 10 @ 190.500 RELEASED",
+    );
+}
+
+#[test]
+fn slippage_and_reserves_of_market_orders() {
+    check(
+        "mark 700.HK 305
+        candle 700.HK 10:01 305 306 304 304 50000
+        given cash HKD 500000
+        given set slippage 2
+        10:00 buy 100 700.HK MO
+        > 10:00:00 #1 WaitToNew
+        > 10:00:00 #1 NewStatus
+        10:00 cash HKD
+        > HKD C 500000.00 F 32092.08 (fees 52.08)
+        10:02
+        > 10:02:00 #1 FilledStatus 100 @ 305.400",
+    );
+}
