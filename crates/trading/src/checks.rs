@@ -12,6 +12,7 @@ use crate::scene::Scene;
 use crate::sessions::{Hours, Placement, place};
 use crate::settings::Settings;
 use crate::terms::Terms;
+use crate::timers::option_end;
 use crate::words::{Kind, OrderType, OutsideRth, TimeInForce};
 
 /// Terms that passed checks 1 to 7, in the form they hold.
@@ -63,7 +64,8 @@ pub(crate) fn check_symbol(scene: &Scene<'_>, symbol: &Symbol) -> Result<Securit
     if symbol.is_us_option() && (security.is_none() || scene.mark(symbol).is_none()) {
         return Err(Refusal::check(1, NO_QUOTES));
     }
-    let is_traded = |security: &Security| security.kind != Kind::Index && !security.is_delisted;
+    let has_ended = option_end(symbol, scene.feed).is_some_and(|end| end <= scene.at);
+    let is_traded = |security: &Security| security.kind != Kind::Index && !security.is_delisted && !has_ended;
     match security {
         Some(security) if symbol.market() != Market::Cn && is_traded(&security) => Ok(security),
         _ => Err(Refusal::check(1, NOT_TRADABLE)),
@@ -179,7 +181,7 @@ fn check_times(
     }
     let starts_at = match terms.delayed_until {
         None => scene.at,
-        Some(at) if at > scene.at && at.0 - scene.at.0 <= DELAY_MAX => at,
+        Some(at) if at > scene.at && at.0.saturating_sub(scene.at.0) <= DELAY_MAX => at,
         Some(_) => return Err(Refusal::check(4, "delayed_until must lie within the next 90 days")),
     };
     let venue = scene.venue(terms.symbol.market());

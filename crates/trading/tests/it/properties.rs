@@ -1,219 +1,16 @@
 //! What holds for every market and every sequence of commands.
 
-use market::{Candle, Market, Price, Symbol, Timestamp, Turnover};
+use std::collections::BTreeMap;
+
+use market::{Market, Price, Symbol, Timestamp};
 use proptest::prelude::*;
 use trading::{
-    Account, Changes, Command, Currency, Desk, Entry, Event, Factors, FillRule, Filled, Money, OrderId,
-    OrderStatus, OrderType, Outcome, Percent, Quantity, Rate, Setting, Settings, Side, Terms, TimeInForce,
-    Touch, balance, ledger,
+    Account, Command, Currency, Desk, Entry, Event, Factors, FillRule, Filled, Money, OrderStatus, OrderType,
+    Quantity, Rate, Setting, Settings, Side, Terms, Touch, balance, ledger,
 };
 
-use crate::common::{Store, at, date, symbol, tables, venues};
-
-const SYMBOLS: [&str; 3] = ["700.HK", "5.HK", "AAPL.US"];
-/// Minutes with candles: an opening, a closing auction, an American morning.
-const WINDOWS: [(Market, &str, i64); 6] = [
-    (Market::Hk, "2026-03-18 09:30", 12),
-    (Market::Hk, "2026-03-18 15:52", 9),
-    (Market::Us, "2026-03-18 09:28", 14),
-    (Market::Us, "2026-03-18 19:55", 8),
-    (Market::Hk, "2026-03-19 09:30", 6),
-    (Market::Us, "2026-03-19 09:30", 6),
-];
-
-/// A candle's place and shape, in ticks around 100.
-#[derive(Clone, Debug)]
-struct Minute {
-    symbol: usize,
-    window: usize,
-    offset: i64,
-    open: i64,
-    up: i64,
-    down: i64,
-    close: i64,
-    volume: i64,
-}
-
-#[derive(Clone, Debug)]
-enum Act {
-    Submit { symbol: usize, buy: bool, kind: u8, lots: i64, price: i64, extra: i64, good: u8 },
-    Replace { order: u64, lots: i64, price: i64 },
-    Cancel { order: u64 },
-}
-
-/// An act at a second of one of the windows, from a little before it on.
-type Timed = (usize, i64, Act);
-
-fn minutes() -> impl Strategy<Value = Vec<Minute>> {
-    let minute = (0..3usize, 0..6usize, 0..14i64, -15..15i64, 0..8i64, 0..8i64, 0..16i64, 0..6i64).prop_map(
-        |(symbol, window, offset, open, up, down, close, volume)| Minute {
-            symbol,
-            window,
-            offset,
-            open,
-            up,
-            down,
-            close,
-            volume: volume * 700,
-        },
-    );
-    prop::collection::vec(minute, 20..70)
-}
-
-fn acts() -> impl Strategy<Value = Vec<Timed>> {
-    let submit = (0..3usize, any::<bool>(), 0..12u8, 1..12i64, -15..15i64, 1..8i64, 0..4u8).prop_map(
-        |(symbol, buy, kind, lots, price, extra, good)| Act::Submit {
-            symbol,
-            buy,
-            kind,
-            lots,
-            price,
-            extra,
-            good,
-        },
-    );
-    let replace =
-        (1..12u64, 1..12i64, -15..15i64).prop_map(|(order, lots, price)| Act::Replace { order, lots, price });
-    let act = prop_oneof![6 => submit, 1 => replace, 1 => (1..12u64).prop_map(|order| Act::Cancel { order })];
-    prop::collection::vec((0..6usize, -1800..600i64, act), 1..25)
-}
-
-const BASE: i64 = 100;
-
-fn price_of(ticks: i64) -> Price {
-    Price((BASE * 10 + ticks) * 100_000)
-}
-
-fn store(minutes: &[Minute]) -> Store {
-    let mut store = Store::default();
-    store.rates.push((Currency::USD, date("2020-01-01"), Rate::parse("7.8").unwrap()));
-    store.factors.insert(symbol("AAPL.US"), Factors::parse("0.5", "0.3", "0.25").unwrap());
-    let mut taken = Vec::new();
-    for minute in minutes {
-        let symbol = symbol(SYMBOLS[minute.symbol]);
-        let (market, start, length) = WINDOWS[minute.window];
-        let time = Timestamp(at(market, start).0 + minute.offset % length * 60);
-        let Some(slot) = venues().of(symbol.market()).slot(time) else { continue };
-        if symbol.market() != market || taken.contains(&(symbol.clone(), time)) {
-            continue;
-        }
-        taken.push((symbol.clone(), time));
-        let (low, high) = (minute.open - minute.down, minute.open + minute.up);
-        let close = low + minute.close.min(high - low);
-        let candle = Candle {
-            time,
-            open: price_of(minute.open),
-            high: price_of(high),
-            low: price_of(low),
-            close: price_of(close),
-            volume: minute.volume,
-            turnover: Turnover(0),
-            session: slot.segment.session,
-        };
-        store.push(&symbol, candle, None);
-    }
-    store
-}
-
-fn command(act: &Act) -> Command {
-    match act {
-        Act::Submit { symbol: which, buy, kind, lots, price, extra, good } => {
-            let symbol = symbol(SYMBOLS[*which]);
-            let types = [
-                OrderType::Limit,
-                OrderType::Market,
-                OrderType::Limit,
-                OrderType::LimitIfTouched,
-                OrderType::MarketIfTouched,
-                OrderType::TrailingAmount,
-                OrderType::TrailingPercent,
-                OrderType::Auction,
-                OrderType::AuctionLimit,
-                OrderType::SpecialLimit,
-                OrderType::OddLot,
-                OrderType::EnhancedLimit,
-            ];
-            let order_type = types[usize::from(*kind)];
-            let quantity = if order_type == OrderType::OddLot { *lots } else { *lots * 100 };
-            let side = if *buy { Side::Buy } else { Side::Sell };
-            let mut terms = Terms::new(symbol, side, order_type, Quantity::whole(quantity));
-            terms.price = Some(price_of(*price));
-            terms.trigger_price = Some(price_of(*price + *extra - 4));
-            terms.trailing_amount = Some(Price(*extra * 100_000));
-            terms.trailing_percent = Some(Percent::parse(&format!("0.{extra}")).unwrap());
-            terms.limit_offset = Some(Price(*extra * 50_000));
-            terms.time_in_force = if *good == 0 { TimeInForce::GoodTilCanceled } else { TimeInForce::Day };
-            terms.outside_rth = (*good == 1).then_some(trading::OutsideRth::AnyTime);
-            Command::submit(terms)
-        }
-        Act::Replace { order, lots, price } => {
-            let quantity = Quantity::whole(*lots * 100);
-            let changes = Changes { quantity, price: Some(price_of(*price)), ..Changes::default() };
-            Command::Replace { id: OrderId::of(7, *order), changes: Box::new(changes) }
-        }
-        Act::Cancel { order } => Command::Cancel { id: OrderId::of(7, *order) },
-    }
-}
-
-fn instant(window: usize, second: i64) -> Timestamp {
-    let (market, start, _) = WINDOWS[window];
-    Timestamp(at(market, start).0 + second)
-}
-
-fn end() -> Timestamp {
-    at(Market::Us, "2026-03-20 04:00")
-}
-
-/// An account that was lived through.
-struct Life {
-    account: Account,
-    entries: Vec<Entry>,
-    outcomes: Vec<Outcome>,
-}
-
-/// Plays commands in the order of their instants, going through further instants on the way.
-fn live(store: &Store, acts: &[Timed], settings: &[Setting], stops: &[Timestamp]) -> Life {
-    let desk = Desk::new(store, tables());
-    let mut life = Life { account: Account::default(), entries: Vec::new(), outcomes: Vec::new() };
-    let prepare = |life: &mut Life, command: Command| {
-        let outcome = desk.handle(&mut life.account, &command, Timestamp(0));
-        life.entries.extend(outcome.entries);
-    };
-    prepare(&mut life, Command::Open { account: 7, settings: Settings::default() });
-    for (currency, amount) in [(Currency::HKD, 120_000), (Currency::USD, 60_000)] {
-        prepare(&mut life, Command::Deposit { currency, amount: Money::whole(amount) });
-    }
-    for name in ["700.HK", "5.HK"] {
-        let (quantity, cost) = (Quantity::whole(if name == "5.HK" { 340 } else { 500 }), price_of(0));
-        prepare(&mut life, Command::EnterPosition { symbol: symbol(name), quantity, cost });
-    }
-    for setting in settings {
-        prepare(&mut life, Command::Set(*setting));
-    }
-    let mut timed: Vec<(Timestamp, Option<Command>)> =
-        acts.iter().map(|(window, second, act)| (instant(*window, *second), Some(command(act)))).collect();
-    timed.sort_by_key(|(at, _)| *at);
-    timed.push((end(), None));
-    let mut stops = stops.to_vec();
-    stops.sort_unstable();
-    for (now, command) in timed {
-        for stop in &stops {
-            if *stop > now || Some(*stop) < life.account.horizon() || life.account.began().is_none() {
-                continue;
-            }
-            let outcome = desk.advance(&mut life.account, *stop);
-            life.entries.extend(outcome.entries.iter().cloned());
-            life.outcomes.push(outcome);
-        }
-        let outcome = match command {
-            Some(command) => desk.handle(&mut life.account, &command, now),
-            None => desk.advance(&mut life.account, now),
-        };
-        life.entries.extend(outcome.entries.iter().cloned());
-        life.outcomes.push(outcome);
-    }
-    life
-}
+use crate::common::{Store, at, date, symbol, tables};
+use crate::world::{Act, Life, Minute, Timed, WINDOWS, acts, end, instant, live, live_until, minutes, store};
 
 fn fills(entries: &[Entry]) -> impl Iterator<Item = (&Entry, &Filled)> {
     entries.iter().filter_map(|entry| match &entry.event {
@@ -355,37 +152,6 @@ proptest! {
     }
 }
 
-fn live_until(store: &Store, acts: &[Timed], now: Timestamp) -> Account {
-    let desk = Desk::new(store, tables());
-    let all = live_with(&desk, acts);
-    let mut account = all;
-    desk.advance(&mut account, now);
-    account
-}
-
-/// The preparations of [`live`], then commands, and no advance beyond the last of them.
-fn live_with(desk: &Desk<'_>, acts: &[Timed]) -> Account {
-    let mut account = Account::default();
-    let prepare = |account: &mut Account, command: Command| {
-        desk.handle(account, &command, Timestamp(0));
-    };
-    prepare(&mut account, Command::Open { account: 7, settings: Settings::default() });
-    for (currency, amount) in [(Currency::HKD, 120_000), (Currency::USD, 60_000)] {
-        prepare(&mut account, Command::Deposit { currency, amount: Money::whole(amount) });
-    }
-    for name in ["700.HK", "5.HK"] {
-        let (quantity, cost) = (Quantity::whole(if name == "5.HK" { 340 } else { 500 }), price_of(0));
-        prepare(&mut account, Command::EnterPosition { symbol: symbol(name), quantity, cost });
-    }
-    let mut timed: Vec<(Timestamp, Command)> =
-        acts.iter().map(|(window, second, act)| (instant(*window, *second), command(act))).collect();
-    timed.sort_by_key(|(at, _)| *at);
-    for (now, command) in timed {
-        desk.handle(&mut account, &command, now);
-    }
-    account
-}
-
 /// 4: stamps after acceptance, prices of the candle, never worse than the limit.
 fn check_fills(life: &Life) -> Result<(), TestCaseError> {
     let mut account = Account::default();
@@ -414,7 +180,7 @@ fn check_fills(life: &Life) -> Result<(), TestCaseError> {
 
 /// 5: one budget for all orders of a candle; whole lots.
 fn check_budgets(store: &Store, life: &Life) -> Result<(), TestCaseError> {
-    let mut taken: std::collections::BTreeMap<(Symbol, i64), Quantity> = std::collections::BTreeMap::new();
+    let mut taken: BTreeMap<(Symbol, i64), Quantity> = BTreeMap::new();
     for (_, filled) in fills(&life.entries) {
         if filled.rule == FillRule::OddLot {
             continue;
@@ -431,13 +197,12 @@ fn check_budgets(store: &Store, life: &Life) -> Result<(), TestCaseError> {
 
 /// 6 and 9: legs sum to zero, cash and holdings are their sums, and fees those of the orders.
 fn check_ledger(life: &Life) -> Result<(), TestCaseError> {
-    let mut cash: std::collections::BTreeMap<Currency, Money> = std::collections::BTreeMap::new();
-    let mut stock: std::collections::BTreeMap<Symbol, Quantity> = std::collections::BTreeMap::new();
+    let mut cash: BTreeMap<Currency, Money> = BTreeMap::new();
+    let mut stock: BTreeMap<Symbol, Quantity> = BTreeMap::new();
     let mut fees = Money::ZERO;
     for entry in &life.entries {
         let legs = ledger::legs(entry);
-        let mut sums: std::collections::BTreeMap<String, (Money, Quantity)> =
-            std::collections::BTreeMap::new();
+        let mut sums: BTreeMap<String, (Money, Quantity)> = BTreeMap::new();
         for leg in &legs {
             match &leg.amount {
                 ledger::Amount::Money(currency, amount) => {

@@ -1,0 +1,131 @@
+//! What holds for positions: their cost, and what corporate actions do to them.
+
+use market::{Market, Price, Timestamp};
+use proptest::prelude::*;
+use trading::{
+    Account, Bar, Command, CostMethod, Currency, Desk, Entry, Event, Facts, FillRule, Filled, Fraction, Kind,
+    Money, OrderId, Quantity, Settings, Side, VERSION,
+};
+
+use crate::common::{Store, at, date, symbol, tables};
+
+/// A fill of an order nobody knows: it moves cash and shares all the same.
+fn fill(number: u64, change: i64, price: i64) -> Entry {
+    let price = Price(price * 10_000);
+    let bar =
+        Bar { time: Timestamp(0), open: price, high: price, low: price, close: price, volume: 1, session: 0 };
+    let filled = Filled {
+        id: OrderId::of(7, 1),
+        symbol: symbol("AAPL.US"),
+        side: if change > 0 { Side::Buy } else { Side::Sell },
+        quantity: Quantity::whole(change.abs()),
+        price,
+        facts: Facts { kind: Kind::Equity, currency: Currency::USD, multiplier: 1, decimals: 3 },
+        fees: Vec::new(),
+        day: date("2026-03-18"),
+        settles_on: date("2026-03-19"),
+        candle: bar,
+        rule: FillRule::Open,
+        budget: None,
+    };
+    Entry { version: VERSION, number, at: Some(Timestamp(0)), event: Event::Filled(Box::new(filled)) }
+}
+
+fn product(a: Fraction, whole: i64) -> Fraction {
+    a.times(i128::from(whole), 1)
+}
+
+fn minus(a: Fraction, b: Fraction) -> Fraction {
+    a.plus(b.times(-1, 1))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+
+    /// 13: the average lies between the opening fills, and both costs differ by what was realised.
+    #[test]
+    fn costs_agree(trades in prop::collection::vec((-9..9i64, 1..3000i64), 1..10)) {
+        let of = symbol("AAPL.US");
+        let mut account = Account::default();
+        let (mut realised, mut opened): (Fraction, Vec<i64>) = (Fraction::ZERO, Vec::new());
+        for (index, (change, price)) in trades.into_iter().enumerate().filter(|(_, (change, _))| *change != 0) {
+            let before = account.held(&of).units() / 10_000;
+            let average = account.position(&of).map_or(Fraction::ZERO, |position| position.average);
+            account.apply(&fill(index as u64 + 1, change, price));
+            let closing = if before.signum() * change.signum() < 0 { change.abs().min(before.abs()) * change.signum() } else { 0 };
+            // (price - average) × what was closed, reversed for shorts.
+            realised = realised.plus(product(minus(Fraction::whole(i128::from(price) * 10_000), average), -closing));
+            if before + closing == 0 {
+                (realised, opened) = (Fraction::ZERO, Vec::new());
+            }
+            if change != closing {
+                opened.push(price);
+            }
+            let Some(position) = account.position(&of) else { continue };
+            let held = before + change;
+            prop_assert_eq!(position.quantity, Quantity::whole(held));
+            let (least, most) = (*opened.iter().min().unwrap(), *opened.iter().max().unwrap());
+            let is_not_above = |a: Fraction, b: Fraction| minus(a, b).round() <= 0;
+            prop_assert!(is_not_above(Fraction::whole(i128::from(least) * 10_000), position.average));
+            prop_assert!(is_not_above(position.average, Fraction::whole(i128::from(most) * 10_000)));
+            let (diluted, average) = (position.cost(CostMethod::Diluted), position.cost(CostMethod::Average));
+            prop_assert_eq!(product(diluted, held), minus(product(average, held), realised));
+        }
+    }
+
+    /// 11: splits, bonus shares and rights change no value at the reference price, to a cent.
+    #[test]
+    fn actions_keep_value(shares in prop_oneof![1..100_000i64, -1000..-1i64], close in 100..100_000i64, which in 0..6usize, rights_price in 1..90i64) {
+        // Text, new shares for so many old ones, and rights for one old share (1 / r).
+        let (text, new, old, rights) = [
+            ("split 5".to_owned(), 5, 1, 0),
+            ("split 0.1".to_owned(), 1, 10, 0),
+            ("bonus 3/10".to_owned(), 13, 10, 0),
+            ("split 3/2".to_owned(), 3, 2, 0),
+            (format!("rights 1/4 at {}", decimal(close * rights_price / 100)), 1, 1, 4),
+            (format!("rights 1/7 at {}", decimal(close * rights_price / 100)), 1, 1, 7),
+        ][which].clone();
+        let of = symbol("700.HK");
+        let mut store = Store::default();
+        store.closes.push((of.clone(), date("2026-05-15"), Price(close * 10_000)));
+        store.act(&of, date("2026-05-18"), &text, None);
+        let desk = Desk::new(&store, tables());
+        let mut account = Account::default();
+        let now = at(Market::Hk, "2026-05-15 15:00");
+        for command in [
+            Command::Open { account: 7, settings: Settings::default() },
+            Command::EnterPosition { symbol: of.clone(), quantity: Quantity::whole(shares), cost: Price(1_000_000) },
+        ] {
+            desk.handle(&mut account, &command, now);
+        }
+        desk.advance(&mut account, now);
+        desk.advance(&mut account, at(Market::Hk, "2026-05-18 00:00"));
+        let cash = cents(account.cash(Currency::HKD));
+        let held = i128::from(account.held(&of).units() / 10_000);
+        let (shares, close, rights) = (i128::from(shares), i128::from(close), i128::from(rights));
+        // Everything in cents, multiplied by the denominators of the reference price.
+        let (before, after, unit) = if rights > 0 {
+            let paid = i128::from(cents_of(&text));
+            let unit = rights + 1;
+            (shares * close * unit, cash * unit + held * (close * rights + paid), unit)
+        } else {
+            (shares * close * new, cash * new + held * close * old, new)
+        };
+        prop_assert!((before - after).abs() <= unit, "{text}: {before} {after} of {unit}");
+    }
+}
+
+/// Cents as a decimal.
+fn decimal(cents: i64) -> String {
+    format!("{}.{:02}", cents / 100, cents % 100)
+}
+
+fn cents(amount: Money) -> i128 {
+    let text = amount.text().to_string().replace('.', "");
+    text.parse().unwrap()
+}
+
+/// The price at the end of an action's text, in cents.
+fn cents_of(text: &str) -> i64 {
+    text.rsplit(' ').next().unwrap().replace('.', "").parse().unwrap()
+}
