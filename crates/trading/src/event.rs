@@ -321,7 +321,42 @@ pub struct Dividend {
     pub period: u64,
 }
 
+impl Entry {
+    /// The same entry in the journal of another account: what a fork copies.
+    #[must_use]
+    pub fn of_account(&self, account: u64) -> Entry {
+        let mut entry = self.clone();
+        if let Event::Opened { account: number, .. } = &mut entry.event {
+            *number = account;
+        }
+        if let Some(id) = entry.event.order_mut() {
+            *id = OrderId::of(account, id.number());
+        }
+        if let Event::Rejected { order: Some(accepted), .. } = &mut entry.event {
+            accepted.id = OrderId::of(account, accepted.id.number());
+        }
+        entry
+    }
+}
+
 impl Event {
+    fn order_mut(&mut self) -> Option<&mut OrderId> {
+        match self {
+            Event::Accepted(accepted) => Some(&mut accepted.id),
+            Event::Released(release) => Some(&mut release.id),
+            Event::Filled(filled) => Some(&mut filled.id),
+            Event::Rejected { id, .. }
+            | Event::Activated { id, .. }
+            | Event::Reported { id }
+            | Event::Watching { id, .. }
+            | Event::BestMoved { id, .. }
+            | Event::Replaced { id, .. }
+            | Event::Canceled { id, .. }
+            | Event::Expired { id } => Some(id),
+            _ => None,
+        }
+    }
+
     /// The order an event is about.
     pub fn order(&self) -> Option<OrderId> {
         match self {

@@ -75,7 +75,7 @@ pub use command::{Command, Submit};
 pub use currency::{Currency, ParseCurrencyError};
 pub use decide::decide;
 pub use decimal::{DecimalError, PRICE_MAX, Plain, exact_price, parse_price, plain_price};
-pub use desk::Desk;
+pub use desk::{Cost, Desk, Preview};
 pub use estimate::{Estimate, EstimateQuery, estimate};
 pub use event::{Accepted, Bar, Dividend, Entry, Event, FillRule, Filled, Release, Trigger, VERSION};
 pub use feed::{ActTimes, Acting, CorporateAction, Factors, Feed, Security, drop_overtaken, mark_of};

@@ -4,6 +4,7 @@ use market::{Market, Session, Symbol, Timestamp};
 
 use crate::account::Account;
 use crate::feed::Feed;
+use crate::money::Money;
 use crate::order::Order;
 use crate::words::{OrderStatus, OrderType};
 
@@ -64,11 +65,11 @@ fn awaits_roll(account: &Account, market: Market) -> bool {
         || (market == Market::Hk && (!account.accrued.is_empty() || owes_settled(account)))
 }
 
-/// Whether interest may be due. What is not settled yet can only be told by date, so any payment on its way counts.
+/// Whether interest may be due. Whether a receipt has settled can only be told by date, so none of them counts.
 fn owes_settled(account: &Account) -> bool {
     account.currencies().any(|(currency, cash)| {
-        let unsettled = account.unsettled.iter().filter(|unsettled| unsettled.currency == currency);
-        cash.is_negative()
-            || unsettled.map(|unsettled| cash - unsettled.amount.or_zero()).any(|rest| rest.is_negative())
+        let coming = account.unsettled.iter().filter(|unsettled| unsettled.currency == currency);
+        let receipts: Money = coming.map(|unsettled| unsettled.amount.or_zero()).sum();
+        (cash - receipts).is_negative()
     })
 }

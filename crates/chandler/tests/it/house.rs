@@ -38,6 +38,7 @@ fn arrows_point_only_downwards() {
         ("block", &["market"]),
         ("files", &["market"]),
         ("store", &["market"]),
+        ("trading", &["market"]),
         ("history", &["block", "files", "market", "store"]),
         ("access", &["market", "store"]),
         ("server", &["access", "files", "history", "market", "store", "wire"]),

@@ -8,6 +8,7 @@ mod golden_money;
 mod properties;
 mod properties_of_holdings;
 mod rules_checks;
+mod rules_holdings;
 mod rules_money;
 mod rules_sessions;
 mod rules_tables;
