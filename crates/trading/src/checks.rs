@@ -52,7 +52,7 @@ pub(crate) fn admit(
     check_fields(&terms)?;
     let placement = check_times(scene, &terms, asked.outside_rth, security.kind)?;
     // Lots and ticks are those of the day it can first trade on.
-    let security = scene.feed.security(&terms.symbol, placement.day).unwrap_or(security);
+    let security = scene.security_on(&terms.symbol, placement.day).unwrap_or(security);
     check_quantity(settings, &terms, &security)?;
     check_ticks(scene, &terms, security.kind, placement.day)?;
     Ok(Admission { terms, security, placement })
@@ -143,7 +143,7 @@ pub(crate) fn check_fields(terms: &Terms) -> Result<(), Refusal> {
     }
     let outside =
         |field: &str, from: i32, to: i32| Refusal::check(3, format!("{field} must be from {from} to {to}"));
-    if terms.depth_level.abs() > DEPTH_MAX {
+    if !(-DEPTH_MAX..=DEPTH_MAX).contains(&terms.depth_level) {
         return Err(outside("limit_depth_level", -DEPTH_MAX, DEPTH_MAX));
     }
     if !(0..=TRIGGER_COUNT_MAX).contains(&terms.trigger_count) {

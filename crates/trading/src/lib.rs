@@ -18,7 +18,7 @@
 //! | money | `balance` (C, F, S, unsettled), `figures` (assets, margins, risk), `funds` (what a buy needs), `estimate` |
 //! | commands | `command`, `decide`, `place_order`, `checks` (1 to 9), `verdict` (10 to 12), `sessions` (days, parking, expiry) |
 //! | time | `advance` (the order of work), `timers`, `candle_step`, `matching`, `triggers`, `pricing`, `release`, `filling`, `roll`, `actions`, `option_expiry`, `forced` |
-//! | answers | `push`, `ledger` (legs, cash flow), `views` |
+//! | answers | `push`, `ledger` (legs, cash flow), `story` (why), `views` |
 //!
 //! Rules are those of the engine specification; comments name a rule only where its reason is not plain. Grids and statements
 //! come later: a grid is one more kind of engine order in `advance`, a statement a reading of the journal by book date.
@@ -59,6 +59,7 @@ mod roll;
 mod scene;
 mod sessions;
 mod settings;
+mod story;
 pub mod tables;
 mod tape;
 mod terms;
@@ -88,7 +89,8 @@ pub use quantity::Quantity;
 pub use refusal::{Code, Numbers, Refusal};
 pub use scene::{Dates, Scene};
 pub use sessions::{Auction, Placement};
-pub use settings::{Setting, Settings, Share};
+pub use settings::{Setting, Settings, Share, start_cash};
+pub use story::{Happening, StoryLine, story};
 pub use tables::{Fee, TableError, Tables, Traded};
 pub use terms::{Changes, Percent, Terms};
 pub use views::{book_date, charges, is_today, next_wake};

@@ -176,6 +176,13 @@ pub struct Fill {
     pub candle: Timestamp,
 }
 
+impl Fill {
+    /// The id of an execution, unique in its account.
+    pub fn trade_id(&self, order: OrderId) -> String {
+        format!("{order}-{}", self.number)
+    }
+}
+
 /// One line of an order's history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryRow {

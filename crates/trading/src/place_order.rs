@@ -187,7 +187,7 @@ fn check_changes(
         return Err(Refusal::check(5, text));
     }
     let day = scene.date(order.market()).max(order.standing.placement.day);
-    let security = scene.feed.security(&terms.symbol, day).ok_or_else(|| Refusal::check(1, NO_QUOTES))?;
+    let security = scene.security_on(&terms.symbol, day).ok_or_else(|| Refusal::check(1, NO_QUOTES))?;
     check_quantity(&account.settings, terms, &security)?;
     let given = Terms {
         price: terms.price.filter(|_| changes.price.is_some()),

@@ -59,7 +59,7 @@ pub(crate) fn pushes(order: &Order, rows: usize, fill: Option<(Quantity, Price)>
         submitted_at: order.submitted_at,
         updated_at: row.at,
         trigger_price: order.terms.trigger_price,
-        msg: if fill.is_some() { String::new() } else { row.msg.clone() },
+        msg: order.msg.clone(),
         tag: order.terms.tag(),
         trigger_status: order.trigger_status,
         trigger_at: order.trigger_at,

@@ -126,8 +126,12 @@ impl fmt::Display for Quantity {
 impl FromStr for Quantity {
     type Err = DecimalError;
 
+    /// What `Display` wrote, also beyond [`Quantity::MAX`]: sums of orders are larger than each of them.
     fn from_str(text: &str) -> Result<Quantity, DecimalError> {
-        Quantity::parse(text)
+        match parse_units(text, QUANTITY_DECIMALS)? {
+            (units, true) => i64::try_from(units).map(Quantity).map_err(|_| DecimalError::Range),
+            (_, false) => Err(DecimalError::Decimals(QUANTITY_DECIMALS)),
+        }
     }
 }
 

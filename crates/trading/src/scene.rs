@@ -111,6 +111,13 @@ impl<'a> Scene<'a> {
     }
 
     pub(crate) fn security(&self, symbol: &Symbol) -> Option<Security> {
-        self.feed.security(symbol, self.date(symbol.market()))
+        self.security_on(symbol, self.date(symbol.market()))
+    }
+
+    /// What a security is on a date. That an option is one is said by its code.
+    pub(crate) fn security_on(&self, symbol: &Symbol, date: Date) -> Option<Security> {
+        let security = self.feed.security(symbol, date)?;
+        let kind = if symbol.is_us_option() { Kind::Option } else { security.kind };
+        Some(Security { kind, ..security })
     }
 }

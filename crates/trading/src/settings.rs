@@ -4,7 +4,9 @@ use market::Market;
 use serde::{Deserialize, Serialize};
 
 use crate::codec::serde_as_text;
+use crate::currency::Currency;
 use crate::decimal::{DecimalError, Plain, parse_units};
+use crate::money::Money;
 use crate::refusal::Refusal;
 use crate::words::{AccountType, CostMethod, FeePlan, Touch};
 
@@ -89,6 +91,11 @@ impl Default for Settings {
             liquidate: false,
         }
     }
+}
+
+/// What an account begins with unless its operator says otherwise.
+pub fn start_cash() -> [(Currency, Money); 2] {
+    [(Currency::HKD, Money::whole(1_000_000)), (Currency::USD, Money::whole(100_000))]
 }
 
 /// One change of the settings.

@@ -323,8 +323,8 @@ fn forced_selling() {
         > 10:02:00 #1 WaitToNew `forced`
         > 10:02:00 #1 NewStatus `forced`
         10:10 cash HKD
-        > 10:03:00 #1 PartialFilledStatus 200 @ 100.000
-        > 10:04:00 #1 FilledStatus 800 @ 100.000
+        > 10:03:00 #1 PartialFilledStatus 200 @ 100.000 `forced`
+        > 10:04:00 #1 FilledStatus 800 @ 100.000 `forced`
         > HKD C 19872.30 F 0.00 settling 99872.30 withdraw 0.00",
     );
 }

@@ -123,7 +123,7 @@ impl Feed for Store {
             .iter()
             .filter(|(of, from, _)| of == symbol && *from <= date)
             .map(|(_, _, lot)| *lot)
-            .last();
+            .next_back();
         Some(Security { lot: dated.unwrap_or(known.lot), ..known })
     }
 
@@ -150,8 +150,8 @@ impl Feed for Store {
 
     fn intraday_close(&self, symbol: &Symbol, date: Date) -> Option<Price> {
         let of_day = self.candles.get(symbol)?.iter().filter(|acting| acting.day == date);
-        let regular = of_day.filter(|acting| acting.candle.session == market::Session::Intraday);
-        regular.last().map(|acting| acting.candle.close)
+        let mut regular = of_day.filter(|acting| acting.candle.session == market::Session::Intraday);
+        regular.next_back().map(|acting| acting.candle.close)
     }
 
     fn actions(&self, symbol: &Symbol, after: Date, through: Date) -> Vec<CorporateAction> {
