@@ -10,7 +10,10 @@ use trading::{
 };
 
 use crate::common::{Store, at, date, symbol, tables};
-use crate::world::{Act, Life, Minute, Timed, WINDOWS, acts, end, instant, live, live_until, minutes, store};
+use crate::world::{
+    Act, Life, Minute, Timed, WINDOWS, acts, acts_and_operators, end, instant, live, live_until, minutes,
+    store,
+};
 
 fn fills(entries: &[Entry]) -> impl Iterator<Item = (&Entry, &Filled)> {
     entries.iter().filter_map(|entry| match &entry.event {
@@ -29,7 +32,7 @@ proptest! {
     /// 1 and 2: any further stops on the way change nothing, and a second run is the same; an account as of an instant is its
     /// journal cut there.
     #[test]
-    fn time_may_be_cut_anywhere(minutes in minutes(), acts in acts(), cuts in prop::collection::vec((0..6usize, -1800..90_000i64), 0..8)) {
+    fn time_may_be_cut_anywhere(minutes in minutes(), acts in acts_and_operators(), cuts in prop::collection::vec((0..6usize, -1800..90_000i64), 0..8)) {
         let store = store(&minutes);
         let stops: Vec<Timestamp> = cuts.iter().map(|(window, second)| instant(*window, *second).min(end())).collect();
         let (whole, cut) = (live(&store, &acts, &[], &[]), live(&store, &acts, &[], &stops));
@@ -51,7 +54,7 @@ proptest! {
 
     /// 3: what has not acted yet has no influence.
     #[test]
-    fn the_future_does_not_matter(minutes in minutes(), others in minutes(), acts in acts(), window in 0..6usize, second in -600..900i64) {
+    fn the_future_does_not_matter(minutes in minutes(), others in minutes(), acts in acts_and_operators(), window in 0..6usize, second in -600..900i64) {
         let now = instant(window, second);
         let is_past = |minute: &&Minute| {
             let (market, start, length) = WINDOWS[minute.window];

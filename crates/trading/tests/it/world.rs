@@ -35,9 +35,25 @@ pub(crate) struct Minute {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Act {
-    Submit { symbol: usize, buy: bool, kind: u8, lots: i64, price: i64, extra: i64, good: u8 },
-    Replace { order: u64, lots: i64, price: i64 },
-    Cancel { order: u64 },
+    Submit {
+        symbol: usize,
+        buy: bool,
+        kind: u8,
+        lots: i64,
+        price: i64,
+        extra: i64,
+        good: u8,
+    },
+    Replace {
+        order: u64,
+        lots: i64,
+        price: i64,
+    },
+    Cancel {
+        order: u64,
+    },
+    /// Something an operator does, by number.
+    Operate(u8),
 }
 
 /// An act at a second of one of the windows, from a little before it on.
@@ -60,6 +76,15 @@ pub(crate) fn minutes() -> impl Strategy<Value = Vec<Minute>> {
 }
 
 pub(crate) fn acts() -> impl Strategy<Value = Vec<Timed>> {
+    timed(0)
+}
+
+/// With an operator who lends, corrects and forces.
+pub(crate) fn acts_and_operators() -> impl Strategy<Value = Vec<Timed>> {
+    timed(1)
+}
+
+fn timed(operator: u32) -> impl Strategy<Value = Vec<Timed>> {
     let submit = (0..3usize, any::<bool>(), 0..12u8, 1..12i64, -15..15i64, 1..8i64, 0..4u8).prop_map(
         |(symbol, buy, kind, lots, price, extra, good)| Act::Submit {
             symbol,
@@ -73,7 +98,9 @@ pub(crate) fn acts() -> impl Strategy<Value = Vec<Timed>> {
     );
     let replace =
         (1..12u64, 1..12i64, -15..15i64).prop_map(|(order, lots, price)| Act::Replace { order, lots, price });
-    let act = prop_oneof![6 => submit, 1 => replace, 1 => (1..12u64).prop_map(|order| Act::Cancel { order })];
+    let operate = (0..7u8).prop_map(Act::Operate);
+    let cancel = (1..12u64).prop_map(|order| Act::Cancel { order });
+    let act = prop_oneof![6 => submit, 1 => replace, 1 => cancel, operator => operate];
     prop::collection::vec((0..6usize, -1800..600i64, act), 1..25)
 }
 
@@ -87,6 +114,9 @@ pub(crate) fn store(minutes: &[Minute]) -> Store {
     let mut store = Store::default();
     store.rates.push((Currency::USD, date("2020-01-01"), Rate::parse("7.8").unwrap()));
     store.factors.insert(symbol("AAPL.US"), Factors::parse("0.5", "0.3", "0.25").unwrap());
+    store.closes.push((symbol("5.HK"), date("2026-03-18"), price_of(3)));
+    store.act(&symbol("700.HK"), date("2026-03-19"), "cash 1.5", Some(date("2026-03-20")));
+    store.act(&symbol("5.HK"), date("2026-03-19"), "bonus 1/3", None);
     let mut taken = Vec::new();
     for minute in minutes {
         let symbol = symbol(SYMBOLS[minute.symbol]);
@@ -151,6 +181,22 @@ fn command(act: &Act) -> Command {
             Command::Replace { id: OrderId::of(7, *order), changes: Box::new(changes) }
         }
         Act::Cancel { order } => Command::Cancel { id: OrderId::of(7, *order) },
+        Act::Operate(0) => Command::SetCredit(Money::whole(300_000)),
+        Act::Operate(1) => Command::Set(Setting::Liquidate(true)),
+        Act::Operate(2) => Command::Set(Setting::SlippageTicks(3)),
+        Act::Operate(3) => Command::Adjust {
+            currency: Currency::HKD,
+            amount: Money::whole(-150_000),
+            note: "fine".to_owned(),
+        },
+        Act::Operate(4) => Command::Deposit { currency: Currency::USD, amount: Money::whole(1_000) },
+        Act::Operate(5) => {
+            let quantity = Quantity::whole(-200);
+            Command::EnterPosition { symbol: symbol("AAPL.US"), quantity, cost: price_of(0) }
+        }
+        Act::Operate(_) => {
+            Command::Exchange { from: Currency::HKD, amount: Money::whole(780), to: Currency::USD }
+        }
     }
 }
 
