@@ -5,6 +5,7 @@ mod common;
 mod golden_fees;
 mod golden_fills;
 mod golden_money;
+mod journal;
 mod properties;
 mod properties_of_holdings;
 mod properties_of_input;
