@@ -1,9 +1,9 @@
 //! Money, exchange rates and exact fractions.
 //!
 //! A fixed scale in 128 bits, not a floating decimal: prices have six decimals and quantities four, so every product of the
-//! two is exact in ten, and sums of them are integer additions. A general decimal type rounds silently beyond its digits and
-//! takes several times as long. Operators saturate: [`Money::INPUT_MAX`] keeps all sums a billion times below that, and
-//! nothing can panic.
+//! two is exact in ten, and sums of them are integer additions. Operators saturate: [`Money::INPUT_MAX`] keeps all sums a
+//! billion times below that, and nothing can panic. [Decision 7](../../../docs/decisions/0007-money-is-a-fixed-scale.md) says
+//! what else there was.
 
 use std::fmt;
 use std::iter::Sum;

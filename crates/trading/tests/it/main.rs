@@ -16,4 +16,5 @@ mod rules_sessions;
 mod rules_story;
 mod rules_tables;
 mod rules_triggers;
+mod rules_wake;
 mod world;
