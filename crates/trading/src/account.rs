@@ -33,7 +33,7 @@ pub struct Account {
     pub(crate) open: BTreeMap<Symbol, Vec<u64>>,
     pub(crate) last_sequence: u64,
     pub(crate) last_period: u64,
-    pub(crate) unsettled: Vec<Unsettled>,
+    pub(crate) unsettled: Vec<UnsettledAmount>,
     pub(crate) dividends: Vec<Dividend>,
     /// Debit interest since it was last booked, in units of `10^-16 / 26,280` (days of both years, 360 and 365).
     #[serde(with = "accrual")]
@@ -53,7 +53,7 @@ pub(crate) const ACCRUAL_YEARS: i128 = 26_280;
 
 /// Money of a trade that has not changed hands yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Unsettled {
+pub(crate) struct UnsettledAmount {
     #[serde(with = "codec::market")]
     pub(crate) market: Market,
     pub(crate) currency: Currency,

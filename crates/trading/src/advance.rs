@@ -9,7 +9,7 @@ use market::{Market, Symbol, Timestamp};
 
 use crate::candle_step::{Aftermath, act, release_inside};
 use crate::event::Event;
-use crate::feed::Acting;
+use crate::feed::ActingCandle;
 use crate::forced::sell_by_force;
 use crate::option_expiry::expire_options;
 use crate::order::OrderId;
@@ -102,7 +102,7 @@ fn act_all(
     at: Timestamp,
     after: &mut Aftermath,
 ) -> bool {
-    let mut by_stamp: BTreeMap<Timestamp, BTreeMap<Symbol, Acting>> = BTreeMap::new();
+    let mut by_stamp: BTreeMap<Timestamp, BTreeMap<Symbol, ActingCandle>> = BTreeMap::new();
     for (symbol, tape) in tapes {
         for acting in tape.at(at) {
             by_stamp.entry(acting.candle.time).or_default().insert(symbol.clone(), *acting);

@@ -10,7 +10,7 @@ use crate::money::Money;
 use crate::order::{Order, OrderId};
 use crate::quantity::Quantity;
 use crate::scene::Scene;
-use crate::tables::{Charged, Traded};
+use crate::tables::{ChargeBasis, DayTotals};
 
 /// The money of one currency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,9 +71,9 @@ pub(crate) fn charge_day(order: &Order, scene: &Scene<'_>) -> Date {
     scene.date(order.market()).max(order.standing.placement.day)
 }
 
-pub(crate) fn charged(account: &Account, order: &Order, day: Date) -> Charged {
+pub(crate) fn charged(account: &Account, order: &Order, day: Date) -> ChargeBasis {
     let plan = account.settings.fees;
-    Charged { market: order.market(), kind: order.facts.kind, side: order.terms.side, day, plan }
+    ChargeBasis { market: order.market(), kind: order.facts.kind, side: order.terms.side, day, plan }
 }
 
 /// What a further quantity at a price costs an order, with the day's fills before it.
@@ -96,8 +96,8 @@ pub(crate) fn added_fees(
     order: &Order,
     scene: &Scene<'_>,
     day: Date,
-    before: Traded,
-    after: Traded,
+    before: DayTotals,
+    after: DayTotals,
 ) -> Money {
     let charged = charged(account, order, day);
     scene.tables.fees.total(charged, after) - scene.tables.fees.total(charged, before)
@@ -141,7 +141,7 @@ pub fn balance(account: &Account, scene: &Scene<'_>, currency: Currency, except:
 
 /// What of a currency has changed hands; the reserves do not matter to it.
 pub(crate) fn settled(account: &Account, scene: &Scene<'_>, currency: Currency) -> Money {
-    let is_coming = |unsettled: &&crate::account::Unsettled| {
+    let is_coming = |unsettled: &&crate::account::UnsettledAmount| {
         unsettled.currency == currency && unsettled.settles_on > scene.date(unsettled.market)
     };
     let coming: Money = account.unsettled.iter().filter(is_coming).map(|unsettled| unsettled.amount).sum();

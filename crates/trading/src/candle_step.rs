@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use market::{Price, Symbol, Timestamp};
 
 use crate::event::{Event, Trigger};
-use crate::feed::Acting;
+use crate::feed::ActingCandle;
 use crate::filling::{Offer, fill};
 use crate::matching::{budget, is_eligible, price_in};
 use crate::order::OrderId;
 use crate::quantity::Quantity;
 use crate::release::release;
 use crate::sessions::trades_in;
-use crate::triggers::{Seen, look};
+use crate::triggers::{Observation, look};
 use crate::words::{OrderStatus, OrderType};
 use crate::work::Work;
 
@@ -20,7 +20,7 @@ use crate::work::Work;
 #[derive(Debug, Default)]
 pub(crate) struct Aftermath {
     /// Released inside a candle: sequence number, order, candle and best price.
-    inside: Vec<(u64, OrderId, Acting, Option<Price>)>,
+    inside: Vec<(u64, OrderId, ActingCandle, Option<Price>)>,
     /// Special limit orders whose first candle this was.
     pub(crate) spent: Vec<OrderId>,
 }
@@ -37,7 +37,7 @@ struct Place {
 
 /// One symbol's candle and what is left of its budget.
 struct Stage {
-    acting: Acting,
+    acting: ActingCandle,
     lot: Option<Quantity>,
     left: Option<Quantity>,
 }
@@ -46,7 +46,7 @@ struct Stage {
 pub(crate) fn act(
     work: &mut Work<'_>,
     at: Timestamp,
-    candles: &BTreeMap<Symbol, Acting>,
+    candles: &BTreeMap<Symbol, ActingCandle>,
     after: &mut Aftermath,
 ) {
     let mut stages: Vec<Stage> = Vec::with_capacity(candles.len());
@@ -121,8 +121,8 @@ fn watch(
     work: &mut Work<'_>,
     at: Timestamp,
     place: Place,
-    acting: &Acting,
-    seen: Seen,
+    acting: &ActingCandle,
+    seen: Observation,
     after: &mut Aftermath,
 ) -> bool {
     let id = place.id;

@@ -4,7 +4,7 @@ use market::{Price, Symbol};
 
 use crate::account::Account;
 use crate::checks::{NO_QUOTES, check_symbol, quantity_most, quantity_step};
-use crate::event::Accepted;
+use crate::event::AcceptedOrder;
 use crate::fold::new_order;
 use crate::funds::{Demand, check_cash, check_funds, largest};
 use crate::order::{Facts, OrderId, Standing};
@@ -54,7 +54,8 @@ pub fn estimate(account: &Account, scene: &Scene<'_>, query: &EstimateQuery) -> 
     let standing = Standing { status: OrderStatus::New, placement, reserve_price: Some(price), watch: None };
     let id = query.order.unwrap_or_else(|| account.next_order());
     let facts = Facts::of(&security);
-    let accepted = Accepted { id, sequence: 0, terms, facts, standing, by_engine: false, is_forced: false };
+    let accepted =
+        AcceptedOrder { id, sequence: 0, terms, facts, standing, by_engine: false, is_forced: false };
     let order = new_order(&accepted, scene.at);
     let mut settings = account.settings.clone();
     settings.fractional &= query.fractional;

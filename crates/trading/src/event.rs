@@ -79,12 +79,12 @@ pub enum Event {
         facts: Facts,
     },
 
-    Accepted(Box<Accepted>),
+    Accepted(Box<AcceptedOrder>),
     /// Rejected at once (with its terms), at release, or at the time it was held for.
     Rejected {
         id: OrderId,
         refusal: Refusal,
-        order: Option<Box<Accepted>>,
+        order: Option<Box<AcceptedOrder>>,
     },
     /// A held order's time has come: accepted by the engine.
     Activated {
@@ -109,7 +109,7 @@ pub enum Event {
         best: Price,
     },
     Released(Box<Release>),
-    Filled(Box<Filled>),
+    Filled(Box<Execution>),
     Replaced {
         id: OrderId,
         sequence: u64,
@@ -195,7 +195,7 @@ pub enum Event {
 
 /// An order as it was accepted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Accepted {
+pub struct AcceptedOrder {
     pub id: OrderId,
     pub sequence: u64,
     pub terms: Terms,
@@ -236,7 +236,7 @@ pub enum Trigger {
 
 /// An execution, with its reasons.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Filled {
+pub struct Execution {
     pub id: OrderId,
     #[serde(with = "codec::text")]
     pub symbol: Symbol,

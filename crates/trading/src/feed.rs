@@ -21,9 +21,9 @@ pub trait Feed {
     fn security(&self, symbol: &Symbol, date: Date) -> Option<Security>;
 
     /// Appends the candles that act after one instant and up to another (inclusive), of all lanes, ascending by
-    /// [`Acting::at`] and then by stamp. Those that a newer candle of their lane has overtaken ([`drop_overtaken`]) are not
+    /// [`ActingCandle::at`] and then by stamp. Those that a newer candle of their lane has overtaken ([`drop_overtaken`]) are not
     /// among them.
-    fn candles(&self, symbol: &Symbol, after: Timestamp, through: Timestamp, out: &mut Vec<Acting>);
+    fn candles(&self, symbol: &Symbol, after: Timestamp, through: Timestamp, out: &mut Vec<ActingCandle>);
 
     /// The price that may be known at an instant, over all lanes; [`mark_of`] is the rule.
     fn mark(&self, symbol: &Symbol, at: Timestamp) -> Option<Price>;
@@ -105,7 +105,7 @@ impl CorporateAction {
 
 /// A complete candle and the instant at which it acts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Acting {
+pub struct ActingCandle {
     pub candle: Candle,
     pub at: Timestamp,
     /// The trading day it belongs to.
@@ -128,7 +128,7 @@ impl<'a> ActTimes<'a> {
 
     /// A candle with its act: a minute after its stamp, a closing candle when its tail is over, later if it arrived later.
     /// `None` for a stamp outside of all sessions.
-    pub fn of(&mut self, candle: Candle, arrived: Option<Timestamp>) -> Option<Acting> {
+    pub fn of(&mut self, candle: Candle, arrived: Option<Timestamp>) -> Option<ActingCandle> {
         let slot = match self.slot {
             Some(slot) if slot.holds(candle.time) => slot,
             _ => self.venue.slot(candle.time)?,
@@ -137,12 +137,17 @@ impl<'a> ActTimes<'a> {
         let is_tail = slot.is_tail(candle.time);
         let length = if is_tail { i64::from(slot.segment.tail) * 60 } else { 60 };
         let at = Timestamp(candle.time.0 + length);
-        Some(Acting { candle, at: arrived.map_or(at, |arrived| at.max(arrived)), day: slot.day, is_tail })
+        Some(ActingCandle {
+            candle,
+            at: arrived.map_or(at, |arrived| at.max(arrived)),
+            day: slot.day,
+            is_tail,
+        })
     }
 }
 
 /// Leaves out candles that came later than a newer one of their lane acted. `candles` ascends by act, then by stamp.
-pub fn drop_overtaken(candles: &mut Vec<Acting>) {
+pub fn drop_overtaken(candles: &mut Vec<ActingCandle>) {
     let mut newest = [Timestamp(i64::MIN); 4];
     candles.retain(|acting| {
         let Some(newest) = newest.get_mut(usize::from(acting.candle.session.code())) else { return false };
@@ -154,7 +159,7 @@ pub fn drop_overtaken(candles: &mut Vec<Acting>) {
 
 /// The price that may be known at an instant: the close of the newest candle that has acted, or the open of the minute that is
 /// running. `candles` ascends by stamp. A closing candle shows nothing before it acts, and one that came late neither.
-pub fn mark_of<'a>(candles: impl IntoIterator<Item = &'a Acting>, at: Timestamp) -> Option<Price> {
+pub fn mark_of<'a>(candles: impl IntoIterator<Item = &'a ActingCandle>, at: Timestamp) -> Option<Price> {
     let mut mark = None;
     for acting in candles {
         if acting.candle.time > at {

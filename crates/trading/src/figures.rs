@@ -8,7 +8,7 @@ use crate::account::Account;
 use crate::balance::{Balance, balances};
 use crate::currency::Currency;
 use crate::feed::FACTOR_UNIT;
-use crate::money::{Converted, Money, Rate};
+use crate::money::{HkdAmount, Money, Rate};
 use crate::position::Position;
 use crate::refusal::Refusal;
 use crate::scene::Scene;
@@ -17,13 +17,13 @@ use crate::scene::Scene;
 #[derive(Clone, Debug)]
 pub struct Figures {
     pub balances: BTreeMap<Currency, Balance>,
-    pub total_cash: Converted,
-    pub market_value: Converted,
-    pub init_margin: Converted,
-    pub maintenance_margin: Converted,
+    pub total_cash: HkdAmount,
+    pub market_value: HkdAmount,
+    pub init_margin: HkdAmount,
+    pub maintenance_margin: HkdAmount,
     /// Below this, positions are sold by force.
-    pub forced_margin: Converted,
-    pub debt: Converted,
+    pub forced_margin: HkdAmount,
+    pub debt: HkdAmount,
     pub has_short: bool,
 }
 
@@ -46,11 +46,11 @@ pub struct Report {
 
 /// A position's value and margins in HKD.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Valued {
-    pub(crate) value: Converted,
-    pub(crate) init: Converted,
-    pub(crate) maintenance: Converted,
-    pub(crate) forced: Converted,
+pub(crate) struct Valuation {
+    pub(crate) value: HkdAmount,
+    pub(crate) init: HkdAmount,
+    pub(crate) maintenance: HkdAmount,
+    pub(crate) forced: HkdAmount,
 }
 
 pub(crate) fn value(
@@ -58,30 +58,30 @@ pub(crate) fn value(
     scene: &Scene<'_>,
     symbol: &Symbol,
     position: &Position,
-) -> Result<Valued, Refusal> {
+) -> Result<Valuation, Refusal> {
     let amount = position.value(scene.mark(symbol), account.settings.cost);
     let value = scene.convert(position.currency, amount)?;
     let factors = scene.factors(symbol, position.quantity);
     let part = |factor: i64| value.abs().share(factor, FACTOR_UNIT);
-    Ok(Valued { value, init: part(factors.im), maintenance: part(factors.mm), forced: part(factors.fm) })
+    Ok(Valuation { value, init: part(factors.im), maintenance: part(factors.mm), forced: part(factors.fm) })
 }
 
 /// The figures of an account at an instant; refused when a currency it holds has no rate.
 pub fn figures(account: &Account, scene: &Scene<'_>) -> Result<Figures, Refusal> {
     let mut figures = Figures {
         balances: balances(account, scene),
-        total_cash: Converted::ZERO,
-        market_value: Converted::ZERO,
-        init_margin: Converted::ZERO,
-        maintenance_margin: Converted::ZERO,
-        forced_margin: Converted::ZERO,
-        debt: Converted::ZERO,
+        total_cash: HkdAmount::ZERO,
+        market_value: HkdAmount::ZERO,
+        init_margin: HkdAmount::ZERO,
+        maintenance_margin: HkdAmount::ZERO,
+        forced_margin: HkdAmount::ZERO,
+        debt: HkdAmount::ZERO,
         has_short: false,
     };
     for (currency, balance) in &figures.balances {
         let cash = scene.convert(*currency, balance.cash)?;
         figures.total_cash = figures.total_cash.plus(cash);
-        figures.debt = figures.debt.plus(Converted::ZERO.minus(cash).or_zero());
+        figures.debt = figures.debt.plus(HkdAmount::ZERO.minus(cash).or_zero());
     }
     for (symbol, position) in account.positions() {
         let valued = value(account, scene, symbol, position)?;
@@ -95,11 +95,11 @@ pub fn figures(account: &Account, scene: &Scene<'_>) -> Result<Figures, Refusal>
 }
 
 impl Figures {
-    pub fn net_assets(&self) -> Converted {
+    pub fn net_assets(&self) -> HkdAmount {
         self.total_cash.plus(self.market_value)
     }
 
-    pub fn buy_power(&self) -> Converted {
+    pub fn buy_power(&self) -> HkdAmount {
         self.net_assets().minus(self.init_margin)
     }
 
@@ -107,7 +107,7 @@ impl Figures {
     pub fn risk_level(&self) -> u8 {
         let net = self.net_assets();
         match () {
-            () if self.debt <= Converted::ZERO && !self.has_short => 0,
+            () if self.debt <= HkdAmount::ZERO && !self.has_short => 0,
             () if net <= self.maintenance_margin => 3,
             () if net <= self.init_margin => 2,
             () => 1,

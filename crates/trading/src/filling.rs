@@ -3,8 +3,8 @@
 use market::{Price, Timestamp};
 
 use crate::balance::added_fees;
-use crate::event::{Bar, Event, FillRule, Filled};
-use crate::feed::Acting;
+use crate::event::{Bar, Event, Execution, FillRule};
+use crate::feed::ActingCandle;
 use crate::funds::{Credit, cover_value, largest, spendable};
 use crate::money::Money;
 use crate::order::{Order, OrderId};
@@ -31,7 +31,7 @@ pub(crate) fn fill(
     work: &mut Work<'_>,
     at: Timestamp,
     id: OrderId,
-    acting: &Acting,
+    acting: &ActingCandle,
     offer: Offer,
 ) -> Quantity {
     let Some(order) = work.account.order(id) else { return Quantity::ZERO };
@@ -61,15 +61,15 @@ fn filled(
     work: &Work<'_>,
     scene: &Scene<'_>,
     order: &Order,
-    acting: &Acting,
+    acting: &ActingCandle,
     offer: Offer,
     quantity: Quantity,
-) -> Filled {
+) -> Execution {
     let day = acting.day;
     let before = order.traded_on(day);
     let after = before.plus(Money::of(offer.price, quantity, order.facts.multiplier), quantity);
     let charged = crate::balance::charged(work.account, order, day);
-    Filled {
+    Execution {
         id: order.id,
         symbol: order.symbol().clone(),
         side: order.terms.side,
@@ -90,7 +90,7 @@ fn fitting(
     work: &Work<'_>,
     scene: &Scene<'_>,
     order: &Order,
-    acting: &Acting,
+    acting: &ActingCandle,
     offer: Offer,
     wanted: Quantity,
 ) -> Quantity {

@@ -2,14 +2,14 @@
 
 use market::{Date, Price, Symbol, Timestamp};
 
-use crate::account::{ACCRUAL_YEARS, Account, Unsettled};
+use crate::account::{ACCRUAL_YEARS, Account, UnsettledAmount};
 use crate::currency::Currency;
-use crate::event::{Accepted, Dividend, Entry, Event, Filled};
+use crate::event::{AcceptedOrder, Dividend, Entry, Event, Execution};
 use crate::money::{Fraction, Money};
 use crate::order::{Facts, Fill, HistoryRow, Order, OrderId, Since, Watch};
 use crate::position::Position;
 use crate::quantity::Quantity;
-use crate::tables::{Fee, Traded};
+use crate::tables::{DayTotals, Fee};
 use crate::words::{OrderStatus, TriggerStatus};
 
 /// What a forced order says in place of a reason.
@@ -115,7 +115,7 @@ impl Account {
     /// Cash that is booked now and settles on a later date.
     fn settle_later(&mut self, symbol: &Symbol, currency: Currency, amount: Money, settles_on: Date) {
         self.pay(currency, amount);
-        self.unsettled.push(Unsettled { market: symbol.market(), currency, settles_on, amount });
+        self.unsettled.push(UnsettledAmount { market: symbol.market(), currency, settles_on, amount });
     }
 
     fn enter_position(
@@ -202,7 +202,7 @@ impl Account {
         gained
     }
 
-    fn add_order(&mut self, accepted: &Accepted, at: Timestamp) {
+    fn add_order(&mut self, accepted: &AcceptedOrder, at: Timestamp) {
         let order = new_order(accepted, at);
         let number = order.id.number();
         self.last_sequence = self.last_sequence.max(order.sequence);
@@ -223,8 +223,8 @@ impl Account {
     }
 
     /// Cash and shares of a fill; its order follows in [`change_order`].
-    fn book(&mut self, filled: &Filled) {
-        let Filled { symbol, side, quantity, price, facts, day, settles_on, .. } = filled;
+    fn book(&mut self, filled: &Execution) {
+        let Execution { symbol, side, quantity, price, facts, day, settles_on, .. } = filled;
         let amount = Money::of(*price, *quantity, facts.multiplier);
         let fees: Money = filled.fees.iter().map(|fee| fee.amount).sum();
         let net = if side.is_buy() { -(amount + fees) } else { amount - fees };
@@ -240,7 +240,7 @@ impl Account {
 }
 
 /// An order as it stands when it is accepted.
-pub(crate) fn new_order(accepted: &Accepted, at: Timestamp) -> Order {
+pub(crate) fn new_order(accepted: &AcceptedOrder, at: Timestamp) -> Order {
     let trigger_status = match (&accepted.standing.watch, accepted.terms.order_type.is_conditional()) {
         (Some(Watch::Trail(_)), _) => TriggerStatus::Active,
         (_, true) => TriggerStatus::Deactive,
@@ -262,7 +262,7 @@ pub(crate) fn new_order(accepted: &Accepted, at: Timestamp) -> Order {
         executed: Quantity::ZERO,
         paid: Money::ZERO,
         traded_on: None,
-        traded: Traded::default(),
+        traded: DayTotals::default(),
         fills: Vec::new(),
         fees: Vec::new(),
         history: Vec::new(),
@@ -325,8 +325,8 @@ fn renew(order: &mut Order, sequence: u64, terms: crate::terms::Terms, standing:
     order.standing.status = status;
 }
 
-fn add_fill(order: &mut Order, filled: &Filled, at: Timestamp) {
-    let Filled { quantity, price, day, facts, candle, .. } = filled;
+fn add_fill(order: &mut Order, filled: &Execution, at: Timestamp) {
+    let Execution { quantity, price, day, facts, candle, .. } = filled;
     let traded = order.traded_on(*day);
     order.traded = traded.plus(Money::of(*price, *quantity, facts.multiplier), *quantity);
     order.traded_on = Some(*day);

@@ -2,9 +2,9 @@
 
 use market::{Symbol, Timestamp};
 
-use crate::event::{Accepted, Event};
+use crate::event::{AcceptedOrder, Event};
 use crate::figures::{figures, value};
-use crate::money::{Converted, Rate};
+use crate::money::{HkdAmount, Rate};
 use crate::order::{Facts, Standing};
 use crate::pricing::market_reserve;
 use crate::quantity::Quantity;
@@ -20,7 +20,7 @@ pub(crate) fn sell_by_force(work: &mut Work<'_>, at: Timestamp) {
     // Without a rate nobody can say what the account is worth, so nothing is forced.
     let Ok(figures) = figures(work.account, &scene) else { return };
     let net = figures.net_assets();
-    let hkd = |amount: Converted| amount.to(Rate::ONE);
+    let hkd = |amount: HkdAmount| amount.to(Rate::ONE);
     let was_on = work.account.is_liquidating;
     if !was_on && net >= figures.forced_margin {
         return;
@@ -45,9 +45,9 @@ pub(crate) fn sell_by_force(work: &mut Work<'_>, at: Timestamp) {
 }
 
 /// A market order that closes the largest position that can be closed.
-fn largest_close(work: &Work<'_>, scene: &Scene<'_>) -> Option<Accepted> {
+fn largest_close(work: &Work<'_>, scene: &Scene<'_>) -> Option<AcceptedOrder> {
     let account = &*work.account;
-    let mut positions: Vec<(Converted, &Symbol)> = account
+    let mut positions: Vec<(HkdAmount, &Symbol)> = account
         .positions()
         .filter(|(symbol, _)| scene.mark(symbol).is_some())
         .filter_map(|(symbol, position)| {
@@ -58,7 +58,7 @@ fn largest_close(work: &Work<'_>, scene: &Scene<'_>) -> Option<Accepted> {
     positions.into_iter().find_map(|(_, symbol)| close(work, scene, symbol))
 }
 
-fn close(work: &Work<'_>, scene: &Scene<'_>, symbol: &Symbol) -> Option<Accepted> {
+fn close(work: &Work<'_>, scene: &Scene<'_>, symbol: &Symbol) -> Option<AcceptedOrder> {
     let account = &*work.account;
     let security = scene.security(symbol)?;
     let available = account.available_quantity(symbol, None);
@@ -88,5 +88,5 @@ fn close(work: &Work<'_>, scene: &Scene<'_>, symbol: &Symbol) -> Option<Accepted
     let standing = Standing { status, placement, reserve_price, watch: None };
     let (id, sequence) = (account.next_order(), account.next_sequence());
     let facts = Facts::of(&security);
-    Some(Accepted { id, sequence, terms, facts, standing, by_engine: true, is_forced: true })
+    Some(AcceptedOrder { id, sequence, terms, facts, standing, by_engine: true, is_forced: true })
 }

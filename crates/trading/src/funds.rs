@@ -5,7 +5,7 @@ use crate::balance::{Reserve, balance, reserve_for, reserve_of};
 use crate::currency::Currency;
 use crate::feed::FACTOR_UNIT;
 use crate::figures::figures;
-use crate::money::{Converted, Money, Rate};
+use crate::money::{HkdAmount, Money, Rate};
 use crate::order::{Order, OrderId};
 use crate::quantity::Quantity;
 use crate::refusal::Refusal;
@@ -45,7 +45,7 @@ pub(crate) fn spendable(
     if credit == Credit::None || line.is_zero() {
         return Ok(available);
     }
-    let mut used = Converted::ZERO;
+    let mut used = HkdAmount::ZERO;
     for (other, _) in account.currencies().filter(|(other, _)| *other != currency) {
         let short_of = (-balance(account, scene, other, Some(own)).available()).or_zero();
         used = used.plus(scene.convert(other, short_of)?);
@@ -105,7 +105,7 @@ fn is_margined(account: &Account, order: &Order) -> bool {
 }
 
 /// What an order ties up of the buying power, in HKD.
-fn tied_up(scene: &Scene<'_>, order: &Order, reserve: Reserve) -> Result<Converted, Refusal> {
+fn tied_up(scene: &Scene<'_>, order: &Order, reserve: Reserve) -> Result<HkdAmount, Refusal> {
     let side = if order.terms.side.is_buy() { Quantity::SMALLEST } else { -Quantity::SMALLEST };
     let factors = scene.factors(order.symbol(), side);
     let currency = order.facts.currency;
@@ -132,7 +132,7 @@ fn rule_b(account: &Account, scene: &Scene<'_>, demand: Demand<'_>) -> Result<()
     if needed <= left {
         return Ok(());
     }
-    let hkd = |amount: Converted| amount.to(Rate::ONE).text();
+    let hkd = |amount: HkdAmount| amount.to(Rate::ONE).text();
     Err(Refusal::check(10, FUNDS).with("buying power in HKD", hkd(needed), hkd(left)))
 }
 

@@ -3,7 +3,7 @@
 use market::{Date, Symbol, Timestamp};
 
 use crate::currency::Currency;
-use crate::event::{Entry, Event, Filled};
+use crate::event::{Entry, Event, Execution};
 use crate::money::Money;
 use crate::quantity::Quantity;
 
@@ -131,7 +131,7 @@ pub fn legs(entry: &Entry) -> Vec<Leg> {
     legs.0
 }
 
-fn fill_legs(legs: &mut Legs, filled: &Filled) {
+fn fill_legs(legs: &mut Legs, filled: &Execution) {
     let amount = Money::of(filled.price, filled.quantity, filled.facts.multiplier);
     let (paid, change) =
         if filled.side.is_buy() { (-amount, filled.quantity) } else { (amount, -filled.quantity) };

@@ -3,7 +3,7 @@
 use market::Price;
 
 use crate::event::FillRule;
-use crate::feed::Acting;
+use crate::feed::ActingCandle;
 use crate::order::Order;
 use crate::pricing::slipped;
 use crate::quantity::Quantity;
@@ -13,7 +13,7 @@ use crate::tables::Ticks;
 use crate::words::{OrderStatus, OrderType, Side, Touch};
 
 /// Whether a candle may fill an order: it trades in the candle's lane, is reported, and came before the candle.
-pub(crate) fn is_eligible(order: &Order, acting: &Acting) -> bool {
+pub(crate) fn is_eligible(order: &Order, acting: &ActingCandle) -> bool {
     let candle = &acting.candle;
     let is_reported = matches!(order.status(), OrderStatus::New | OrderStatus::PartialFilled);
     if !is_reported || candle.volume <= 0 || !trades_in(order.outside_rth(), candle.session) {
@@ -29,7 +29,7 @@ pub(crate) fn is_eligible(order: &Order, acting: &Acting) -> bool {
 /// The price at which a candle fills an order, and why; `None` if it does not.
 pub(crate) fn price_in<'t>(
     order: &Order,
-    acting: &Acting,
+    acting: &ActingCandle,
     settings: &Settings,
     ticks: impl FnOnce() -> &'t Ticks,
 ) -> Option<(Price, FillRule)> {
@@ -74,7 +74,7 @@ pub(crate) fn price_in<'t>(
 }
 
 /// The closing auction has one price for all.
-fn tail_price(order: &Order, acting: &Acting) -> Option<Price> {
+fn tail_price(order: &Order, acting: &ActingCandle) -> Option<Price> {
     let close = acting.candle.close;
     match order.fills_as() {
         OrderType::Limit | OrderType::EnhancedLimit | OrderType::AuctionLimit => {
@@ -99,7 +99,7 @@ fn crosses(side: Side, limit: Price, price: Price, touch: Touch) -> bool {
 }
 
 /// The quantity one account may take of a candle; `None` for no limit.
-pub(crate) fn budget(settings: &Settings, acting: &Acting, lot: Quantity) -> Option<Quantity> {
+pub(crate) fn budget(settings: &Settings, acting: &ActingCandle, lot: Quantity) -> Option<Quantity> {
     let share = settings.participation?;
     let volume = Quantity::whole(acting.candle.volume);
     let units = i128::from(volume.units()) * i128::from(share.units()) / i128::from(SHARE_UNIT);

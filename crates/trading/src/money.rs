@@ -180,7 +180,7 @@ const RATE_DECIMALS: u32 = 8;
 
 /// An amount in HKD, exact: money times a rate, in units of `10^-18`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Converted(i128);
+pub struct HkdAmount(i128);
 
 impl Rate {
     pub const ONE: Rate = Rate(10i128.pow(RATE_DECIMALS));
@@ -194,8 +194,8 @@ impl Rate {
     }
 
     /// An amount of the currency in HKD.
-    pub fn convert(self, amount: Money) -> Converted {
-        Converted(amount.0.saturating_mul(self.0))
+    pub fn convert(self, amount: Money) -> HkdAmount {
+        HkdAmount(amount.0.saturating_mul(self.0))
     }
 }
 
@@ -213,8 +213,8 @@ impl FromStr for Rate {
     }
 }
 
-impl Converted {
-    pub const ZERO: Converted = Converted(0);
+impl HkdAmount {
+    pub const ZERO: HkdAmount = HkdAmount(0);
 
     /// In the currency of a rate, rounded once to two decimals.
     pub fn to(self, rate: Rate) -> Money {
@@ -226,27 +226,27 @@ impl Converted {
         Money(self.0.div_euclid(rate.0))
     }
 
-    pub fn plus(self, other: Converted) -> Converted {
-        Converted(self.0.saturating_add(other.0))
+    pub fn plus(self, other: HkdAmount) -> HkdAmount {
+        HkdAmount(self.0.saturating_add(other.0))
     }
 
-    pub fn minus(self, other: Converted) -> Converted {
-        Converted(self.0.saturating_sub(other.0))
+    pub fn minus(self, other: HkdAmount) -> HkdAmount {
+        HkdAmount(self.0.saturating_sub(other.0))
     }
 
     /// `factor / unit` of it, exact but for the last of eighteen decimals.
-    pub(crate) fn share(self, factor: i64, unit: i64) -> Converted {
+    pub(crate) fn share(self, factor: i64, unit: i64) -> HkdAmount {
         let (factor, unit) = (i128::from(factor), i128::from(unit.max(1)));
         let whole = (self.0 / unit).saturating_mul(factor);
-        Converted(whole.saturating_add(self.0 % unit * factor / unit))
+        HkdAmount(whole.saturating_add(self.0 % unit * factor / unit))
     }
 
-    pub fn or_zero(self) -> Converted {
-        Converted(self.0.max(0))
+    pub fn or_zero(self) -> HkdAmount {
+        HkdAmount(self.0.max(0))
     }
 
-    pub fn abs(self) -> Converted {
-        Converted(self.0.saturating_abs())
+    pub fn abs(self) -> HkdAmount {
+        HkdAmount(self.0.saturating_abs())
     }
 }
 

@@ -11,7 +11,7 @@ use crate::money::Money;
 use crate::quantity::Quantity;
 use crate::refusal::Refusal;
 use crate::sessions::Placement;
-use crate::tables::{Fee, Traded};
+use crate::tables::{DayTotals, Fee};
 use crate::terms::Terms;
 use crate::words::{Kind, OrderStatus, OrderType, OutsideRth, TriggerStatus};
 
@@ -151,7 +151,7 @@ pub struct Order {
     /// What it traded on the last day it traded on.
     #[serde(with = "codec::text_option")]
     pub traded_on: Option<Date>,
-    pub traded: Traded,
+    pub traded: DayTotals,
     pub fills: Vec<Fill>,
     /// Charges of all days.
     pub fees: Vec<Fee>,
@@ -244,8 +244,8 @@ impl Order {
     }
 
     /// What it traded on a day: charges count from there.
-    pub fn traded_on(&self, day: Date) -> Traded {
-        if self.traded_on == Some(day) { self.traded } else { Traded::default() }
+    pub fn traded_on(&self, day: Date) -> DayTotals {
+        if self.traded_on == Some(day) { self.traded } else { DayTotals::default() }
     }
 
     /// Its average price, with one decimal more than the security has if it is needed; `None` before the first fill.

@@ -6,7 +6,7 @@ use crate::account::Account;
 use crate::checks::{
     Admission, NO_QUOTES, admit, check_fields, check_mark, check_quantity, check_symbol, check_ticks,
 };
-use crate::event::{Accepted, Event};
+use crate::event::{AcceptedOrder, Event};
 use crate::fold::new_order;
 use crate::order::{Direction, Facts, Order, OrderId, Standing, Watch};
 use crate::pricing::market_reserve;
@@ -28,7 +28,7 @@ pub(crate) fn submit(
     let (id, sequence) = (account.next_order(), account.next_sequence());
     let terms = admission.terms.clone();
     let accepted = |standing: Standing| {
-        Box::new(Accepted {
+        Box::new(AcceptedOrder {
             id,
             sequence,
             terms: terms.clone(),

@@ -3,7 +3,7 @@
 use market::{Price, Timestamp};
 
 use crate::event::{Bar, Event, Release, Trigger};
-use crate::feed::Acting;
+use crate::feed::ActingCandle;
 use crate::order::{Order, OrderId, Watch};
 use crate::pricing::{Stop, depth_price, market_reserve};
 use crate::refusal::Refusal;
@@ -16,7 +16,7 @@ pub(crate) fn release(
     work: &mut Work<'_>,
     at: Timestamp,
     id: OrderId,
-    acting: &Acting,
+    acting: &ActingCandle,
     how: Trigger,
     best: Option<Price>,
 ) -> bool {
@@ -35,7 +35,7 @@ fn prepare(
     work: &Work<'_>,
     scene: &Scene<'_>,
     order: &Order,
-    acting: &Acting,
+    acting: &ActingCandle,
     how: Trigger,
     best: Option<Price>,
 ) -> Result<Release, Refusal> {

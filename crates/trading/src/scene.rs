@@ -4,7 +4,7 @@ use market::{Date, Market, Price, Symbol, Timestamp, Venue};
 
 use crate::currency::Currency;
 use crate::feed::{Factors, Feed, Security};
-use crate::money::{Converted, Money, Rate};
+use crate::money::{HkdAmount, Money, Rate};
 use crate::quantity::Quantity;
 use crate::refusal::Refusal;
 use crate::tables::{Tables, Ticks};
@@ -90,9 +90,9 @@ impl<'a> Scene<'a> {
         self.feed.rate(currency, date).ok_or_else(|| Refusal::plain(format!("no rate for {currency}")))
     }
 
-    pub(crate) fn convert(&self, currency: Currency, amount: Money) -> Result<Converted, Refusal> {
+    pub(crate) fn convert(&self, currency: Currency, amount: Money) -> Result<HkdAmount, Refusal> {
         // Nothing needs no rate.
-        if amount.is_zero() { Ok(Converted::ZERO) } else { Ok(self.rate(currency)?.convert(amount)) }
+        if amount.is_zero() { Ok(HkdAmount::ZERO) } else { Ok(self.rate(currency)?.convert(amount)) }
     }
 
     /// The margin factors of a position of this quantity.

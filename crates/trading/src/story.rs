@@ -5,7 +5,7 @@ use std::fmt;
 use market::{Price, Timestamp};
 
 use crate::decimal::plain_price;
-use crate::event::{Accepted, Bar, Entry, Event, FillRule, Filled, Release, Trigger};
+use crate::event::{AcceptedOrder, Bar, Entry, Event, Execution, FillRule, Release, Trigger};
 use crate::order::{Direction, OrderId, Standing, Watch};
 use crate::quantity::Quantity;
 use crate::refusal::Refusal;
@@ -66,7 +66,7 @@ pub fn story<'a>(entries: impl IntoIterator<Item = &'a Entry>, id: OrderId) -> V
 fn happening(event: &Event) -> Option<Happening> {
     let what = match event {
         Event::Accepted(accepted) => {
-            let Accepted { terms, standing, by_engine, .. } = accepted.as_ref();
+            let AcceptedOrder { terms, standing, by_engine, .. } = accepted.as_ref();
             Happening::Accepted {
                 terms: Box::new(terms.clone()),
                 standing: standing.clone(),
@@ -84,7 +84,7 @@ fn happening(event: &Event) -> Option<Happening> {
             Happening::Released { how: *how, price: *price, candle: *candle }
         }
         Event::Filled(filled) => {
-            let Filled { quantity, price, rule, candle, budget, fees, .. } = filled.as_ref().clone();
+            let Execution { quantity, price, rule, candle, budget, fees, .. } = filled.as_ref().clone();
             Happening::Filled { quantity, price, rule, candle, budget, fees }
         }
         Event::Replaced { terms, .. } => Happening::Replaced { terms: terms.clone() },

@@ -2,11 +2,11 @@
 
 use market::{Symbol, Timestamp};
 
-use crate::feed::{Acting, Feed};
+use crate::feed::{ActingCandle, Feed};
 
 #[derive(Debug)]
 pub(crate) struct Tape {
-    candles: Vec<Acting>,
+    candles: Vec<ActingCandle>,
     next: usize,
     /// All candles that act up to here are, or were, in `candles`.
     loaded: Timestamp,
@@ -47,7 +47,7 @@ impl Tape {
     }
 
     /// The candles that act at an instant which `peek` has just named.
-    pub(crate) fn at(&self, at: Timestamp) -> impl Iterator<Item = &Acting> {
+    pub(crate) fn at(&self, at: Timestamp) -> impl Iterator<Item = &ActingCandle> {
         let rest = self.candles.get(self.next..).unwrap_or_default();
         rest.iter().take_while(move |acting| acting.at == at)
     }

@@ -4,7 +4,7 @@
 use market::Price;
 
 use crate::event::Trigger;
-use crate::feed::Acting;
+use crate::feed::ActingCandle;
 use crate::order::{Direction, Order, Watch};
 use crate::pricing::Stop;
 use crate::terms::Terms;
@@ -12,7 +12,7 @@ use crate::words::Side;
 
 /// What a conditional order has seen in a candle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct Observation {
     /// A trailing order began to watch, with this best price.
     pub(crate) began: Option<Price>,
     /// The best price after the candle, if it moved, or at the release.
@@ -20,9 +20,9 @@ pub(crate) struct Seen {
     pub(crate) released: Option<Trigger>,
 }
 
-pub(crate) fn look(order: &Order, acting: &Acting) -> Seen {
+pub(crate) fn look(order: &Order, acting: &ActingCandle) -> Observation {
     match order.standing.watch {
-        None => Seen::default(),
+        None => Observation::default(),
         Some(Watch::Touch(direction)) => touch(&order.terms, direction, acting),
         Some(Watch::Monitor(direction)) => monitor(&order.terms, direction, acting),
         Some(Watch::Trail(best)) => trail(&order.terms, best, acting, true),
@@ -37,15 +37,15 @@ fn is_beyond(direction: Direction, price: Price, level: Price) -> bool {
 }
 
 /// The extreme of a candle in a direction.
-fn extreme(direction: Direction, acting: &Acting) -> Price {
+fn extreme(direction: Direction, acting: &ActingCandle) -> Price {
     match direction {
         Direction::Rise => acting.candle.high,
         Direction::Fall => acting.candle.low,
     }
 }
 
-fn touch(terms: &Terms, direction: Direction, acting: &Acting) -> Seen {
-    let Some(level) = terms.trigger_price else { return Seen::default() };
+fn touch(terms: &Terms, direction: Direction, acting: &ActingCandle) -> Observation {
+    let Some(level) = terms.trigger_price else { return Observation::default() };
     let is_gap = is_beyond(direction, acting.candle.open, level);
     let is_touched = is_gap || is_beyond(direction, extreme(direction, acting), level);
     // Several touches within a minute cannot be counted: the close stands for the last of them, and the open for none.
@@ -55,21 +55,21 @@ fn touch(terms: &Terms, direction: Direction, acting: &Acting) -> Seen {
         () if is_gap && !counts => Some(Trigger::Gap),
         () => Some(Trigger::Inside),
     };
-    Seen { released, ..Seen::default() }
+    Observation { released, ..Observation::default() }
 }
 
-fn monitor(terms: &Terms, direction: Direction, acting: &Acting) -> Seen {
-    let Some(level) = terms.monitor_price else { return Seen::default() };
+fn monitor(terms: &Terms, direction: Direction, acting: &ActingCandle) -> Observation {
+    let Some(level) = terms.monitor_price else { return Observation::default() };
     let open = acting.candle.open;
     if is_beyond(direction, open, level) {
-        return Seen { began: Some(open), ..trail(terms, open, acting, false) };
+        return Observation { began: Some(open), ..trail(terms, open, acting, false) };
     }
     let is_touched = is_beyond(direction, extreme(direction, acting), level);
-    Seen { began: is_touched.then_some(level), ..Seen::default() }
+    Observation { began: is_touched.then_some(level), ..Observation::default() }
 }
 
 /// One candle of a trailing order. The open says nothing when watching began with it.
-fn trail(terms: &Terms, best: Price, acting: &Acting, from_open: bool) -> Seen {
+fn trail(terms: &Terms, best: Price, acting: &ActingCandle, from_open: bool) -> Observation {
     let (side, candle) = (terms.side, &acting.candle);
     let (better, worse) = match side {
         Side::Sell => (best.max(candle.high), candle.low),
@@ -77,13 +77,13 @@ fn trail(terms: &Terms, best: Price, acting: &Acting, from_open: bool) -> Seen {
     };
     let stop = Stop::of(terms, best);
     if from_open && stop.is_reached(side, candle.open) {
-        return Seen { best: Some(best), released: Some(Trigger::Gap), began: None };
+        return Observation { best: Some(best), released: Some(Trigger::Gap), began: None };
     }
     if stop.is_reached(side, worse) {
-        return Seen { best: Some(best), released: Some(Trigger::Inside), began: None };
+        return Observation { best: Some(best), released: Some(Trigger::Inside), began: None };
     }
     // The close comes after the best price on every path.
     let released = Stop::of(terms, better).is_reached(side, candle.close).then_some(Trigger::Inside);
     let moved = better != best || released.is_some();
-    Seen { best: moved.then_some(better), released, began: None }
+    Observation { best: moved.then_some(better), released, began: None }
 }

@@ -52,7 +52,7 @@ pub struct Fee {
 
 /// What charges of an order on one trading day depend on besides its amount and quantity.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Charged {
+pub(crate) struct ChargeBasis {
     pub(crate) market: Market,
     pub(crate) kind: Kind,
     pub(crate) side: Side,
@@ -62,14 +62,14 @@ pub(crate) struct Charged {
 
 /// What an order traded on one day.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Traded {
+pub struct DayTotals {
     pub amount: Money,
     pub quantity: Quantity,
 }
 
-impl Traded {
-    pub(crate) fn plus(self, amount: Money, quantity: Quantity) -> Traded {
-        Traded { amount: self.amount + amount, quantity: self.quantity + quantity }
+impl DayTotals {
+    pub(crate) fn plus(self, amount: Money, quantity: Quantity) -> DayTotals {
+        DayTotals { amount: self.amount + amount, quantity: self.quantity + quantity }
     }
 }
 
@@ -92,8 +92,8 @@ impl FeeTable {
     /// All charges of an order on one day, in the order of the table, those of nothing included.
     pub(crate) fn charges(
         &self,
-        of: Charged,
-        traded: Traded,
+        of: ChargeBasis,
+        traded: DayTotals,
     ) -> impl Iterator<Item = (&str, ChargeGroup, Money)> {
         let is_free = of.plan == FeePlan::None || traded.quantity.is_zero();
         let matching = self.charges.iter().filter(move |charge| {
@@ -106,13 +106,13 @@ impl FeeTable {
     }
 
     /// The sum of all charges of an order on one day.
-    pub(crate) fn total(&self, of: Charged, traded: Traded) -> Money {
+    pub(crate) fn total(&self, of: ChargeBasis, traded: DayTotals) -> Money {
         self.charges(of, traded).map(|(_, _, amount)| amount).sum()
     }
 
     /// What a further fill adds: the charges after it less those before it, so that their sum does not depend on how the day
     /// was cut. Charges of nothing are left out.
-    pub(crate) fn added(&self, of: Charged, before: Traded, after: Traded) -> Vec<Fee> {
+    pub(crate) fn added(&self, of: ChargeBasis, before: DayTotals, after: DayTotals) -> Vec<Fee> {
         let old: Vec<(&str, Money)> =
             self.charges(of, before).map(|(code, _, amount)| (code, amount)).collect();
         let fees = self.charges(of, after).map(|(code, group, amount)| {
@@ -189,7 +189,7 @@ impl Charge {
 }
 
 impl ChargeRow {
-    fn amount(&self, traded: Traded) -> Money {
+    fn amount(&self, traded: DayTotals) -> Money {
         let exact = |base: Money, scale: u32| {
             // Bounds lie on the cent, so it does not matter whether they come before or after the rounding.
             base.scaled(self.rate, scale, self.rounding)

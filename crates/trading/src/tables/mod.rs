@@ -7,8 +7,8 @@ mod rows;
 mod settlement;
 mod ticks;
 
-pub(crate) use fees::Charged;
-pub use fees::{Fee, FeeTable, Traded};
+pub(crate) use fees::ChargeBasis;
+pub use fees::{DayTotals, Fee, FeeTable};
 pub use interest::{Interest, InterestTable};
 pub use rows::TableError;
 pub use settlement::SettlementTable;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use market::{Market, Price, Symbol, Timestamp};
 use proptest::prelude::*;
 use trading::{
-    Account, Command, Currency, Desk, Entry, Event, Factors, FillRule, Filled, Money, OrderStatus, OrderType,
-    Quantity, Rate, Setting, Settings, Side, Terms, Touch, balance, ledger,
+    Account, Command, Currency, Desk, Entry, Event, Execution, Factors, FillRule, Money, OrderStatus,
+    OrderType, Quantity, Rate, Setting, Settings, Side, Terms, Touch, balance, ledger,
 };
 
 use crate::common::{Store, at, date, symbol, tables};
@@ -15,7 +15,7 @@ use crate::world::{
     store,
 };
 
-fn fills(entries: &[Entry]) -> impl Iterator<Item = (&Entry, &Filled)> {
+fn fills(entries: &[Entry]) -> impl Iterator<Item = (&Entry, &Execution)> {
     entries.iter().filter_map(|entry| match &entry.event {
         Event::Filled(filled) => Some((entry, filled.as_ref())),
         _ => None,

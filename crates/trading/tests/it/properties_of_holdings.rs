@@ -3,8 +3,8 @@
 use market::{Market, Price, Timestamp};
 use proptest::prelude::*;
 use trading::{
-    Account, Bar, Command, CostMethod, Currency, Desk, Entry, Event, Facts, FillRule, Filled, Fraction, Kind,
-    Money, OrderId, Quantity, Settings, Side, VERSION,
+    Account, Bar, Command, CostMethod, Currency, Desk, Entry, Event, Execution, Facts, FillRule, Fraction,
+    Kind, Money, OrderId, Quantity, Settings, Side, VERSION,
 };
 
 use crate::common::{Store, at, date, symbol, tables};
@@ -14,7 +14,7 @@ fn fill(number: u64, change: i64, price: i64) -> Entry {
     let price = Price(price * 10_000);
     let bar =
         Bar { time: Timestamp(0), open: price, high: price, low: price, close: price, volume: 1, session: 0 };
-    let filled = Filled {
+    let filled = Execution {
         id: OrderId::of(7, 1),
         symbol: symbol("AAPL.US"),
         side: if change > 0 { Side::Buy } else { Side::Sell },

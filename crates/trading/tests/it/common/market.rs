@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use market::adjust::Amount;
 use market::{Candle, Date, Market, Price, Symbol, Timestamp, Turnover, Venue, Venues};
 use trading::{
-    ActTimes, Acting, CorporateAction, Currency, Factors, Feed, Kind, Quantity, Rate, Security, Tables,
+    ActTimes, ActingCandle, CorporateAction, Currency, Factors, Feed, Kind, Quantity, Rate, Security, Tables,
     drop_overtaken, mark_of,
 };
 
@@ -48,7 +48,7 @@ pub fn at(market: Market, local: &str) -> Timestamp {
 /// Candles and everything else that a feed tells.
 #[derive(Clone, Debug, Default)]
 pub struct Store {
-    pub candles: BTreeMap<Symbol, Vec<Acting>>,
+    pub candles: BTreeMap<Symbol, Vec<ActingCandle>>,
     pub securities: BTreeMap<Symbol, Security>,
     pub lots: Vec<(Symbol, Date, Quantity)>,
     pub closes: Vec<(Symbol, Date, Price)>,
@@ -127,7 +127,7 @@ impl Feed for Store {
         Some(Security { lot: dated.unwrap_or(known.lot), ..known })
     }
 
-    fn candles(&self, symbol: &Symbol, after: Timestamp, through: Timestamp, out: &mut Vec<Acting>) {
+    fn candles(&self, symbol: &Symbol, after: Timestamp, through: Timestamp, out: &mut Vec<ActingCandle>) {
         let Some(all) = self.candles.get(symbol) else { return };
         let from = all.partition_point(|acting| acting.at <= after);
         out.extend(all[from..].iter().take_while(|acting| acting.at <= through));
@@ -138,7 +138,7 @@ impl Feed for Store {
         // A day of minutes before the instant is enough, unless there is none.
         let end = all.partition_point(|acting| acting.at <= at);
         let tail = &all[end.saturating_sub(3)..all.len().min(end + 3)];
-        let mut near: Vec<Acting> = tail.to_vec();
+        let mut near: Vec<ActingCandle> = tail.to_vec();
         near.sort_by_key(|acting| acting.candle.time);
         mark_of(&near, at)
     }
