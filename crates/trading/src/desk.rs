@@ -1,4 +1,8 @@
 //! The door to everything: feed and tables at hand, accounts are advanced and given commands.
+//!
+//! Both change the account in memory and return the entries that did it. Whoever keeps journals writes those entries first and
+//! answers then; if they cannot be written, the account is thrown away and folded again from what was. The horizon is kept
+//! beside the journal: entries do not tell how far nothing happened.
 
 use market::{Price, Timestamp};
 
