@@ -280,10 +280,15 @@ pub(crate) fn check_mark(terms: &Terms, mark: Option<Price>) -> Result<(), Refus
         let needs = terms.order_type.needs_mark();
         return if needs { Err(Refusal::check(9, NO_QUOTES)) } else { Ok(()) };
     };
-    if let (Some(price), Market::Hk) = (terms.price, terms.symbol.market()) {
-        let (price, mark_units) = (i128::from(price.0), i128::from(mark.0));
+    if let (Some(limit), Market::Hk) = (terms.price, terms.symbol.market()) {
+        let (price, mark_units) = (i128::from(limit.0), i128::from(mark.0));
         if price >= 9 * mark_units || price * 9 <= mark_units {
-            return Err(Refusal::check(8, format!("price too far from {}", plain_price(mark))));
+            let refusal = Refusal::check(8, format!("price too far from {}", plain_price(mark)));
+            return Err(refusal.with(
+                "a ninth to nine times the mark",
+                plain_price(mark),
+                plain_price(limit),
+            ));
         }
     }
     if terms.trigger_price == Some(mark) {

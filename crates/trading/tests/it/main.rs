@@ -6,6 +6,7 @@ mod golden_fees;
 mod golden_fills;
 mod golden_money;
 mod journal;
+mod oracle;
 mod properties;
 mod properties_of_holdings;
 mod properties_of_input;

@@ -106,7 +106,7 @@ fn timed(operator: u32) -> impl Strategy<Value = Vec<Timed>> {
 
 const BASE: i64 = 100;
 
-fn price_of(ticks: i64) -> Price {
+pub(crate) fn price_of(ticks: i64) -> Price {
     Price((BASE * 10 + ticks) * 100_000)
 }
 
