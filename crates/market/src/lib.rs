@@ -32,7 +32,7 @@ pub use option::{OptionRight, OptionTerms};
 pub use period::{Grain, Minutes, ParsePeriodError, Period, Span};
 pub use security_kind::SecurityKind;
 pub use session::{Segment, Session, SessionTable};
-pub use symbol::{Market, ParseSymbolError, Region, Symbol, UsOption};
+pub use symbol::{Market, ParseSymbolError, Region, Symbol};
 pub use time::{ParseTimeError, Timestamp, Zone, parse_date, parse_time_of_day, parse_time_of_day_or_second};
 pub use venue::{Day, Slot, Venue, Venues};
 

@@ -163,6 +163,17 @@ impl Symbol {
         self.region == Region::Us && option::Parts::of(self.ticker()).is_some()
     }
 
+    /// Whether this is an index, by the conventions of its region: no column says it.
+    pub fn is_index(&self) -> bool {
+        let ticker = self.ticker();
+        match self.region {
+            Region::Us => ticker.starts_with('.'),
+            Region::Hk => !ticker.bytes().all(|byte| byte.is_ascii_digit()),
+            Region::Sh => ticker.starts_with("000"),
+            Region::Sz => ticker.starts_with("399"),
+        }
+    }
+
     /// What a US option gives the right to; nothing for any other security.
     pub fn option(&self) -> Option<OptionTerms> {
         if self.region == Region::Us { option::Parts::of(self.ticker())?.terms() } else { None }

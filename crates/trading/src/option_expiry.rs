@@ -1,6 +1,6 @@
 //! Options at the close of their last day: a long position is settled in cash at intrinsic value.
 
-use market::{Market, Price, Symbol, Timestamp};
+use market::{Market, OptionRight, Price, Symbol, Timestamp};
 
 use crate::event::Event;
 use crate::money::Money;
@@ -20,13 +20,16 @@ pub(crate) fn expire_options(work: &mut Work<'_>, at: Timestamp) {
 }
 
 fn settle(work: &Work<'_>, symbol: &Symbol) -> Option<Event> {
-    let option = symbol.us_option()?;
+    let option = symbol.option()?;
     let position = work.account.position(symbol)?;
     let venue = work.feed.venue(Market::Us);
     let day = venue.calendar().on_or_before(option.expiry)?;
-    let close = option.underlying().and_then(|underlying| work.feed.intraday_close(&underlying, day));
+    let close = work.feed.intraday_close(&option.underlying, day);
     let Some(underlying) = close else { return Some(Event::OptionUnsettled { symbol: symbol.clone() }) };
-    let gain = if option.is_call { underlying.0 - option.strike.0 } else { option.strike.0 - underlying.0 };
+    let gain = match option.right {
+        OptionRight::Call => underlying.0 - option.strike.0,
+        OptionRight::Put => option.strike.0 - underlying.0,
+    };
     let intrinsic = Price(gain.max(0));
     Some(Event::OptionExpired {
         symbol: symbol.clone(),

@@ -43,7 +43,7 @@ pub(crate) fn ends_at(order: &Order, feed: &dyn Feed) -> Option<Timestamp> {
 
 /// The close of the day on which an option expires.
 pub(crate) fn option_end(symbol: &Symbol, feed: &dyn Feed) -> Option<Timestamp> {
-    let option = symbol.us_option()?;
+    let option = symbol.option()?;
     let venue = feed.venue(Market::Us);
     let day = venue.day(venue.calendar().on_or_before(option.expiry)?)?;
     let regular = day.segments.iter().filter(|segment| segment.session == Session::Intraday);
