@@ -41,10 +41,11 @@ mod settings;
 mod tls;
 mod unsent;
 mod workers;
+mod written;
 
 pub use crate::core::{Clock, MarketClock};
 pub use certificate::{Certificate, Concern};
-pub use http::import_document;
+pub use http::{import_document, openapi};
 pub use limits::Limits;
 pub use listen::{Addresses, Reloader, Server, ServerError};
 pub use proxies::{ParseTrustedProxyError, TrustedProxy};

@@ -20,15 +20,8 @@ pub(super) const ROUTES: &[Row] = &[
     Row::get("/readyz", Asks::Watcher, Task::Watch, ready),
     Row::get("/metrics", Asks::Watcher, Task::Watch, exposition),
     Row::get("/status", Asks::Watcher, Task::Watch, status),
-    Row::get("/openapi.json", Asks::Anyone, Task::Other, openapi),
     Row::get("/favicon.ico", Asks::Anyone, Task::Other, |_, _| Ok(no_icon())),
 ];
-
-pub(super) const OPENAPI: &str = include_str!("../openapi.json");
-
-fn openapi(_: &Call<'_>, _: &Site) -> Result<Answer, Problem> {
-    Ok(envelope::json(200, Bytes::from_static(OPENAPI.as_bytes())))
-}
 
 /// Browsers ask for an icon beside every page. There is none, which they may remember for a day.
 fn no_icon() -> Answer {
