@@ -59,6 +59,10 @@ pub(crate) struct ProblemBody {
     data: (),
 }
 
+/// An answer in which there is nothing to tell.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Empty {}
+
 /// A request that gets no answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Problem {
