@@ -6,7 +6,6 @@ mod bodies;
 mod call;
 mod claims;
 pub(crate) mod cookies;
-#[expect(dead_code, reason = "the groups that are still described by hand will use the rest")]
 pub(crate) mod doc;
 pub(crate) mod envelope;
 mod listening;
@@ -21,7 +20,7 @@ pub(crate) mod visible;
 
 pub(crate) use call::{Answer, Call, Note, Noted};
 pub(crate) use envelope::Problem;
-pub(crate) use listening::{Face, Listening};
+pub(crate) use listening::{Face, ListenerDocument, Listening};
 pub(crate) use proof::{Me, as_operator};
 pub(crate) use row::{Asks, Handler, Home, Row};
 pub(crate) use site::{CONNECTIONS_EACH, Site};

@@ -19,28 +19,10 @@ pub(super) const ROUTES: &[Row] = &[Row::get("/openapi.json", Asks::Anyone, Task
 const DOC: Doc = Doc::new(Tag::Service, "openapi", "This document")
     .answers(&[AnswerDoc::ok("OpenAPI 3.1", &[Media::json::<serde_json::Map<String, Value>>()])]);
 
-/// What is still described by hand.
-const REST: &str = include_str!("../openapi.json");
-
 static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| {
     let rows = routes::GROUPS.into_iter().flatten();
-    let mut document = assemble::document(rows);
-    add(serde_json::from_str(REST).unwrap_or_default(), &mut document);
-    Bytes::from(document.to_string())
+    Bytes::from(assemble::document(rows).to_string())
 });
-
-/// Adds what is not there yet.
-fn add(rest: Value, document: &mut Value) {
-    match (rest, document) {
-        (Value::Object(rest), Value::Object(document)) => {
-            for (name, value) in rest {
-                add(value, document.entry(name).or_insert(Value::Null));
-            }
-        }
-        (rest, document) if document.is_null() => *document = rest,
-        _ => {}
-    }
-}
 
 /// The description of everything over HTTP, as `GET /openapi.json` has it.
 pub fn openapi() -> &'static [u8] {
