@@ -1,4 +1,4 @@
-//! The document against the rows that it is made of.
+//! The document against the rows that it is made of. Real answers are held against it by `tests/it/conformance.rs`.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
