@@ -14,6 +14,8 @@ import tempfile
 import threading
 import time
 
+import conformance
+
 # Before the SDK is loaded: it prints a table at every connection, and reads proxies and time zone from here.
 for name in [name for name in os.environ if name.startswith(("LONGBRIDGE_", "LONGPORT_", "CHANDLER_"))]:
     if name not in ("CHANDLER_E2E_BINARY", "CHANDLER_E2E_WORK", "CHANDLER_E2E_MORE"):
@@ -142,14 +144,16 @@ class Server:
         return self.account(name, "--overnight", "--rate", "unlimited", "--quota", "1000", "--connections", "100")
 
     def request(self, method, path, account, body=None, address=None):
-        """One plain HTTP request with the token as bearer: status and envelope."""
+        """One plain HTTP request with the token as bearer: status and envelope, which must be as it is described."""
         connection = http.client.HTTPConnection(address or self.address, timeout=PATIENCE_S)
         headers = {"authorization": f"Bearer {account['access_token']}", "content-type": "application/json"}
         connection.request(method, path, body=None if body is None else json.dumps(body), headers=headers)
         answer = connection.getresponse()
         text = answer.read()
         connection.close()
-        return answer.status, json.loads(text)
+        envelope = json.loads(text)
+        conformance.check(address or self.address, method, path, answer.status, envelope)
+        return answer.status, envelope
 
     def online(self, account):
         """How many long connections of an account the server counts."""

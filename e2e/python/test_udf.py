@@ -6,6 +6,7 @@ import unittest
 import urllib.parse
 import urllib.request
 
+import conformance
 import harness
 import questions
 
@@ -26,7 +27,11 @@ class Datafeed:
         request = urllib.request.Request(address, headers={"Origin": "https://charts.example"})
         with urllib.request.urlopen(request, timeout=harness.PATIENCE_S) as answer:
             assert answer.headers["access-control-allow-origin"] == "*"
-            return json.load(answer)
+            said = json.load(answer)
+            if answer.headers.get_content_type() == conformance.JSON:
+                asked = urllib.parse.urlsplit(address)
+                conformance.check(asked.netloc, "GET", asked.path, answer.status, said)
+            return said
 
     def history(self, info, resolution, **span):
         assert resolution in info["supported_resolutions"]

@@ -35,6 +35,12 @@ const READERS_KEPT: usize = 64;
 /// Symbols that are remembered at most; a whole market has fewer.
 const CATALOG_MAX: usize = 100_000;
 
+const STOPPING: &str = "stopping";
+const STORE: &str = "store";
+const ACCOUNTS: &str = "accounts";
+/// What may keep requests from being answered.
+pub(crate) const OBSTACLES: [&str; 3] = [STOPPING, STORE, ACCOUNTS];
+
 /// The versions of the two databases at the last look. They grow with the changes of every process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Versions {
@@ -153,16 +159,16 @@ impl Core {
     pub(crate) fn obstacles(&self) -> Vec<&'static str> {
         let mut obstacles = Vec::new();
         if self.is_stopping() {
-            obstacles.push("stopping");
+            obstacles.push(STOPPING);
         }
         // What is in memory says nothing about the files, so both are read again.
         if let Err(error) = self.store.probe() {
             tracing::error!(%error, "cannot look at the store");
-            obstacles.push("store");
+            obstacles.push(STORE);
         }
         if let Err(error) = self.access.probe() {
             tracing::error!(%error, "cannot look at the accounts");
-            obstacles.push("accounts");
+            obstacles.push(ACCOUNTS);
         }
         obstacles
     }

@@ -1,20 +1,97 @@
 //! The state of the service: what the store holds, how far the calendars go, what an operator should look at. `/status` shows it as a
 //! document, `/metrics` as numbers.
 
+use std::collections::BTreeMap;
+
 use market::{Market, Timestamp, Venues};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use store::StoreError;
 
 use crate::holdings::Holdings;
-use crate::kit::Site;
+use crate::kit::{ListenerDocument, Site};
 use crate::metrics::{self, Connection};
 use crate::settings;
+use crate::written::{Day, Instant};
 
 const DAY_S: i64 = 86_400;
 /// How long before the end to warn: early enough to act, late enough that the warning is read.
 const CALENDAR_WARNING_S: i64 = 30 * DAY_S;
 const FREE_BYTES_MIN: u64 = 1 << 30;
 const FREE_SHARE_MIN: u64 = 20;
+
+/// Everything, as `/status` tells it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Status {
+    version: &'static str,
+    started_at: Instant,
+    uptime_s: u64,
+    /// The machine's time.
+    now: Instant,
+    /// The market's time, which may be set apart.
+    market_now: Instant,
+    ready: bool,
+    store: StoreStatus,
+    calendars: Vec<CalendarStatus>,
+    /// Open ones, by kind.
+    connections: BTreeMap<&'static str, i64>,
+    signed_in: usize,
+    connections_max: usize,
+    cache: CacheStatus,
+    tls: Option<TlsStatus>,
+    listeners: Vec<ListenerDocument>,
+    /// What an operator should look at.
+    warnings: Vec<String>,
+}
+
+/// Schema, version, sums over all series, bytes, and the last import.
+#[derive(Debug, Serialize, JsonSchema)]
+struct StoreStatus {
+    schema: i64,
+    version: i64,
+    series: u64,
+    candles: u64,
+    blocks: u64,
+    block_bytes: u64,
+    file_bytes: u64,
+    accounts_file_bytes: u64,
+    disk_free_bytes: Option<u64>,
+    last_import: Option<LastImport>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct LastImport {
+    id: i64,
+    kind: String,
+    state: &'static str,
+    started_at: Instant,
+    finished_at: Option<Instant>,
+    rows_read: u64,
+    quarantined: u64,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct CalendarStatus {
+    market: &'static str,
+    now: Instant,
+    valid_through: Day,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct CacheStatus {
+    bytes: u64,
+    bytes_max: u64,
+    pages: usize,
+    hits: u64,
+    misses: u64,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct TlsStatus {
+    names: Vec<String>,
+    not_before: Instant,
+    not_after: Instant,
+}
 
 /// The end of the last day that a market's calendar knows.
 pub(crate) fn calendar_end(market: Market, venues: &Venues) -> Timestamp {
@@ -52,81 +129,72 @@ pub(crate) fn warnings(site: &Site) -> Vec<String> {
 }
 
 /// The document of `/status`. No paths and no names of accounts: operators pass it on.
-pub(crate) fn document(site: &Site) -> Result<Value, StoreError> {
+pub(crate) fn document(site: &Site) -> Result<Status, StoreError> {
     let (now, market_now) = (site.core.machine_now(), site.core.market_now());
     let holdings = site.holdings()?;
     let calendars = Market::ALL.map(|market| {
         let venue = site.core.history.venues().of(market);
-        json!({
-            "market": market.as_str(),
-            "now": venue.zone().rfc3339(market_now),
-            "valid_through": venue.calendar().valid_through().to_string(),
-        })
+        CalendarStatus {
+            market: market.as_str(),
+            now: Instant::local(market_now, venue.zone()),
+            valid_through: Day(venue.calendar().valid_through()),
+        }
     });
     let connections = Connection::ALL.iter();
-    let connections: serde_json::Map<String, Value> =
-        connections.map(|kind| (kind.as_str().to_owned(), site.core.metrics.open(*kind).into())).collect();
+    let connections = connections.map(|kind| (kind.as_str(), site.core.metrics.open(*kind))).collect();
     let (load, (hits, misses)) = (site.core.shelf.load(), site.core.metrics.cache_looks());
-    Ok(json!({
-        "version": env!("CARGO_PKG_VERSION"),
-        "started_at": site.core.started_at.to_string(),
-        "uptime_s": site.core.uptime().as_secs(),
-        "now": now.to_string(),
-        "market_now": market_now.to_string(),
-        "ready": site.core.obstacles().is_empty(),
-        "store": store_document(site, &holdings)?,
-        "calendars": calendars,
-        "connections": connections,
-        "signed_in": site.links.count(),
-        "connections_max": site.connections_max,
-        "cache": {
-            "bytes": load.bytes,
-            "bytes_max": load.bytes_max,
-            "pages": load.pages,
-            "hits": hits,
-            "misses": misses,
-        },
-        "tls": tls_document(site),
-        "listeners": site.listeners.iter().map(crate::kit::Listening::document).collect::<Vec<_>>(),
-        "warnings": warnings(site),
-    }))
+    Ok(Status {
+        version: env!("CARGO_PKG_VERSION"),
+        started_at: Instant::utc(site.core.started_at),
+        uptime_s: site.core.uptime().as_secs(),
+        now: Instant::utc(now),
+        market_now: Instant::utc(market_now),
+        ready: site.core.obstacles().is_empty(),
+        store: store_status(site, &holdings)?,
+        calendars: calendars.into(),
+        connections,
+        signed_in: site.links.count(),
+        connections_max: site.connections_max,
+        cache: CacheStatus { bytes: load.bytes, bytes_max: load.bytes_max, pages: load.pages, hits, misses },
+        tls: tls_status(site),
+        listeners: site.listeners.iter().map(crate::kit::Listening::document).collect(),
+        warnings: warnings(site),
+    })
 }
 
-fn store_document(site: &Site, holdings: &Holdings) -> Result<Value, StoreError> {
+fn store_status(site: &Site, holdings: &Holdings) -> Result<StoreStatus, StoreError> {
     let Holdings { version, totals } = holdings;
     let sizes = site.core.store.file_sizes();
-    let import = site.core.last_import()?.map(|import| {
-        json!({
-            "id": import.id.0,
-            "kind": import.kind,
-            "state": import.state.as_str(),
-            "started_at": import.started_at.to_string(),
-            "finished_at": import.finished_at.map(|at| at.to_string()),
-            "rows_read": import.rows_read,
-            "quarantined": import.quarantined,
-        })
+    let import = site.core.last_import()?.map(|import| LastImport {
+        id: import.id.0,
+        kind: import.kind,
+        state: import.state.as_str(),
+        started_at: Instant::utc(import.started_at),
+        finished_at: import.finished_at.map(Instant::utc),
+        rows_read: import.rows_read,
+        quarantined: import.quarantined,
     });
-    Ok(json!({
-        "schema": site.core.store.schema(),
-        "version": version,
-        "series": totals.series,
-        "candles": totals.candles,
-        "blocks": totals.blocks,
-        "block_bytes": totals.bytes,
-        "file_bytes": sizes.candles.saturating_add(sizes.candles_log),
-        "accounts_file_bytes": sizes.accounts.saturating_add(sizes.accounts_log),
-        "disk_free_bytes": metrics::disk(site.core.store.dir()).map(|disk| disk.free_bytes),
-        "last_import": import,
-    }))
+    Ok(StoreStatus {
+        schema: site.core.store.schema(),
+        version: *version,
+        series: totals.series,
+        candles: totals.candles,
+        blocks: totals.blocks,
+        block_bytes: totals.bytes,
+        file_bytes: sizes.candles.saturating_add(sizes.candles_log),
+        accounts_file_bytes: sizes.accounts.saturating_add(sizes.accounts_log),
+        disk_free_bytes: metrics::disk(site.core.store.dir()).map(|disk| disk.free_bytes),
+        last_import: import,
+    })
 }
 
-fn tls_document(site: &Site) -> Value {
-    site.tls.as_ref().map_or(Value::Null, |tls| {
+fn tls_status(site: &Site) -> Option<TlsStatus> {
+    site.tls.as_ref().map(|tls| {
         let certificate = tls.certificate();
-        json!({
-            "names": certificate.names,
-            "not_before": certificate.not_before.to_string(),
-            "not_after": certificate.not_after.to_string(),
-        })
+        TlsStatus {
+            names: certificate.names.clone(),
+            not_before: Instant::utc(certificate.not_before),
+            not_after: Instant::utc(certificate.not_after),
+        }
     })
 }

@@ -43,10 +43,11 @@ mod tls;
 mod unproven;
 mod unsent;
 mod workers;
+mod written;
 
 pub use crate::core::Clock;
 pub use certificate::{Certificate, Concern};
-pub use http::import_document;
+pub use http::{import_document, openapi};
 pub use limits::Limits;
 pub use listen::{Addresses, Reloader, Server, ServerError};
 pub use market_clock::{CannotStep, MarketClock, MarketTime, Pace};

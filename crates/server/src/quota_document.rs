@@ -2,7 +2,12 @@
 
 use access::{Account, Quota, Reason, Right, Standing};
 use market::{Market, Timestamp, Zone};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::kit::doc::words;
+use crate::written::{Day, Instant};
 
 /// Securities that are listed in one answer; their number is always given.
 const SECURITIES_MAX: usize = 10_000;
@@ -10,82 +15,198 @@ const SECURITIES_MAX: usize = 10_000;
 /// Everything about an account's month, for `GET /v1/quota` and `chandler quota`. Times are those of Hong Kong, whose months count.
 /// `now` is the market's time.
 pub fn quota_document(quota: &Quota, now: Timestamp) -> Value {
-    let Quota { account, usage, next, securities } = quota;
-    let zone = Zone::of(Market::Hk);
-    let listed: Vec<Value> = securities
-        .iter()
-        .take(SECURITIES_MAX)
-        .map(|(symbol, at)| {
-            json!({"symbol": symbol.as_str(), "first_used_at": zone.rfc3339(*at), "first_used_at_unix": at.0})
-        })
-        .collect();
-    let ahead = &next.standing;
-    json!({
-        "account_id": account.id.0,
-        "account": account.name,
-        "month": usage.month.to_string(),
-        "used": usage.used,
-        "limit": usage.limit,
-        "remaining": usage.remaining(),
-        "level": level(&usage.standing, account),
-        "next_trading_day": ahead.day.to_string(),
-        "next_change": next.changes.then(|| json!({
-            "day": ahead.day.to_string(),
-            "level": ahead.level.number(),
-            "limit": ahead.limit,
-            "reason": ahead.reason.to_string(),
-            "because": because(&ahead.reason),
-        })),
-        "resets": usage.resets.to_string(),
-        "resets_at": zone.rfc3339(usage.resets_at),
-        "resets_at_unix": usage.resets_at.0,
-        "rights": rights(account, now),
-        "securities": listed,
-        "securities_omitted": securities.len().saturating_sub(SECURITIES_MAX),
-    })
+    // Texts, numbers and lists always have a form in JSON.
+    serde_json::to_value(QuotaDocument::of(quota, now)).unwrap_or_default()
 }
 
-fn level(standing: &Standing, account: &Account) -> Value {
+/// An account's month.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Quota")]
+pub(crate) struct QuotaDocument {
+    account_id: i64,
+    account: String,
+    /// YYYY-MM, in Hong Kong.
+    month: String,
+    used: u32,
+    limit: u32,
+    remaining: u32,
+    level: QuotaLevel,
+    next_trading_day: Day,
+    /// What will be different on the next trading day, as far as is known.
+    next_change: Option<QuotaChange>,
+    /// When the quota is full again.
+    resets: Day,
+    resets_at: Instant,
+    resets_at_unix: i64,
+    rights: Vec<RightDocument>,
+    /// At most 10,000.
+    securities: Vec<ChargedSecurity>,
+    securities_omitted: usize,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct QuotaLevel {
+    /// 1 to 6.
+    number: u32,
+    /// Set by the operator, not earned.
+    #[serde(rename = "override")]
+    is_override: bool,
+    /// The limit is the account's own, not that of its level.
+    own_quota: bool,
+    reason: String,
+    because: LevelReason,
+    /// The trading day in Hong Kong whose level this is.
+    as_of: Day,
+    assets: Option<Assets>,
+    orders: MonthOrders,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Assets {
+    /// Cut after two decimals.
+    hkd: String,
+    /// The day they were told for.
+    day: Day,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct MonthOrders {
+    count: u64,
+    /// YYYY-MM.
+    month: String,
+}
+
+/// `reason` for whoever says it in words of their own.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+enum LevelReason {
+    /// Nothing lifts the account higher.
+    Opened,
+    Assets {
+        hkd: String,
+        day: Day,
+        /// The level that they reach.
+        level: u32,
+    },
+    Orders {
+        count: u64,
+        month: String,
+        /// What had to be exceeded.
+        exceeded: u32,
+        /// The level that they reach.
+        level: u32,
+    },
+    /// The operator has said so.
+    Set,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct QuotaChange {
+    day: Day,
+    level: u32,
+    limit: u32,
+    reason: String,
+    because: LevelReason,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct ChargedSecurity {
+    symbol: String,
+    /// Hong Kong time.
+    first_used_at: Instant,
+    first_used_at_unix: i64,
+}
+
+/// How an account stands with a package.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Right")]
+pub(crate) struct RightDocument {
+    #[schemars(schema_with = "words::package")]
+    package: &'static str,
+    granted: bool,
+    /// Granted, begun and not ended, by the market's clock.
+    held: bool,
+    from: Option<Instant>,
+    until: Option<Instant>,
+}
+
+impl QuotaDocument {
+    pub(crate) fn of(quota: &Quota, now: Timestamp) -> QuotaDocument {
+        let Quota { account, usage, next, securities } = quota;
+        let zone = Zone::of(Market::Hk);
+        let listed = securities.iter().take(SECURITIES_MAX).map(|(symbol, at)| ChargedSecurity {
+            symbol: symbol.as_str().to_owned(),
+            first_used_at: Instant::local(*at, &zone),
+            first_used_at_unix: at.0,
+        });
+        let ahead = &next.standing;
+        QuotaDocument {
+            account_id: account.id.0,
+            account: account.name.clone(),
+            month: usage.month.to_string(),
+            used: usage.used,
+            limit: usage.limit,
+            remaining: usage.remaining(),
+            level: level(&usage.standing, account),
+            next_trading_day: Day(ahead.day),
+            next_change: next.changes.then(|| QuotaChange {
+                day: Day(ahead.day),
+                level: ahead.level.number(),
+                limit: ahead.limit,
+                reason: ahead.reason.to_string(),
+                because: because(&ahead.reason),
+            }),
+            resets: Day(usage.resets),
+            resets_at: Instant::local(usage.resets_at, &zone),
+            resets_at_unix: usage.resets_at.0,
+            rights: rights(account, now),
+            securities: listed.collect(),
+            securities_omitted: securities.len().saturating_sub(SECURITIES_MAX),
+        }
+    }
+}
+
+fn level(standing: &Standing, account: &Account) -> QuotaLevel {
     let grounds = &standing.grounds;
-    json!({
-        "number": standing.level.number(),
-        "override": account.terms.level.is_some(),
-        "own_quota": standing.own_quota,
-        "reason": standing.reason.to_string(),
-        "because": because(&standing.reason),
-        "as_of": standing.day.to_string(),
-        "assets": grounds.assets.map(|worth| json!({"hkd": worth.total.plain(), "day": worth.day.to_string()})),
-        "orders": {"count": grounds.orders.count, "month": grounds.orders.month.to_string()},
-    })
+    QuotaLevel {
+        number: standing.level.number(),
+        is_override: account.terms.level.is_some(),
+        own_quota: standing.own_quota,
+        reason: standing.reason.to_string(),
+        because: because(&standing.reason),
+        as_of: Day(standing.day),
+        assets: grounds.assets.map(|worth| Assets { hkd: worth.total.plain(), day: Day(worth.day) }),
+        orders: MonthOrders { count: grounds.orders.count, month: grounds.orders.month.to_string() },
+    }
 }
 
-/// The reason of a level as data, for programs that have words of their own.
-fn because(reason: &Reason) -> Value {
+fn because(reason: &Reason) -> LevelReason {
     match reason {
-        Reason::Opened => json!({"kind": "opened"}),
-        Reason::Assets { worth, level } => json!({
-            "kind": "assets", "hkd": worth.total.plain(), "day": worth.day.to_string(), "level": level.number(),
-        }),
-        Reason::Orders { orders, exceeded, level } => json!({
-            "kind": "orders", "count": orders.count, "month": orders.month.to_string(), "exceeded": exceeded,
-            "level": level.number(),
-        }),
-        Reason::Set => json!({"kind": "set"}),
+        Reason::Opened => LevelReason::Opened,
+        Reason::Assets { worth, level } => {
+            LevelReason::Assets { hkd: worth.total.plain(), day: Day(worth.day), level: level.number() }
+        }
+        Reason::Orders { orders, exceeded, level } => LevelReason::Orders {
+            count: orders.count,
+            month: orders.month.to_string(),
+            exceeded: *exceeded,
+            level: level.number(),
+        },
+        Reason::Set => LevelReason::Set,
     }
 }
 
 /// Every package: whether it is granted, and from when until when.
-pub(crate) fn rights(account: &Account, now: Timestamp) -> Vec<Value> {
+pub(crate) fn rights(account: &Account, now: Timestamp) -> Vec<RightDocument> {
     let described = |right: Right| {
         let validity = account.rights.validity(right);
-        let text = |at: Option<Timestamp>| at.map(|at| at.to_string());
-        json!({
-            "package": right.as_str(),
-            "held": account.rights.holds(right, now),
-            "granted": validity.is_some(),
-            "from": text(validity.and_then(|validity| validity.starts_at)),
-            "until": text(validity.and_then(|validity| validity.ends_at)),
-        })
+        RightDocument {
+            package: right.as_str(),
+            granted: validity.is_some(),
+            held: account.rights.holds(right, now),
+            from: validity.and_then(|validity| validity.starts_at).map(Instant::utc),
+            until: validity.and_then(|validity| validity.ends_at).map(Instant::utc),
+        }
     };
     Right::ALL.into_iter().map(described).collect()
 }

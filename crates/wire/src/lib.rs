@@ -21,6 +21,7 @@ mod gzip;
 mod packet;
 mod pen;
 mod refusal;
+mod schema;
 mod secret;
 mod stream;
 

@@ -5,6 +5,57 @@ use std::path::Path;
 
 use prost_build::{Config, Module};
 
+/// The messages that HTTP has too, and says so in its document.
+const DESCRIBED: [&str; 26] = [
+    "QuoteProfileRequest",
+    "QuoteProfileResponse",
+    "RateLimit",
+    "QuoteLevelDetail",
+    "PackageDetail",
+    "MarketPackageDetail",
+    "TradingSessionsResponse",
+    "MarketSessions",
+    "SessionHours",
+    "TradingDaysRequest",
+    "TradingDaysResponse",
+    "SymbolsRequest",
+    "StaticInfoResponse",
+    "StaticInfo",
+    "QuoteResponse",
+    "Quote",
+    "PrePost",
+    "IntradayRequest",
+    "IntradayResponse",
+    "IntradayLine",
+    "SecurityCandlestickRequest",
+    "OffsetRequest",
+    "DateRequest",
+    "SecurityHistoryCandlestickRequest",
+    "SecurityCandlestickResponse",
+    "Candlestick",
+];
+
+/// What the fields of requests must be: the protocol itself lets everything be left out.
+const RULES: [(&str, &str); 17] = [
+    ("QuoteProfileRequest.language", "default"),
+    ("TradingDaysRequest.market", r#"extend("enum" = ["US", "HK", "CN", "SG"])"#),
+    ("SymbolsRequest.symbol", "length(min = 1, max = 500)"),
+    ("IntradayRequest.trade_session", r#"default, extend("enum" = [0, 100])"#),
+    ("SecurityCandlestickRequest.period", r#"schema_with = "crate::schema::period""#),
+    ("SecurityCandlestickRequest.count", "range(min = 1, max = 1000)"),
+    ("SecurityCandlestickRequest.adjust_type", r#"default, extend("enum" = [0, 1])"#),
+    ("SecurityCandlestickRequest.trade_session", r#"default, extend("enum" = [0, 100])"#),
+    ("SecurityHistoryCandlestickRequest.period", r#"schema_with = "crate::schema::period""#),
+    ("SecurityHistoryCandlestickRequest.adjust_type", r#"default, extend("enum" = [0, 1])"#),
+    ("SecurityHistoryCandlestickRequest.query_type", r#"extend("enum" = [1, 2])"#),
+    ("SecurityHistoryCandlestickRequest.trade_session", r#"default, extend("enum" = [0, 100])"#),
+    ("OffsetRequest.direction", r#"default, extend("enum" = [0, 1])"#),
+    ("OffsetRequest.date", "default"),
+    ("OffsetRequest.minute", "default"),
+    ("OffsetRequest.count", "default, range(min = 0, max = 1000)"),
+    ("DateRequest", "default"),
+];
+
 #[test]
 fn the_committed_messages_are_those_of_the_proto_files() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -12,16 +63,23 @@ fn the_committed_messages_are_those_of_the_proto_files() {
     let files =
         protox::compile(names.map(|name| format!("{name}.proto")), [root.join("proto")]).unwrap().file;
     let requests = files.into_iter().map(|file| (Module::from_protobuf_package_name(file.package()), file));
-    let generated = Config::new()
+    let mut config = Config::new();
+    config
         // The same message is the same bytes every time.
         .btree_map(["."])
         // These hold secrets; `src/secret.rs` shows them without.
         .skip_debug(["AuthRequest", "AuthResponse", "ReconnectRequest", "ReconnectResponse"])
         // The HTTP form is the same messages under the same names; what is not there has its default.
         .message_attribute(".quote", "#[derive(::serde::Serialize, ::serde::Deserialize)] #[serde(default)]")
-        .message_attribute(".trade", "#[derive(::serde::Serialize, ::serde::Deserialize)] #[serde(default)]")
-        .generate(requests.collect())
-        .unwrap();
+        .message_attribute(".trade", "#[derive(::serde::Serialize, ::serde::Deserialize)] #[serde(default)]");
+    for message in DESCRIBED {
+        let attribute = "#[derive(::schemars::JsonSchema)] #[schemars(!default)]";
+        config.message_attribute(format!(".quote.{message}"), attribute);
+    }
+    for (fields, rule) in RULES {
+        config.field_attribute(format!(".quote.{fields}"), format!("#[schemars({rule})]"));
+    }
+    let generated = config.generate(requests.collect()).unwrap();
     assert_eq!(generated.len(), names.len());
     for name in names {
         let path = root.join("src/generated").join(format!("{name}.rs"));

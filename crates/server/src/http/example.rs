@@ -1,20 +1,38 @@
 //! `GET /v1/example/{symbol}`: which market a symbol is of.
 
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::command;
+use crate::kit::doc::refusals::BAD_REQUEST;
+use crate::kit::doc::{AnswerDoc, Doc, Parameter, Tag, data};
 use crate::kit::{Answer, Asks, Call, Problem, Row, Site, envelope};
 use crate::metrics::Task;
 
 pub(super) const ROUTES: &[Row] =
-    &[Row::get("/v1/example/{symbol}", Asks::Account, Task::Data, show).at_home()];
+    &[Row::get("/v1/example/{symbol}", Asks::Account, Task::Data, show).at_home().doc(&DOC)];
+
+const DOC: Doc = Doc::new(Tag::Candles, "example", "Which market a symbol is of")
+    .parameters(&[Parameter::path("symbol", "As 700.HK")])
+    .answers(&[AnswerDoc::ok("The market", &[data::<Example>()])])
+    .refuses(&[BAD_REQUEST]);
+
+/// What is sent is what is described: a comment here is what clients read.
+#[derive(Serialize, JsonSchema)]
+struct Example {
+    symbol: String,
+    /// HK, US or CN.
+    market: &'static str,
+    /// The number of the account.
+    asked_by: i64,
+}
 
 fn show(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
     let caller = call.caller(site)?;
     let symbol = command::symbol(call.parameter)?;
-    Ok(envelope::success(json!({
-        "symbol": symbol.as_str(),
-        "market": symbol.market().as_str(),
-        "asked_by": caller.who.account().0,
-    })))
+    Ok(envelope::success(Example {
+        symbol: symbol.as_str().to_owned(),
+        market: symbol.market().as_str(),
+        asked_by: caller.who.account().0,
+    }))
 }

@@ -1,12 +1,12 @@
 //! The HTTP door: connections, and the way of a request from its head to its answer. A group of endpoints is a folder with a table
 //! of rows, `ROUTES`, and a file a task; groups do not know each other, and are made of what is in [`kit`](crate::kit). `routes.rs` puts
-//! the tables together and finds the row of a path, `openapi.json` describes them to clients, and a test holds the two
-//! together.
+//! the tables together and finds the row of a path, and `document/` makes of them what clients are told.
 
 mod account;
 mod admin;
 mod body;
 mod data;
+mod document;
 #[cfg(test)]
 mod example;
 mod framing;
@@ -45,6 +45,7 @@ use crate::workers::{self, Who};
 use crate::{local, pages, proxies};
 use body::Whole;
 pub use data::import_document;
+pub use document::openapi;
 use routes::{Found, Target, Way};
 use sent::Sent;
 use strict::{Standing, Strict};

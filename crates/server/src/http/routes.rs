@@ -8,14 +8,15 @@ use percent_encoding::percent_decode_str;
 
 use super::moved;
 use super::not_offered::{self, Idea};
-use super::{account, admin, data, oauth, quote, udf, watch};
+use super::{account, admin, data, document, oauth, quote, udf, watch};
 use crate::kit::{Home, Row};
 use crate::metrics::Task;
 use crate::pages;
 
 /// The groups of endpoints. What the SDKs ask for besides is in `not_offered.rs`.
-pub(super) const GROUPS: [&[Row]; 8] = [
+pub(super) const GROUPS: [&[Row]; 9] = [
     watch::ROUTES,
+    document::ROUTES,
     oauth::ROUTES,
     pages::ROUTES,
     account::ROUTES,

@@ -3,6 +3,7 @@
 use hyper::header::{HeaderName, HeaderValue};
 
 use super::call::Answer;
+use super::doc::{HeaderDoc, Kind};
 use super::envelope::seconds_up;
 use super::site::Site;
 use crate::caller::Caller;
@@ -13,6 +14,31 @@ const RATE_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 const QUOTA_LIMIT: HeaderName = HeaderName::from_static("x-quota-limit");
 const QUOTA_USED: HeaderName = HeaderName::from_static("x-quota-used");
 const QUOTA_RESET: HeaderName = HeaderName::from_static("x-quota-reset");
+
+/// The same, as clients are told of them.
+pub(crate) const HEADERS: [HeaderDoc; 6] = [
+    HeaderDoc::new(
+        "x-ratelimit-limit",
+        "RateLimit",
+        "History calls that the account has in its window; absent if there is no limit, and so are the next two",
+        Kind::Whole,
+    ),
+    HeaderDoc::new("x-ratelimit-remaining", "RateRemaining", "Calls that are left of them", Kind::Whole),
+    HeaderDoc::new(
+        "x-ratelimit-reset",
+        "RateReset",
+        "Seconds until the oldest call leaves the window and there is one more",
+        Kind::Whole,
+    ),
+    HeaderDoc::new("x-quota-limit", "QuotaLimit", "Securities a month", Kind::Whole),
+    HeaderDoc::new("x-quota-used", "QuotaUsed", "Securities used this month", Kind::Whole),
+    HeaderDoc::new(
+        "x-quota-reset",
+        "QuotaReset",
+        "The day on which the next month begins, in Hong Kong",
+        Kind::Date,
+    ),
+];
 
 /// Writes the headers as things stand after the request. An account without a rate rule has none of its three; a failure
 /// to look is no reason to take an answer back.

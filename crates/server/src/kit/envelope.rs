@@ -13,7 +13,8 @@ use hyper::header::{
     X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::{Response, StatusCode};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::call::Answer;
 use crate::metrics::Outcome;
@@ -34,6 +35,33 @@ mod code {
     pub(crate) const SCOPE_MISSING: u64 = 403_008;
     pub(crate) const INTERNAL: u64 = 500_000;
 }
+
+/// What is answered, in the shape of every answer.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub(crate) struct Success<T> {
+    /// 0
+    #[schemars(extend("const" = 0))]
+    code: i32,
+    /// success
+    message: &'static str,
+    data: T,
+}
+
+/// Every refusal.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Problem")]
+pub(crate) struct ProblemBody {
+    /// What went wrong: see the table of codes in the description of this document.
+    code: u64,
+    /// The same for people.
+    message: String,
+    data: (),
+}
+
+/// An answer in which there is nothing to tell.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Empty {}
 
 /// A request that gets no answer.
 #[derive(Clone, Debug)]
@@ -174,8 +202,8 @@ impl Problem {
     }
 
     pub(crate) fn answer(self) -> Answer {
-        let body = json!({"code": self.code, "message": self.text, "data": null});
-        let mut answer = json(self.status, body.to_string().into());
+        let body = ProblemBody { code: self.code, message: self.text, data: () };
+        let mut answer = document(self.status, &body);
         if let Some((name, value)) = self.header {
             answer.headers_mut().insert(name, value);
         }
@@ -229,9 +257,20 @@ impl From<Refusal> for Problem {
     }
 }
 
-pub(crate) fn success(data: Value) -> Answer {
-    let body = json!({"code": 0, "message": "success", "data": data});
-    json(200, body.to_string().into())
+pub(crate) fn success(data: impl Serialize) -> Answer {
+    document(200, &Success { code: 0, message: "success", data })
+}
+
+/// A document as it is. It becomes a tree first, which sorts the names of fields: where they stand in a struct is no part of the answer.
+pub(crate) fn document(status: u16, document: &impl Serialize) -> Answer {
+    match serde_json::to_value(document) {
+        Ok(value) => json(status, value.to_string().into()),
+        Err(error) => {
+            // No map of ours has keys that are no text, and nothing else can fail.
+            tracing::error!(%error, "cannot write an answer");
+            json(500, Bytes::from_static(br#"{"code":500000,"data":null,"message":"internal error"}"#))
+        }
+    }
 }
 
 pub(crate) fn json(status: u16, body: Bytes) -> Answer {

@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 
 use access::Region;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// A place where the server listens, as it is told of.
 #[derive(Clone, Copy, Debug)]
@@ -14,14 +15,25 @@ pub(crate) struct Listening {
     pub(crate) is_tls: bool,
 }
 
+/// The same in the document about the server.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Listener")]
+pub(crate) struct ListenerDocument {
+    kind: &'static str,
+    address: String,
+    /// The one whose accounts it is for; null if it is for all.
+    region: Option<&'static str>,
+    tls: bool,
+}
+
 impl Listening {
-    pub(crate) fn document(&self) -> Value {
-        json!({
-            "kind": self.kind,
-            "address": self.address.to_string(),
-            "region": self.region.map(Region::as_str),
-            "tls": self.is_tls,
-        })
+    pub(crate) fn document(&self) -> ListenerDocument {
+        ListenerDocument {
+            kind: self.kind,
+            address: self.address.to_string(),
+            region: self.region.map(Region::as_str),
+            tls: self.is_tls,
+        }
     }
 }
 

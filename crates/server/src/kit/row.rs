@@ -3,6 +3,7 @@
 use hyper::Method;
 
 use super::call::{Answer, Call};
+use super::doc::Doc;
 use super::envelope::Problem;
 use super::site::Site;
 use crate::metrics::Task;
@@ -17,6 +18,8 @@ pub(crate) struct Row {
     pub(crate) effect: Effect,
     pub(crate) task: Task,
     pub(crate) handler: Handler,
+    /// What clients are told about it. A test finds the row that has none.
+    pub(crate) doc: Option<&'static Doc>,
 }
 
 /// Who may ask, and which proofs are taken.
@@ -85,7 +88,7 @@ impl Row {
     }
 
     const fn new(method: &'static str, path: &'static str, asks: Asks, task: Task, handler: Handler) -> Row {
-        Row { method, path, asks, home: Home::Anywhere, effect: Effect::ByMethod, task, handler }
+        Row { method, path, asks, home: Home::Anywhere, effect: Effect::ByMethod, task, handler, doc: None }
     }
 
     /// The same, for accounts of the listener's region alone.
@@ -96,6 +99,11 @@ impl Row {
     /// The same, and it changes nothing.
     pub(crate) const fn question(self) -> Row {
         Row { effect: Effect::Question, ..self }
+    }
+
+    /// The same, described.
+    pub(crate) const fn doc(self, doc: &'static Doc) -> Row {
+        Row { doc: Some(doc), ..self }
     }
 
     /// Whether a request with this method changes something.

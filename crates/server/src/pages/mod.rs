@@ -5,6 +5,7 @@ mod assets;
 mod authorize;
 mod consent;
 mod device;
+mod docs;
 mod forms;
 mod front;
 mod home;
@@ -35,21 +36,22 @@ const STYLE: &str = include_str!("pages.css");
 const STYLE_KEPT: HeaderValue = HeaderValue::from_static("public, max-age=300");
 
 pub(crate) const ROUTES: &[Row] = &[
-    get(path::CONFIRM, |call, site| show(call, site, device::answer)),
-    post(path::CONFIRM, |call, site| show(call, site, device::answer)),
-    get(path::AUTHORIZE, |call, site| show(call, site, authorize::answer)),
-    post(path::AUTHORIZE, |call, site| show(call, site, authorize::answer)),
-    get(path::SIGN_IN, |call, site| show(call, site, sign_in::answer)),
-    post(path::SIGN_IN, |call, site| show(call, site, sign_in::answer)),
-    post(path::SIGN_OUT, |call, site| show(call, site, sign_in::sign_out)),
-    post(path::END, |call, site| show(call, site, programs::end)),
-    get(path::STYLE, |_, _| Ok(style())),
-    get(path::CHART, |call, site| show(call, site, |visit| front::answer(visit, assets::CHART))),
+    get(path::CONFIRM, |call, site| show(call, site, device::answer)).doc(&docs::CONFIRM_DEVICE),
+    post(path::CONFIRM, |call, site| show(call, site, device::answer)).doc(&docs::DECIDE_DEVICE),
+    get(path::AUTHORIZE, |call, site| show(call, site, authorize::answer)).doc(&docs::AUTHORIZE),
+    post(path::AUTHORIZE, |call, site| show(call, site, authorize::answer)).doc(&docs::DECIDE_AUTHORIZATION),
+    get(path::SIGN_IN, |call, site| show(call, site, sign_in::answer)).doc(&docs::SIGN_IN_PAGE),
+    post(path::SIGN_IN, |call, site| show(call, site, sign_in::answer)).doc(&docs::SIGN_IN),
+    post(path::SIGN_OUT, |call, site| show(call, site, sign_in::sign_out)).doc(&docs::SIGN_OUT),
+    post(path::END, |call, site| show(call, site, programs::end)).doc(&docs::END_PROGRAM),
+    get(path::STYLE, |_, _| Ok(style())).doc(&docs::STYLE),
+    get(path::CHART, |call, site| show(call, site, |visit| front::answer(visit, assets::CHART)))
+        .doc(&docs::CHART),
     // The desk: the pages of accounts and operators.
-    get(path::QUOTA, desk),
-    get(path::CONNECTIONS, desk),
-    get(path::COVERAGE, desk),
-    get(path::IMPORTS, desk),
+    get(path::QUOTA, desk).doc(&docs::QUOTA),
+    get(path::CONNECTIONS, desk).doc(&docs::CONNECTIONS),
+    get(path::COVERAGE, desk).doc(&docs::COVERAGE),
+    get(path::IMPORTS, desk).doc(&docs::IMPORTS),
 ];
 
 type Handler = fn(&Call<'_>, &Site) -> Result<Answer, Problem>;

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod commands;
+mod conformance;
 mod damaged;
 mod floors;
 mod http;

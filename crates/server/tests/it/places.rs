@@ -51,11 +51,12 @@ async fn a_watcher_that_waits_for_a_place_is_not_forgotten() {
         seated.push(stream);
     }
     let mut late = TcpStream::connect(server.internal.unwrap()).await.unwrap();
-    late.write_all(b"GET /healthz HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n").await.unwrap();
+    let request = b"GET /healthz HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n";
+    late.write_all(request).await.unwrap();
     // The server has seen it by the time at which it answers another request.
     assert_eq!(server.http("GET", "/healthz", "", b"").await.status, 200);
     drop(seated.pop());
     let mut bytes = Vec::new();
     timeout(PATIENCE, late.read_to_end(&mut bytes)).await.unwrap().unwrap();
-    assert_eq!(Response::parse(&bytes).status, 200);
+    assert_eq!(Response::parse(request, &bytes).status, 200);
 }

@@ -20,6 +20,8 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use wire::{Limits, Packet};
 
+use crate::conformance;
+
 /// The usual rights, and overnight hours.
 pub(crate) const OVERNIGHT: &str = "HK,US,US_OVERNIGHT,CN,SG";
 /// Sunday; the last trading day is the 13th.
@@ -145,7 +147,7 @@ impl Running {
         stream.write_all(&request).await.unwrap();
         let mut bytes = Vec::new();
         timeout(PATIENCE, stream.read_to_end(&mut bytes)).await.unwrap().unwrap();
-        Response::parse(&bytes)
+        Response::parse(&request, &bytes)
     }
 
     /// A request as it is, on a connection that it has closed.
@@ -154,7 +156,7 @@ impl Running {
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut bytes = Vec::new();
         timeout(PATIENCE, stream.read_to_end(&mut bytes)).await.unwrap().unwrap();
-        Response::parse(&bytes)
+        Response::parse(request.as_bytes(), &bytes)
     }
 
     pub(crate) async fn one_time_password(&self, account: &Created) -> String {
@@ -283,7 +285,9 @@ pub(crate) struct Response {
 }
 
 impl Response {
-    pub(crate) fn parse(bytes: &[u8]) -> Response {
+    /// The answer to a request, which must be as the server describes it.
+    #[track_caller]
+    pub(crate) fn parse(request: &[u8], bytes: &[u8]) -> Response {
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").expect("a whole head");
         let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
         let lines = head.lines().filter_map(|line| line.split_once(": "));
@@ -296,7 +300,9 @@ impl Response {
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         let body = &bytes[end + 4..];
         let body = if head.contains("transfer-encoding: chunked") { unchunked(body) } else { body.to_vec() };
-        Response { status, head, cookies, location, body }
+        let response = Response { status, head, cookies, location, body };
+        conformance::check(request, &response);
+        response
     }
 
     pub(crate) fn json(&self) -> serde_json::Value {

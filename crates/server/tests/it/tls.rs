@@ -92,7 +92,7 @@ async fn get(stream: &mut TlsStream<TcpStream>, path: &str, head: &str) -> Respo
         assert_ne!(length, 0, "the connection has ended");
         bytes.extend_from_slice(&part[..length]);
     }
-    Response::parse(&bytes)
+    Response::parse(request.as_bytes(), &bytes)
 }
 
 fn bearer(account: &Created) -> String {

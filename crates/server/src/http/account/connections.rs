@@ -3,16 +3,82 @@
 use std::sync::Arc;
 
 use access::{Account, Actor, ConnectionId, Role};
-use serde_json::{Value, json};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
 
 use crate::kit::Site;
+use crate::kit::doc::refusals::NOT_FOUND;
+use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, data, one_of, words};
 use crate::kit::envelope::{self, Problem};
 use crate::kit::{Answer, Call, Me};
-use crate::links::ConnectionInfo;
+use crate::links::{ConnectionInfo, Door};
 use crate::mailbox::ClosedBy;
+use crate::written::Instant;
 
 /// The word for the connections of all accounts.
 const ALL: &str = "all";
+
+pub(super) const LIST: Doc = Doc::new(Tag::Account, "connections", "The open long connections of an account")
+    .parameters(&[Parameter::query(
+        "account",
+        Kind::Text,
+        "The name of another account, or all, for those with the operator's role",
+    )])
+    .answers(&[AnswerDoc::ok("The connections, oldest first", &[data::<Connections>()])])
+    .refuses(&[NOT_FOUND]);
+
+pub(super) const CLOSE: Doc = Doc::new(
+    Tag::Account,
+    "closeConnection",
+    "Close a long connection: one's own, or any for those with the operator's role",
+)
+.parameters(&[Parameter::path("id", "As in the list of connections")])
+.answers(&[AnswerDoc::ok("It is closed", &[data::<ClosedConnection>()])])
+.refuses(&[NOT_FOUND]);
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Connections {
+    connections: Vec<Connection>,
+    /// How many there are.
+    online: usize,
+    /// How many the account may have; null for all accounts.
+    limit: Option<u32>,
+    /// Whose they are; not there for all accounts.
+    #[serde(flatten)]
+    whose: Option<Owner>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Owner {
+    /// Not there for all accounts, like the two below.
+    account_id: i64,
+    account: String,
+    #[schemars(schema_with = "words::region")]
+    region: &'static str,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Connection {
+    id: String,
+    account_id: i64,
+    /// The account's name.
+    account: String,
+    #[schemars(schema_with = "doors")]
+    door: &'static str,
+    /// Where it comes from, with the port where that is known; behind a proxy that is not trusted, the proxy's address.
+    address: String,
+    /// When it signed in.
+    since: Instant,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct ClosedConnection {
+    id: String,
+}
+
+fn doors(_: &mut SchemaGenerator) -> Schema {
+    one_of(&[Door::WebSocket, Door::Tcp].map(Door::as_str))
+}
 
 pub(super) fn list(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
     let me = call.me(site)?;
@@ -22,17 +88,16 @@ pub(super) fn list(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
     for guest in &guests {
         connections.push(described(guest, site)?);
     }
-    let mut data = json!({
-        "online": connections.len(),
-        "limit": whose.as_ref().map(|account| account.terms.connections),
-        "connections": connections,
-    });
-    if let (Some(account), Some(fields)) = (whose, data.as_object_mut()) {
-        fields.insert("account_id".to_owned(), account.id.0.into());
-        fields.insert("account".to_owned(), account.name.as_str().into());
-        fields.insert("region".to_owned(), account.region.as_str().into());
-    }
-    Ok(envelope::success(data))
+    Ok(envelope::success(Connections {
+        online: connections.len(),
+        connections,
+        limit: whose.as_ref().map(|account| account.terms.connections),
+        whose: whose.map(|account| Owner {
+            account_id: account.id.0,
+            account: account.name.clone(),
+            region: account.region.as_str(),
+        }),
+    }))
 }
 
 pub(super) fn close(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
@@ -56,7 +121,7 @@ pub(super) fn close(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
         .map_err(Problem::from_access)?;
     // If it has left by itself meanwhile, that is what was wanted.
     site.links.close(id, by);
-    Ok(envelope::success(json!({"id": id.to_string()})))
+    Ok(envelope::success(ClosedConnection { id: id.to_string() }))
 }
 
 /// Whose connections are asked for; `None` for everybody's.
@@ -76,14 +141,14 @@ fn whose(call: &Call<'_>, me: &Me, site: &Site) -> Result<Option<Arc<Account>>, 
     account.map(|account| Some(Arc::new(account))).ok_or_else(Problem::not_found)
 }
 
-fn described(guest: &ConnectionInfo, site: &Site) -> Result<Value, Problem> {
+fn described(guest: &ConnectionInfo, site: &Site) -> Result<Connection, Problem> {
     let account = site.core.access.account(guest.account).map_err(Problem::from_access)?;
-    Ok(json!({
-        "id": guest.id.to_string(),
-        "account_id": guest.account.0,
-        "account": account.map(|account| account.name.clone()).unwrap_or_default(),
-        "door": guest.door.as_str(),
-        "address": crate::proxies::shown(guest.address),
-        "since": guest.since.to_string(),
-    }))
+    Ok(Connection {
+        id: guest.id.to_string(),
+        account_id: guest.account.0,
+        account: account.map(|account| account.name.clone()).unwrap_or_default(),
+        door: guest.door.as_str(),
+        address: crate::proxies::shown(guest.address),
+        since: Instant::utc(guest.since),
+    })
 }

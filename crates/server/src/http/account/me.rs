@@ -1,16 +1,34 @@
 //! `GET /v1/me`: who is signed in, and what the scripts of the pages prove themselves with.
 
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::kit::Site;
+use crate::kit::doc::refusals::BAD_REQUEST;
+use crate::kit::doc::{AnswerDoc, Doc, Tag, data, words};
 use crate::kit::envelope::{self, Problem};
 use crate::kit::named::Named;
 use crate::kit::{Answer, Call, Me};
+
+pub(super) const DOC: Doc =
+    Doc::new(Tag::Account, "me", "Who asks, and the mark that scripts of the pages send as x-csrf")
+        .answers(&[AnswerDoc::ok("The account", &[data::<Identity>()])])
+        .refuses(&[BAD_REQUEST]);
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Me")]
+struct Identity {
+    account: String,
+    #[schemars(schema_with = "words::role")]
+    role: &'static str,
+    /// What goes into x-csrf with every POST and DELETE by session; null for everybody else.
+    csrf: Option<String>,
+}
 
 pub(super) fn show(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
     let Me { account, who } = call.me(site)?;
     Named::parse(call.query, &[])?;
     // Only a browser needs the mark: whatever else proves who asks is sent by nobody's page unasked.
     let csrf = if who.is_browser() { call.session_csrf_token(site) } else { None };
-    Ok(envelope::success(json!({"account": account.name, "role": account.role.as_str(), "csrf": csrf})))
+    Ok(envelope::success(Identity { account: account.name.clone(), role: account.role.as_str(), csrf }))
 }

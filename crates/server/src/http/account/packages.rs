@@ -1,11 +1,38 @@
 //! `GET /v1/quote/my-quotes`: the quote packages of an account.
 
 use access::{Hold, Right};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::quota::permit;
+use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, Word, data};
 use crate::kit::{Answer, Call, Problem, Site, envelope};
 use crate::refusal::Refusal;
+
+pub(super) const DOC: Doc = Doc::new(Tag::Service, "packages", "The markets of the account, as packages")
+    .parameters(&[
+        Parameter::query("market", Kind::Text, "HK, US, CN, SG or ALL").or(Word::Text("ALL")),
+        Parameter::query("account_channel", Kind::Text, "Ignored"),
+    ])
+    .answers(&[AnswerDoc::ok("Markets that are granted, and those that are not", &[data::<Packages>()])]);
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Packages {
+    activated_lists: Vec<Package>,
+    unactivated_lists: Vec<Package>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Package {
+    package_key: String,
+    name: String,
+    description: String,
+    market: &'static str,
+    tags: Vec<String>,
+    expired_msg: String,
+    /// Unix seconds; 0 for none.
+    end_time: String,
+}
 
 /// The packages of an account, in the words of a client that prints them.
 pub(super) fn list(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
@@ -26,17 +53,20 @@ pub(super) fn list(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
         }
         let hold = permit.hold(right);
         let ends = permit.account().rights.validity(right).and_then(|validity| validity.ends_at);
-        let package = json!({
-            "package_key": format!("chandler_{}", right.as_str().to_ascii_lowercase()),
-            "name": name,
-            "description": format!("{used} of {} securities used this month, level {}", standing.limit, standing.level),
-            "market": market,
-            "tags": [],
-            "expired_msg": if let Hold::Ended(at) = hold { format!("ended {at}") } else { String::new() },
-            "end_time": ends.map_or(0, |at| at.0).to_string(),
-        });
+        let package = Package {
+            package_key: format!("chandler_{}", right.as_str().to_ascii_lowercase()),
+            name,
+            description: format!(
+                "{used} of {} securities used this month, level {}",
+                standing.limit, standing.level
+            ),
+            market,
+            tags: Vec::new(),
+            expired_msg: if let Hold::Ended(at) = hold { format!("ended {at}") } else { String::new() },
+            end_time: ends.map_or(0, |at| at.0).to_string(),
+        };
         if hold == Hold::Held { held.push(package) } else { others.push(package) }
     }
     site.core.access.spend(permit, site.core.machine_now()).map_err(Refusal::from)?;
-    Ok(envelope::success(json!({"activated_lists": held, "unactivated_lists": others})))
+    Ok(envelope::success(Packages { activated_lists: held, unactivated_lists: others }))
 }

@@ -4,24 +4,73 @@ use std::collections::HashSet;
 
 use access::{Account, Demand, Permit};
 use market::Symbol;
-use serde::Deserialize;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::kit::Site;
+use crate::kit::doc::refusals::{BAD_REQUEST, NOT_FOUND};
+use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, Tag, data};
 use crate::kit::envelope::{self, Problem};
 use crate::kit::{Answer, Call, as_operator};
-use crate::quota_document::quota_document;
+use crate::quota_document::QuotaDocument;
 use crate::refusal::Refusal;
+use crate::written::Day;
 
 /// Symbols of a preview; the highest level has no more by default.
 const PREVIEW_MAX: usize = 3_000;
 /// Letters of a text that is no symbol, in the answer that says so.
 const ECHO_MAX: usize = 40;
 
-#[derive(Debug, Deserialize)]
+pub(super) const SHOW: Doc = Doc::new(
+    Tag::Account,
+    "quota",
+    "What the account has used this month, at which level, why, and when that changes",
+)
+.parameters(&[Parameter::query(
+    "account",
+    Kind::Text,
+    "The name of another account, for those with the operator's role",
+)])
+.answers(&[AnswerDoc::ok("The month", &[data::<QuotaDocument>()])])
+.refuses(&[NOT_FOUND]);
+
+pub(super) const PREVIEW: Doc = Doc::new(
+    Tag::Account,
+    "quotaPreview",
+    "What asking for these securities would cost; nothing is spent by it",
+)
+.body(&[Media::json::<Preview>()])
+.answers(&[AnswerDoc::ok("What would become of each symbol", &[data::<Cost>()])])
+.refuses(&[BAD_REQUEST]);
+
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "QuotaPreviewRequest")]
 struct Preview {
+    #[schemars(length(max = PREVIEW_MAX))]
     symbols: Vec<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "QuotaPreview")]
+struct Cost {
+    /// How many would be charged.
+    cost: usize,
+    fits: bool,
+    new: Vec<String>,
+    /// Charged this month, free until it ends.
+    already: Vec<String>,
+    /// Without candles here: refused, and not charged.
+    unknown: Vec<String>,
+    /// In markets the account may not see.
+    no_access: Vec<String>,
+    /// No symbols.
+    invalid: Vec<String>,
+    used: u32,
+    limit: u32,
+    remaining: u32,
+    remaining_after: u32,
+    resets: Day,
 }
 
 pub(super) fn show(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
@@ -34,7 +83,7 @@ pub(super) fn show(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
     site.core.access.spend(permit, site.core.machine_now()).map_err(Refusal::from)?;
     let now = site.core.market_now();
     let quota = site.core.access.quota(id, now).map_err(Problem::from_access)?;
-    Ok(envelope::success(quota_document(&quota.ok_or_else(Problem::not_found)?, now)))
+    Ok(envelope::success(QuotaDocument::of(&quota.ok_or_else(Problem::not_found)?, now)))
 }
 
 /// Only an operator may look at another's month, and only an operator learns whether there is one.
@@ -62,20 +111,20 @@ pub(super) fn preview(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
     let names = |symbols: &[Symbol]| symbols.iter().map(|one| one.as_str().to_owned()).collect::<Vec<_>>();
     let (cost, remaining) = (preview.new.len(), preview.usage.remaining());
     let left = u32::try_from(cost).ok().and_then(|cost| remaining.checked_sub(cost));
-    Ok(envelope::success(json!({
-        "cost": cost,
-        "fits": left.is_some(),
-        "new": names(&preview.new),
-        "already": names(&preview.counted),
-        "unknown": names(&sorted.unknown),
-        "no_access": names(&sorted.no_access),
-        "invalid": sorted.invalid,
-        "used": preview.usage.used,
-        "limit": preview.usage.limit,
-        "remaining": remaining,
-        "remaining_after": left.unwrap_or(0),
-        "resets": preview.usage.resets.to_string(),
-    })))
+    Ok(envelope::success(Cost {
+        cost,
+        fits: left.is_some(),
+        new: names(&preview.new),
+        already: names(&preview.counted),
+        unknown: names(&sorted.unknown),
+        no_access: names(&sorted.no_access),
+        invalid: sorted.invalid,
+        used: preview.usage.used,
+        limit: preview.usage.limit,
+        remaining,
+        remaining_after: left.unwrap_or(0),
+        resets: Day(preview.usage.resets),
+    }))
 }
 
 /// The texts of a preview, by what would become of a request for each.

@@ -2,18 +2,62 @@
 //! alone.
 
 use access::{Actor, Caller, SignIn};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::kit::Site;
+use crate::kit::doc::refusals::NOT_FOUND;
+use crate::kit::doc::{AnswerDoc, Doc, Parameter, Tag, data};
 use crate::kit::envelope::{self, Problem};
 use crate::kit::{Answer, Call, Me};
+use crate::written::Instant;
+
+pub(super) const LIST: Doc =
+    Doc::new(Tag::Account, "signIns", "The programs that act for an account with tokens of OAuth")
+        .answers(&[AnswerDoc::ok("The sign-ins, oldest first", &[data::<SignIns>()])]);
+
+pub(super) const END: Doc = Doc::new(
+    Tag::Account,
+    "endSignIn",
+    "End a sign-in: its tokens and its connections; a program may end its own",
+)
+.parameters(&[Parameter::path("id", "As in the list of sign-ins")])
+.answers(&[AnswerDoc::ok("It has ended", &[data::<EndedSignIn>()])])
+.refuses(&[NOT_FOUND]);
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct SignIns {
+    sign_ins: Vec<Program>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "SignIn")]
+struct Program {
+    id: String,
+    client_id: String,
+    /// What the program calls itself.
+    client_name: String,
+    /// Whether it is the program that asks.
+    current: bool,
+    /// When it was let in.
+    since: Instant,
+    /// When it last got tokens.
+    refreshed_at: Instant,
+    /// When it ends unless it refreshes.
+    expires_at: Instant,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct EndedSignIn {
+    id: String,
+}
 
 pub(super) fn list(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
     let Me { account, who } = call.me(site)?;
     let sign_ins = site.core.access.sign_ins(account.id, site.core.machine_now());
     let sign_ins = sign_ins.map_err(Problem::from_access)?;
-    let sign_ins: Vec<Value> = sign_ins.iter().map(|sign_in| described(sign_in, &who)).collect();
-    Ok(envelope::success(json!({"sign_ins": sign_ins})))
+    let sign_ins = sign_ins.iter().map(|sign_in| described(sign_in, &who)).collect();
+    Ok(envelope::success(SignIns { sign_ins }))
 }
 
 /// Somebody else's is not told from none at all.
@@ -27,17 +71,17 @@ pub(super) fn end(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
     if !ended.map_err(Problem::from_access)? {
         return Err(Problem::not_found());
     }
-    Ok(envelope::success(json!({"id": id})))
+    Ok(envelope::success(EndedSignIn { id: id.to_owned() }))
 }
 
-fn described(sign_in: &SignIn, who: &Caller) -> Value {
-    json!({
-        "id": sign_in.id,
-        "client_id": sign_in.client.id,
-        "client_name": sign_in.client.name,
-        "current": who.is_of(&sign_in.id),
-        "since": sign_in.since.to_string(),
-        "refreshed_at": sign_in.refreshed_at.to_string(),
-        "expires_at": sign_in.expires_at.to_string(),
-    })
+fn described(sign_in: &SignIn, who: &Caller) -> Program {
+    Program {
+        id: sign_in.id.clone(),
+        client_id: sign_in.client.id.clone(),
+        client_name: sign_in.client.name.clone(),
+        current: who.is_of(&sign_in.id),
+        since: Instant::utc(sign_in.since),
+        refreshed_at: Instant::utc(sign_in.refreshed_at),
+        expires_at: Instant::utc(sign_in.expires_at),
+    }
 }

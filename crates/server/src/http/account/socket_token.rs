@@ -1,12 +1,35 @@
 //! `GET /v1/socket/token`: a one-time password for a long connection.
 
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
+use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
 use crate::kit::{Answer, Call, Problem, Site, envelope};
+
+pub(super) const DOC: Doc =
+    Doc::new(Tag::Service, "socketToken", "A one-time password for a long connection").answers(ANSWERS);
+pub(super) const DOC_V2: Doc =
+    Doc::new(Tag::Service, "socketTokenV2", "The same, where some clients look for it").answers(ANSWERS);
+const ANSWERS: &[AnswerDoc] = &[AnswerDoc::ok("The password", &[data::<SocketToken>()])];
+
+/// No `Debug`: it holds a password.
+#[derive(Serialize, JsonSchema)]
+struct SocketToken {
+    /// Signs a long connection in, once, within 60 seconds.
+    otp: String,
+    /// Connections the account may have.
+    limit: u32,
+    /// Connections it has.
+    online: u32,
+}
 
 pub(super) fn answer(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
     let (caller, core) = (call.caller(site)?, &site.core);
     let seats = site.seats(&caller.who)?;
     let otp = core.access.issue_otp(&caller.who, core.uptime()).map_err(Problem::from_access)?;
-    Ok(envelope::success(json!({"otp": otp.expose(), "limit": seats.limit, "online": seats.online})))
+    Ok(envelope::success(SocketToken {
+        otp: otp.expose().to_owned(),
+        limit: seats.limit,
+        online: seats.online,
+    }))
 }

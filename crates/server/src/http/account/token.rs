@@ -2,11 +2,35 @@
 
 use access::RenewError;
 use market::Timestamp;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::kit::Site;
+use crate::kit::doc::refusals::{BAD_REQUEST, TOO_FAST};
+use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, data};
 use crate::kit::envelope::{self, Problem};
 use crate::kit::{Answer, Call, fields};
+use crate::written::Instant;
+
+pub(super) const DOC: Doc = Doc::new(
+    Tag::Account,
+    "refreshToken",
+    "A new access token for the API key that has signed the request; the old one stays good for 60 seconds",
+)
+.parameters(&[Parameter::query(
+    "expired_at",
+    Kind::Instant,
+    "When the new token ends, from a minute to ten years ahead; 90 days if it is not there",
+)])
+.answers(&[AnswerDoc::ok("The token", &[data::<RenewedToken>()])])
+.refuses(&[BAD_REQUEST, TOO_FAST]);
+
+/// No `Debug`: it holds a token.
+#[derive(Serialize, JsonSchema)]
+struct RenewedToken {
+    token: String,
+    expired_at: Instant,
+}
 
 pub(super) fn refresh(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
     call.caller(site)?;
@@ -20,7 +44,10 @@ pub(super) fn refresh(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
             RenewError::Life => Problem::bad_request(&error.to_string()),
             RenewError::TooOften => Problem::too_often(&error.to_string(), access::FORMER_LIFE_S),
         })?;
-    Ok(envelope::success(json!({"token": token.expose(), "expired_at": expires_at.to_string()})))
+    Ok(envelope::success(RenewedToken {
+        token: token.expose().to_owned(),
+        expired_at: Instant::utc(expires_at),
+    }))
 }
 
 /// When the new token is to end, if the client says so. Parts of a second are dropped.

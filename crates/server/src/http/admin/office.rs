@@ -2,25 +2,29 @@
 //! The command line does the same on the machine of the store.
 
 use access::{
-    AccessError, Account, Actor, AuditFilter, AuditId, Level, Present, ReportError, Reported, Right, Step,
-    StepChange, Table, TermsChange, Validity,
+    AccessError, Account, Actor, AuditFilter, AuditId, Level, Present, ReportError, Right, Step, StepChange,
+    Table, TermsChange, Validity,
 };
 use hyper::header::CONTENT_TYPE;
 use market::Timestamp;
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
+use super::shapes::{
+    AdminAccount, AdminAccounts, AdminTerms, AssetsRow, AssetsRows, AuditEntry, AuditRows, Grant, LevelRow,
+    Levels, OrdersRow, OrdersRows, RatesRow, RatesRows, Reported, Rows,
+};
 use crate::kit::Call;
 use crate::kit::Problem;
 use crate::kit::Site;
 use crate::kit::fields::echo;
-use crate::quota_document::{quota_document, rights};
+use crate::quota_document::{QuotaDocument, rights};
 use crate::refusal::Refusal;
+use crate::written::{Day, Instant};
 
 /// Accounts told of in one answer.
 const ACCOUNTS_MAX: usize = 10_000;
 /// Rows of a list, unless fewer are wanted.
-const ROWS_MAX: u32 = 1_000;
+pub(super) const ROWS_MAX: u32 = 1_000;
 
 /// What operators tell of others' accounts and of the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,22 +32,6 @@ pub(super) enum Report {
     Assets,
     Orders,
     Rates,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Grant {
-    package: String,
-    #[serde(default)]
-    from: Option<Value>,
-    #[serde(default)]
-    until: Option<Value>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Rows {
-    rows: Vec<Map<String, Value>>,
 }
 
 /// One request of one operator.
@@ -64,27 +52,24 @@ impl<'a> Office<'a> {
 }
 
 impl Office<'_> {
-    pub(super) fn accounts(&self) -> Result<Value, Problem> {
+    pub(super) fn accounts(&self) -> Result<AdminAccounts, Problem> {
         let accounts = self.site.core.access.list().map_err(problem)?;
         let mut listed = Vec::new();
         for account in accounts.iter().take(ACCOUNTS_MAX) {
             listed.push(self.described(account)?);
         }
-        Ok(json!({"total": accounts.len(), "accounts": listed}))
+        Ok(AdminAccounts { total: accounts.len(), accounts: listed })
     }
 
-    pub(super) fn account(&self) -> Result<Value, Problem> {
+    pub(super) fn account(&self) -> Result<AdminAccount, Problem> {
         let account = self.named(self.call.parameter)?;
-        let mut described = self.described(&account)?;
+        let described = self.described(&account)?;
         let quota = self.site.core.access.quota(account.id, self.present.market).map_err(problem)?;
         let quota = quota.ok_or_else(Problem::not_found)?;
-        if let Some(fields) = described.as_object_mut() {
-            fields.insert("quota".to_owned(), quota_document(&quota, self.present.market));
-        }
-        Ok(described)
+        Ok(AdminAccount { quota: Some(QuotaDocument::of(&quota, self.present.market)), ..described })
     }
 
-    pub(super) fn set_account(&self) -> Result<Value, Problem> {
+    pub(super) fn set_account(&self) -> Result<AdminAccount, Problem> {
         let account = self.named(self.call.parameter)?;
         let fields: Map<String, Value> = self.call.json()?;
         let change = changed(&fields).map_err(Refusal::BadQuery)?;
@@ -92,7 +77,7 @@ impl Office<'_> {
         self.described(&self.named(self.call.parameter)?)
     }
 
-    pub(super) fn grant(&self) -> Result<Value, Problem> {
+    pub(super) fn grant(&self) -> Result<AdminAccount, Problem> {
         let account = self.named(self.call.parameter)?;
         let Grant { package, from, until } = self.call.json()?;
         let right = right(&package)?;
@@ -102,7 +87,7 @@ impl Office<'_> {
         self.described(&self.named(self.call.parameter)?)
     }
 
-    pub(super) fn withdraw(&self) -> Result<Value, Problem> {
+    pub(super) fn withdraw(&self) -> Result<AdminAccount, Problem> {
         let account = self.named(self.call.parameter)?;
         let package = self.call.parameter_of("package");
         let right = right(&package.ok_or_else(|| wrong("name the package: ?package=US"))?)?;
@@ -113,29 +98,39 @@ impl Office<'_> {
         self.described(&self.named(self.call.parameter)?)
     }
 
-    pub(super) fn reported_assets(&self) -> Result<Value, Problem> {
+    pub(super) fn reported_assets(&self) -> Result<AssetsRows, Problem> {
         let account = self.account_asked_for()?;
         let rows = self.site.core.access.reported_assets(account.id, self.limit()?).map_err(problem)?;
-        let row = |one: &access::ReportedAssets| json!({"account": account.name, "day": one.day.to_string(), "currency": one.currency, "amount": one.amount});
-        Ok(json!({"rows": rows.iter().map(row).collect::<Vec<_>>()}))
+        let row = |one: access::ReportedAssets| AssetsRow {
+            account: account.name.clone(),
+            day: Day(one.day),
+            currency: one.currency,
+            amount: one.amount,
+        };
+        Ok(AssetsRows { rows: rows.into_iter().map(row).collect() })
     }
 
-    pub(super) fn reported_orders(&self) -> Result<Value, Problem> {
+    pub(super) fn reported_orders(&self) -> Result<OrdersRows, Problem> {
         let account = self.account_asked_for()?;
         let rows = self.site.core.access.reported_orders(account.id, self.limit()?).map_err(problem)?;
-        let row = |(day, count): &(market::Date, u64)| json!({"account": account.name, "day": day.to_string(), "count": count});
-        Ok(json!({"rows": rows.iter().map(row).collect::<Vec<_>>()}))
+        let row = |(day, count): (market::Date, u64)| OrdersRow {
+            account: account.name.clone(),
+            day: Day(day),
+            count,
+        };
+        Ok(OrdersRows { rows: rows.into_iter().map(row).collect() })
     }
 
-    pub(super) fn rates(&self) -> Result<Value, Problem> {
+    pub(super) fn rates(&self) -> Result<RatesRows, Problem> {
         let currency = self.call.parameter_of("currency").map(|currency| currency.to_ascii_uppercase());
         let rows = self.site.core.access.rates(currency.as_deref(), self.limit()?).map_err(problem)?;
-        let row = |one: &access::RateEntry| json!({"currency": one.currency, "day": one.day.to_string(), "rate": one.rate});
-        Ok(json!({"rows": rows.iter().map(row).collect::<Vec<_>>()}))
+        let row =
+            |one: access::RateEntry| RatesRow { currency: one.currency, day: Day(one.day), rate: one.rate };
+        Ok(RatesRows { rows: rows.into_iter().map(row).collect() })
     }
 
     /// Taken whole or not at all, as JSON or as the same CSV that the command line takes.
-    pub(super) fn report(&self, report: Report) -> Result<Value, Problem> {
+    pub(super) fn report(&self, report: Report) -> Result<Reported, Problem> {
         let columns: &[&str] = match report {
             Report::Rates => &["currency", "day", "rate"],
             Report::Orders => &["account", "day", "count", "order_id"],
@@ -156,21 +151,21 @@ impl Office<'_> {
             Report::Orders => access.report_orders(&table, &self.by, self.present),
             Report::Assets => access.report_assets(&table, &self.by, self.present),
         };
-        let Reported { rows, accounts } = reported.map_err(|error| match error {
+        let access::Reported { rows, accounts } = reported.map_err(|error| match error {
             AccessError::Report(ReportError { line: Some(row), problem }) if !is_csv => {
                 wrong(&format!("row {row}: {problem}"))
             }
             error => problem(error),
         })?;
-        Ok(json!({"rows": rows, "accounts": accounts}))
+        Ok(Reported { rows, accounts })
     }
 
-    pub(super) fn levels(&self) -> Result<Value, Problem> {
+    pub(super) fn levels(&self) -> Result<Levels, Problem> {
         let steps = self.site.core.access.steps().map_err(problem)?;
-        Ok(json!({"levels": steps.iter().map(step).collect::<Vec<_>>()}))
+        Ok(Levels { levels: steps.iter().map(step).collect() })
     }
 
-    pub(super) fn set_level(&self) -> Result<Value, Problem> {
+    pub(super) fn set_level(&self) -> Result<Levels, Problem> {
         let level = self.call.parameter.parse().ok().and_then(Level::new).ok_or_else(Problem::not_found)?;
         let fields: Map<String, Value> = self.call.json()?;
         let change = changed_step(level, &fields).map_err(Refusal::BadQuery)?;
@@ -178,7 +173,7 @@ impl Office<'_> {
         self.levels()
     }
 
-    pub(super) fn audit(&self) -> Result<Value, Problem> {
+    pub(super) fn audit(&self) -> Result<AuditRows, Problem> {
         let number = |name: &str| -> Result<Option<i64>, Problem> {
             let text = self.call.parameter_of(name);
             let parse = |text: String| text.parse().map_err(|_| wrong(&format!("{name} is not a number")));
@@ -194,13 +189,15 @@ impl Office<'_> {
             limit: self.limit()?,
         };
         let rows = self.site.core.access.audit(&filter).map_err(problem)?;
-        let row = |row: &access::AuditRow| {
-            json!({
-                "id": row.id.0, "at": row.at.to_string(), "actor": row.actor,
-                "account_id": row.account.map(|id| id.0), "event": row.event, "reason": row.reason,
-            })
+        let row = |row: access::AuditRow| AuditEntry {
+            id: row.id.0,
+            at: Instant::utc(row.at),
+            actor: row.actor,
+            account_id: row.account.map(|id| id.0),
+            event: row.event,
+            reason: row.reason,
         };
-        Ok(json!({"rows": rows.iter().map(row).collect::<Vec<_>>()}))
+        Ok(AuditRows { rows: rows.into_iter().map(row).collect() })
     }
 
     fn named(&self, name: &str) -> Result<Account, Problem> {
@@ -219,28 +216,29 @@ impl Office<'_> {
         limit.ok_or_else(|| wrong(&format!("limit is a number from 1 to {ROWS_MAX}")))
     }
 
-    fn described(&self, account: &Account) -> Result<Value, Problem> {
+    fn described(&self, account: &Account) -> Result<AdminAccount, Problem> {
         let usage = self.site.core.access.usage(account.id, self.present.market).map_err(problem)?;
         let usage = usage.ok_or_else(Problem::not_found)?;
-        Ok(json!({
-            "account_id": account.id.0,
-            "account": account.name,
-            "region": account.region.as_str(),
-            "role": account.role.as_str(),
-            "created_at": account.created_at.to_string(),
-            "revoked_at": account.revoked_at.map(|at| at.to_string()),
-            "level": usage.standing.level.number(),
-            "used": usage.used,
-            "limit": usage.limit,
-            "rights": rights(account, self.present.market),
-            "terms": {
-                "level": account.terms.level.map(Level::number),
-                "quota": account.terms.quota,
-                "rate": account.terms.rate_rule().to_string(),
-                "connections": account.terms.connections,
-                "floors": account.terms.floors.map(|floors| floors.to_string()),
+        Ok(AdminAccount {
+            account_id: account.id.0,
+            account: account.name.clone(),
+            region: account.region.as_str(),
+            role: account.role.as_str(),
+            created_at: Instant::utc(account.created_at),
+            revoked_at: account.revoked_at.map(Instant::utc),
+            level: usage.standing.level.number(),
+            used: usage.used,
+            limit: usage.limit,
+            rights: rights(account, self.present.market),
+            terms: AdminTerms {
+                level: account.terms.level.map(Level::number),
+                quota: account.terms.quota,
+                rate: account.terms.rate_rule().to_string(),
+                connections: account.terms.connections,
+                floors: account.terms.floors.map(|floors| floors.to_string()),
             },
-        }))
+            quota: None,
+        })
     }
 }
 
@@ -353,6 +351,6 @@ fn changed_step(level: Level, fields: &Map<String, Value>) -> Result<StepChange,
     Ok(change)
 }
 
-fn step(step: &Step) -> Value {
-    json!({"level": step.level.number(), "quota": step.quota, "assets": step.assets, "orders": step.orders})
+fn step(step: &Step) -> LevelRow {
+    LevelRow { level: step.level.number(), quota: step.quota, assets: step.assets, orders: step.orders }
 }

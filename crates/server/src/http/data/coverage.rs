@@ -2,20 +2,110 @@
 
 use history::{DayCoverage, DayState, Expected, Gap, GapReason, HistoryError};
 use market::{Date, DayKind, Market, Symbol, Zone};
-use serde_json::{Value, json};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
 
 use crate::command;
 use crate::kit::Site;
+use crate::kit::doc::refusals::{BAD_REQUEST, NOT_FOUND};
+use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, Word, data, one_of};
 use crate::kit::envelope::{self, Problem};
 use crate::kit::named::Named;
 use crate::kit::{Answer, Call};
 use crate::refusal::Refusal;
+use crate::written::{Day, Instant};
 
 /// A quarter, however its months fall.
 const DAYS_MAX: u32 = 92;
 const DAYS_DEFAULT: u32 = 91;
 const ROWS_MAX: u32 = 100;
 const GAPS_MAX: usize = 50;
+
+pub(super) const ROWS: Doc = Doc::new(
+    Tag::Admin,
+    "coverage",
+    "A letter for each security and day: what is stored against the calendar",
+)
+.parameters(&[
+    Parameter::query("end", Kind::Date, "The last day; without it today, by Hong Kong's clock"),
+    Parameter::query("days", Kind::Between(1, DAYS_MAX), "How many up to the end")
+        .or(Word::Number(DAYS_DEFAULT)),
+    Parameter::query("after", Kind::Text, "The last symbol of the answer before"),
+    Parameter::query("limit", Kind::Between(1, ROWS_MAX), "How many securities").or(Word::Number(ROWS_MAX)),
+])
+.answers(&[AnswerDoc::ok("By symbol", &[data::<CoverageRows>()])])
+.refuses(&[BAD_REQUEST]);
+
+pub(super) const DAYS: Doc =
+    Doc::new(Tag::Admin, "coverageDays", "The days of one security, with what is missing and why")
+        .parameters(&[
+            Parameter::path("symbol", "As 700.HK"),
+            Parameter::query("start", Kind::Date, "Without it 92 days up to the end"),
+            Parameter::query("end", Kind::Date, "Without it today"),
+        ])
+        .answers(&[AnswerDoc::ok("The days, ascending", &[data::<CoverageDays>()])])
+        .refuses(&[BAD_REQUEST, NOT_FOUND]);
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct CoverageRows {
+    start: Day,
+    end: Day,
+    today: Day,
+    rows: Vec<CoverageRow>,
+    /// Send it as after, to go on; null if there is nothing more.
+    next: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct CoverageRow {
+    symbol: String,
+    /// c complete, p partial, m missing, - closed, . nothing is expected.
+    days: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct CoverageDays {
+    symbol: String,
+    start: Day,
+    end: Day,
+    days: Vec<CoverageDay>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct CoverageDay {
+    date: Day,
+    day: DayWord,
+    daily: bool,
+    /// Why there is no daily candle; null if there is one, or while the day is not over.
+    daily_missing: Option<&'static str>,
+    minutes: u32,
+    expected: u32,
+    extended: u32,
+    gaps: Vec<CoverageGap>,
+    gaps_omitted: usize,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+enum DayWord {
+    Full,
+    Half,
+    Closed,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct CoverageGap {
+    first: Instant,
+    last: Instant,
+    minutes: u32,
+    #[schemars(schema_with = "reasons")]
+    reason: &'static str,
+}
+
+fn reasons(_: &mut SchemaGenerator) -> Schema {
+    one_of(&[GapReason::NoTrades, GapReason::NotLoaded, GapReason::Unknown].map(GapReason::as_str))
+}
 
 pub(super) fn rows(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
     call.me(site)?.as_operator()?;
@@ -38,16 +128,19 @@ pub(super) fn rows(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
             let Some((_, expected)) = of_market else { continue };
             let states = expected.states(reader, &one.symbol)?;
             let days: String = states.into_iter().map(DayState::letter).collect();
-            rows.push(json!({"symbol": one.symbol.as_str(), "days": days}));
+            rows.push(CoverageRow { symbol: one.symbol.as_str().to_owned(), days });
         }
         Ok(rows)
     });
     let rows = rows.map_err(|error: HistoryError| Refusal::from(error))?;
     let last = behind.get(limit.saturating_sub(1)).filter(|_| behind.len() > limit);
-    Ok(envelope::success(json!({
-        "start": start.to_string(), "end": end.to_string(), "today": today.to_string(),
-        "rows": rows, "next": last.map(|one| one.symbol.as_str()),
-    })))
+    Ok(envelope::success(CoverageRows {
+        start: Day(start),
+        end: Day(end),
+        today: Day(today),
+        rows,
+        next: last.map(|one| one.symbol.as_str().to_owned()),
+    }))
 }
 
 /// The first of so many days that end with one.
@@ -78,35 +171,38 @@ pub(super) fn days(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
         Err(HistoryError::UnknownSecurity(_)) => return Err(Problem::not_found()),
         found => found.map_err(Refusal::from)?,
     };
-    let days: Vec<Value> = found.days.iter().map(|day| described(day, venue.zone())).collect();
-    Ok(envelope::success(json!({
-        "symbol": symbol.as_str(), "start": start.to_string(), "end": end.to_string(), "days": days,
-    })))
+    let days = found.days.iter().map(|day| described(day, venue.zone())).collect();
+    Ok(envelope::success(CoverageDays {
+        symbol: symbol.as_str().to_owned(),
+        start: Day(start),
+        end: Day(end),
+        days,
+    }))
 }
 
-fn described(day: &DayCoverage, zone: &Zone) -> Value {
-    let gap = |gap: &Gap| {
-        json!({
-            "first": zone.rfc3339(gap.first), "last": zone.rfc3339(gap.last), "minutes": gap.minutes,
-            "reason": gap.reason.as_str(),
-        })
+fn described(day: &DayCoverage, zone: &Zone) -> CoverageDay {
+    let gap = |gap: &Gap| CoverageGap {
+        first: Instant::local(gap.first, zone),
+        last: Instant::local(gap.last, zone),
+        minutes: gap.minutes,
+        reason: gap.reason.as_str(),
     };
     // What makes the day partial stands first: a thinly traded one has a gap every few minutes.
     let mut gaps: Vec<&Gap> = day.gaps.iter().collect();
     gaps.sort_by_key(|gap| gap.reason == GapReason::NoTrades);
-    json!({
-        "date": day.date.to_string(),
-        "day": match day.kind {
-            Some(DayKind::Full) => "full",
-            Some(DayKind::Half) => "half",
-            None => "closed",
+    CoverageDay {
+        date: Day(day.date),
+        day: match day.kind {
+            Some(DayKind::Full) => DayWord::Full,
+            Some(DayKind::Half) => DayWord::Half,
+            None => DayWord::Closed,
         },
-        "daily": day.daily,
-        "daily_missing": day.daily_gap.map(GapReason::as_str),
-        "minutes": day.stored,
-        "expected": day.expected,
-        "extended": day.extended,
-        "gaps": gaps.into_iter().take(GAPS_MAX).map(gap).collect::<Vec<Value>>(),
-        "gaps_omitted": day.gaps.len().saturating_sub(GAPS_MAX),
-    })
+        daily: day.daily,
+        daily_missing: day.daily_gap.map(GapReason::as_str),
+        minutes: day.stored,
+        expected: day.expected,
+        extended: day.extended,
+        gaps: gaps.into_iter().take(GAPS_MAX).map(gap).collect(),
+        gaps_omitted: day.gaps.len().saturating_sub(GAPS_MAX),
+    }
 }

@@ -1,20 +1,101 @@
 //! Where candles came from, and the rows that were refused on the way, for operators.
 
 use market::Symbol;
-use serde_json::{Value, json};
-use store::{ImportId, ImportRecord, QuarantineEntry, QuarantineOf, StoreError};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
+use serde_json::Value;
+use store::{ImportId, ImportRecord, ImportState, QuarantineEntry, QuarantineOf, StoreError};
 
 use crate::directory::Directory;
 use crate::kit::Site;
+use crate::kit::doc::refusals::BAD_REQUEST;
+use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, Word, data, one_of};
 use crate::kit::envelope::{self, Problem};
 use crate::kit::named::Named;
 use crate::kit::{Answer, Call};
 use crate::refusal::Refusal;
+use crate::written::Instant;
 
 const ROWS_MAX: u32 = 200;
 const ROWS_DEFAULT: u32 = 50;
 /// Characters of a refused row.
 const TEXT_MAX: usize = 500;
+
+pub(super) const LIST: Doc = Doc::new(Tag::Admin, "imports", "The ledger of imports, newest first")
+    .parameters(&[
+        LIMIT,
+        Parameter::query("before", Kind::Whole, "An import's number, as next of the answer before"),
+    ])
+    .answers(&[AnswerDoc::ok("The imports", &[data::<Imports>()])])
+    .refuses(&[BAD_REQUEST]);
+
+pub(super) const QUARANTINE: Doc =
+    Doc::new(Tag::Admin, "quarantine", "Rows that were refused, in the order they were")
+        .parameters(&[
+            Parameter::query("import", Kind::Whole, "Of one import alone"),
+            Parameter::query("symbol", Kind::Text, "Of one symbol alone, as it stood in the file"),
+            LIMIT,
+            Parameter::query("after", Kind::Text, "As next of the answer before"),
+        ])
+        .answers(&[AnswerDoc::ok("The rows", &[data::<QuarantinedRows>()])])
+        .refuses(&[BAD_REQUEST]);
+
+const LIMIT: Parameter =
+    Parameter::query("limit", Kind::Between(1, ROWS_MAX), "How many").or(Word::Number(ROWS_DEFAULT));
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Imports {
+    imports: Vec<Import>,
+    /// Send it as before, to go on; null if there is nothing more.
+    next: Option<i64>,
+}
+
+/// An import of the ledger.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Import {
+    import: i64,
+    file: String,
+    /// BLAKE3 of the file, in hexadecimal.
+    digest: String,
+    bytes: u64,
+    kind: String,
+    options: String,
+    #[schemars(schema_with = "states")]
+    state: &'static str,
+    started_at: Instant,
+    finished_at: Option<Instant>,
+    rows: u64,
+    rows_done: u64,
+    added: u64,
+    replaced: u64,
+    unchanged: u64,
+    quarantined: u64,
+    message: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct QuarantinedRows {
+    rows: Vec<QuarantinedRow>,
+    /// Send it as after, to go on; null if there is nothing more.
+    next: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct QuarantinedRow {
+    import: i64,
+    file: String,
+    line: u64,
+    symbol: Option<String>,
+    /// Whether there are candles of this symbol.
+    is_known: bool,
+    reason: String,
+    /// The row, at most 500 characters of it.
+    text: String,
+}
+
+fn states(_: &mut SchemaGenerator) -> Schema {
+    one_of(&ImportState::ALL.map(ImportState::as_str))
+}
 
 pub(super) fn list(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
     call.me(site)?.as_operator()?;
@@ -24,8 +105,7 @@ pub(super) fn list(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
     let read = site.core.with_reader(|reader| reader.snapshot()?.imports_before(before, limit + 1));
     let (imports, has_more) = page(read.map_err(failed)?, limit);
     let next = imports.last().filter(|_| has_more).map(|record| record.id.0);
-    let imports: Vec<Value> = imports.iter().map(import_document).collect();
-    Ok(envelope::success(json!({"imports": imports, "next": next})))
+    Ok(envelope::success(Imports { imports: imports.iter().map(Import::of).collect(), next }))
 }
 
 /// So many, of one more than was wanted; and whether there was one more.
@@ -43,14 +123,31 @@ fn failed(error: StoreError) -> Problem {
 
 /// An import of the ledger, in the form that everybody gets it in: over HTTP and from the command line.
 pub fn import_document(record: &ImportRecord) -> Value {
-    let digest: String = record.digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    json!({
-        "import": record.id.0, "file": record.file, "digest": digest, "bytes": record.bytes, "kind": record.kind,
-        "options": record.options, "state": record.state.as_str(), "started_at": record.started_at.to_string(),
-        "finished_at": record.finished_at.map(|at| at.to_string()), "rows": record.rows_read,
-        "rows_done": record.rows_done, "added": record.added, "replaced": record.replaced,
-        "unchanged": record.unchanged, "quarantined": record.quarantined, "message": record.message,
-    })
+    // Texts and numbers always have a form in JSON.
+    serde_json::to_value(Import::of(record)).unwrap_or_default()
+}
+
+impl Import {
+    fn of(record: &ImportRecord) -> Import {
+        Import {
+            import: record.id.0,
+            file: record.file.clone(),
+            digest: record.digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+            bytes: record.bytes,
+            kind: record.kind.clone(),
+            options: record.options.clone(),
+            state: record.state.as_str(),
+            started_at: Instant::utc(record.started_at),
+            finished_at: record.finished_at.map(Instant::utc),
+            rows: record.rows_read,
+            rows_done: record.rows_done,
+            added: record.added,
+            replaced: record.replaced,
+            unchanged: record.unchanged,
+            quarantined: record.quarantined,
+            message: record.message.clone(),
+        }
+    }
 }
 
 pub(super) fn quarantine(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
@@ -74,16 +171,20 @@ pub(super) fn quarantine(call: &Call<'_>, site: &Site) -> Result<Answer, Problem
     let (rows, has_more) = page(read.map_err(failed)?, limit);
     let next = rows.last().filter(|_| has_more).map(|(place, _)| place.to_string());
     let directory = site.directory()?;
-    let rows: Vec<Value> = rows.iter().map(|(_, entry)| refused(entry, &directory)).collect();
-    Ok(envelope::success(json!({"rows": rows, "next": next})))
+    let rows = rows.iter().map(|(_, entry)| refused(entry, &directory)).collect();
+    Ok(envelope::success(QuarantinedRows { rows, next }))
 }
 
-fn refused(entry: &QuarantineEntry, directory: &Directory) -> Value {
+fn refused(entry: &QuarantineEntry, directory: &Directory) -> QuarantinedRow {
     let row = &entry.row;
     let symbol = row.symbol.as_deref().and_then(|text| text.parse::<Symbol>().ok());
-    json!({
-        "import": row.import_id.0, "file": entry.file, "line": row.line, "symbol": row.symbol,
-        "is_known": symbol.is_some_and(|symbol| directory.contains(&symbol)), "reason": row.reason,
-        "text": row.text.chars().take(TEXT_MAX).collect::<String>(),
-    })
+    QuarantinedRow {
+        import: row.import_id.0,
+        file: entry.file.clone(),
+        line: row.line,
+        symbol: row.symbol.clone(),
+        is_known: symbol.is_some_and(|symbol| directory.contains(&symbol)),
+        reason: row.reason.clone(),
+        text: row.text.chars().take(TEXT_MAX).collect(),
+    }
 }

@@ -3,16 +3,20 @@
 
 use access::{Demand, Permit};
 use market::{Action, Segment, Session, Symbol};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use store::{Security, StoreError};
 
 use crate::command;
 use crate::directory::ListedSecurity;
 use crate::kit::Site;
+use crate::kit::doc::refusals::{BAD_REQUEST, NOT_FOUND, TOO_FAST};
+use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, Word, data};
 use crate::kit::envelope::{self, Problem};
 use crate::kit::named::Named;
 use crate::kit::{Answer, Call};
 use crate::refusal::Refusal;
+use crate::written::Day;
 
 /// Characters of a search; the longest names of companies are shorter.
 const QUERY_MAX: usize = 64;
@@ -20,6 +24,93 @@ const FOUND_MAX: u32 = 50;
 const FOUND_DEFAULT: u32 = 20;
 const ACTIONS_MAX: usize = 2_000;
 const MINUTES_A_DAY: i32 = 1_440;
+
+pub(super) const SEARCH: Doc = Doc::new(
+    Tag::Candles,
+    "securities",
+    "Securities with candles by code or name, of the markets that the account may see",
+)
+.parameters(&[
+    Parameter::query(
+        "query",
+        Kind::TextUpTo(QUERY_MAX),
+        "Part of a code or a name; without it what is worth a look",
+    ),
+    Parameter::query("limit", Kind::Between(1, FOUND_MAX), "How many").or(Word::Number(FOUND_DEFAULT)),
+])
+.answers(&[AnswerDoc::ok("The best first", &[data::<FoundSecurities>()])])
+.refuses(&[BAD_REQUEST, TOO_FAST]);
+
+pub(super) const SHOW: Doc = Doc::new(Tag::Candles, "security", "What a security is, and its trading hours")
+    .parameters(&[SYMBOL])
+    .answers(&[AnswerDoc::ok("The security", &[data::<SecurityFacts>()])])
+    .refuses(&[BAD_REQUEST, NOT_FOUND]);
+
+pub(super) const ACTIONS: Doc =
+    Doc::new(Tag::Candles, "actions", "Corporate actions that have become effective, the last 2,000")
+        .parameters(&[SYMBOL])
+        .answers(&[AnswerDoc::ok("By ex-date", &[data::<CorporateActions>()])])
+        .refuses(&[BAD_REQUEST, NOT_FOUND]);
+
+const SYMBOL: Parameter = Parameter::path("symbol", "As 700.HK");
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct FoundSecurities {
+    securities: Vec<FoundSecurity>,
+    more: bool,
+    /// Whether no security has candles at all, rather than none that the account may see.
+    store_is_empty: bool,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct FoundSecurity {
+    symbol: String,
+    name_en: String,
+    name_cn: String,
+    name_hk: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct SecurityFacts {
+    symbol: String,
+    name_en: String,
+    name_cn: String,
+    name_hk: String,
+    market: &'static str,
+    zone: &'static str,
+    exchange: String,
+    currency: String,
+    lot: i64,
+    decimals: u32,
+    sessions: Vec<SecuritySession>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct SecuritySession {
+    /// 0 intraday, 1 pre, 2 post, 3 overnight.
+    session: u8,
+    /// HH:MM, the market's time.
+    start: String,
+    /// HH:MM, up to 24:00.
+    end: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct CorporateActions {
+    symbol: String,
+    actions: Vec<CorporateAction>,
+}
+
+/// Amounts are for one old share, as decimals or fractions.
+#[derive(Debug, Serialize, JsonSchema)]
+struct CorporateAction {
+    ex_date: Day,
+    cash: String,
+    split: String,
+    bonus: String,
+    rights: String,
+    rights_price: String,
+}
 
 pub(super) fn search(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
     let caller = call.caller(site)?;
@@ -35,16 +126,19 @@ pub(super) fn search(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
     let directory = site.directory()?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let (found, more) = directory.search(typed, |symbol| permit.holds(symbol.market().into()), limit);
-    let securities: Vec<Value> = found.into_iter().map(listed).collect();
+    let securities = found.into_iter().map(listed).collect();
     // That there is nothing to see may be for want of rights, or of an import.
     let store_is_empty = directory.is_empty();
-    Ok(envelope::success(json!({"securities": securities, "more": more, "store_is_empty": store_is_empty})))
+    Ok(envelope::success(FoundSecurities { securities, more, store_is_empty }))
 }
 
-fn listed(one: &ListedSecurity) -> Value {
-    json!({
-        "symbol": one.symbol.as_str(), "name_en": one.name_en, "name_cn": one.name_cn, "name_hk": one.name_hk,
-    })
+fn listed(one: &ListedSecurity) -> FoundSecurity {
+    FoundSecurity {
+        symbol: one.symbol.as_str().to_owned(),
+        name_en: one.name_en.clone(),
+        name_cn: one.name_cn.clone(),
+        name_hk: one.name_hk.clone(),
+    }
 }
 
 /// A security of the path that is known and may be looked at.
@@ -73,32 +167,32 @@ pub(super) fn show(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
     // The night comes last, its evening first, which is the eve of the trading day.
     segments.sort_by_key(|segment| (segment.session == Session::Overnight, segment.start));
     let market = security.symbol.market();
-    Ok(envelope::success(json!({
-        "symbol": security.symbol.as_str(),
-        "name_en": security.name_en.unwrap_or_default(),
-        "name_cn": security.name_cn.unwrap_or_default(),
-        "name_hk": security.name_hk.unwrap_or_default(),
-        "market": market.as_str(),
-        "zone": venue.zone().name(),
-        "exchange": security.exchange.unwrap_or_default(),
-        "currency": security.currency.unwrap_or_else(|| market.currency().to_owned()),
-        "lot": security.lot_size.unwrap_or(1),
-        "decimals": security.decimals,
-        "sessions": segments.into_iter().map(hours).collect::<Vec<Value>>(),
-    })))
+    Ok(envelope::success(SecurityFacts {
+        symbol: security.symbol.as_str().to_owned(),
+        name_en: security.name_en.unwrap_or_default(),
+        name_cn: security.name_cn.unwrap_or_default(),
+        name_hk: security.name_hk.unwrap_or_default(),
+        market: market.as_str(),
+        zone: venue.zone().name(),
+        exchange: security.exchange.unwrap_or_default(),
+        currency: security.currency.unwrap_or_else(|| market.currency().to_owned()),
+        lot: security.lot_size.unwrap_or(1),
+        decimals: security.decimals,
+        sessions: segments.into_iter().map(hours).collect(),
+    }))
 }
 
-fn hours(segment: &Segment) -> Value {
+fn hours(segment: &Segment) -> SecuritySession {
     let clock = |minutes: i32| format!("{:02}:{:02}", minutes / 60, minutes % 60);
     let end = match segment.end.rem_euclid(MINUTES_A_DAY) {
         0 => MINUTES_A_DAY,
         end => end,
     };
-    json!({
-        "session": segment.session.code(),
-        "start": clock(segment.start.rem_euclid(MINUTES_A_DAY)),
-        "end": clock(end),
-    })
+    SecuritySession {
+        session: segment.session.code(),
+        start: clock(segment.start.rem_euclid(MINUTES_A_DAY)),
+        end: clock(end),
+    }
 }
 
 /// Those that have become effective; of very many, the latest.
@@ -109,14 +203,17 @@ pub(super) fn actions(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
     let mut actions = site.core.with_reader(|reader| reader.snapshot()?.actions(symbol)).map_err(failed)?;
     actions.retain(|action| action.ex_date <= today);
     let extra = actions.len().saturating_sub(ACTIONS_MAX);
-    let actions: Vec<Value> = actions.iter().skip(extra).map(action).collect();
-    Ok(envelope::success(json!({"symbol": symbol.as_str(), "actions": actions})))
+    let actions = actions.iter().skip(extra).map(action).collect();
+    Ok(envelope::success(CorporateActions { symbol: symbol.as_str().to_owned(), actions }))
 }
 
-fn action(action: &Action) -> Value {
-    json!({
-        "ex_date": action.ex_date.to_string(), "cash": action.cash.to_string(), "split": action.split.to_string(),
-        "bonus": action.bonus.to_string(), "rights": action.rights.to_string(),
-        "rights_price": action.rights_price.to_string(),
-    })
+fn action(action: &Action) -> CorporateAction {
+    CorporateAction {
+        ex_date: Day(action.ex_date),
+        cash: action.cash.to_string(),
+        split: action.split.to_string(),
+        bonus: action.bonus.to_string(),
+        rights: action.rights.to_string(),
+        rights_price: action.rights_price.to_string(),
+    }
 }

@@ -2,15 +2,44 @@
 
 use access::OAuthError;
 use hyper::header::{HeaderValue, PRAGMA, RETRY_AFTER, WWW_AUTHENTICATE};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
+use crate::kit::doc::RefusalDoc;
+use crate::kit::doc::refusals::{AUTHENTICATE, RETRY_AFTER as RETRY_AFTER_DOC};
 use crate::kit::{Answer, envelope};
+
+pub(super) const REFUSED: RefusalDoc = RefusalDoc::of::<OAuthProblem>(
+    "400",
+    "OAuthRefused",
+    "The error says why; while a person decides it is authorization_pending",
+);
+pub(super) const UNAUTHENTICATED: RefusalDoc = RefusalDoc::of::<OAuthProblem>(
+    "401",
+    "OAuthUnauthenticated",
+    "The client or its registration token is not known",
+)
+.headers(&[AUTHENTICATE]);
+pub(super) const NOT_JSON: RefusalDoc =
+    RefusalDoc::of::<OAuthProblem>("415", "OAuthNotJson", "A registration is JSON, and says so");
+pub(super) const TOO_FAST: RefusalDoc =
+    RefusalDoc::of::<OAuthProblem>("429", "OAuthTooFast", "Too many of a kind: wait as retry-after says")
+        .headers(&[RETRY_AFTER_DOC]);
+pub(super) const FAILED: RefusalDoc = RefusalDoc::of::<OAuthProblem>("500", "OAuthFailed", "Our fault");
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "OAuthError")]
+pub(super) struct OAuthProblem {
+    /// The name of the error, as the standards have it.
+    error: String,
+    error_description: String,
+}
 
 /// What may be refused in the words of OAuth.
 pub(super) type Refusable<T> = Result<T, OAuthError>;
 
-pub(super) fn object(status: u16, object: &Value) -> Answer {
-    let mut answer = envelope::json(status, object.to_string().into());
+pub(super) fn object(status: u16, object: &impl Serialize) -> Answer {
+    let mut answer = envelope::document(status, object);
     answer.headers_mut().insert(PRAGMA, HeaderValue::from_static("no-cache"));
     answer
 }
@@ -53,7 +82,7 @@ pub(super) fn not_json() -> Answer {
 }
 
 fn named(status: u16, code: &str, text: &str) -> Answer {
-    object(status, &json!({"error": code, "error_description": text}))
+    object(status, &OAuthProblem { error: code.to_owned(), error_description: text.to_owned() })
 }
 
 fn challenged(mut answer: Answer, challenge: &'static str) -> Answer {

@@ -12,17 +12,22 @@ use crate::kit::{Answer, Asks, Call, Problem, Row, Site};
 use crate::metrics::Task;
 
 pub(super) const ROUTES: &[Row] = &[
-    get("/.well-known/oauth-authorization-server", |call, site| Ok(metadata::describe(call, site))),
-    post("/oauth2/register", |call, site| Ok(register::add(call, site).unwrap_or_else(answer::refused))),
+    get("/.well-known/oauth-authorization-server", |call, site| Ok(metadata::describe(call, site)))
+        .doc(&metadata::DOC),
+    post("/oauth2/register", |call, site| Ok(register::add(call, site).unwrap_or_else(answer::refused)))
+        .doc(&register::ADD),
     get("/oauth2/register/{client_id}", |call, site| {
         Ok(register::read(call, site).unwrap_or_else(answer::refused))
-    }),
+    })
+    .doc(&register::READ),
     Row::delete("/oauth2/register/{client_id}", Asks::Anyone, Task::OAuth, |call, site| {
         Ok(register::remove(call, site).unwrap_or_else(answer::refused))
-    }),
-    post("/oauth2/device/authorize", |call, site| Ok(token::authorize_device(call, site))),
-    post("/oauth2/token", |call, site| Ok(token::issue(call, site))),
-    post("/oauth2/revoke", |call, site| Ok(token::revoke(call, site))),
+    })
+    .doc(&register::REMOVE),
+    post("/oauth2/device/authorize", |call, site| Ok(token::authorize_device(call, site)))
+        .doc(&token::AUTHORIZE_DEVICE),
+    post("/oauth2/token", |call, site| Ok(token::issue(call, site))).doc(&token::ISSUE),
+    post("/oauth2/revoke", |call, site| Ok(token::revoke(call, site))).doc(&token::REVOKE),
 ];
 
 type Handler = fn(&Call<'_>, &Site) -> Result<Answer, Problem>;

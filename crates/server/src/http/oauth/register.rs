@@ -1,26 +1,99 @@
 //! Clients that register themselves (RFC 7591), look at it and take it back (RFC 7592).
 
-use access::{NewClient, OAuthError, Registration, SCOPE};
+use access::{AUTH_METHODS, NewClient, OAuthError, Registration, SCOPE, grant_type};
 use bytes::Bytes;
 use hyper::StatusCode;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use schemars::{JsonSchema, Schema};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::answer::{self, Refusable};
 use super::metadata;
 use crate::kit::Site;
+use crate::kit::doc::{AnswerDoc, Doc, Media, Parameter, Proof, Tag};
 use crate::kit::{Answer, Call, envelope};
 
 const BODY_MAX: usize = 64 << 10;
 
+pub(super) const ADD: Doc = Doc::new(Tag::OAuth, "registerClient", "Registers a client (RFC 7591)")
+    .body(&[Media::json::<Metadata>()])
+    .answers(&[AnswerDoc::status(
+        "201",
+        "The client, with secrets that are shown this once",
+        &[Media::json::<OAuthClient>()],
+    )])
+    .refuses(&[answer::REFUSED, answer::NOT_JSON, answer::TOO_FAST, answer::FAILED]);
+
+pub(super) const READ: Doc =
+    Doc::new(Tag::OAuth, "readClient", "A client, for whoever holds its registration token (RFC 7592)")
+        .proof(Proof::Registration)
+        .parameters(&[CLIENT_ID])
+        .answers(&[AnswerDoc::ok("The client", &[Media::json::<OAuthClient>()])])
+        .refuses(&[answer::UNAUTHENTICATED, answer::FAILED]);
+
+pub(super) const REMOVE: Doc =
+    Doc::new(Tag::OAuth, "removeClient", "Removes a client and ends its tokens (RFC 7592)")
+        .proof(Proof::Registration)
+        .parameters(&[CLIENT_ID])
+        .answers(&[AnswerDoc::status("204", "Removed", &[])])
+        .refuses(&[answer::UNAUTHENTICATED, answer::FAILED]);
+
+const CLIENT_ID: Parameter = Parameter::path("client_id", "As it was registered");
+
 /// Fields that mean something here. Others are passed over, as the standard wants it.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "OAuthClientRequest")]
 struct Metadata {
+    #[schemars(length(max = 128))]
     client_name: Option<String>,
+    /// https, http of the same machine, or a scheme of one's own.
+    #[schemars(length(max = 10), inner(length(max = 1024)))]
     redirect_uris: Option<Vec<String>>,
+    #[schemars(transform = grant_types)]
     grant_types: Option<Vec<String>>,
+    #[schemars(transform = response_types)]
     response_types: Option<Vec<String>>,
+    #[schemars(transform = auth_methods, extend("default" = "none"))]
     token_endpoint_auth_method: Option<String>,
+}
+
+/// A client. No `Debug`: it holds secrets.
+#[derive(Serialize, JsonSchema)]
+struct OAuthClient {
+    client_id: String,
+    /// Unix seconds.
+    client_id_issued_at: i64,
+    registration_client_uri: String,
+    client_name: String,
+    redirect_uris: Vec<String>,
+    #[schemars(transform = grant_types)]
+    grant_types: Vec<String>,
+    #[schemars(transform = response_types)]
+    response_types: Vec<&'static str>,
+    #[schemars(transform = auth_methods)]
+    token_endpoint_auth_method: String,
+    scope: &'static str,
+    registration_access_token: String,
+    /// Once, for clients that asked for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    client_secret: Option<String>,
+    /// 0: never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "i64")]
+    client_secret_expires_at: Option<i64>,
+}
+
+fn grant_types(schema: &mut Schema) {
+    schema.insert("items".to_owned(), json!({"type": "string", "enum": grant_type::ALL}));
+}
+
+fn response_types(schema: &mut Schema) {
+    schema.insert("items".to_owned(), json!({"type": "string", "const": "code"}));
+}
+
+fn auth_methods(schema: &mut Schema) {
+    schema.insert("enum".to_owned(), json!(AUTH_METHODS));
 }
 
 pub(super) fn add(call: &Call<'_>, site: &Site) -> Refusable<Answer> {
@@ -43,29 +116,20 @@ pub(super) fn add(call: &Call<'_>, site: &Site) -> Refusable<Answer> {
         auth_method: metadata.token_endpoint_auth_method,
     };
     let registered = site.core.access.register_client(&new, call.peer.ip(), site.core.moment())?;
-    let mut object = describe(&registered.client, call, site);
-    if let Value::Object(fields) = &mut object {
-        fields.insert("registration_access_token".to_owned(), registered.registration_token.expose().into());
-        fields.insert("client_secret_expires_at".to_owned(), 0.into());
-        if let Some(secret) = &registered.secret {
-            fields.insert("client_secret".to_owned(), secret.expose().into());
-        }
-    }
-    Ok(answer::object(201, &object))
+    let client = OAuthClient {
+        client_secret: registered.secret.as_ref().map(|secret| secret.expose().to_owned()),
+        client_secret_expires_at: Some(0),
+        ..describe(&registered.client, registered.registration_token.expose(), call, site)
+    };
+    Ok(answer::object(201, &client))
 }
 
 pub(super) fn read(call: &Call<'_>, site: &Site) -> Refusable<Answer> {
     let Some(token) = bearer(call) else { return Ok(answer::not_its_token()) };
     let client = site.core.access.registration(call.parameter, token)?;
     Ok(match client {
-        Some(client) => {
-            let mut object = describe(&client, call, site);
-            if let Value::Object(fields) = &mut object {
-                // Whoever asks has just shown it; the standard wants it back (RFC 7592, 3).
-                fields.insert("registration_access_token".to_owned(), token.into());
-            }
-            answer::object(200, &object)
-        }
+        // Whoever asks has just shown the token; the standard wants it back (RFC 7592, 3).
+        Some(client) => answer::object(200, &describe(&client, token, call, site)),
         None => answer::not_its_token(),
     })
 }
@@ -80,20 +144,22 @@ pub(super) fn remove(call: &Call<'_>, site: &Site) -> Refusable<Answer> {
     Ok(answer)
 }
 
-fn describe(client: &Registration, call: &Call<'_>, site: &Site) -> Value {
+fn describe(client: &Registration, token: &str, call: &Call<'_>, site: &Site) -> OAuthClient {
     let base = metadata::base(call, site);
-    let response_types: &[&str] = if client.has_codes() { &["code"] } else { &[] };
-    json!({
-        "client_id": client.id,
-        "client_id_issued_at": client.created_at.0,
-        "registration_client_uri": format!("{base}/oauth2/register/{}", client.id),
-        "client_name": client.name,
-        "redirect_uris": client.redirect_uris,
-        "grant_types": client.grant_types,
-        "response_types": response_types,
-        "token_endpoint_auth_method": client.auth_method,
-        "scope": SCOPE,
-    })
+    OAuthClient {
+        client_id: client.id.clone(),
+        client_id_issued_at: client.created_at.0,
+        registration_client_uri: format!("{base}/oauth2/register/{}", client.id),
+        client_name: client.name.clone(),
+        redirect_uris: client.redirect_uris.clone(),
+        grant_types: client.grant_types.clone(),
+        response_types: if client.has_codes() { vec!["code"] } else { Vec::new() },
+        token_endpoint_auth_method: client.auth_method.clone(),
+        scope: SCOPE,
+        registration_access_token: token.to_owned(),
+        client_secret: None,
+        client_secret_expires_at: None,
+    }
 }
 
 fn is_json(call: &Call<'_>) -> bool {

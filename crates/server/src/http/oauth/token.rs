@@ -1,16 +1,115 @@
 //! The three endpoints that take forms: begin with a device, get tokens, give them back.
 
 use access::{DEVICE_CODE_LIFE_S, Grant, OAuthError, Offered, POLL_INTERVAL_S, Region, grant_type};
-use serde_json::json;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
 
 use super::answer::{self, Refusable};
 use super::client::{self, Said};
 use super::form::Form;
 use super::metadata;
 use crate::kit::Site;
+use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, Tag, of_form, one_of};
+use crate::kit::envelope::Empty;
 use crate::kit::{Answer, Call};
 use crate::metrics::{self, Granted};
 use crate::pages::path::CONFIRM;
+
+pub(super) const AUTHORIZE_DEVICE: Doc =
+    Doc::new(Tag::OAuth, "authorizeDevice", "Begins to wait for a person (RFC 8628)")
+        .body(&[Media::form::<OAuthDeviceRequest>()])
+        .answers(&[AnswerDoc::ok("What to show and what to ask with", &[Media::json::<OAuthDevice>()])])
+        .refuses(&[answer::REFUSED, answer::UNAUTHENTICATED, answer::TOO_FAST, answer::FAILED]);
+
+pub(super) const ISSUE: Doc =
+    Doc::new(Tag::OAuth, "issueToken", "Tokens for a code, a device code or a refresh token (RFC 6749)")
+        .parameters(&[Parameter::header(
+            "x-dc-region",
+            Kind::OneOf(&["ap", "us"]),
+            "Tells the pollers of one device code apart",
+        )])
+        .body(&[Media::form::<OAuthTokenRequest>()])
+        .answers(&[AnswerDoc::ok("The tokens", &[Media::json::<OAuthTokens>()])])
+        .refuses(&[answer::REFUSED, answer::UNAUTHENTICATED, answer::FAILED]);
+
+pub(super) const REVOKE: Doc =
+    Doc::new(Tag::OAuth, "revokeToken", "Ends the sign-in that a token belongs to (RFC 7009)")
+        .body(&[Media::form::<OAuthRevokeRequest>()])
+        .answers(&[AnswerDoc::ok("It has ended, or was never there", &[Media::json::<Empty>()])])
+        .refuses(&[answer::REFUSED, answer::UNAUTHENTICATED, answer::FAILED]);
+
+/// The fields of the three forms, which [`Form`] reads by name.
+#[derive(JsonSchema)]
+#[schemars(transform = of_form)]
+#[expect(dead_code, reason = "its shape alone is used")]
+struct OAuthDeviceRequest {
+    client_id: String,
+    /// For clients that have one, unless it is in the authorization header.
+    client_secret: Option<String>,
+    /// openapi, 3 or nothing.
+    scope: Option<String>,
+}
+
+#[derive(JsonSchema)]
+#[schemars(transform = of_form)]
+#[expect(dead_code, reason = "its shape alone is used")]
+struct OAuthTokenRequest {
+    #[schemars(schema_with = "grant_types")]
+    grant_type: String,
+    client_id: Option<String>,
+    /// For clients that have one, unless it is in the authorization header.
+    client_secret: Option<String>,
+    code: Option<String>,
+    redirect_uri: Option<String>,
+    code_verifier: Option<String>,
+    device_code: Option<String>,
+    refresh_token: Option<String>,
+    scope: Option<String>,
+}
+
+#[derive(JsonSchema)]
+#[schemars(transform = of_form)]
+#[expect(dead_code, reason = "its shape alone is used")]
+struct OAuthRevokeRequest {
+    /// An access token or a refresh token.
+    token: String,
+    token_type_hint: Option<String>,
+    client_id: Option<String>,
+    /// For clients that have one, unless it is in the authorization header.
+    client_secret: Option<String>,
+}
+
+/// No `Debug`: it holds codes.
+#[derive(Serialize, JsonSchema)]
+struct OAuthDevice {
+    device_code: String,
+    /// ABCD-EFGH
+    user_code: String,
+    verification_uri: String,
+    verification_uri_complete: String,
+    /// Seconds.
+    expires_in: i64,
+    /// Seconds between two polls.
+    interval: u64,
+}
+
+/// No `Debug`: it holds tokens.
+#[derive(Serialize, JsonSchema)]
+struct OAuthTokens {
+    /// Begins with the region of the account.
+    access_token: String,
+    #[schemars(extend("const" = "Bearer"))]
+    token_type: &'static str,
+    /// Seconds.
+    expires_in: i64,
+    /// Takes the place of the one that was used.
+    refresh_token: String,
+    scope: String,
+}
+
+fn grant_types(_: &mut SchemaGenerator) -> Schema {
+    one_of(&grant_type::ALL)
+}
 
 pub(super) fn authorize_device(call: &Call<'_>, site: &Site) -> Answer {
     respond(call, |form, said| {
@@ -24,14 +123,14 @@ pub(super) fn authorize_device(call: &Call<'_>, site: &Site) -> Answer {
             .finish();
         Ok(answer::object(
             200,
-            &json!({
-                "device_code": start.device_code.expose(),
-                "user_code": start.user_code.expose(),
-                "verification_uri": confirm,
-                "verification_uri_complete": format!("{confirm}?{query}"),
-                "expires_in": DEVICE_CODE_LIFE_S,
-                "interval": POLL_INTERVAL_S,
-            }),
+            &OAuthDevice {
+                device_code: start.device_code.expose().to_owned(),
+                user_code: start.user_code.expose().to_owned(),
+                verification_uri_complete: format!("{confirm}?{query}"),
+                verification_uri: confirm,
+                expires_in: DEVICE_CODE_LIFE_S,
+                interval: POLL_INTERVAL_S,
+            },
         ))
     })
 }
@@ -60,13 +159,13 @@ pub(super) fn issue(call: &Call<'_>, site: &Site) -> Answer {
         let tokens = tokens.inspect_err(|error| note_declined(call, site, said, Some(grant), error))?;
         Ok(answer::object(
             200,
-            &json!({
-                "access_token": tokens.access_token.expose(),
-                "token_type": "Bearer",
-                "expires_in": tokens.expires_in,
-                "refresh_token": tokens.refresh_token.expose(),
-                "scope": tokens.scope,
-            }),
+            &OAuthTokens {
+                access_token: tokens.access_token.expose().to_owned(),
+                token_type: "Bearer",
+                expires_in: tokens.expires_in,
+                refresh_token: tokens.refresh_token.expose().to_owned(),
+                scope: tokens.scope,
+            },
         ))
     })
 }
@@ -91,7 +190,7 @@ pub(super) fn revoke(call: &Call<'_>, site: &Site) -> Answer {
         let token = form.need("token", "token is missing")?;
         let revoked = site.core.access.revoke_token(&said.proof(), token, site.core.machine_now());
         revoked.inspect_err(|error| note_declined(call, site, said, None, error))?;
-        Ok(answer::object(200, &json!({})))
+        Ok(answer::object(200, &Empty {}))
     })
 }
 

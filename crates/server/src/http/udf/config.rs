@@ -1,6 +1,7 @@
 //! `config`: what this datafeed can do.
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::resolution;
 
@@ -15,17 +16,43 @@ const EXCHANGES: [(&str, &str, &str); 5] = [
 pub(super) const STOCK: &str = "stock";
 pub(super) const INDEX: &str = "index";
 
-pub(super) fn document() -> Value {
-    let exchanges = EXCHANGES.map(|(value, name, desc)| json!({"value": value, "name": name, "desc": desc}));
+/// Supported requests, exchanges, kinds of securities and resolutions.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct UdfConfig {
+    supports_search: bool,
+    supports_group_request: bool,
+    supports_marks: bool,
+    supports_timescale_marks: bool,
+    supports_time: bool,
+    exchanges: Vec<UdfExchange>,
+    symbols_types: Vec<UdfSymbolType>,
+    supported_resolutions: Vec<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct UdfExchange {
+    value: &'static str,
+    name: &'static str,
+    desc: &'static str,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct UdfSymbolType {
+    value: &'static str,
+    name: &'static str,
+}
+
+pub(super) fn document() -> UdfConfig {
+    let exchanges = EXCHANGES.map(|(value, name, desc)| UdfExchange { value, name, desc });
     let types = [("", "All"), (STOCK, "Stock"), (INDEX, "Index")];
-    json!({
-        "supports_search": true,
-        "supports_group_request": false,
-        "supports_marks": true,
-        "supports_timescale_marks": false,
-        "supports_time": true,
-        "exchanges": exchanges,
-        "symbols_types": types.map(|(value, name)| json!({"value": value, "name": name})),
-        "supported_resolutions": resolution::names().collect::<Vec<_>>(),
-    })
+    UdfConfig {
+        supports_search: true,
+        supports_group_request: false,
+        supports_marks: true,
+        supports_timescale_marks: false,
+        supports_time: true,
+        exchanges: exchanges.into(),
+        symbols_types: types.map(|(value, name)| UdfSymbolType { value, name }).into(),
+        supported_resolutions: resolution::names().collect(),
+    }
 }

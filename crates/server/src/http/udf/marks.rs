@@ -1,7 +1,8 @@
 //! `marks`: corporate actions on the chart.
 
 use market::{Action, Period, Session, Timestamp, Venue};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use store::StoreError;
 
 use super::query::{number, required};
@@ -17,7 +18,20 @@ use crate::refusal::Refusal;
 /// Marks of one answer, the newest: a chart with more would be nothing else.
 const MARKS_MAX: usize = 500;
 
-pub(super) fn answer(call: &Call<'_>, caller: &Caller, site: &Site) -> Result<Value, Problem> {
+/// A corporate action on the chart.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct UdfMark {
+    id: String,
+    time: i64,
+    color: &'static str,
+    text: String,
+    label: &'static str,
+    label_font_color: &'static str,
+    min_size: u32,
+}
+
+pub(super) fn answer(call: &Call<'_>, caller: &Caller, site: &Site) -> Result<Vec<UdfMark>, Problem> {
     let ticker = Ticker::parse(&required(call, "symbol")?)?;
     let period = call.parameter_of("resolution").filter(|text| !text.is_empty());
     let period = period.map_or(Ok(Period::DAY), |text| resolution::parse(&text))?;
@@ -35,12 +49,12 @@ pub(super) fn answer(call: &Call<'_>, caller: &Caller, site: &Site) -> Result<Va
     let today = venue.zone().date(site.core.market_now());
     let there = numbered(&actions).filter(|(_, action)| action.ex_date <= today);
     let stamped = there.map(|(number, action)| (number, time(action, period, venue), action));
-    let mut marks: Vec<Value> = stamped
+    let mut marks: Vec<UdfMark> = stamped
         .filter(|(_, at, _)| (from..=to).contains(&at.0))
         .map(|(number, at, action)| mark(number, at, action))
         .collect();
     marks.drain(..marks.len().saturating_sub(MARKS_MAX));
-    Ok(Value::from(marks))
+    Ok(marks)
 }
 
 /// Each action with its number among those of its day. Charts tell marks apart by it, so it must not depend on what else is asked
@@ -60,7 +74,7 @@ fn time(action: &Action, period: Period, venue: &Venue) -> Timestamp {
     venue.zone().instant(action.ex_date, i64::from(open.unwrap_or(0)) * 60)
 }
 
-fn mark(number: usize, at: Timestamp, action: &Action) -> Value {
+fn mark(number: usize, at: Timestamp, action: &Action) -> UdfMark {
     let Action { ex_date, cash, split, bonus, rights, rights_price } = action;
     let told = [
         (!cash.is_zero(), "D", format!("dividend {cash} a share")),
@@ -68,17 +82,17 @@ fn mark(number: usize, at: Timestamp, action: &Action) -> Value {
         (!bonus.is_zero(), "B", format!("bonus: {bonus} for 1")),
         (!rights.is_zero(), "R", format!("rights: {rights} for 1 at {rights_price}")),
     ];
-    let told: Vec<(&str, String)> =
+    let told: Vec<(&'static str, String)> =
         told.into_iter().filter(|(is_there, ..)| *is_there).map(|(_, label, text)| (label, text)).collect();
     let label = told.first().map_or("A", |(label, _)| label);
     let text: Vec<String> = told.iter().map(|(_, text)| text.clone()).collect();
-    json!({
-        "id": format!("{ex_date}-{number}"),
-        "time": at.0,
-        "color": if label == "D" { "green" } else { "blue" },
-        "text": format!("{ex_date}: {}", text.join(", ")),
-        "label": label,
-        "labelFontColor": "white",
-        "minSize": 14,
-    })
+    UdfMark {
+        id: format!("{ex_date}-{number}"),
+        time: at.0,
+        color: if label == "D" { "green" } else { "blue" },
+        text: format!("{ex_date}: {}", text.join(", ")),
+        label,
+        label_font_color: "white",
+        min_size: 14,
+    }
 }

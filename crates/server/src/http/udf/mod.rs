@@ -5,6 +5,7 @@
 //! here is passed over instead of refused.
 
 mod config;
+mod docs;
 mod history;
 mod hours;
 mod marks;
@@ -15,27 +16,28 @@ mod symbols;
 mod ticker;
 
 use hyper::header::{HeaderValue, VARY};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::caller::{Caller, Language};
 use crate::kit::envelope::Told;
 use crate::kit::{Answer, Asks, Call, Problem, Row, Site, allowance, envelope};
 use crate::metrics::Task;
+use docs::UdfError;
 
 pub(super) const ROUTES: &[Row] = &[
-    row("/udf/config", config),
-    row("/udf/time", time),
-    row("/udf/symbols", symbols),
-    row("/udf/search", search),
-    row("/udf/marks", marks),
-    Row::get("/udf/history", Asks::Address, Task::History, history),
+    row("/udf/config", config).doc(&docs::CONFIG),
+    row("/udf/time", time).doc(&docs::TIME),
+    row("/udf/symbols", symbols).doc(&docs::SYMBOLS),
+    row("/udf/search", search).doc(&docs::SEARCH),
+    row("/udf/marks", marks).doc(&docs::MARKS),
+    Row::get("/udf/history", Asks::Address, Task::History, history).doc(&docs::HISTORY),
     // For charts that can be given an address and nothing else.
-    row("/udf/key/{token}/config", config),
-    row("/udf/key/{token}/time", time),
-    row("/udf/key/{token}/symbols", symbols),
-    row("/udf/key/{token}/search", search),
-    row("/udf/key/{token}/marks", marks),
-    Row::get("/udf/key/{token}/history", Asks::Address, Task::History, history),
+    row("/udf/key/{token}/config", config).doc(&docs::CONFIG_BY_KEY),
+    row("/udf/key/{token}/time", time).doc(&docs::TIME_BY_KEY),
+    row("/udf/key/{token}/symbols", symbols).doc(&docs::SYMBOLS_BY_KEY),
+    row("/udf/key/{token}/search", search).doc(&docs::SEARCH_BY_KEY),
+    row("/udf/key/{token}/marks", marks).doc(&docs::MARKS_BY_KEY),
+    Row::get("/udf/key/{token}/history", Asks::Address, Task::History, history).doc(&docs::HISTORY_BY_KEY),
 ];
 
 type Handler = fn(&Call<'_>, &Site) -> Result<Answer, Problem>;
@@ -93,8 +95,8 @@ fn in_language(call: &Call<'_>, caller: Caller) -> Caller {
     Caller { language: named.map_or(caller.language, |text| Language::parse(&text)), ..caller }
 }
 
-fn document(value: &Value) -> Answer {
-    envelope::json(200, value.to_string().into())
+fn document(value: &impl Serialize) -> Answer {
+    envelope::document(200, value)
 }
 
 /// A refusal. The status is 200 wherever the question was at fault: datafeeds that look at it show nothing but "failed" for
@@ -107,8 +109,8 @@ fn refused(problem: Problem) -> Answer {
 
 /// A refusal as the protocol has it, with its own status or another.
 fn told(what: Told, status: Option<u16>) -> Answer {
-    let body = json!({"s": "error", "errmsg": what.text, "code": what.code});
-    let mut answer = envelope::json(status.unwrap_or(what.status), body.to_string().into());
+    let body = UdfError { s: "error", errmsg: what.text, code: what.code };
+    let mut answer = envelope::document(status.unwrap_or(what.status), &body);
     // It counts as what it is, whatever the status says.
     answer.extensions_mut().insert(what.outcome);
     if let Some((name, value)) = what.header {

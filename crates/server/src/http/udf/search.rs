@@ -2,7 +2,8 @@
 
 use access::Demand;
 use market::Symbol;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use store::{Security, StoreError};
 
 use super::query::number;
@@ -19,9 +20,21 @@ const LIMIT_MAX: usize = 100;
 const LIMIT_DEFAULT: usize = 30;
 /// Securities that are looked at for those that can be seen in one way.
 const LOOKED_AT_MAX: usize = 1_000;
-const QUERY_CHARS_MAX: usize = 64;
+pub(super) const QUERY_CHARS_MAX: usize = 64;
 
-pub(super) fn answer(call: &Call<'_>, caller: &Caller, site: &Site) -> Result<Value, Problem> {
+/// A security, and a way in which it can be seen.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct UdfFound {
+    symbol: String,
+    ticker: String,
+    full_name: String,
+    description: String,
+    exchange: String,
+    #[serde(rename = "type")]
+    kind: &'static str,
+}
+
+pub(super) fn answer(call: &Call<'_>, caller: &Caller, site: &Site) -> Result<Vec<UdfFound>, Problem> {
     let text = |name: &str| call.parameter_of(name).unwrap_or_default();
     let query: String = text("query").trim().chars().take(QUERY_CHARS_MAX).collect();
     let limit = number(call, "limit")?.and_then(|limit| usize::try_from(limit).ok());
@@ -65,26 +78,26 @@ fn is_shown(ticker: &Ticker, manner: Option<&str>, rank: usize) -> bool {
     }
 }
 
-fn rows(tickers: &[Ticker], caller: &Caller, site: &Site) -> Result<Value, Problem> {
-    let read = site.core.with_reader(|reader| -> Result<Vec<Value>, StoreError> {
+fn rows(tickers: &[Ticker], caller: &Caller, site: &Site) -> Result<Vec<UdfFound>, Problem> {
+    let read = site.core.with_reader(|reader| -> Result<Vec<UdfFound>, StoreError> {
         let snapshot = reader.snapshot()?;
         let row = |ticker: &Ticker| {
             let security = snapshot.security(&ticker.symbol)?;
             let security = security.unwrap_or_else(|| Security::new(ticker.symbol.clone()));
             let name = ticker.to_string();
-            Ok(json!({
-                "symbol": name,
-                "ticker": name,
-                "full_name": name,
-                "description": description(ticker, &security, caller.language),
-                "exchange": exchange(&security),
-                "type": kind(&ticker.symbol),
-            }))
+            Ok(UdfFound {
+                symbol: name.clone(),
+                ticker: name.clone(),
+                full_name: name,
+                description: description(ticker, &security, caller.language),
+                exchange: exchange(&security).to_owned(),
+                kind: kind(&ticker.symbol),
+            })
         };
         tickers.iter().map(row).collect()
     });
-    Ok(Value::from(read.map_err(|error| {
+    Ok(read.map_err(|error| {
         tracing::error!(%error, "cannot read securities");
         Refusal::Internal
-    })?))
+    })?)
 }

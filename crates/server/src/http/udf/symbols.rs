@@ -2,7 +2,8 @@
 
 use history::Sessions;
 use market::{Period, Region, Symbol};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use store::{Security, StoreError};
 
 use super::query::required;
@@ -15,7 +16,41 @@ use crate::kit::envelope::Problem;
 use crate::kit::visible::{Visible, may_see};
 use crate::refusal::Refusal;
 
-pub(super) fn answer(call: &Call<'_>, caller: &Caller, site: &Site) -> Result<Value, Problem> {
+/// Name, hours, zone, decimals and resolutions of a ticker.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct UdfSymbol {
+    name: String,
+    ticker: String,
+    full_name: String,
+    description: String,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    exchange: String,
+    listed_exchange: String,
+    timezone: &'static str,
+    /// The hours of a full day: 0930-1200,1300-1601.
+    session: String,
+    /// Weekdays without trading: 20261225,20270101.
+    session_holidays: String,
+    /// Days with hours of their own: 0930-1300:20261127;…
+    corrections: String,
+    minmov: u32,
+    pricescale: u64,
+    format: &'static str,
+    currency_code: String,
+    has_intraday: bool,
+    intraday_multipliers: Vec<String>,
+    has_daily: bool,
+    daily_multipliers: Vec<&'static str>,
+    has_weekly_and_monthly: bool,
+    weekly_multipliers: Vec<&'static str>,
+    monthly_multipliers: Vec<String>,
+    supported_resolutions: Vec<String>,
+    volume_precision: u32,
+    data_status: &'static str,
+}
+
+pub(super) fn answer(call: &Call<'_>, caller: &Caller, site: &Site) -> Result<UdfSymbol, Problem> {
     let ticker = Ticker::parse(&required(call, "symbol")?)?;
     let Visible { widest, floors } = may_see(&ticker.symbol, caller, site)?;
     let security = security(&ticker.symbol, site)?;
@@ -36,33 +71,33 @@ pub(super) fn answer(call: &Call<'_>, caller: &Caller, site: &Site) -> Result<Va
         .map(resolution::name)
         .filter_map(|name| Some(name.strip_suffix('M')?.to_owned()));
     let name = ticker.to_string();
-    Ok(json!({
-        "name": name,
-        "ticker": name,
-        "full_name": name,
-        "description": description(&ticker, &security, caller.language),
-        "type": kind(&ticker.symbol),
-        "exchange": exchange(&security),
-        "listed_exchange": exchange(&security),
-        "timezone": venue.zone().name(),
-        "session": hours::week(venue, sessions, today),
-        "session_holidays": hours::holidays(venue, from),
-        "corrections": hours::corrections(venue, sessions, from),
-        "minmov": 1,
-        "pricescale": 10_u64.pow(security.decimals.min(market::DECIMALS_MAX)),
-        "format": "price",
-        "currency_code": security.currency.as_deref().unwrap_or(ticker.symbol.market().currency()),
-        "has_intraday": true,
-        "intraday_multipliers": names(&minutes),
-        "has_daily": true,
-        "daily_multipliers": ["1"],
-        "has_weekly_and_monthly": true,
-        "weekly_multipliers": ["1"],
-        "monthly_multipliers": months.collect::<Vec<_>>(),
-        "supported_resolutions": resolution::names().collect::<Vec<_>>(),
-        "volume_precision": 0,
-        "data_status": "endofday",
-    }))
+    Ok(UdfSymbol {
+        name: name.clone(),
+        ticker: name.clone(),
+        full_name: name,
+        description: description(&ticker, &security, caller.language),
+        kind: kind(&ticker.symbol),
+        exchange: exchange(&security).to_owned(),
+        listed_exchange: exchange(&security).to_owned(),
+        timezone: venue.zone().name(),
+        session: hours::week(venue, sessions, today),
+        session_holidays: hours::holidays(venue, from),
+        corrections: hours::corrections(venue, sessions, from),
+        minmov: 1,
+        pricescale: 10_u64.pow(security.decimals.min(market::DECIMALS_MAX)),
+        format: "price",
+        currency_code: security.currency.unwrap_or_else(|| ticker.symbol.market().currency().to_owned()),
+        has_intraday: true,
+        intraday_multipliers: names(&minutes),
+        has_daily: true,
+        daily_multipliers: vec!["1"],
+        has_weekly_and_monthly: true,
+        weekly_multipliers: vec!["1"],
+        monthly_multipliers: months.collect(),
+        supported_resolutions: resolution::names().collect(),
+        volume_precision: 0,
+        data_status: "endofday",
+    })
 }
 
 pub(super) fn security(symbol: &Symbol, site: &Site) -> Result<Security, Refusal> {

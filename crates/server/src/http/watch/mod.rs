@@ -5,8 +5,13 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{CACHE_CONTROL, HeaderValue};
 use hyper::{Response, StatusCode};
+use schemars::{JsonSchema, Schema};
+use serde::Serialize;
 use serde_json::json;
 
+use crate::core::OBSTACLES;
+use crate::kit::doc::refusals::{FAILED, FORBIDDEN, UNAUTHENTICATED};
+use crate::kit::doc::{AnswerDoc, Doc, Media, Proof, Tag};
 use crate::kit::{Answer, Asks, Call, Face, Problem, Row, Site, envelope};
 use crate::metrics::Task;
 use crate::{facts, metrics};
@@ -15,19 +20,62 @@ use crate::{facts, metrics};
 const EXPOSITION: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 
 pub(super) const ROUTES: &[Row] = &[
-    Row::get("/health", Asks::Anyone, Task::Watch, |_, _| Ok(envelope::plain("success"))),
-    Row::at_once("/healthz", Asks::Watcher, Task::Watch, health),
-    Row::get("/readyz", Asks::Watcher, Task::Watch, ready),
-    Row::get("/metrics", Asks::Watcher, Task::Watch, exposition),
-    Row::get("/status", Asks::Watcher, Task::Watch, status),
-    Row::get("/openapi.json", Asks::Anyone, Task::Other, openapi),
-    Row::get("/favicon.ico", Asks::Anyone, Task::Other, |_, _| Ok(no_icon())),
+    Row::get("/health", Asks::Anyone, Task::Watch, |_, _| Ok(envelope::plain("success"))).doc(&HEALTH),
+    Row::at_once("/healthz", Asks::Watcher, Task::Watch, health).doc(&HEALTHZ),
+    Row::get("/readyz", Asks::Watcher, Task::Watch, ready).doc(&READYZ),
+    Row::get("/metrics", Asks::Watcher, Task::Watch, exposition).doc(&METRICS),
+    Row::get("/status", Asks::Watcher, Task::Watch, status).doc(&STATUS),
+    Row::get("/favicon.ico", Asks::Anyone, Task::Other, |_, _| Ok(no_icon())).doc(&ICON),
 ];
 
-pub(super) const OPENAPI: &str = include_str!("../openapi.json");
+const HEALTH: Doc = Doc::new(Tag::Service, "health", "Whether the server answers")
+    .answers(&[AnswerDoc::ok("success", &[Media::text("text/plain")])]);
 
-fn openapi(_: &Call<'_>, _: &Site) -> Result<Answer, Problem> {
-    Ok(envelope::json(200, Bytes::from_static(OPENAPI.as_bytes())))
+const HEALTHZ: Doc =
+    Doc::new(Tag::Service, "healthz", "Whether the process answers; it says ok and nothing else")
+        .proof(Proof::None)
+        .answers(&[AnswerDoc::ok("It does", &[Media::text("text/plain")])]);
+
+const READYZ: Doc = Doc::new(
+    Tag::Service,
+    "readyz",
+    "Whether requests can be answered: store and accounts can be read, and the server is not stopping",
+)
+.proof(Proof::None)
+.answers(&[
+    AnswerDoc::ok("They can", &[Media::json::<Readiness>()]),
+    AnswerDoc::status("503", "They cannot, for these reasons", &[Media::json::<Readiness>()]),
+]);
+
+const METRICS: Doc = Doc::new(
+    Tag::Service,
+    "metrics",
+    "Numbers in the text format of Prometheus; for programs on the server's machine, and for operators",
+)
+.answers(&[AnswerDoc::ok("The numbers", &[Media::text("text/plain")])])
+.refuses(&[UNAUTHENTICATED, FORBIDDEN]);
+
+const STATUS: Doc = Doc::new(
+    Tag::Service,
+    "status",
+    "What the server has, does and warns of; for programs on the server's machine, and for operators",
+)
+.answers(&[AnswerDoc::ok("The document", &[Media::json::<facts::Status>()])])
+.refuses(&[UNAUTHENTICATED, FORBIDDEN, FAILED]);
+
+const ICON: Doc =
+    Doc::new(Tag::Service, "icon", "Nothing: browsers ask for an icon beside every page, and there is none")
+        .answers(&[AnswerDoc::status("204", "no icon, to be remembered for a day", &[])]);
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Readiness {
+    ready: bool,
+    #[schemars(transform = obstacles)]
+    reasons: Vec<&'static str>,
+}
+
+fn obstacles(schema: &mut Schema) {
+    schema.insert("items".to_owned(), json!({"type": "string", "enum": OBSTACLES}));
 }
 
 /// Browsers ask for an icon beside every page. There is none, which they may remember for a day.
@@ -49,7 +97,7 @@ fn status(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
         tracing::error!(%error, "cannot look at the store");
         Problem::internal()
     })?;
-    Ok(envelope::json(200, document.to_string().into()))
+    Ok(envelope::document(200, &document))
 }
 
 /// The process answers; that is all it says.
@@ -58,10 +106,9 @@ fn health() -> Answer {
 }
 
 fn ready(_: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    let obstacles = site.core.obstacles();
-    let status = if obstacles.is_empty() { 200 } else { 503 };
-    let body = json!({"ready": obstacles.is_empty(), "reasons": obstacles});
-    Ok(envelope::json(status, body.to_string().into()))
+    let reasons = site.core.obstacles();
+    let status = if reasons.is_empty() { 200 } else { 503 };
+    Ok(envelope::document(status, &Readiness { ready: reasons.is_empty(), reasons }))
 }
 
 /// Everything is shown without a proof at the internal listener, and to programs on this machine.

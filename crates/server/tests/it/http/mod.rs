@@ -3,6 +3,7 @@ mod admin;
 mod candles;
 mod connections;
 mod desk;
+mod document;
 mod mirrors;
 mod not_offered;
 mod oauth;

@@ -24,7 +24,7 @@ async fn sent(server: &Running, request: &str) -> Response {
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).await.unwrap();
-    Response::parse(&bytes)
+    Response::parse(request.as_bytes(), &bytes)
 }
 
 fn history(symbol: &str, count: i32) -> quote::SecurityHistoryCandlestickRequest {

@@ -29,7 +29,7 @@ async fn send(server: &Running, request: &str) -> Response {
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).await.unwrap();
-    Response::parse(&bytes)
+    Response::parse(request.as_bytes(), &bytes)
 }
 
 fn accepted(server: &Running) -> Vec<access::AuditRow> {

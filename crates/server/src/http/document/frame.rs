@@ -1,0 +1,133 @@
+//! What the document says besides its endpoints: what it is about, its chapters, and the ways to prove who asks.
+
+use serde_json::{Value, json};
+
+use crate::kit::Row;
+use crate::kit::doc::{Doc, Proof, Tag};
+
+/// With the table of refusals.
+const DESCRIPTION: &str = include_str!("description.md");
+
+const TAGS: [Tag; 9] = [
+    Tag::Candles,
+    Tag::Udf,
+    Tag::Mirrors,
+    Tag::Service,
+    Tag::Account,
+    Tag::Admin,
+    Tag::OAuth,
+    Tag::Pages,
+    Tag::NotOffered,
+];
+
+pub(super) fn info() -> Value {
+    json!({
+        "title": "Chandler",
+        "version": "1",
+        "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        "summary": "History of securities: candles of minutes to years",
+        "description": DESCRIPTION,
+    })
+}
+
+pub(super) fn tags() -> Vec<Value> {
+    let tag = |tag: Tag| match about(tag) {
+        Some(about) => json!({"name": name(tag), "description": about}),
+        None => json!({"name": name(tag)}),
+    };
+    TAGS.map(tag).into()
+}
+
+pub(super) fn name(tag: Tag) -> &'static str {
+    match tag {
+        Tag::Candles => "candles",
+        Tag::Udf => "udf",
+        Tag::Mirrors => "mirrors",
+        Tag::Service => "service",
+        Tag::Account => "account",
+        Tag::Admin => "admin",
+        Tag::OAuth => "oauth",
+        Tag::Pages => "pages",
+        Tag::NotOffered => "not offered",
+    }
+}
+
+fn about(tag: Tag) -> Option<&'static str> {
+    Some(match tag {
+        Tag::Candles => "For people",
+        Tag::Udf => "TradingView's protocol for charts: plain objects, without code, message and data",
+        Tag::Mirrors => "Commands of the long connection, for SDKs that speak HTTP",
+        Tag::Service => return None,
+        Tag::Account => "What an account may do, has used and has open",
+        Tag::Admin => "For accounts with the operator's role",
+        Tag::OAuth => {
+            "OAuth 2.0 for programs: plain objects of the standards, without code, message and data"
+        }
+        Tag::Pages => "For a person at a browser: HTML, also when something is wrong",
+        Tag::NotOffered => "Commands of the protocol that are refused",
+    })
+}
+
+/// The proofs that a row takes, each of which is enough.
+pub(super) fn security(row: &Row, doc: &Doc) -> Value {
+    let bearer = json!({"bearer": []});
+    let signed = json!({"appKey": [], "accessToken": [], "timestamp": [], "signature": []});
+    // A token that is part of the path is a parameter of it.
+    let is_in_path = row.path.contains("{token}");
+    match doc.proof {
+        Proof::Registration => json!([{"registrationToken": []}]),
+        Proof::None => json!([]),
+        Proof::ByRow if is_in_path || !is_proved(row) => json!([]),
+        Proof::ByRow => {
+            let mut ways = vec![bearer, signed];
+            if row.asks.takes_token_in_address() {
+                ways.push(json!({"inAddress": []}));
+            }
+            if row.asks.takes_session() {
+                ways.push(json!({"session": []}));
+            }
+            ways.into()
+        }
+    }
+}
+
+/// Whether somebody has to prove who they are; those who watch have to wherever they do not come from this machine.
+fn is_proved(row: &Row) -> bool {
+    row.asks.needs_proof() || row.asks.takes_session()
+}
+
+/// What is enough where nothing else is said.
+pub(super) fn usual_security() -> Value {
+    json!([{"bearer": []}, {"appKey": [], "accessToken": [], "timestamp": [], "signature": []}])
+}
+
+pub(super) fn security_schemes() -> Value {
+    let key = |place: &str, name: &str, about: &str| json!({"type": "apiKey", "in": place, "name": name, "description": about});
+    let bearer = |about: &str| json!({"type": "http", "scheme": "bearer", "description": about});
+    json!({
+        "session": key(
+            "cookie",
+            "chandler_session",
+            "Of a browser that is signed in. POST and DELETE also need the header x-csrf with what /v1/me tells, and other sites cannot use it",
+        ),
+        "inAddress": key(
+            "query",
+            "access_token",
+            "For tools that can be given an address alone. Addresses end up in histories and logs: give it to nobody",
+        ),
+        "registrationToken": bearer("The registration_access_token of a client"),
+        "bearer": bearer("The access token that the operator gave out"),
+        "appKey": key("header", "x-api-key", "API-key mode: the app key"),
+        "accessToken": key("header", "authorization", "API-key mode: the access token without a scheme word"),
+        "timestamp": key(
+            "header",
+            "x-timestamp",
+            "API-key mode: Unix time in seconds or milliseconds, at most 300 seconds off",
+        ),
+        "signature": key(
+            "header",
+            "x-api-signature",
+            "API-key mode: HMAC-SHA256 SignedHeaders=authorization;x-api-key;x-timestamp, Signature=<64 hex digits>",
+        ),
+    })
+}

@@ -1,0 +1,37 @@
+//! `GET /openapi.json`: what there is to ask for, for programs that make clients of it. It is made of the rows and of what stands beside them,
+//! once, when somebody first asks.
+
+mod assemble;
+mod frame;
+
+use std::sync::LazyLock;
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::routes;
+use crate::kit::doc::{AnswerDoc, Doc, Media, Tag};
+use crate::kit::{Answer, Asks, Call, Problem, Row, Site, envelope};
+use crate::metrics::Task;
+
+pub(super) const ROUTES: &[Row] = &[Row::get("/openapi.json", Asks::Anyone, Task::Other, show).doc(&DOC)];
+
+const DOC: Doc = Doc::new(Tag::Service, "openapi", "This document")
+    .answers(&[AnswerDoc::ok("OpenAPI 3.1", &[Media::json::<serde_json::Map<String, Value>>()])]);
+
+static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| {
+    let rows = routes::GROUPS.into_iter().flatten();
+    Bytes::from(assemble::document(rows).to_string())
+});
+
+/// The description of everything over HTTP, as `GET /openapi.json` has it.
+pub fn openapi() -> &'static [u8] {
+    &DOCUMENT
+}
+
+fn show(_: &Call<'_>, _: &Site) -> Result<Answer, Problem> {
+    Ok(envelope::json(200, DOCUMENT.clone()))
+}
+
+#[cfg(test)]
+mod tests;

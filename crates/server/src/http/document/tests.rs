@@ -1,0 +1,154 @@
+//! The document against the rows that it is made of. Real answers are held against it by `tests/it/conformance.rs`.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::*;
+use crate::refusal::Refusal;
+
+fn rows() -> impl Iterator<Item = &'static Row> {
+    routes::GROUPS.into_iter().flatten()
+}
+
+fn document() -> Value {
+    serde_json::from_slice(openapi()).unwrap()
+}
+
+/// Method, path and description of all endpoints.
+fn operations(document: &Value) -> Vec<(String, String, &Value)> {
+    let mut operations = Vec::new();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            operations.push((method.to_ascii_uppercase(), path.clone(), operation));
+        }
+    }
+    operations
+}
+
+/// The names of an operation's parameters in a place.
+fn named<'a>(operation: &'a Value, place: &str) -> BTreeSet<&'a str> {
+    let parameters = operation["parameters"].as_array().into_iter().flatten();
+    parameters.filter(|one| one["in"] == place).map(|one| one["name"].as_str().unwrap()).collect()
+}
+
+/// Everything in a value that has a name, with the name.
+fn walk<'a>(value: &'a Value, see: &mut impl FnMut(&'a str, &'a Value)) {
+    match value {
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                see(name, field);
+                walk(field, see);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| walk(item, see)),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_row_is_described_and_nothing_else_is() {
+    for row in rows() {
+        assert!(row.doc.is_some(), "{} {} is not described", row.method, row.path);
+    }
+    let document = document();
+    let described: BTreeSet<_> =
+        operations(&document).into_iter().map(|(method, path, _)| (method, path)).collect();
+    let served: BTreeSet<_> = rows().map(|row| (row.method.to_owned(), row.path.to_owned())).collect();
+    assert_eq!(served.len(), rows().count(), "a row is listed twice");
+    assert_eq!(described, served);
+}
+
+#[test]
+fn every_reference_leads_somewhere_and_every_schema_is_referred_to() {
+    let document = document();
+    let mut seen = BTreeSet::new();
+    walk(&document, &mut |name, value| {
+        if name == "$ref" {
+            seen.insert(value.as_str().unwrap().strip_prefix('#').unwrap());
+        }
+    });
+    for target in &seen {
+        assert!(document.pointer(target).is_some(), "{target}");
+    }
+    for (kind, members) in document["components"].as_object().unwrap() {
+        for name in members.as_object().unwrap().keys().filter(|_| kind != "securitySchemes") {
+            assert!(seen.contains(format!("/components/{kind}/{name}").as_str()), "{kind} {name}");
+        }
+    }
+    assert!(seen.len() > 50, "{} references", seen.len());
+    assert_eq!(document["openapi"], "3.1.0");
+}
+
+/// The generator numbers the second type of a name, and which is the second depends on the order of rows.
+#[test]
+fn no_two_types_have_one_name() {
+    let document = document();
+    for name in document["components"]["schemas"].as_object().unwrap().keys() {
+        assert!(!name.ends_with(|last: char| last.is_ascii_digit()), "{name}: give one of them another name");
+    }
+}
+
+#[test]
+fn operations_have_names_of_their_own_and_answers() {
+    let document = document();
+    let operations = operations(&document);
+    let names: BTreeSet<&str> =
+        operations.iter().map(|(_, _, one)| one["operationId"].as_str().unwrap()).collect();
+    assert_eq!(names.len(), operations.len());
+    for (method, path, operation) in &operations {
+        let answers = operation["responses"].as_object().unwrap();
+        let succeeds = answers.keys().any(|status| status.starts_with(['2', '3']));
+        assert!(succeeds || operation["tags"][0] == "not offered", "{method} {path}");
+    }
+}
+
+#[test]
+fn the_parameters_of_a_path_are_those_in_its_braces() {
+    let document = document();
+    for (method, path, operation) in operations(&document) {
+        let braced = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+        assert_eq!(named(operation, "path"), braced.collect(), "{method} {path}");
+    }
+}
+
+#[test]
+fn whoever_has_to_prove_something_is_told_how() {
+    let document = document();
+    let ways = |method: &str, path: &str| -> Vec<String> {
+        let ways = document["paths"][path][method]["security"].as_array().unwrap();
+        ways.iter().map(|way| way.as_object().unwrap().keys().next().unwrap().clone()).collect()
+    };
+    assert_eq!(ways("get", "/health"), [""; 0]);
+    assert_eq!(ways("get", "/healthz"), [""; 0]);
+    assert_eq!(ways("get", "/metrics"), ["bearer", "accessToken", "session"]);
+    assert_eq!(ways("get", "/v1/socket/token"), ["bearer", "accessToken"]);
+    assert_eq!(ways("get", "/v1/me"), ["bearer", "accessToken", "session"]);
+    assert_eq!(ways("get", "/udf/config"), ["bearer", "accessToken", "inAddress", "session"]);
+    assert_eq!(ways("get", "/udf/key/{token}/config"), [""; 0]);
+    assert_eq!(ways("get", "/oauth2/register/{client_id}"), ["registrationToken"]);
+}
+
+#[test]
+fn the_table_of_refusals_has_every_code() {
+    let (text, retry_after) = (String::new(), Duration::ZERO);
+    let document = document();
+    let table = document["info"]["description"].as_str().unwrap();
+    for refusal in [
+        Refusal::Malformed(text.clone()),
+        Refusal::BadQuery(text.clone()),
+        Refusal::NoAccess(text.clone()),
+        Refusal::QuotaSpent(text.clone()),
+        Refusal::TooMany(text.clone()),
+        Refusal::NoQuotes(text.clone()),
+        Refusal::TooFast { text, retry_after },
+        Refusal::Busy,
+        Refusal::NotOffered(""),
+        Refusal::Internal,
+    ] {
+        let (status, (_, code)) = (refusal.on_http().to_string(), refusal.on_wire());
+        let is_it = |line: &&str| line.contains(&format!("| {status} |")) && line.contains(&code.to_string());
+        assert!(table.lines().any(|line| is_it(&line)), "{status} {code}");
+    }
+}

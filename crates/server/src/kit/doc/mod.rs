@@ -1,0 +1,341 @@
+//! What clients are told about an endpoint: the part of `GET /openapi.json` that stands beside its row. Bodies and answers are named by
+//! the types that are read and written, so that the document says what is really sent; `http/document/` puts it together.
+
+pub(crate) mod refusals;
+pub(crate) mod words;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::Value;
+
+use super::envelope::{ProblemBody, Success};
+
+/// The description of one endpoint.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Doc {
+    /// What generated clients call it, `operationId`.
+    pub(crate) id: &'static str,
+    pub(crate) tag: Tag,
+    pub(crate) summary: &'static str,
+    pub(crate) about: Option<&'static str>,
+    pub(crate) proof: Proof,
+    pub(crate) parameters: &'static [Parameter],
+    /// What the path has besides, where the same is answered under several.
+    pub(crate) path: &'static [Parameter],
+    /// The forms that the body of a request may have; none where it is not read.
+    pub(crate) body: &'static [Media],
+    pub(crate) answers: &'static [AnswerDoc],
+    /// Refusals besides those that follow from who may ask.
+    pub(crate) refusals: &'static [RefusalDoc],
+}
+
+/// The chapters of the document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tag {
+    Candles,
+    Udf,
+    Mirrors,
+    Service,
+    Account,
+    Admin,
+    OAuth,
+    Pages,
+    NotOffered,
+}
+
+/// How whoever asks is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Proof {
+    /// As the row says.
+    ByRow,
+    /// Not at all, although the row is for those who watch.
+    None,
+    /// By the token that a client of OAuth got when it registered.
+    Registration,
+}
+
+/// A named value of a request beside its body.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parameter {
+    pub(crate) name: &'static str,
+    /// `path`, `query` or `header`.
+    pub(crate) place: &'static str,
+    pub(crate) is_required: bool,
+    pub(crate) kind: Kind,
+    pub(crate) default: Option<Word>,
+    pub(crate) example: Option<&'static str>,
+    pub(crate) words: &'static str,
+}
+
+/// What the text of a parameter or a header must be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    Text,
+    TextUpTo(usize),
+    Pattern(&'static str),
+    OneOf(&'static [&'static str]),
+    Date,
+    Instant,
+    Whole,
+    Stamp,
+    AtLeast(u32),
+    Between(u32, u32),
+    NumberOf(&'static [i32]),
+}
+
+/// What stands for a parameter that is not there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Word {
+    Text(&'static str),
+    Number(u32),
+}
+
+/// A schema, made where all others are.
+pub(crate) type Shape = fn(&mut SchemaGenerator) -> Schema;
+
+/// One form of a body.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Media {
+    pub(crate) kind: &'static str,
+    pub(crate) shape: Shape,
+    pub(crate) words: Option<&'static str>,
+    pub(crate) example: Option<&'static str>,
+}
+
+/// An answer that is none of the common refusals.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AnswerDoc {
+    pub(crate) status: &'static str,
+    pub(crate) words: &'static str,
+    pub(crate) headers: &'static [HeaderDoc],
+    pub(crate) forms: &'static [Media],
+}
+
+/// A refusal that several endpoints have, under a name of its own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RefusalDoc {
+    /// `default` stands for every status that is not listed.
+    pub(crate) status: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) words: &'static str,
+    pub(crate) headers: &'static [HeaderDoc],
+    pub(crate) shape: Shape,
+}
+
+/// A header of answers, under a name of its own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HeaderDoc {
+    pub(crate) field: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) words: &'static str,
+    pub(crate) kind: Kind,
+}
+
+impl Doc {
+    pub(crate) const fn new(tag: Tag, id: &'static str, summary: &'static str) -> Doc {
+        Doc {
+            id,
+            tag,
+            summary,
+            about: None,
+            proof: Proof::ByRow,
+            parameters: &[],
+            path: &[],
+            body: &[],
+            answers: &[],
+            refusals: &[],
+        }
+    }
+
+    pub(crate) const fn about(self, about: &'static str) -> Doc {
+        Doc { about: Some(about), ..self }
+    }
+
+    pub(crate) const fn proof(self, proof: Proof) -> Doc {
+        Doc { proof, ..self }
+    }
+
+    pub(crate) const fn parameters(self, parameters: &'static [Parameter]) -> Doc {
+        Doc { parameters, ..self }
+    }
+
+    /// The same under another path.
+    pub(crate) const fn also(self, id: &'static str, path: &'static [Parameter]) -> Doc {
+        Doc { id, path, ..self }
+    }
+
+    pub(crate) const fn body(self, body: &'static [Media]) -> Doc {
+        Doc { body, ..self }
+    }
+
+    pub(crate) const fn answers(self, answers: &'static [AnswerDoc]) -> Doc {
+        Doc { answers, ..self }
+    }
+
+    pub(crate) const fn refuses(self, refusals: &'static [RefusalDoc]) -> Doc {
+        Doc { refusals, ..self }
+    }
+}
+
+impl Parameter {
+    pub(crate) const fn path(name: &'static str, words: &'static str) -> Parameter {
+        Parameter { is_required: true, ..Parameter::new(name, "path", Kind::Text, words) }
+    }
+
+    pub(crate) const fn query(name: &'static str, kind: Kind, words: &'static str) -> Parameter {
+        Parameter::new(name, "query", kind, words)
+    }
+
+    pub(crate) const fn header(name: &'static str, kind: Kind, words: &'static str) -> Parameter {
+        Parameter::new(name, "header", kind, words)
+    }
+
+    const fn new(name: &'static str, place: &'static str, kind: Kind, words: &'static str) -> Parameter {
+        Parameter { name, place, is_required: false, kind, default: None, example: None, words }
+    }
+
+    pub(crate) const fn required(self) -> Parameter {
+        Parameter { is_required: true, ..self }
+    }
+
+    /// Without it, it is as if this were there.
+    pub(crate) const fn or(self, default: Word) -> Parameter {
+        Parameter { default: Some(default), ..self }
+    }
+
+    pub(crate) const fn such_as(self, example: &'static str) -> Parameter {
+        Parameter { example: Some(example), ..self }
+    }
+}
+
+impl Kind {
+    pub(crate) fn schema(self) -> Schema {
+        match self {
+            Kind::Text => json_schema!({"type": "string"}),
+            Kind::TextUpTo(length) => json_schema!({"type": "string", "maxLength": length}),
+            Kind::Pattern(pattern) => json_schema!({"type": "string", "pattern": pattern}),
+            Kind::OneOf(words) => one_of(words),
+            Kind::Date => json_schema!({"type": "string", "format": "date"}),
+            Kind::Instant => json_schema!({"type": "string", "format": "date-time"}),
+            Kind::Whole => json_schema!({"type": "integer"}),
+            Kind::Stamp => json_schema!({"type": "integer", "format": "int64"}),
+            Kind::AtLeast(least) => json_schema!({"type": "integer", "minimum": least}),
+            Kind::Between(least, most) => {
+                json_schema!({"type": "integer", "minimum": least, "maximum": most})
+            }
+            Kind::NumberOf(numbers) => json_schema!({"type": "integer", "enum": numbers}),
+        }
+    }
+}
+
+/// One of a few words.
+pub(crate) fn one_of(words: &[&str]) -> Schema {
+    json_schema!({"type": "string", "enum": words})
+}
+
+/// The fields of a form are text, or not there: none of them is null.
+pub(crate) fn of_form(schema: &mut Schema) {
+    let fields = schema.get_mut("properties").and_then(Value::as_object_mut);
+    for field in fields.into_iter().flat_map(|fields| fields.values_mut()) {
+        if let Some(kind) = field.get_mut("type").filter(|kind| kind.is_array()) {
+            *kind = "string".into();
+        }
+    }
+}
+
+impl Word {
+    pub(crate) fn value(self) -> Value {
+        match self {
+            Word::Text(text) => text.into(),
+            Word::Number(number) => number.into(),
+        }
+    }
+}
+
+impl Media {
+    pub(crate) const fn json<T: JsonSchema>() -> Media {
+        Media::new("application/json", named::<T>)
+    }
+
+    pub(crate) const fn form<T: JsonSchema>() -> Media {
+        Media::new("application/x-www-form-urlencoded", named::<T>)
+    }
+
+    /// Text in whatever form.
+    pub(crate) const fn text(kind: &'static str) -> Media {
+        Media::new(kind, named::<String>)
+    }
+
+    pub(crate) const fn binary(kind: &'static str) -> Media {
+        Media::new(kind, |_| json_schema!({"type": "string", "format": "binary"}))
+    }
+
+    const fn new(kind: &'static str, shape: Shape) -> Media {
+        Media { kind, shape, words: None, example: None }
+    }
+
+    pub(crate) const fn about(self, words: &'static str) -> Media {
+        Media { words: Some(words), ..self }
+    }
+
+    pub(crate) const fn such_as(self, example: &'static str) -> Media {
+        Media { example: Some(example), ..self }
+    }
+}
+
+fn named<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<T>()
+}
+
+/// The form of `envelope::success`.
+pub(crate) const fn data<T: JsonSchema>() -> Media {
+    Media::new("application/json", named::<Success<T>>)
+}
+
+impl AnswerDoc {
+    pub(crate) const fn ok(words: &'static str, forms: &'static [Media]) -> AnswerDoc {
+        AnswerDoc { status: "200", words, headers: &[], forms }
+    }
+
+    pub(crate) const fn status(
+        status: &'static str,
+        words: &'static str,
+        forms: &'static [Media],
+    ) -> AnswerDoc {
+        AnswerDoc { status, words, headers: &[], forms }
+    }
+
+    pub(crate) const fn headers(self, headers: &'static [HeaderDoc]) -> AnswerDoc {
+        AnswerDoc { headers, ..self }
+    }
+}
+
+impl RefusalDoc {
+    /// In the form that all refusals have but those of OAuth and of charts.
+    pub(crate) const fn new(status: &'static str, name: &'static str, words: &'static str) -> RefusalDoc {
+        RefusalDoc { status, name, words, headers: &[], shape: named::<ProblemBody> }
+    }
+
+    /// In a form of its own.
+    pub(crate) const fn of<T: JsonSchema>(
+        status: &'static str,
+        name: &'static str,
+        words: &'static str,
+    ) -> RefusalDoc {
+        RefusalDoc { status, name, words, headers: &[], shape: named::<T> }
+    }
+
+    pub(crate) const fn headers(self, headers: &'static [HeaderDoc]) -> RefusalDoc {
+        RefusalDoc { headers, ..self }
+    }
+}
+
+impl HeaderDoc {
+    pub(crate) const fn new(
+        field: &'static str,
+        name: &'static str,
+        words: &'static str,
+        kind: Kind,
+    ) -> HeaderDoc {
+        HeaderDoc { field, name, words, kind }
+    }
+}

@@ -1,0 +1,65 @@
+//! Dates and instants as documents write them.
+
+use std::borrow::Cow;
+
+use market::{Date, Timestamp, Zone};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Serialize, Serializer};
+
+/// A date: `2026-11-13`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Day(pub(crate) Date);
+
+/// An instant in RFC 3339: `2026-11-13T01:30:00Z`, or by the clock of a market.
+#[derive(Clone, Debug)]
+pub(crate) struct Instant(String);
+
+impl Instant {
+    pub(crate) fn utc(at: Timestamp) -> Instant {
+        Instant(at.to_string())
+    }
+
+    pub(crate) fn local(at: Timestamp, zone: &Zone) -> Instant {
+        Instant(zone.rfc3339(at))
+    }
+}
+
+impl Serialize for Day {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+impl Serialize for Instant {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl JsonSchema for Day {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Day".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "format": "date"})
+    }
+}
+
+impl JsonSchema for Instant {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Instant".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "format": "date-time"})
+    }
+}

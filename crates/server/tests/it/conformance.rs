@@ -1,0 +1,196 @@
+//! Every answer in JSON that these tests see is held against the document of the server that sent it: it must be described, and have all
+//! the fields that are described, and no others.
+//!
+//! The few keywords that the document has are judged here, because a validator that knows them all takes a minute to build
+//! (`docs/decisions/0008-openapi-from-the-code.md`); `e2e/python` asks one of those.
+
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value, json};
+
+use crate::support::Response;
+
+static DOCUMENT: LazyLock<Value> = LazyLock::new(|| serde_json::from_slice(server::openapi()).unwrap());
+
+/// Holds an answer against what is said about it. The request is as it was sent.
+#[track_caller]
+pub(crate) fn check(request: &[u8], response: &Response) {
+    let request = String::from_utf8_lossy(request);
+    let mut words = request.trim_start().lines().next().unwrap_or_default().split(' ');
+    let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let is_json = response.header("content-type").is_some_and(|kind| kind.starts_with("application/json"));
+    // A piece of JSON is none, and packed bodies have tests of their own.
+    let is_whole = response.status != 206 && response.header("content-encoding").is_none();
+    let length = response.header("content-length").and_then(|length| length.parse::<usize>().ok());
+    let body = length.and_then(|length| response.body.get(..length)).unwrap_or(&response.body);
+    if !is_json || !is_whole || method == "HEAD" || body.is_empty() {
+        return;
+    }
+    let path = format!("/{}", path.split('?').next().unwrap_or_default().trim_start_matches('/'));
+    let answer: Value = serde_json::from_slice(body).unwrap_or_else(|error| panic!("{error}: {response:?}"));
+    let status = response.status;
+    if let Err(complaint) = held(method, &path, status, &answer) {
+        panic!(
+            "{method} {path} answered {status}, which /openapi.json does not allow: {complaint}\n{answer}"
+        );
+    }
+}
+
+fn held(method: &str, path: &str, status: u16, answer: &Value) -> Result<(), String> {
+    fits(described(method, path, status)?, answer, "")
+}
+
+/// The schema of an answer.
+fn described(method: &str, path: &str, status: u16) -> Result<&'static Value, String> {
+    let Some(operation) = operation(method, path) else {
+        // What is not there is refused in the form of all refusals.
+        let problem = &DOCUMENT["components"]["schemas"]["Problem"];
+        return if status < 400 { Err("it is not described".to_owned()) } else { Ok(problem) };
+    };
+    let answers = &operation["responses"];
+    let otherwise = || answers.get("default").filter(|_| status >= 400);
+    let answer = answers.get(status.to_string()).or_else(otherwise).ok_or("its status is not described")?;
+    let answer = answer["$ref"].as_str().map_or(answer, named);
+    answer
+        .pointer("/content/application~1json/schema")
+        .ok_or_else(|| "it is not described as JSON".to_owned())
+}
+
+/// The operation of a path: one that is written out wins over one with a parameter.
+fn operation(method: &str, path: &str) -> Option<&'static Value> {
+    let is_it =
+        |(wanted, there): (&str, &str)| wanted == there || (wanted.starts_with('{') && !there.is_empty());
+    let fits = |template: &str| {
+        template.split('/').count() == path.split('/').count()
+            && template.split('/').zip(path.split('/')).all(is_it)
+    };
+    let document: &'static Value = &DOCUMENT;
+    let paths = document["paths"].as_object()?.iter().filter(|(template, _)| fits(template));
+    let (_, methods) = paths.min_by_key(|(template, _)| template.matches('{').count())?;
+    methods.get(method.to_ascii_lowercase())
+}
+
+fn named(reference: &str) -> &'static Value {
+    DOCUMENT.pointer(reference.trim_start_matches('#')).unwrap_or_else(|| panic!("{reference}"))
+}
+
+/// Whether a value is as a schema says, and what is wrong with it if not.
+fn fits(schema: &'static Value, value: &Value, at: &str) -> Result<(), String> {
+    if let Value::Bool(anything) = schema {
+        return if *anything { Ok(()) } else { Err(format!("{at}: {value} is not described")) };
+    }
+    let rules = schema.as_object().unwrap_or_else(|| panic!("{schema} is no schema"));
+    for (keyword, rule) in rules {
+        let holds = match keyword.as_str() {
+            "description" | "default" => true,
+            "$ref" => return fits(named(rule.as_str().unwrap()), value, at),
+            "const" => value == rule,
+            "enum" => rule.as_array().unwrap().contains(value),
+            "type" => match rule {
+                Value::Array(types) => types.iter().any(|one| is_of_type(one, value)),
+                one => is_of_type(one, value),
+            },
+            "format" => has_format(rule.as_str().unwrap(), value),
+            "minimum" => value.as_i64().is_none_or(|number| number >= rule.as_i64().unwrap()),
+            "maximum" => value.as_i64().is_none_or(|number| number <= rule.as_i64().unwrap()),
+            "required" => {
+                rule.as_array().unwrap().iter().all(|name| value.get(name.as_str().unwrap()).is_some())
+            }
+            "properties" => {
+                fields_fit(rules, value, at)?;
+                true
+            }
+            "additionalProperties" if rules.contains_key("properties") => true,
+            "additionalProperties" => {
+                fields_fit(rules, value, at)?;
+                true
+            }
+            "items" => {
+                for (index, item) in value.as_array().into_iter().flatten().enumerate() {
+                    fits(rule, item, &format!("{at}/{index}"))?;
+                }
+                true
+            }
+            "anyOf" => rule.as_array().unwrap().iter().any(|one| fits(one, value, at).is_ok()),
+            "oneOf" => {
+                rule.as_array().unwrap().iter().filter(|one| fits(one, value, at).is_ok()).count() == 1
+            }
+            other => panic!("{other} is not known here: say what it means"),
+        };
+        if !holds {
+            return Err(format!("{at}: {value} against {keyword} {rule}"));
+        }
+    }
+    Ok(())
+}
+
+/// The fields of an object. One that is not described is a fault, unless fields may have any name.
+fn fields_fit(rules: &'static Map<String, Value>, value: &Value, at: &str) -> Result<(), String> {
+    for (name, field) in value.as_object().into_iter().flatten() {
+        let known = rules.get("properties").and_then(|known| known.get(name));
+        let Some(schema) = known.or(rules.get("additionalProperties")) else {
+            return Err(format!("{at}: {name} is not described"));
+        };
+        fits(schema, field, &format!("{at}/{name}"))?;
+    }
+    Ok(())
+}
+
+fn is_of_type(name: &Value, value: &Value) -> bool {
+    match name.as_str().unwrap() {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "null" => value.is_null(),
+        "number" => value.is_number(),
+        "integer" => value.is_i64() || value.is_u64(),
+        other => panic!("{other} is no type"),
+    }
+}
+
+fn has_format(name: &str, value: &Value) -> bool {
+    let is_text = |text: fn(&str) -> bool| value.as_str().is_none_or(text);
+    match name {
+        "date" => is_text(|text| text.parse::<market::Date>().is_ok_and(|date| date.to_string() == text)),
+        "date-time" => is_text(|text| text.parse::<jiff::Timestamp>().is_ok()),
+        "int32" => value.as_i64().is_none_or(|number| i32::try_from(number).is_ok()),
+        "uint8" => value.as_i64().is_none_or(|number| u8::try_from(number).is_ok()),
+        "uint32" => value.as_i64().is_none_or(|number| u32::try_from(number).is_ok()),
+        "int64" => !value.is_u64() || value.is_i64(),
+        "uint" | "uint64" => !value.is_i64() || value.is_u64(),
+        other => panic!("{other} is not known here: say what it means"),
+    }
+}
+
+#[test]
+fn an_answer_that_is_not_described_is_found() {
+    let me = json!({"account": "ann", "role": "user", "csrf": null});
+    let ask =
+        |data: &Value| held("GET", "/v1/me", 200, &json!({"code": 0, "message": "success", "data": data}));
+    assert_eq!(ask(&me), Ok(()));
+    for (field, value) in
+        [("role", json!("king")), ("csrf", json!(7)), ("age", json!(7)), ("account", Value::Null)]
+    {
+        let mut other = me.clone();
+        other[field] = value;
+        assert!(ask(&other).is_err(), "{other}");
+    }
+    assert!(ask(&json!({"account": "ann", "role": "user"})).is_err());
+    assert!(ask(&Value::Null).is_err());
+    // Days and instants are what they are called.
+    let token = |at: &str| {
+        let data = json!({"token": "x", "expired_at": at});
+        held("GET", "/v1/token/refresh", 200, &json!({"code": 0, "message": "success", "data": data}))
+    };
+    assert_eq!(token("2026-11-15T02:00:00Z"), Ok(()));
+    assert!(token("tomorrow").is_err());
+    // A refusal is one, whatever its status; a success must be listed.
+    let refusal = json!({"code": 404, "message": "not found", "data": null});
+    assert_eq!(held("GET", "/v1/me", 404, &refusal), Ok(()));
+    assert_eq!(held("GET", "/nowhere", 404, &refusal), Ok(()));
+    assert_eq!(held("DELETE", "/v1/connections/7", 404, &refusal), Ok(()));
+    assert!(held("GET", "/v1/me", 201, &refusal).is_err());
+    assert!(held("GET", "/nowhere", 200, &me).is_err());
+    assert!(held("GET", "/v1/me", 404, &json!({"error": "not found"})).is_err());
+}
