@@ -90,7 +90,7 @@ pub(super) fn sign_out(visit: &Visit<'_>) -> Result<Answer, Trouble> {
     let next = forms::safe_next(fields.get("next")).unwrap_or(path::SIGN_IN);
     if let Some((cookie, browser)) = &visit.session {
         visit.check(&fields, cookie, PURPOSE_OUT)?;
-        visit.site.core.access.sign_out(cookie, browser, visit.site.core.machine_now())?;
+        visit.site.core.access.sign_out(cookie, browser.account, visit.site.core.machine_now())?;
     }
     redirect(&visit.frame.at(next), Kind::Session.remove(visit.secure).into_iter().collect())
 }

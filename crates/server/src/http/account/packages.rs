@@ -11,7 +11,7 @@ use crate::refusal::Refusal;
 pub(super) fn list(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
     let (permit, _) = permit(call, site)?;
     let wanted = call.parameter_of("market").unwrap_or_else(|| "ALL".to_owned());
-    let standing = permit.standing();
+    let standing = site.core.access.standing_for(&permit).map_err(Problem::from_access)?;
     let usage = site.core.access.usage(permit.account().id, site.core.market_now());
     let used = usage.map_err(Problem::from_access)?.map_or(0, |usage| usage.used);
     let (mut held, mut others) = (Vec::new(), Vec::new());
