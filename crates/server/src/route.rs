@@ -1,6 +1,6 @@
 //! The one route of every request, whatever door it came in by: decode, admit, answer, spend.
 
-use access::{Actor, AdmissionCache, Demand, Look, Permit};
+use access::{Actor, AdmissionCache, Demand, Permit};
 use market::{FloorTable, Symbol};
 
 use crate::caller::Caller;
@@ -24,7 +24,7 @@ pub(crate) struct Work {
 const KNOWN_MAX: usize = 16;
 
 /// What a long connection remembers from one request to the next, so that the next need not ask again what all connections have to
-/// ask in one place. Whoever asks once has an empty one.
+/// ask in one place.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     admission: AdmissionCache,
@@ -33,6 +33,11 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
+    /// That of a single request, whose caller was let in a moment ago.
+    fn of(caller: &Caller, permit: &Permit) -> Memory {
+        Memory { admission: permit.admission_cache(&caller.who), ..Memory::default() }
+    }
+
     /// Whether there are candles of a symbol, as [`Core::known`] has it.
     fn known(&mut self, symbol: &Symbol, version: i64, core: &Core) -> Result<(), Refusal> {
         let (at, symbols) = &mut self.known;
@@ -60,20 +65,26 @@ pub(crate) fn admit(
     admit_remembered(core, caller, Request::decode(command, body)?, 1, memory)
 }
 
-/// The order of refusals is the specification's: cannot be decoded, too fast, bad parameters or unknown symbol, nothing
-/// there, no access, quota.
-pub(crate) fn admit_request(core: &Core, caller: &Caller, request: Request) -> Result<Work, Refusal> {
-    admit_calls(core, caller, request, 1)
+/// The same for a request over HTTP, which has a permit for market data and asks for one that is of a security. The order of refusals is
+/// the specification's: cannot be decoded, too fast, bad parameters or unknown symbol, nothing there, no access, quota.
+pub(crate) fn admit_request(
+    core: &Core,
+    caller: &Caller,
+    permit: &Permit,
+    request: Request,
+) -> Result<Work, Refusal> {
+    admit_calls(core, caller, permit, request, 1)
 }
 
 /// The same for a request whose answer is as long as several: it is counted as so many `calls`, or not let in.
 pub(crate) fn admit_calls(
     core: &Core,
     caller: &Caller,
+    permit: &Permit,
     request: Request,
     calls: u32,
 ) -> Result<Work, Refusal> {
-    admit_remembered(core, caller, request, calls, &mut Memory::default())
+    admit_remembered(core, caller, request, calls, &mut Memory::of(caller, permit))
 }
 
 fn admit_remembered(
@@ -91,7 +102,7 @@ fn admit_remembered(
         }
         _ => {
             let (rule, uptime) = (core.limits.calls, core.uptime());
-            core.access.admit_call(&caller.who, rule, Look::Recent, uptime)?;
+            core.access.admit_call_again(&caller.who, rule, &memory.admission, uptime)?;
             None
         }
     };

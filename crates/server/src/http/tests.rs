@@ -92,7 +92,7 @@ async fn how_slowly_a_client_writes_is_no_part_of_how_long_its_answer_took() {
 async fn every_row_that_needs_a_proof_refuses_a_stranger() {
     let (site, _dir) = site();
     let mut tried = 0;
-    for row in routes::GROUPS.into_iter().flatten().filter(|row| row.asks.needs_proof()) {
+    for row in routes::GROUPS.into_iter().flatten().filter(|row| row.needs_proof()) {
         // Where the token stands in the path, this is one that nobody has.
         let path: Vec<&str> = row
             .path

@@ -5,7 +5,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use access::Lineage;
+use access::{Lineage, Permit};
 use prost::encoding::{DecodeContext, WireType, decode_key, skip_field};
 use prost::{DecodeError, Message};
 use wire::{command, trade};
@@ -210,7 +210,7 @@ fn has_count(mut body: &[u8]) -> bool {
 }
 
 /// The least of a trade gateway: there is nothing to be notified of, and the client is content.
-pub(super) fn answer(command: u8, body: &[u8]) -> Result<Reply, Refusal> {
+pub(super) fn answer(command: u8, body: &[u8], _: &Permit) -> Result<Reply, Refusal> {
     let malformed = |error| Refusal::Malformed(format!("the body cannot be decoded: {error}"));
     if command == UNSUBSCRIBE {
         trade::UnsubscribeRequest::decode(body).map_err(malformed)?;

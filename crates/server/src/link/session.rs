@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::{ConnectionId, Look};
+use access::{ConnectionId, Look, Permit, Scope};
 
 use super::gateway::Gateway;
 use super::hub::Hub;
@@ -30,6 +30,13 @@ pub(super) struct Session {
     pub(super) unsent: Arc<Tally>,
 }
 
+/// A request that was let in.
+#[derive(Debug)]
+pub(super) enum Admitted {
+    Work(Work),
+    Trade(Permit),
+}
+
 impl Session {
     pub(super) fn caller(&self) -> &Caller {
         &self.caller
@@ -40,11 +47,12 @@ impl Session {
         route::admit(core, &self.caller, command, body, &mut self.memory)
     }
 
-    /// Asks whether a call may be made that has no work to it.
-    pub(super) fn admit_call(&self, core: &Core) -> Result<(), Refusal> {
+    /// Asks whether a call of the trade gateway may be answered, which has no work to it.
+    pub(super) fn admit_trade(&self, core: &Core) -> Result<Permit, Refusal> {
         core.glance()?;
-        let (rule, uptime) = (core.limits.calls, core.uptime());
-        Ok(core.access.admit_call(&self.caller.who, rule, Look::Recent, uptime)?)
+        let (who, rule, uptime) = (&self.caller.who, core.limits.calls, core.uptime());
+        core.access.admit_call(who, rule, Look::Recent, uptime)?;
+        Ok(core.access.admit_within(who, Scope::Trade, Look::Recent, core.market_now())?)
     }
 
     /// Whether its account still stands. If that cannot be told, it does.

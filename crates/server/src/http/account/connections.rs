@@ -7,16 +7,15 @@ use serde_json::{Value, json};
 
 use crate::kit::Site;
 use crate::kit::envelope::{self, Problem};
-use crate::kit::{Answer, Call, Me};
+use crate::kit::{Admitted, Answer, Call};
 use crate::links::Guest;
 use crate::mailbox::ClosedBy;
 
 /// The word for the connections of all accounts.
 const ALL: &str = "all";
 
-pub(super) fn list(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    let me = call.me(site)?;
-    let whose = whose(call.query, &me, site)?;
+pub(super) fn list(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let whose = whose(call.query, &admitted, site)?;
     let guests = site.links.list(whose.as_ref().map(|account| account.id));
     let mut connections = Vec::with_capacity(guests.len());
     for guest in &guests {
@@ -35,24 +34,23 @@ pub(super) fn list(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
     Ok(envelope::success(data))
 }
 
-pub(super) fn close(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    let me = call.me(site)?;
+pub(super) fn close(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let id: ConnectionId = call.parameter.parse().map_err(|_| Problem::not_found())?;
     let guest = site.links.get(id).ok_or_else(Problem::not_found)?;
-    let by = if guest.account == me.account.id {
+    let by = if guest.account == admitted.account().id {
         ClosedBy::Owner
     } else {
         // Somebody else's connection is told from none at all only to operators.
-        if me.account.role != Role::Operator {
+        if admitted.account().role != Role::Operator {
             return Err(Problem::not_found());
         }
-        me.as_operator()?;
+        admitted.as_operator(site)?;
         ClosedBy::Operator
     };
     // Written down first: what was done must not be missing there.
     site.core
         .access
-        .note_closed(id, guest.account, &Actor::Account(me.account.id), site.core.machine_now())
+        .note_closed(id, guest.account, &Actor::Account(admitted.account().id), site.core.machine_now())
         .map_err(Problem::from_access)?;
     // If it has left by itself meanwhile, that is what was wanted.
     site.links.close(id, by);
@@ -60,18 +58,18 @@ pub(super) fn close(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
 }
 
 /// Whose connections are asked for; `None` for everybody's.
-fn whose(query: &str, me: &Me, site: &Site) -> Result<Option<Arc<Account>>, Problem> {
+fn whose(query: &str, me: &Admitted, site: &Site) -> Result<Option<Arc<Account>>, Problem> {
     let mut pairs = form_urlencoded::parse(query.as_bytes());
     let Some((_, name)) = pairs.find(|(name, _)| name == "account") else {
-        return Ok(Some(me.account.clone()));
+        return Ok(Some(me.permit.account().clone()));
     };
     // An account whose name is the word for all is still an account, but not for those who may see all.
-    let is_all = name == ALL && me.account.role == Role::Operator;
-    if *name == me.account.name && !is_all {
-        return Ok(Some(me.account.clone()));
+    let is_all = name == ALL && me.account().role == Role::Operator;
+    if *name == me.account().name && !is_all {
+        return Ok(Some(me.permit.account().clone()));
     }
     // Whether there is such an account is nobody else's business.
-    me.as_operator()?;
+    me.as_operator(site)?;
     if name == ALL {
         return Ok(None);
     }

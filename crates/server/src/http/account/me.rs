@@ -5,10 +5,10 @@ use serde_json::json;
 use crate::kit::Site;
 use crate::kit::envelope::{self, Problem};
 use crate::kit::named::Named;
-use crate::kit::{Answer, Call, Me};
+use crate::kit::{Admitted, Answer, Call};
 
-pub(super) fn show(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    let Me { account, who } = call.me(site)?;
+pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let (account, who) = (admitted.account(), admitted.who());
     Named::parse(call.query, &[])?;
     // Only a browser needs the mark: whatever else proves who asks is sent by nobody's page unasked.
     let csrf = if who.is_browser() { call.session_mark(site) } else { None };

@@ -3,13 +3,12 @@
 use access::{Hold, Right};
 use serde_json::json;
 
-use super::quota::permit;
-use crate::kit::{Answer, Call, Problem, Site, envelope};
+use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 use crate::refusal::Refusal;
 
 /// The packages of an account, in the words of a client that prints them.
-pub(super) fn list(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    let (permit, _) = permit(call, site)?;
+pub(super) fn list(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let permit = admitted.permit;
     let wanted = call.parameter_of("market").unwrap_or_else(|| "ALL".to_owned());
     let standing = site.core.access.standing_for(&permit).map_err(Problem::from_access)?;
     let usage = site.core.access.usage(permit.account().id, site.core.market_now());

@@ -6,19 +6,19 @@ use serde_json::{Value, json};
 
 use crate::kit::Site;
 use crate::kit::envelope::{self, Problem};
-use crate::kit::{Answer, Call, Me};
+use crate::kit::{Admitted, Answer, Call};
 
-pub(super) fn list(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    let Me { account, who } = call.me(site)?;
+pub(super) fn list(_: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let (account, who) = (admitted.account(), admitted.who());
     let sign_ins = site.core.access.sign_ins(account.id, site.core.machine_now());
     let sign_ins = sign_ins.map_err(Problem::from_access)?;
-    let sign_ins: Vec<Value> = sign_ins.iter().map(|sign_in| described(sign_in, &who)).collect();
+    let sign_ins: Vec<Value> = sign_ins.iter().map(|sign_in| described(sign_in, who)).collect();
     Ok(envelope::success(json!({"sign_ins": sign_ins})))
 }
 
 /// Somebody else's is not told from none at all.
-pub(super) fn end(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    let Me { account, who } = call.me(site)?;
+pub(super) fn end(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let (account, who) = (admitted.account(), admitted.who());
     let (id, by) = (call.parameter, Actor::Account(account.id));
     if who.is_oauth() && !who.is_of(id) {
         return Err(Problem::forbidden_to_programs());

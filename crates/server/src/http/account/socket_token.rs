@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use crate::kit::{Answer, Call, Problem, Site, envelope};
+use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 
-pub(super) fn answer(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    let (caller, core) = (call.caller(site)?, &site.core);
-    let seats = site.seats(&caller.who)?;
-    let otp = core.access.issue_otp(&caller.who, core.uptime())?;
+pub(super) fn answer(_: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let (who, core) = (admitted.who(), &site.core);
+    let seats = site.seats(who)?;
+    let otp = core.access.issue_otp(who, core.uptime())?;
     Ok(envelope::success(json!({"otp": otp.expose(), "limit": seats.limit, "online": seats.online})))
 }

@@ -6,10 +6,9 @@ use serde_json::json;
 
 use crate::kit::Site;
 use crate::kit::envelope::{self, Problem};
-use crate::kit::{Answer, Call};
+use crate::kit::{Admitted, Answer, Call};
 
-pub(super) fn refresh(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    call.caller(site)?;
+pub(super) fn refresh(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, Problem> {
     let now = site.core.machine_now();
     let expires_at =
         wanted(call.query)?.unwrap_or(Timestamp(now.0.saturating_add(access::RENEWED_LIFE_DEFAULT_S)));

@@ -10,9 +10,9 @@ use market::Timestamp;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::kit::Call;
 use crate::kit::Problem;
 use crate::kit::Site;
+use crate::kit::{Admitted, Call};
 use crate::quota_document::{quota_document, rights};
 use crate::refusal::Refusal;
 
@@ -54,11 +54,9 @@ pub(super) struct Office<'a> {
 }
 
 impl<'a> Office<'a> {
-    /// For an operator, and nobody else.
-    pub(super) fn open(call: &'a Call<'a>, site: &'a Site) -> Result<Office<'a>, Problem> {
-        let me = call.me(site)?;
-        me.as_operator()?;
-        Ok(Office { call, site, by: Actor::Account(me.account.id), present: site.core.present() })
+    /// For an operator, who has been let in as one.
+    pub(super) fn open(call: &'a Call<'a>, site: &'a Site, by: &Admitted) -> Office<'a> {
+        Office { call, site, by: Actor::Account(by.account().id), present: site.core.present() }
     }
 }
 

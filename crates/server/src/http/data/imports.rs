@@ -8,7 +8,7 @@ use crate::directory::Directory;
 use crate::kit::Site;
 use crate::kit::envelope::{self, Problem};
 use crate::kit::named::Named;
-use crate::kit::{Answer, Call};
+use crate::kit::{Admitted, Answer, Call};
 use crate::refusal::Refusal;
 
 const ROWS_MAX: u32 = 200;
@@ -16,8 +16,7 @@ const ROWS_DEFAULT: u32 = 50;
 /// Characters of a refused row.
 const TEXT_MAX: usize = 500;
 
-pub(super) fn list(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    call.me(site)?.as_operator()?;
+pub(super) fn list(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, Problem> {
     let named = Named::parse(call.query, &["limit", "before"])?;
     let limit = named.number("limit", 1..=ROWS_MAX, ROWS_DEFAULT)?;
     let before = named.id("before")?.map(ImportId);
@@ -53,8 +52,7 @@ pub fn import_document(record: &ImportRecord) -> Value {
     })
 }
 
-pub(super) fn quarantine(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    call.me(site)?.as_operator()?;
+pub(super) fn quarantine(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, Problem> {
     let named = Named::parse(call.query, &["import", "symbol", "limit", "after"])?;
     let limit = named.number("limit", 1..=ROWS_MAX, ROWS_DEFAULT)?;
     let after = named.id("after")?.unwrap_or(0);

@@ -5,16 +5,19 @@ mod coverage;
 mod imports;
 mod securities;
 
+use access::Scope;
+
 use crate::kit::{Asks, Row};
 use crate::metrics::Task;
 pub use imports::import_document;
 
 pub(super) const ROUTES: &[Row] = &[
-    Row::get("/v1/securities", Asks::Account, Task::Data, securities::search).at_home(),
-    Row::get("/v1/securities/{symbol}", Asks::Account, Task::Data, securities::show).at_home(),
-    Row::get("/v1/securities/{symbol}/actions", Asks::Account, Task::Data, securities::actions).at_home(),
-    Row::get("/v1/coverage", Asks::Account, Task::Data, coverage::rows).at_home(),
-    Row::get("/v1/coverage/{symbol}", Asks::Account, Task::Data, coverage::days).at_home(),
-    Row::get("/v1/imports", Asks::Account, Task::Data, imports::list).at_home(),
-    Row::get("/v1/quarantine", Asks::Account, Task::Data, imports::quarantine).at_home(),
+    Row::get("/v1/securities", Asks::Account, Scope::Quote, Task::Data, securities::search).at_home(),
+    Row::get("/v1/securities/{symbol}", Asks::Account, Scope::Quote, Task::Data, securities::show).at_home(),
+    Row::get("/v1/securities/{symbol}/actions", Asks::Account, Scope::Quote, Task::Data, securities::actions)
+        .at_home(),
+    Row::get("/v1/coverage", Asks::Account, Scope::Operator, Task::Data, coverage::rows).at_home(),
+    Row::get("/v1/coverage/{symbol}", Asks::Account, Scope::Operator, Task::Data, coverage::days).at_home(),
+    Row::get("/v1/imports", Asks::Account, Scope::Operator, Task::Data, imports::list).at_home(),
+    Row::get("/v1/quarantine", Asks::Account, Scope::Operator, Task::Data, imports::quarantine).at_home(),
 ];

@@ -4,31 +4,34 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use wire::command;
 
-use crate::caller::Caller;
 use crate::command::{CandleReply, Request, not_offered};
 use crate::kit::Site;
 use crate::kit::envelope::{self, Problem};
-use crate::kit::{Answer, Call, allowance};
+use crate::kit::{Admitted, Answer, Call, allowance};
 use crate::refusal::Refusal;
 use crate::route;
 
 /// Fields that are numbers; some clients write those as text.
 const NUMBERS: [&str; 6] = ["period", "adjust_type", "query_type", "direction", "count", "trade_session"];
 
-pub(super) fn answer(call: &Call<'_>, command: u8, site: &Site) -> Result<Answer, Problem> {
-    let caller = call.caller(site)?;
-    let answer = reply(call, command, &caller, site);
+pub(super) fn answer(
+    call: &Call<'_>,
+    command: u8,
+    site: &Site,
+    admitted: &Admitted,
+) -> Result<Answer, Problem> {
+    let answer = reply(call, command, admitted, site);
     if command != command::HISTORY {
         return answer;
     }
     let mut answer = answer.unwrap_or_else(Problem::answer);
-    allowance::tell(&mut answer, &caller, site);
+    allowance::tell(&mut answer, &admitted.caller, site);
     Ok(answer)
 }
 
-fn reply(call: &Call<'_>, command: u8, caller: &Caller, site: &Site) -> Result<Answer, Problem> {
+fn reply(call: &Call<'_>, command: u8, admitted: &Admitted, site: &Site) -> Result<Answer, Problem> {
     let request = decode(command, call.body)?;
-    let work = route::admit_request(&site.core, caller, request)?;
+    let work = route::admit_request(&site.core, &admitted.caller, &admitted.permit, request)?;
     let data = match command {
         command::HISTORY | command::CANDLESTICKS => {
             let candles = CandleReply::Columns(work.run_columns(&site.core)?);

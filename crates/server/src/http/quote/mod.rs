@@ -6,14 +6,15 @@ mod format;
 mod mirror;
 pub(super) mod parameters;
 
+use access::Scope;
 use wire::command;
 
 use crate::kit::{Asks, Row};
 use crate::metrics::Task;
 
 pub(super) const ROUTES: &[Row] = &[
-    Row::get("/v1/quote/cmd", Asks::Program, Task::Other, announce::answer),
-    Row::get("/v1/quote/history-candlesticks", Asks::Address, Task::History, candles::answer),
+    Row::get("/v1/quote/cmd", Asks::Program, Scope::Quote, Task::Other, announce::answer),
+    Row::get("/v1/quote/history-candlesticks", Asks::Address, Scope::Quote, Task::History, candles::answer),
     mirror::<{ command::HISTORY }>("/quote/history-candlesticks"),
     mirror::<{ command::CANDLESTICKS }>("/quote/candlesticks"),
     mirror::<{ command::INTRADAY }>("/quote/intraday"),
@@ -41,5 +42,8 @@ pub(super) const ROUTES: &[Row] = &[
 /// A command of the long connection, by its number.
 const fn mirror<const COMMAND: u8>(path: &'static str) -> Row {
     let task = Task::of_command(COMMAND);
-    Row::post(path, Asks::Program, task, |call, site| mirror::answer(call, COMMAND, site)).question()
+    Row::post(path, Asks::Program, Scope::Quote, task, |call, site, admitted| {
+        mirror::answer(call, COMMAND, site, &admitted)
+    })
+    .question()
 }

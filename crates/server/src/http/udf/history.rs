@@ -14,7 +14,7 @@ use crate::caller::Caller;
 use crate::command::{PAGED_MAX, Paged, Paging, Request, period_number};
 use crate::kit::Site;
 use crate::kit::envelope::{self, Problem};
-use crate::kit::{Answer, Call};
+use crate::kit::{Admitted, Answer, Call};
 use crate::refusal::Refusal;
 use crate::route;
 
@@ -34,15 +34,15 @@ struct Question {
     limit: usize,
 }
 
-pub(super) fn answer(call: &Call<'_>, caller: &Caller, site: &Site) -> Result<Answer, Problem> {
+pub(super) fn answer(call: &Call<'_>, admitted: &Admitted, site: &Site) -> Result<Answer, Problem> {
     let question = parse(call, site)?;
-    let limit = question.limit.min(affordable(caller, site)?);
+    let limit = question.limit.min(affordable(&admitted.caller, site)?);
     let calls = u32::try_from(limit.div_ceil(COUNT_MAX)).unwrap_or(u32::MAX);
     // Whether the account may see overnight hours is decided on the way, as for a connection that opted in.
-    let caller = Caller { overnight: question.ticker.sessions == Sessions::All, ..*caller };
+    let caller = Caller { overnight: question.ticker.sessions == Sessions::All, ..admitted.caller };
     let zone = site.core.history.venue(&question.ticker.symbol).zone();
     let request = Request::History(message(&question, limit, zone));
-    let work = route::admit_calls(&site.core, &caller, request, calls)?;
+    let work = route::admit_calls(&site.core, &caller, &admitted.permit, request, calls)?;
     let Paged { answer, .. } = work.run_pages(Paging { limit, from: None }, &site.core)?;
     let stamp = |at: i64| match question.period {
         Period::Clock(_) => at,

@@ -7,7 +7,7 @@ use hyper::header::{CACHE_CONTROL, HeaderValue};
 use hyper::{Response, StatusCode};
 use serde_json::json;
 
-use crate::kit::{Answer, Asks, Call, Face, Problem, Row, Site, envelope};
+use crate::kit::{Answer, Audience, Call, Problem, Row, Site, Watcher, envelope};
 use crate::metrics::Task;
 use crate::{facts, metrics};
 
@@ -15,13 +15,13 @@ use crate::{facts, metrics};
 const EXPOSITION: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 
 pub(super) const ROUTES: &[Row] = &[
-    Row::get("/health", Asks::Anyone, Task::Watch, |_, _| Ok(envelope::plain("success"))),
-    Row::at_once("/healthz", Asks::Watcher, Task::Watch, health),
-    Row::get("/readyz", Asks::Watcher, Task::Watch, ready),
-    Row::get("/metrics", Asks::Watcher, Task::Watch, exposition),
-    Row::get("/status", Asks::Watcher, Task::Watch, status),
-    Row::get("/openapi.json", Asks::Anyone, Task::Other, openapi),
-    Row::get("/favicon.ico", Asks::Anyone, Task::Other, |_, _| Ok(no_icon())),
+    Row::open_get("/health", Audience::Anyone, Task::Watch, |_, _| Ok(envelope::plain("success"))),
+    Row::at_once("/healthz", Audience::Monitor, Task::Watch, health),
+    Row::open_get("/readyz", Audience::Monitor, Task::Watch, ready),
+    Row::watched("/metrics", Task::Watch, exposition),
+    Row::watched("/status", Task::Watch, status),
+    Row::open_get("/openapi.json", Audience::Anyone, Task::Other, openapi),
+    Row::open_get("/favicon.ico", Audience::Anyone, Task::Other, |_, _| Ok(no_icon())),
 ];
 
 pub(super) const OPENAPI: &str = include_str!("../openapi.json");
@@ -38,13 +38,11 @@ fn no_icon() -> Answer {
     answer
 }
 
-fn exposition(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    permitted(call, site)?;
+fn exposition(_: &Call<'_>, site: &Site, _: Watcher) -> Result<Answer, Problem> {
     Ok(envelope::respond(200, EXPOSITION, Bytes::from(metrics::exposition(site))))
 }
 
-fn status(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    permitted(call, site)?;
+fn status(_: &Call<'_>, site: &Site, _: Watcher) -> Result<Answer, Problem> {
     let document = facts::document(site).map_err(|error| {
         tracing::error!(%error, "cannot look at the store");
         Problem::internal()
@@ -62,9 +60,4 @@ fn ready(_: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
     let status = if obstacles.is_empty() { 200 } else { 503 };
     let body = json!({"ready": obstacles.is_empty(), "reasons": obstacles});
     Ok(envelope::json(status, body.to_string().into()))
-}
-
-/// Everything is shown without a proof at the internal listener, and to programs on this machine.
-fn permitted(call: &Call<'_>, site: &Site) -> Result<(), Problem> {
-    if call.face == Face::Internal || call.is_local { Ok(()) } else { call.me(site)?.as_operator() }
 }
