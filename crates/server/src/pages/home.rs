@@ -1,22 +1,20 @@
 //! Who decides, as their account stands: whether this listener is for it, and what a program does not get of it.
 
-use access::{Browser, Role};
+use access::{Permit, Role};
 use hyper::StatusCode;
 
 use super::consent;
 use super::html::Html;
 use super::visit::{Sheet, Trouble, Visit};
+use super::words::Words;
 use crate::kit::Answer;
 use crate::refusal::WrongRegion;
 
 /// The page in place of a question that an account of another region cannot answer here: the program that asked at this
 /// listener would never be told.
-pub(super) fn elsewhere(
-    visit: &Visit<'_>,
-    cookie: &str,
-    browser: &Browser,
-) -> Result<Option<Answer>, Trouble> {
-    let (region, entrance, address) = match visit.site.core.at_home_of(browser.account, visit.call.region) {
+pub(super) fn elsewhere(visit: &Visit<'_>, cookie: &str, permit: &Permit) -> Result<Option<Answer>, Trouble> {
+    let (region, entrance, address) = match visit.site.core.at_home_of(permit.account().id, visit.call.region)
+    {
         Ok(()) => return Ok(None),
         Err(WrongRegion::Elsewhere { region, entrance, serves_all_at }) => (region, entrance, serves_all_at),
         Err(WrongRegion::Unknown(error)) => return Err(error.into()),
@@ -25,15 +23,13 @@ pub(super) fn elsewhere(
     let text = words.elsewhere.replacen("{}", region.as_str(), 1).replacen("{}", entrance.as_str(), 1);
     let mut html = Html::default();
     html.p(&text).raw("\n<p>").filled(words.elsewhere_go, &address).raw("</p>\n");
-    consent::another(visit, cookie, browser, &mut html);
+    consent::another(visit, cookie, permit, &mut html);
     Ok(Some(Sheet::new(words.trouble, html).status(StatusCode::FORBIDDEN).answer(visit.frame)))
 }
 
 /// One more line for those who can do more than a program of theirs.
-pub(super) fn no_operator(visit: &Visit<'_>, browser: &Browser, html: &mut Html) -> Result<(), Trouble> {
-    let account = visit.site.core.access.account(browser.account)?;
-    if account.is_some_and(|account| account.role == Role::Operator) {
-        html.raw("<p class=\"alert\">").text(visit.words.no_operator).raw("</p>\n");
+pub(super) fn no_operator(words: &Words, permit: &Permit, html: &mut Html) {
+    if permit.account().role == Role::Operator {
+        html.raw("<p class=\"alert\">").text(words.no_operator).raw("</p>\n");
     }
-    Ok(())
 }

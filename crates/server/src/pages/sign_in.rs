@@ -27,7 +27,7 @@ pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, Trouble> {
         Some(_) if next.is_some_and(|next| !next.starts_with(path::SIGN_IN)) => {
             redirect(&visit.frame.at(next.unwrap_or(path::SIGN_IN)), Vec::new())
         }
-        Some((cookie, browser)) => programs::page(visit, cookie, browser),
+        Some((cookie, permit)) => programs::page(visit, cookie, permit),
     }
 }
 
@@ -88,9 +88,9 @@ fn guest(visit: &Visit<'_>, next: &str) -> Result<Answer, Trouble> {
 pub(super) fn sign_out(visit: &Visit<'_>) -> Result<Answer, Trouble> {
     let fields = visit.form()?;
     let next = forms::safe_next(fields.get("next")).unwrap_or(path::SIGN_IN);
-    if let Some((cookie, browser)) = &visit.session {
+    if let Some((cookie, permit)) = &visit.session {
         visit.check(&fields, cookie, PURPOSE_OUT)?;
-        visit.site.core.access.sign_out(cookie, browser.account, visit.site.core.machine_now())?;
+        visit.site.core.access.sign_out(cookie, permit.account().id, visit.site.core.machine_now())?;
     }
     redirect(&visit.frame.at(next), Kind::Session.remove(visit.secure).into_iter().collect())
 }
