@@ -12,6 +12,8 @@ mod example;
 mod framing;
 mod not_offered;
 mod oauth;
+#[cfg(test)]
+mod policy_tests;
 mod quote;
 mod routes;
 mod sent;
