@@ -26,7 +26,7 @@ export async function openBrowser() {
     // Containers run as root, where the sandbox cannot.
     chromiumSandbox: false,
     args: ARGUMENTS,
-    // The parts of a date stand in the order of the browser's own language.
+    // The parts of a date are in the order of the browser's language.
     env: environment({ LANG: 'C.UTF-8', LC_ALL: 'C.UTF-8', LANGUAGE: '' }),
     timeout: PATIENCE_MS,
   });
@@ -148,7 +148,7 @@ function watchPage() {
   document.addEventListener('securitypolicyviolation', (event) => {
     console.error(`content policy: ${event.violatedDirective} ${event.blockedURI}`);
   });
-  // Whoever presses something expects things to move; anything else that moves is in somebody's way.
+  // A layout shift right after a click or a key is expected; any other is an error.
   new PerformanceObserver((list) => {
     for (const { value, hadRecentInput, sources } of list.getEntries()) {
       const box = ({ x, y, width, height }) => [x, y, width, height].map(Math.round).join(' ');

@@ -11,8 +11,8 @@ const NAME = 'Wanda Wick';
 const on = stage([NAME, '--overnight', '--rate', 'unlimited']);
 
 /**
- * As somebody who is signed in, at an address of the chart. `prepare` is for what must see every request: a page that is busy when it
- * is told to have them looked at may send one more before it knows.
+ * A signed-in page at an address of the chart. `prepare` is for handlers that must see every request: a busy page may send one more
+ * request before interception takes effect.
  */
 const atChart = (where, what, { prepare = () => {}, ...options } = {}) =>
   on.visit(options, async (visitor) => {
@@ -237,7 +237,7 @@ describe('the chart', () => {
   it('says where history begins', async () => {
     await atChart('/?symbol=9001.HK&period=month', async (page, visitor) => {
       assert.match(await page.locator('#count').innerText(), /history begins 2004-06-01/);
-      // A pointer that rests on the chart says nothing while keys are used, whatever comes to be under it.
+      // A resting pointer does nothing while keys are used, whatever candle comes under it.
       await page.mouse.move(600, 400);
       await page.keyboard.press('Home');
       await page.waitForFunction(() => document.getElementById('ro-time').textContent === '2004-06');
@@ -261,7 +261,7 @@ describe('the chart', () => {
       await visitor.keep('chart-exact');
       await page.reload();
       await drawn(page);
-      // Told to the ear later than the address would be written.
+      // Announced to screen readers later than the address would be written.
       await page.waitForFunction(() => document.getElementById('speech').textContent.includes('2026-03-02 11:00'));
       assert.match(page.url(), /before=2026-03-02T11:00$/, 'the address does not drift');
       // Newer candles follow when the reader goes there.
@@ -302,7 +302,7 @@ describe('the chart', () => {
       await page.keyboard.press('g');
       await page.locator('#go:focus').fill('2015-07-08');
       await shows('2015-07-08');
-      // What is typed is told by the browser digit by digit, in the order of its own language: the same number for day and month.
+      // The browser sends typed dates digit by digit, in the order of its language: day and month are the same number here.
       const steps = await page.evaluate(() => history.length);
       await page.locator('#go').focus();
       await page.keyboard.type('03032021');
@@ -331,7 +331,7 @@ describe('the chart', () => {
       await page.keyboard.type('0707');
       release();
       await drawn(page);
-      // By now the box would follow the view, were nobody at it.
+      // By now the box would follow the view, if it did not have the focus.
       await page.waitForFunction(() => document.getElementById('speech').textContent.startsWith('latest'));
       await page.keyboard.type('2015');
       await page.keyboard.press('Enter');

@@ -46,7 +46,7 @@ describe('the authorization page', () => {
       assert.equal(token.json.token_type.toLowerCase(), 'bearer');
       assert.match(token.json.access_token, /^ap_/);
       assert.deepEqual(await whoIs(token.json.access_token), [200, 0]);
-      // A code is worth one token; whoever tries again ends what came of it.
+      // A code is worth one token; using it again revokes that token.
       const again = await client.exchange(listener, back.code);
       assert.deepEqual([again.status, again.json.error], [400, 'invalid_grant']);
       assert.deepEqual(await whoIs(token.json.access_token), [401, 401004]);

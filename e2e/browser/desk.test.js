@@ -83,7 +83,7 @@ describe('a desk page that has been open for a while', () => {
   it('goes on after signing in anew elsewhere, and says so when nobody is signed in', async () => {
     await at(USER, '/quota', async (page, { context }) => {
       await page.getByText('Starts again').waitFor();
-      // The mark that the page sends belongs to the session, so it has to be asked for once it is known.
+      // The CSRF token belongs to the session, so it has to be asked for after signing in.
       await page.getByLabel('Symbols').fill('9003.HK');
       await page.getByRole('button', { name: 'Preview' }).click();
       await page.getByText(/Costs \d/).waitFor();

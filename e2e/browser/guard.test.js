@@ -1,4 +1,4 @@
-// The pages and whoever means harm: other sites, forged forms, names that are markup.
+// The pages under attack: other sites, forged forms, names that are markup.
 
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
@@ -27,7 +27,7 @@ async function elsewhere(host, page, what) {
 
 describe('a page of another site', () => {
   for (const host of ['localhost', '127.0.0.1']) {
-    it(`cannot decide in the name of whoever is signed in, from ${host}`, async () => {
+    it(`cannot decide for the signed-in person, from ${host}`, async () => {
       const name = `Gil of ${host}`;
       await on.person(name);
       const client = await Client.register(on.server, 'Forged');
@@ -76,7 +76,7 @@ describe('the pages', () => {
     await on.visit({ viewport: PHONE }, async (visitor) => {
       await visitor.open(on.at(CONFIRM));
       await visitor.page.getByLabel('Code').fill('BCDF-GHJK');
-      // As with a code that somebody was given.
+      // As with a code of another device.
       assert.equal(await visitor.press('Continue'), 200);
       assert.equal(await visitor.signIn('Hal Match', PASSWORD), 404);
       await visitor.look('unknown-code');
@@ -92,11 +92,11 @@ describe('the pages', () => {
     await on.visit({}, async (visitor) => {
       await visitor.open(grant.verification_uri_complete);
       await visitor.signIn('Gil Spark', PASSWORD);
-      // The same form, with the mark of the visit spoilt.
+      // The same form with a broken CSRF token.
       const spoilt = await visitor.page.evaluate(() => {
-        const marks = [...document.querySelectorAll('form[method=post] input[name=csrf]')];
-        for (const mark of marks) mark.value = mark.value.replace(/./g, 'x');
-        return marks.length;
+        const tokens = [...document.querySelectorAll('form[method=post] input[name=csrf]')];
+        for (const token of tokens) token.value = token.value.replace(/./g, 'x');
+        return tokens.length;
       });
       assert.ok(spoilt > 0);
       assert.equal(await visitor.press('Approve'), 403);
@@ -152,7 +152,7 @@ describe('the pages', () => {
       assert.equal(await visitor.page.evaluate(() => document.cookie), '');
       await visitor.open(on.at('/signin'));
       await visitor.press('Sign out');
-      // The cookie of before is worth nothing any more, wherever somebody has it from.
+      // The old cookie is not valid any more.
       await visitor.context.addCookies(cookies);
       await visitor.open(on.at('/signin'));
       await visitor.page.getByLabel('Password').waitFor();

@@ -1,4 +1,4 @@
-// Whoever guesses passwords. In a file of its own, because the server remembers the address that it was done from.
+// Guessing passwords. In a file of its own, because the server counts failures by address.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';

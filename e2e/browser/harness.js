@@ -1,5 +1,5 @@
 // Real processes on loopback: servers with stores of their own, and commands that talk to them.
-// Whatever becomes of this process, each of them ends by itself.
+// Each of them ends by itself, even if this process is killed.
 
 import { execFile, spawn } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
@@ -16,7 +16,7 @@ const MARKET = process.env.CHANDLER_E2E_MARKET;
 const NOW = '2026-11-15T02:00:00Z';
 // Longer than anything here takes, so that a fault ends a test instead of hanging it.
 export const PATIENCE_MS = 30_000;
-// A process ends by then whatever becomes of this one: as long as the whole suite may take (`run.sh`).
+// A process ends by then, even if this one is killed: as long as the whole suite may take (`run.sh`).
 const LIFE_S = 1800;
 
 /** What a process may see of our surroundings: nothing that points an SDK or a command elsewhere. */
@@ -69,7 +69,7 @@ export class Server {
     server.logFile = path.join(server.store, 'server.log');
     const addresses = ['--listen', '127.0.0.1:0', '--tcp', '127.0.0.1:0'];
     const words = [...server.words(), 'serve', ...addresses, '--log', 'info', ...options];
-    // `timeout` passes on what it is told, and ends a server that nobody ends.
+    // `timeout` forwards signals, and ends a server that is left running.
     server.process = spawn('timeout', ['--kill-after=5', String(LIFE_S), BINARY, ...words], {
       env: environment(),
       stdio: ['ignore', 'pipe', openSync(server.logFile, 'a')],

@@ -110,7 +110,7 @@ describe('the chart page', () => {
     await on.visit({ complaints: [/status of 401/] }, async (visitor) => {
       const { page, context } = visitor;
       await signInTo(on, visitor, 'Eve Ended', '/?symbol=WAX.US&period=5m');
-      // The page behind the first is asked for when somebody comes near the end, which this screen is not yet.
+      // The second page is asked for near the end of the first, which this screen does not reach.
       await drawn(page);
       await context.clearCookies();
       await page.keyboard.press('Home');
@@ -329,7 +329,7 @@ describe('every page', () => {
     ]) {
       await on.visit({ locale }, async (visitor) => {
         const { page } = visitor;
-        // The words of the sign-in page are in that language too, so it is told apart by its fields.
+        // The sign-in page is in that language too, so it is recognised by its fields.
         await visitor.open(on.at('/signin?next=%2F%3Fsymbol%3DCNDL.US'));
         await page.locator('input[autocomplete=username]').fill('Lin Lan');
         await page.locator('input[type=password]').fill(PASSWORD);

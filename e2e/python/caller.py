@@ -1,4 +1,4 @@
-"""A client in a process of its own that asks one question without pause, until nobody listens to it any more.
+"""A client in its own process that repeats one question without pause, until its output is closed.
 
 The SDK's calls keep the interpreter's lock while they wait, so a thread beside them could not restart a server.
 Reads credentials and question from standard input; writes a line for each call: a digest of the answer, or the error.

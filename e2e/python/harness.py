@@ -32,7 +32,7 @@ SCENARIOS = ROOT / "e2e/scenarios"
 NOW = "2026-11-15T02:00:00Z"
 # Longer than anything here takes, so that a fault ends a test instead of hanging it.
 PATIENCE_S = 30
-# A server ends by then whatever becomes of this process.
+# A server ends by then, even if this process is killed.
 SERVER_LIFE_S = 1800
 # Known, and without candles.
 NAMES = (
@@ -176,7 +176,7 @@ class Server:
         return QuoteContext(self.config(account, transport, **options))
 
 
-# Whatever a client should want from elsewhere, it does not get it.
+# Requests of a client to other hosts fail.
 NOWHERE = {"HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1"}
 
 

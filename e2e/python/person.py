@@ -20,7 +20,7 @@ PASSWORD = "paraffin and twine"
 
 
 class Person:
-    """Somebody with a name and a password, who reads pages and fills in forms."""
+    """A person with a name and a password, who reads pages and fills in forms."""
 
     def __init__(self, name, password):
         self.name, self.password = name, password
@@ -29,7 +29,7 @@ class Person:
         self.url, self.text, self.forms = None, "", []
 
     def open(self, url, fields=None):
-        """Reads a page, whatever its status; that status."""
+        """Reads a page. Returns its status."""
         data = None if fields is None else urllib.parse.urlencode(fields).encode()
         # A browser says where a form was; some servers look.
         origin = {"Origin": "/".join(self.url.split("/")[:3])} if self.url else {}
@@ -64,7 +64,7 @@ class Person:
         return any(re.search(button, text, re.I) for form in self.forms for text, _ in form.buttons)
 
     def decide(self, url, button):
-        """Whatever stands between an address and the decision: the code, then name and password; then the decision."""
+        """From an address to the decision: types the code, signs in if asked, and decides."""
         self.open(url)
         for _ in range(4):
             if self.sees(button):
@@ -134,7 +134,7 @@ class Page(html.parser.HTMLParser):
 
 
 class Login:
-    """`chandler login`, run by somebody whose home is empty."""
+    """`chandler login`, with an empty home folder."""
 
     def __init__(self, server, *options):
         self.home = pathlib.Path(tempfile.mkdtemp(prefix="home-", dir=harness.WORK))
@@ -172,7 +172,7 @@ class Login:
         return code, "".join(self.said)
 
     def chandler(self, *arguments):
-        """Standard output of a command of whoever has signed in, which must succeed."""
+        """Standard output of a command of the signed-in person, which must succeed."""
         command = [str(harness.BINARY), *arguments]
         ran = subprocess.run(command, capture_output=True, text=True, timeout=harness.PATIENCE_S, env=self.environment)
         assert ran.returncode == 0, f"{command}: {ran.stderr}"

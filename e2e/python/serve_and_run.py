@@ -21,7 +21,7 @@ environment.update({
 for prefix, account in accounts.items():
     for name in ("app_key", "app_secret", "access_token"):
         environment[f"E2E_{prefix}{name.upper()}"] = account[name]
-# And somebody who has signed in: a home with a token file in it.
+# And a login: a home folder with a token file.
 terms = ("--rate", "unlimited", "--quota", "1000")
 _, login, environment["E2E_CLIENT_ID"] = person.signed_in(server, "by token file", *terms)
 environment["HOME"] = str(login.home)

@@ -61,7 +61,7 @@ class Levels(unittest.TestCase):
     def test_assets_must_reach_a_threshold(self):
         accounts = [self.server.account(f"worth {assets}", "--rate", "unlimited") for _, assets in ASSETS]
         rows = [f"worth {assets},{THURSDAY},HKD,{assets}" for _, assets in ASSETS]
-        self.operate("assets", "--file", "-", input="\n".join(["account,day,currency,amount", *rows]))
+        self.operate("reported-assets", "--file", "-", input="\n".join(["account,day,currency,amount", *rows]))
         for account, (level, assets) in zip(accounts, ASSETS, strict=True):
             with self.subTest(assets=assets):
                 self.holds(account, level, "http")
@@ -69,7 +69,7 @@ class Levels(unittest.TestCase):
     def test_orders_must_be_more_than_a_threshold(self):
         accounts = [self.server.account(f"{orders} orders", "--rate", "unlimited") for _, orders in ORDERS]
         rows = [f"{orders} orders,{THURSDAY},{orders}" for _, orders in ORDERS]
-        self.operate("orders", "--file", "-", input="\n".join(["account,day,count", *rows]))
+        self.operate("reported-orders", "--file", "-", input="\n".join(["account,day,count", *rows]))
         for account, (level, orders) in zip(accounts, ORDERS, strict=True):
             with self.subTest(orders=orders):
                 self.holds(account, level, "ws")
@@ -78,12 +78,12 @@ class Levels(unittest.TestCase):
         self.operate("rates", "USD", "7.8", "--day", "2026-11-01")
         for level, assets in ((1, "1282.05"), (2, "1282.06")):
             account = self.server.account(f"{assets} dollars", "--rate", "unlimited")
-            self.operate("assets", account["name"], assets, "USD", "--day", THURSDAY)
+            self.operate("reported-assets", account["name"], assets, "USD", "--day", THURSDAY)
             self.holds(account, level, "http")
 
     def test_a_level_begins_with_the_next_trading_day(self):
         account = self.server.account("funded on Friday")
-        self.operate("assets", account["name"], "80000", "HKD", "--day", FRIDAY)
+        self.operate("reported-assets", account["name"], "80000", "HKD", "--day", FRIDAY)
         for clock, level in ((harness.NOW, 1), (BEFORE, 1), (AFTER, 3)):
             shown = json.loads(harness.chandler(
                 self.server.store, "quota", account["name"], "--format", "json", clock=clock))
@@ -97,8 +97,8 @@ class Levels(unittest.TestCase):
         self.assertEqual(len(ask(quotes, SYMBOLS[0])), 1)
         connection = self.connection(account)
         refusal(quotes, SYMBOLS[1])
-        # What the account was worth on Thursday is told late.
-        self.operate("assets", account["name"], "10000", "HKD", "--day", THURSDAY)
+        # The assets of Thursday are reported late.
+        self.operate("reported-assets", account["name"], "10000", "HKD", "--day", THURSDAY)
         self.assertEqual(len(ask(quotes, SYMBOLS[1])), 1)
         self.assertIn("level 2", refusal(quotes, SYMBOLS[2]))
         self.operate("set", account["name"], "--level", "6")
@@ -130,7 +130,7 @@ class Levels(unittest.TestCase):
 
     def test_the_sdk_prints_the_numbers_when_it_connects(self):
         account = self.server.account("printed", "--rate", "unlimited")
-        self.operate("assets", account["name"], "400000", "HKD", "--day", THURSDAY)
+        self.operate("reported-assets", account["name"], "400000", "HKD", "--day", THURSDAY)
         script = (
             "from longbridge.openapi import *\n"
             "quotes = QuoteContext(Config.from_apikey_env())\n"
@@ -152,7 +152,7 @@ class Midnight(unittest.TestCase):
         self.addCleanup(server.kill)
         set_quotas(server)
         account = server.account("rising", "--rate", "unlimited")
-        harness.chandler(server.store, "account", "assets", account["name"], "10000", "HKD", "--day", FRIDAY)
+        harness.chandler(server.store, "account", "reported-assets", account["name"], "10000", "HKD", "--day", FRIDAY)
         quotes = server.quotes(account)
         self.assertEqual(len(ask(quotes, SYMBOLS[0])), 1)
         before = server.request("GET", "/v1/connections", account)[1]["data"]["connections"]

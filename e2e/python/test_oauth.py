@@ -11,7 +11,7 @@ import harness
 import person
 import questions
 
-# What stands in every example; the handle is made from the token file alone, or the test fails.
+# The client id of all examples; the handle is made from the token file alone, or the test fails.
 HANDLE = (
     "from longbridge.openapi import *\n"
     "def nowhere(url): raise SystemExit('the SDK wants a browser')\n"
@@ -105,7 +105,7 @@ class OAuth(unittest.TestCase):
         for transport in ("ws", "http"):
             self.assertEqual(self.ask(script, transport), f"{[row[4] for row in wanted]}\n")
 
-    def test_the_profile_is_that_of_whoever_approved(self):
+    def test_the_profile_is_that_of_the_account_that_approved(self):
         script = "print(QuoteContext(Config.from_oauth(oauth)).member_id())\n"
         self.assertEqual(self.ask(script, "ws"), f"{self.account['account_id']}\n")
 

@@ -54,7 +54,7 @@ class Questions(unittest.TestCase):
 
 
 class Meaning(unittest.TestCase):
-    """What candles mean, reckoned here, so that not only one code is compared with itself."""
+    """What candles mean, computed here again, so that the code is not only compared with itself."""
 
     @classmethod
     def setUpClass(cls):

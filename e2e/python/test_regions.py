@@ -62,7 +62,7 @@ class Regions(unittest.TestCase):
             self.assertEqual((status, envelope["code"]), (401, 401004), path)
             self.assertEqual(self.server.request("GET", path, self.accounts["us"])[0], 200)
 
-    def test_a_token_file_is_of_the_region_of_whoever_approved(self):
+    def test_a_token_file_has_the_region_of_the_account_that_approved(self):
         _, login, client_id = person.signed_in(self.server, "across by token file", "--region", "us")
         token = login.tokens()[client_id]["access_token"]
         self.assertRegex(token, "^us_")

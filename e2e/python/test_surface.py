@@ -24,7 +24,7 @@ BY_NAME = {
 }
 # These want a value that only an answer of the server would have.
 NOT_CALLED = {"AlertContext.update"}
-# Answered out of the client's own memory, or of what it was told when it connected.
+# Answered from the client's own memory, or from what it received when it connected.
 CLIENT_ALONE = re.compile(r"^(set_on_|realtime_|subscriptions$|unsubscribe$|member_id$|quote_level$|quote_package_details$)")
 # Answered by the server.
 ANSWERED = {

@@ -52,7 +52,7 @@ class Datafeed:
             found, to = rows + found, rows[0][0]
 
     def back_by_span(self, info, resolution, span, until):
-        """The same as charts do that say from when to when: over what is empty they are told where to go."""
+        """The same for charts that ask by span: for an empty one the answer names the next older candle."""
         found, to, jumps = [], NOW, 0
         while to > until:
             answer = self.history(info, resolution, **{"from": to - span}, to=to)

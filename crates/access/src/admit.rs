@@ -129,9 +129,9 @@ impl Permit {
 /// Why a request is not answered. The messages are for the caller.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    #[error("more than {requests} history requests in {seconds} s: try again in {}", seconds_up(*retry_after))]
+    #[error("more than {requests} history requests in {seconds} s: try again in {}", tenths_up(*retry_after))]
     TooFast { requests: u32, seconds: u32, retry_after: Duration },
-    #[error("more than {calls} calls in a second: try again in {}", seconds_up(*retry_after))]
+    #[error("more than {calls} calls in a second: try again in {}", tenths_up(*retry_after))]
     TooManyCalls { calls: u32, retry_after: Duration },
     #[error("{}", no_access(*right, *hold))]
     NoAccess { right: Right, hold: Hold },
@@ -442,8 +442,8 @@ fn no_access(right: Right, hold: Hold) -> String {
     }
 }
 
-/// Rounded up, so that a client that waits so long is not too early again.
-fn seconds_up(wait: Duration) -> String {
+/// Seconds with one decimal, rounded up: a client that waits so long does not come too early.
+fn tenths_up(wait: Duration) -> String {
     let tenths = wait.as_nanos().div_ceil(100_000_000);
     format!("{}.{} s", tenths / 10, tenths % 10)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use market::{Date, Timestamp};
-use store::{AccountId, Holding, LevelChange, RecordedLevel};
+use store::{AccountId, LevelChange, RecordedLevel, ReportedHolding};
 
 use crate::standing::UnrecordedLevel;
 use crate::{
@@ -133,8 +133,8 @@ impl Access {
             (Some(then), Some(now)) => Some(if then.total > now.total { then } else { now }),
             (then, now) => then.or(now),
         };
-        let last = self.accounts.orders_between(id, before.first(), month.first())?;
-        let this = self.accounts.orders_between(id, month.first(), day)?;
+        let last = self.accounts.reported_orders_between(id, before.first(), month.first())?;
+        let this = self.accounts.reported_orders_between(id, month.first(), day)?;
         let orders = if last > this {
             MonthOrders { count: last, month: before }
         } else {
@@ -145,7 +145,7 @@ impl Access {
 
     /// The total as of a day: that of the latest day with a report.
     fn worth(&self, id: AccountId, day: Date) -> Result<Option<Worth>, AccessError> {
-        let holdings = self.accounts.assets_as_of(id, day)?;
+        let holdings = self.accounts.reported_assets_as_of(id, day)?;
         let Some(day) = holdings.first().map(|holding| holding.day) else { return Ok(None) };
         let total = holdings.iter().map(in_base).fold(0_i128, i128::saturating_add);
         Ok(Some(Worth { total: Hkd(total), day }))
@@ -153,7 +153,7 @@ impl Access {
 }
 
 /// Exact. What cannot be converted is refused on its way in; if it is there all the same it counts as nothing.
-fn in_base(holding: &Holding) -> i128 {
+fn in_base(holding: &ReportedHolding) -> i128 {
     let rate = if holding.currency == BASE { BASE_RATE } else { holding.rate.unwrap_or(0).into() };
     i128::from(holding.amount).saturating_mul(rate)
 }

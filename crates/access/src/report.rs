@@ -3,7 +3,10 @@
 use std::collections::{HashMap, HashSet};
 
 use market::{Date, Timestamp, parse_date, parse_scaled};
-use store::{AccountId, AssetOutcome, AssetRow, AuditNote, LevelRow, OrderReport, OrderRow, RateRow};
+use store::{
+    AccountId, AssetReportOutcome, AuditNote, LevelRow, OrderReport, RateRow, ReportedAssetsRow,
+    ReportedOrdersRow,
+};
 
 use crate::inputs::Row;
 use crate::judge::BASE;
@@ -30,9 +33,9 @@ pub struct Reported {
     pub accounts: usize,
 }
 
-/// What an account was worth in one currency at the end of a day, as decimal text.
+/// What an account was reported to be worth in one currency at the end of a day, as decimal text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AssetEntry {
+pub struct ReportedAssets {
     pub day: Date,
     pub currency: String,
     pub amount: String,
@@ -69,12 +72,12 @@ impl Access {
                     .wrong(format!("{currency} of {day} is told twice: add it up first"))
                     .into());
             }
-            entries.push(AssetRow { account, day, currency, amount });
+            entries.push(ReportedAssetsRow { account, day, currency, amount });
         }
         let reason = audit_reason(entries.len(), entries.iter().map(|entry| entry.day));
         let actor = by.to_string();
         let note = AuditNote { at: present.machine, actor: &actor, reason: &reason };
-        if let AssetOutcome::Unrated(at) = self.accounts.put_assets(&entries, BASE, &note)? {
+        if let AssetReportOutcome::Unrated(at) = self.accounts.put_reported_assets(&entries, BASE, &note)? {
             let (line, entry) = (rows.get(at).and_then(|row| row.line), entries.get(at));
             return Err(ReportError::at(line, entry.map(unrated).unwrap_or_default()).into());
         }
@@ -100,12 +103,14 @@ impl Access {
                     .wrong(format!("the orders of {day} are told twice: add them up first"))
                     .into());
             }
-            entries.push(OrderRow { account, day, report });
+            entries.push(ReportedOrdersRow { account, day, report });
         }
         let reason = audit_reason(entries.len(), entries.iter().map(|entry| entry.day));
         let actor = by.to_string();
-        self.accounts
-            .put_orders(&entries, &AuditNote { at: present.machine, actor: &actor, reason: &reason })?;
+        self.accounts.put_reported_orders(
+            &entries,
+            &AuditNote { at: present.machine, actor: &actor, reason: &reason },
+        )?;
         self.reported(rows.len(), entries.iter().map(|entry| entry.account), by, present)
     }
 
@@ -161,10 +166,10 @@ impl Access {
         Ok(Step { level: change.level, quota, assets, orders })
     }
 
-    /// What an account was worth, latest day first.
-    pub fn assets(&self, id: AccountId, limit: u32) -> Result<Vec<AssetEntry>, AccessError> {
-        let rows = self.accounts.assets_of(id, limit)?;
-        let entry = |row: AssetRow| AssetEntry {
+    /// What an account was reported to be worth, latest day first.
+    pub fn reported_assets(&self, id: AccountId, limit: u32) -> Result<Vec<ReportedAssets>, AccessError> {
+        let rows = self.accounts.reported_assets_of(id, limit)?;
+        let entry = |row: ReportedAssetsRow| ReportedAssets {
             day: row.day,
             currency: row.currency,
             amount: decimal(row.amount, AMOUNT_DECIMALS),
@@ -172,9 +177,9 @@ impl Access {
         Ok(rows.into_iter().map(entry).collect())
     }
 
-    /// Completed orders of an account by day, latest first.
-    pub fn orders(&self, id: AccountId, limit: u32) -> Result<Vec<(Date, u64)>, AccessError> {
-        Ok(self.accounts.orders_of(id, limit)?)
+    /// Reported orders of an account by day, latest first.
+    pub fn reported_orders(&self, id: AccountId, limit: u32) -> Result<Vec<(Date, u64)>, AccessError> {
+        Ok(self.accounts.reported_orders_of(id, limit)?)
     }
 
     /// Exchange rates by currency, latest day first.
@@ -328,8 +333,8 @@ impl Access {
     }
 }
 
-fn unrated(entry: &AssetRow) -> String {
-    let AssetRow { currency, day, .. } = entry;
+fn unrated(entry: &ReportedAssetsRow) -> String {
+    let ReportedAssetsRow { currency, day, .. } = entry;
     format!(
         "there is no exchange rate of {currency} on or before {day}: tell one first, as with `chandler account rates \
          {currency} RATE --day {day}`"

@@ -30,7 +30,7 @@ impl Clock {
         }
     }
 
-    /// Now, and whether what is stored has happened by then: a clock that was set replays, whether or not it runs.
+    /// Now, and how much of the stored data has happened by then: a clock that was set replays, whether or not it runs.
     pub(crate) fn as_of(&self) -> AsOf {
         match self {
             Clock::Machine => AsOf::Live(self.now()),

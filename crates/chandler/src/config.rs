@@ -30,20 +30,20 @@ const REGIONAL_MAX: usize = 16;
 const PROXIES_MAX: usize = 64;
 
 impl Config {
-    /// A file that has to stand alone.
+    /// A file that must be valid by itself.
     pub(crate) fn read(path: &Path) -> Result<Config, Failure> {
         let config = Config::read_under(path)?;
         config.server.check_ports().map_err(|error| anyhow!("{}: {error}", path.display()))?;
         Ok(config)
     }
 
-    /// A file over which environment and flags are laid: they may give one of two settings that want the same port another.
+    /// A file that environment and flags override: two of its settings may want one port, if an override resolves that.
     pub(crate) fn read_under(path: &Path) -> Result<Config, Failure> {
         let text = Config::text_of(path)?;
         Config::parse(&text).map_err(|error| anyhow!("{}: {error}", path.display()).into())
     }
 
-    /// The keys that a file sets, as `server.listen`. It has been read without mistakes.
+    /// The keys that a file sets, as `server.listen`. The file must have been read without errors.
     pub(crate) fn keys_of(path: &Path) -> Result<Vec<String>, Failure> {
         let tables: toml::Table = toml::from_str(&Config::text_of(path)?)?;
         let keys = |(table, values): (&String, &toml::Value)| {
@@ -66,7 +66,7 @@ impl Config {
     pub(crate) fn settings(&self) -> Settings {
         let mut settings = self.plain_settings();
         settings.tls = self.server.tls();
-        // 0 leaves it to the machine.
+        // 0 means the default for this machine.
         if self.limits.threads != 0 {
             settings.limits.threads = self.limits.threads.to_setting();
         }
@@ -94,7 +94,7 @@ impl Config {
                 let number = before.matches('\n').count() + 1;
                 format!("line {number}: ")
             });
-            // The parser's own text has the line and a drawing of it below; one line is what is wanted here.
+            // The parser's text quotes the line below its message; one line is wanted here.
             let message = error.message().replace('\n', ", ");
             format!("{}{message}", line.unwrap_or_default())
         })?;
@@ -118,7 +118,7 @@ impl ServerConfig {
         Ok(())
     }
 
-    /// Whether each listener can have its port, whoever has it now.
+    /// Whether the settings want one port twice, regardless of other programs.
     pub(crate) fn check_ports(&self) -> Result<(), String> {
         let mut before = Vec::new();
         for (setting, address) in self.listeners() {
@@ -130,14 +130,14 @@ impl ServerConfig {
         Ok(())
     }
 
-    /// Every address that is listened on, with the key that names it, in the order in which they are taken.
+    /// Every listen address with its key, in the order in which the ports are bound.
     pub(crate) fn listeners(&self) -> impl Iterator<Item = (&'static str, SocketAddr)> {
         let regional = self.regional.iter().map(|one| ("regional", one.listen));
         let internal = self.internal.map(|address| ("internal", address));
         [("listen", self.listen), ("tcp", self.tcp)].into_iter().chain(regional).chain(internal)
     }
 
-    /// Certificate and key, read as a server would when it starts; nothing where there are none.
+    /// Certificate and key, read as a server would at start; `None` if none are set.
     pub(crate) fn check_tls(&self) -> Result<Option<Certificate>, TlsError> {
         self.tls().map(|files| files.check()).transpose()
     }
@@ -148,13 +148,13 @@ impl ServerConfig {
     }
 }
 
-/// What is wrong if a setting wants a port that one of those before it wants too.
+/// An error if a setting wants a port that an earlier one wants, too.
 pub(crate) fn clash(setting: &str, address: SocketAddr, before: &[(&str, SocketAddr)]) -> Option<String> {
     let (other, taken) = before.iter().find(|(_, taken)| is_same_port(address, *taken))?;
     Some(format!("{setting} is {address} and {other} is {taken}: one port cannot be both"))
 }
 
-/// Whether the system gives out only one of two addresses. Port 0 is another one each time.
+/// Whether two addresses exclude each other. Port 0 is a new port each time.
 fn is_same_port(one: SocketAddr, other: SocketAddr) -> bool {
     let scope = |address: SocketAddr| match address {
         SocketAddr::V4(_) => 0,
@@ -162,7 +162,7 @@ fn is_same_port(one: SocketAddr, other: SocketAddr) -> bool {
     };
     let takes = |all: IpAddr, one: IpAddr| match all {
         IpAddr::V4(four) => four.is_unspecified() && one.is_ipv4(),
-        // A socket of all addresses of the sixth version is one of the fourth as well, unless the system was told otherwise.
+        // A socket on all IPv6 addresses also takes the IPv4 ones, unless the system is set up otherwise.
         IpAddr::V6(six) => six.is_unspecified(),
     };
     let (one_ip, other_ip) = (one.ip().to_canonical(), other.ip().to_canonical());

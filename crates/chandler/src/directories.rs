@@ -1,25 +1,24 @@
-//! Where the files of one user are on this system. Not left to a library: those that know the conventions put data under the
-//! roaming folder on Windows and settings under Preferences on macOS, where ours are not, and take the home of the account
-//! where the environment names none, which a service must not.
+//! The folders of a user on this system. Not left to a library: those put data under the roaming folder on Windows and settings under
+//! Preferences on macOS, where ours are not, and fall back to the home of the account if `HOME` is not set, which a service must not.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// The variable that names the home of the user.
 pub(crate) const HOME: &str = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
-/// The variable that [`data`] cannot do without.
+/// The variable that [`data`] needs.
 pub(crate) const DATA: &str = if cfg!(windows) { "LOCALAPPDATA" } else { HOME };
 
 pub(crate) fn home() -> Option<PathBuf> {
     home_of(&variable)
 }
 
-/// What is kept for a user: stores.
+/// The folder for data: stores.
 pub(crate) fn data() -> Option<PathBuf> {
     data_of(&variable)
 }
 
-/// What a user has set: logins.
+/// The folder for settings: logins.
 pub(crate) fn config() -> Option<PathBuf> {
     config_of(&variable)
 }
@@ -31,12 +30,12 @@ fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
-/// A path that is set, and not to nothing.
+/// A variable that is set and not empty, as a path.
 fn path(of: Variables<'_>, name: &str) -> Option<PathBuf> {
     of(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// One of the base directories of Linux. Their convention asks that a relative path be ignored.
+/// A base directory of the XDG convention, which asks to ignore a relative path.
 fn base(of: Variables<'_>, name: &str, otherwise: &str) -> Option<PathBuf> {
     let set = path(of, name).filter(|path| path.is_absolute());
     set.or_else(|| home_of(of).map(|home| home.join(otherwise)))

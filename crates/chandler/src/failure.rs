@@ -1,11 +1,11 @@
-//! How a command ends when it does not end well: one line on stderr, and an exit code that says whose turn it is.
+//! How a command fails: one line on stderr and an exit code.
 
 use std::fmt;
 use std::process::ExitCode;
 
 use crate::output;
 
-/// Every exit code there is, and what it means; the manual has them too.
+/// Every exit code and its meaning; the manual lists them too.
 pub(crate) const EXIT_CODES: [(u8, &str); 4] = [
     (DONE, "It is done."),
     (
@@ -21,21 +21,21 @@ const WRITTEN_WRONGLY: u8 = 2;
 /// The shell's convention for SIGINT.
 pub(crate) const STOPPED: u8 = 130;
 
-/// Usage is the caller's to mend (exit 2), data and surroundings are the rest (exit 1).
+/// A usage error, which the caller can correct (exit 2), or a failure of data or environment (exit 1).
 #[derive(Debug)]
 pub(crate) enum Failure {
     Usage(String),
     Data(anyhow::Error),
     /// Stopped by the user.
     Interrupted(String),
-    /// Reported already, only the exit code is left to give.
+    /// Reported already; only the exit code is left.
     Reported,
 }
 
 impl Failure {
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
-            // `chandler export … | head` ends quietly: the reader has seen enough.
+            // `chandler export … | head` ends quietly when the reader closes the pipe.
             failure if failure.is_reader_gone() => DONE,
             Failure::Usage(_) => WRITTEN_WRONGLY,
             Failure::Data(_) | Failure::Reported => STOOD_IN_THE_WAY,
@@ -43,14 +43,14 @@ impl Failure {
         })
     }
 
-    /// Whether nothing failed but that nobody reads any more.
+    /// Whether the only failure is that stdout was closed.
     fn is_reader_gone(&self) -> bool {
         matches!(self, Failure::Data(error) if output::is_reader_gone(error))
     }
 }
 
-/// What a report found, once it has been told: `chandler check | head -1` fails where `chandler check` does. What could not be told for
-/// another reason than a reader who has left is a failure of its own.
+/// The result of a report after it was printed: `chandler check | head -1` fails where `chandler check` does. Failing to print for
+/// another reason than a closed pipe is a failure of its own.
 pub(crate) fn found(told: Result<(), Failure>, verdict: Result<(), Failure>) -> Result<(), Failure> {
     match told {
         Err(failure) if !failure.is_reader_gone() => Err(failure),
@@ -84,7 +84,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
     }
 }
 
-/// A usage failure, from anything that says what is wrong.
+/// A usage error with this message.
 pub(crate) fn usage(text: impl fmt::Display) -> Failure {
     Failure::Usage(text.to_string())
 }

@@ -16,12 +16,12 @@ const PARTS: [&str; 10] =
 /// Begins to log. Once for each process: a second call changes nothing.
 pub(crate) fn start(config: &LogConfig) -> Result<(), Failure> {
     let filter = config.parsed().map_err(usage)?;
-    // A line that cannot be written is lost. To say so on the same stderr would be a panic in whatever wanted to log.
+    // A line that cannot be written is lost. Reporting that on the same stderr would panic.
     let logs = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .log_internal_errors(false);
-    // A subscriber that is there already has been started by an earlier call.
+    // An error means that an earlier call has installed a subscriber.
     match config.format {
         LogFormat::Text => logs.with_ansi(colours()).try_init().ok(),
         LogFormat::Json => logs.json().flatten_event(true).try_init().ok(),
@@ -34,7 +34,7 @@ fn colours() -> bool {
 }
 
 impl LogConfig {
-    /// The filter as the log understands it, or what is wrong with it.
+    /// The filter in the form of the log library, or what is wrong with it.
     fn parsed(&self) -> Result<EnvFilter, String> {
         let wrong = |why: String| {
             format!("{:?} is not a log filter: write info, or info,server=debug: {why}", self.filter)
@@ -46,7 +46,7 @@ impl LogConfig {
                 PARTS.join(", ")
             )));
         }
-        // What is named last about a part holds for it.
+        // The last rule for a part wins.
         if !self.requests {
             rules.push("requests=off");
         }
@@ -58,8 +58,8 @@ impl LogConfig {
     }
 }
 
-/// A word alone is a level, or a part of which everything is logged. Taken for the name of a part that nobody has, a misspelt level
-/// would switch off all logs. Whoever wants to hear another library writes its level too.
+/// A single word is a level, or one of our parts, of which everything is logged. Other words are refused: a misspelt level would pass for
+/// the name of a part and switch off all logs. For another library, write its level too (`hyper=debug`).
 fn is_misspelt(rule: &str) -> bool {
     let is_word = !rule.is_empty() && !rule.contains(['=', '[']);
     let part = rule.split("::").next().unwrap_or(rule);

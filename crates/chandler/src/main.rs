@@ -1,6 +1,6 @@
 //! The one executable. This file knows the commands; each lives in a file of its own under `command/`.
 
-// The macros panic when nobody reads any more, or a disk is full; `output` has what does not.
+// The print macros panic when a pipe is closed or a disk is full; `output` does not.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod chart;
@@ -26,7 +26,7 @@ use std::process::ExitCode;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use failure::Failure;
-use surroundings::{Named, Surroundings};
+use surroundings::{NamedFlags, Surroundings};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -64,7 +64,7 @@ enum Command {
     Quarantine(command::quarantine::Arguments),
     /// Serve the store to clients: HTTP, WebSocket and TCP
     Serve(command::serve::Arguments),
-    /// Make, change and end the accounts that clients sign in with; tell what their levels rest upon
+    /// Create, change and revoke the accounts that clients sign in with; report what their levels are earned by
     Account(command::account::Arguments),
     /// Show what accounts have used this month, at which level, and why
     Quota(command::quota::Arguments),
@@ -74,7 +74,7 @@ enum Command {
     Audit(command::audit::Arguments),
     /// Copy the store to a folder while it is in use, with a checksum of every file
     Backup(command::backup::Arguments),
-    /// Make a backup the store again, also while a server serves it
+    /// Replace the store by a backup, also while a server serves it
     Restore(command::restore::Arguments),
     /// Sign in to a server in a browser, and file the token where SDKs find it
     Login(command::login::Arguments),
@@ -86,7 +86,7 @@ enum Command {
     Demo(command::demo::Arguments),
     /// Show the trading calendars in use, or write them out for editing
     Calendar(command::calendar::Arguments),
-    /// Look for what may be wrong: clock, calendars, disk, ports, SDK variables, databases
+    /// Check what may be wrong: clock, calendars, disk, ports, SDK variables, databases
     Doctor(command::doctor::Arguments),
     /// Show the configuration in effect and where each value comes from, or check a file
     Config(command::config::Arguments),
@@ -101,7 +101,7 @@ fn main() -> ExitCode {
     let (innermost, path) = innermost(&matches);
     remote::http::announce(path.join(" "));
     let result = match Arguments::from_arg_matches(&matches) {
-        Ok(arguments) => Surroundings::of(arguments.surroundings, Named::of(innermost))
+        Ok(arguments) => Surroundings::of(arguments.surroundings, NamedFlags::of(innermost))
             .and_then(|surroundings| run(arguments.command, surroundings, innermost)),
         Err(error) => error.exit(),
     };

@@ -25,8 +25,7 @@ pub(crate) fn stdout() -> BufWriter<Out<Stdout>> {
     BufWriter::with_capacity(1 << 16, Out { inner: io::stdout(), to: None })
 }
 
-/// A line for whoever looks at stderr. Where nobody can be told, because a pipe has ended or a disk is full, the work and its exit
-/// code matter more than the word.
+/// A line on stderr. If it cannot be written, because a pipe is closed or a disk is full, the work and its exit code matter more.
 pub(crate) fn tell(text: impl Display) {
     io::stderr().write_all(format!("{text}\n").as_bytes()).ok();
 }
@@ -67,8 +66,8 @@ impl<W: Write> Write for Out<W> {
     }
 }
 
-/// Whether something failed because whoever read our stdout has seen enough. Other pipes and connections break too, and that is
-/// an error like any other.
+/// Whether something failed because the reader of our stdout has closed it. Other broken pipes and connections are errors like any
+/// other.
 pub(crate) fn is_reader_gone(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         let io = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
@@ -77,8 +76,8 @@ pub(crate) fn is_reader_gone(error: &anyhow::Error) -> bool {
     })
 }
 
-/// Writes a file that appears under its name only when it is whole. Until then, and if it fails, what had the name before stays. A pipe
-/// or a device has no such moment and must not be replaced by a file, and a link stays a link.
+/// Writes a file that appears under its name only when it is whole. Until then, and if writing fails, an older file of that name stays. A
+/// pipe or a device is written directly: it must not be replaced by a file. A symbolic link stays one.
 pub(crate) fn file<T>(
     path: &Path,
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<T, Failure>,
@@ -98,7 +97,7 @@ pub(crate) fn file<T>(
     let written = into(File::create(&partial).map_err(cannot)?);
     let written = written.and_then(|value| std::fs::rename(&partial, path).map_err(cannot).map(|()| value));
     if written.is_err() {
-        // What is left of it is of no use; if it cannot be removed either, the first error matters more.
+        // The partial file is of no use; if it cannot be removed, the first error matters more.
         std::fs::remove_file(&partial).ok();
     }
     written
@@ -111,14 +110,14 @@ pub(crate) fn stdout_is_terminal() -> bool {
 /// One JSON document and a line end.
 pub(crate) fn json<T: Serialize>(value: &T) -> anyhow::Result<()> {
     let mut out = stdout();
-    // As an error of ours again: the other kind does not say that a pipe was broken.
+    // As an I/O error again: serde's does not tell a broken pipe.
     serde_json::to_writer_pretty(&mut out, value).map_err(io::Error::from)?;
     writeln!(out)?;
     out.flush()?;
     Ok(())
 }
 
-/// A column's heading, and which way its cells lean.
+/// A column's heading and alignment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Column {
     Left(&'static str),

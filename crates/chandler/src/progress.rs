@@ -1,4 +1,4 @@
-//! How far long work has come: a bar on stderr, if a person is looking and did not ask for quiet. Nothing here ever reaches stdout.
+//! Progress of long work: a bar on stderr, if that is a terminal and `--quiet` was not given. Nothing here is written to stdout.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -50,7 +50,7 @@ impl Flags {
         Bar { bar: Some(bar), quiet: false }
     }
 
-    /// A word for the person at the terminal or in the log, unless quiet is wanted.
+    /// A note on stderr, unless `--quiet` was given.
     pub(crate) fn note(self, text: &str) {
         if !self.quiet {
             output::tell(text);
@@ -71,14 +71,14 @@ impl Bar {
         }
     }
 
-    /// What stands beside the bar; only made where there is one.
+    /// The text beside the bar; only computed if there is one.
     pub(crate) fn say(&self, text: impl FnOnce() -> String) {
         if let Some(bar) = &self.bar {
             bar.set_message(text());
         }
     }
 
-    /// Writes above the bar, where a plain line would break it; nothing where quiet is wanted.
+    /// Writes a line above the bar, unless `--quiet` was given.
     pub(crate) fn line(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| output::tell(text)),
@@ -109,7 +109,7 @@ impl Bar {
 }
 
 impl Drop for Bar {
-    /// Whatever way the work ended, nothing of the bar stays on the screen.
+    /// However the work ended, the bar is removed from the screen.
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

@@ -1,4 +1,4 @@
-//! How clients are told where the server is and who they are: the environment variables that the public SDKs read.
+//! The environment variables of the public SDKs: the addresses of the server, and the credentials.
 
 use std::net::IpAddr;
 
@@ -25,12 +25,12 @@ pub(crate) struct Url(String);
 
 impl Url {
     pub(crate) fn parse(text: &str) -> Result<Url, Failure> {
-        // What stands before an @ is a name or a password, and would pass for the host.
+        // A user name or password before an @ could be mistaken for the host.
         if text.contains('@') {
             return Err(usage("the address of the server has a user name in it: write the address alone"));
         }
         let address = match text.parse::<PublicUrl>() {
-            // The parser forgives space round an address; here it is more likely a slip in a script.
+            // The parser trims spaces around an address; here they are more likely a mistake in a script.
             Ok(address) if text.trim() == text => address,
             Err(ParsePublicUrlError::Port(_)) => {
                 return Err(usage(format!("{text:?} has a port that there is not: ports are 1 to 65535")));
@@ -66,14 +66,14 @@ impl Url {
         }
     }
 
-    /// Whether it is this very machine, whatever else it is called.
+    /// Whether it is this machine, by a loopback name or address.
     pub(crate) fn is_loopback(&self) -> bool {
         let host = self.host();
         host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
     }
 }
 
-/// The variables of all SDKs, in the order they are best read. The older packages know the second prefix alone; the Go
+/// The variables of all SDKs, in reading order. The older packages know the second prefix alone; the Go
 /// one has names of its own for the sockets.
 pub(crate) fn environment(url: &Url, credentials: &Credentials) -> Vec<(String, String)> {
     let Credentials { app_key, app_secret, access_token } = credentials;
@@ -104,13 +104,13 @@ fn variables(url: &Url, credentials: &[(&str, &str)]) -> Vec<(String, String)> {
         let values = credentials.iter().chain(&addresses);
         lines.extend(values.map(|(name, value)| (format!("{prefix}_{name}"), (*value).to_owned())));
     }
-    // The HTTP half of the SDKs follows proxy settings, which no server at home is behind.
+    // The SDKs use proxy settings for HTTP, which would keep them from a local server.
     lines.push(("NO_PROXY".to_owned(), url.host().to_owned()));
     lines
 }
 
-/// Which packages heed the addresses only where a program lets them, and what comes of it. Nothing in it means anything to a
-/// shell, because some shells read comments that are typed.
+/// A warning about packages that ignore these addresses in some programs. It has no character with a meaning in a shell: some shells
+/// execute comments that are pasted.
 pub(crate) const HEEDLESS: &str = "longport up to 3.0.18 and longbridge 0.2 ignore these addresses where a program hands its keys to Config, \
                                    and send app key and token to the host of their makers";
 pub(crate) const HEEDLESS_ADVICE: &str = "write Config.from_env there, or hand over http_url, quote_ws_url and trade_ws_url too: docs/sdk-python.md";
@@ -174,7 +174,7 @@ mod tests {
         for word in ["longport up to 3.0.18", "Config.from_env", "http_url, quote_ws_url and trade_ws_url"] {
             assert!(comments.contains(word), "{comments}");
         }
-        // A shell that takes them for commands finds one that it does not know, and goes on.
+        // A shell that executes them finds an unknown command and goes on.
         assert!(
             !comments.contains(['(', ')', '`', '$', '\'', '"', ';', '&', '|', '<', '>', '*', '?', '[', '!'])
         );

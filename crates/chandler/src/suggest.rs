@@ -1,4 +1,4 @@
-//! "Did you mean": what a person may have wanted to type. Periods are told by their many names; symbols by what is stored.
+//! "Did you mean": suggestions for mistyped periods, by their many names, and symbols, by what is stored.
 
 use std::ffi::OsStr;
 use std::sync::LazyLock;
@@ -10,12 +10,12 @@ use store::{Access, Security, Store};
 
 use crate::failure::{Failure, usage};
 
-/// Suggestions at a time: more are a list to read, not a hint.
+/// Suggestions at most: more would be a list, not a hint.
 const SHOWN: usize = 3;
-/// Letters of what was typed that are compared; nobody calls a security more.
+/// How much of the typed text is compared; no security has a longer name.
 const TYPED_MAX: usize = 40;
 
-/// Reads a period, and knows all of them for completion.
+/// Parses a period, and lists all of them for completion.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PeriodParser;
 
@@ -82,13 +82,13 @@ const ALIASES: [(&str, &str); 26] = [
     ("annual", "year"),
 ];
 
-/// A period under any name that can mean one only.
+/// A period by any unambiguous name.
 pub(crate) fn period(text: &str) -> Result<Period, String> {
     let typed: String =
         text.chars().take(TYPED_MAX).filter(|letter| !matches!(letter, '-' | '_' | ' ')).collect();
     let error = match (text.parse::<Period>(), typed.parse::<Period>()) {
         (Ok(period), _) | (Err(_), Ok(period)) => return Ok(period),
-        // Without its capital it would pass for minutes.
+        // In lower case it would be read as minutes.
         (_, Err(error @ ParsePeriodError::Ambiguous { .. })) => return Err(error.to_string()),
         (Err(error), _) => error,
     };
@@ -104,7 +104,7 @@ pub(crate) fn period(text: &str) -> Result<Period, String> {
     }
 }
 
-/// The length nearest to a number of minutes or hours that is not served, or the word nearest to one that is mistyped.
+/// The served length nearest to a number of minutes or hours, or the word nearest to a mistyped one.
 fn nearest_period(text: &str) -> Option<Period> {
     let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
     if let Ok(number) = digits.parse::<u32>() {
@@ -125,7 +125,7 @@ fn nearest_period(text: &str) -> Option<Period> {
     if distance <= word.len() / 3 { period(word).ok() } else { None }
 }
 
-/// A symbol of the command line. One that is written wrongly is held against what is stored.
+/// A symbol of the command line. The error for an invalid one suggests stored symbols.
 pub(crate) fn symbol(text: &str, store: Option<&Store>) -> Result<Symbol, Failure> {
     text.parse().map_err(|error: ParseSymbolError| {
         let stored = store.and_then(|store| securities(store).ok()).unwrap_or_default();
@@ -159,7 +159,7 @@ fn securities(store: &Store) -> Result<Vec<Security>, store::StoreError> {
     store.reader()?.snapshot()?.securities()
 }
 
-/// The store, for hints alone: one that cannot be opened gives none.
+/// The store, for suggestions alone: one that cannot be opened gives none.
 pub(crate) fn store_for_hints(directory: &std::path::Path) -> Option<Store> {
     Store::open(directory, Access::Read).ok()
 }
@@ -180,13 +180,13 @@ pub(crate) fn nearest<'a>(typed: &str, known: impl Iterator<Item = &'a Security>
         })
         .collect();
     found.sort_unstable();
-    // Where something fits exactly, what fits nearly is noise.
+    // With an exact match, near matches are noise.
     let exact = found.first().is_some_and(|(distance, ..)| *distance == 0);
     let fits = found.iter().filter(|(distance, ..)| !exact || *distance == 0);
     fits.take(SHOWN).map(|(.., symbol)| (*symbol).to_owned()).collect()
 }
 
-/// How far two tickers are apart, if they are near at all.
+/// The edit distance of two tickers, if it is small.
 fn distance(typed: &str, stored: &str) -> Option<usize> {
     let bare = |text: &str| text.trim_start_matches('0').replace(['-', '.', ' ', '_'], "");
     let (typed, stored) = (bare(typed), bare(stored));
@@ -199,7 +199,7 @@ fn distance(typed: &str, stored: &str) -> Option<usize> {
     (apart <= allowed && apart < typed.len()).then_some(apart)
 }
 
-/// Whether a word is part of a name; those come after tickers that are nearly right.
+/// Whether a word is part of a name; such matches come after near tickers.
 fn is_named(security: &Security, typed: &str) -> Option<usize> {
     const NAME_LETTERS_MIN: usize = 2;
     if typed.chars().count() < NAME_LETTERS_MIN || typed.chars().all(|c| c.is_ascii_digit()) {

@@ -1,4 +1,4 @@
-//! What every command needs: where the store is, what time it is, which calendars hold.
+//! What every command needs: the store, the clock, the calendars.
 
 use std::path::{Path, PathBuf};
 
@@ -31,31 +31,31 @@ pub(crate) struct Surroundings {
     pub(crate) clock: Clock,
     pub(crate) history: History,
     /// What the command line itself names, rather than the environment.
-    pub(crate) named: Named,
-    /// `None` where nobody named one and there is no home to have it in, which is well for commands that need none.
+    pub(crate) named: NamedFlags,
+    /// `None` if none is named and there is no home folder for the default; commands that need no store still work.
     store: Option<PathBuf>,
     is_default: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Named {
+pub(crate) struct NamedFlags {
     pub(crate) store: bool,
     pub(crate) server: bool,
 }
 
-impl Named {
+impl NamedFlags {
     /// From the matches of the innermost command, which have the global flags too.
-    pub(crate) fn of(matches: &ArgMatches) -> Named {
+    pub(crate) fn of(matches: &ArgMatches) -> NamedFlags {
         let named = |id: &str| {
             let is_known = matches.try_contains_id(id).is_ok();
             is_known && matches.value_source(id) == Some(ValueSource::CommandLine)
         };
-        Named { store: named("store"), server: named("server") }
+        NamedFlags { store: named("store"), server: named("server") }
     }
 }
 
 impl Surroundings {
-    pub(crate) fn of(flags: Flags, named: Named) -> Result<Surroundings, Failure> {
+    pub(crate) fn of(flags: Flags, named: NamedFlags) -> Result<Surroundings, Failure> {
         let (store, is_default) = match flags.store {
             Some(text) => (Some(store_directory(&text)?), false),
             None => (directories::data().map(|data| data.join("chandler")), true),
@@ -70,7 +70,7 @@ impl Surroundings {
         })
     }
 
-    /// The same surroundings for a thread of its own.
+    /// The same surroundings for another thread.
     pub(crate) fn again(&self) -> Surroundings {
         let history = History::new(self.history.venues().clone());
         Surroundings { history, store: self.store.clone(), ..*self }
@@ -104,7 +104,7 @@ impl Surroundings {
         self
     }
 
-    /// A symbol from the command line, or a usage error that says how to write one, and which one may have been meant.
+    /// A symbol from the command line, or a usage error that says how to write one and suggests stored ones.
     pub(crate) fn symbol(&self, text: &str) -> Result<Symbol, Failure> {
         text.parse().or_else(|_| {
             let store = self.store.as_deref().and_then(suggest::store_for_hints);
@@ -117,7 +117,7 @@ impl Surroundings {
     }
 }
 
-/// A symbol where no store is at hand to guess from.
+/// A symbol without a store to take suggestions from.
 pub(crate) fn symbol(text: &str) -> Result<Symbol, Failure> {
     text.parse().map_err(usage)
 }

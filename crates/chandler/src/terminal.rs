@@ -1,4 +1,4 @@
-//! What kind of screen, if any, is looking at stdout.
+//! What stdout is: its size, colours and characters.
 
 use std::io::IsTerminal;
 
@@ -15,7 +15,7 @@ pub(crate) struct Terminal {
     is_dumb: bool,
 }
 
-/// A chart in a pipe or a file has nobody's window to fit; this is a comfortable page.
+/// The size of a chart in a pipe or a file.
 const PAGE: (u16, u16) = (100, 30);
 
 impl Terminal {
@@ -35,14 +35,14 @@ impl Terminal {
             _ => (number("COLUMNS").unwrap_or(PAGE.0), number("LINES").unwrap_or(PAGE.1)),
         };
         let colour = colours(is_terminal, env);
-        // Windows has no such variable, and its terminals can do what is asked of them.
+        // Windows has no such variable, and its terminals can do everything needed here.
         let is_dumb = env("TERM").map_or(cfg!(unix), |term| term == "dumb");
         let glyphs = glyphs(is_terminal, env);
         // The prompt wants a line below the chart.
         Terminal { width, height: height.saturating_sub(1).max(1), colour, glyphs, is_dumb }
     }
 
-    /// Whether it can do no more than write line after line.
+    /// Whether it can only write line after line.
     pub(crate) fn is_dumb(&self) -> bool {
         self.is_dumb
     }
@@ -62,7 +62,7 @@ impl Terminal {
     }
 }
 
-/// Whether to write in colours, to stdout or stderr. A wish for none is stronger than one for colours in a pipe.
+/// Whether to use colours, on stdout or stderr. A variable that forbids them wins over one that forces them.
 pub(crate) fn colours(is_terminal: bool, env: impl Fn(&str) -> Option<String>) -> bool {
     let env = |name: &str| env(name).filter(|value| !value.is_empty());
     let dumb = env("TERM").is_none_or(|term| term == "dumb");
@@ -70,8 +70,7 @@ pub(crate) fn colours(is_terminal: bool, env: impl Fn(&str) -> Option<String>) -
     env("NO_COLOR").is_none() && (forced || is_terminal && !dumb)
 }
 
-/// The locale says whether a screen can draw box characters; a pipe, and a screen that nobody has said anything about, are taken to be
-/// modern.
+/// Whether box characters can be drawn, by the locale. A pipe, and a terminal without a locale, are assumed to be able to.
 pub(crate) fn glyphs(is_terminal: bool, env: impl Fn(&str) -> Option<String>) -> Glyphs {
     let env = |name: &str| env(name).filter(|value| !value.is_empty());
     let locale = env("LC_ALL").or_else(|| env("LC_CTYPE")).or_else(|| env("LANG"));

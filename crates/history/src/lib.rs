@@ -4,7 +4,7 @@
 //! stamps, how many source candles, what to fold) without touching anything; [`History::candles`] reads the blocks
 //! the plan names and folds them in one pass. [`import`] is the other direction. The crate knows no network, no
 //! protocol numbers and no clock: [`AsOf`] is an argument, and says what may be known then. Start with `query.rs`, then
-//! `as_of.rs`, `plan.rs`, `read.rs` and `edge.rs`.
+//! `as_of.rs`, `plan.rs`, `read.rs` and `edge.rs`; `paging.rs` is for more candles than one answer holds.
 
 mod adjustment;
 mod as_of;
@@ -13,6 +13,7 @@ mod coverage;
 mod edge;
 pub mod import;
 mod inventory;
+mod paging;
 mod plan;
 mod query;
 mod read;
@@ -22,9 +23,10 @@ pub use as_of::{AsOf, Edge, Prefer};
 pub use check::{CheckReport, Damage, Remedy, check, check_until, check_watched};
 pub use coverage::{Coverage, DayCoverage, DayState, Expected, Gap, GapReason, coverage};
 pub use inventory::known_part;
+pub use paging::{Paged, Pages, Paging, in_order};
 pub use plan::{Keep, Plan, Rows};
 pub use query::{Adjust, Anchor, BadQuery, COUNT_DEFAULT, COUNT_MAX, Direction, Query, Select, Sessions};
-pub use read::{Answer, History, HistoryError, Pages};
+pub use read::{Answer, History, HistoryError};
 pub use shelf::{Encoded, Shelf, ShelfLoad, Slices};
 
 use market::Session;

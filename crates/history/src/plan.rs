@@ -40,44 +40,28 @@ pub enum Keep {
 
 const ALWAYS: Timestamp = Timestamp(i64::MIN);
 
+impl Keep {
+    /// The same end, so many of it.
+    pub(crate) fn of(self, count: usize) -> Keep {
+        match self {
+            Keep::First(_) => Keep::First(count),
+            Keep::Last(_) => Keep::Last(count),
+        }
+    }
+
+    /// How many source candles are enough for it.
+    fn rows(self, period: Period) -> Rows {
+        match self {
+            Keep::First(count) => Rows::Forward(count.saturating_add(1).saturating_mul(period.sources_max())),
+            Keep::Last(count) => Rows::Back(count.saturating_mul(period.sources_max())),
+        }
+    }
+}
+
 impl Plan {
     pub fn of(query: &Query, venue: &Venue, as_of: AsOf) -> Plan {
-        let (zone, now) = (venue.zone(), as_of.now());
-        let latest = || venue.latest_trading_day(now).unwrap_or_else(|| zone.date(now));
-        let begin = |date| zone.midnight(date);
-        let after =
-            |date: market::Date| date.tomorrow().map_or(Timestamp(i64::MAX), |next| zone.midnight(next));
-        let present = Timestamp(now.0.saturating_add(1));
-        let minute = |date, minute: i32| zone.instant(date, i64::from(minute) * 60);
-        let (from, until, keep) = match query.select {
-            Select::Offset { direction: Direction::Past, anchor, count } => {
-                let until = match anchor {
-                    Anchor::Latest => present,
-                    Anchor::Day(date) => after(date),
-                    Anchor::Minute(date, at) => Timestamp(minute(date, at).0 + 1),
-                    Anchor::LatestMinute(at) => Timestamp(minute(latest(), at).0 + 1),
-                };
-                (ALWAYS, until, Keep::Last(count))
-            }
-            Select::Offset { direction: Direction::Present, anchor, count } => {
-                let from = match anchor {
-                    Anchor::Latest => begin(latest()),
-                    Anchor::Day(date) => begin(date),
-                    Anchor::Minute(date, at) => minute(date, at),
-                    Anchor::LatestMinute(at) => minute(latest(), at),
-                };
-                (from, present, Keep::First(count))
-            }
-            Select::Dates { start, end } => {
-                let keep = match (start, end) {
-                    // An open end is read from the start on; everything else ends at its end.
-                    (Some(_), None) => Keep::First(COUNT_MAX),
-                    _ => Keep::Last(COUNT_MAX),
-                };
-                (start.map_or(ALWAYS, begin), end.map_or(present, after), keep)
-            }
-        };
-        Plan::over(query, venue, as_of, from..until, keep)
+        let (stamps, keep) = selected(query, venue, as_of);
+        Plan::over(query, venue, as_of, stamps, keep)
     }
 
     /// A plan over a range of stamps that needs not be one a client can name; paging and export use it.
@@ -97,11 +81,13 @@ impl Plan {
         };
         let sources = stamps.start.max(floor)..until;
         let edge = horizon.edge.filter(|edge| edge.from < sources.end && !sources.is_empty());
-        let rows = match keep {
-            Keep::First(count) => Rows::Forward(count.saturating_add(1).saturating_mul(period.sources_max())),
-            Keep::Last(count) => Rows::Back(count.saturating_mul(period.sources_max())),
-        };
-        Plan { series, period, sources, stamps, edge, rows, keep }
+        Plan { series, period, sources, stamps, edge, rows: keep.rows(period), keep }
+    }
+
+    /// The same plan, for at most so many candles.
+    pub(crate) fn keeping(self, count: usize) -> Plan {
+        let keep = self.keep.of(count);
+        Plan { rows: keep.rows(self.period), keep, ..self }
     }
 
     /// The series whose stored candles are the answer as they are: nothing is folded or merged. Only at the edge, if there is
@@ -111,6 +97,14 @@ impl Plan {
         (self.period == series.grain.period()).then_some(series)
     }
 
+    /// Where its stamps begin, in the direction in which they are read.
+    pub(crate) fn begins_at(&self) -> Timestamp {
+        match self.keep {
+            Keep::First(_) => self.stamps.start,
+            Keep::Last(_) => self.stamps.end,
+        }
+    }
+
     /// The same question, past what was answered already; `None` when nothing can be left.
     pub fn next(&self, first: Timestamp, last: Timestamp) -> Option<Range<Timestamp>> {
         let rest = match self.keep {
@@ -118,6 +112,44 @@ impl Plan {
             Keep::Last(_) => self.stamps.start..first,
         };
         (rest.start < rest.end).then_some(rest)
+    }
+}
+
+/// The stamps that a question selects, half-open, and which end of them is kept.
+pub(crate) fn selected(query: &Query, venue: &Venue, as_of: AsOf) -> (Range<Timestamp>, Keep) {
+    let (zone, now) = (venue.zone(), as_of.now());
+    let latest = || venue.latest_trading_day(now).unwrap_or_else(|| zone.date(now));
+    let begin = |date| zone.midnight(date);
+    let after = |date: market::Date| date.tomorrow().map_or(Timestamp(i64::MAX), |next| zone.midnight(next));
+    let present = Timestamp(now.0.saturating_add(1));
+    let minute = |date, minute: i32| zone.instant(date, i64::from(minute) * 60);
+    match query.select {
+        Select::Offset { direction: Direction::Past, anchor, count } => {
+            let until = match anchor {
+                Anchor::Latest => present,
+                Anchor::Day(date) => after(date),
+                Anchor::Minute(date, at) => Timestamp(minute(date, at).0 + 1),
+                Anchor::LatestMinute(at) => Timestamp(minute(latest(), at).0 + 1),
+            };
+            (ALWAYS..until, Keep::Last(count))
+        }
+        Select::Offset { direction: Direction::Present, anchor, count } => {
+            let from = match anchor {
+                Anchor::Latest => begin(latest()),
+                Anchor::Day(date) => begin(date),
+                Anchor::Minute(date, at) => minute(date, at),
+                Anchor::LatestMinute(at) => minute(latest(), at),
+            };
+            (from..present, Keep::First(count))
+        }
+        Select::Dates { start, end } => {
+            let keep = match (start, end) {
+                // An open end is read from the start on; everything else ends at its end.
+                (Some(_), None) => Keep::First(COUNT_MAX),
+                _ => Keep::Last(COUNT_MAX),
+            };
+            (start.map_or(ALWAYS, begin)..end.map_or(present, after), keep)
+        }
     }
 }
 

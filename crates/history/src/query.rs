@@ -77,6 +77,19 @@ pub enum Anchor {
     LatestMinute(i32),
 }
 
+impl Anchor {
+    /// The anchor of whatever was given of a date and minutes after midnight. A time of day means nothing to day candles: it is
+    /// ignored, as the service does.
+    pub fn of(period: Period, date: Option<Date>, minute: Option<i32>) -> Anchor {
+        match (date, minute.filter(|_| period.is_clock())) {
+            (Some(date), Some(minute)) => Anchor::Minute(date, minute),
+            (Some(date), None) => Anchor::Day(date),
+            (None, Some(minute)) => Anchor::LatestMinute(minute),
+            (None, None) => Anchor::Latest,
+        }
+    }
+}
+
 /// Why a question cannot be asked. Every variant is the protocol's "invalid request parameters".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadQuery {
@@ -115,13 +128,7 @@ impl Select {
         let date = blank_or(date, parse_date)?;
         // Day-class queries carry a minute whenever the client gave a full time; it is ignored unread.
         let minute = if period.is_clock() { blank_or(minute, parse_time_of_day)? } else { None };
-        let anchor = match (date, minute) {
-            (Some(date), Some(minute)) => Anchor::Minute(date, minute),
-            (Some(date), None) => Anchor::Day(date),
-            (None, Some(minute)) => Anchor::LatestMinute(minute),
-            (None, None) => Anchor::Latest,
-        };
-        Ok(Select::Offset { direction, anchor, count })
+        Ok(Select::Offset { direction, anchor: Anchor::of(period, date, minute), count })
     }
 
     /// A date query from the fields of a request.

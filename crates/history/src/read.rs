@@ -119,17 +119,6 @@ impl History {
         Ok(snapshot.series_of(symbol)?.iter().any(|series| as_of.shows(venue, series)))
     }
 
-    /// Pages through everything a question selects, beyond the thousand of one answer.
-    pub fn pages<'a>(
-        &'a self,
-        reader: &'a mut Reader,
-        query: &'a Query,
-        plan: Plan,
-        as_of: AsOf,
-    ) -> Pages<'a> {
-        Pages { history: self, reader, query, plan: Some(plan), as_of }
-    }
-
     /// The actions that take no part in a security's adjustment, and why.
     pub fn ignored_actions(
         &self,
@@ -143,34 +132,6 @@ impl History {
         let today = venue.zone().date(now);
         ignored.retain(|action| action.ex_date <= today);
         Ok(ignored)
-    }
-}
-
-/// Answers of up to a thousand candles, one after the other, in the direction of the question.
-#[derive(Debug)]
-pub struct Pages<'a> {
-    history: &'a History,
-    reader: &'a mut Reader,
-    query: &'a Query,
-    plan: Option<Plan>,
-    as_of: AsOf,
-}
-
-impl Iterator for Pages<'_> {
-    type Item = Result<Answer, HistoryError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let plan = self.plan.take()?;
-        let answer = match self.history.answer(self.reader, self.query, &plan, self.as_of) {
-            Ok(answer) => answer,
-            Err(error) => return Some(Err(error)),
-        };
-        let (first, last) = (answer.candles.time.first()?, answer.candles.time.last()?);
-        let venue = self.history.venue(&self.query.symbol);
-        self.plan = plan
-            .next(Timestamp(*first), Timestamp(*last))
-            .map(|stamps| Plan::over(self.query, venue, self.as_of, stamps, plan.keep));
-        Some(Ok(answer))
     }
 }
 

@@ -48,6 +48,18 @@ impl Minutes {
 }
 
 impl Span {
+    const ALL: [Span; 5] = [Span::Day, Span::Week, Span::Month, Span::Quarter, Span::Year];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Span::Day => "day",
+            Span::Week => "week",
+            Span::Month => "month",
+            Span::Quarter => "quarter",
+            Span::Year => "year",
+        }
+    }
+
     /// The first calendar day of the span that holds `day`.
     pub fn floor(self, day: Date) -> Date {
         match self {
@@ -108,8 +120,7 @@ impl Period {
     /// All eighteen, shortest first.
     pub fn all() -> impl Iterator<Item = Period> {
         let clocks = Minutes::SERVED.into_iter().map(|n| Period::Clock(Minutes(n)));
-        let spans = [Span::Day, Span::Week, Span::Month, Span::Quarter, Span::Year];
-        clocks.chain(spans.into_iter().map(Period::Calendar))
+        clocks.chain(Span::ALL.into_iter().map(Period::Calendar))
     }
 
     pub fn is_clock(self) -> bool {
@@ -142,27 +153,30 @@ impl Period {
 
 impl fmt::Display for Period {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = match self {
-            Period::Clock(Minutes(n)) => format!("{n}m"),
-            Period::Calendar(Span::Day) => "day".to_owned(),
-            Period::Calendar(Span::Week) => "week".to_owned(),
-            Period::Calendar(Span::Month) => "month".to_owned(),
-            Period::Calendar(Span::Quarter) => "quarter".to_owned(),
-            Period::Calendar(Span::Year) => "year".to_owned(),
-        };
-        f.pad(&text)
+        match self {
+            Period::Clock(Minutes(n)) => f.pad(&format!("{n}m")),
+            Period::Calendar(span) => f.pad(span.as_str()),
+        }
     }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParsePeriodError {
-    #[error(
-        "{0:?} is not a period: 1m 2m 3m 5m 10m 15m 20m 30m 45m 60m 120m 180m 240m (or 1h 2h 3h 4h), day, week, month, quarter, year"
-    )]
+    #[error("{:?} is not a period: {}", .0, served())]
     Unknown(String),
     /// Charts write months with a capital M, and most people minutes with a small one.
     #[error("{text:?} may mean minutes or months: did you mean {meant}?")]
     Ambiguous { text: String, meant: String },
+}
+
+/// All periods as a refusal lists them: `1m 2m … 240m (or 1h …), day, week, …`.
+fn served() -> String {
+    let join = |names: &mut dyn Iterator<Item = String>, by: &str| names.collect::<Vec<_>>().join(by);
+    let minutes = join(&mut Minutes::SERVED.iter().map(|n| format!("{n}m")), " ");
+    let hours =
+        join(&mut Minutes::SERVED.iter().filter(|n| *n % 60 == 0).map(|n| format!("{}h", n / 60)), " ");
+    let spans = join(&mut Span::ALL.iter().map(|span| span.as_str().to_owned()), ", ");
+    format!("{minutes} (or {hours}), {spans}")
 }
 
 /// What a number with a capital M may have meant.

@@ -52,6 +52,15 @@ fn periods_have_several_spellings() {
 }
 
 #[test]
+fn a_refusal_lists_every_period() {
+    assert_eq!(
+        "7m".parse::<Period>().unwrap_err().to_string(),
+        "\"7m\" is not a period: 1m 2m 3m 5m 10m 15m 20m 30m 45m 60m 120m 180m 240m (or 1h 2h 3h 4h), day, week, month, \
+         quarter, year"
+    );
+}
+
+#[test]
 fn a_capital_m_is_asked_about() {
     let check = |read: &str, asks: &str| {
         let error = read.parse::<Period>().unwrap_err().to_string();

@@ -30,7 +30,7 @@ const options = {
   nodePaths: [path.join(PACKAGES, 'node_modules')],
 };
 // The first chart calls nearly everything in its script. Chromium then compiles it whole, in another thread and while it is still
-// arriving, instead of a function at a time as each is called; other browsers pass over the comment.
+// arriving, instead of a function at a time as each is called; other browsers ignore the comment.
 const atOnce = { js: '//# allFunctionsCalledOnLoad' };
 await build({ ...options, entryPoints: { app: 'src/app.js' }, format: 'esm', banner: atOnce });
 await build({ ...options, entryPoints: { desk: 'src/desk.js' }, format: 'esm' });

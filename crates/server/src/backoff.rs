@@ -1,5 +1,5 @@
-//! Whoever is refused again and again is read more slowly: a refusal costs nearly as much as an answer out of memory, and is
-//! bounded by nothing else. A client that is refused now and then, or a few hundred times at once, notices nothing.
+//! A client that is refused again and again is read more slowly: a refusal costs nearly as much as an answer from memory, and no rate
+//! limiter bounds it. A client that is refused now and then, or a few hundred times at once, notices nothing.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -7,27 +7,27 @@ use std::time::Duration;
 
 use crate::workers::Who;
 
-/// Refusals that somebody may collect at once before they are kept waiting.
+/// Refusals that a caller may collect at once before it is kept waiting.
 const AT_ONCE: u32 = 400;
-/// No pause is longer: a client may have answered a ping, or said goodbye.
+/// No pause is longer: the client may have answered a ping or closed the connection meanwhile.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
-/// Accounts and addresses remembered before those that have gone quiet are looked for, and the most there may be.
+/// With more accounts and addresses than the first, those without recent refusals are evicted; the second is the most there may be.
 const KEPT_SWEEP: usize = 4_096;
 const KEPT_MAX: usize = 65_536;
 
-/// Refusals of each account, or address where there is none, over all doors.
+/// Refusals of each account over all doors, or of each address where nobody has signed in.
 #[derive(Debug)]
 pub(crate) struct Backoff {
-    /// How much of a second a refusal takes up.
+    /// The time that one refusal costs.
     each: Duration,
     all: Mutex<Debts>,
 }
 
 #[derive(Debug, Default)]
 struct Debts {
-    /// When the refusals of each will have been paid off, in uptime.
+    /// The uptime at which the refusals of each will have been paid off.
     paid_at: HashMap<Who, Duration>,
-    /// How many there are before those that have gone quiet are looked for again: looking costs as much as there are.
+    /// The size at which the next eviction is due: it walks over all entries.
     sweep_at: usize,
 }
 
@@ -40,14 +40,14 @@ impl Backoff {
         }
     }
 
-    /// Counts a refusal, and says how long to wait before the next request of whoever got it is read.
+    /// Counts a refusal. Returns how long to wait before the caller's next request is read.
     pub(crate) fn refused(&self, who: Who, uptime: Duration) -> Duration {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         if all.paid_at.len() >= all.sweep_at.max(KEPT_SWEEP) && !all.paid_at.contains_key(&who) {
             all.sweep(uptime);
         }
         let paid_at = all.paid_at.entry(who).or_insert(uptime);
-        // Nobody owes more than the longest pause, however many of their connections are refused at once.
+        // A caller never owes more than the longest pause, however many of its connections are refused at once.
         let most = uptime + self.each * AT_ONCE + PAUSE_MAX;
         *paid_at = ((*paid_at).max(uptime) + self.each).min(most);
         paid_at.saturating_sub(uptime + self.each * AT_ONCE)
@@ -83,7 +83,7 @@ mod tests {
         for number in 0..u64::from(AT_ONCE) {
             assert_eq!(backoff.refused(who, at(number)), Duration::ZERO, "{number}");
         }
-        // Two hundred a second for ever are nobody's trouble either.
+        // Nor does a steady two hundred a second.
         for number in 0..10_000 {
             assert_eq!(backoff.refused(who, at(10_000 + number * 5)), Duration::ZERO, "{number}");
         }

@@ -1,14 +1,16 @@
-//! Who asks, over whichever door, and in which language the answer is to be.
+//! Who asks, through any door, and in which language they are answered.
 
-/// Who asks, and in which manner.
+use crate::preferences::preferences;
+
+/// Who asks, and how they want to be answered.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Caller {
     pub(crate) who: access::Caller,
     pub(crate) language: Language,
-    /// The client wants overnight hours; whether it gets them is the account's matter.
+    /// The client wants overnight hours. Whether it gets them depends on the rights of its account.
     pub(crate) overnight: bool,
-    /// The region whose accounts the listener is for that the request came through; none if that is for all. Which
-    /// listener a one-time password was fetched from does not matter.
+    /// The region of the listener that the request came through; `None` if that is for every region. The listener that a one-time
+    /// password was fetched from does not matter.
     pub(crate) entrance: Option<access::Region>,
 }
 
@@ -20,30 +22,27 @@ pub(crate) enum Language {
     ZhHk,
 }
 
-/// Of a list of languages, how much is read.
-const LANGUAGES_MAX: usize = 32;
-
 impl Language {
-    /// The one that a person likes best, out of the whole list that a browser sends with its weights (RFC 9110, 12.5.4).
+    /// The language that a person prefers, by the weights of the list that the browser sends (RFC 9110, 12.5.4).
     pub(crate) fn preferred(list: &str) -> Language {
         let mut best = (0, Language::En);
-        for item in list.split(',').take(LANGUAGES_MAX) {
-            let (tag, parameter) = item.split_once(';').unwrap_or((item, ""));
-            let weight = weight(parameter);
-            if let Some(language) = Language::of_tag(tag.trim()).filter(|_| weight > best.0) {
+        // A language tag has no parameter but its weight. A tag with another one, or with a weight that cannot be read, is left out.
+        for tag in preferences([list].into_iter()).filter(|tag| !tag.has_parameters) {
+            let weight = tag.weight.unwrap_or(0);
+            if let Some(language) = Language::of_tag(tag.value).filter(|_| weight > best.0) {
                 best = (weight, language);
             }
         }
         best.1
     }
 
-    /// What pages speak of a language; traditional wherever that is written.
+    /// The language of the pages for a tag: traditional Chinese wherever that is written.
     fn of_tag(tag: &str) -> Option<Language> {
         let tag = tag.to_ascii_lowercase();
         let mut parts = tag.split('-');
         match parts.next() {
             Some("en" | "*") => Some(Language::En),
-            // The script says it before the place does, and comes first.
+            // The script (`hans`, `hant`) comes before the place and decides.
             Some("zh") => Some(match parts.find(|part| ["hans", "hant", "hk", "mo", "tw"].contains(part)) {
                 Some("hans") | None => Language::ZhCn,
                 Some(_) => Language::ZhHk,
@@ -52,7 +51,7 @@ impl Language {
         }
     }
 
-    /// The first tag of a list, as the protocol has it for SDKs and programs.
+    /// The language of an SDK or another program: that of the first tag, as the protocol has it.
     pub(crate) fn parse(text: &str) -> Language {
         let tag = text.split([',', ';']).next().unwrap_or_default().trim().to_ascii_lowercase();
         if tag == "zh-hk" || tag == "zh-tw" || tag.starts_with("zh-hant") {
@@ -65,25 +64,10 @@ impl Language {
     }
 }
 
-/// Thousandths; all of them if nothing is said, none if it cannot be read.
-fn weight(parameter: &str) -> u16 {
-    let parameter = parameter.trim().to_ascii_lowercase();
-    if parameter.is_empty() {
-        return 1_000;
-    }
-    let value = parameter.strip_prefix("q=").map(str::trim).unwrap_or_default();
-    let (whole, part) = value.split_once('.').unwrap_or((value, ""));
-    let thousandths = format!("{part:0<3}").parse().ok().filter(|_| part.len() <= 3);
-    match (whole, thousandths) {
-        ("1", Some(0)) => 1_000,
-        ("0", Some(thousandths)) => thousandths,
-        _ => 0,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::preferences::READ_MAX;
 
     #[test]
     fn a_person_is_spoken_to_in_the_language_they_like_best() {
@@ -111,7 +95,7 @@ mod tests {
         ] {
             assert_eq!(Language::preferred(list), wanted, "{list:?}");
         }
-        let far = format!("{}zh-CN", "de,".repeat(LANGUAGES_MAX));
+        let far = format!("{}zh-CN", "de,".repeat(READ_MAX));
         assert_eq!(Language::preferred(&far), Language::En, "it is not read without end");
     }
 

@@ -1,4 +1,4 @@
-//! What there is to tell of a certificate: whom it is for and until when. Whether it is any good is for clients to judge.
+//! What a certificate says about itself: its names and its dates. Whether it can be trusted is for clients to judge.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -6,10 +6,10 @@ use std::net::IpAddr;
 use market::Timestamp;
 use x509_parser::prelude::{ASN1Time, FromDer, GeneralName, Validity, X509Certificate};
 
-/// Names told of at most; a certificate may have hundreds.
+/// Names that are listed at most; a certificate may have hundreds.
 const NAMES_MAX: usize = 100;
 const NAME_MAX: usize = 255;
-/// When to warn: long enough before to act, short enough to be read.
+/// How long before the end to warn: early enough to act, late enough that the warning is read.
 const WARNING_S: i64 = 14 * 86_400;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct Certificate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Concern {
     Ended(Timestamp),
-    /// It holds from a moment on that has not come.
+    /// It is not valid yet.
     Early(Timestamp),
     EndsSoon(Timestamp),
 }
@@ -40,7 +40,7 @@ impl fmt::Display for Concern {
 }
 
 impl Certificate {
-    /// `None` if the bytes are no certificate.
+    /// `None` if the bytes are not a certificate.
     pub(crate) fn read(der: &[u8]) -> Option<Certificate> {
         let (_, certificate) = X509Certificate::from_der(der).ok()?;
         let at = |time: ASN1Time| Timestamp(time.timestamp());
@@ -54,7 +54,7 @@ impl Certificate {
         })
     }
 
-    /// Whether clients would take it at this moment, by its dates alone, and in two weeks.
+    /// Whether clients would accept it now and in two weeks, by its dates alone.
     pub fn concern(&self, now: Timestamp) -> Option<Concern> {
         let left = self.not_after.0.saturating_sub(now.0);
         if left <= 0 {
@@ -75,7 +75,7 @@ fn name(name: &GeneralName<'_>) -> Option<String> {
     }
 }
 
-/// Whatever else a file holds under the name of a name is not repeated.
+/// Only letters that a name can have: anything else in that field is not repeated.
 fn is_name(text: &str) -> bool {
     text.len() <= NAME_MAX && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._*".contains(&byte))
 }
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(concern(9_000_000 - WARNING_S - 1), None);
         assert_eq!(concern(9_000_000 - WARNING_S), Some(Concern::EndsSoon(Timestamp(9_000_000))));
         assert_eq!(concern(9_000_000), Some(Concern::Ended(Timestamp(9_000_000))));
-        // One that never holds is over.
+        // A certificate that was never valid has ended.
         let never = Certificate { not_after: Timestamp(900), ..certificate };
         assert_eq!(never.concern(Timestamp(950)), Some(Concern::Ended(Timestamp(900))));
     }

@@ -1,6 +1,6 @@
-//! What every request may use, by whichever door it came: the store, the rules, the accounts, the shelf of encoded pages, the
-//! threads that may wait, two clocks, and the counters. It knows no door: listeners, long connections and HTTP have state of
-//! their own (`site.rs`, `links.rs`).
+//! What every request may use, whatever door it came through: the store, the market's rules, the accounts, the shelf of encoded pages,
+//! the worker threads, two clocks and the counters. It knows no door: HTTP and long connections keep their own state (`kit/site.rs`,
+//! `links.rs`).
 
 use std::collections::HashSet;
 use std::fmt;
@@ -26,22 +26,22 @@ use crate::refusal::{Refusal, WrongRegion};
 use crate::unsent::Unsent;
 use crate::workers::{self, Share, Who, Workers};
 
-/// A clock that can be asked for the time.
+/// A clock.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
-/// The market's clock, which says besides whether what is stored has happened by now.
+/// The market's clock, which also says what part of the stored data has happened by now.
 pub type MarketClock = Arc<dyn Fn() -> AsOf + Send + Sync>;
 
-/// Readers that are kept open between requests; more are opened when more are needed at once.
+/// Readers of the store that are kept open between requests; more are opened while more are needed.
 const READERS_KEPT: usize = 64;
-/// Symbols remembered at most; a whole market has fewer.
+/// Symbols that are remembered at most; a whole market has fewer.
 const CATALOG_MAX: usize = 100_000;
 
-/// What was last seen of the databases, by whichever process they were changed.
+/// The versions of the two databases at the last look. They grow with the changes of every process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Versions {
     /// Grows with candles, securities and corporate actions.
     pub(crate) store: i64,
-    /// Grows with accounts, their rights and what ends a sign-in.
+    /// Grows with changes to accounts and rights, and with everything that ends a sign-in.
     pub(crate) accounts: i64,
 }
 
@@ -53,16 +53,14 @@ pub(crate) struct Core {
     pub(crate) metrics: Metrics,
     readers: Mutex<Vec<Reader>>,
     seen: Glance,
-    /// By what looks at the databases are timed. The machine's own clock: a look is about what other processes do.
-    began: std::time::Instant,
-    /// Symbols that have candles at a version of the store; the market's clock only ever brings more of them.
+    /// Symbols that have candles, and the version of the store at which that was seen. As the market's clock goes on, more have, never fewer.
     catalog: RwLock<(i64, HashSet<Symbol>)>,
-    /// The address that is for accounts of every region, as an account of another region is told it.
+    /// The address that serves every region, as it is named to an account that came to a listener of another region.
     pub(crate) serves_all_at: String,
-    /// From when on accounts are served that have no floors of their own.
+    /// Where history begins for accounts without floors of their own.
     pub(crate) floors: FloorTable,
     pub(crate) limits: Limits,
-    /// The threads for requests that wait.
+    /// The threads for requests that have to wait for the disk.
     pub(crate) workers: Workers,
     pub(crate) backoff: Backoff,
     pub(crate) unsent: Unsent,
@@ -70,11 +68,11 @@ pub(crate) struct Core {
     is_stopping: AtomicBool,
     /// When the server began, by the machine's clock.
     pub(crate) started_at: Timestamp,
-    /// The market's time, which may stand still or lie in the past; quota months follow it too.
+    /// The market's time, which may stand still or lie in the past. Quota months follow it.
     market: MarketClock,
-    /// The machine's time, for whatever proves identity.
+    /// The machine's time, for everything that proves identity.
     machine: Clock,
-    /// Where uptime counts from: rate windows and one-time passwords must not jump with the machine's clock.
+    /// Where uptime counts from: rate limits and one-time passwords must not jump when the machine's clock is set.
     started: Instant,
 }
 
@@ -103,7 +101,6 @@ impl Core {
             metrics: Metrics::default(),
             readers: Mutex::new(Vec::new()),
             seen: Glance::default(),
-            began: std::time::Instant::now(),
             catalog: RwLock::new((0, HashSet::new())),
             serves_all_at: String::new(),
             floors: FloorTable::PUBLISHED,
@@ -120,7 +117,7 @@ impl Core {
         }
     }
 
-    /// The same with other limits.
+    /// The same core with other limits.
     pub(crate) fn with_limits(self, limits: Limits) -> Core {
         Core {
             limits,
@@ -131,7 +128,7 @@ impl Core {
         }
     }
 
-    /// What an account may have of the threads.
+    /// An account's share of the worker threads.
     pub(crate) fn share(&self, account: &access::Account) -> Share {
         let at_once = match account.terms.rate_rule() {
             access::RateRule::Unlimited => self.workers.most_at_once(),
@@ -140,7 +137,7 @@ impl Core {
         Share { who: Who::Account(account.id), at_once }
     }
 
-    /// What somebody has of whom only the address is known.
+    /// The share of a caller that has not signed in.
     pub(crate) fn share_of_address(&self, address: IpAddr) -> Share {
         Share { who: Who::address(address), at_once: self.calls_at_once() }
     }
@@ -153,13 +150,13 @@ impl Core {
         self.with_reader(|reader: &mut Reader| reader.view().last_import())
     }
 
-    /// What keeps the service from answering: nothing, or a word for each.
+    /// What keeps the service from answering, one word each; empty if nothing does.
     pub(crate) fn obstacles(&self) -> Vec<&'static str> {
         let mut obstacles = Vec::new();
         if self.is_stopping() {
             obstacles.push("stopping");
         }
-        // What is in memory says nothing about the files: both are read anew.
+        // What is in memory says nothing about the files, so both are read again.
         if let Err(error) = self.store.probe() {
             tracing::error!(%error, "cannot look at the store");
             obstacles.push("store");
@@ -175,7 +172,7 @@ impl Core {
         (self.market)().now()
     }
 
-    /// The market's time, for questions to the store.
+    /// The market's time in the form that questions to the store take.
     pub(crate) fn as_of(&self) -> AsOf {
         (self.market)()
     }
@@ -192,7 +189,7 @@ impl Core {
         Moment { now: self.machine_now(), uptime: self.uptime() }
     }
 
-    /// From when on an account is served.
+    /// Where history begins for an account.
     pub(crate) fn floors_of(&self, account: &Account) -> FloorTable {
         account.terms.floors.unwrap_or(self.floors)
     }
@@ -201,7 +198,7 @@ impl Core {
         self.started.elapsed()
     }
 
-    /// From now on the service says that it is not ready.
+    /// From now on `/readyz` says that the service is not ready.
     pub(crate) fn stop(&self) {
         self.is_stopping.store(true, Ordering::Release);
     }
@@ -210,24 +207,24 @@ impl Core {
         self.is_stopping.load(Ordering::Acquire)
     }
 
-    /// The versions of store and accounts, told about a second after any process has changed one of them, also if nobody asks
-    /// for anything (`jobs/changes.rs`); nothing before the first look. An answer goes by [`Core::glance`], which is newer.
+    /// The versions of the databases, sent within about a second of a change by any process (`jobs/changes.rs`); `None` before the
+    /// first look. It needs no request. An answer relies on [`Core::glance`], which is newer.
     #[cfg_attr(not(test), expect(dead_code, reason = "nothing is pushed yet; tests listen"))]
     pub(crate) fn changes(&self) -> watch::Receiver<Option<Versions>> {
         self.versions.subscribe()
     }
 
-    /// Tells those who listen to [`Core::changes`], if these are others.
+    /// Sends the versions to the receivers of [`Core::changes`], if they have changed.
     pub(crate) fn tell_versions(&self, versions: Versions) {
         self.versions.send_if_modified(|seen| seen.replace(versions) != Some(versions));
     }
 
-    /// Whether an account of this entrance's region asks; the others have to go to the listener that is for all.
+    /// Refuses an account at the listener of another region.
     pub(crate) fn at_home(&self, caller: &Caller) -> Result<(), WrongRegion> {
         self.at_home_of(caller.who.account(), caller.entrance)
     }
 
-    /// The same for somebody who has no caller, as at a page.
+    /// The same where there is no [`Caller`], as on a page.
     pub(crate) fn at_home_of(&self, account: AccountId, entrance: Option<Region>) -> Result<(), WrongRegion> {
         let Some(entrance) = entrance else { return Ok(()) };
         let account = self.access.account(account).map_err(WrongRegion::Unknown)?;
@@ -236,28 +233,27 @@ impl Core {
                 let serves_all_at = self.serves_all_at.clone();
                 Err(WrongRegion::Elsewhere { region, entrance, serves_all_at })
             }
-            // An account that is gone is refused for that.
+            // An account that is gone is refused elsewhere, for that reason.
             _ => Ok(()),
         }
     }
 
-    /// Looks whether the databases have changed, unless somebody has done so a moment ago: the looks cost more than the
-    /// rest of an answer out of memory. The version of the store; accounts may be looked at as of now with
-    /// [`Look::Recent`](access::Look).
+    /// The version of the store. Looks whether the databases have changed, unless another request has just done so: a look costs more
+    /// than the rest of an answer from memory. Accounts are then up to date for [`Look::Recent`](access::Look).
     pub(crate) fn glance(&self) -> Result<i64, Refusal> {
         let look = || {
             let version = self.with_reader(Reader::version).map_err(|error| {
                 tracing::error!(%error, "cannot look at the store");
                 Refusal::Internal
             })?;
-            // Both have been looked at before the others go by it.
+            // Other requests rely on this look, so it covers both databases.
             self.access.glance().map_err(access::Refusal::from)?;
             Ok(version)
         };
-        self.seen.version(|| self.began.elapsed(), look)
+        self.seen.version(look)
     }
 
-    /// Whether there are candles of a symbol, which is a different refusal from not knowing it.
+    /// Refuses a symbol that is unknown, or of which there are no candles.
     pub(crate) fn known(&self, symbol: &Symbol, version: i64) -> Result<(), Refusal> {
         if self.catalog.read().is_ok_and(|known| known.0 == version && known.1.contains(symbol)) {
             return Ok(());
@@ -275,7 +271,7 @@ impl Core {
         checked.map_err(|error: HistoryError| Refusal::from(error))
     }
 
-    /// Lends a reader of the store for one question.
+    /// Lends a reader of the store to `ask`.
     pub(crate) fn with_reader<T, E: From<StoreError>>(
         &self,
         ask: impl FnOnce(&mut Reader) -> Result<T, E>,
@@ -305,7 +301,7 @@ mod tests {
     const NOW: Timestamp = Timestamp(1_794_708_000);
 
     #[test]
-    fn whoever_goes_by_the_look_of_another_sees_accounts_as_new_as_that_look() {
+    fn a_request_that_relies_on_the_look_of_another_sees_accounts_as_of_that_look() {
         let dir = tempfile::tempdir().unwrap();
         Store::open(dir.path(), store::Access::Write { now: NOW }).unwrap();
         let store = Store::open(dir.path(), store::Access::Read).unwrap();

@@ -1,5 +1,4 @@
-//! The securities that have candles, in memory as they were at one version of the store, so that whoever types a name is
-//! answered between two letters.
+//! The securities that have candles, in memory as of one version of the store: a search has to answer between two keystrokes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,21 +12,21 @@ use unicode_normalization::UnicodeNormalization;
 use crate::core::Core;
 use crate::refusal::Refusal;
 
-/// While files are imported the store has another version every second or so, and reading all securities takes longer than
-/// answering out of a list that is a moment old.
+/// How old a list may get. During an import the store has a new version every second or so, and reading all securities takes longer
+/// than answering from a list that is a moment old.
 const KEPT_FOR: Duration = Duration::from_secs(1);
-/// Securities of one region whose corporate actions are looked for, which makes them more worth a look.
+/// Securities of one region whose corporate actions are looked up: having some makes a better suggestion.
 const LOOKED_AT_MAX: usize = 50;
-/// Of the longest code of Hong Kong.
+/// The digits of the longest Hong Kong code.
 const HK_DIGITS_MAX: usize = 5;
 
 #[derive(Debug)]
-pub(crate) struct Listed {
+pub(crate) struct ListedSecurity {
     pub(crate) symbol: Symbol,
     pub(crate) name_en: String,
     pub(crate) name_cn: String,
     pub(crate) name_hk: String,
-    /// The symbol and the names as they are compared.
+    /// The symbol, and the names, in the form in which they are compared.
     code: String,
     names: Vec<String>,
 }
@@ -35,18 +34,18 @@ pub(crate) struct Listed {
 #[derive(Debug, Default)]
 pub(crate) struct Directory {
     /// By symbol.
-    listed: Vec<Listed>,
-    /// Places in the list, the most worth a look first. It has all of them: what an account may not see is left out of it later,
-    /// and that must not leave nothing.
+    listed: Vec<ListedSecurity>,
+    /// Indexes into the list, the best suggestion first. It has all of them: what an account may not see is left out later, and
+    /// something must remain.
     suggested: Vec<usize>,
 }
 
-/// The directory of the last version that somebody asked about.
+/// The directory of the version that was last asked for.
 #[derive(Debug, Default)]
 pub(crate) struct DirectoryCache(Mutex<Option<(State, Duration, Arc<Directory>)>>);
 
-/// What a directory depends on: the version of the store and, where the clock is set, the minute. As a replay goes on,
-/// securities come to be known.
+/// What a directory depends on: the version of the store and, under a clock that was set, the minute. During a replay more and more
+/// securities have candles.
 type State = (i64, Option<i64>);
 
 impl DirectoryCache {
@@ -57,7 +56,7 @@ impl DirectoryCache {
             AsOf::Replay(now) => Some(now.0.div_euclid(60)),
         };
         let state = (version, minute);
-        // Held while the list is read: everybody else wants the same one.
+        // Held while the list is read: other requests want the same one.
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((at, since, directory)) = &*kept
             && at.1 == state.1
@@ -92,7 +91,7 @@ impl Directory {
                 }
                 rows = rows.saturating_add(match as_of {
                     AsOf::Live(_) => info.rows,
-                    // How many there are in all would tell of candles that lie ahead; for how long there have been any does not.
+                    // The number of candles would reveal those that lie ahead of the clock; the first candle does not.
                     AsOf::Replay(now) => now.0.saturating_sub(info.first.0).max(1).unsigned_abs(),
                 });
                 for (lane, has) in Lane::ALL.iter().zip(&mut lanes) {
@@ -103,7 +102,7 @@ impl Directory {
                 continue;
             }
             worth.push((lanes.iter().filter(|has| **has).count(), rows, listed.len()));
-            listed.push(Listed::of(security));
+            listed.push(ListedSecurity::of(security));
         }
         worth.sort_by(|one, other| (other.0, other.1, one.2).cmp(&(one.0, one.1, other.2)));
         let (mut suggested, mut looked_at) = (Vec::with_capacity(worth.len()), BTreeMap::new());
@@ -120,7 +119,7 @@ impl Directory {
         Ok(Directory { listed, suggested: suggested.into_iter().map(|(_, place)| place).collect() })
     }
 
-    /// Whether there is nothing at all, whoever asks.
+    /// Whether there is nothing at all, for any account.
     pub(crate) fn is_empty(&self) -> bool {
         self.listed.is_empty()
     }
@@ -133,8 +132,8 @@ impl Directory {
         self.listed.binary_search_by(|one| one.symbol.cmp(symbol))
     }
 
-    /// Those behind a symbol in the order of symbols, or all.
-    pub(crate) fn behind(&self, symbol: Option<&Symbol>) -> &[Listed] {
+    /// Those that follow a symbol in the order of symbols, or all.
+    pub(crate) fn behind(&self, symbol: Option<&Symbol>) -> &[ListedSecurity] {
         let from = match symbol.map(|symbol| self.place(symbol)) {
             None => 0,
             Some(Ok(place)) => place + 1,
@@ -143,19 +142,19 @@ impl Directory {
         self.listed.get(from..).unwrap_or_default()
     }
 
-    /// Up to `limit` securities that a few typed letters mean, the best first, and whether there are more; what is worth a look
-    /// if nothing is typed. What `is_wanted` says no to is not among them.
+    /// Up to `limit` matches for what was typed, the best first, and whether there are more; suggestions if nothing was typed. Those
+    /// that `is_wanted` rejects are left out.
     pub(crate) fn search(
         &self,
         typed: &str,
         is_wanted: impl Fn(&Symbol) -> bool,
         limit: usize,
-    ) -> (Vec<&Listed>, bool) {
-        let wanted = Wanted::of(typed);
-        let mut found: Vec<&Listed> = if wanted.text.is_empty() {
+    ) -> (Vec<&ListedSecurity>, bool) {
+        let wanted = SearchText::of(typed);
+        let mut found: Vec<&ListedSecurity> = if wanted.text.is_empty() {
             self.suggested.iter().filter_map(|place| self.listed.get(*place)).collect()
         } else {
-            let mut ranked: Vec<(u8, usize, &Listed)> = self
+            let mut ranked: Vec<(u8, usize, &ListedSecurity)> = self
                 .listed
                 .iter()
                 .filter_map(|one| Some((one.rank(&wanted)?, one.symbol.as_str().len(), one)))
@@ -172,27 +171,27 @@ impl Directory {
     }
 }
 
-/// What is typed, as it is compared.
-struct Wanted {
+/// What was typed, in the form in which it is compared.
+struct SearchText {
     text: String,
-    /// Without the zeros at the front of a number, which codes of Hong Kong do not have here. Such codes have five digits at
-    /// most: a longer number is of another place.
+    /// A number without leading zeros, as Hong Kong codes are written here. They have five digits at most; a longer number is a code
+    /// of another market.
     short: Option<String>,
 }
 
-impl Wanted {
-    fn of(typed: &str) -> Wanted {
+impl SearchText {
+    fn of(typed: &str) -> SearchText {
         let text = folded(typed);
         let short = text.trim_start_matches('0');
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
         let is_number = digits <= HK_DIGITS_MAX && short.starts_with(|letter: char| letter.is_ascii_digit());
         let short = (is_number && short.len() < text.len()).then(|| short.to_owned());
-        Wanted { text, short }
+        SearchText { text, short }
     }
 }
 
-impl Listed {
-    fn of(security: store::Security) -> Listed {
+impl ListedSecurity {
+    fn of(security: store::Security) -> ListedSecurity {
         let [name_en, name_cn, name_hk] =
             [security.name_en, security.name_cn, security.name_hk].map(Option::unwrap_or_default);
         let mut names: Vec<String> = Vec::new();
@@ -202,18 +201,18 @@ impl Listed {
             }
         }
         let code = folded(security.symbol.as_str());
-        Listed { symbol: security.symbol, name_en, name_cn, name_hk, code, names }
+        ListedSecurity { symbol: security.symbol, name_en, name_cn, name_hk, code, names }
     }
 
-    /// How well it is meant, 0 being best; nothing if it is not.
-    fn rank(&self, wanted: &Wanted) -> Option<u8> {
-        let Wanted { text, short } = wanted;
+    /// How well it matches, 0 being best; `None` if it does not.
+    fn rank(&self, wanted: &SearchText) -> Option<u8> {
+        let SearchText { text, short } = wanted;
         let short = short.as_ref().filter(|_| self.symbol.region() == Region::Hk);
         let ticker = self.code.rsplit_once('.').map_or(self.code.as_str(), |(ticker, _)| ticker);
         let names = |is: &dyn Fn(&str) -> bool| self.names.iter().any(|name| is(name));
         let is_code = |text: &String| self.code == *text || ticker == text;
         let begins_code = |text: &String| self.code.starts_with(text.as_str());
-        // What is typed comes before what may have been meant by it.
+        // A literal match comes before a guess.
         if is_code(text) {
             Some(0)
         } else if short.is_some_and(is_code) {
@@ -238,7 +237,7 @@ impl Listed {
     }
 }
 
-/// The beginnings of words, each to the end of the name: people type two words as well.
+/// The rest of a name from the beginning of each word on: people type several words.
 fn words(name: &str) -> impl Iterator<Item = &str> {
     let mut before = ' ';
     name.char_indices().filter_map(move |(at, letter)| {
@@ -248,7 +247,7 @@ fn words(name: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Full-width letters are letters, and large ones small.
+/// Full-width letters become plain ones, capitals small ones.
 fn folded(text: &str) -> String {
     text.nfkc().flat_map(char::to_lowercase).collect::<String>().trim().to_owned()
 }
@@ -264,7 +263,7 @@ mod tests {
         let security = |symbol: &str, en: &str, cn: &str, hk: &str| {
             let text = |text: &str| Some(text.to_owned());
             let new = Security::new(symbol.parse().unwrap());
-            Listed::of(Security { name_en: text(en), name_cn: text(cn), name_hk: text(hk), ..new })
+            ListedSecurity::of(Security { name_en: text(en), name_cn: text(cn), name_hk: text(hk), ..new })
         };
         let mut listed = vec![
             security("700.HK", "Lamplight Harbour", "灯港控股", "燈港控股"),
@@ -294,7 +293,7 @@ mod tests {
         check("700.hk", "700.HK");
         check("0700", "700.HK 7001.HK 000700.SZ");
         check("00700", "700.HK 7001.HK 000700.SZ");
-        // Six digits are no code of Hong Kong, and what is typed comes before what may be meant.
+        // Six digits are not a Hong Kong code, and a literal match comes before a guess.
         check("000700", "000700.SZ");
         check("00070", "70.HK 000700.SZ 700.HK 7001.HK");
         check("000001", "000001.SZ");

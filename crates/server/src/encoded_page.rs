@@ -1,4 +1,4 @@
-//! A page of candles in the shape in which it is sent: what the shelf keeps.
+//! A page of candles in the form in which it is sent: what the shelf keeps.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ impl Encoded for EncodedPage {
     }
 
     fn piece(&self, rows: Range<usize>) -> Bytes {
-        // Most pages of an answer are in it as a whole; where their candles end then costs no look.
+        // Most pages are sent whole, and then the ends of single candles need not be looked up.
         if rows.start == 0 && rows.end == self.ends.len() {
             return self.bytes.clone();
         }

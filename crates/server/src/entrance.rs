@@ -1,4 +1,4 @@
-//! What a connection over HTTP begins with: which listener it came to, from where, and its places.
+//! What a connection begins with: its listener, the address it came from, and its places.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,60 +8,60 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio_util::task::TaskTracker;
 
 use crate::core::Core;
-use crate::doorstep::Step;
 use crate::kit::{Face, Site};
 use crate::link::Hub;
 use crate::metrics::Connection;
 use crate::proxies::{self, TrustedProxy};
+use crate::unproven::UnprovenPlace;
 
-/// What a connection needs to begin: the services, the signal to end, and its place among the others.
+/// What a connection needs to begin: the shared state, the signal to stop, and its place among the open connections.
 #[derive(Clone, Debug)]
 pub(crate) struct Entrance {
     pub(crate) site: Arc<Site>,
-    /// What long connections share; a connection over HTTP may turn into one.
+    /// The state of long connections; a connection over HTTP may become one.
     pub(crate) hub: Arc<Hub>,
     pub(crate) shutdown: watch::Receiver<bool>,
-    /// Long connections outlive the HTTP request they began with, and are waited for all the same.
+    /// Long connections outlive the HTTP request that they began with; the server waits for them when it stops.
     pub(crate) tasks: TaskTracker,
     pub(crate) place: Arc<OwnedSemaphorePermit>,
-    /// Its place among those on which nobody has proved who they are.
-    pub(crate) step: Step,
-    /// The address of ours that the connection came to.
+    /// Its place among the connections on which nobody has signed in.
+    pub(crate) unproven: UnprovenPlace,
+    /// The local address that the connection came to.
     pub(crate) reached: SocketAddr,
-    /// The other end of the connection; of a request that a trusted proxy passes on, who sent it.
+    /// The other end of the connection; for a request through a trusted proxy, the client behind it.
     pub(crate) peer: SocketAddr,
     pub(crate) trusted: Arc<[TrustedProxy]>,
-    /// The region whose accounts the listener is for; none if it is for all.
+    /// The region of the listener; `None` if it serves every region.
     pub(crate) region: Option<Region>,
     pub(crate) face: Face,
 }
 
 impl Entrance {
-    /// With a place among the connections of its address on which nobody is known; nothing if there is none for it. A trusted
-    /// proxy has many clients, and bounds them itself.
-    pub(crate) async fn on_the_step(mut self) -> Option<Entrance> {
+    /// With a place among the connections of its address on which nobody has signed in; `None` if there is none. A trusted proxy needs
+    /// none: it has many clients, and limits them itself.
+    pub(crate) async fn with_unproven_place(mut self) -> Option<Entrance> {
         if !proxies::is_trusted(&self.trusted, self.peer.ip()) {
-            self.step = self.site.doorstep.enter(self.peer.ip()).await?;
+            self.unproven = self.site.unproven.enter(self.peer.ip()).await?;
         }
         Some(self)
     }
 }
 
-/// A connection that is counted as long as it is here.
+/// Counts a connection as open for as long as this exists.
 #[derive(Debug)]
-pub(crate) struct Counted {
+pub(crate) struct ConnectionCount {
     core: Arc<Core>,
     kind: Connection,
 }
 
-impl Counted {
-    pub(crate) fn new(core: &Arc<Core>, kind: Connection) -> Counted {
+impl ConnectionCount {
+    pub(crate) fn new(core: &Arc<Core>, kind: Connection) -> ConnectionCount {
         core.metrics.opened(kind);
-        Counted { core: core.clone(), kind }
+        ConnectionCount { core: core.clone(), kind }
     }
 }
 
-impl Drop for Counted {
+impl Drop for ConnectionCount {
     fn drop(&mut self) {
         self.core.metrics.closed(self.kind);
     }

@@ -1,5 +1,5 @@
-//! What can be told of the service as it is now: what the store holds, how far the calendars go, what an operator should
-//! look at. `/status` tells it as a document, `/metrics` as numbers.
+//! The state of the service: what the store holds, how far the calendars go, what an operator should look at. `/status` shows it as a
+//! document, `/metrics` as numbers.
 
 use market::{Market, Timestamp, Venues};
 use serde_json::{Value, json};
@@ -11,19 +11,19 @@ use crate::metrics::{self, Connection};
 use crate::settings;
 
 const DAY_S: i64 = 86_400;
-/// When to warn: long enough before to act, short enough to be read.
+/// How long before the end to warn: early enough to act, late enough that the warning is read.
 const CALENDAR_WARNING_S: i64 = 30 * DAY_S;
 const FREE_BYTES_MIN: u64 = 1 << 30;
 const FREE_SHARE_MIN: u64 = 20;
 
-/// The first moment after the last day that a market's calendar knows.
+/// The end of the last day that a market's calendar knows.
 pub(crate) fn calendar_end(market: Market, venues: &Venues) -> Timestamp {
     let venue = venues.of(market);
     let last = venue.calendar().valid_through();
     venue.zone().midnight(last.tomorrow().unwrap_or(last))
 }
 
-/// What an operator should look at, in whole sentences.
+/// Warnings for the operator, in whole sentences.
 pub(crate) fn warnings(site: &Site) -> Vec<String> {
     let mut warnings = Vec::new();
     for market in Market::ALL {
@@ -51,7 +51,7 @@ pub(crate) fn warnings(site: &Site) -> Vec<String> {
     warnings
 }
 
-/// Everything, as `/status` tells it. No paths and no names of accounts: it may be shown around.
+/// The document of `/status`. No paths and no names of accounts: operators pass it on.
 pub(crate) fn document(site: &Site) -> Result<Value, StoreError> {
     let (now, market_now) = (site.core.machine_now(), site.core.market_now());
     let holdings = site.holdings()?;

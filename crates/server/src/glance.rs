@@ -1,30 +1,48 @@
-//! When the databases were last looked at, and what was seen: the look costs more than the rest of an answer out of memory, so
-//! requests that come within the same moment share one.
+//! When the databases were last looked at, and what was seen. A look costs more than the rest of an answer from memory, so requests
+//! that come at nearly the same time share one.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, TryLockError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a look counts as the present.
 const FRESH_FOR: Duration = Duration::from_micros(500);
-/// From here on one request looks again while the others still go by the look before: nobody waits for a look while requests keep
-/// coming, and nobody goes by one that is older than [`FRESH_FOR`].
+/// From this age on, one request looks again while the others still use the last look. So no request waits for a look while requests
+/// keep coming, and none uses a look that is older than [`FRESH_FOR`].
 const LOOK_AFTER: Duration = Duration::from_micros(450);
 const _: () = assert!(LOOK_AFTER.as_nanos() < FRESH_FOR.as_nanos());
 
 /// The version of the store at the last look. Read by every request, so that reading takes no lock and writes nothing.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Glance {
-    /// In nanoseconds from the beginning of the process' own clock, and one; none yet if it is 0.
+    /// Looks are timed from here, by the machine's own clock: they are about what other processes do, so they go on in tests that stop
+    /// the clock of the server.
+    began: Instant,
+    /// In nanoseconds from there, and one; 0 before the first look.
     at: AtomicU64,
     version: AtomicI64,
-    /// Held by whoever looks.
+    /// Held by the request that looks.
     looking: Mutex<()>,
 }
 
+impl Default for Glance {
+    fn default() -> Glance {
+        Glance {
+            began: Instant::now(),
+            at: AtomicU64::default(),
+            version: AtomicI64::default(),
+            looking: Mutex::default(),
+        }
+    }
+}
+
 impl Glance {
-    /// The version as of at most [`FRESH_FOR`] before `now`, which `clock` tells: as it was seen by another, or by `look`.
-    pub(crate) fn version<E>(
+    /// The version as it was at most [`FRESH_FOR`] ago: as another request saw it, or as `look` sees it.
+    pub(crate) fn version<E>(&self, look: impl FnOnce() -> Result<i64, E>) -> Result<i64, E> {
+        self.version_by(|| self.began.elapsed(), look)
+    }
+
+    fn version_by<E>(
         &self,
         clock: impl Fn() -> Duration,
         look: impl FnOnce() -> Result<i64, E>,
@@ -38,20 +56,20 @@ impl Glance {
             },
             None => self.looking.lock().unwrap_or_else(PoisonError::into_inner),
         };
-        // As of before the look: what changes during it may have been missed.
+        // The time before the look: a change during it may have been missed.
         let now = clock();
-        // Another may have looked while this one waited.
+        // Another request may have looked while this one waited.
         if let Some((version, _)) = self.seen(now).filter(|(_, age)| *age < LOOK_AFTER) {
             return Ok(version);
         }
         let version = look()?;
-        // The time last: whoever sees it sees a version that is at least as new.
+        // The time last: a request that sees it sees a version at least as new.
         self.version.store(version, Ordering::Relaxed);
         self.at.store(nanoseconds(now), Ordering::Release);
         Ok(version)
     }
 
-    /// What was seen, and how long ago, if that still counts.
+    /// What was last seen and how long ago, if that is recent enough.
     fn seen(&self, now: Duration) -> Option<(i64, Duration)> {
         let at = self.at.load(Ordering::Acquire);
         let age = Duration::from_nanos(nanoseconds(now).saturating_sub(at));
@@ -71,10 +89,10 @@ mod tests {
 
     const MICROSECOND: Duration = Duration::from_micros(1);
 
-    /// The version that is told at a time, and whether that took a look at a database of this version.
+    /// The version that is returned at a time, and whether that took a look at the database, which has version `database`.
     fn ask(glance: &Glance, at: Duration, database: i64) -> (i64, bool) {
         let looked = Cell::new(false);
-        let version = glance.version::<()>(
+        let version = glance.version_by::<()>(
             || at,
             || {
                 looked.set(true);
@@ -98,7 +116,7 @@ mod tests {
     fn while_somebody_looks_the_others_go_by_the_look_before_if_that_is_new_enough() {
         let glance = Glance::default();
         ask(&glance, Duration::ZERO, 1);
-        let during = glance.version::<()>(
+        let during = glance.version_by::<()>(
             || FRESH_FOR - MICROSECOND,
             || {
                 assert_eq!(ask(&glance, FRESH_FOR - MICROSECOND, 2), (1, false), "nobody waits");
@@ -113,10 +131,10 @@ mod tests {
     #[test]
     fn a_look_that_failed_is_no_look() {
         let glance = Glance::default();
-        assert_eq!(glance.version(|| Duration::ZERO, || Err("unreadable")), Err("unreadable"));
+        assert_eq!(glance.version_by(|| Duration::ZERO, || Err("unreadable")), Err("unreadable"));
         assert_eq!(ask(&glance, Duration::ZERO, 1), (1, true));
         let later = LOOK_AFTER;
-        assert_eq!(glance.version(|| later, || Err("unreadable")), Err("unreadable"));
+        assert_eq!(glance.version_by(|| later, || Err("unreadable")), Err("unreadable"));
         assert_eq!(ask(&glance, later, 2), (2, true));
     }
 }

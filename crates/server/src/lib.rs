@@ -1,9 +1,8 @@
-//! The service at its edges: listeners, long connections, HTTP. Alone in knowing sockets, JSON and HTTP statuses.
+//! The server: listeners, long connections, HTTP, pages. The only crate that knows sockets, JSON answers and HTTP statuses.
 //!
-//! Every request takes one route, whatever door it came in by ([`route`](crate::route)): bytes become a request, the
-//! request is admitted, a command answers it, the answer becomes bytes. Start with `route.rs`, then `command/`, a file a
-//! command; `link/` is one long connection, `http/` the other door, `pages/` what a person
-//! sees there, `listen.rs` where connections come from.
+//! Every request takes one route, whatever door it came through ([`route`](crate::route)): what was sent becomes a question, the question
+//! is admitted, its command answers it, the answer becomes bytes. Start with `route.rs`, then `command/`, one file a command. `link/` is a
+//! long connection, `http/` has the endpoints, `pages/` what people see in a browser, `listen.rs` the listeners.
 
 mod backoff;
 mod caller;
@@ -11,7 +10,7 @@ mod certificate;
 mod command;
 mod core;
 mod directory;
-mod doorstep;
+mod dispatch;
 mod encoded_page;
 mod entrance;
 mod facts;
@@ -31,6 +30,7 @@ mod own_names;
 mod pace;
 mod pages;
 mod places;
+mod preferences;
 mod proxies;
 mod public_url;
 mod quota_document;
@@ -39,6 +39,7 @@ mod request_log;
 mod route;
 mod settings;
 mod tls;
+mod unproven;
 mod unsent;
 mod workers;
 

@@ -1,19 +1,19 @@
-//! What one caller may take of the server.
+//! How much of the server one caller may use.
 
 use crate::workers;
 
-/// What one account, or one address where nobody has signed in, may take of the server over all its doors.
+/// How much of the server one account may use over all doors, or one address where nobody has signed in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Quote commands other than history.
     pub calls: access::CallRule,
-    /// Threads for requests that wait for the disk, for all together; at most [`THREADS_MAX`](crate::THREADS_MAX).
+    /// Threads for requests that wait for the disk, for all callers together; at most [`THREADS_MAX`](crate::THREADS_MAX).
     pub threads: usize,
-    /// Refusals of one caller in a second, beyond which its connections are read more slowly; 0 for any number.
+    /// Refusals a second beyond which a caller's connections are read more slowly; 0 for no limit.
     pub refusals_per_second: u32,
     /// Answers of one caller that wait to be sent, in bytes.
     pub unsent_bytes: usize,
-    /// Connections of one address on which nobody has proved who they are; more wait for a place.
+    /// Connections of one address on which nobody has signed in; more wait for a place.
     pub unproven_connections: usize,
 }
 

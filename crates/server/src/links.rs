@@ -1,5 +1,5 @@
-//! The signed-in connections of this server and their seats: who may see them, who may close them, and which of them give their seat
-//! up to another.
+//! The signed-in connections of this server: who may see them, who may close them, and which of them is evicted when an account has
+//! more than it may have.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -12,11 +12,11 @@ use market::Timestamp;
 
 use crate::mailbox::{ClosedBy, Kick, Mailbox, MailboxReader};
 
-/// A connection that has not answered a ping for so long gives its seat up when another one needs it. That is sooner
-/// than it counts as dead: a client that lost its network must not be locked out by its own past.
+/// A connection that has not answered a ping for so long is evicted when another one needs its seat. That is sooner than it counts as
+/// dead: a client that lost its network and reconnects must not be locked out by its own old connections.
 const PONG_WITHIN: Duration = Duration::from_secs(10);
 
-/// When the ping was sent to which nothing has come back yet, in milliseconds of uptime from 1 on; 0 if there is none.
+/// When the last unanswered ping was sent, in milliseconds of uptime (at least 1); 0 if there is none.
 #[derive(Debug, Default)]
 pub(crate) struct Pulse(AtomicU64);
 
@@ -27,7 +27,7 @@ impl Pulse {
         self.0.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed).ok();
     }
 
-    /// Something has come, whatever it is.
+    /// The client has sent something.
     pub(crate) fn heard(&self) {
         self.0.store(0, Ordering::Relaxed);
     }
@@ -44,24 +44,24 @@ fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The signed-in connections of this server, and their seats.
+/// The signed-in connections of this server, one seat each.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Links {
-    seated: Arc<Mutex<HashMap<ConnectionId, Seated>>>,
+    seats: Arc<Mutex<HashMap<ConnectionId, Seat>>>,
 }
 
 #[derive(Debug)]
-struct Seated {
-    /// Counts as long as it is here.
+struct Seat {
+    /// Counts against the account's limit for as long as it exists.
     connection: Connection,
     mailbox: Mailbox,
     pulse: Arc<Pulse>,
-    guest: Guest,
+    info: ConnectionInfo,
 }
 
-/// What is told of a connection to whoever may see it.
+/// A connection as its owner and operators see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Guest {
+pub(crate) struct ConnectionInfo {
     pub(crate) id: ConnectionId,
     pub(crate) account: AccountId,
     pub(crate) door: Door,
@@ -70,7 +70,7 @@ pub(crate) struct Guest {
     pub(crate) since: Timestamp,
 }
 
-/// The two ways to a long connection.
+/// The two transports of a long connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Door {
     WebSocket,
@@ -88,55 +88,55 @@ impl Door {
 
 impl Links {
     /// The connections of one account, or of all, oldest first.
-    pub(crate) fn list(&self, of: Option<AccountId>) -> Vec<Guest> {
+    pub(crate) fn list(&self, of: Option<AccountId>) -> Vec<ConnectionInfo> {
         let all = self.lock();
-        let guests = all.values().map(|seated| seated.guest);
-        let mut guests: Vec<_> = guests.filter(|guest| of.is_none_or(|of| of == guest.account)).collect();
+        let infos = all.values().map(|seat| seat.info);
+        let mut infos: Vec<_> = infos.filter(|info| of.is_none_or(|of| of == info.account)).collect();
         drop(all);
-        guests.sort_by_key(|guest| guest.id);
-        guests
+        infos.sort_by_key(|info| info.id);
+        infos
     }
 
     pub(crate) fn count(&self) -> usize {
         self.lock().len()
     }
 
-    pub(crate) fn get(&self, id: ConnectionId) -> Option<Guest> {
-        self.lock().get(&id).map(|seated| seated.guest)
+    pub(crate) fn get(&self, id: ConnectionId) -> Option<ConnectionInfo> {
+        self.lock().get(&id).map(|seat| seat.info)
     }
 
-    /// Where what is pushed to a connection is put. Nobody can be pushed anything before having signed in: only then is there an id.
+    /// The mailbox of a connection. There is none before sign-in: only then has a connection an id.
     #[cfg_attr(
         not(test),
         expect(dead_code, reason = "nothing is pushed yet: subscriptions and changes of orders will be")
     )]
     pub(crate) fn mailbox(&self, id: ConnectionId) -> Option<Mailbox> {
-        self.lock().get(&id).map(|seated| seated.mailbox.clone())
+        self.lock().get(&id).map(|seat| seat.mailbox.clone())
     }
 
-    /// The same for all connections of an account.
+    /// The mailboxes of all connections of an account.
     #[cfg_attr(
         not(test),
         expect(dead_code, reason = "nothing is pushed yet: subscriptions and changes of orders will be")
     )]
     pub(crate) fn mailboxes(&self, of: AccountId) -> Vec<Mailbox> {
         let all = self.lock();
-        let theirs = all.values().filter(|seated| seated.guest.account == of);
-        theirs.map(|seated| seated.mailbox.clone()).collect()
+        let theirs = all.values().filter(|seat| seat.info.account == of);
+        theirs.map(|seat| seat.mailbox.clone()).collect()
     }
 
-    /// Takes a connection's seat away and has it closed; whether it was still there.
+    /// Closes a connection and frees its seat. Returns whether it was still there.
     pub(crate) fn close(&self, id: ConnectionId, by: ClosedBy) -> bool {
-        // A statement of its own, so that the lock is gone when the seat is given up.
-        let seated = self.lock().remove(&id);
-        seated.is_some_and(|seated| {
-            seated.mailbox.close(Kick::Closed(by));
+        // A statement of its own, so that the lock is released before the seat is dropped.
+        let seat = self.lock().remove(&id);
+        seat.is_some_and(|seat| {
+            seat.mailbox.close(Kick::Closed(by));
             true
         })
     }
 
-    /// Signs a connection in and gives it a seat. One at a time, so that a client which comes back twice at once is
-    /// left with one connection. If all seats are taken, those whose client does not answer are given up first.
+    /// Signs a connection in and gives it a seat. One at a time, so that a client that reconnects twice at once is left with one
+    /// connection. If all seats are taken, connections that do not answer are evicted first.
     pub(crate) fn sign_in(
         &self,
         present: Option<ConnectionId>,
@@ -145,51 +145,51 @@ impl Links {
         sign_in: impl Fn(Option<&Connection>) -> Result<SignedOn, Denial>,
     ) -> Result<(SignedIn, MailboxReader, Arc<Pulse>), Denial> {
         let mut all = self.lock();
-        let present = |all: &HashMap<ConnectionId, Seated>| {
-            sign_in(present.and_then(|id| all.get(&id)).map(|seated| &seated.connection))
+        let present = |all: &HashMap<ConnectionId, Seat>| {
+            sign_in(present.and_then(|id| all.get(&id)).map(|seat| &seat.connection))
         };
         let signed = match present(&all) {
             Err(Denial::ConnectionsTaken(_)) if give_up_overdue(&mut all, moment.uptime) => present(&all)?,
             other => other?,
         };
         let SignedOn { caller, connection, session, lineage, seats, superseded } = signed;
-        for seated in superseded.iter().filter_map(|id| all.remove(id)) {
-            seated.mailbox.close(Kick::Superseded);
+        for seat in superseded.iter().filter_map(|id| all.remove(id)) {
+            seat.mailbox.close(Kick::Superseded);
         }
         let id = connection.id();
         let (mailbox, reader) = Mailbox::new();
         let pulse = Arc::<Pulse>::default();
-        let guest = Guest { id, account: caller.account(), door, address, since: moment.now };
-        all.insert(id, Seated { connection, mailbox, pulse: pulse.clone(), guest });
+        let info = ConnectionInfo { id, account: caller.account(), door, address, since: moment.now };
+        all.insert(id, Seat { connection, mailbox, pulse: pulse.clone(), info });
         Ok((SignedIn { who: caller, id, session, lineage, seats }, reader, pulse))
     }
 
     /// A connection has ended: its seat is free.
     pub(crate) fn leave(&self, id: ConnectionId) {
-        let seated = self.lock().remove(&id);
-        // Not while all the others wait.
-        drop(seated);
+        let seat = self.lock().remove(&id);
+        // Dropped after the lock, so that the others do not wait for it.
+        drop(seat);
     }
 
-    /// Gives up the seats whose client has not answered its ping; whether there were any.
+    /// Evicts connections that have not answered their ping. Returns whether there were any.
     pub(crate) fn give_up_overdue(&self, uptime: Duration) -> bool {
         give_up_overdue(&mut self.lock(), uptime)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<ConnectionId, Seated>> {
-        self.seated.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, HashMap<ConnectionId, Seat>> {
+        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn give_up_overdue(all: &mut HashMap<ConnectionId, Seated>, uptime: Duration) -> bool {
+fn give_up_overdue(all: &mut HashMap<ConnectionId, Seat>, uptime: Duration) -> bool {
     let before = all.len();
-    all.extract_if(|_, seated| seated.pulse.is_overdue(uptime)).for_each(|(_, seated)| {
-        seated.mailbox.close(Kick::Silent);
+    all.extract_if(|_, seat| seat.pulse.is_overdue(uptime)).for_each(|(_, seat)| {
+        seat.mailbox.close(Kick::Silent);
     });
     all.len() < before
 }
 
-/// What became of a sign-in; the seat stays with [`Links`].
+/// The result of a sign-in. The seat stays with [`Links`].
 pub(crate) struct SignedIn {
     pub(crate) who: access::Caller,
     pub(crate) id: ConnectionId,

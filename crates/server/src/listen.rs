@@ -1,4 +1,4 @@
-//! Where connections come from: the listeners, a bound on how many may be open, and an orderly end.
+//! The listeners: accepting connections, limiting how many are open, and shutting down in order.
 
 use std::future::Future;
 use std::io;
@@ -16,8 +16,7 @@ use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use crate::core::{Clock, Core, MarketClock};
-use crate::doorstep::{Doorstep, Step};
-use crate::entrance::{Counted, Entrance};
+use crate::entrance::{ConnectionCount, Entrance};
 use crate::http;
 use crate::jobs::{self, Job, Runner};
 use crate::kit::{CONNECTIONS_EACH, Face, Listening, Site};
@@ -28,18 +27,20 @@ use crate::places::Places;
 use crate::proxies::TrustedProxy;
 use crate::settings::Settings;
 use crate::tls::{Tls, TlsError};
+use crate::unproven::{UnprovenPlace, UnprovenPlaces};
 
-/// How long requests that run may take to end after the signal to stop.
+/// How long running requests may take to end after the signal to stop.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
-/// A pause after the system had no more descriptors to give.
+/// The pause after a failed accept, as when the process has no file descriptors left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// Connections of those who watch: they have places of their own, so that a full house can still be seen into.
+/// Connections of the internal listener. They are apart from the others, so that a server with no connection left can still be
+/// monitored.
 const WATCHERS_MAX: usize = 64;
-/// Of all connections, what part one account may keep open over HTTP, and how many in any case.
+/// One account may keep a quarter of all connections open over HTTP, and at least eight.
 const EACH_OF_ALL: usize = 4;
 const EACH_MIN: usize = 8;
-/// What the system may hold of answers that a client does not take, for each connection. Beyond it they wait here, where they are
-/// counted for whoever asked.
+/// How many bytes of unsent answers the operating system may hold for each connection. More wait in this process, where they count
+/// against their account or address.
 #[cfg(target_os = "linux")]
 const UNSENT_BY_SYSTEM_MAX: u32 = 128 << 10;
 
@@ -55,14 +56,14 @@ pub enum ServerError {
     Access(#[from] AccessError),
 }
 
-/// Where the server can be reached.
+/// The addresses of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Addresses {
     pub http: SocketAddr,
     pub tcp: SocketAddr,
 }
 
-/// A server that has its ports and does not answer yet.
+/// A server that is bound to its ports and does not answer yet.
 #[derive(Debug)]
 pub struct Server {
     http: TcpListener,
@@ -76,12 +77,12 @@ pub struct Server {
     jobs: Vec<Job>,
 }
 
-/// A wish to have the certificate read anew.
+/// Asks for the certificate to be read again.
 #[derive(Clone, Debug)]
 pub struct Reloader(Option<Arc<Tls>>);
 
 impl Reloader {
-    /// Whether there is anything to read. Connections that are open go on with what they began with.
+    /// Returns whether there is a certificate. Open connections keep the one they began with.
     pub fn reload(&self) -> bool {
         self.0.as_ref().map(|tls| tls.reload()).is_some()
     }
@@ -89,7 +90,7 @@ impl Reloader {
 
 /// What every listener shares.
 #[derive(Clone, Debug)]
-struct Hall {
+struct ListenerContext {
     site: Arc<Site>,
     hub: Arc<Hub>,
     shutdown: watch::Receiver<bool>,
@@ -132,14 +133,14 @@ impl Server {
         let mut site = Site::new(core.clone(), links.clone());
         site.public_url.clone_from(&settings.public_url);
         site.connections_max = settings.connections_max;
-        site.doorstep = Doorstep::new(settings.limits.unproven_connections, settings.connections_max);
+        site.unproven = UnprovenPlaces::new(settings.limits.unproven_connections, settings.connections_max);
         let each_max = (settings.connections_max / EACH_OF_ALL).max(EACH_MIN);
         site.http_places = Places::new(CONNECTIONS_EACH.min(each_max), 0);
         site.exposure = settings.exposure();
         site.guest = settings.guest.filter(|_| settings.trusted_proxies.is_empty());
-        // Whoever is called otherwise from outside, and does not say by whom, has a proxy that we cannot know.
+        // A public address without TLS and without a trusted proxy means that there is a proxy which cannot be recognised.
         let is_hidden = settings.public_url.is_some() && settings.trusted_proxies.is_empty() && tls.is_none();
-        // Where the numbers have a listener of their own, they need no other, and no proxy has to be told apart.
+        // With an internal listener for metrics no request of the public ones needs to count as local.
         site.nobody_is_local = is_hidden || settings.internal.is_some();
         let (is_tls, jobs) = (tls.is_some(), jobs::of_server(&core, tls.as_ref(), settings));
         site.tls = tls;
@@ -156,17 +157,17 @@ impl Server {
         Ok(Server { http, tcp, regional, internal, site: Arc::new(site), hub, trusted, places, jobs })
     }
 
-    /// With what the certificate can be read anew while the server runs.
+    /// A handle to read the certificate again while the server runs.
     pub fn reloader(&self) -> Reloader {
         Reloader(self.site.tls.clone())
     }
 
-    /// What an operator should look at before anything else.
+    /// Warnings for the operator.
     pub fn warnings(&self) -> Vec<String> {
         crate::facts::warnings(&self.site)
     }
 
-    /// Where those who watch are served, if anywhere.
+    /// The address of the internal listener, if there is one.
     pub fn internal_address(&self) -> io::Result<Option<SocketAddr>> {
         self.internal.as_ref().map(TcpListener::local_addr).transpose()
     }
@@ -175,50 +176,50 @@ impl Server {
         Ok(Addresses { http: self.http.local_addr()?, tcp: self.tcp.local_addr()? })
     }
 
-    /// Where the listeners of single regions are, in the order of the settings.
+    /// The listeners of single regions, in the order of the settings.
     pub fn regional_addresses(&self) -> io::Result<Vec<(Region, SocketAddr)>> {
         self.regional.iter().map(|(region, listener)| Ok((*region, listener.local_addr()?))).collect()
     }
 
-    /// Serves until `stop` is done, then lets what runs come to its end, at most ten seconds. Watchers are answered until
-    /// then.
+    /// Serves until `stop` is done, then waits at most ten seconds for running requests. The internal listener answers until the end.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let Server { http, tcp, regional, internal, site, hub, trusted, places, jobs } = self;
         let (end, shutdown) = watch::channel(false);
         let tasks = TaskTracker::new();
-        let hall = Hall { site: site.clone(), hub, shutdown, tasks: tasks.clone(), trusted, places };
-        // Those that end with the last connection, and those that end before it.
-        let (mut windows, mut doors) = (JoinSet::new(), JoinSet::new());
-        // Watchers are not told that it ends: they are to see it.
+        let context =
+            ListenerContext { site: site.clone(), hub, shutdown, tasks: tasks.clone(), trusted, places };
+        // The internal listener ends after the last connection, the others before it.
+        let (mut watchers, mut listeners) = (JoinSet::new(), JoinSet::new());
+        // Connections of the internal listener are not closed by the signal: monitoring has to see the shutdown.
         let (_stays_open, never) = watch::channel(false);
         if let Some(listener) = internal {
-            windows.spawn(Hall { shutdown: never, ..hall.clone() }.accept_watchers(listener));
+            watchers.spawn(ListenerContext { shutdown: never, ..context.clone() }.accept_watchers(listener));
         }
         let jobs = Runner::start(&site.core, jobs);
-        doors.spawn(hall.clone().accept_http(http, None));
+        listeners.spawn(context.clone().accept_http(http, None));
         for (region, listener) in regional {
-            doors.spawn(hall.clone().accept_http(listener, Some(region)));
+            listeners.spawn(context.clone().accept_http(listener, Some(region)));
         }
-        doors.spawn(hall.accept_tcp(tcp));
+        listeners.spawn(context.accept_tcp(tcp));
         tokio::select! {
-            // A door ends with a panic or not at all.
-            _ = doors.join_next() => tracing::error!("a listener has ended"),
+            // A listener ends with a panic or not at all.
+            _ = listeners.join_next() => tracing::error!("a listener has ended"),
             () = stop => {}
         }
         site.core.stop();
         jobs.stop().await;
-        doors.shutdown().await;
-        // Nobody listening means that nobody has to be told.
+        listeners.shutdown().await;
+        // An error means that no connection is left to be told.
         end.send(true).ok();
         tasks.close();
         if timeout(DRAIN_MAX, tasks.wait()).await.is_err() {
             tracing::warn!(connections = tasks.len(), "some connections did not end in time");
         }
-        windows.shutdown().await;
+        watchers.shutdown().await;
     }
 }
 
-impl Hall {
+impl ListenerContext {
     async fn accept_http(self, listener: TcpListener, region: Option<Region>) {
         loop {
             let (stream, peer, place) = accept(&listener, &self.places).await;
@@ -226,17 +227,17 @@ impl Hall {
             entrance.reached = stream.local_addr().unwrap_or(entrance.reached);
             match self.site.tls.clone() {
                 None => self.tasks.spawn(async move {
-                    if let Some(entrance) = entrance.on_the_step().await {
+                    if let Some(entrance) = entrance.with_unproven_place().await {
                         http::serve(stream, entrance).await;
                     }
                 }),
                 Some(tls) => self.tasks.spawn(async move {
-                    let Some(entrance) = entrance.on_the_step().await else { return };
-                    let shaking = Counted::new(&entrance.site.core, Connection::Handshake);
+                    let Some(entrance) = entrance.with_unproven_place().await else { return };
+                    let shaking = ConnectionCount::new(&entrance.site.core, Connection::Handshake);
                     let stream = tls.greet(stream, &entrance.site.core.metrics).await;
                     drop(shaking);
                     if let Some(stream) = stream {
-                        // Apart, so that what a connection keeps is not as large as the handshake.
+                        // Boxed, so that the task does not keep the size of the handshake.
                         Box::pin(http::serve(stream, entrance)).await;
                     }
                 }),
@@ -244,13 +245,13 @@ impl Hall {
         }
     }
 
-    /// Connections end with this future, so nobody waits for them.
+    /// Its connections are dropped with this future; nothing waits for them.
     async fn accept_watchers(self, listener: TcpListener) {
         let places = Arc::new(Semaphore::new(WATCHERS_MAX));
         let mut connections = JoinSet::new();
         loop {
             let (stream, peer, place) = accept(&listener, &places).await;
-            // Those that have ended; there are never more of them than there are places.
+            // Removes the connections that have ended; there are never more than there are places.
             while connections.try_join_next().is_some() {}
             let entrance = Entrance { face: Face::Internal, ..self.enter(peer, place, None) };
             connections.spawn(http::serve(stream, entrance));
@@ -262,9 +263,9 @@ impl Hall {
             let (stream, peer, place) = accept(&listener, &self.places).await;
             let entrance = self.enter(peer, place, None);
             self.tasks.spawn(async move {
-                let Some(entrance) = entrance.on_the_step().await else { return };
-                let Entrance { hub, shutdown, place, region, step, .. } = entrance;
-                let from = link::Arrival { address: peer, region, program: link::Program::Other, step };
+                let Some(entrance) = entrance.with_unproven_place().await else { return };
+                let Entrance { hub, shutdown, place, region, unproven, .. } = entrance;
+                let from = link::Arrival { address: peer, region, program: link::Program::Other, unproven };
                 let (transport, opening) = (Transport::tcp(), link::Opening::Tcp);
                 link::serve(stream, transport, from, opening, hub, shutdown).await;
                 drop(place);
@@ -279,7 +280,7 @@ impl Hall {
             shutdown: self.shutdown.clone(),
             tasks: self.tasks.clone(),
             place: Arc::new(place),
-            step: Step::default(),
+            unproven: UnprovenPlace::default(),
             reached: peer,
             peer,
             trusted: self.trusted.clone(),
@@ -289,8 +290,8 @@ impl Hall {
     }
 }
 
-/// The next connection, once there is a place for it: the rest waits in the system's queue. The place is taken last, because
-/// a listener to which nobody comes must not keep one from the others. Whoever drops this future may drop a client.
+/// The next connection, once there is a place for it; the rest waits in the system's queue. The place is taken after the connection,
+/// because an idle listener must not hold one. Dropping this future may drop a client.
 async fn accept(
     listener: &TcpListener,
     places: &Arc<Semaphore>,
@@ -301,7 +302,7 @@ async fn accept(
                 let Ok(place) = places.clone().acquire_owned().await else {
                     return std::future::pending().await;
                 };
-                // An answer is one write; waiting for more to say would only delay it.
+                // An answer is one write: waiting to send more at once would only delay it.
                 stream.set_nodelay(true).ok();
                 bound_unsent(&stream);
                 return (stream, peer, place);
@@ -316,10 +317,10 @@ async fn accept(
 
 #[cfg(target_os = "linux")]
 fn bound_unsent(stream: &TcpStream) {
-    // Without the bound more is held, which is no reason to refuse the client.
+    // Without this limit the system holds more, which is no reason to refuse the client.
     socket2::SockRef::from(stream).set_tcp_notsent_lowat(UNSENT_BY_SYSTEM_MAX).ok();
 }
 
-/// Other systems hold as much as they like.
+/// Other systems have no such limit.
 #[cfg(not(target_os = "linux"))]
 fn bound_unsent(_: &TcpStream) {}

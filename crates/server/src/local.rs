@@ -1,11 +1,10 @@
-//! Whether a request comes from this very machine: what lets programs see the numbers, and people into a demonstration,
-//! without a proof.
+//! Whether a request comes from this machine. Such a request needs no proof for metrics, and none for the pages of the demo.
 //!
-//! A proxy on this machine is a program on this machine too, and whoever asks through it is not. So nothing counts that a
-//! proxy may have passed on: a request with a header that proxies write, one in the version of HTTP that proxies speak
-//! unless they are told otherwise, or one for a host that is not this machine. The last also keeps web pages out that make a
-//! name of theirs lead here. A proxy that speaks HTTP/1.1, adds nothing and names this machine as the host cannot be told
-//! from a program; the settings that say there is one are in [`Site::nobody_is_local`].
+//! A proxy on this machine forwards the requests of others, which must not count as local. So a request does not count if a proxy may
+//! have forwarded it: if it has a header that proxies add, if it is HTTP/1.0, which proxies speak by default, or if its host is not
+//! this machine. The last also keeps out web pages whose host name was pointed here (DNS rebinding). A proxy that speaks HTTP/1.1,
+//! adds no header and names this machine as the host cannot be told from a local program; [`Site::nobody_is_local`] has the settings
+//! that reveal it.
 //!
 //! [`Site::nobody_is_local`]: crate::kit::Site::nobody_is_local
 
@@ -16,7 +15,7 @@ use hyper::header::{HOST, HeaderMap};
 
 use crate::entrance::Entrance;
 
-/// What proxies, load balancers and content networks add to the requests of others.
+/// Headers that proxies, load balancers and content delivery networks add.
 const FORWARDING: [&str; 19] = [
     "forwarded",
     "via",
@@ -38,7 +37,7 @@ const FORWARDING: [&str; 19] = [
     "proxy-client-ip",
     "wl-proxy-client-ip",
 ];
-/// Beginnings of further ones.
+/// Prefixes of more such headers.
 const FORWARDING_FAMILIES: [&str; 3] = ["x-forwarded", "x-original-forwarded", "cf-"];
 
 pub(crate) fn is_local(entrance: &Entrance, version: Version, headers: &HeaderMap) -> bool {
@@ -48,7 +47,7 @@ pub(crate) fn is_local(entrance: &Entrance, version: Version, headers: &HeaderMa
         && is_for_this_machine(headers)
 }
 
-/// Whether nothing says that a proxy has passed a request on.
+/// Whether nothing indicates that a proxy has forwarded a request.
 fn is_direct(version: Version, headers: &HeaderMap) -> bool {
     let writes = |name: &str| {
         FORWARDING.contains(&name) || FORWARDING_FAMILIES.iter().any(|family| name.starts_with(family))
@@ -56,7 +55,7 @@ fn is_direct(version: Version, headers: &HeaderMap) -> bool {
     version >= Version::HTTP_11 && !headers.keys().any(|name| writes(name.as_str()))
 }
 
-/// Whether the one host of a request is a name of this machine to itself.
+/// Whether a request has one `Host`, and that is a loopback name or address.
 fn is_for_this_machine(headers: &HeaderMap) -> bool {
     let mut hosts = headers.get_all(HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
@@ -71,7 +70,7 @@ fn is_for_this_machine(headers: &HeaderMap) -> bool {
     is_here && is_port(port)
 }
 
-/// Nothing, or a colon and a number.
+/// Empty, or a colon and a port.
 fn is_port(text: &str) -> bool {
     text.is_empty() || text.strip_prefix(':').is_some_and(|digits| digits.parse::<u16>().is_ok())
 }

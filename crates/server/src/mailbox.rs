@@ -1,9 +1,9 @@
-//! The mailbox of a signed-in connection: what others want pushed to its client, and their wish to have it closed. Whoever has a
-//! handle puts something in, from any thread and without waiting; the connection's task takes it out as fast as its client reads.
+//! The mailbox of a signed-in connection: pushes for its client, and requests to close it. A handle puts something in from any thread
+//! and without waiting; the connection's task takes it out as fast as its client reads.
 //!
-//! The rule for a client that reads too slowly: a push with a coalescing key takes the place of the one with the same key that still
-//! waits, as a newer quote does with an older one. A push without a key is never dropped. What does not fit closes the
-//! connection: the client comes back and asks for what it missed.
+//! If the client reads too slowly, a push with a coalescing key replaces the waiting one with the same key, as a newer quote replaces an
+//! older one. A push without a key is never dropped. If the mailbox is full, the connection is closed; the client reconnects and asks
+//! for what it missed.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,42 +13,42 @@ use bytes::Bytes;
 
 /// Pushes that wait at most: the latest of everything that a client may subscribe to, and as many again that have no key.
 const PUSHES_MAX: usize = 4_096;
-/// What their bodies may hold together: 256 bytes each, more than a quote or the change of an order has.
+/// Bytes of their bodies together: 256 each, more than a quote or an order change has.
 const BYTES_MAX: usize = 1 << 20;
-/// An account may subscribe to 500 securities, and to four things of each: quote, depth, brokers, trades.
+/// An account may subscribe to 500 securities, and to four topics of each: quote, depth, brokers, trades.
 const SUBSCRIBED_MAX: usize = 500 * 4;
 const _: () = assert!(PUSHES_MAX >= 2 * SUBSCRIBED_MAX);
 const _: () = assert!(BYTES_MAX / PUSHES_MAX >= 256);
 
-/// Someone else's wish to close a connection.
+/// Why a connection is closed from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kick {
-    /// The client has come back on another connection.
+    /// The client has reconnected on another connection.
     Superseded,
-    /// Another connection needs the seat, and this one has not answered its ping.
+    /// Evicted: another connection needs the seat, and this one has not answered its ping.
     Silent,
     Closed(ClosedBy),
-    /// The client reads more slowly than is pushed to it.
+    /// The client reads more slowly than pushes come.
     TooSlow,
 }
 
-/// Who has asked for a connection to be closed.
+/// Who has closed a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClosedBy {
     Owner,
     Operator,
 }
 
-/// What is sent to a client without its asking.
+/// A message that is sent to a client without a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Push {
     pub(crate) command: u8,
-    /// Shared by all connections that it goes to.
+    /// Shared by all connections that it is sent to.
     pub(crate) body: Bytes,
     key: Option<CoalescingKey>,
 }
 
-/// Names the thing whose latest state is pushed, on one connection.
+/// Identifies the thing whose latest state is pushed, on one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct CoalescingKey(pub(crate) u64);
 
@@ -57,12 +57,12 @@ pub(crate) struct CoalescingKey(pub(crate) u64);
     expect(dead_code, reason = "nothing is pushed yet: subscriptions and changes of orders will be")
 )]
 impl Push {
-    /// One that the client must not miss.
+    /// A push that must not be dropped.
     pub(crate) fn lasting(command: u8, body: Bytes) -> Push {
         Push { command, body, key: None }
     }
 
-    /// The latest state of something, which makes those before it worthless.
+    /// The latest state of something, which replaces earlier ones.
     pub(crate) fn latest(key: CoalescingKey, command: u8, body: Bytes) -> Push {
         Push { command, body, key: Some(key) }
     }
@@ -85,11 +85,11 @@ pub(crate) struct Mailbox(Arc<Mutex<State>>);
 #[derive(Debug)]
 pub(crate) struct MailboxReader(Arc<Mutex<State>>);
 
-/// What a connection finds in its mailbox.
+/// What is in a mailbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mail {
     Nothing,
-    /// So many bytes of pushes.
+    /// So many bytes of pushes wait.
     Pushes {
         bytes: usize,
     },
@@ -98,12 +98,12 @@ pub(crate) enum Mail {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Made for the first push and dropped with the last one: most connections have none most of the time.
+    /// Allocated for the first push and freed with the last one: most of the time a connection has none.
     queue: Option<Box<Queue>>,
     kick: Option<Kick>,
     /// Takes no more pushes.
     is_shut: bool,
-    /// Of the connection's task, if it has looked and not been woken since.
+    /// The waker of the connection's task, if it has polled and not been woken since.
     waker: Option<Waker>,
 }
 
@@ -111,13 +111,13 @@ struct State {
 struct Queue {
     pushes: VecDeque<Push>,
     bytes: usize,
-    /// How many have left, so that a place stays true when others leave.
+    /// How many pushes have left the queue, so that positions stay valid.
     left: usize,
-    /// Where the push with a key stands, counted from the first that ever was in this queue.
+    /// The position of the push with a key, counted from the first push that was ever in this queue.
     places: HashMap<CoalescingKey, usize>,
 }
 
-/// There is no room for a push.
+/// The mailbox is full.
 struct Full;
 
 impl Mailbox {
@@ -126,8 +126,7 @@ impl Mailbox {
         (Mailbox(state.clone()), MailboxReader(state))
     }
 
-    /// Has something pushed to the client, behind what waits already. `Ok` means that it will be, unless the client leaves or the
-    /// connection is closed before.
+    /// Queues a push. `Ok` means that it will be sent, unless the client leaves or the connection is closed before.
     #[cfg_attr(
         not(test),
         expect(dead_code, reason = "nothing is pushed yet: subscriptions and changes of orders will be")
@@ -146,7 +145,7 @@ impl Mailbox {
         Ok(())
     }
 
-    /// Has the connection closed. The first wish counts.
+    /// Closes the connection. Only the first reason counts.
     pub(crate) fn close(&self, kick: Kick) {
         let state = lock(&self.0);
         if state.kick.is_none() {
@@ -156,7 +155,7 @@ impl Mailbox {
 }
 
 impl MailboxReader {
-    /// What there is now. The task of `cx` is woken when there is something else.
+    /// What is in the mailbox now. The task of `cx` is woken when that changes.
     pub(crate) fn look(&self, cx: &Context<'_>) -> Mail {
         let mut state = lock(&self.0);
         if let Some(kick) = state.kick {
@@ -171,7 +170,7 @@ impl MailboxReader {
         }
     }
 
-    /// The push that has waited longest.
+    /// Takes the oldest push.
     pub(crate) fn take(&self) -> Option<Push> {
         let mut state = lock(&self.0);
         let queue = state.queue.as_mut()?;
@@ -186,7 +185,7 @@ impl MailboxReader {
         lock(&self.0).queue.is_none()
     }
 
-    /// Takes no more pushes, and tells their senders so; those that wait can still be taken.
+    /// Refuses further pushes. Those that wait can still be taken.
     pub(crate) fn shut(&self) {
         lock(&self.0).is_shut = true;
     }
@@ -207,7 +206,7 @@ impl Queue {
         let replaced = place.and_then(|at| self.pushes.get(at)).map_or(0, |replaced| replaced.body.len());
         let bytes = self.bytes - replaced + push.body.len();
         let others = self.pushes.len() - usize::from(place.is_some());
-        // One alone always fits: it is no sign of a slow reader.
+        // A single push always fits: it does not mean that the reader is slow.
         if others > 0 && (others >= PUSHES_MAX || bytes > BYTES_MAX) {
             return Err(Full);
         }
@@ -238,14 +237,14 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What waits is not sent any more, and takes no room until the connection has ended.
+/// Frees the pushes that will not be sent, before the connection has ended.
 fn close(mut state: MutexGuard<'_, State>, kick: Kick) {
     state.kick = Some(kick);
     state.queue = None;
     wake(state);
 }
 
-/// Not while the lock is held, which the task wants next.
+/// Wakes after the lock is released: the task takes it next.
 fn wake(mut state: MutexGuard<'_, State>) {
     let waker = state.waker.take();
     drop(state);

@@ -1,14 +1,13 @@
-//! Under which address this service may call itself where nobody has said how it is called (`public_url`). A request's Host is what
-//! the client says, and an answer that repeated any of it would lead others to wherever they were told; so it is repeated only
-//! where it is ours: a name of the client's own machine, the address that the connection came in by, or a name of the
-//! certificate.
+//! The address that this service puts into links if `public_url` is not set. The `Host` of a request is the client's claim, and
+//! repeating it could send others to a foreign site. So it is used only if it is ours: a loopback name of the client's own machine, the
+//! address that the connection came to, or a name of the certificate.
 
 use std::net::{IpAddr, SocketAddr};
 
 /// A name of a host, with a port.
 const HOST_MAX: usize = 255;
 
-/// The host to name in links: that which was asked for if it is ours, else the address that was reached.
+/// The host for links: the requested one if it is ours, else the local address of the connection.
 pub(crate) fn own_host(asked: Option<&str>, reached: SocketAddr, certified: &[String]) -> String {
     match asked.filter(|host| is_own(host, reached, certified)) {
         Some(host) => host.to_owned(),
@@ -44,7 +43,7 @@ fn split(host: &str) -> Option<(&str, Option<u16>)> {
     }
 }
 
-/// Whether a name is one of a certificate, which may have a star for its first part.
+/// Whether a certificate has a name, which may begin with a wildcard.
 fn is_name_of(name: &str, certified: &str) -> bool {
     match certified.strip_prefix("*.") {
         Some(rest) => {

@@ -1,4 +1,4 @@
-//! A rate limit for each account: for what costs no quota and is still not free.
+//! A rate limiter by account, for requests that cost no quota but still cost work.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// At most so many `requests` in any time `within` long.
+    /// At most `requests` in any stretch of time of length `within`.
     pub(crate) fn new(requests: u32, within: Duration) -> Pace {
         Pace { limit: RateLimit { requests, within }, limiter: RateLimiter::of_accounts() }
     }
 
-    /// One more, or how long to wait for that.
+    /// Counts one more request, or says how long to wait.
     pub(crate) fn pass(&self, account: AccountId, uptime: Duration) -> Result<(), Duration> {
         self.limiter.pass(account, self.limit, 1, uptime)
     }

@@ -1,4 +1,4 @@
-//! Places of which each address or account has so many: for connections, which cost memory as long as they are open.
+//! A limited number of places for each address or account: connections cost memory for as long as they are open.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -8,36 +8,36 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// Keys remembered before those that have no place taken are looked for.
+/// With more keys than this, those without a taken place are evicted.
 const SWEEP: usize = 4_096;
 
 /// The places of all keys.
 #[derive(Debug)]
 pub(crate) struct Places<K> {
     each: usize,
-    /// How many may wait for one of them.
+    /// How many may wait for a place of one key.
     waiting: usize,
-    all: Mutex<HashMap<K, Weak<Room>>>,
+    all: Mutex<HashMap<K, Weak<KeyPlaces>>>,
 }
 
 /// The places of one key.
 #[derive(Debug)]
-struct Room {
+struct KeyPlaces {
     free: Arc<Semaphore>,
     /// How many more may wait for a place.
     waiting: Semaphore,
 }
 
-/// A place, taken as long as this is here.
+/// A place, taken for as long as this exists.
 #[derive(Debug)]
 pub(crate) struct Place {
     _permit: OwnedSemaphorePermit,
     /// Keeps the places of its key in memory.
-    _room: Arc<Room>,
+    _room: Arc<KeyPlaces>,
 }
 
 impl<K: Copy + Eq + Hash> Places<K> {
-    /// With so many places for each key, and so many that may wait for one.
+    /// With `each` places for each key, and so many that may wait for one.
     pub(crate) fn new(each: usize, waiting: usize) -> Places<K> {
         Places { each, waiting, all: Mutex::default() }
     }
@@ -49,8 +49,7 @@ impl<K: Copy + Eq + Hash> Places<K> {
         Some(Place { _permit: permit, _room: room })
     }
 
-    /// A place, if one is free or becomes so in time. Where enough wait already, nobody else does: whatever waits is held open
-    /// meanwhile.
+    /// A place, if one is free or becomes free in time. The number of those that wait is limited: each keeps a connection open.
     pub(crate) async fn take(&self, key: K, within: Duration) -> Option<Place> {
         let room = self.room(key);
         let permit = match room.free.clone().try_acquire_owned() {
@@ -63,7 +62,7 @@ impl<K: Copy + Eq + Hash> Places<K> {
         Some(Place { _permit: permit, _room: room })
     }
 
-    fn room(&self, key: K) -> Arc<Room> {
+    fn room(&self, key: K) -> Arc<KeyPlaces> {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(room) = all.get(&key).and_then(Weak::upgrade) {
             return room;
@@ -72,7 +71,7 @@ impl<K: Copy + Eq + Hash> Places<K> {
             all.retain(|_, room| room.strong_count() > 0);
         }
         let (free, waiting) = (Arc::new(Semaphore::new(self.each)), Semaphore::new(self.waiting));
-        let room = Arc::new(Room { free, waiting });
+        let room = Arc::new(KeyPlaces { free, waiting });
         all.insert(key, Arc::downgrade(&room));
         room
     }

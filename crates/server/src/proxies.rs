@@ -1,6 +1,5 @@
-//! Who is at the other end when a proxy is in between. A header that says so is believed only from proxies that the
-//! operator trusts, and only as far as they have written it: whatever stands before the first hop that is not theirs is
-//! what a client claims.
+//! The client behind a proxy. `X-Forwarded-For` and `Forwarded` are believed only from proxies that the operator trusts, and only the
+//! part that they have written: everything before the first hop that is not a trusted proxy may be invented by the client.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -10,9 +9,9 @@ use hyper::header::{FORWARDED, HeaderMap, HeaderName};
 use ipnet::IpNet;
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-/// Proxies in a row. Nobody has so many.
+/// Hops that are read; no deployment has so many proxies in a row.
 const HOPS_MAX: usize = 16;
-/// Longer than an address of the sixth version with brackets and a port.
+/// Longer than an IPv6 address with brackets and a port.
 const HOP_MAX: usize = 64;
 
 /// A proxy, or a network of proxies: `10.0.0.7`, `10.1.0.0/16`, `fd00::/8`.
@@ -38,12 +37,12 @@ impl FromStr for TrustedProxy {
         };
         let address: IpAddr = address.parse().map_err(|_| wrong(spelling))?;
         if address != address.to_canonical() {
-            return Err(wrong("write the address of the fourth version that it maps"));
+            return Err(wrong("write the IPv4 address that it maps"));
         }
         let prefix = match prefix {
             None => IpNet::from(address).max_prefix_len(),
             Some(digits) if (1..=3).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit()) => {
-                // 256 and more is longer than any address.
+                // 256 and more is longer than any prefix.
                 digits.parse().unwrap_or(u8::MAX)
             }
             Some(_) => return Err(wrong(spelling)),
@@ -67,13 +66,13 @@ impl fmt::Display for TrustedProxy {
     }
 }
 
-/// Whether an address is one of a proxy that is believed.
+/// Whether an address belongs to a trusted proxy.
 pub(crate) fn is_trusted(trusted: &[TrustedProxy], address: IpAddr) -> bool {
     trusted.iter().any(|TrustedProxy(network)| network.contains(&address.to_canonical()))
 }
 
-/// Who sent a request that came in from `peer`: the last hop that is not a trusted proxy. Whatever cannot be understood
-/// or does not agree is not believed, and then it is the proxy who asks.
+/// The client of a request that came from `peer`: the last hop that is not a trusted proxy. If a header cannot be read, or the two
+/// disagree, it is `peer` itself.
 pub(crate) fn client(trusted: &[TrustedProxy], peer: SocketAddr, headers: &HeaderMap) -> SocketAddr {
     let is_trusted = |address: IpAddr| is_trusted(trusted, address);
     if !is_trusted(peer.ip()) {
@@ -81,12 +80,12 @@ pub(crate) fn client(trusted: &[TrustedProxy], peer: SocketAddr, headers: &Heade
     }
     let hops = |name: HeaderName, read: fn(&str) -> Option<SocketAddr>| {
         let mut lines = headers.get_all(name).iter().rev().peekable();
-        // A header that is not there is no claim; one that cannot be read is a wrong one.
+        // A header that is missing says nothing; one that cannot be read makes the claim invalid.
         lines.peek()?;
         let hops = lines.flat_map(|line| line.to_str().unwrap_or_default().rsplit(','));
         Some(last_stranger(hops.map(read), is_trusted))
     };
-    // A proxy writes one of the two and may pass on what a client says in the other.
+    // A proxy writes one of the two headers, and may forward the other as the client wrote it.
     let found = match (hops(X_FORWARDED_FOR, hop), hops(FORWARDED, forwarded_hop)) {
         (Some(one), Some(other)) => one.filter(|one| other.is_some_and(|other| one.ip() == other.ip())),
         (one, other) => one.or(other).flatten(),
@@ -94,7 +93,7 @@ pub(crate) fn client(trusted: &[TrustedProxy], peer: SocketAddr, headers: &Heade
     found.unwrap_or(peer)
 }
 
-/// The first hop from behind that is not trusted; if all are, the one farthest away.
+/// The hop nearest to us that is not trusted; if all are, the one farthest away.
 fn last_stranger(
     hops: impl Iterator<Item = Option<SocketAddr>>,
     is_trusted: impl Fn(IpAddr) -> bool,
@@ -110,8 +109,7 @@ fn last_stranger(
     farthest
 }
 
-/// An address with or without a port, which is 0 then. Only those of the sixth version may have brackets, and with a port
-/// they must.
+/// An address with or without a port; without one the port is 0. Only an IPv6 address may have brackets, and with a port it must.
 fn hop(text: &str) -> Option<SocketAddr> {
     let text = text.trim();
     if text.len() > HOP_MAX {
@@ -137,7 +135,7 @@ fn forwarded_hop(element: &str) -> Option<SocketAddr> {
     hop(bare.unwrap_or(value))
 }
 
-/// An address as people are shown it: what a proxy tells often has no port.
+/// An address as people see it, without the port where the proxy has told none.
 pub(crate) fn shown(address: SocketAddr) -> String {
     if address.port() == 0 { address.ip().to_string() } else { address.to_string() }
 }
@@ -150,7 +148,7 @@ mod tests {
         text.split(' ').filter(|text| !text.is_empty()).map(|text| text.parse().unwrap()).collect()
     }
 
-    /// Who asks, when the peer is 10.0.0.1; each line is a header.
+    /// The client of a request from the peer 10.0.0.1; each line is a header.
     #[track_caller]
     fn check(trusted: &str, lines: &[(&str, &str)], expected: &str) {
         let mut headers = HeaderMap::new();
@@ -262,7 +260,7 @@ mod tests {
             ("10.0.0.1/8", "bits beyond its prefix"),
             ("0.0.0.0/0", "everybody"),
             ("::/0", "everybody"),
-            ("::ffff:10.0.0.1", "fourth version"),
+            ("::ffff:10.0.0.1", "write the IPv4 address"),
         ] {
             let error = text.parse::<TrustedProxy>().unwrap_err().to_string();
             assert!(error.contains(says), "{text}: {error}");

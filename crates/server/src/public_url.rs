@@ -4,7 +4,8 @@ use std::str::FromStr;
 
 use hyper::http::uri::Authority;
 
-/// Where people and clients reach the service, as the operator says: a proxy in front may have another name, and TLS.
+/// The address at which people and clients reach the service, as the operator has set it: a proxy in front may have another name, and
+/// TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicUrl(String);
 
@@ -28,7 +29,7 @@ impl PublicUrl {
         self.0.starts_with("https://")
     }
 
-    /// Host and port, and the path that a proxy has the service under; empty if it has it alone.
+    /// Host and port, and the path under which a proxy has the service; empty if there is none.
     pub(crate) fn parts(&self) -> (&str, &str) {
         let rest = self.0.split_once("://").map_or("", |(_, rest)| rest);
         rest.split_at(rest.find('/').unwrap_or(rest.len()))
@@ -65,7 +66,7 @@ impl FromStr for PublicUrl {
         if !is_name || !(port.is_empty() || port.starts_with(':')) {
             return Err(wrong());
         }
-        // Clients that cannot read a port go to the usual one, where somebody else listens.
+        // Clients that cannot read the port use the default one, where another service may listen.
         if !port.is_empty() && authority.port_u16().is_none_or(|port| port == 0) {
             return Err(ParsePublicUrlError::Port(shown()));
         }

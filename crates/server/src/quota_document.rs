@@ -1,14 +1,14 @@
-//! An account's month as a document: HTTP and the command line tell the same.
+//! The quota of an account as a document, the same over HTTP and on the command line.
 
 use access::{Account, Quota, Reason, Right, Standing};
 use market::{Market, Timestamp, Zone};
 use serde_json::{Value, json};
 
-/// Securities told of in one answer; the number is always told.
+/// Securities that are listed in one answer; their number is always given.
 const SECURITIES_MAX: usize = 10_000;
 
-/// Everything about an account's month, as `GET /v1/quota` and the command line tell it. Times are Hong Kong's, to which the
-/// month belongs. `now` is the market's.
+/// Everything about an account's month, for `GET /v1/quota` and `chandler quota`. Times are those of Hong Kong, whose months count.
+/// `now` is the market's time.
 pub fn quota_document(quota: &Quota, now: Timestamp) -> Value {
     let Quota { account, usage, next, securities } = quota;
     let zone = Zone::of(Market::Hk);
@@ -59,7 +59,7 @@ fn level(standing: &Standing, account: &Account) -> Value {
     })
 }
 
-/// The reason again, for whoever says it in words of their own.
+/// The reason of a level as data, for programs that have words of their own.
 fn because(reason: &Reason) -> Value {
     match reason {
         Reason::Opened => json!({"kind": "opened"}),
@@ -74,7 +74,7 @@ fn because(reason: &Reason) -> Value {
     }
 }
 
-/// Every package, granted or not, and how it stands with it.
+/// Every package: whether it is granted, and from when until when.
 pub(crate) fn rights(account: &Account, now: Timestamp) -> Vec<Value> {
     let described = |right: Right| {
         let validity = account.rights.validity(right);

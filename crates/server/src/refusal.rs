@@ -1,4 +1,4 @@
-//! The one closed list of what a client can be told instead of an answer, and the two tables that turn it into numbers.
+//! The closed list of refusals, and the two tables that turn them into the numbers of the protocol and of HTTP.
 
 use std::time::Duration;
 
@@ -8,15 +8,15 @@ use wire::{Status, code};
 
 use crate::metrics::Outcome;
 
-/// Why a request gets no answer. The text that goes with it is a constant of ours or made of the caller's own words.
+/// Why a request gets no answer. Its text is a constant of ours, or made of the caller's own words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// The body is not the message that the command has.
+    /// The body is not the message of the command.
     Malformed(String),
     UnknownCommand(u8),
     /// Nobody has signed in on this connection.
     Unauthenticated,
-    /// The operator has taken the account away.
+    /// The operator has revoked the account.
     Revoked,
     /// More requests in a window of time than the account may make.
     TooFast {
@@ -28,7 +28,7 @@ pub(crate) enum Refusal {
         text: String,
         retry_after: Duration,
     },
-    /// More requests at once than a connection or an account may have.
+    /// More requests at once than a connection or an account may have open.
     Busy,
     BadQuery(String),
     NoQuotes(String),
@@ -45,7 +45,7 @@ pub(crate) enum Refusal {
     Internal,
 }
 
-/// An account is at a listener that is not for its region.
+/// An account has come to the listener of another region.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WrongRegion {
     #[error(
@@ -66,7 +66,7 @@ impl Refusal {
                 (Status::BadRequest, code::RATE)
             }
             Refusal::Unauthenticated | Refusal::Revoked => (Status::Unauthenticated, code::UNAUTHENTICATED),
-            // The protocol's choice: a body that was understood but asks for nonsense is a server's error.
+            // The protocol's choice: a body that can be decoded but makes no sense is a server error.
             Refusal::BadQuery(_) => (Status::ServerError, code::INVALID),
             Refusal::NoQuotes(_) => (Status::ServerError, code::NO_QUOTES),
             Refusal::NoAccess(_) => (Status::ServerError, code::NO_ACCESS),
@@ -90,12 +90,12 @@ impl Refusal {
         }
     }
 
-    /// Whether it counts against whoever is refused again and again: not if it is nobody's fault but ours.
+    /// Whether it counts against a caller that is refused again and again: not if the fault is ours.
     pub(crate) fn is_held_against_them(&self) -> bool {
         !matches!(self, Refusal::Internal | Refusal::TimedOut)
     }
 
-    /// What it counts as.
+    /// The outcome that metrics count it as.
     pub(crate) fn outcome(&self) -> Outcome {
         match self {
             Refusal::Malformed(_) => Outcome::Malformed,
@@ -168,7 +168,8 @@ impl From<WrongRegion> for Refusal {
         }
     }
 }
-/// What a client is told of an answer that could not be read.
+
+/// What a client reads when the store cannot answer.
 impl From<HistoryError> for Refusal {
     fn from(error: HistoryError) -> Refusal {
         match error {

@@ -1,8 +1,7 @@
-//! One line for each request: what was asked, by which account, how it ended and how long it took. Requests over HTTP are
-//! told at `info`. Those of long connections come by the ten thousand a second, and a line for each would be a noticeable part of
-//! their cost: they are told at `debug`, and so is whoever looks at the numbers every few seconds. No line holds a
-//! query string or a token; nor a symbol, a name or a path as it was sent, unless nothing is there: then only the path tells what a
-//! client wanted.
+//! One line for each request: what was asked, by which account, how it ended and how long it took. Requests over HTTP are logged at
+//! `info`. Those of long connections come by the ten thousand a second, and a line each would be a noticeable part of their cost: they
+//! are logged at `debug`, as are the requests of monitoring, which come every few seconds. No line has a query string, a token, a
+//! symbol or a name. The path is the pattern of its route; only a path that leads nowhere is logged as it was sent.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -12,12 +11,12 @@ use tokio::time::Instant;
 
 use crate::metrics::{Door, Metrics, Outcome, Task};
 
-/// The name under which a filter lets the lines through or keeps them out.
+/// The target of these lines, by which a log filter selects them.
 const TARGET: &str = "requests";
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ended {
+pub(crate) struct RequestEnd {
     pub(crate) outcome: Outcome,
     pub(crate) took: Duration,
     /// Bytes of the answer.
@@ -26,28 +25,34 @@ pub(crate) struct Ended {
     pub(crate) account: Option<AccountId>,
 }
 
-impl Ended {
-    /// Now, having begun then.
-    pub(crate) fn at(since: Instant, outcome: Outcome) -> Ended {
-        Ended::by(Instant::now(), since, outcome)
+impl RequestEnd {
+    /// A request that began at `since` and ends now.
+    pub(crate) fn at(since: Instant, outcome: Outcome) -> RequestEnd {
+        RequestEnd::by(Instant::now(), since, outcome)
     }
 
-    /// The same for whoever has just looked at the clock.
-    pub(crate) fn by(now: Instant, since: Instant, outcome: Outcome) -> Ended {
-        Ended { outcome, took: now.saturating_duration_since(since), bytes: 0, candles: 0, account: None }
+    /// The same at a time that the caller has just read.
+    pub(crate) fn by(now: Instant, since: Instant, outcome: Outcome) -> RequestEnd {
+        RequestEnd {
+            outcome,
+            took: now.saturating_duration_since(since),
+            bytes: 0,
+            candles: 0,
+            account: None,
+        }
     }
 
     fn count(&self, metrics: &Metrics, door: Door, task: Task) {
         metrics.request(door, task, self.outcome, self.took, u64::try_from(self.bytes).unwrap_or(u64::MAX));
     }
 
-    /// To the microsecond.
+    /// In milliseconds, to the microsecond.
     fn elapsed_ms(&self) -> f64 {
         (self.took.as_secs_f64() * 1e6).round() / 1e3
     }
 }
 
-/// A level is part of where a line stands in the code, so there is one for each.
+/// `tracing` fixes the level of a line at compile time, so there is one call for each.
 macro_rules! http_line {
     ($level:ident, $about:expr, $ended:expr) => {
         tracing::$level!(
@@ -69,7 +74,7 @@ macro_rules! http_line {
     };
 }
 
-pub(crate) fn of_link(metrics: &Metrics, door: Door, task: Task, command: u8, ended: &Ended) {
+pub(crate) fn of_link(metrics: &Metrics, door: Door, task: Task, command: u8, ended: &RequestEnd) {
     ended.count(metrics, door, task);
     tracing::debug!(
         target: TARGET,
@@ -85,22 +90,22 @@ pub(crate) fn of_link(metrics: &Metrics, door: Door, task: Task, command: u8, en
     );
 }
 
-/// What HTTP knows besides.
+/// What the line of a request over HTTP has besides.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct OverHttp<'a> {
+pub(crate) struct HttpRequestLine<'a> {
     pub(crate) task: Task,
     pub(crate) method: &'static str,
-    /// The pattern of the path: what stands in its braces may be a secret.
+    /// The pattern of the path: a value in place of its braces may be a secret.
     pub(crate) route: &'static str,
-    /// The path as it was sent, if it leads nowhere; escaped and cut.
+    /// The path as it was sent, escaped and cut, if it leads nowhere.
     pub(crate) path: Option<&'a str>,
     pub(crate) status: u16,
     pub(crate) trace: &'a str,
 }
 
-pub(crate) fn of_http(metrics: &Metrics, about: &OverHttp<'_>, ended: &Ended) {
+pub(crate) fn of_http(metrics: &Metrics, about: &HttpRequestLine<'_>, ended: &RequestEnd) {
     ended.count(metrics, Door::Http, about.task);
-    // Those who watch ask every few seconds, for ever.
+    // Monitoring asks every few seconds, for ever.
     if about.task == Task::Watch && ended.outcome == Outcome::Ok {
         http_line!(debug, about, ended);
     } else {
@@ -108,26 +113,26 @@ pub(crate) fn of_http(metrics: &Metrics, about: &OverHttp<'_>, ended: &Ended) {
     }
 }
 
-/// A line of the log that is written at most once a minute, with how often it would have been since.
+/// A log line that is written at most once a minute, with the number of times since the last one.
 #[derive(Debug)]
-pub(crate) struct Seldom {
-    /// Seconds of uptime at which it may be written again.
+pub(crate) struct OncePerMinute {
+    /// The uptime in seconds at which it may be written again.
     again_at_s: AtomicU64,
     times: AtomicU64,
 }
 
-impl Seldom {
+impl OncePerMinute {
     const EVERY_S: u64 = 60;
 
-    pub(crate) const fn new() -> Seldom {
-        Seldom { again_at_s: AtomicU64::new(0), times: AtomicU64::new(0) }
+    pub(crate) const fn new() -> OncePerMinute {
+        OncePerMinute { again_at_s: AtomicU64::new(0), times: AtomicU64::new(0) }
     }
 
-    /// How often it has come to pass, if it is to be written now.
+    /// The number of times since the last line, if a line is due now.
     pub(crate) fn pass(&self, uptime: Duration) -> Option<u64> {
         self.times.fetch_add(1, Ordering::Relaxed);
         let (now, again_at) = (uptime.as_secs(), self.again_at_s.load(Ordering::Relaxed));
-        let next = now.saturating_add(Seldom::EVERY_S);
+        let next = now.saturating_add(OncePerMinute::EVERY_S);
         let is_first = now >= again_at
             && self.again_at_s.compare_exchange(again_at, next, Ordering::Relaxed, Ordering::Relaxed).is_ok();
         is_first.then(|| self.times.swap(0, Ordering::Relaxed))
@@ -140,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_line_is_written_once_a_minute_with_how_often_it_was_meant() {
-        let (seldom, second) = (Seldom::new(), Duration::from_secs(1));
+        let (seldom, second) = (OncePerMinute::new(), Duration::from_secs(1));
         assert_eq!(seldom.pass(second), Some(1));
         assert_eq!((seldom.pass(2 * second), seldom.pass(60 * second)), (None, None));
         assert_eq!(seldom.pass(61 * second), Some(3));

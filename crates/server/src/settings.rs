@@ -1,4 +1,4 @@
-//! What the operator may set.
+//! The settings of the server.
 
 use std::num::NonZeroU32;
 
@@ -7,7 +7,7 @@ use crate::proxies::TrustedProxy;
 use crate::public_url::PublicUrl;
 use crate::tls::TlsFiles;
 
-/// What the operator may set. The defaults are those of `chandler serve`.
+/// The settings of the server. The defaults are those of `chandler serve`.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Where HTTP and WebSocket are served.
@@ -16,28 +16,28 @@ pub struct Settings {
     pub tcp: std::net::SocketAddr,
     /// Where HTTP and WebSocket are served to the accounts of one region alone.
     pub regional: Vec<(access::Region, std::net::SocketAddr)>,
-    /// Where health, readiness, metrics and status are served, and nothing else, to whoever comes; none for no such place. Where
-    /// there is one, the other listeners tell metrics and status to operators alone.
+    /// The internal listener: it serves health, readiness, metrics and status to everyone who can reach it, and nothing else. With one,
+    /// the other listeners show metrics and status to operators alone.
     pub internal: Option<std::net::SocketAddr>,
-    /// What the listeners of HTTP and WebSocket show who they are with; none for plain HTTP.
+    /// The certificate of the listeners for HTTP and WebSocket; `None` for plain HTTP.
     pub tls: Option<TlsFiles>,
-    /// How the service is called from outside; none if clients reach it under the name that they ask for.
+    /// The address of the service as clients know it; `None` if they reach it under the name that they ask for.
     pub public_url: Option<PublicUrl>,
-    /// Proxies that are believed when they say for whom they ask.
+    /// Proxies whose `X-Forwarded-For` and `Forwarded` headers are believed.
     pub trusted_proxies: Vec<TrustedProxy>,
-    /// Who somebody on this machine is without signing in. For a demonstration alone: no configuration has a key for it, and
-    /// it is passed over where a proxy is trusted.
+    /// The account as which people on this machine are signed in without a password. For the demo alone: no configuration has a key for
+    /// it, and it is ignored where a proxy is trusted.
     pub guest: Option<access::AccountId>,
-    /// From when on accounts are served history, unless they have floors of their own.
+    /// Where history begins for accounts without floors of their own.
     pub floors: market::FloorTable,
     /// Connections of all kinds that may be open at once.
     pub connections_max: usize,
     /// Memory for encoded candles; 0 keeps none.
     pub cache_bytes: usize,
     pub limits: Limits,
-    /// Which clients of OAuth need a proof key.
+    /// Which OAuth clients need PKCE.
     pub pkce: access::PkceRule,
-    /// How long rows of the audit are kept; none for ever.
+    /// How long rows of the audit are kept; `None` for ever.
     pub audit_retention_days: Option<NonZeroU32>,
 }
 
@@ -68,8 +68,8 @@ pub const EXPOSURE_ADVICE: &str = "set tls_cert and tls_key, or put a proxy with
                                    trusted_proxies, or listen on 127.0.0.1";
 
 impl Settings {
-    /// A sentence if other machines are served and nothing that is set says who encrypts what they send. A proxy with TLS is
-    /// known by being trusted, or by the public address.
+    /// A warning if other machines are served and nothing in the settings shows that their requests are encrypted. A proxy with TLS
+    /// shows by being trusted, or by the public address.
     pub fn exposure(&self) -> Option<String> {
         let is_https = self.public_url.as_ref().is_some_and(PublicUrl::is_https);
         if self.tls.is_some() || is_https || !self.trusted_proxies.is_empty() {
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_listens_for_other_machines_is_warned_unless_something_encrypts() {
+    fn a_listener_for_other_machines_warns_unless_something_encrypts() {
         let at = |text: &str| text.parse().unwrap();
         let open = Settings { listen: at("0.0.0.0:8080"), ..Settings::default() };
         assert!(open.exposure().unwrap().contains("0.0.0.0:8080 without TLS"), "{:?}", open.exposure());
@@ -104,7 +104,7 @@ mod tests {
         for at_home in ["127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "[::ffff:127.0.0.1]:1"] {
             assert_eq!(Settings { listen: at(at_home), ..Settings::default() }.exposure(), None, "{at_home}");
         }
-        // What is told there is nobody's secret.
+        // What is served there is no secret.
         assert_eq!(Settings { internal: Some(at("0.0.0.0:9090")), ..Settings::default() }.exposure(), None);
         let files = TlsFiles { certificate: "cert.pem".into(), key: "key.pem".into() };
         let public = |text: &str| Some(text.parse().unwrap());

@@ -1,5 +1,5 @@
-//! TLS on the listeners of HTTP and WebSocket: which certificate is shown, how a handshake goes, and how the files may be
-//! replaced while connections stay open. Raw TCP has none: its clients speak no TLS.
+//! TLS on the listeners for HTTP and WebSocket: the certificate, the handshake, and replacing the files while connections stay open.
+//! Raw TCP has none: its clients do not speak TLS.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -20,25 +20,25 @@ use tokio_rustls::server::TlsStream;
 use crate::certificate::Certificate;
 use crate::metrics::{Handshake, Metrics, Reload};
 
-/// A client says hello and hears ours by then.
+/// The time for a handshake.
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(5);
 /// A chain of certificates is a few kilobytes.
 const FILE_MAX: u64 = 1 << 20;
-/// The first byte of a handshake; no method of HTTP begins with it.
+/// The first byte of a handshake; no HTTP method begins with it.
 const HANDSHAKE_RECORD: u8 = 0x16;
 const PLAIN: &str = "this port speaks TLS: write https:// or wss://\n";
 
-/// Where certificate and key are.
+/// The files of certificate and key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// PEM: the certificate of the server first, then those that lead to the root.
+    /// PEM: the certificate of the server first, then the chain up to the root.
     pub certificate: PathBuf,
     /// PEM, without a password.
     pub key: PathBuf,
 }
 
 impl TlsFiles {
-    /// The certificate that a server would show, if it could start with these files, without starting one.
+    /// Reads and checks the files as a server would. Returns the certificate that it would present.
     pub fn check(&self) -> Result<Certificate, TlsError> {
         load(self).map(|shown| shown.certificate)
     }
@@ -62,23 +62,23 @@ pub enum TlsError {
     StillBroken { reason: String },
 }
 
-/// What new connections are shown.
+/// The certificate that new connections get, ready for handshakes.
 #[derive(Debug)]
-struct Shown {
+struct ShownCertificate {
     config: Arc<ServerConfig>,
     certificate: Certificate,
 }
 
-/// By which a file is known to be another: its length, and when it was last written.
-type Marks = [Option<(u64, Option<SystemTime>)>; 2];
+/// By these a file is known to have changed: its length, and when it was last written.
+type FileStamps = [Option<(u64, Option<SystemTime>)>; 2];
 
 #[derive(Debug)]
 pub(crate) struct Tls {
     files: TlsFiles,
-    shown: RwLock<Arc<Shown>>,
-    /// Of the files that were last read, whether or not they were good.
-    marks: Mutex<Marks>,
-    /// Why those files could not be used, if they could not.
+    shown: RwLock<Arc<ShownCertificate>>,
+    /// The stamps of the files that were last read, valid or not.
+    marks: Mutex<FileStamps>,
+    /// Why those files cannot be used, if they cannot.
     broken: Mutex<Option<String>>,
     demand: Arc<Notify>,
 }
@@ -94,26 +94,26 @@ impl Tls {
         Ok(Tls { files, shown, marks, broken, demand: Arc::new(Notify::new()) })
     }
 
-    fn shown(&self) -> Arc<Shown> {
+    fn shown(&self) -> Arc<ShownCertificate> {
         self.shown.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The certificate that new connections are shown.
+    /// The certificate that new connections get.
     pub(crate) fn certificate(&self) -> Certificate {
         self.shown().certificate.clone()
     }
 
-    /// Has the files read now, changed or not, by whoever waits for [`Tls::demand`].
+    /// Asks for the files to be read now, changed or not. The job that waits for [`Tls::demand`] does it.
     pub(crate) fn reload(&self) {
         self.demand.notify_one();
     }
 
-    /// Notified when somebody does not want to wait until the files are looked at.
+    /// Notified when the files are to be read at once.
     pub(crate) fn demand(&self) -> Arc<Notify> {
         self.demand.clone()
     }
 
-    /// Reads the files if they have changed, or in any case. A pair that is not good changes nothing.
+    /// Reads the files if they have changed, or in any case. An invalid pair changes nothing.
     pub(crate) fn look(&self, forced: bool, metrics: &Metrics) -> Result<(), TlsError> {
         let found = marks(&self.files);
         let before = {
@@ -122,7 +122,7 @@ impl Tls {
         };
         let mut broken = self.broken.lock().unwrap_or_else(PoisonError::into_inner);
         if found == before && !forced {
-            // Files that could not be used are no better for not having changed.
+            // Files that cannot be used are still a failure while they stay unchanged.
             return broken.clone().map_or(Ok(()), |reason| Err(TlsError::StillBroken { reason }));
         }
         let shown = load(&self.files).inspect_err(|error| {
@@ -137,7 +137,7 @@ impl Tls {
         Ok(())
     }
 
-    /// The handshake with one client; nothing if it does not come about.
+    /// The handshake with one client; `None` if it fails.
     pub(crate) async fn greet(&self, stream: TcpStream, metrics: &Metrics) -> Option<TlsStream<TcpStream>> {
         let config = self.shown().config.clone();
         let (outcome, stream) = match timeout(HANDSHAKE_WITHIN, shake(config, stream)).await {
@@ -154,7 +154,7 @@ impl Tls {
     }
 }
 
-/// Nothing for somebody who speaks HTTP, and has been told so.
+/// `None` for a client that speaks plain HTTP, after it has been told so.
 async fn shake(config: Arc<ServerConfig>, mut stream: TcpStream) -> io::Result<Option<TlsStream<TcpStream>>> {
     let mut first = [0];
     stream.peek(&mut first).await?;
@@ -163,7 +163,7 @@ async fn shake(config: Arc<ServerConfig>, mut stream: TcpStream) -> io::Result<O
         let answer = format!("{head}\r\ncontent-length: {}\r\n\r\n{PLAIN}", PLAIN.len());
         stream.write_all(answer.as_bytes()).await?;
         stream.shutdown().await?;
-        // What is left unread would turn the end into a reset, which can overtake what was said.
+        // Unread bytes would turn the close into a reset, and the client might never see the answer.
         tokio::io::copy(&mut stream, &mut tokio::io::sink()).await?;
         return Ok(None);
     }
@@ -173,14 +173,14 @@ async fn shake(config: Arc<ServerConfig>, mut stream: TcpStream) -> io::Result<O
     TlsAcceptor::from(config).accept(stream).await.map(Some)
 }
 
-fn marks(files: &TlsFiles) -> Marks {
+fn marks(files: &TlsFiles) -> FileStamps {
     [&files.certificate, &files.key].map(|path| {
         let file = std::fs::metadata(path).ok()?;
         Some((file.len(), file.modified().ok()))
     })
 }
 
-fn load(files: &TlsFiles) -> Result<Shown, TlsError> {
+fn load(files: &TlsFiles) -> Result<ShownCertificate, TlsError> {
     let TlsFiles { certificate: path, key: key_path } = files;
     let none = || TlsError::NoCertificate { path: path.clone() };
     let chain = CertificateDer::pem_slice_iter(&read(path)?).collect::<Result<Vec<_>, pem::Error>>();
@@ -200,12 +200,12 @@ fn load(files: &TlsFiles) -> Result<Shown, TlsError> {
             TlsError::Mismatch { certificate: path.clone(), key: key_path.clone() }
         }
         rustls::Error::InvalidCertificate(CertificateError::BadEncoding) => none(),
-        // What is said of keys is said when they cannot be used at all.
+        // What rustls reports for a key that it cannot use at all.
         rustls::Error::General(_) => TlsError::NoKey { path: key_path.clone() },
         error => unusable(error),
     })?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(Shown { config: Arc::new(config), certificate })
+    Ok(ShownCertificate { config: Arc::new(config), certificate })
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, TlsError> {

@@ -1,6 +1,5 @@
-//! Answers that are made and not yet taken by whoever asked: memory that a caller could have us hold by not reading. It is added up
-//! for each account, or address where there is none, over all doors; who has too much of it is not answered further until
-//! some of it has left.
+//! Answers that have not been sent yet: memory that a client could make the server hold by not reading. The bytes are added up over all
+//! doors for each account, or for each address where nobody has signed in. A caller with too many is not answered until some are sent.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,17 +9,17 @@ use tokio::sync::Notify;
 
 use crate::workers::Who;
 
-/// Tallies that are remembered before those that nobody has any more are looked for.
+/// With more tallies than this, those that nothing holds any more are evicted.
 const SWEEP: usize = 4_096;
 
-/// The tallies of all who have some.
+/// The tallies of all callers.
 #[derive(Debug)]
 pub(crate) struct Unsent {
     each_max: usize,
     all: Mutex<HashMap<Who, Weak<Tally>>>,
 }
 
-/// What one has.
+/// The unsent bytes of one caller.
 #[derive(Debug)]
 pub(crate) struct Tally {
     max: usize,
@@ -28,7 +27,7 @@ pub(crate) struct Tally {
     freed: Notify,
 }
 
-/// Bytes that count as long as it is here.
+/// Bytes that count for as long as this exists.
 #[derive(Debug)]
 pub(crate) struct Held {
     tally: Arc<Tally>,
@@ -53,7 +52,7 @@ impl Unsent {
         tally
     }
 
-    /// The bytes of all.
+    /// The bytes of all callers.
     pub(crate) fn bytes(&self) -> usize {
         let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         all.values().filter_map(Weak::upgrade).map(|tally| tally.bytes.load(Ordering::Relaxed)).sum()
@@ -70,7 +69,7 @@ impl Tally {
         Held { tally: self.clone(), bytes }
     }
 
-    /// Whether there is so much that nothing should be added to it.
+    /// Whether nothing should be added.
     pub(crate) fn is_full(&self) -> bool {
         self.bytes.load(Ordering::Relaxed) >= self.max
     }
@@ -78,7 +77,7 @@ impl Tally {
     /// Waits until something may be added.
     pub(crate) async fn room(&self) {
         loop {
-            // Before the look, so that what is freed right after it is not missed.
+            // Registered before the check, so that bytes that are freed right after it are not missed.
             let freed = self.freed.notified();
             if !self.is_full() {
                 return;
@@ -89,12 +88,12 @@ impl Tally {
 }
 
 impl Held {
-    /// Whether whoever it counts for has too much.
+    /// Whether the caller has too much.
     pub(crate) fn is_full(&self) -> bool {
         self.tally.is_full()
     }
 
-    /// There are so many now.
+    /// Sets the number of bytes.
     pub(crate) fn set(&mut self, bytes: usize) {
         if bytes > self.bytes {
             self.tally.bytes.fetch_add(bytes - self.bytes, Ordering::Relaxed);

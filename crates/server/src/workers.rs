@@ -1,8 +1,8 @@
-//! Where requests wait for the disk: a fixed number of threads, and turns between those who ask.
+//! The threads for requests that wait for the disk: a fixed number, shared fairly between callers.
 //!
-//! A thread that is free takes the next request of whoever has waited longest for a turn, one request a turn, so that somebody
-//! with a thousand requests is a single neighbour to all the others. Nobody has all threads: one is always left
-//! for the next who comes. What waits is bounded for each and in all; beyond that a request is refused at once.
+//! A free thread takes one request of the caller that has waited longest for its turn, so a caller with a thousand requests delays the
+//! others no more than a caller with one. No caller gets all threads: one is always left for the next. Waiting requests are limited for
+//! each caller and in all; beyond that a request is refused at once.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -15,27 +15,27 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use access::AccountId;
 use tokio::sync::oneshot;
 
-/// Requests of one account or address that wait for a thread. Each holds at most its own body.
+/// Waiting requests of one account or address. Each holds at most its own body.
 const WAITING_EACH: usize = 512;
-/// Requests of all that wait.
+/// Waiting requests of all callers.
 const WAITING_MAX: usize = 8_192;
-/// Threads for each processor: some wait for the disk while others reckon.
+/// Threads for each processor: some wait for the disk while others compute.
 const THREADS_EACH: usize = 4;
 const THREADS_LEAST: usize = 8;
-/// All threads of the process stay below 64, with those that serve connections.
+/// With the threads that serve connections the process stays below 64.
 pub const THREADS_MAX: usize = 24;
 
-/// How many threads there are for requests that wait, where nothing else is said.
+/// The default number of threads.
 pub(crate) fn threads_of_this_machine() -> usize {
     let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     processors.saturating_mul(THREADS_EACH).clamp(THREADS_LEAST, THREADS_MAX)
 }
 
-/// With whom turns are taken.
+/// A caller, as turns are shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Who {
     Account(AccountId),
-    /// Somebody of whom nothing is known yet; of version 6, the network.
+    /// A client that has not signed in; an IPv6 address stands for its network.
     Address(IpAddr),
 }
 
@@ -45,7 +45,7 @@ impl Who {
     }
 }
 
-/// Who asks, and how many of their requests may run at once.
+/// A caller, and how many of its requests may run at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Share {
     pub(crate) who: Who,
@@ -58,7 +58,7 @@ pub(crate) struct Full;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Cheap to clone; all clones are the same threads.
+/// Cheap to clone; clones share the threads.
 #[derive(Clone)]
 pub(crate) struct Workers(Arc<Shared>);
 
@@ -71,10 +71,10 @@ struct Shared {
 #[derive(Default)]
 struct State {
     queues: HashMap<Who, Queue>,
-    /// Who may be served next. Everybody who has something waiting and may have one more running is here once.
+    /// The callers whose turn comes next. Each that has a waiting request and may have one more running is here once.
     turns: VecDeque<Who>,
     waiting: usize,
-    /// Threads at work, or on their way to it.
+    /// Threads that run or are being started.
     active: usize,
 }
 
@@ -86,13 +86,13 @@ struct Queue {
     has_turn: bool,
 }
 
-/// What there is to tell about it.
+/// Numbers for metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Load {
     pub(crate) threads: usize,
     pub(crate) running: usize,
     pub(crate) waiting: usize,
-    /// Requests for which there was no room, ever.
+    /// Requests that were refused for want of room, since the start.
     pub(crate) refused: u64,
 }
 
@@ -108,13 +108,13 @@ impl Workers {
         Workers(Arc::new(shared))
     }
 
-    /// As many at once as may run for one who is not limited otherwise: all threads but one.
+    /// How many requests of a caller without another limit may run at once: all threads but one.
     pub(crate) fn most_at_once(&self) -> usize {
         self.0.threads.saturating_sub(1).max(1)
     }
 
-    /// Has something done when its turn comes. Nobody is told if the receiver is gone by then, and it is not begun.
-    /// An error of the receiver means that the work has panicked.
+    /// Runs `work` when its turn comes; not at all if the receiver has been dropped by then. An error of the receiver means that the work
+    /// has panicked.
     pub(crate) fn submit<T: Send + 'static>(
         &self,
         share: Share,
@@ -123,7 +123,7 @@ impl Workers {
         let (tell, told) = oneshot::channel();
         let job: Job = Box::new(move || {
             if !tell.is_closed() {
-                // Whoever has gone meanwhile needs not be told.
+                // The receiver may have been dropped meanwhile.
                 tell.send(work()).ok();
             }
         });
@@ -155,7 +155,7 @@ impl Workers {
         }
     }
 
-    /// One thread: one job after the other, until there is none that may begin.
+    /// One thread: runs one job after the other, until none may begin.
     fn work(&self) {
         let mut done = None;
         loop {
@@ -169,7 +169,7 @@ impl Workers {
                 next
             };
             let Some((who, job)) = next else { return };
-            // A panic costs its request only; it has been told by the hook, and whoever waits learns by the channel.
+            // A panic costs only its own request. The panic hook has logged it, and the receiver sees the closed channel.
             if catch_unwind(AssertUnwindSafe(job)).is_err() {
                 tracing::error!("a request ended unexpectedly");
             }
@@ -189,7 +189,7 @@ impl State {
             return Err(Full);
         }
         let queue = self.queues.entry(who).or_default();
-        // What was last said of an account holds: an operator may have changed it.
+        // The latest limit of an account counts: an operator may have changed it.
         queue.at_once = at_once.max(1);
         queue.jobs.push_back(job);
         self.waiting += 1;
@@ -230,7 +230,7 @@ impl State {
         } else {
             self.give_turn(who);
         }
-        // Nobody's room is kept after a burst.
+        // Room of a burst is not kept.
         if self.queues.is_empty() {
             self.queues = HashMap::new();
             self.turns = VecDeque::new();

@@ -40,11 +40,12 @@ mod version;
 mod view;
 
 pub use accounts::{
-    AccountId, AccountRow, AccountTerms, Accounts, AssetOutcome, AssetRow, AuditFilter, AuditId, AuditNote,
+    AccountId, AccountRow, AccountTerms, Accounts, AssetReportOutcome, AuditFilter, AuditId, AuditNote,
     AuditRow, BrowserRow, CLIENTS_MAX, ClientRow, CodeRow, Credential, DEVICES_MAX, DEVICES_OF_CLIENT_MAX,
-    DeviceOutcome, DeviceRow, DeviceState, FAMILIES_MAX, FamilyRow, Hash, Holding, LevelChange, LevelRow,
-    MonthUsage, NewAccountRow, NewDevice, NewTokens, OrderReport, OrderRow, Person, RateRow, RecordedLevel,
-    Redemption, Renewal, RenewalOutcome, RightRow, Spend, TokenKind, TokenRow,
+    DeviceOutcome, DeviceRow, DeviceState, FAMILIES_MAX, FamilyRow, Hash, LevelChange, LevelRow, MonthUsage,
+    NewAccountRow, NewDevice, NewTokens, OrderReport, Person, RateRow, RecordedLevel, Redemption, Renewal,
+    RenewalOutcome, ReportedAssetsRow, ReportedHolding, ReportedOrdersRow, RightRow, Spend, TokenKind,
+    TokenRow,
 };
 pub use action::ActionChanges;
 pub use backup::{

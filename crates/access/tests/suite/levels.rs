@@ -220,7 +220,7 @@ fn an_order_counts_once_on_the_day_it_was_first_told() {
     }
     tell(&fresh.access, "ann", "orders 2026-11-03 80", present(LATER));
     assert_eq!(
-        fresh.access.orders(id, 10).unwrap().iter().map(|(_, count)| *count).collect::<Vec<_>>(),
+        fresh.access.reported_orders(id, 10).unwrap().iter().map(|(_, count)| *count).collect::<Vec<_>>(),
         [80, 80]
     );
     assert_eq!(level(&fresh.access, id, "2026-11-04"), 1);

@@ -36,7 +36,7 @@ fn accounts_are_named_or_numbered_and_days_written_either_way() {
     );
     assert_eq!(report(&fresh, &text).unwrap(), (3, 2));
     let told = |id| {
-        let assets = fresh.access.assets(id, 10).unwrap();
+        let assets = fresh.access.reported_assets(id, 10).unwrap();
         assets
             .into_iter()
             .map(|one| format!("{} {} {}", one.day, one.amount, one.currency))
@@ -61,7 +61,7 @@ fn an_amount_without_a_rate_is_refused_and_nothing_of_the_report_is_kept() {
         "line 4: there is no exchange rate of USD on or before 2026-08-10: tell one first, as with `chandler account \
          rates USD RATE --day 2026-08-10`"
     );
-    assert_eq!(fresh.access.assets(ann, 10).unwrap(), []);
+    assert_eq!(fresh.access.reported_assets(ann, 10).unwrap(), []);
     report(&fresh, "currency,day,rate\nUSD,2026-08-10,7.75\n").unwrap();
     assert_eq!(report(&fresh, text).unwrap(), (3, 1));
     let rates: Vec<String> =

@@ -2,9 +2,9 @@ use market::{Candle, Date, Period, Span, Zone};
 
 use super::{Columns, Glyphs};
 
-/// A label that would be good to have, and how good.
+/// A possible label, and its rank.
 #[derive(Debug)]
-struct Wish {
+struct LabelCandidate {
     column: usize,
     rank: u8,
     text: String,
@@ -39,13 +39,13 @@ pub(super) fn draw(
     chart.push('\n');
 }
 
-fn wishes(shown: &[Candle], zone: &Zone, period: Period, columns: &Columns) -> Vec<Wish> {
+fn wishes(shown: &[Candle], zone: &Zone, period: Period, columns: &Columns) -> Vec<LabelCandidate> {
     let mut previous = None;
     let each = shown.iter().enumerate().map(|(index, candle)| {
         let (date, seconds) = zone.local(candle.time);
         let (rank, text) = wish(period, previous, date, seconds / 60);
         previous = Some(date);
-        Wish { column: columns.place(index), rank, text }
+        LabelCandidate { column: columns.place(index), rank, text }
     });
     each.collect()
 }
@@ -58,7 +58,7 @@ fn wish(period: Period, previous: Option<Date>, date: Date, minute: i64) -> (u8,
     let year_month = format!("{:04}-{:02}", date.year(), date.month());
     match period {
         Period::Clock(_) => match previous {
-            // Without a date at the left end the times below it would have none.
+            // Without a date at the left end the first times would have none.
             None => (9, month_day(date)),
             Some(previous) if previous != date => (8, month_day(date)),
             _ => {
@@ -97,14 +97,14 @@ fn month_day(date: Date) -> String {
 
 /// The best labels that do not touch one another, with the columns they start at, ascending. Lower ranks fill in only
 /// where they leave the axis calm.
-fn place(mut wishes: Vec<Wish>, width: usize) -> Vec<(Wish, usize)> {
+fn place(mut wishes: Vec<LabelCandidate>, width: usize) -> Vec<(LabelCandidate, usize)> {
     wishes.sort_by_key(|wish| (std::cmp::Reverse(wish.rank), std::cmp::Reverse(wish.column)));
-    let mut placed: Vec<(Wish, usize)> = Vec::new();
+    let mut placed: Vec<(LabelCandidate, usize)> = Vec::new();
     for wish in wishes {
         let start = wish.column.min(width.saturating_sub(wish.text.len()));
         let end = start + wish.text.len();
         let air = if wish.rank >= 6 { 2 } else { 6 };
-        // An odd time is better than none, and worse than a pause between round ones.
+        // An odd time is better than no label, and worse than a gap between round ones.
         if wish.rank == 0 && !placed.is_empty() {
             continue;
         }

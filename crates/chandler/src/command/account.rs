@@ -1,5 +1,5 @@
-//! `chandler account`: who may sign in, what they may see, and what their level rests upon. Works while a server runs;
-//! what changes holds from the next request on.
+//! `chandler account`: accounts, their rights, and the reports that their levels are earned by. It works while a server runs; changes
+//! apply from the next request on.
 
 mod create;
 mod device;
@@ -51,11 +51,14 @@ enum Action {
     Grant(rights::Grant),
     /// Take a package away from an account
     Withdraw(rights::Withdraw),
-    /// Tell what accounts are worth at the end of a day, which their levels rest upon
-    Assets(reports::Assets),
-    /// Tell how many orders accounts have completed
-    Orders(reports::Orders),
-    /// Tell exchange rates: HKD for one unit of a currency, from a day on
+    /// Report what accounts are worth at the end of a day, which their levels rest upon
+    // The former name still works.
+    #[command(alias = "assets")]
+    ReportedAssets(reports::ReportedAssets),
+    /// Report how many orders accounts have completed
+    #[command(alias = "orders")]
+    ReportedOrders(reports::ReportedOrders),
+    /// Report exchange rates: HKD for one unit of a currency, from a day on
     Rates(reports::Rates),
     /// List the levels, or change one of them
     Levels(levels::Arguments),
@@ -72,7 +75,7 @@ enum Action {
 }
 
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
-    // An account beside a mistyped store would be one that nobody serves.
+    // An account beside a mistyped store would never be served.
     surroundings.open(store::Access::Read)?;
     let access = open_accounts(surroundings)?;
     let present = Present { market: surroundings.now(), machine: Clock::Machine.now() };
@@ -83,8 +86,8 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
         Action::Set(arguments) => arguments.run(&access, present),
         Action::Grant(arguments) => arguments.run(&access, present),
         Action::Withdraw(arguments) => arguments.run(&access, present),
-        Action::Assets(arguments) => arguments.run(&access, present),
-        Action::Orders(arguments) => arguments.run(&access, present),
+        Action::ReportedAssets(arguments) => arguments.run(&access, present),
+        Action::ReportedOrders(arguments) => arguments.run(&access, present),
         Action::Rates(arguments) => arguments.run(&access, present),
         Action::Levels(arguments) => arguments.run(&access, present),
         Action::Password(arguments) => arguments.run(&access, present),

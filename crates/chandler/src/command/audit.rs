@@ -1,4 +1,4 @@
-//! `chandler audit`: who did what to whom, and why. Reads the store, so it works without a server.
+//! `chandler audit`: who changed which account, how and why. It reads the store, so it works without a server.
 
 use std::collections::HashMap;
 use std::io::Write;

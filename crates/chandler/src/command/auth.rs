@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::clock::Clock;
 use crate::failure::Failure;
 use crate::output::{self, Format};
-use crate::remote::files::{Book, Home, Registration, TokenFile};
+use crate::remote::files::{Logins, Registration, TokenFile, UserFiles};
 use crate::remote::http::Network;
 use crate::remote::oauth::{Provider, region};
 use crate::remote::session::{ApiError, Proof, Session, fresh_token, not_signed_in};
@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Action::Status { remote, format } = &arguments.action;
     let status = match Proof::find(remote)? {
         Proof::Environment { url, variable, token } => Status::of_variable(url, variable, token),
-        Proof::Login { url, home, book } => Status::of_login(&home, &book, url)?,
+        Proof::Login { url, home, logins } => Status::of_login(&home, &logins, url)?,
     };
     match format {
         Format::Json => Ok(output::json(&status.json())?),
@@ -46,28 +46,28 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// What is known here, and what the server says.
+/// What the login files say, and what the server says.
 struct Status {
     url: Url,
     token: Token,
     server: Result<Answers, ApiError>,
 }
 
-/// What the server was asked with.
+/// The token that the server was asked with.
 enum Token {
     Login {
         client_id: String,
         client_name: String,
         file: TokenFile,
     },
-    /// Of this variable, as other commands take it before the login.
+    /// Of this variable, which other commands prefer to the login, too.
     Environment {
         variable: String,
         token: Secret,
     },
 }
 
-/// What the server says of the account. The parts that a server does not have are null.
+/// What the server says about the account. Parts that a server does not have are null.
 struct Answers {
     account: Value,
     packages: Vec<String>,
@@ -80,15 +80,15 @@ impl Status {
         Status { url, token: Token::Environment { variable, token }, server }
     }
 
-    fn of_login(home: &Home, book: &Book, url: Url) -> Result<Status, Failure> {
-        let Some(registration) = book.servers.get(url.as_str()) else { return Err(not_signed_in(&url)) };
+    fn of_login(home: &UserFiles, logins: &Logins, url: Url) -> Result<Status, Failure> {
+        let Some(registration) = logins.servers.get(url.as_str()) else { return Err(not_signed_in(&url)) };
         let (file, server) = Status::ask(home, &url, registration)?;
         let Registration { client_id, client_name, .. } = registration.clone();
         Ok(Status { url, token: Token::Login { client_id, client_name, file }, server })
     }
 
     fn ask(
-        home: &Home,
+        home: &UserFiles,
         url: &Url,
         registration: &Registration,
     ) -> Result<(TokenFile, Result<Answers, ApiError>), Failure> {
@@ -96,7 +96,7 @@ impl Status {
         let provider = Provider { server: url, http: &network };
         let token = match fresh_token(home, provider, registration, Clock::Machine.now()) {
             Ok(token) => token,
-            // What the file says is worth telling even if it cannot be renewed.
+            // The file is worth showing even if the token cannot be renewed.
             Err(failure) => match home.token(&registration.client_id)? {
                 Some(token) => {
                     let error = match failure {
@@ -191,7 +191,7 @@ impl Answers {
     }
 }
 
-/// The names of what the account may see.
+/// The packages of the account.
 fn packages(data: Option<&Value>) -> Vec<String> {
     let held = data.and_then(|data| field(data, "activated_lists").as_array());
     let names = held.into_iter().flatten().filter_map(|package| field(package, "name").as_str());

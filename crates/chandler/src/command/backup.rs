@@ -8,7 +8,7 @@ use anyhow::Context;
 use clap::Args;
 use serde_json::{Value, json};
 use store::{Backup, KeyFile, Manifest, Part};
-pub(super) use watched::{Looked, UNCHANGED, Watched, Words};
+pub(super) use watched::{CheckDepth, Interruptible, UNCHANGED, Words};
 
 use crate::clock::Clock;
 use crate::failure::Failure;
@@ -20,9 +20,9 @@ mod watched;
 
 /// The version of the program, for manifests.
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// What dated backups are called before and after their time.
+/// The parts of a dated backup's name before and after the time.
 const DATED: (&str, &str) = ("chandler-", "Z");
-/// What a backup is called, after its name, until all of it is there.
+/// The suffix of a backup's name until it is complete.
 const PARTIAL: &str = ".partial";
 
 #[derive(Debug, Args)]
@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
     // The time of a backup is the machine's: the market's may stand still.
     let now = Clock::Machine.now();
-    let watched = Watched::begin(arguments.progress)?;
+    let watched = Interruptible::begin(arguments.progress)?;
     let mut shelf = None;
     let to = match arguments.keep {
         None => arguments.destination.clone(),
@@ -72,11 +72,11 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
         };
         Some(watched.check(&to, surroundings.history.venues(), &words)?)
     };
-    // Only now, so that a damaged store does not push out the backups from before the damage.
+    // Only after the check, so that a damaged store does not displace backups from before the damage.
     let removed = arguments.keep.map_or(Ok(Vec::new()), |keep| rotate(&arguments.destination, keep))?;
     match arguments.format {
         Format::Json => output::json(&json!({
-            "backup": to.display().to_string(), "verified": looked == Some(Looked::AtBlocks), "manifest": manifest_json(&manifest),
+            "backup": to.display().to_string(), "verified": looked == Some(CheckDepth::AtBlocks), "manifest": manifest_json(&manifest),
             "removed": removed.iter().map(|path| path.display().to_string()).collect::<Vec<_>>(),
         }))?,
         Format::Table => {
@@ -84,8 +84,8 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
             describe(&mut out, &manifest)?;
             let verdict = match looked {
                 None => "not verified",
-                Some(Looked::AtBlocks) => "verified",
-                Some(Looked::AtPages) => NOT_BLOCKS,
+                Some(CheckDepth::AtBlocks) => "verified",
+                Some(CheckDepth::AtPages) => NOT_BLOCKS,
             };
             writeln!(out, "{}: {}, {verdict}", to.display(), output::size(manifest.bytes()))?;
             if manifest.key_blake3.is_some() && manifest.file(Part::Key).is_none() {
@@ -100,17 +100,17 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     Ok(())
 }
 
-/// Of a backup whose candles have an older schema.
+/// The note for a backup whose candles have an older schema.
 pub(super) const NOT_BLOCKS: &str = "pages verified, blocks not verified: the candles have an older schema, and a restore looks at the blocks before they go live";
 
-/// The folder of dated backups, while one is written into it. The system lets go of it with the process, however that ends.
+/// A lock on the folder of dated backups while one is written into it. The system releases it when the process ends.
 struct Shelf {
     _folder: File,
 }
 
 impl Shelf {
-    /// Removes what killed backups have left, if nobody else is writing here. `None` where the system has no locks for folders: then nothing
-    /// is known, and nothing is removed.
+    /// Removes the remains of killed backups, if no other backup is being written here. `None` if the system has no locks for folders: then
+    /// nothing is removed.
     fn enter(dir: &Path) -> Result<Option<Shelf>, Failure> {
         let Ok(folder) = File::open(dir) else { return Ok(None) };
         if folder.try_lock().is_ok() {
@@ -118,12 +118,12 @@ impl Shelf {
                 fs::remove_dir_all(&path).with_context(|| format!("cannot remove {}", path.display()))?;
             }
         }
-        // From here on others see that somebody writes.
+        // From here on other backups see the lock.
         Ok(folder.lock_shared().is_ok().then_some(Shelf { _folder: folder }))
     }
 }
 
-/// The folders in a folder that are called so.
+/// The folders in a folder with such a name.
 fn dated(dir: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>, Failure> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir).with_context(|| format!("cannot list {}", dir.display()))? {
@@ -136,7 +136,7 @@ fn dated(dir: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>, F
     Ok(found)
 }
 
-/// Removes the oldest dated backups, by their names, beyond a number. Whatever else is in the folder stays.
+/// Removes the oldest dated backups beyond a number, by their names. Everything else in the folder stays.
 fn rotate(dir: &Path, keep: u32) -> Result<Vec<PathBuf>, Failure> {
     let mut dated = dated(dir, is_dated)?;
     dated.retain(|path| path.join("MANIFEST.json").is_file());

@@ -1,4 +1,4 @@
-//! `chandler calendar`: which trading days hold, how far they are known, and the files to edit them from.
+//! `chandler calendar`: the trading calendars in use, how far they reach, and the files to edit.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `chandler check`: reads everything, trusts nothing.
+//! `chandler check`: reads everything and verifies every checksum.
 
 use std::io::Write;
 use std::path::Path;
@@ -22,13 +22,13 @@ pub(crate) struct Arguments {
     progress: progress::Flags,
 }
 
-/// Reads every block, with a bar for whoever waits.
+/// Reads every block, with a progress bar.
 pub(crate) fn watched(
     store: &Store,
     venues: &Venues,
     progress: progress::Flags,
 ) -> Result<CheckReport, StoreError> {
-    // Only for the bar: what cannot be listed is what is being looked for.
+    // Only for the progress bar: the check itself reports what cannot be listed.
     let blocks =
         store.reader()?.snapshot()?.all_series().unwrap_or_default().iter().map(|info| info.blocks).sum();
     let bar = progress.count(blocks, "blocks");
@@ -58,15 +58,15 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     failure::found(told, Err(Failure::Reported))
 }
 
-/// What is to be said of the accounts of a store.
+/// The state of a store's accounts.
 enum AccountsReport {
     /// There are none.
     Absent,
     Whole,
-    /// Brought forward, or made, by the next server.
+    /// Of an older schema; the next server brings them forward.
     Outdated,
     Damaged(Vec<String>),
-    /// They could not be looked at, which says nothing about them.
+    /// They could not be read, which says nothing about them.
     Unread(StoreError),
 }
 
@@ -75,7 +75,7 @@ impl AccountsReport {
         matches!(self, AccountsReport::Absent | AccountsReport::Whole | AccountsReport::Outdated)
     }
 
-    /// What is wrong; `None` where nothing was looked at.
+    /// The problems; `None` if nothing was checked.
     fn problems(&self) -> Option<Vec<String>> {
         match self {
             AccountsReport::Absent | AccountsReport::Outdated => None,
@@ -85,7 +85,7 @@ impl AccountsReport {
         }
     }
 
-    /// A word where no problem says it.
+    /// A note where no problem says it.
     fn note(&self) -> Option<&'static str> {
         match self {
             AccountsReport::Whole => Some("all whole"),
@@ -95,7 +95,7 @@ impl AccountsReport {
     }
 }
 
-/// Looks at the accounts of a store. Whatever comes of it is told after the candles, and hides nothing of them.
+/// Checks the accounts of a store. The result is printed after that of the candles, and never hides it.
 fn accounts(dir: &Path) -> AccountsReport {
     if !dir.join("accounts.db").exists() {
         return AccountsReport::Absent;
@@ -105,7 +105,7 @@ fn accounts(dir: &Path) -> AccountsReport {
         Ok(findings) if findings.is_empty() => AccountsReport::Whole,
         Ok(findings) => AccountsReport::Damaged(findings.iter().map(ToString::to_string).collect()),
         Err(StoreError::Outdated { .. }) => AccountsReport::Outdated,
-        // One that cannot be opened is a finding too.
+        // A database that cannot be opened is a finding, too.
         Err(
             error @ (StoreError::Damaged { .. }
             | StoreError::Emptied { .. }

@@ -16,7 +16,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, mut command: clap::Command) -> Result<(), Failure> {
-    // Into memory first: the generator panics where a write fails, and a closed pipe is no reason to.
+    // Into memory first: the generator panics if a write fails, as on a closed pipe.
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, "chandler", &mut script);
     let mut out = output::stdout();

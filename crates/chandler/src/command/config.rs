@@ -1,4 +1,4 @@
-//! `chandler config`: which settings are in effect, where each comes from, and whether a file is one.
+//! `chandler config`: the settings in effect and where each comes from, and checking a file.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
-use crate::config::arguments::{Arguments as ServeArguments, Giver};
+use crate::config::arguments::{Arguments as ServeArguments, SettingSource};
 use crate::config::{Config, KEYS, Key};
 use crate::failure::Failure;
 use crate::output::{self, Column};
@@ -52,7 +52,7 @@ enum Format {
     Toml,
 }
 
-/// One setting as it holds.
+/// One setting in effect.
 #[derive(Debug)]
 struct Setting {
     key: String,
@@ -111,9 +111,9 @@ impl Show {
             None => Vec::new(),
         };
         let path = file.map(|path| path.display().to_string()).unwrap_or_default();
-        let from = |key: &Key| match self.serve.giver(key) {
-            Some(Giver::Flag(name)) => Origin::Flag(name.clone()),
-            Some(Giver::Variable(name)) => Origin::Environment((*name).to_owned()),
+        let from = |key: &Key| match self.serve.source_of(key) {
+            Some(SettingSource::Flag(name)) => Origin::Flag(name.clone()),
+            Some(SettingSource::Variable(name)) => Origin::Environment((*name).to_owned()),
             None if in_file.contains(&key.to_string()) => Origin::File(path.clone()),
             None => Origin::Default,
         };
@@ -190,7 +190,7 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// A configuration file that says what holds now; where it comes from stands in comments.
+/// A configuration file of the settings in effect, with the source of each in a comment.
 fn toml(settings: &[Setting]) -> Result<(), Failure> {
     let mut out = output::stdout();
     let mut table = "";

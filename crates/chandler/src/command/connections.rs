@@ -1,4 +1,4 @@
-//! `chandler connections`: the long connections at a server, one's own or, for an operator, everybody's.
+//! `chandler connections`: the long connections at a server: one's own or, for an operator, those of all accounts.
 
 use std::io::Write;
 
@@ -65,7 +65,7 @@ fn list(session: &Session, account: Option<&str>, format: Format) -> Result<(), 
 }
 
 fn close(session: &Session, id: &str, format: Format) -> Result<(), Failure> {
-    // Only the ids that a list shows need no encoding, and the server knows no others.
+    // Ids of the list need no encoding; the server refuses others.
     let id: String = form_urlencoded::byte_serialize(id.as_bytes()).collect();
     let data = session.delete(&format!("/v1/connections/{id}")).map_err(|error| session.told(error))?;
     if format == Format::Json {

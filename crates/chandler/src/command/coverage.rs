@@ -1,4 +1,4 @@
-//! `chandler coverage`: what is there against what the calendar expects.
+//! `chandler coverage`: what is stored, compared with what the calendar expects.
 
 use std::io::Write;
 

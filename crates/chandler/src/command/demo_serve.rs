@@ -11,20 +11,20 @@ use clap::Args;
 use server::Settings;
 
 use super::account;
-use super::serve::{Failed, Serving, open_accounts};
+use super::serve::{ServeError, Serving, open_accounts};
 use crate::config::LogConfig;
 use crate::failure::{Failure, usage};
 use crate::sdk::{self, Credentials, Url};
 use crate::surroundings::Surroundings;
 use crate::{log, output, progress};
 
-/// The demo account's credentials, for its owner alone. Other accounts have none on the disk.
+/// The file of the demo account's credentials, readable for its owner alone. Other accounts have no such file.
 const FILE: &str = "demo-account.json";
 const FILE_MAX: u64 = 4 << 10;
-/// Names tried for the account: the first is taken for good once its credentials are lost.
+/// Names that are tried for the account: a name whose credentials are lost cannot be used again.
 const NAMES_MAX: u32 = 100;
 
-/// Taken as text: a variable that cannot be read is no matter where nothing is served.
+/// Taken as text: without `--serve` an invalid variable is no error.
 #[derive(Debug, Args)]
 pub(crate) struct Ports {
     /// With --serve: where HTTP and WebSocket are served [default: 127.0.0.1:8080, or a free port]
@@ -44,7 +44,7 @@ pub(crate) fn run(
     log::start(&LogConfig { filter: "warn".to_owned(), ..LogConfig::default() })?;
     let access = open_accounts(surroundings)?;
     let (account, credentials) = demo_account(&access, surroundings.directory()?)?;
-    // A guest has an operator's powers over every account of the store.
+    // A guest has an operator's powers over all accounts of the store.
     let stranger = access.list()?.into_iter().find(|account| !is_of_demo(account));
     let serving = start(surroundings, stranger.is_none().then_some(account), [listen, tcp], progress)?;
     let url = Url::of(serving.addresses.http);
@@ -94,7 +94,7 @@ impl Ports {
     }
 }
 
-/// The addresses that are asked for; else the usual ports, or others where those are taken.
+/// The requested addresses; else the default ports, or free ones if those are taken.
 fn start(
     surroundings: &Surroundings,
     guest: Option<AccountId>,
@@ -108,10 +108,10 @@ fn start(
     loop {
         let taken = match Serving::start(&settings, surroundings) {
             Ok(serving) => return Ok(serving),
-            Err(Failed::Taken(address)) if address.port() != 0 && !asked_for.contains(&Some(address)) => {
+            Err(ServeError::Taken(address)) if address.port() != 0 && !asked_for.contains(&Some(address)) => {
                 address
             }
-            Err(failed) => return Err(failed.told()),
+            Err(failed) => return Err(failed.into_failure()),
         };
         progress.note(&format!("{taken} is in use: taking another port"));
         let free = SocketAddr::new(taken.ip(), 0);
@@ -148,12 +148,12 @@ fn terms() -> Terms {
     Terms { quota: Some(QUOTA_MAX), rate: Some(RateRule::Unlimited), ..Terms::default() }
 }
 
-/// Whether an account is as the demo makes them. One that somebody else has made or changed is theirs, whatever its name.
+/// Whether an account is as the demo creates it. One that was made or changed otherwise is not the demo's, whatever its name.
 fn is_of_demo(account: &Account) -> bool {
     account.role == Role::Operator && account.terms == terms() && names().any(|name| name == account.name)
 }
 
-/// The account of these credentials, if it stands and is an operator's.
+/// The account of these credentials, if it is valid and an operator.
 fn owner(access: &Access, credentials: &Credentials) -> Result<Option<AccountId>, Failure> {
     let stands = |account: &&Account| account.revoked_at.is_none() && account.role == Role::Operator;
     for account in access.list()?.iter().filter(stands) {
@@ -164,7 +164,7 @@ fn owner(access: &Access, credentials: &Credentials) -> Result<Option<AccountId>
     Ok(None)
 }
 
-/// What is there and can be read; a file that is none of ours is made anew.
+/// The stored credentials; a file that cannot be read is written again.
 fn read(path: &Path) -> Result<Option<Credentials>, Failure> {
     let file = match std::fs::File::open(path) {
         Ok(file) => file,
@@ -185,7 +185,7 @@ fn write(path: &Path, credentials: &Credentials) -> Result<(), Failure> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let written = || -> std::io::Result<()> {
-        // Made anew, because the mode is that of creation.
+        // Created again, because the file mode is set at creation.
         match std::fs::remove_file(path) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}

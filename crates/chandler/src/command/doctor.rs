@@ -1,5 +1,4 @@
-//! `chandler doctor`: looks at everything that tends to be wrong, and says of each what to do. It changes nothing, and sends
-//! no token anywhere.
+//! `chandler doctor`: checks what tends to be wrong and says what to do about each finding. It changes nothing and sends no token.
 
 mod check;
 mod databases;
@@ -44,7 +43,7 @@ pub(crate) struct Arguments {
     serve: ServeArguments,
 }
 
-/// How long a server that was named may take to say how it is.
+/// The timeout for a named server.
 const SERVER_WITHIN: Duration = Duration::from_secs(10);
 
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
@@ -82,8 +81,8 @@ impl Arguments {
         checks
     }
 
-    /// What a server would be started with. A file or a variable that is wrong is a finding, and the defaults stand in for
-    /// all of it. That two settings want one port is told with the ports.
+    /// The settings that a server would start with. An invalid file or variable is a finding, and the defaults are used instead. Two
+    /// settings for one port are reported with the ports.
     fn config(&self) -> (Config, Check) {
         let name = "configuration";
         match (self.serve.laid(), self.serve.config_file()) {
@@ -97,7 +96,7 @@ impl Arguments {
     }
 }
 
-/// Certificate and key, where there are any.
+/// Checks certificate and key, if they are set.
 fn certificate(config: &ServerConfig, now: Timestamp) -> Option<Check> {
     const NAME: &str = "certificate";
     match config.check_tls() {
@@ -134,7 +133,7 @@ fn certificate(config: &ServerConfig, now: Timestamp) -> Option<Check> {
     }
 }
 
-/// Whether other machines are served in clear text.
+/// Checks whether other machines are served without encryption.
 fn exposure(config: &Config) -> Option<Check> {
     config.settings().exposure().map(|says| Check::warn("TLS", says, EXPOSURE_ADVICE))
 }

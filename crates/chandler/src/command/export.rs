@@ -85,7 +85,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
         None => write(&mut output::stdout()).map(drop),
         Some(path) => {
             let rows = output::file(path, write)?;
-            // A pipe or a device has the candles and nothing else; it may be our own stdout.
+            // A pipe or a device gets the candles and nothing else; it may be our own stdout.
             if path.is_file() { arguments.tell(rows, symbols.len(), path) } else { Ok(()) }
         }
     }
@@ -101,7 +101,11 @@ impl Arguments {
                 "period": self.period.to_string(),
             }))?);
         }
-        let text = format!("{} candles of {securities} securities in {shown}", output::thousands(rows));
+        let of = match securities {
+            1 => "1 security".to_owned(),
+            many => format!("{} securities", output::thousands(many as u64)),
+        };
+        let text = format!("{} of {of} in {shown}", output::count(rows, "candle"));
         self.progress.note(&text);
         Ok(())
     }
@@ -130,7 +134,7 @@ fn symbols(
         .into_iter()
         .filter(|info| {
             let (venue, as_of) = (surroundings.history.venue(&info.series.symbol), surroundings.as_of());
-            // The first candle of a security may be one that is still being made.
+            // The first candle of a security may still be forming.
             let is_source = info.series.grain == grain
                 || (info.series.grain == Grain::Minute && as_of.makes_of_minutes(venue, grain));
             is_source && as_of.shows(venue, info)
@@ -178,7 +182,7 @@ fn write(
             period: arguments.period,
             adjust: arguments.adjust.into(),
             sessions: arguments.session.into(),
-            // Whoever has the store sees all of it.
+            // The command line shows everything that is stored, without floors.
             floors: Floors::NONE,
             select: Select::Dates { start, end },
         };

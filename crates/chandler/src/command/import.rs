@@ -220,7 +220,7 @@ fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     }
 }
 
-/// Actions that adjust nothing deserve a word when they come in.
+/// Notes corporate actions that adjust nothing.
 fn ignored_actions(
     reports: &[Report],
     store: &store::Store,

@@ -11,14 +11,14 @@ use std::sync::atomic::AtomicBool;
 
 use clap::{Args, ValueEnum};
 use files::CandleSink;
-use history::{Adjust, Anchor, COUNT_DEFAULT, COUNT_MAX, Direction, Plan, Query, Select, Sessions};
+use history::{Adjust, Anchor, COUNT_DEFAULT, COUNT_MAX, Direction, Keep, Plan, Query, Select, Sessions};
 use market::{Candles, Floors, Period, Symbol, Venue};
 use store::{Access, SeriesInfo, Store};
 
 use super::time;
 use crate::chart::{self, ChartOptions};
 use crate::failure::{Failure, usage};
-use crate::remote::candles::{self, Gathered};
+use crate::remote::candles::{self, CandlePages};
 use crate::remote::session::Session;
 use crate::remote::{self, MachineTime};
 use crate::suggest::{self, PeriodParser};
@@ -67,7 +67,7 @@ pub(crate) struct Arguments {
           value_parser = clap::value_parser!(u16).range(1..=3600), conflicts_with_all = ["output", "after"])]
     watch: Option<u16>,
     #[command(flatten)]
-    remote: remote::Elsewhere,
+    remote: remote::ServerFlags,
     #[command(flatten)]
     progress: progress::Flags,
 }
@@ -121,7 +121,7 @@ impl From<SessionArgument> for Sessions {
 
 /// Everything a question selected, oldest first.
 #[derive(Debug)]
-struct Collected {
+struct CollectedCandles {
     symbol: Symbol,
     period: Period,
     decimals: u32,
@@ -131,7 +131,7 @@ struct Collected {
     note: Option<String>,
 }
 
-/// Where candles come from. What is asked there may take long, so a thread of its own can do it.
+/// Where candles come from. A question may take long, so another thread can ask it.
 enum Source {
     Here,
     Server { session: Session, time: MachineTime },
@@ -153,7 +153,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     let terminal = Terminal::of_stdout();
     let (query, wanted) = arguments.query(&symbol, &terminal, surroundings)?;
     let collected = source.collect(&query, wanted, arguments.progress, surroundings)?;
-    // Asked for before there is any output: a title that cannot be had is no half-written file.
+    // Read before there is any output: a failure must not leave half a file.
     let title = match arguments.format {
         Format::Chart => source.title(&query, surroundings)?,
         _ => String::new(),
@@ -167,7 +167,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
         Some(path) => output::file(path, write)?,
         None => write(&mut output::stdout())?,
     }
-    // JSON says so itself; the others keep the data clean and speak on stderr.
+    // JSON has a field for it; other formats keep the data clean and use stderr.
     if let Some(note) = collected.note.filter(|_| arguments.format != Format::Json) {
         arguments.progress.note(&note);
     }
@@ -194,14 +194,14 @@ impl Arguments {
             period: self.period,
             adjust: self.adjust.into(),
             sessions: self.session.into(),
-            // Whoever has the store sees all of it; a server has floors of its own.
+            // The command line shows everything that is stored; a server has floors of its own.
             floors: Floors::NONE,
             select,
         };
         Ok((query, wanted))
     }
 
-    /// A chart that stays, drawn anew for every size of the window and every few seconds.
+    /// A chart that stays on the screen, drawn again when the window changes and every few seconds.
     fn watch(
         &self,
         session: Option<Session>,
@@ -223,7 +223,7 @@ impl Arguments {
             Some(session) => Source::Server { session, time: MachineTime::until(Arc::clone(&stop)) },
             None => Source::Here,
         };
-        // Until there is a chart, Ctrl-C does what it always does.
+        // Until there is a chart, Ctrl-C ends the process as usual.
         let symbol = source.symbol(&self.symbol, surroundings)?;
         let (query, _) = self.query(&symbol, &Terminal::of_stdout(), surroundings)?;
         let title = source.title(&query, surroundings)?;
@@ -233,7 +233,7 @@ impl Arguments {
             &stop,
             |terminal| self.query(&symbol, terminal, surroundings),
             move |(query, wanted)| source.collect(&query, wanted, quiet, &there),
-            |collected: &Collected, terminal| collected.draw(&title, surroundings, terminal.chart()),
+            |collected: &CollectedCandles, terminal| collected.draw(&title, surroundings, terminal.chart()),
         )
     }
 
@@ -266,7 +266,7 @@ impl Arguments {
 }
 
 impl Source {
-    /// A symbol as it was typed, or what may have been meant.
+    /// A symbol as it was typed, or an error with suggestions.
     fn symbol(&self, text: &str, surroundings: &Surroundings) -> Result<Symbol, Failure> {
         match self {
             Source::Here => surroundings.symbol(text),
@@ -283,10 +283,10 @@ impl Source {
         wanted: Option<u64>,
         progress: progress::Flags,
         surroundings: &Surroundings,
-    ) -> Result<Collected, Failure> {
+    ) -> Result<CollectedCandles, Failure> {
         let venue = surroundings.history.venue(&query.symbol);
         let plan = Plan::of(query, venue, surroundings.as_of());
-        let forward = matches!(plan.keep, history::Keep::First(_));
+        let keep = plan.keep;
         let limit = wanted.unwrap_or(COUNT_LIMIT);
         let bar = progress.count(limit, "candles");
         let gathered = match self {
@@ -298,15 +298,14 @@ impl Source {
             Source::Server { session, time } => candles::gather(session, query, limit, &bar, time)?,
         };
         drop(bar);
-        let Gathered { mut pages, decimals, ended } = gathered;
-        if !forward {
-            pages.reverse();
-        }
-        let rows = pages.iter().map(Candles::len).sum();
-        let mut candles = Candles::with_capacity(rows);
-        pages.iter().for_each(|page| candles.append(page));
+        let CandlePages { pages, decimals, ended } = gathered;
+        let mut candles = history::in_order(pages, keep);
+        let rows = candles.len();
         let surplus = rows.saturating_sub(usize::try_from(limit).unwrap_or(usize::MAX));
-        candles.keep(if forward { 0..rows - surplus } else { surplus..rows });
+        candles.keep(match keep {
+            Keep::First(_) => 0..rows - surplus,
+            Keep::Last(_) => surplus..rows,
+        });
         let (complete, note) = match wanted {
             // A count is answered in full, or as far as the data goes.
             Some(count) if (candles.len() as u64) < count => {
@@ -316,7 +315,7 @@ impl Source {
             None if ended => (true, None),
             None => (false, Some(format!("cut at {COUNT_LIMIT} candles: ask for a shorter range"))),
         };
-        Ok(Collected {
+        Ok(CollectedCandles {
             symbol: query.symbol.clone(),
             period: query.period,
             decimals,
@@ -362,7 +361,7 @@ impl Source {
     }
 }
 
-impl Collected {
+impl CollectedCandles {
     fn write(
         &self,
         format: Format,
@@ -394,7 +393,7 @@ impl Collected {
     }
 }
 
-/// Pages out of the store, in the order in which a question goes through them, until there are enough candles.
+/// Pages from the store, in the order of the question, until there are enough candles.
 fn gather(
     store: &Store,
     query: &Query,
@@ -402,9 +401,9 @@ fn gather(
     limit: u64,
     bar: &progress::Bar,
     surroundings: &Surroundings,
-) -> Result<Gathered, Failure> {
+) -> Result<CandlePages, Failure> {
     let mut reader = store.reader()?;
-    let mut gathered = Gathered::default();
+    let mut gathered = CandlePages::default();
     let mut rows = 0;
     for answer in surroundings.history.pages(&mut reader, query, plan, surroundings.as_of()) {
         let answer = answer?;

@@ -10,9 +10,9 @@ use serde_json::{Map, Value, json};
 
 use crate::failure::{Failure, usage};
 use crate::output::{self, Format};
-use crate::remote::files::{Book, Home, Registration, TokenFile, check_client_id};
+use crate::remote::files::{Logins, Registration, TokenFile, UserFiles, check_client_id};
 use crate::remote::http::Network;
-use crate::remote::oauth::{Begun, Device, Outcome, Provider};
+use crate::remote::oauth::{Device, DeviceStart, Outcome, Provider};
 use crate::remote::session::Session;
 use crate::remote::{self, MachineTime, Time, field};
 use crate::sdk::{self, Url};
@@ -24,7 +24,7 @@ const FILED_AS_MAX: usize = 8;
 pub(crate) struct Arguments {
     #[command(flatten)]
     remote: remote::Flags,
-    /// What the person who approves is shown [default: user@host (chandler)]
+    /// The name that the person who approves is shown [default: user@host (chandler)]
     #[arg(long, value_name = "NAME")]
     client_name: Option<String>,
     /// Do not try to open a browser
@@ -39,13 +39,13 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let home = Home::of_user()?;
-    let mut book = home.book()?;
-    let url = arguments.remote.server(&book)?;
+    let home = UserFiles::of_user()?;
+    let mut logins = home.logins()?;
+    let url = arguments.remote.server(&logins)?;
     let network = Network::to(&url);
     let provider = Provider { server: &url, http: &network };
     let time = MachineTime::new()?;
-    let (mut registration, device) = arguments.begin(provider, &home, &mut book, time.now())?;
+    let (mut registration, device) = arguments.begin(provider, &home, &mut logins, time.now())?;
     show(&device, arguments.format)?;
     if !arguments.no_browser && output::stdout_is_terminal() {
         open_browser(device.verification_uri_complete.as_deref().unwrap_or(&device.verification_uri));
@@ -65,11 +65,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
     }
     home.save_token(&registration, &token)?;
-    book.servers.insert(url.as_str().to_owned(), registration.clone());
-    book.current = Some(url.as_str().to_owned());
-    home.save_book(&book)?;
+    logins.servers.insert(url.as_str().to_owned(), registration.clone());
+    logins.current = Some(url.as_str().to_owned());
+    home.save_logins(&logins)?;
     if let Some(former) = former {
-        // Nobody has it any more. If the server does not hear of that now, it ends by itself.
+        // The token is lost. If revoking it fails, it expires by itself.
         provider.revoke(&former, &registration.client_id).ok();
     }
     let session = Session::new(url.clone(), Box::new(network), token.access_token.clone());
@@ -85,35 +85,35 @@ impl Arguments {
     fn begin(
         &self,
         provider: Provider<'_>,
-        home: &Home,
-        book: &mut Book,
+        home: &UserFiles,
+        logins: &mut Logins,
         now: Timestamp,
     ) -> Result<(Registration, Device), Failure> {
         self.check()?;
         let server = provider.server.as_str();
         let name = self.client_name.as_deref();
         let mut also = Vec::new();
-        if let Some(known) = book.servers.get(server) {
+        if let Some(known) = logins.servers.get(server) {
             if name.is_none_or(|name| name == known.client_name) {
                 match provider.begin(&known.client_id, now)? {
-                    Begun::Device(device) => return Ok((known.clone(), device)),
-                    Begun::Forgotten => {}
+                    DeviceStart::Device(device) => return Ok((known.clone(), device)),
+                    DeviceStart::Forgotten => {}
                 }
             } else {
-                // The old name is not to stay in the server's list; if it does, nobody can use it any more.
+                // The old registration is removed from the server. If that fails, it is useless anyway.
                 provider.unregister(known).ok();
             }
-            // Its tokens ended with it. Programs that have a client id written in them find the next one under it.
+            // Its tokens ended with it. Programs with a built-in client id find the next token under that id.
             home.remove_tokens(known)?;
             also.clone_from(&known.also);
         }
         let registration = Registration { also, ..provider.register(name.unwrap_or(&default_name()))? };
-        // Kept even if nobody approves: the next attempt is the same client.
-        book.servers.insert(server.to_owned(), registration.clone());
-        home.save_book(book)?;
+        // Kept even if the person does not approve: the next attempt uses the same client.
+        logins.servers.insert(server.to_owned(), registration.clone());
+        home.save_logins(logins)?;
         match provider.begin(&registration.client_id, now)? {
-            Begun::Device(device) => Ok((registration, device)),
-            Begun::Forgotten => {
+            DeviceStart::Device(device) => Ok((registration, device)),
+            DeviceStart::Forgotten => {
                 Err(anyhow!("{server} does not know the client that it has just registered").into())
             }
         }
@@ -163,7 +163,7 @@ fn show(device: &Device, format: Format) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// Tries the system's way to open an address. If there is none, the person has read it.
+/// Opens an address with the system's program. If there is none, the address has been printed.
 fn open_browser(address: &str) {
     let (program, before): (&str, &[&str]) = if cfg!(target_os = "macos") {
         ("open", &[])
@@ -182,9 +182,9 @@ fn account_name(session: &Session) -> Option<String> {
     field(&data, "account").as_str().map(output::printable)
 }
 
-/// What programs need to know of a login. The token is in the file, and nowhere else.
+/// The login as a document. The token is in its file, and nowhere else.
 fn signed_in_json(
-    home: &Home,
+    home: &UserFiles,
     url: &Url,
     registration: &Registration,
     token: &TokenFile,
@@ -203,7 +203,7 @@ fn signed_in_json(
 }
 
 fn tell(
-    home: &Home,
+    home: &UserFiles,
     url: &Url,
     registration: &Registration,
     token: &TokenFile,

@@ -1,4 +1,4 @@
-//! `chandler logout`: ends the token, removes the registration and the files. Whatever the server says, nothing stays here.
+//! `chandler logout`: revokes the token, removes the registration and the files. The files go even if the server fails.
 
 use std::io::Write;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::failure::Failure;
 use crate::output::{self, Format};
 use crate::remote;
-use crate::remote::files::{Home, Registration};
+use crate::remote::files::{Registration, UserFiles};
 use crate::remote::http::Network;
 use crate::remote::oauth::Provider;
 use crate::sdk::Url;
@@ -21,9 +21,9 @@ pub(crate) struct Arguments {
     format: Format,
 }
 
-/// What came of it, line by line and as a document.
+/// What was done, line by line and as a document.
 #[derive(Default)]
-struct Told {
+struct LogoutReport {
     lines: Vec<String>,
     was_signed_in: bool,
     is_revoked: bool,
@@ -32,20 +32,20 @@ struct Told {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let home = Home::of_user()?;
-    let mut book = home.book()?;
-    let url = arguments.remote.server(&book)?;
-    let told = match book.servers.remove(url.as_str()) {
-        None => Told {
+    let home = UserFiles::of_user()?;
+    let mut logins = home.logins()?;
+    let url = arguments.remote.server(&logins)?;
+    let told = match logins.servers.remove(url.as_str()) {
+        None => LogoutReport {
             lines: vec![format!("nobody has signed in to {} from here", url.as_str())],
-            ..Told::default()
+            ..LogoutReport::default()
         },
         Some(registration) => {
             let told = end(&home, &url, &registration)?;
-            if book.current.as_deref() == Some(url.as_str()) {
-                book.current = book.servers.keys().next().cloned();
+            if logins.current.as_deref() == Some(url.as_str()) {
+                logins.current = logins.servers.keys().next().cloned();
             }
-            home.save_book(&book)?;
+            home.save_logins(&logins)?;
             told
         }
     };
@@ -62,11 +62,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-fn end(home: &Home, url: &Url, registration: &Registration) -> Result<Told, Failure> {
+fn end(home: &UserFiles, url: &Url, registration: &Registration) -> Result<LogoutReport, Failure> {
     let network = Network::to(url);
     let provider = Provider { server: url, http: &network };
-    let mut told = Told { was_signed_in: true, ..Told::default() };
-    // A file that cannot be read is no reason to keep the rest.
+    let mut told = LogoutReport { was_signed_in: true, ..LogoutReport::default() };
+    // A file that cannot be read does not keep the others from being removed.
     let revoked = match home.token(&registration.client_id).ok().flatten() {
         Some(token) => match provider.revoke(&token, &registration.client_id) {
             Ok(true) => {

@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, default_value_t)]
     format: Format,
     #[command(flatten)]
-    remote: remote::Elsewhere,
+    remote: remote::ServerFlags,
 }
 
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {

@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, default_value_t)]
     format: Format,
     #[command(flatten)]
-    remote: remote::Elsewhere,
+    remote: remote::ServerFlags,
 }
 
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
@@ -50,12 +50,12 @@ fn quota(access: &Access, id: access::AccountId, surroundings: &Surroundings) ->
     quota.ok_or_else(|| anyhow!("account {} has gone", id.0).into())
 }
 
-/// One account's month, out of the document that this program and servers make of it alike.
+/// The quota of one account, from the document that the command line and servers share.
 fn print(document: &Value, format: Format) -> Result<(), Failure> {
     if format == Format::Json {
         return Ok(output::json(document)?);
     }
-    // What a server says is shown, not believed.
+    // The text of a server is made safe for a terminal.
     let shown = |value: &Value| output::printable(value.as_str().unwrap_or(&value.to_string()));
     let text = |name: &str| shown(field(document, name));
     let level = field(document, "level");
@@ -102,7 +102,7 @@ fn print(document: &Value, format: Format) -> Result<(), Failure> {
     if securities.is_empty() {
         writeln!(out, "             no security so far")?;
     }
-    // What will hold is only as good as what was told.
+    // The forecast depends on the reports so far.
     if !next.is_null() && field(next, "level") != field(level, "number") {
         writeln!(out, "             level {} because {}", of_next("level"), of_next("reason"))?;
     }

@@ -8,7 +8,9 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 use store::{Existing, Manifest, Part, Restore, Restored, Scope};
 
-use super::backup::{Looked, NOT_BLOCKS, UNCHANGED, VERSION, Watched, Words, describe, manifest_json};
+use super::backup::{
+    CheckDepth, Interruptible, NOT_BLOCKS, UNCHANGED, VERSION, Words, describe, manifest_json,
+};
 use crate::clock::Clock;
 use crate::failure::Failure;
 use crate::output::{self, Format};
@@ -51,7 +53,7 @@ enum OnlyArgument {
 
 pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
     let source = &arguments.source;
-    let watched = Watched::begin(arguments.progress)?;
+    let watched = Interruptible::begin(arguments.progress)?;
     let venues = surroundings.history.venues();
     let words = Words { damaged: "the backup is damaged: use another one", stopped: UNCHANGED };
     if arguments.check {
@@ -80,7 +82,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     };
     let prepared = watched.run(|watch| restore.prepare(watch))?;
     if !arguments.no_verify {
-        // Of the copy that goes live, which has this version's schema whatever the backup has.
+        // The schema of the copy that goes live: that of this version, whatever the backup has.
         watched.check(prepared.dir(), venues, &words)?;
     }
     let restored = watched.run(|watch| prepared.go_live(watch))?;
@@ -95,8 +97,8 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     }
 }
 
-fn checked(arguments: &Arguments, manifest: &Manifest, looked: Looked) -> Result<(), Failure> {
-    let verified = looked == Looked::AtBlocks;
+fn checked(arguments: &Arguments, manifest: &Manifest, looked: CheckDepth) -> Result<(), Failure> {
+    let verified = looked == CheckDepth::AtBlocks;
     if arguments.format == Format::Json {
         let backup = arguments.source.display().to_string();
         return Ok(output::json(

@@ -20,7 +20,7 @@ use crate::failure::Failure;
 use crate::surroundings::Surroundings;
 use crate::{log, output};
 
-/// What is said on stdout, in one line, once clients may come.
+/// The line on stdout once clients can connect.
 #[derive(Debug, Serialize)]
 struct Ready {
     event: &'static str,
@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     let config = arguments.config()?;
     log::start(&config.log)?;
     let settings = config.settings();
-    let serving = Serving::start(&settings, surroundings).map_err(Failed::told)?;
+    let serving = Serving::start(&settings, surroundings).map_err(ServeError::into_failure)?;
     let Addresses { http, tcp } = serving.addresses;
     let mut out = output::stdout();
     let regional = serving.regional.iter();
@@ -58,9 +58,9 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     serving.run()
 }
 
-/// Threads that serve connections: a machine with many processors is busy elsewhere before these are.
+/// Threads that serve connections at most: on a machine with many processors other parts are the bottleneck.
 const SERVING_THREADS_MAX: usize = 24;
-/// Threads for what the server itself waits for, besides those for requests: each of its background jobs, and a few.
+/// Blocking threads besides those for requests: one for each background job, and a few more.
 const SPARE_THREADS: usize = 6;
 const _: () = assert!(SERVING_THREADS_MAX + server::THREADS_MAX + SPARE_THREADS < 60);
 
@@ -68,7 +68,7 @@ fn serving_threads() -> usize {
     std::thread::available_parallelism().map_or(1, NonZeroUsize::get).min(SERVING_THREADS_MAX)
 }
 
-/// A server that has its ports, and the runtime it will run on.
+/// A server that is bound to its ports, and the runtime that it will run on.
 #[derive(Debug)]
 pub(crate) struct Serving {
     runtime: Runtime,
@@ -79,33 +79,33 @@ pub(crate) struct Serving {
     internal: Option<SocketAddr>,
 }
 
-/// Why a server did not come up. A port that is taken is apart, for whoever can take another.
+/// Why a server did not start. A taken port is a case of its own, because the demo then tries another one.
 #[derive(Debug)]
-pub(crate) enum Failed {
+pub(crate) enum ServeError {
     Taken(SocketAddr),
     Other(Failure),
 }
 
-impl Failed {
-    pub(crate) fn told(self) -> Failure {
+impl ServeError {
+    pub(crate) fn into_failure(self) -> Failure {
         match self {
-            Failed::Taken(address) => {
+            ServeError::Taken(address) => {
                 anyhow!("cannot listen on {address}: it is in use: stop what uses it, or choose another port")
                     .into()
             }
-            Failed::Other(failure) => failure,
+            ServeError::Other(failure) => failure,
         }
     }
 }
 
-impl<E: Into<Failure>> From<E> for Failed {
-    fn from(error: E) -> Failed {
-        Failed::Other(error.into())
+impl<E: Into<Failure>> From<E> for ServeError {
+    fn from(error: E) -> ServeError {
+        ServeError::Other(error.into())
     }
 }
 
 impl Serving {
-    pub(crate) fn start(settings: &Settings, surroundings: &Surroundings) -> Result<Serving, Failed> {
+    pub(crate) fn start(settings: &Settings, surroundings: &Surroundings) -> Result<Serving, ServeError> {
         let store = open_store(surroundings)?;
         let access = open_accounts(surroundings)?;
         let history = History::new(surroundings.history.venues().clone());
@@ -119,17 +119,17 @@ impl Serving {
             .build()
             .context("cannot start threads")
             .map_err(Failure::from)?;
-        // Before anybody is told that the server is there, and may want it to stop.
+        // Before the ready line is printed: from then on signals may come.
         let signals = runtime.block_on(async { Signals::listen() })?;
         let bound = runtime.block_on(Server::bind(settings, store, history, access, market, machine));
         let server = bound.map_err(|error| match error {
             ServerError::Listen { address, source } if source.kind() == io::ErrorKind::AddrInUse => {
-                Failed::Taken(address)
+                ServeError::Taken(address)
             }
             ServerError::Listen { address, source } => {
-                Failed::Other(anyhow!("cannot listen on {address}: {source}").into())
+                ServeError::Other(anyhow!("cannot listen on {address}: {source}").into())
             }
-            error => Failed::Other(error.into()),
+            error => ServeError::Other(error.into()),
         })?;
         let addresses = server.addresses().map_err(Failure::from)?;
         let regional = server.regional_addresses().map_err(Failure::from)?;
@@ -137,8 +137,8 @@ impl Serving {
         Ok(Serving { runtime, signals, server, addresses, regional, internal })
     }
 
-    /// Serves until SIGINT or SIGTERM, then lets what runs come to its end. Ctrl-C from then on does not wait for that;
-    /// another SIGTERM changes nothing, because those who supervise processes may send it twice.
+    /// Serves until SIGINT or SIGTERM, then waits for running requests. Another Ctrl-C ends the process at once; another SIGTERM changes
+    /// nothing, because process supervisors may send it twice.
     pub(crate) fn run(self) -> Result<(), Failure> {
         let Serving { runtime, mut signals, server, addresses, regional, internal } = self;
         let ended = runtime.block_on(async {
@@ -155,7 +155,7 @@ impl Serving {
             let reloader = server.reloader();
             let (stop, stopped) = tokio::sync::oneshot::channel();
             let running = server.run(async {
-                // The sender is kept until it has sent.
+                // The sender lives until it has sent.
                 stopped.await.ok();
             });
             tokio::pin!(running);
@@ -164,7 +164,7 @@ impl Serving {
                     () = &mut running => return Ok(()),
                     signal = signals.next() => match signal {
                         HANGUP if reloader.reload() => tracing::info!("reading the certificate anew"),
-                        // A terminal that is closed takes along what was started in it; a service has none.
+                        // A closed terminal ends what was started in it; a service has no terminal.
                         HANGUP if !io::stderr().is_terminal() => tracing::info!("there is nothing to read anew"),
                         name => {
                             tracing::info!(signal = name, "stopping");
@@ -173,7 +173,7 @@ impl Serving {
                     },
                 }
             }
-            // Nobody to tell means that nothing runs any more.
+            // An error means that nothing runs any more.
             stop.send(()).ok();
             tokio::select! {
                 () = &mut running => tracing::info!("stopped"),
@@ -183,13 +183,13 @@ impl Serving {
             }
             Ok(())
         });
-        // Work that still waits for a disk keeps nobody from leaving.
+        // Work that still waits for the disk does not delay the end.
         runtime.shutdown_background();
         ended
     }
 }
 
-/// The store for reading. One that is not there is not made: it would have nothing to serve.
+/// Opens the store for reading. A missing one is not created: it would have nothing to serve.
 fn open_store(surroundings: &Surroundings) -> Result<store::Store, Failure> {
     let directory = surroundings.directory()?;
     surroundings.open(store::Access::Read).map_err(|failure| match failure {
@@ -202,7 +202,7 @@ fn open_store(surroundings: &Surroundings) -> Result<store::Store, Failure> {
     })
 }
 
-/// The accounts of a store, beside its candles. Their times are the machine's, whatever time the market has.
+/// Opens the accounts of a store. Their times are the machine's, not the market's.
 pub(crate) fn open_accounts(surroundings: &Surroundings) -> Result<Access, Failure> {
     let calendar = surroundings.history.venues().of(Market::Hk).calendar().clone();
     Ok(Access::open(surroundings.directory()?, Clock::Machine.now())?.with_calendar(calendar))
@@ -255,7 +255,7 @@ impl Signals {
     }
 
     async fn interrupt(&mut self) {
-        // Where the console cannot be listened to, the process can only be ended from outside.
+        // Without a console handler the process can only be ended from outside.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }

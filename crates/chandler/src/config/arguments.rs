@@ -11,32 +11,31 @@ use serde_json::Value;
 use super::{Config, KEYS, Key};
 use crate::failure::{Failure, usage};
 
-/// What a server is told by flags and variables, and the file that they are laid over.
+/// The settings that flags and variables give, and the file that they override.
 #[derive(Debug)]
 pub(crate) struct Arguments {
     file: Option<PathBuf>,
-    given: Vec<Given>,
+    given: Vec<GivenSetting>,
 }
 
-/// A key that is set. Everything is taken as text: what cannot be read is told with the name it has, and to the doctor it
-/// is a finding.
+/// A key that is set. Values are taken as text, so that an error can name the flag or the variable, and `chandler doctor` can report it.
 #[derive(Debug)]
-struct Given {
+struct GivenSetting {
     key: &'static Key,
-    by: Giver,
+    by: SettingSource,
     texts: Vec<String>,
 }
 
 /// Where a value comes from, by the name it has there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Giver {
+pub(crate) enum SettingSource {
     /// `--listen`
     Flag(String),
     /// `CHANDLER_LISTEN`
     Variable(&'static str),
 }
 
-/// Takes any text. What it should be is for help and completion.
+/// Accepts any text. The possible values are for help and completion alone.
 #[derive(Clone, Copy, Debug)]
 struct Text(&'static [&'static str]);
 
@@ -91,11 +90,11 @@ impl FromArgMatches for Arguments {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Arguments, clap::Error> {
         let given = KEYS.iter().filter_map(|key| {
             let by = match matches.value_source(key.flag)? {
-                ValueSource::EnvVariable => Giver::Variable(key.variable),
-                _ => Giver::Flag(format!("--{}", key.flag)),
+                ValueSource::EnvVariable => SettingSource::Variable(key.variable),
+                _ => SettingSource::Flag(format!("--{}", key.flag)),
             };
             let texts = matches.get_many(key.flag)?.cloned().collect();
-            Some(Given { key, by, texts })
+            Some(GivenSetting { key, by, texts })
         });
         Ok(Arguments { file: matches.get_one(FILE).cloned(), given: given.collect() })
     }
@@ -107,28 +106,27 @@ impl FromArgMatches for Arguments {
 }
 
 impl Arguments {
-    /// The file that the others are laid over, if one is named.
+    /// The configuration file, if one is named.
     pub(crate) fn config_file(&self) -> Option<&Path> {
         self.file.as_deref()
     }
 
     /// The flag or the variable that sets a key, if one does.
-    pub(crate) fn giver(&self, key: &Key) -> Option<&Giver> {
+    pub(crate) fn source_of(&self, key: &Key) -> Option<&SettingSource> {
         self.given.iter().find(|given| given.key.flag == key.flag).map(|given| &given.by)
     }
 
-    /// What a server is started with.
+    /// The settings of the server.
     pub(crate) fn config(&self) -> Result<Config, Failure> {
         let config = self.laid()?;
         config.server.check_ports().map_err(usage)?;
         Ok(config)
     }
 
-    /// Flags over environment over file over defaults; the first two have been put together already. Two of them may
-    /// still want the same port.
+    /// Flags over environment over file over defaults; the first two are merged already. Two settings may still want one port.
     pub(crate) fn laid(&self) -> Result<Config, Failure> {
         let mut config = self.config_file().map(Config::read_under).transpose()?.unwrap_or_default();
-        for Given { key, by, texts } in &self.given {
+        for GivenSetting { key, by, texts } in &self.given {
             key.lay(&mut config, texts).map_err(|error| usage(format!("{} {error}", by.name())))?;
         }
         config.server.check().map_err(usage)?;
@@ -136,11 +134,11 @@ impl Arguments {
     }
 }
 
-impl Giver {
+impl SettingSource {
     pub(crate) fn name(&self) -> &str {
         match self {
-            Giver::Flag(name) => name,
-            Giver::Variable(name) => name,
+            SettingSource::Flag(name) => name,
+            SettingSource::Variable(name) => name,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Every setting of a server, a row each: key, type, where a server has it, flag, variable and documentation. The structs
 //! that the file is read into, the arguments of `chandler serve`, `chandler config` and `docs/chandler.toml` follow from
-//! the rows. To add a key, add its field to `server::Settings` and a row here, and write the annotated file anew with
+//! the rows. To add a key, add its field to `server::Settings` and a row here, and write the annotated file again with
 //! `UPDATE_EXPECT=1 cargo test -p chandler annotated`.
 
 use std::fmt;
@@ -22,7 +22,7 @@ const CONNECTIONS_MAX: u32 = 1_000_000;
 const CACHE_MB_MAX: u32 = 1 << 20;
 /// Calls and refusals a second, and calls at once.
 const RATE_MAX: u32 = 1_000_000;
-/// A hundred years; whoever wants more wants all.
+/// A hundred years.
 const RETENTION_DAYS_MAX: u32 = 36_500;
 const THREADS_MAX: u32 = 24;
 const _: () = assert!(THREADS_MAX as usize == server::THREADS_MAX);
@@ -218,32 +218,32 @@ keys! {
             flag: "regional", variable: "CHANDLER_REGIONAL", value: "REGION=ADDRESS:PORT",
             help: "A listener for the accounts of one region, as us=127.0.0.1:8081; may be repeated",
         }
-        /// How people and programs reach the service, if not under the name they ask for: behind a proxy, or with TLS before it.
-        /// Sign-in pages and answers of OAuth name this address, as in "https://candles.example.com".
+        /// The address at which people and programs reach the service, as in "https://candles.example.com". Needed behind a proxy
+        /// with another name or with TLS: sign-in pages and answers of OAuth name this address.
         #[serde(with = "text_or_none")]
         public_url: Option<PublicUrl>, of settings.public_url, {
             flag: "public-url", variable: "CHANDLER_PUBLIC_URL", value: "URL",
-            help: "How the service is called from outside, as https://candles.example.com",
+            help: "The address at which clients reach the service, as https://candles.example.com",
         }
-        /// Proxies that are believed when they say whom they ask for, as addresses or networks, as in ["10.0.0.7", "fd00::/8"]. Of
-        /// a request that comes from one of them, the client is the last address in X-Forwarded-For (or Forwarded) that is not one
-        /// of them. Limits for each address need this behind a proxy; name none that passes on what clients say themselves.
+        /// Proxies whose X-Forwarded-For (or Forwarded) is believed, as addresses or networks: ["10.0.0.7", "fd00::/8"]. The client
+        /// of a request from one of them is the last address in that header that is not one of them. Needed behind a proxy, so that
+        /// limits by address see the client. Never name a proxy that forwards this header as clients send it.
         #[serde(with = "texts")]
         trusted_proxies: Vec<TrustedProxy>, of settings.trusted_proxies, {
             flag: "trusted-proxy", variable: "CHANDLER_TRUSTED_PROXIES", value: "ADDRESS[/PREFIX]",
             help: "A proxy whose X-Forwarded-For is believed, as 10.0.0.7 or 10.0.0.0/8; may be repeated",
         }
-        /// Where /healthz, /readyz, /metrics and /status are served, and nothing else, without sign-in and without TLS: for
-        /// Prometheus and load balancers on other machines, as in "10.0.0.7:9090". Whoever reaches it reads all numbers, so keep it
-        /// on a private network. Programs on this machine need it not; once it is set, the other listeners show /metrics and /status
-        /// to operators alone (docs/monitoring.md).
+        /// The internal listener, as in "10.0.0.7:9090": it serves /healthz, /readyz, /metrics and /status without sign-in and
+        /// without TLS, and nothing else. It is for Prometheus and load balancers on other machines; keep it on a private network.
+        /// Programs on this machine do not need it. With it, the other listeners show /metrics and /status to operators alone
+        /// (docs/monitoring.md).
         #[serde(with = "address_or_none")]
         internal: Option<SocketAddr>, of settings.internal, {
             flag: "internal", variable: "CHANDLER_INTERNAL", value: "ADDRESS:PORT",
             help: "Where health, readiness, metrics and status are served without sign-in, as 10.0.0.7:9090",
         }
-        /// Certificate chain and private key, as PEM files: HTTP and WebSocket then speak TLS 1.2 and 1.3, and plain HTTP no more. Raw TCP
-        /// stays plain: its protocol has no TLS. The files are read again when they change, and on SIGHUP (docs/tls.md).
+        /// Certificate chain and private key, as PEM files. With them HTTP and WebSocket speak TLS 1.2 and 1.3 alone; raw TCP has no TLS.
+        /// The files are read again when they change, and on SIGHUP (docs/tls.md).
         tls_cert: String, default String::new(), {
             flag: "tls-cert", variable: "CHANDLER_TLS_CERT", value: "FILE",
             help: "A PEM file with the certificate of HTTP and WebSocket; needs --tls-key",
@@ -252,23 +252,23 @@ keys! {
             flag: "tls-key", variable: "CHANDLER_TLS_KEY", value: "FILE",
             help: "A PEM file with its private key",
         }
-        /// From when on accounts are served history. "published" are the ranges of the service, "none" is everything that is stored, and dates
-        /// are named by market and kind, what is not named being as published: "HK.day=1995-01-03,US.minute=none". An account may have
-        /// floors of its own (chandler account set --floors), and whoever has the store sees all of it at the command line.
+        /// Where the history that accounts are served begins: "published" for the ranges of the specification, "none" for everything that is
+        /// stored, or dates by market and kind, as in "HK.day=1995-01-03,US.minute=none"; the rest is then as published. An account may have
+        /// floors of its own (chandler account set --floors). On the machine of the store the command line shows everything.
         #[serde(with = "text")]
         floors: FloorTable, of settings.floors, {
             flag: "floors", variable: "CHANDLER_FLOORS", value: "FLOORS",
-            help: "From when on accounts are served history: published, none, or dates like HK.day=1995-01-03",
+            help: "Where the history that accounts are served begins: published, none, or dates like HK.day=1995-01-03",
         }
-        /// Which clients of OAuth without a secret need a proof key (RFC 7636) for an authorization code: "always"; "remote", those that are sent
-        /// back to elsewhere than the machine of the browser; or "never" (docs/oauth.md).
+        /// Which OAuth clients without a secret need PKCE (RFC 7636) for an authorization code: "always", "remote" (those whose redirect
+        /// address is not on the machine of the browser) or "never" (docs/oauth.md).
         #[serde(with = "text")]
         pkce: PkceRule, of settings.pkce, {
             flag: "pkce", variable: "CHANDLER_PKCE", value: "PKCE", choices: &["always", "remote", "never"],
-            help: "Which clients of OAuth without a secret need a proof key: always, remote (sent back to another machine), never",
+            help: "Which OAuth clients without a secret need PKCE: always, remote (redirected to another machine), never",
         }
-        /// How many days rows of the audit are kept; older ones are removed once a day, and a row says how many they were. 0 keeps
-        /// them for ever, or until `chandler audit --prune` (docs/operating.md).
+        /// How many days rows of the audit are kept. Older ones are removed once a day, and a row says how many. 0 keeps them for
+        /// ever, or until `chandler audit --prune` (docs/operating.md).
         audit_retention_days: u32, default 0, {
             flag: "audit-retention-days", variable: "CHANDLER_AUDIT_RETENTION_DAYS", value: "DAYS",
             help: "How many days rows of the audit are kept; 0 for ever",
@@ -276,43 +276,43 @@ keys! {
         }
     }
 
-    /// What one account may take of the server over all its doors, or one address where nobody has signed in (docs/operating.md).
+    /// How much of the server one account may use, or one address where nobody has signed in (docs/operating.md).
     [limits] LimitsConfig {
-        /// Quote commands of one account in a second, all together but for history, which has its own rate (`chandler account create
-        /// --rate`); as many may come at once after a pause. More are refused with 301606. 0 for any number. Accounts with the rate
-        /// "unlimited" do not have this limit.
+        /// Quote commands of one account in a second, without history, which has its own rate (`chandler account create --rate`). As
+        /// many may come at once after a pause; more are refused with 301606. 0 for no limit. Accounts with the rate "unlimited" do
+        /// not have this limit.
         calls_per_second: u32, of settings.limits.calls.per_second, {
             flag: "calls-per-second", variable: "CHANDLER_CALLS_PER_SECOND", value: "N",
-            help: "Quote commands a second of one account, history apart; 0 for any number",
+            help: "Quote commands a second of one account, history apart; 0 for no limit",
             range: 0..=RATE_MAX,
         }
-        /// Requests of one account that run at the same time, of those that have to wait for the disk; more of them wait their turn.
+        /// Requests of one account that run at the same time, if they have to wait for the disk; more wait their turn.
         calls_at_once: u32, of settings.limits.calls.at_once, {
             flag: "calls-at-once", variable: "CHANDLER_CALLS_AT_ONCE", value: "N",
             help: "Requests of one account that run at once",
             range: 1..=RATE_MAX,
         }
-        /// Refusals in a second of one account or address, beyond which its connections are read more slowly; 400 may come at once.
-        /// 0 for any number.
+        /// Refusals a second beyond which the connections of an account or address are read more slowly; 400 may come at once. 0 for
+        /// no limit.
         refusals_per_second: u32, of settings.limits.refusals_per_second, {
             flag: "refusals-per-second", variable: "CHANDLER_REFUSALS_PER_SECOND", value: "N",
-            help: "Refusals a second beyond which a caller is read more slowly; 0 for any number",
+            help: "Refusals a second beyond which a caller is read more slowly; 0 for no limit",
             range: 0..=RATE_MAX,
         }
-        /// Answers of one account or address that are made and not yet taken, in MiB; whoever has more is not read until they take some.
+        /// Answers of one account or address that are not sent yet, in MiB. With more, its requests are not read until some are sent.
         unsent_mb: Mebibytes, of settings.limits.unsent_bytes, {
             flag: "unsent-mb", variable: "CHANDLER_UNSENT_MB", value: "N",
             help: "Answers of one account that may wait to be sent, in MiB",
             range: 1..=UNSENT_MB_MAX,
         }
-        /// Connections of one address on which nobody has proved who they are; more wait up to five seconds for a place. Trusted proxies have
-        /// as many as they want.
+        /// Connections of one address on which nobody has signed in; more wait up to five seconds for a place. Trusted proxies have no such
+        /// limit.
         unproven_connections: u32, of settings.limits.unproven_connections, {
             flag: "unproven-connections", variable: "CHANDLER_UNPROVEN_CONNECTIONS", value: "N",
             help: "Connections of one address on which nobody has signed in yet",
             range: 1..=RATE_MAX,
         }
-        /// Threads for requests that have to wait for the disk, 1 to 24; 0 for four for each processor, at least 8 and at most 24.
+        /// Threads for requests that have to wait for the disk, 1 to 24. 0 means four for each processor, at least 8 and at most 24.
         threads: u32, default 0, {
             flag: "threads", variable: "CHANDLER_THREADS", value: "N",
             help: "Threads for requests that wait for the disk; 0 for as many as suit the machine",

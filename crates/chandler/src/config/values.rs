@@ -1,4 +1,4 @@
-//! The values of keys: how the file spells them, how a flag or a variable does, and what a server makes of them.
+//! The values of keys: how the file writes them, how flags and variables do, and the setting that they become.
 
 use std::fmt::{self, Display};
 use std::net::SocketAddr;
@@ -16,20 +16,20 @@ use server::PublicUrl;
 /// The least and the most of a number.
 pub(crate) type Range = RangeInclusive<u32>;
 
-/// A value of a key as a flag or a variable spells it. What is wrong with it is said without the name of either.
+/// A value as a flag or a variable writes it. Errors do not name the flag or variable.
 pub(crate) trait FromFlag: Sized {
     const IS_LIST: bool = false;
 
     /// One text, or as many as were given for a list. The range is that of a number.
     fn from_flag(texts: &[String], range: &Range) -> Result<Self, String>;
 
-    /// What has to be in the range.
+    /// The number that has to be in the range.
     fn number(&self) -> Option<u32> {
         None
     }
 }
 
-/// A value of a key that one setting of a server holds, perhaps in another unit.
+/// A value that becomes one setting of the server, perhaps in another unit.
 pub(crate) trait Setting<S> {
     fn of(setting: &S) -> Self;
 
@@ -98,7 +98,7 @@ impl Setting<Vec<(Region, SocketAddr)>> for Vec<RegionalConfig> {
     }
 }
 
-/// The text of what is no list; the last one wins, as clap has it.
+/// The text of a single value; the last one wins, as in clap.
 fn one(texts: &[String]) -> &str {
     texts.last().map_or("", String::as_str)
 }
@@ -213,7 +213,7 @@ struct RegionalTable {
 }
 
 impl<'de> Deserialize<'de> for RegionalConfig {
-    /// A line, as the flag has it, or a table. Not an untagged enum: that one cannot say what is wrong, nor where.
+    /// A line, as the flag has it, or a table. Not an untagged enum: its errors would not say what is wrong, nor where.
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<RegionalConfig, D::Error> {
         struct LineOrTable;
 
@@ -277,7 +277,7 @@ pub(super) mod texts {
     }
 }
 
-/// One that may be missing: that is empty text, because the annotated file lists every key.
+/// An optional value: missing is empty text, because the annotated file lists every key.
 pub(super) mod text_or_none {
     use super::{Deserialize, Display, Error, FromStr};
 
@@ -301,7 +301,7 @@ pub(super) mod text_or_none {
     }
 }
 
-/// An address that may be missing; what the standard library says of a wrong one does not say what to write.
+/// An optional address. The error of the standard library would not say what to write.
 pub(super) mod address_or_none {
     use std::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! Candles of another server, through the public HTTP form: page after page, as far as they are wanted.
+//! Candles of another server over HTTP, page after page, as many as are wanted.
 
 use std::time::Duration;
 
@@ -20,29 +20,29 @@ const PATH: &str = "/v1/quote/history-candlesticks";
 /// Candles that one call of the rate is worth, and calls that one answer may cost (`docs/http.md`).
 const CALL: u64 = COUNT_MAX as u64;
 const CALLS_MAX: u64 = 10;
-/// How long a server may make us wait at a time, and how often for one page: five windows of the usual rate.
+/// How long to wait at a server's request, and how often for one page: five windows of the usual rate limit.
 const WAIT_MAX_S: u64 = 60;
 const WAITS_MAX: u32 = 10;
-/// What a server says of a symbol that it does not have.
+/// The code for an unknown symbol, the code for a quota that is used up, and the status of a rate limit.
 const INVALID: i64 = code::INVALID.cast_signed();
 const QUOTA: i64 = code::TOO_MANY.cast_signed();
 const TOO_FAST: u16 = 429;
 /// Securities that one search gives at most.
 const SEARCH_LIMIT: &str = "50";
 
-/// Pages in the order in which a question goes through them; each is in order of time.
+/// Pages in the order in which they were read; each is in order of time.
 #[derive(Debug)]
-pub(crate) struct Gathered {
+pub(crate) struct CandlePages {
     pub(crate) pages: Vec<Candles>,
-    /// How prices are written.
+    /// The decimals of prices.
     pub(crate) decimals: u32,
     /// There is nothing beyond the last page.
     pub(crate) ended: bool,
 }
 
-impl Default for Gathered {
-    fn default() -> Gathered {
-        Gathered { pages: Vec::new(), decimals: 3, ended: true }
+impl Default for CandlePages {
+    fn default() -> CandlePages {
+        CandlePages { pages: Vec::new(), decimals: 3, ended: true }
     }
 }
 
@@ -55,10 +55,10 @@ pub(crate) fn gather(
     limit: u64,
     bar: &Bar,
     time: &dyn Time,
-) -> Result<Gathered, Failure> {
+) -> Result<CandlePages, Failure> {
     let question = parameters(query);
-    let mut gathered = Gathered::default();
-    let mut written = Written::default();
+    let mut gathered = CandlePages::default();
+    let mut written = PriceDecimals::default();
     let (mut rows, mut calls) = (0, 1);
     let mut next: Option<String> = None;
     loop {
@@ -66,8 +66,8 @@ pub(crate) fn gather(
         let address = address(&question, size, next.as_deref());
         let first = next.is_none();
         let (body, headers) = patiently(session, &address, first, bar, time)
-            .map_err(|error| told(session, &query.symbol, error))?;
-        // How much an answer may hold at once depends on how often the account may ask.
+            .map_err(|error| failure_of(session, &query.symbol, error))?;
+        // The size of an answer depends on the account's rate limit.
         calls = headers.number("x-ratelimit-limit").unwrap_or(CALLS_MAX).clamp(1, CALLS_MAX);
         let candles = read(&body, &query.symbol, &mut written).ok_or_else(|| strange(session))?;
         let count = candles.len() as u64;
@@ -79,7 +79,7 @@ pub(crate) fn gather(
         bar.set(rows);
         next = headers.get("x-next").map(str::to_owned);
         match next {
-            // A server that goes on for ever with nothing would keep us for ever.
+            // A server that keeps sending empty pages must not be asked for ever.
             Some(_) if count == 0 => return Err(strange(session)),
             Some(_) if rows < limit => {}
             _ => break,
@@ -93,42 +93,44 @@ pub(crate) fn gather(
     Ok(gathered)
 }
 
-/// One page. Between pages it waits as long as the server asks for; before the first one, somebody would wonder.
+/// One page. Between pages it waits if the server asks for it; before the first page a refusal is shown at once.
 fn patiently(
     session: &Session,
     address: &str,
     first: bool,
     bar: &Bar,
     time: &dyn Time,
-) -> Result<(Vec<u8>, Headers), Asked> {
+) -> Result<(Vec<u8>, Headers), PageError> {
     for _ in 0..WAITS_MAX {
         if time.is_over() {
-            return Err(Asked::Stopped);
+            return Err(PageError::Stopped);
         }
         let refused = match session.get_table(address) {
             Ok(answer) => return Ok(answer),
             Err(ApiError::Refused { status: TOO_FAST, headers, .. }) if !first => headers,
-            Err(error) => return Err(Asked::Refused(error)),
+            Err(error) => return Err(PageError::Refused(error)),
         };
         let seconds = refused.number("retry-after").unwrap_or(1).clamp(1, WAIT_MAX_S);
         bar.line(&format!("{} asks to wait {seconds} s before the next page", session.url.as_str()));
         if !time.pause(Duration::from_secs(seconds)) {
-            return Err(Asked::Stopped);
+            return Err(PageError::Stopped);
         }
     }
-    session.get_table(address).map_err(Asked::Refused)
+    session.get_table(address).map_err(PageError::Refused)
 }
 
 /// Why there is no page.
-enum Asked {
+enum PageError {
     Refused(ApiError),
     Stopped,
 }
 
-fn told(session: &Session, symbol: &Symbol, asked: Asked) -> Failure {
+fn failure_of(session: &Session, symbol: &Symbol, asked: PageError) -> Failure {
     let error = match asked {
-        Asked::Refused(error) => error,
-        Asked::Stopped => return Failure::Interrupted("stopped before all candles were there".to_owned()),
+        PageError::Refused(error) => error,
+        PageError::Stopped => {
+            return Failure::Interrupted("stopped before all candles were there".to_owned());
+        }
     };
     let server = session.url.as_str();
     match &error {
@@ -157,7 +159,7 @@ fn strange(session: &Session) -> Failure {
     anyhow::anyhow!("{}: the answer is not one of Chandler's", session.url.as_str()).into()
 }
 
-/// The question in the words of the query string.
+/// The question as a query string.
 fn parameters(query: &Query) -> Vec<(&'static str, String)> {
     let mut pairs = vec![("symbol", query.symbol.to_string()), ("period", query.period.to_string())];
     if query.adjust == Adjust::Forward {
@@ -201,15 +203,15 @@ fn address(question: &[(&'static str, String)], limit: u64, next: Option<&str>) 
     format!("{PATH}?{}", text.finish())
 }
 
-/// How prices are written: with the decimals of the security, and more only where a price needs them. So one that ends in a
-/// zero has just those; without such a price, nobody can tell.
+/// The decimals of a security, guessed from its prices: they are written with that many, and with more only where a price needs them.
+/// A price that ends in a zero has exactly those; without such a price the number is not certain.
 #[derive(Debug, Default)]
-struct Written {
+struct PriceDecimals {
     fewest: Option<u32>,
     is_certain: bool,
 }
 
-impl Written {
+impl PriceDecimals {
     fn price(&mut self, text: &str) -> Option<i64> {
         let digits = text.split_once('.').map_or(0, |(_, digits)| digits.len());
         let digits = u32::try_from(digits).ok().filter(|digits| *digits <= market::DECIMALS_MAX)?;
@@ -221,15 +223,15 @@ impl Written {
     /// `None` if the prices do not say.
     fn decimals(&self) -> Option<u32> {
         match self.fewest {
-            // No price at all: whatever is said of them is right.
-            None => Some(Gathered::default().decimals),
+            // Without a price any number is right.
+            None => Some(CandlePages::default().decimals),
             fewest => fewest.filter(|_| self.is_certain),
         }
     }
 }
 
 /// The candles of a table, in order of time; `None` if it is not such a table.
-fn read(body: &[u8], symbol: &Symbol, written: &mut Written) -> Option<Candles> {
+fn read(body: &[u8], symbol: &Symbol, written: &mut PriceDecimals) -> Option<Candles> {
     let text = std::str::from_utf8(body).ok()?;
     let mut lines = text.lines();
     if lines.next()? != HEADER {
@@ -258,7 +260,7 @@ fn read(body: &[u8], symbol: &Symbol, written: &mut Written) -> Option<Candles> 
     Some(candles)
 }
 
-/// What the server knows of a security besides its candles, which costs nothing.
+/// The server's record of a security, which costs no quota.
 fn details(session: &Session, symbol: &Symbol) -> Option<Value> {
     session.get(&format!("/v1/securities/{symbol}")).ok()
 }
@@ -268,17 +270,17 @@ fn decimals(session: &Session, symbol: &Symbol) -> Option<u32> {
     u32::try_from(decimals).ok().filter(|decimals| *decimals <= market::DECIMALS_MAX)
 }
 
-/// What the server calls a security; a chart goes without if it does not say.
+/// The server's name of a security; a chart goes without one if it fails.
 pub(crate) fn name(session: &Session, symbol: &Symbol) -> Option<String> {
     let details = details(session, symbol)?;
     let names = ["name_en", "name_hk", "name_cn"].map(|name| text(&details, name));
     names.into_iter().flatten().next()
 }
 
-/// Symbols of the server that are like this one. None is as good as an error: it is only a hint.
+/// Similar symbols of the server. An error gives none: they are only a hint.
 pub(crate) fn suggestions(session: &Session, typed: &str) -> Vec<String> {
     let ticker = typed.rsplit_once('.').map_or(typed, |(ticker, _)| ticker);
-    // The server looks for parts of codes and names. A slip of the finger is mostly in the second half.
+    // The server searches for parts of codes and names, and typing errors are mostly in the second half.
     let letters = ticker.chars().count();
     let half: String = ticker.chars().take(letters.div_ceil(2)).collect();
     for part in [ticker, &half] {

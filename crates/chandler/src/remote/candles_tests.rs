@@ -113,7 +113,7 @@ const LATEST: Select =
     Select::Offset { direction: Direction::Past, anchor: Anchor::Latest, count: COUNT_MAX };
 
 struct Outcome {
-    gathered: Result<Gathered, Failure>,
+    gathered: Result<CandlePages, Failure>,
     asked: Vec<String>,
     pauses: Vec<u64>,
 }
@@ -198,7 +198,7 @@ fn decimals_are_asked_for_only_where_prices_do_not_tell() {
     let Outcome { gathered, asked, .. } = ask(server(2), "700.HK", 2);
     assert_eq!((gathered.unwrap().decimals, asked.len()), (2, 2));
     let decimals = |prices: &[&str]| {
-        let mut written = Written::default();
+        let mut written = PriceDecimals::default();
         for text in prices {
             written.price(text).unwrap();
         }
@@ -241,7 +241,8 @@ fn a_question_is_written_in_the_words_of_the_service() {
 #[test]
 fn what_is_no_such_table_is_not_believed() {
     let symbol: Symbol = "700.HK".parse().unwrap();
-    let read = |rows: &str| read(format!("{HEADER}\n{rows}").as_bytes(), &symbol, &mut Written::default());
+    let read =
+        |rows: &str| read(format!("{HEADER}\n{rows}").as_bytes(), &symbol, &mut PriceDecimals::default());
     let row = "700.HK,2026-11-13T00:00:00+08:00,1.0,2.0,0.5,1.5,7,10.25,intraday\n";
     assert_eq!(read(row).unwrap().len(), 1);
     for wrong in [
@@ -254,5 +255,5 @@ fn what_is_no_such_table_is_not_believed() {
     ] {
         assert!(read(wrong).is_none(), "{wrong}");
     }
-    assert!(super::read(b"<html>", &symbol, &mut Written::default()).is_none());
+    assert!(super::read(b"<html>", &symbol, &mut PriceDecimals::default()).is_none());
 }

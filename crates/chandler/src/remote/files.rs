@@ -1,4 +1,4 @@
-//! What signing in leaves on this machine: a book of ours about servers and registrations, and the token files that the
+//! The files of a login on this machine: our own list of servers and registrations, and the token files that the
 //! public SDKs read.
 
 use std::collections::BTreeMap;
@@ -21,23 +21,23 @@ const CLIENT_ID_MAX: usize = 128;
 /// Where the SDKs look, under the user's home.
 const TOKENS: &str = ".longbridge/openapi/tokens";
 
-/// Where the files of one user are.
+/// The paths of a user's login files.
 #[derive(Clone, Debug)]
-pub(crate) struct Home {
-    book: PathBuf,
+pub(crate) struct UserFiles {
+    logins: PathBuf,
     tokens: PathBuf,
 }
 
-/// Which servers this user has signed in to.
+/// The servers that this user has signed in to.
 #[derive(Default, Serialize, Deserialize)]
-pub(crate) struct Book {
+pub(crate) struct Logins {
     /// The server last signed in to.
     pub(crate) current: Option<String>,
     #[serde(default)]
     pub(crate) servers: BTreeMap<String, Registration>,
 }
 
-/// This machine as one of a server's clients.
+/// This machine as a registered client of a server.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Registration {
     pub(crate) client_id: String,
@@ -46,7 +46,7 @@ pub(crate) struct Registration {
     #[serde(with = "exposed")]
     pub(crate) registration_access_token: Secret,
     pub(crate) registration_client_uri: String,
-    /// Further client ids under which the token is filed, for programs that have one of their own written in them.
+    /// Further client ids under which the token is filed, for programs with a built-in client id.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) also: Vec<String>,
 }
@@ -71,8 +71,8 @@ pub(crate) struct TokenFile {
     pub(crate) expires_at: i64,
 }
 
-impl Home {
-    pub(crate) fn of_user() -> Result<Home, Failure> {
+impl UserFiles {
+    pub(crate) fn of_user() -> Result<UserFiles, Failure> {
         let no_home = || {
             usage(format!(
                 "{} is not set, and logins are kept under it: set it; or ask with a token in CHANDLER_TOKEN, which needs \
@@ -82,29 +82,29 @@ impl Home {
         };
         let home = directories::home().ok_or_else(no_home)?;
         let config = directories::config().ok_or_else(no_home)?;
-        Ok(Home { book: config.join("chandler").join("login.json"), tokens: home.join(TOKENS) })
+        Ok(UserFiles { logins: config.join("chandler").join("login.json"), tokens: home.join(TOKENS) })
     }
 
     #[cfg(test)]
-    pub(crate) fn at(home: &Path) -> Home {
-        Home { book: home.join("config/chandler/login.json"), tokens: home.join(TOKENS) }
+    pub(crate) fn at(home: &Path) -> UserFiles {
+        UserFiles { logins: home.join("config/chandler/login.json"), tokens: home.join(TOKENS) }
     }
 
-    pub(crate) fn book(&self) -> Result<Book, Failure> {
-        match read(&self.book)? {
-            None => Ok(Book::default()),
-            // The parser's words may quote the file, and with it a secret.
+    pub(crate) fn logins(&self) -> Result<Logins, Failure> {
+        match read(&self.logins)? {
+            None => Ok(Logins::default()),
+            // The parser's message may quote the file, and with it a secret.
             Some(text) => serde_json::from_str(&text).map_err(|_| {
-                anyhow!("{} is not a login file: remove it and sign in again", self.book.display()).into()
+                anyhow!("{} is not a login file: remove it and sign in again", self.logins.display()).into()
             }),
         }
     }
 
-    pub(crate) fn save_book(&self, book: &Book) -> Result<(), Failure> {
-        if book.servers.is_empty() {
-            return remove(&self.book).map(|_| ());
+    pub(crate) fn save_logins(&self, logins: &Logins) -> Result<(), Failure> {
+        if logins.servers.is_empty() {
+            return remove(&self.logins).map(|_| ());
         }
-        replace(&self.book, &serde_json::to_string_pretty(book)?)
+        replace(&self.logins, &serde_json::to_string_pretty(logins)?)
     }
 
     pub(crate) fn token_path(&self, client_id: &str) -> PathBuf {
@@ -119,7 +119,7 @@ impl Home {
         Ok(Some(token))
     }
 
-    /// When a token was filed, which is when its life began; `None` where the system does not say.
+    /// When a token was filed, which is when its life began; `None` if the system does not tell.
     pub(crate) fn filed_at(&self, client_id: &str) -> Result<Option<Timestamp>, Failure> {
         let path = self.token_path(check_client_id(client_id)?);
         let modified = path.metadata().and_then(|metadata| metadata.modified()).ok();
@@ -136,7 +136,7 @@ impl Home {
         Ok(())
     }
 
-    /// Removes the token files of a registration; those that were there.
+    /// Removes the token files of a registration. Returns those that were there.
     pub(crate) fn remove_tokens(&self, registration: &Registration) -> Result<Vec<PathBuf>, Failure> {
         let mut removed = Vec::new();
         for name in registration.names() {
@@ -149,7 +149,7 @@ impl Home {
     }
 }
 
-/// A client id names a file, so it has none of the characters that lead elsewhere.
+/// A client id becomes a file name, so it must not have characters of paths.
 pub(crate) fn check_client_id(text: &str) -> Result<&str, Failure> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let fine = (1..=CLIENT_ID_MAX).contains(&text.len()) && text.chars().all(fits) && !text.starts_with('.');
@@ -183,7 +183,7 @@ fn remove(path: &Path) -> Result<bool, Failure> {
     }
 }
 
-/// The whole file or the one before, whatever happens meanwhile; nobody else may read it.
+/// Replaces a file atomically, readable for its owner alone.
 fn replace(path: &Path, text: &str) -> Result<(), Failure> {
     let written = || -> io::Result<()> {
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
@@ -194,7 +194,7 @@ fn replace(path: &Path, text: &str) -> Result<(), Failure> {
         beside.push(name);
         beside.push(format!(".{}", std::process::id()));
         let beside = folder.join(beside);
-        // Left by a process of the same number that did not come to its end.
+        // Left by a killed process with the same id.
         std::fs::remove_file(&beside).or_else(|error| match error.kind() {
             ErrorKind::NotFound => Ok(()),
             _ => Err(error),
@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn a_token_is_filed_where_sdks_look_for_their_owner_alone() {
         let dir = tempfile::tempdir().unwrap();
-        let (home, registration) = (Home::at(dir.path()), registration(&["your-client-id"]));
+        let (home, registration) = (UserFiles::at(dir.path()), registration(&["your-client-id"]));
         for access in ["ap_first", "ap_second"] {
             home.save_token(&registration, &token(access)).unwrap();
         }
@@ -293,7 +293,7 @@ mod tests {
     #[test]
     fn files_of_other_programs_are_read() {
         let dir = tempfile::tempdir().unwrap();
-        let home = Home::at(dir.path());
+        let home = UserFiles::at(dir.path());
         home.save_token(&registration(&[]), &token("x")).unwrap();
         let path = home.token_path("5f0c-77");
         std::fs::write(&path, r#"{"access_token":"us_1","refresh_token":"","expires_at":7,"more":[]}"#)
@@ -306,7 +306,7 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_named_and_never_quoted() {
         let dir = tempfile::tempdir().unwrap();
-        let home = Home::at(dir.path());
+        let home = UserFiles::at(dir.path());
         home.save_token(&registration(&[]), &token("x")).unwrap();
         std::fs::write(
             home.token_path("5f0c-77"),
@@ -316,29 +316,29 @@ mod tests {
         let Err(error) = home.token("5f0c-77") else { panic!("it was read") };
         let text = error.to_string();
         assert!(text.contains("5f0c-77") && !text.contains("hidden"), "{text}");
-        let mut book = Book::default();
-        book.servers.insert("http://127.0.0.1:1".to_owned(), registration(&[]));
-        home.save_book(&book).unwrap();
-        std::fs::write(&home.book, r#"{"servers":{"rat_hidden":"rat_hidden"}}"#).unwrap();
-        let Err(error) = home.book() else { panic!("it was read") };
+        let mut logins = Logins::default();
+        logins.servers.insert("http://127.0.0.1:1".to_owned(), registration(&[]));
+        home.save_logins(&logins).unwrap();
+        std::fs::write(&home.logins, r#"{"servers":{"rat_hidden":"rat_hidden"}}"#).unwrap();
+        let Err(error) = home.logins() else { panic!("it was read") };
         assert!(!error.to_string().contains("hidden"), "{error}");
     }
 
     #[test]
     fn the_book_goes_with_its_last_server() {
         let dir = tempfile::tempdir().unwrap();
-        let home = Home::at(dir.path());
-        let mut book = home.book().unwrap();
-        assert!(book.current.is_none() && book.servers.is_empty());
-        book.current = Some("http://127.0.0.1:1".to_owned());
-        book.servers.insert("http://127.0.0.1:1".to_owned(), registration(&[]));
-        home.save_book(&book).unwrap();
-        let mut book = home.book().unwrap();
-        let kept = &book.servers["http://127.0.0.1:1"];
+        let home = UserFiles::at(dir.path());
+        let mut logins = home.logins().unwrap();
+        assert!(logins.current.is_none() && logins.servers.is_empty());
+        logins.current = Some("http://127.0.0.1:1".to_owned());
+        logins.servers.insert("http://127.0.0.1:1".to_owned(), registration(&[]));
+        home.save_logins(&logins).unwrap();
+        let mut logins = home.logins().unwrap();
+        let kept = &logins.servers["http://127.0.0.1:1"];
         assert_eq!((kept.client_id.as_str(), kept.registration_access_token.expose()), ("5f0c-77", "rat_1"));
-        book.servers.clear();
-        home.save_book(&book).unwrap();
-        assert!(!home.book.exists());
+        logins.servers.clear();
+        home.save_logins(&logins).unwrap();
+        assert!(!home.logins.exists());
     }
 
     #[test]

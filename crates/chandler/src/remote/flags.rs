@@ -1,15 +1,15 @@
-//! Which server is meant, and whether tokens may go there.
+//! Which server is asked, and whether tokens may be sent there.
 
 use clap::Args;
 
-use super::files::Book;
+use super::files::Logins;
 use crate::failure::{Failure, usage};
 use crate::sdk::Url;
 
-/// Where `chandler serve` listens when nobody says otherwise.
+/// The default address of `chandler serve`.
 const SERVER_DEFAULT: &str = "http://127.0.0.1:8080";
 
-/// The flags of every command that speaks to a server.
+/// The flags of every command that asks a server.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
     /// The server [default: the one last signed in to, else http://127.0.0.1:8080]
@@ -21,17 +21,17 @@ pub(crate) struct Flags {
 }
 
 impl Flags {
-    /// The server that is meant. One that has been signed in to before was agreed to then, for the tokens of that login.
-    pub(crate) fn server(&self, book: &Book) -> Result<Url, Failure> {
-        let text = self.server.as_deref().or(book.current.as_deref()).unwrap_or(SERVER_DEFAULT);
+    /// The server to ask. Plain HTTP to a server with a login was agreed to when signing in, for the tokens of that login.
+    pub(crate) fn server(&self, logins: &Logins) -> Result<Url, Failure> {
+        let text = self.server.as_deref().or(logins.current.as_deref()).unwrap_or(SERVER_DEFAULT);
         let url = Url::parse(text)?;
-        let agreed = self.insecure_http || book.servers.contains_key(url.as_str());
+        let agreed = self.insecure_http || logins.servers.contains_key(url.as_str());
         check(&url, agreed)?;
         Ok(url)
     }
 }
 
-/// Tokens are as good as passwords, so they leave this machine only sealed, or on purpose.
+/// A token is as good as a password, so it leaves this machine only encrypted, or on purpose.
 pub(crate) fn check(url: &Url, agreed: bool) -> Result<(), Failure> {
     if url.as_str().starts_with("http://") && !url.is_loopback() && !agreed {
         return Err(usage(format!(

@@ -1,4 +1,4 @@
-//! One request to a server, and its answer: bounded in time and size, never followed elsewhere.
+//! One request to a server and its answer: limited in time and size, without following redirects.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -15,14 +15,14 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 /// A list of all connections of a full server is three megabytes.
 const ANSWER_MAX: u64 = 8 << 20;
-/// Headers that somebody here reads, and how much of them.
+/// The headers that are read, and how much of them.
 const READ: [&str; 7] =
     ["date", "retry-after", "x-next", "x-ratelimit-limit", "x-quota-limit", "x-quota-used", "x-quota-reset"];
 const HEADER_MAX: usize = 100;
 /// How a command-line client calls itself.
 const AGENT: &str = concat!("cli/", env!("CARGO_PKG_VERSION"));
 
-/// Which command of this program asks; servers are told, so that their operators can tell programs apart.
+/// The command of this program, which is sent to servers so that operators can tell programs apart.
 static COMMAND: OnceLock<String> = OnceLock::new();
 
 /// Notes which command this process runs. Once: what it is does not change.
@@ -120,17 +120,17 @@ pub(crate) fn field<'a>(value: &'a Value, name: &str) -> &'a Value {
     value.get(name).unwrap_or(&NULL)
 }
 
-/// Whatever sends requests. An error means that there was no answer at all.
+/// Sends requests. An error means that there was no answer at all.
 pub(crate) trait Http {
     fn send(&self, request: &Request) -> anyhow::Result<Answer>;
 }
 
-/// The real thing.
+/// Sends requests over the network.
 #[derive(Debug)]
 pub(crate) struct Network {
     agent: ureq::Agent,
     within: Duration,
-    /// The server is on this very machine.
+    /// The server is on this machine.
     is_here: bool,
 }
 
@@ -139,18 +139,18 @@ impl Network {
         Network::within(url, ANSWER_WITHIN)
     }
 
-    /// For those who only want to know whether somebody is there.
+    /// With a short timeout, to check whether a server is there.
     pub(crate) fn within(url: &Url, answer: Duration) -> Network {
         let tls = TlsConfig::builder()
             .provider(TlsProvider::Rustls)
             .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
-            // Who runs a server at home often has a certificate authority at home, known to the system.
+            // A private certificate authority is often known to the system alone.
             .root_certs(RootCerts::PlatformVerifier)
             .build();
         let mut config = ureq::Agent::config_builder()
             .tls_config(tls)
             .http_status_as_error(false)
-            // A token is meant for the server that was named, not for where that one points.
+            // A token is meant for the named server, not for the target of a redirect.
             .max_redirects(0)
             .max_redirects_will_error(false)
             .timeout_connect(Some(CONNECT_WITHIN.min(answer)))
@@ -158,7 +158,7 @@ impl Network {
             .user_agent(AGENT);
         let is_here = url.is_loopback();
         if is_here {
-            // No proxy leads to this very machine.
+            // This machine is never behind a proxy.
             config = config.proxy(None);
         }
         Network { agent: config.build().new_agent(), within: answer, is_here }
@@ -258,7 +258,7 @@ impl Network {
 fn untrusted(error: &rustls::Error) -> String {
     use rustls::{CertificateError, Error};
     let certificate = match error {
-        // Somebody on the way could have caused it, so that nobody is sent to plain http for it.
+        // An attacker could have caused it, so plain HTTP is not suggested.
         Error::InvalidMessage(_) => return "it does not speak TLS there: is it the right port?".to_owned(),
         Error::General(text) if text.contains("No CA certificates") => {
             return "no authority is trusted here: install the certificates of the system (ca-certificates), or name a file \
@@ -298,12 +298,12 @@ fn untrusted(error: &rustls::Error) -> String {
     .to_owned()
 }
 
-/// Tokens are one word of printable ASCII; anything else was not copied whole.
+/// A token is one word of printable ASCII; anything else was not copied completely.
 pub(crate) fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// Scheme and authority: enough to say who did not answer, and no more of what was asked.
+/// Scheme and authority of a URL, for messages: the rest may be private.
 fn origin(url: &str) -> String {
     let mut parts = url.splitn(4, '/');
     let (scheme, _, authority) = (parts.next(), parts.next(), parts.next());

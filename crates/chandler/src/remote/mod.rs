@@ -14,5 +14,5 @@ mod time;
 
 pub(crate) use flags::Flags;
 pub(crate) use http::field;
-pub(crate) use session::Elsewhere;
+pub(crate) use session::ServerFlags;
 pub(crate) use time::{MachineTime, Time};

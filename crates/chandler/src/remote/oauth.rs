@@ -16,11 +16,11 @@ use crate::output::printable;
 use crate::sdk::Url;
 
 const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
-/// What is assumed where a server does not say (RFC 8628, section 3.2, and what other clients assume).
+/// Defaults where a server does not say (RFC 8628, section 3.2, and the habits of other clients).
 const INTERVAL_DEFAULT_S: u64 = 5;
 const EXPIRES_DEFAULT_S: u64 = 300;
 const TOKEN_LIFE_DEFAULT_S: i64 = 3_600;
-/// Bounds for what a server says: a minute between two questions, an hour for a code, ten years for a token.
+/// Limits for what a server says: a minute between two polls, an hour for a code, ten years for a token.
 const INTERVAL_MAX_S: u64 = 60;
 const EXPIRES_MAX_S: u64 = 3_600;
 const TOKEN_LIFE_MAX_S: i64 = 10 * 366 * 86_400;
@@ -37,7 +37,7 @@ pub(crate) struct Provider<'a> {
     pub(crate) http: &'a dyn Http,
 }
 
-/// What a person has to do, and until when.
+/// What a person has to open and type, and until when.
 #[derive(Debug)]
 pub(crate) struct Device {
     device_code: Secret,
@@ -49,9 +49,9 @@ pub(crate) struct Device {
     interval_s: u64,
 }
 
-/// Why the server said no. Only some of its words mean something to us.
+/// An OAuth error of the server. Only some codes have a meaning here.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Declined {
+pub(crate) struct OAuthRefusal {
     pub(crate) error: String,
     description: String,
 }
@@ -64,8 +64,8 @@ pub(crate) enum Outcome {
     Interrupted,
 }
 
-/// How asking for a device code ended.
-pub(crate) enum Begun {
+/// The result of asking for a device code.
+pub(crate) enum DeviceStart {
     Device(Device),
     /// The server does not know this client any more.
     Forgotten,
@@ -91,7 +91,7 @@ impl Provider<'_> {
         check_client_id(client_id).map_err(|_| self.strange("client_id"))?;
         let token = text(&body, "registration_access_token", SECRET_MAX)
             .ok_or_else(|| self.strange("registration_access_token"))?;
-        // What removes the registration goes to the server that made it, whatever that one says.
+        // The registration is removed at the server that made it, whatever address the answer names.
         let own = self.url(&format!("/oauth2/register/{client_id}"));
         let uri = text(&body, "registration_client_uri", URL_MAX)
             .filter(|uri| uri.strip_prefix(self.server.as_str()).is_some_and(|rest| rest.starts_with('/')))
@@ -105,7 +105,7 @@ impl Provider<'_> {
         })
     }
 
-    /// Whether the server has removed the registration, or had none.
+    /// Removes the registration. Returns whether the server has, or had none.
     pub(crate) fn unregister(&self, registration: &Registration) -> anyhow::Result<bool> {
         let mut request = Request::new(Method::Delete, registration.registration_client_uri.clone());
         request.bearer = Some(registration.registration_access_token.clone());
@@ -114,13 +114,13 @@ impl Provider<'_> {
     }
 
     /// Asks for a code that a person will type.
-    pub(crate) fn begin(&self, client_id: &str, now: Timestamp) -> Result<Begun, Failure> {
+    pub(crate) fn begin(&self, client_id: &str, now: Timestamp) -> Result<DeviceStart, Failure> {
         let request = Request::form(self.url("/oauth2/device/authorize"), &[("client_id", client_id)]);
         let answer = self.http.send(&request)?;
         if let Some(declined) = declined(&answer)
             && matches!(declined.error.as_str(), "invalid_client" | "unauthorized_client")
         {
-            return Ok(Begun::Forgotten);
+            return Ok(DeviceStart::Forgotten);
         }
         let body = self.accepted(&answer, "begin to sign in")?;
         let device_code =
@@ -134,7 +134,7 @@ impl Provider<'_> {
         let number =
             |name: &str, missing: u64, max: u64| field(&body, name).as_u64().unwrap_or(missing).clamp(1, max);
         let expires_in = number("expires_in", EXPIRES_DEFAULT_S, EXPIRES_MAX_S);
-        Ok(Begun::Device(Device {
+        Ok(DeviceStart::Device(Device {
             device_code: Secret::new(device_code.to_owned()),
             user_code: shown(field(&body, "user_code").as_str().unwrap_or_default()),
             verification_uri,
@@ -144,7 +144,7 @@ impl Provider<'_> {
         }))
     }
 
-    /// Asks from time to time whether the person has decided.
+    /// Polls until the person has decided.
     pub(crate) fn wait(&self, client_id: &str, device: &Device, time: &dyn Time) -> Result<Outcome, Failure> {
         let mut interval_s = device.interval_s;
         loop {
@@ -160,7 +160,7 @@ impl Provider<'_> {
             let mut request = Request::form(self.url("/oauth2/token"), &fields);
             request.region = Some("ap");
             let slower = interval_s.saturating_add(SLOWER_S).min(INTERVAL_MAX_S);
-            // A server that is away for a moment, or has too much to do, may still have the answer later.
+            // A server that is unreachable or busy for a moment may still answer later.
             let answer = match self.http.send(&request) {
                 Ok(answer) if answer.status != 429 && answer.status < 500 => answer,
                 Ok(_) | Err(_) => {
@@ -181,7 +181,7 @@ impl Provider<'_> {
         }
     }
 
-    /// A new token for an old one; `None` if the server does not take it any more.
+    /// A new token for an old one; `None` if the server does not accept it any more.
     pub(crate) fn refresh(
         &self,
         token: &TokenFile,
@@ -205,9 +205,9 @@ impl Provider<'_> {
         Ok(Some(renewed))
     }
 
-    /// Ends a token; whether the server said that it has.
+    /// Revokes a token. Returns whether the server confirmed it.
     pub(crate) fn revoke(&self, token: &TokenFile, client_id: &str) -> anyhow::Result<bool> {
-        // The refresh token takes the access tokens with it that came of it.
+        // Revoking the refresh token also revokes its access tokens.
         let (secret, hint) = match &token.refresh_token {
             Some(refresh) => (refresh, "refresh_token"),
             None => (&token.access_token, "access_token"),
@@ -233,7 +233,7 @@ impl Provider<'_> {
         })
     }
 
-    /// The JSON of a success, or what the server has against it.
+    /// The JSON of a success, or the OAuth error.
     fn accepted(&self, answer: &Answer, what: &str) -> Result<Value, Failure> {
         if let Some(declined) = declined(answer) {
             return Err(self.refused(&declined, what));
@@ -247,8 +247,8 @@ impl Provider<'_> {
         })
     }
 
-    fn refused(&self, declined: &Declined, what: &str) -> Failure {
-        let Declined { error, description } = declined;
+    fn refused(&self, declined: &OAuthRefusal, what: &str) -> Failure {
+        let OAuthRefusal { error, description } = declined;
         let why = if description.is_empty() { error } else { description };
         anyhow!("cannot {what} at {}: {why}", self.server.as_str()).into()
     }
@@ -264,7 +264,7 @@ pub(crate) fn region(token: &Secret) -> &'static str {
 }
 
 /// The error of an answer that is not a success.
-fn declined(answer: &Answer) -> Option<Declined> {
+fn declined(answer: &Answer) -> Option<OAuthRefusal> {
     if answer.is_success() {
         return None;
     }
@@ -272,13 +272,16 @@ fn declined(answer: &Answer) -> Option<Declined> {
     let word = |name: &str| shown(field(&body, name).as_str().unwrap_or_default());
     let (error, description) = (word("error"), word("error_description"));
     if error.is_empty() {
-        // Not the words of OAuth: a proxy, or something else altogether.
-        return Some(Declined { error: format!("status {}", answer.status), description: word("message") });
+        // Not an OAuth error: a proxy, or another program.
+        return Some(OAuthRefusal {
+            error: format!("status {}", answer.status),
+            description: word("message"),
+        });
     }
-    Some(Declined { error, description })
+    Some(OAuthRefusal { error, description })
 }
 
-/// Text of a field, if there is some, not too much, and nothing in it that a header or a terminal would stumble over.
+/// The text of a field, if it is neither empty nor too long and has no control characters.
 fn text<'a>(body: &'a Value, name: &str, max: usize) -> Option<&'a str> {
     let fits = |text: &&str| (1..=max).contains(&text.len()) && text.chars().all(|c| c.is_ascii_graphic());
     field(body, name).as_str().filter(fits)
@@ -288,7 +291,7 @@ fn shown(text: &str) -> String {
     printable(text).chars().take(TEXT_MAX).collect()
 }
 
-/// Something for a browser: programs that open addresses open other things too.
+/// An address for a browser: only http and https, because the program that opens it opens other things too.
 fn is_web_address(url: &str) -> bool {
     url.starts_with("http://") || url.starts_with("https://")
 }

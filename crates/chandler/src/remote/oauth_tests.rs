@@ -2,7 +2,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
 use super::*;
-use crate::remote::files::Home;
+use crate::remote::files::UserFiles;
 use crate::remote::session::fresh_token;
 
 const NOW: Timestamp = Timestamp(1_794_708_000);
@@ -100,8 +100,8 @@ fn error(name: &str) -> (u16, Value) {
 fn begun(script: &Script) -> Device {
     let server = url();
     match (Provider { server: &server, http: script }).begin("c1", NOW) {
-        Ok(Begun::Device(device)) => device,
-        Ok(Begun::Forgotten) => panic!("forgotten"),
+        Ok(DeviceStart::Device(device)) => device,
+        Ok(DeviceStart::Forgotten) => panic!("forgotten"),
         Err(failure) => panic!("{failure}"),
     }
 }
@@ -212,7 +212,7 @@ fn a_client_that_the_server_has_forgotten_is_told_from_a_failure() {
     let server = url();
     let script = Script::new([(401, json!({"error": "invalid_client"})), error("slow_down")]);
     let provider = Provider { server: &server, http: &script };
-    assert!(matches!(provider.begin("c1", NOW), Ok(Begun::Forgotten)));
+    assert!(matches!(provider.begin("c1", NOW), Ok(DeviceStart::Forgotten)));
     assert!(provider.begin("c1", NOW).is_err());
 }
 
@@ -243,9 +243,9 @@ fn a_registration_is_kept_with_an_address_of_the_same_server() {
 }
 
 /// A home with a token that has so many seconds to live.
-fn signed_in(left: i64) -> (tempfile::TempDir, Home, Registration) {
+fn signed_in(left: i64) -> (tempfile::TempDir, UserFiles, Registration) {
     let dir = tempfile::tempdir().unwrap();
-    let home = Home::at(dir.path());
+    let home = UserFiles::at(dir.path());
     let registration = Registration {
         client_id: "c1".to_owned(),
         client_name: "a test".to_owned(),
@@ -265,7 +265,7 @@ fn signed_in(left: i64) -> (tempfile::TempDir, Home, Registration) {
 }
 
 /// Makes the token one that was filed at a time.
-fn filed(home: &Home, at: Timestamp) {
+fn filed(home: &UserFiles, at: Timestamp) {
     let at = std::time::UNIX_EPOCH + Duration::from_secs(at.0.try_into().unwrap());
     std::fs::File::options().append(true).open(home.token_path("c1")).unwrap().set_modified(at).unwrap();
 }
@@ -274,7 +274,7 @@ fn filed(home: &Home, at: Timestamp) {
 fn fresh(
     left: i64,
     answers: Vec<Option<(u16, Value)>>,
-) -> (Result<String, String>, Vec<String>, Home, tempfile::TempDir) {
+) -> (Result<String, String>, Vec<String>, UserFiles, tempfile::TempDir) {
     let server = url();
     let (dir, home, registration) = signed_in(left);
     let script = Script::with_gaps(answers);

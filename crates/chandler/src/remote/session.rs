@@ -1,4 +1,4 @@
-//! Asking a server as the account that has signed in. A token that is about to end is renewed on the way.
+//! Requests to a server as the signed-in account. A token that is about to expire is renewed first.
 
 use access::Secret;
 use anyhow::anyhow;
@@ -6,7 +6,7 @@ use clap::Args;
 use market::Timestamp;
 use serde_json::Value;
 
-use super::files::{Book, Home, Registration, TokenFile};
+use super::files::{Logins, Registration, TokenFile, UserFiles};
 use super::flags::{Flags, check};
 use super::http::{Answer, Headers, Http, Method, Network, Request, field, is_token};
 use super::oauth::Provider;
@@ -16,20 +16,20 @@ use crate::output::printable;
 use crate::sdk::Url;
 use crate::surroundings::Surroundings;
 
-/// A token for those who did not sign in from here: that of an API key, for instance.
+/// The variable with a token for use without a login, such as that of an API key.
 pub(crate) const TOKEN_VARIABLE: &str = "CHANDLER_TOKEN";
-/// A token that ends sooner is renewed first, whatever its life was.
+/// A token that expires sooner is renewed first, however long it was valid.
 const RENEW_BEFORE_S: i64 = 300;
 const MESSAGE_CHARS_MAX: usize = 300;
-/// Rows that a server gives at a time (`docs/http.md`).
+/// Rows of one page of a list (`docs/http.md`).
 const ROWS_A_PAGE: usize = 200;
 
-/// A server, and the token to ask it with.
+/// A server, and the token for it.
 pub(crate) struct Session {
     pub(crate) url: Url,
     http: Box<dyn Http + Send>,
     token: Secret,
-    /// Where the token stands, if not in the files of a login.
+    /// The variable that has the token, if it is not from a login.
     variable: Option<String>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) enum ApiError {
     Strange { status: u16 },
 }
 
-/// Who is to be asked, and with what.
+/// The server and the source of the token.
 pub(crate) enum Proof {
     /// The token of a variable.
     Environment {
@@ -54,28 +54,28 @@ pub(crate) enum Proof {
     },
     Login {
         url: Url,
-        home: Home,
-        book: Book,
+        home: UserFiles,
+        logins: Logins,
     },
 }
 
 impl Proof {
     /// The token of the environment, or else the login.
     pub(crate) fn find(flags: &Flags) -> Result<Proof, Failure> {
-        // Whoever names server and token needs no file, so neither a home nor one that can be read.
+        // With server and token given, neither a home folder nor a readable login file is needed.
         if let Some(text) = &flags.server {
             let url = Url::parse(text)?;
             if let Some((variable, token)) = environment_token(&url, flags)? {
                 return Ok(Proof::Environment { url, variable, token });
             }
         }
-        // Without a home nobody has signed in anywhere.
-        let home = Home::of_user();
-        let book = home.as_ref().map_or_else(|_| Ok(Book::default()), Home::book)?;
-        let url = flags.server(&book)?;
+        // Without a home folder there is no login.
+        let home = UserFiles::of_user();
+        let logins = home.as_ref().map_or_else(|_| Ok(Logins::default()), UserFiles::logins)?;
+        let url = flags.server(&logins)?;
         match environment_token(&url, flags)? {
             Some((variable, token)) => Ok(Proof::Environment { url, variable, token }),
-            None => Ok(Proof::Login { url, home: home?, book }),
+            None => Ok(Proof::Login { url, home: home?, logins }),
         }
     }
 }
@@ -84,9 +84,9 @@ impl Session {
     pub(crate) fn open(flags: &Flags) -> Result<Session, Failure> {
         match Proof::find(flags)? {
             Proof::Environment { url, variable, token } => Ok(Session::of_variable(url, variable, token)),
-            Proof::Login { url, home, book } => {
+            Proof::Login { url, home, logins } => {
                 let http = Box::new(Network::to(&url));
-                let registration = book.servers.get(url.as_str()).ok_or_else(|| not_signed_in(&url))?;
+                let registration = logins.servers.get(url.as_str()).ok_or_else(|| not_signed_in(&url))?;
                 let provider = Provider { server: &url, http: &*http };
                 let token = fresh_token(&home, provider, registration, Clock::Machine.now())?.access_token;
                 Ok(Session::new(url, http, token))
@@ -134,7 +134,7 @@ impl Session {
             let data = self.get(&format!("{path}?{}", query.finish())).map_err(|error| self.told(error))?;
             let page = field(&data, list).as_array().map(Vec::as_slice).unwrap_or_default();
             rows.extend_from_slice(page);
-            // A page of nothing would be followed by as much.
+            // An empty page ends the list.
             next = match field(&data, "next") {
                 Value::String(text) if !page.is_empty() => Some(text.clone()),
                 Value::Number(number) if !page.is_empty() => Some(number.to_string()),
@@ -167,13 +167,13 @@ impl Session {
         }
     }
 
-    /// A failure to tell the user, with the server's name and what to do.
+    /// The failure for the user, with the server's name and what to do.
     pub(crate) fn told(&self, error: ApiError) -> Failure {
         let server = self.url.as_str();
         match error {
             ApiError::Unreachable(error) => error.into(),
             ApiError::Refused { status: 401, .. } => match &self.variable {
-                // The variable is stronger than any login.
+                // The variable wins over any login.
                 Some(variable) => anyhow!(
                     "{server}: {error}: set {variable} to an access token that holds there, or unset it and run \
                      `chandler login`"
@@ -192,7 +192,7 @@ impl Session {
 
 /// The flags of commands that answer from the store here, unless a server is named.
 #[derive(Debug, Args)]
-pub(crate) struct Elsewhere {
+pub(crate) struct ServerFlags {
     /// Ask this server instead of the store here, as the account that has signed in to it
     #[arg(long, env = "CHANDLER_SERVER", value_name = "URL")]
     server: Option<String>,
@@ -201,9 +201,9 @@ pub(crate) struct Elsewhere {
     insecure_http: bool,
 }
 
-impl Elsewhere {
-    /// A session with the server that is meant, if one is. A store that the command line names is closer to what was
-    /// wanted than a server that the environment does.
+impl ServerFlags {
+    /// A session with the named server, if there is one. A store that is named on the command line wins over a server that is named in the
+    /// environment.
     pub(crate) fn session(&self, surroundings: &Surroundings) -> Result<Option<Session>, Failure> {
         let named = surroundings.named;
         match (&self.server, named.store, named.server) {
@@ -217,7 +217,7 @@ impl Elsewhere {
     }
 }
 
-/// What a server says instead of data.
+/// The refusal of a server.
 fn refused(answer: Answer) -> ApiError {
     let Answer { status, headers, .. } = &answer;
     let body = answer.json().unwrap_or_default();
@@ -246,8 +246,8 @@ fn given(variable: &str) -> Result<Option<Secret>, Failure> {
     }
 }
 
-/// The token that the environment has for this server, and the variable it stands in. It is good for more than one login, so
-/// that a login over plain http was agreed to once says nothing about it.
+/// The token that the environment has for this server, and its variable. It is worth more than one login, so agreeing to plain HTTP for a
+/// login does not cover it.
 pub(crate) fn environment_token(url: &Url, flags: &Flags) -> Result<Option<(String, Secret)>, Failure> {
     let found = match given(TOKEN_VARIABLE)? {
         Some(token) => Some((TOKEN_VARIABLE.to_owned(), token)),
@@ -259,7 +259,7 @@ pub(crate) fn environment_token(url: &Url, flags: &Flags) -> Result<Option<(Stri
     Ok(found)
 }
 
-/// The access token that the environment has for SDKs, if it has it for this very server: nobody else is to see it.
+/// The access token that the environment has for SDKs, if it is for this server: no other server may see it.
 fn sdk_token(url: &Url) -> Result<Option<(String, Secret)>, Failure> {
     for prefix in ["LONGBRIDGE", "LONGPORT"] {
         let Ok(address) = std::env::var(format!("{prefix}_HTTP_URL")) else { continue };
@@ -281,17 +281,17 @@ pub(crate) fn not_signed_in(url: &Url) -> Failure {
     .into()
 }
 
-/// The token of a login, renewed if half of its life is over or it is about to end. Whoever comes by once in a while keeps
-/// the login that way, and programs that read the file seldom find one that has expired.
+/// The token of a login, renewed if half of its life is over or it is about to expire. So occasional use keeps the login alive, and
+/// programs that read the file seldom find an expired token.
 pub(crate) fn fresh_token(
-    home: &Home,
+    home: &UserFiles,
     provider: Provider<'_>,
     registration: &Registration,
     now: Timestamp,
 ) -> Result<TokenFile, Failure> {
     let token = home.token(&registration.client_id)?.ok_or_else(|| not_signed_in(provider.server))?;
     let left = token.expires_at.saturating_sub(now.0);
-    // A file that seems to come from the future says nothing about the token's age.
+    // A file with a time in the future says nothing about the token's age.
     let filed_at = home.filed_at(&registration.client_id)?.filter(|at| *at <= now);
     let is_half_over = filed_at.is_some_and(|at| now.0.saturating_sub(at.0) > left);
     if left >= RENEW_BEFORE_S && !is_half_over {
@@ -302,7 +302,7 @@ pub(crate) fn fresh_token(
             home.save_token(registration, &renewed)?;
             Ok(renewed)
         }
-        // What is left of its life may still do; there is time to try again.
+        // The old token is still valid; there is time to try again.
         Ok(None) if left > 0 => Ok(token),
         Err(_) if left >= RENEW_BEFORE_S => Ok(token),
         Err(failure) => Err(failure),

@@ -1,4 +1,4 @@
-//! Time for those who wait for a server.
+//! Waiting for a server, with a clock that tests can replace.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,18 +9,18 @@ use market::Timestamp;
 use crate::clock::Clock;
 use crate::failure::{Failure, STOPPED};
 
-/// Time as the flows need it: what it is, and a pause that the user may end.
+/// The clock, and a pause that the user may end.
 pub(crate) trait Time {
     fn now(&self) -> Timestamp;
-    /// Whether the pause lasted as long as it should: not if the user wants to stop.
+    /// Pauses. Returns false if the user stopped it.
     fn pause(&self, length: Duration) -> bool;
     /// Whether the user wants to stop.
     fn is_over(&self) -> bool;
 }
 
-/// The machine's clock. Ctrl-C ends a pause, so that there is something to say about it; anywhere else it ends the process at
-/// once, since a server that says nothing would keep it for as long as a request may take. One for each command: what is
-/// done about a signal is never undone.
+/// The machine's clock. During a pause Ctrl-C ends the pause, so that the command can say something. Otherwise it ends the process at
+/// once: a server that does not answer would delay it for the length of a timeout. One for each command: the signal handler is never
+/// removed.
 #[derive(Clone, Debug)]
 pub(crate) struct MachineTime {
     stop: Arc<AtomicBool>,
@@ -37,7 +37,7 @@ impl MachineTime {
         Ok(time)
     }
 
-    /// With a flag that somebody else raises, who has the signals.
+    /// With a flag that another signal handler sets.
     pub(crate) fn until(stop: Arc<AtomicBool>) -> MachineTime {
         MachineTime { stop, busy: Arc::new(AtomicBool::new(true)) }
     }
@@ -57,7 +57,7 @@ impl Time for MachineTime {
             std::thread::sleep(slice);
             left -= slice;
         }
-        // In this order no signal is lost: up to here it has raised the flag, from here on it ends the process.
+        // In this order no signal is lost: until here it sets the flag, from here on it ends the process.
         self.busy.store(true, Ordering::SeqCst);
         !self.is_over()
     }

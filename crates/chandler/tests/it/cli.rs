@@ -344,7 +344,7 @@ fn changes_to_accounts_are_told_as_documents_too() {
         (&"US_OVERNIGHT".into(), &"2026-12-31T16:00:00Z".into())
     );
     assert_eq!(world.json(&["account", "withdraw", "ann", "US_OVERNIGHT"])["changed"], true);
-    assert_eq!(world.json(&["account", "assets", "ann", "80000", "HKD"])["rows"], 1);
+    assert_eq!(world.json(&["account", "reported-assets", "ann", "80000", "HKD"])["rows"], 1);
     assert_eq!(world.json(&["account", "password", "ann", "--remove"])["changed"], false);
     assert_eq!(world.json(&["account", "levels", "set", "1", "--quota", "120"])["quota"], 120);
     assert_eq!(world.json(&["account", "revoke", "ann"])["changed"], true);

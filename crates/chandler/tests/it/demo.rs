@@ -36,7 +36,7 @@ fn a_served_demo_keeps_its_account(world: &World) {
     let accounts = world.json(&["account", "list"]);
     assert_eq!(accounts.as_array().unwrap().len(), 1);
     assert_eq!((&accounts[0]["name"], &accounts[0]["terms"]["rate"]), (&"demo".into(), &"unlimited".into()));
-    // Whoever loses the file gets another account.
+    // Without the file the demo creates another account.
     std::fs::write(&file, "{}").unwrap();
     let third = served(world);
     assert_ne!(credentials(&third), credentials(&first));

@@ -246,7 +246,7 @@ fn candles_before_the_published_floor_go_in_are_told_and_come_out() {
     let note = file(0)["notes"].to_string();
     assert!(note.contains("3 rows lie before what accounts are served"), "{note}");
     assert!(note.contains("HK from 2004-06-01"), "{note}");
-    // Whoever has the store sees all of it: as candles, in weeks, adjusted, in minutes, in a file.
+    // The command line shows all of it: as candles, in weeks, adjusted, in minutes, in a file.
     let first = |arguments: &[&str]| {
         let answer = world.json(&[&["kline", "5.HK"], arguments].concat());
         answer["candlesticks"][0]["time"].as_str().unwrap().get(..10).unwrap().to_owned()

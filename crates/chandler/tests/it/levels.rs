@@ -1,4 +1,4 @@
-//! `chandler quota`, and what levels and rights are told by: `account assets`, `orders`, `rates`, `levels`, `grant`.
+//! `chandler quota`, and what levels and rights are told by: `account reported-assets`, `reported-orders`, `rates`, `levels`, `grant`.
 
 use serde_json::{Value, json};
 
@@ -13,13 +13,26 @@ fn world() -> World {
 }
 
 #[test]
+fn reports_are_taken_under_their_former_names_too() {
+    let world = world();
+    world.ok(&["account", "assets", "ann", "5", "HKD", "--day", "2026-11-12"]);
+    world.ok(&["account", "orders", "ann", "3", "--day", "2026-11-12"]);
+    assert_eq!(
+        world.json(&["account", "reported-orders", "ann", "--list"]),
+        json!([{"day": "2026-11-12", "orders": 3}])
+    );
+    let help = world.ok(&["account", "--help"]);
+    assert!(help.contains("\n  reported-assets ") && !help.contains("\n  assets "), "{help}");
+}
+
+#[test]
 fn a_quota_says_how_much_why_and_what_comes_next() {
     let world = world();
     assert_eq!(
-        world.ok(&["account", "assets", "ann", "80000", "hkd", "--day", "2026-11-12"]),
+        world.ok(&["account", "reported-assets", "ann", "80000", "hkd", "--day", "2026-11-12"]),
         "1 amount taken, for 1 account\n"
     );
-    world.ok(&["account", "assets", "ann", "5", "HKD", "--day", "20261113"]);
+    world.ok(&["account", "reported-assets", "ann", "5", "HKD", "--day", "20261113"]);
     let text = world.ok(&["quota", "ann"]);
     for line in [
         "account      1 \"ann\"",
@@ -64,24 +77,27 @@ fn files_are_taken_whole_or_not_at_all() {
     let assets = world
         .write("assets.csv", "account,day,currency,amount\nann,2026-11-12,USD,10000\n2,2026-11-12,HKD,1\n");
     let assets = assets.to_str().unwrap();
-    let (code, stderr) = world.fails(&["account", "assets", "--file", assets]);
+    let (code, stderr) = world.fails(&["account", "reported-assets", "--file", assets]);
     assert_eq!((code, stderr.lines().count()), (1, 1), "{stderr}");
     assert!(stderr.contains("line 2") && stderr.contains("chandler account rates USD RATE"), "{stderr}");
-    assert_eq!(world.json(&["account", "assets", "bob", "--list"]), json!([]));
+    assert_eq!(world.json(&["account", "reported-assets", "bob", "--list"]), json!([]));
     assert_eq!(world.ok(&["account", "rates", "usd", "8", "--day", "2026-11-02"]), "1 exchange rate taken\n");
-    assert_eq!(world.ok(&["account", "assets", "--file", assets]), "2 amounts taken, for 2 accounts\n");
     assert_eq!(
-        world.json(&["account", "assets", "ann", "--list"]),
+        world.ok(&["account", "reported-assets", "--file", assets]),
+        "2 amounts taken, for 2 accounts\n"
+    );
+    assert_eq!(
+        world.json(&["account", "reported-assets", "ann", "--list"]),
         json!([{"day": "2026-11-12", "currency": "USD", "amount": "10000.00"}])
     );
     assert_eq!(world.json(&["quota", "ann"])["level"]["number"], 3);
     let orders = world
         .write("orders.csv", "account,day,order_id\nbob,2026-11-12,A\nbob,2026-11-12,A\nbob,2026-11-12,B\n");
     let orders = orders.to_str().unwrap();
-    assert_eq!(world.ok(&["account", "orders", "--file", orders]), "3 rows taken, for 1 account\n");
-    world.ok(&["account", "orders", "bob", "159", "--day", "2026-11-12"]);
+    assert_eq!(world.ok(&["account", "reported-orders", "--file", orders]), "3 rows taken, for 1 account\n");
+    world.ok(&["account", "reported-orders", "bob", "159", "--day", "2026-11-12"]);
     assert_eq!(
-        world.json(&["account", "orders", "bob", "--list"]),
+        world.json(&["account", "reported-orders", "bob", "--list"]),
         json!([{"day": "2026-11-12", "orders": 161}])
     );
     assert_eq!(world.json(&["quota", "bob"])["level"]["number"], 4);
@@ -161,14 +177,14 @@ fn mistakes_are_told_in_a_line() {
     let world = world();
     for (arguments, code, says) in [
         (&["quota", "bob"][..], 1, "no account"),
-        (&["account", "assets", "ann", "5"], 2, "NAME AMOUNT CURRENCY"),
-        (&["account", "assets", "--list"], 2, "--list"),
-        (&["account", "assets", "bob", "5", "HKD"], 1, "no account \"bob\""),
-        (&["account", "assets", "ann", "5", "HKD", "--day", "2026-11-16"], 1, "today is 2026-11-15"),
-        (&["account", "assets", "ann", "5.00001", "HKD"], 1, "4 decimals"),
-        (&["account", "assets", "--file", "nowhere.csv"], 1, "nowhere.csv"),
-        (&["account", "orders", "ann"], 2, "NAME COUNT"),
-        (&["account", "orders", "ann", "many"], 1, "count of orders"),
+        (&["account", "reported-assets", "ann", "5"], 2, "NAME AMOUNT CURRENCY"),
+        (&["account", "reported-assets", "--list"], 2, "--list"),
+        (&["account", "reported-assets", "bob", "5", "HKD"], 1, "no account \"bob\""),
+        (&["account", "reported-assets", "ann", "5", "HKD", "--day", "2026-11-16"], 1, "today is 2026-11-15"),
+        (&["account", "reported-assets", "ann", "5.00001", "HKD"], 1, "4 decimals"),
+        (&["account", "reported-assets", "--file", "nowhere.csv"], 1, "nowhere.csv"),
+        (&["account", "reported-orders", "ann"], 2, "NAME COUNT"),
+        (&["account", "reported-orders", "ann", "many"], 1, "count of orders"),
         (&["account", "rates", "HKD", "1"], 1, "no rate"),
         (&["account", "grant", "ann", "JP"], 2, "US_OPTIONS"),
         (&["account", "grant", "ann", "US", "--from", "soon"], 2, "not a time"),

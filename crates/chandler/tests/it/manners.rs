@@ -126,7 +126,7 @@ fn a_file_that_cannot_be_written_whole_leaves_the_old_one() {
     let world = World::with(&[("many.csv", &many())]);
     for command in ["kline 700.HK --start 2015-01-01 --format csv", "export 700.HK"] {
         world.write("out.csv", "the old one\n");
-        // As on a disk that is full: files end early, and whoever goes on writing is told.
+        // As on a full disk: files end early, and further writes fail.
         let line = format!("trap '' XFSZ; ulimit -f 100; exec \"$0\" {command} -o out.csv");
         let store = format!("sqlite:{}", world.path("store").display());
         let mut shell = Command::new("/bin/sh");

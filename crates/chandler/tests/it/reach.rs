@@ -63,7 +63,7 @@ fn the_first_ctrl_c_ends_a_command_that_waits_for_a_silent_server() {
         let mut child = command.env("HOME", world.path("home")).spawn().unwrap();
         asked.recv().unwrap();
         send(&child, "INT");
-        // Whoever had waited for the answer would have failed with 1.
+        // Waiting for the answer would have failed with 1.
         assert_eq!(child.wait().unwrap().code(), Some(130), "{arguments:?}");
         silent.join().unwrap();
     }

@@ -267,7 +267,7 @@ fn request(stream: &mut TcpStream) -> String {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn whoever_watches_a_silent_server_leaves_at_once_and_has_the_screen_back() {
+fn watching_a_silent_server_ends_at_once_and_restores_the_screen() {
     for keys in ["q", "\x03\x03"] {
         let (world, (url, silent)) = (World::new(), falls_silent());
         let line = format!("kline 700.HK --format chart --watch=1 --server {url}");
@@ -284,7 +284,7 @@ fn whoever_watches_a_silent_server_leaves_at_once_and_has_the_screen_back() {
             text.contains("\x1b[?1049h") && text.trim_end().ends_with("\x1b[?25h\x1b[?1049l"),
             "{keys:?}: {text:?}"
         );
-        // Whoever had waited for the server would have been told that it does not answer.
+        // Waiting for the server would have ended with its timeout.
         assert!(!text.contains("cannot reach"), "{keys:?}: {text:?}");
     }
 }

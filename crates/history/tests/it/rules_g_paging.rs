@@ -1,7 +1,7 @@
 //! G5: paging with the stamps of the last page meets every candle, whatever the period and direction.
 
 use crate::common::{Cut, Rng, Shop, days, minutes, symbol, venue};
-use history::{Adjust, Anchor, AsOf, Direction, Plan, Query, Select, Sessions};
+use history::{Adjust, Anchor, AsOf, Direction, Paged, Paging, Plan, Query, Select, Sessions};
 use market::{Candles, Floors, Market, Period, Symbol, Timestamp};
 
 /// Every stamp, page by page, as a client gathers them: the boundary candle comes twice and is dropped once.
@@ -120,6 +120,66 @@ fn pages_of_a_plan_never_repeat_a_candle() {
             let mut expected: Vec<i64> = folded.iter().map(|c| c.time.0).filter(inside).collect();
             expected.sort_unstable();
             assert_eq!(all, expected, "{period} {start:?} {end:?}");
+        }
+    }
+}
+
+#[test]
+fn an_answer_of_many_pages_is_what_one_long_answer_would_be_and_says_where_to_go_on() {
+    let security = symbol("A.US");
+    let shop = Shop::new();
+    let stored = days(Market::Us, "2012-01-01", "2026-11-13");
+    shop.stock(&security, &Candles::default(), &stored, Cut { block_rows: 700, page_rows: 50 });
+    let as_of = AsOf::Live(Timestamp(1_795_000_000));
+    let first: market::Date = "2012-01-01".parse().unwrap();
+    let past = Select::Offset { direction: Direction::Past, anchor: Anchor::Latest, count: 1000 };
+    let present = Select::Offset { direction: Direction::Present, anchor: Anchor::Day(first), count: 1000 };
+    let range = Select::Dates { start: Some(first), end: Some("2026-01-01".parse().unwrap()) };
+    for (select, is_forward) in [(past, false), (present, true), (range, false)] {
+        for period in [Period::DAY, "week".parse().unwrap()] {
+            let query = Query {
+                symbol: security.clone(),
+                period,
+                adjust: Adjust::None,
+                sessions: Sessions::Intraday,
+                floors: Floors::NONE,
+                select,
+            };
+            let plan = Plan::of(&query, venue(Market::Us), as_of);
+            let all: Vec<i64> = crate::common::fold_naively(venue(Market::Us), period, stored.iter())
+                .iter()
+                .map(|candle| candle.time.0)
+                .filter(|time| plan.stamps.contains(&Timestamp(*time)))
+                .collect();
+            // Shorter than a page, a whole page, a bit more, more than there are.
+            for limit in [1, 300, 1000, 1001, 2500, 10_000] {
+                let (mut found, mut from) = (Vec::new(), None);
+                loop {
+                    let mut reader = shop.store.reader().unwrap();
+                    let paging = Paging { limit, from };
+                    let Paged { answer, next } =
+                        shop.history.paged(&mut reader, &query, paging, as_of).unwrap();
+                    let mut times = answer.candles.time;
+                    assert!(times.is_sorted() && times.len() <= limit);
+                    assert!(next.is_none() || times.len() == limit, "what is not the last is full");
+                    if !is_forward {
+                        times.extend(found);
+                        found = times;
+                    } else {
+                        found.extend(times);
+                    }
+                    from = next;
+                    if next.is_none() || limit == 1 && found.len() >= 5 {
+                        break;
+                    }
+                }
+                let expected = match (limit, is_forward) {
+                    (1, true) => &all[..5],
+                    (1, false) => &all[all.len() - 5..],
+                    _ => &all[..],
+                };
+                assert_eq!(found, expected, "{period} {select:?} by {limit}");
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-// Corporate actions: in words, and at the candle where they show.
+// Corporate actions: their text, and the candle at which they are shown.
 
 import { dateOf, firstIndex } from './candles.js';
 import { phrase } from './phrases/chart.js';

@@ -1,4 +1,4 @@
-// Advice as something to look at: title, words, and what can be done.
+// Advice as an element: title, text, and what can be done.
 
 import { el } from './dom.js';
 import { phrase } from './phrases/shared.js';

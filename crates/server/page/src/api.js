@@ -1,9 +1,9 @@
-// Questions to the server. The session cookie says who asks; everything is of this origin.
+// Requests to the server. The session cookie is the proof; everything is same-origin.
 
 import { addressOf } from './base.js';
 import { exchange } from './exchange.js';
 
-/** An answer that was no success, with everything that a person can be told about it. */
+/** A refusal, with everything that a person can be told about it. */
 export class Refused extends Error {
   constructor({ status, code, message, headers }) {
     super(message);
@@ -15,7 +15,7 @@ export class Refused extends Error {
   }
 }
 
-/** A question that must be asked again later is worth telling from a server that says no. */
+/** The status of a request without an answer: it can be retried, unlike a refusal. */
 export const UNREACHABLE = 0;
 
 const NOT_AUTHORISED = 403008;
@@ -24,24 +24,24 @@ export async function ask(path, options = {}) {
   if ((options.method ?? 'GET') === 'GET') return send(path, options);
   const before = await me();
   try {
-    return await send(path, { ...options, mark: before.csrf });
+    return await send(path, { ...options, csrfToken: before.csrf });
   } catch (error) {
     if (error.status !== 403 || error.code !== NOT_AUTHORISED) throw error;
-    // Somebody who has signed in again in another tab has another mark; with the same one it is a matter of rights.
+    // After signing in again in another tab the CSRF token is another one. With the same token the account lacks the right.
     known = undefined;
     const now = await me();
     if (now.csrf === before.csrf) throw error;
-    if (now.account === before.account) return send(path, { ...options, mark: now.csrf });
-    // Everything on this page is of somebody else.
+    if (now.account === before.account) return send(path, { ...options, csrfToken: now.csrf });
+    // The page shows the data of another account.
     location.reload();
     throw error;
   }
 }
 
-async function send(path, { method = 'GET', body, signal, mark }) {
+async function send(path, { method = 'GET', body, signal, csrfToken }) {
   const headers = { accept: 'application/json' };
   if (body !== undefined) headers['content-type'] = 'application/json';
-  if (mark !== undefined) headers['x-csrf'] = mark;
+  if (csrfToken !== undefined) headers['x-csrf'] = csrfToken;
   const text = body === undefined ? undefined : JSON.stringify(body);
   const sent = { method, headers, body: text, signal, credentials: 'same-origin' };
   const asked = takeEarly(path) ?? exchange(fetch(addressOf(path), sent));
@@ -56,7 +56,7 @@ async function send(path, { method = 'GET', body, signal, mark }) {
   return { data: envelope.data, quota: quotaOf(response.headers) };
 }
 
-/** The answer that early.js has asked for, once: whoever asks again wants to know anew. */
+/** The answer that early.js has asked for, once: a second request is a new one. */
 function takeEarly(path) {
   const early = globalThis.chandlerEarly;
   if (early?.path !== path) return undefined;
@@ -66,7 +66,7 @@ function takeEarly(path) {
 
 let known;
 
-/** Who is signed in. Asked once for each page; a failure is not remembered. */
+/** Who is signed in. Asked once for each page; a failure is not cached. */
 export function me() {
   known ??= ask('/v1/me').then(
     (answer) => answer.data,

@@ -91,12 +91,12 @@ async function open() {
     chart.home();
     draw();
   } else {
-    // A new chart is at home already.
+    // A new chart shows the newest candles already.
     chart = makeChart();
     draw();
   }
   remember('symbol', view.symbol);
-  // Everything else can wait for the first picture, which is what somebody waits for. The library knows only then what is in sight.
+  // Everything else waits for the first paint. Only then does the library know what is visible.
   await nextPicture();
   performance.mark('chandler:painted');
   if (feed !== mine) return;
@@ -144,7 +144,7 @@ function backdrop() {
 }
 
 let speech;
-// Whether the view has not been told to the ear yet.
+// Whether the view still has to be announced to screen readers.
 let isNew = true;
 
 function look(index) {
@@ -162,7 +162,7 @@ function look(index) {
   speech = setTimeout(() => speak(said, isLatest), SPEECH_PAUSE_MS);
 }
 
-/** Whoever moves the pointer sees what is under it; only keys and a new view are told to the ear. */
+/** Moving the pointer shows what is under it; only keys and a new view are announced to screen readers. */
 function speak(said, isLatest) {
   if (!isNew && !isLatest && !chart.isByKeys) return;
   isNew = false;
@@ -205,8 +205,8 @@ function change(what) {
 }
 
 /**
- * What somebody chose is a step that the back button undoes; scrolling and what the page chose by itself are none. Browsers count
- * these calls and refuse them when there are too many, so the same address is not written twice.
+ * A choice of the reader is a step that the back button undoes; scrolling, and what the page chose by itself, are not. Browsers limit
+ * these calls, so the same address is not written twice.
  */
 function writeAddress(shown, how = 'replaceState') {
   const link = formatLink(shown);
@@ -215,7 +215,7 @@ function writeAddress(shown, how = 'replaceState') {
 
 /** After the back button. */
 function goBack() {
-  // Where the view was scrolled to last must not be written over the address that has just been gone back to.
+  // A pending scroll position must not overwrite the address that was just restored.
   clearTimeout(address);
   readAddress();
   begin();
@@ -227,7 +227,7 @@ function readAddress() {
   note(parsed.ignored.length > 0 ? phrase('ignored', parsed.ignored.join(', ')) : '');
 }
 
-/** Something about the view that is shown, in sight until another is chosen. */
+/** A note about the view, shown until another view is chosen. */
 function note(text) {
   byId('note').textContent = text;
 }
@@ -262,7 +262,7 @@ function showControls() {
   const hasSessions = Boolean(market?.extended) && period().family === 'clock';
   byId('sessions').disabled = !hasSessions;
   byId('sessions').title = hasSessions ? '' : phrase('no_sessions');
-  // The newest are dated once they are on the screen: in a box that was empty for a moment, everything would move.
+  // The newest candles are dated once they are painted: an empty box would make everything move.
   if (view.before) dateBox.show(view.before);
 }
 
@@ -300,7 +300,7 @@ function refused(error, again = open) {
   noticeSaid('refused', box);
 }
 
-/** In the place of a chart, for the eye and the ear. */
+/** A message in the place of a chart, also for screen readers. */
 function noticeSaid(what, box) {
   notice(what, box);
   dateBox.settle(view.before);
@@ -310,7 +310,7 @@ function noticeSaid(what, box) {
 
 async function nothing() {
   const mine = feed;
-  // An offer, no more: without it there is still the way to the newest.
+  // Only an offer: without it there is still the link to the newest candles.
   const first = view.before ? await mine.firstAfter().catch(() => undefined) : undefined;
   if (feed !== mine) return;
   noticeSaid('empty', adviceElement(nothingAdvice(view, first && pointOf(first, period())), open).box);
@@ -329,7 +329,7 @@ function wire() {
   });
   // With one box and no button, Enter would send the form.
   byId('controls').addEventListener('submit', (event) => event.preventDefault());
-  // Who picks with the pointer goes on with the chart; who picks with keys goes on picking.
+  // After a choice with the pointer the chart gets the focus; with keys the choice goes on.
   byId('controls').addEventListener('click', (event) => {
     if (event.target.type === 'radio' && event.detail > 0) byId('chart').focus({ preventScroll: true });
   });
@@ -380,7 +380,7 @@ function newest() {
   chart?.clearLook();
 }
 
-/** Opens what the address names, or what was looked at last, or what the server thinks is worth a look. */
+/** Opens the security of the address, or the last one, or a suggestion of the server. */
 async function begin() {
   if (!lost) view.symbol ??= remembered('symbol');
   if (view.symbol) {
@@ -394,13 +394,13 @@ async function begin() {
   try {
     notice('loading');
     found = await listed(lost ?? '');
-    // For somebody who is lost, anything is better than nothing.
+    // Any suggestion is better than none.
     if (lost && found.securities.length === 0) found = await listed('');
   } catch (error) {
     if (view === mine) refused(error, begin);
     return;
   }
-  // Somebody has chosen one meanwhile.
+  // The reader has chosen one meanwhile.
   if (view !== mine) return;
   const first = found.securities.at(0)?.symbol;
   if (lost || !first) {
@@ -412,7 +412,7 @@ async function begin() {
   await open();
 }
 
-/** Nothing is shown of what was open before. */
+/** Clears everything of the former view. */
 function close() {
   stopWaiting();
   feed?.close();

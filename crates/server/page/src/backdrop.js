@@ -10,7 +10,7 @@ const BREAK_GAP_MIN = 26;
 const DASH = 4;
 
 export class Backdrop {
-  /** `hasLabels` for the pane that also bears words; the volume below only continues the background. */
+  /** `hasLabels` for the pane with text; the volume below only continues the background. */
   constructor(hasLabels) {
     this.hasLabels = hasLabels;
     this.shown = { runs: [], breaks: [], pauses: [], placed: new Map(), begins: undefined, palette: undefined };
@@ -97,8 +97,8 @@ function paintBeginning({ context, mediaSize, leftOf }, { line, date }, palette)
 }
 
 /**
- * Marks at the foot of the pane: in words where the next mark leaves room, as letters else, as a tick where even those would
- * overlap. Dividends give way, because a split explains a cliff in the prices and a dividend hardly shows.
+ * Marks at the foot of the pane: as text if the next mark leaves room, else as letters, or as a tick where those would overlap.
+ * Dividends give way, because a split explains a cliff in the prices and a dividend hardly shows.
  */
 function paintBadges({ context, mediaSize, range, spacing, leftOf }, placed, palette) {
   const visible = [...placed.keys()].filter((index) => index >= range.from - 1 && index <= range.to + 1).sort((a, b) => a - b);

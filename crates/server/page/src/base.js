@@ -1,13 +1,13 @@
-// Where the pages live. A server behind a proxy may be under a path of a larger site; the document then says which, and every
-// address that the page asks for or links to begins with it.
+// The base path of the pages. A server behind a proxy may be under a path of a larger site; the document then says which, and every
+// request and link begins with it.
 
 export const BASE = globalThis.document?.querySelector('meta[name=base]')?.content ?? '';
 
-/** An address of this server: `/quota` as the browser has to be told it. */
+/** The address of a path of this server, with the base path. */
 export const addressOf = (path) => BASE + path;
 
-/** The path that this server knows a page by. */
+/** The path of the page without the base path. */
 export const pathHere = () => location.pathname.slice(BASE.length);
 
-/** The page that is being read, as `next` of the sign-in page wants it. */
+/** The current page, for `next` of the sign-in page. */
 export const whereIAm = () => location.pathname + location.search;

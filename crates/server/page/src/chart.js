@@ -41,7 +41,7 @@ export class ChartView {
         barSpacing: SPACING,
         rightOffset: ROOM_RIGHT,
         minBarSpacing: 0.6,
-        // A page of newer candles must not push away what somebody is looking at.
+        // A page of newer candles must not move the visible ones.
         shiftVisibleRangeOnNewBar: false,
         tickMarkFormatter: (wall, weight) => tickText(wall, weight),
       },
@@ -73,7 +73,7 @@ export class ChartView {
     });
   }
 
-  /** All candles of the view, in place of those before; what is looked at stays where it is. */
+  /** Replaces the candles of the view; the visible ones stay where they are. */
   show(candles, { decimals, backdrop }) {
     // When newer ones come, the library keeps the view only as long as there have been as many before: after a few, it would jump.
     const stays = candles.length > this.candles.length && candles[0]?.wall === this.candles[0]?.wall ? this.range() : undefined;
@@ -142,7 +142,7 @@ export class ChartView {
     this.goesTo(() => range);
   }
 
-  /** The library moves with the next frame; whoever asks before must not be told where the view has been. */
+  /** The library moves with the next frame; until then the old position must not be reported. */
   goesTo(where) {
     this.goal = where;
     // Called after the library has moved, which has asked for its frame before.
@@ -183,14 +183,14 @@ export class ChartView {
   look(index, { from, to } = this.range()) {
     const candle = this.candles[index];
     if (!candle) return;
-    // The library tells of what the pointer does only, so what keys do is told here.
+    // The library reports pointer moves alone, so moves by keys are reported here.
     this.cursor = index;
     this.isByKeys = true;
     this.onLook(index);
     const span = to - from;
     const left = index < from + 2 ? index - 4 : index > to - 1 ? index + ROOM_RIGHT - span : undefined;
     if (left !== undefined) {
-      // A crosshair that stays while the candles move would tell of the candle that has come under it.
+      // A crosshair that stays while the candles move would report the candle that comes under it.
       this.chart.clearCrosshairPosition();
       this.moveTo({ from: left, to: left + span });
     }

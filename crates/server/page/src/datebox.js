@@ -1,5 +1,5 @@
-// The box for a date. Browsers tell of every digit that is typed, as if each were a choice: what is typed counts with Enter or when the
-// box is left, what is picked from the calendar a moment after the last pick.
+// The box for a date. Browsers send an event for every typed digit. So a typed date counts with Enter or when the box is left, a date from
+// the calendar a moment after the last pick.
 
 const PICKED_MS = 300;
 const EARLIEST = '1900-01-01';
@@ -28,7 +28,7 @@ export class DateBox {
     });
   }
 
-  /** Also before its date is known, when it is still hidden: a browser gives nothing hidden the focus. */
+  /** Also before its date is known, when the box is still hidden: a hidden element cannot have the focus. */
   focus() {
     this.input.classList.remove('waiting');
     this.input.focus();
@@ -44,7 +44,7 @@ export class DateBox {
     else this.onChoose(value || undefined);
   }
 
-  /** The date of what is on the screen; somebody who is at the box is left alone. */
+  /** The date of what is on the screen; not while the box has the focus. */
   follow(before) {
     this.shown = before;
     if (document.activeElement !== this.input && !this.isChanged) this.show(before);

@@ -1,5 +1,5 @@
 // Account and operator pages: one document, and a file for each path. Each file exports what it is called and a function that
-// fills the sheet; what goes wrong on the way is told here, once.
+// fills the page; errors are shown here, in one place.
 
 import { adviceElement } from './advice.js';
 import { me } from './api.js';

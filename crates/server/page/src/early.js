@@ -1,6 +1,6 @@
-// Runs before the first paint, which is why it is a file of its own and no module: whoever chose dark must not see a white
-// flash first, and the content policy allows no script inside the page. It also asks for the first candles, so that they are
-// on their way while the rest of the script is still being read.
+// Runs before the first paint, so it is a file of its own and not a module: the dark scheme must not begin with a white flash, and the
+// content policy allows no inline script. It also asks for the first candles, so that they arrive while the rest of the script is
+// being read.
 
 import { addressOf, pathHere } from './base.js';
 import { exchange } from './exchange.js';
@@ -8,15 +8,15 @@ import { parseLink } from './link.js';
 import { remembered } from './memory.js';
 import { candlesPath, firstPoint } from './question.js';
 
-// Asked before anything is remembered: the first look into the browser's memory takes longer than sending a question.
+// Sent before local storage is read: the first read takes longer than sending a request.
 if (pathHere() === '/') {
   const { view, lost } = parseLink(location.search);
-  // Whoever asks for something that is not understood has not asked for what was looked at last, which may cost them.
+  // An address that is not understood does not mean the last security, and opening that may cost quota.
   if (!lost) view.symbol ??= remembered('symbol');
   if (view.symbol) {
     const path = candlesPath(view, firstPoint(view));
     const answer = exchange(fetch(addressOf(path), { headers: { accept: 'application/json' }, credentials: 'same-origin' }));
-    // Told by whoever takes it; without this a server that is away would be an exception that nobody has caught yet.
+    // The page handles the error; without this an unreachable server would be an uncaught exception.
     answer.catch(() => {});
     globalThis.chandlerEarly = { path, answer };
   }

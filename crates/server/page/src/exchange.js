@@ -1,5 +1,5 @@
-// A question and its whole answer. Apart from api.js because the first question is asked before that is there (early.js): when the
-// page begins, the answer should be read already, so that the chart is in the very first picture.
+// A request and its whole answer. Not in api.js, because early.js sends the first request before that is loaded: the answer should be
+// read when the page begins, so that the chart is in the first paint.
 
 export async function exchange(asked) {
   const response = await asked;

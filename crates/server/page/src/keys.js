@@ -1,4 +1,4 @@
-// Keys for the whole page. Where somebody types or picks, the keys are theirs.
+// Keyboard shortcuts of the page. They do not apply while a text field or a choice has the focus.
 
 const TYPING = 'input:not([type=radio]), textarea, select, dialog[open] *';
 const ARROWS = ['ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown'];

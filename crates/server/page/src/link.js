@@ -3,8 +3,9 @@
 
 import { addressOf } from './base.js';
 import { DEFAULT_PERIOD, periodNamed } from './periods.js';
+import { REGIONS } from './served-markets.js';
 
-const SYMBOL = /^\.?[A-Z0-9][A-Z0-9.\-]{0,20}\.(HK|US|SH|SZ)$/;
+const SYMBOL = new RegExp(String.raw`^\.?[A-Z0-9][A-Z0-9.\-]{0,20}\.(${Object.keys(REGIONS).join('|')})$`);
 const BEFORE = /^\d{4}-\d\d-\d\d(T\d\d:\d\d)?$/;
 const SESSION_WORDS = { intraday: 'intraday', regular: 'intraday', extended: 'all', all: 'all' };
 
@@ -19,8 +20,8 @@ export const DEFAULTS = Object.freeze({
 const SHOWN_MAX = 40;
 
 /**
- * The view that an address names. What cannot be understood is left at its default and told of; `lost` is the security of it, for which
- * there is no default.
+ * The view that an address names. Parameters that are not understood are left at their default and listed; `lost` is a symbol that is
+ * not one, for which there is no default.
  */
 export function parseLink(search) {
   const given = new URLSearchParams(search);
@@ -49,7 +50,7 @@ export function formatLink(view) {
   return addressOf(pairs.length > 0 ? `/?${pairs.join('&')}` : '/');
 }
 
-/** A symbol as the service spells it, from what somebody typed; nothing if it cannot be one. */
+/** A symbol as the service spells it, from what was typed; nothing if it cannot be one. */
 export function symbolOf(text) {
   const upper = text.trim().normalize('NFKC').toUpperCase();
   const found = SYMBOL.exec(upper);

@@ -2,17 +2,17 @@
 // served candle carries the offset of its own instant, so no zone table in the browser can disagree with the server's.
 
 import { phrase } from './phrases/chart.js';
+import { REGIONS } from './served-markets.js';
 
-const HONG_KONG = { market: 'HK', place: phrase('hong_kong'), zone: 'Asia/Hong_Kong', names: { 480: 'HKT' }, extended: false };
-const SHANGHAI = { market: 'CN', place: phrase('shanghai'), zone: 'Asia/Shanghai', names: { 480: 'CST' }, extended: false };
-const NEW_YORK = {
-  market: 'US',
-  place: phrase('new_york'),
-  zone: 'America/New_York',
-  names: { [-300]: 'EST', [-240]: 'EDT' },
-  extended: true,
+/** What the clocks of a market are called, by their offset in minutes. */
+const CLOCKS = {
+  HK: { place: phrase('hong_kong'), names: { 480: 'HKT' } },
+  CN: { place: phrase('shanghai'), names: { 480: 'CST' } },
+  US: { place: phrase('new_york'), names: { [-300]: 'EST', [-240]: 'EDT' } },
 };
-const BY_REGION = { HK: HONG_KONG, SH: SHANGHAI, SZ: SHANGHAI, US: NEW_YORK };
+const BY_REGION = Object.fromEntries(
+  Object.entries(REGIONS).map(([name, region]) => [name, { ...region, ...CLOCKS[region.market] }]),
+);
 
 /** The market of a symbol such as `700.HK`; nothing for a region that is not served. */
 export function marketOf(symbol) {

@@ -1,5 +1,5 @@
-// What the browser remembers of a reader. One that refuses to keep anything is not an error: the page then obeys until it is
-// left, and begins with what the system prefers.
+// Preferences in local storage. If the browser refuses to store them, that is no error: they last until the page is left, and the next
+// one begins with those of the system.
 
 export function remember(name, value) {
   try {

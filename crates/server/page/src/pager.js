@@ -42,7 +42,7 @@ export class Pager {
     }
     this.isBusy = false;
     if (this.feed !== feed) {
-      // Another view was opened meanwhile, and its first look was turned away because this page was on its way.
+      // Another view was opened meanwhile, and its first request was skipped because this one was running.
       this.seen(this.range);
       return;
     }
@@ -63,7 +63,7 @@ export class Pager {
       this.seen(this.range);
     };
     if (!wait) {
-      // Where there is a way out, asking again would lead nowhere.
+      // If the advice has a link, asking again would not help.
       const ways = links.map(({ href, label }) => el('a', { href }, label));
       const button = el('button', { type: 'button', onclick: again }, shared('try_again'));
       this.say(el('span', {}, `${title}. `, ...(ways.length > 0 ? ways : [button])));

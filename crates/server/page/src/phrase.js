@@ -1,5 +1,5 @@
 // What the pages say, in the three languages of the service. The server has chosen the document by what the browser prefers;
-// the scripts follow the document, so that a page never speaks two languages. What the server itself says stays as it came.
+// the scripts follow the document, so that a page never mixes two languages. Messages of the server stay in English.
 
 export const LANGUAGES = ['en', 'zh-CN', 'zh-HK'];
 

@@ -48,7 +48,7 @@ export function showReadOut(said) {
   byId('readout').dataset.direction = said?.direction ?? 'level';
 }
 
-/** The same for the ear. */
+/** The same for screen readers. */
 export function spoken(said, isLatest) {
   const { time, open, high, low, close, change, volume, event } = said;
   const start = isLatest ? phrase('latest') : '';

@@ -46,7 +46,7 @@ export class Search {
       // An answer to what is no longer in the box is kept but not shown.
       if (this.query !== query || document.activeElement !== this.input) return;
       this.isAnswered = true;
-      // Whoever is walking along the list must not have it changed under their feet.
+      // The list must not change while the reader moves along it.
       if (!this.hasMoved) this.show(found.slice(0, RESULTS_MAX), phrase('search_none'));
       if (this.isEntered) this.enter();
     } catch (error) {
@@ -97,10 +97,10 @@ export class Search {
     }
   }
 
-  /** What is remembered may be second best, and opening it costs: without a word of the server nothing is chosen for the reader. */
+  /** A cached match may not be the best one, and opening it costs quota: nothing is chosen before the server has answered. */
   enter() {
     const marked = this.results[this.at]?.symbol;
-    // Somebody who typed a whole symbol means it, whatever the list has at its top.
+    // A whole symbol is meant as typed, whatever is first in the list.
     const typed = symbolOf(this.input.value);
     const symbol = this.hasMoved ? marked : (typed ?? (this.isAnswered ? marked : undefined));
     this.isEntered = symbol === undefined;
@@ -121,7 +121,7 @@ export class Search {
     this.onChoose(symbol);
   }
 
-  /** `text` is for a box without a security: it is searched for by whoever goes there. */
+  /** `text` is for a box without a security: it is searched for when the box gets the focus. */
   set(symbol, text = symbol ?? '') {
     this.shown = symbol;
     this.input.value = text;
@@ -140,7 +140,7 @@ export class Search {
   }
 }
 
-/** Securities for a query; for none, what is worth a look first. */
+/** Securities for a query; without a query, suggestions. */
 export async function suggestions(query) {
   return (await listed(query)).securities;
 }

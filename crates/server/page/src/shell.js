@@ -1,4 +1,4 @@
-// What all pages have in common: who is signed in, and which places they may go to.
+// What all pages have in common: who is signed in, and the links between pages.
 
 import { addressOf, whereIAm } from './base.js';
 import { byId } from './dom.js';
@@ -11,7 +11,7 @@ export function showPlace() {
     if (link.pathname === location.pathname) link.setAttribute('aria-current', 'page');
 }
 
-/** `who` is nothing for a visitor. Places for operators appear for operators alone; the server checks again. */
+/** `who` is nothing for a visitor. Links for operators are shown to operators alone; the server checks again. */
 export function showMe(who) {
   document.documentElement.dataset.role = who?.role ?? 'visitor';
   remember('role', who?.role);

@@ -350,12 +350,12 @@ test('every refusal says what to do', () => {
 test('a refusal is for operators only where it says so', () => {
   const refused = (message) => new Refused({ status: 403, code: 403008, message, headers: new Headers() });
   assert.equal(adviceFor(refused("this is for accounts with the operator's role")).title, 'For operators');
-  const mark = adviceFor(refused('the mark of the page is missing or of another session'));
-  assert.equal(mark.title, 'The server cannot answer this');
-  assert.match(mark.text, /mark of the page/);
+  const csrf = adviceFor(refused('the CSRF token is missing or of another session'));
+  assert.equal(csrf.title, 'The server cannot answer this');
+  assert.match(csrf.text, /CSRF token/);
 });
 
-test('the mark of an older session is asked for again, once, and a matter of rights is not', async () => {
+test('a CSRF token of an older session is asked for again, once, and a missing right is not', async () => {
   const sent = [];
   const marks = ['old', 'new', 'new'];
   const wrong = { code: 403008, message: 'no' };

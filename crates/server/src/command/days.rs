@@ -1,9 +1,13 @@
 //! Command 9: the trading days of a market.
 
-use market::{Date, DateSpan, DayKind, Market, Timestamp, Venues, parse_date};
+use access::Permit;
+use market::{Date, DateSpan, DayKind, Market, parse_date};
 use wire::quote::{TradingDaysRequest, TradingDaysResponse};
 
+use super::definition::{Command, Context, Subject};
+use crate::caller::Caller;
 use crate::core::Core;
+use crate::metrics::Task;
 use crate::refusal::Refusal;
 
 /// Clients ask for 30 days, and published examples for 31.
@@ -12,19 +16,20 @@ const DAYS_MAX: i32 = 31;
 const PAST_DAYS_MAX: i64 = 366;
 
 /// Trading days of a market from one date through another. Singapore is a market of the protocol, but not of ours.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Days {
+#[derive(Debug)]
+pub(crate) struct TradingDays {
     market: Option<Market>,
     from: Date,
     through: Date,
 }
 
-impl Days {
-    pub(super) fn parse(
-        request: &TradingDaysRequest,
-        venues: &Venues,
-        now: Timestamp,
-    ) -> Result<Days, Refusal> {
+impl Command for TradingDays {
+    const NUMBER: u8 = wire::command::TRADING_DAYS;
+    const TASK: Task = Task::TradingDays;
+    type Request = TradingDaysRequest;
+    type Response = TradingDaysResponse;
+
+    fn parse(request: TradingDaysRequest, context: &Context<'_>) -> Result<TradingDays, Refusal> {
         let bad = |text: String| Refusal::BadQuery(text);
         let market = match request.market.as_str() {
             "SG" => None,
@@ -41,17 +46,22 @@ impl Days {
         if days > DAYS_MAX {
             return Err(bad(format!("{days} days at once: {DAYS_MAX} are the most")));
         }
-        let today = venues.of(market.unwrap_or(Market::Hk)).zone().date(now);
+        let venue = context.core.history.venues().of(market.unwrap_or(Market::Hk));
+        let today = venue.zone().date(context.core.market_now());
         let earliest = today.checked_sub(DateSpan::new().days(PAST_DAYS_MAX)).unwrap_or(Date::MIN);
         if from < earliest {
             return Err(bad(format!("beg_day {from} is before {earliest}: the past year is known")));
         }
-        Ok(Days { market, from, through })
+        Ok(TradingDays { market, from, through })
     }
 
-    pub(super) fn answer(&self, core: &Core) -> TradingDaysResponse {
+    fn subject(&self) -> Subject<'_> {
+        Subject::Open
+    }
+
+    fn answer(self, _: &Caller, _: &Permit, core: &Core) -> Result<TradingDaysResponse, Refusal> {
         let mut response = TradingDaysResponse::default();
-        let Some(market) = self.market else { return response };
+        let Some(market) = self.market else { return Ok(response) };
         for (date, kind) in core.history.venues().of(market).calendar().days(self.from, self.through) {
             let days = match kind {
                 DayKind::Full => &mut response.trade_day,
@@ -59,6 +69,6 @@ impl Days {
             };
             days.push(date.strftime("%Y%m%d").to_string());
         }
-        response
+        Ok(response)
     }
 }

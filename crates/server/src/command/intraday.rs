@@ -1,11 +1,17 @@
 //! Command 18: the line of the day, minute by minute, with the average price so far.
 
+use access::Permit;
 use history::{Adjust, Answer, AsOf, HistoryError, Keep, Plan, Query, Select, Sessions};
-use market::{Date, Floors, Period, Price, Symbol, Timestamp, Turnover};
+use market::{Date, FloorTable, Floors, Period, Price, Symbol, Timestamp, Turnover};
 use store::Reader;
-use wire::quote::{IntradayLine, IntradayResponse};
+use wire::quote::{IntradayLine, IntradayRequest, IntradayResponse};
 
+use super::candles::{seen, sessions};
+use super::definition::{Command, Context, Subject};
+use super::symbols::symbol;
+use crate::caller::Caller;
 use crate::core::Core;
+use crate::metrics::Task;
 use crate::refusal::Refusal;
 
 /// Average prices have so many decimals.
@@ -13,23 +19,47 @@ const AVERAGE_DECIMALS: u32 = 6;
 /// More minutes than any trading day has, overnight included.
 const MINUTES_MAX: usize = 2000;
 
-pub(super) fn answer(
-    symbol: &Symbol,
+#[derive(Debug)]
+pub(crate) struct Intraday {
+    symbol: Symbol,
     sessions: Sessions,
     floors: Floors,
-    core: &Core,
-) -> Result<IntradayResponse, Refusal> {
-    let query = minutes(symbol, sessions, floors);
-    let as_of = core.as_of();
-    let found = core.with_reader(|reader| match last_day(&query, core, reader, as_of)? {
-        Some(day) => day_minutes(&query, day, core, reader, as_of).map(Some),
-        None => Ok(None),
-    });
-    let found = found.map_err(|error: HistoryError| Refusal::from(error))?;
-    Ok(IntradayResponse {
-        symbol: symbol.as_str().to_owned(),
-        lines: found.map(|answer| lines(&answer)).unwrap_or_default(),
-    })
+}
+
+impl Command for Intraday {
+    const NUMBER: u8 = wire::command::INTRADAY;
+    const TASK: Task = Task::Intraday;
+    type Request = IntradayRequest;
+    type Response = IntradayResponse;
+
+    fn parse(request: IntradayRequest, context: &Context<'_>) -> Result<Intraday, Refusal> {
+        let symbol = symbol(&request.symbol)?;
+        let floors = context.floors.of(symbol.market());
+        Ok(Intraday { symbol, sessions: sessions(request.trade_session, context.caller)?, floors })
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::Security(&self.symbol)
+    }
+
+    fn narrow(&mut self, caller: &Caller, floors: FloorTable) {
+        self.sessions = seen(self.sessions, caller);
+        self.floors = floors.of(self.symbol.market());
+    }
+
+    fn answer(self, _: &Caller, _: &Permit, core: &Core) -> Result<IntradayResponse, Refusal> {
+        let query = minutes(&self.symbol, self.sessions, self.floors);
+        let as_of = core.as_of();
+        let found = core.with_reader(|reader| match last_day(&query, core, reader, as_of)? {
+            Some(day) => day_minutes(&query, day, core, reader, as_of).map(Some),
+            None => Ok(None),
+        });
+        let found = found.map_err(|error: HistoryError| Refusal::from(error))?;
+        Ok(IntradayResponse {
+            symbol: self.symbol.as_str().to_owned(),
+            lines: found.map(|answer| lines(&answer)).unwrap_or_default(),
+        })
+    }
 }
 
 fn lines(answer: &Answer) -> Vec<IntradayLine> {

@@ -5,10 +5,15 @@ use std::collections::BTreeMap;
 use access::{CallRule, Hold, Permit, RateRule, Right, TIME_MAX};
 use market::Timestamp;
 use wire::command;
-use wire::quote::{MarketPackageDetail, PackageDetail, QuoteLevelDetail, QuoteProfileResponse, RateLimit};
+use wire::quote::{
+    MarketPackageDetail, PackageDetail, QuoteLevelDetail, QuoteProfileRequest, QuoteProfileResponse,
+    RateLimit,
+};
 
-use crate::caller::Language;
+use super::definition::{Command, Context, Subject};
+use crate::caller::{Caller, Language};
 use crate::core::Core;
+use crate::metrics::Task;
 use crate::refusal::Refusal;
 
 /// Commands that clients pace as the general limit says. A limit of zero would stop them for ever: then none is named.
@@ -32,35 +37,53 @@ const MARKETS: [(&str, Right, &[Right]); 4] = [
 const WITHOUT_END: Timestamp = Timestamp(4_102_444_800);
 const _: () = assert!(WITHOUT_END.0 <= TIME_MAX.0);
 
+#[derive(Debug)]
+pub(crate) struct Profile {
+    language: Language,
+}
+
+impl Command for Profile {
+    const NUMBER: u8 = command::PROFILE;
+    const TASK: Task = Task::Profile;
+    type Request = QuoteProfileRequest;
+    type Response = QuoteProfileResponse;
+
+    fn parse(request: QuoteProfileRequest, context: &Context<'_>) -> Result<Profile, Refusal> {
+        // A client that named no language when it signed in may do so here.
+        let named = Some(request.language.as_str()).filter(|text| !text.is_empty());
+        Ok(Profile { language: named.map_or(context.caller.language, Language::parse) })
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::Open
+    }
+
+    fn answer(self, _: &Caller, permit: &Permit, core: &Core) -> Result<QuoteProfileResponse, Refusal> {
+        let account = permit.account();
+        let standing = core.access.standing_for(permit).map_err(access::Refusal::from)?;
+        let usage = core.access.usage(account.id, core.market_now()).map_err(access::Refusal::from)?;
+        let month = Month {
+            used: usage.map_or(0, |usage| usage.used),
+            limit: standing.limit,
+            level: standing.level.number(),
+        };
+        Ok(QuoteProfileResponse {
+            member_id: account.id.0,
+            quote_level: markets(permit),
+            // Nothing can be subscribed to.
+            subscribe_limit: 0,
+            history_candlestick_limit: i32::try_from(standing.limit).unwrap_or(i32::MAX),
+            rate_limit: pace(account.terms.rate_rule(), core.limits.calls),
+            quote_level_detail: Some(packages(permit, &month, self.language)),
+        })
+    }
+}
+
 /// What the month has, as it stands in every package's name.
 struct Month {
     used: u32,
     limit: u32,
     level: u32,
-}
-
-pub(super) fn answer(
-    language: Language,
-    permit: &Permit,
-    core: &Core,
-) -> Result<QuoteProfileResponse, Refusal> {
-    let account = permit.account();
-    let standing = core.access.standing_for(permit).map_err(access::Refusal::from)?;
-    let usage = core.access.usage(account.id, core.market_now()).map_err(access::Refusal::from)?;
-    let month = Month {
-        used: usage.map_or(0, |usage| usage.used),
-        limit: standing.limit,
-        level: standing.level.number(),
-    };
-    Ok(QuoteProfileResponse {
-        member_id: account.id.0,
-        quote_level: markets(permit),
-        // Nothing can be subscribed to.
-        subscribe_limit: 0,
-        history_candlestick_limit: i32::try_from(standing.limit).unwrap_or(i32::MAX),
-        rate_limit: pace(account.terms.rate_rule(), core.limits.calls),
-        quote_level_detail: Some(packages(permit, &month, language)),
-    })
 }
 
 fn markets(permit: &Permit) -> String {

@@ -4,36 +4,56 @@ use access::Permit;
 use history::{Adjust, Anchor, AsOf, Direction, HistoryError, Query, Select, Sessions};
 use market::{Candle, Floors, Market, Period, Price, Session, Symbol, Timestamp};
 use store::Reader;
-use wire::quote::{PrePost, Quote, QuoteResponse};
+use wire::quote::{PrePost, Quote, QuoteResponse, SymbolsRequest};
 
+use super::definition::{Command, Context, Subject};
 use super::intraday::{Sum, day_minutes, last_day, minutes, sum};
+use super::symbols::symbols;
 use crate::caller::Caller;
 use crate::core::Core;
+use crate::metrics::Task;
 use crate::refusal::Refusal;
 
-/// Securities that are not known, have no candles or may not be seen are left out.
-pub(super) fn answer(
-    symbols: &[Symbol],
-    caller: &Caller,
-    permit: &Permit,
-    core: &Core,
-) -> Result<QuoteResponse, Refusal> {
-    let as_of = core.as_of();
-    let found = core.with_reader(|reader| {
-        let mut quotes = Vec::with_capacity(symbols.len());
-        for symbol in symbols.iter().filter(|symbol| permit.holds(symbol.market().into())) {
-            let floors = core.floors_of(permit.account()).of(symbol.market());
-            match quote(symbol, floors, caller, core, reader, as_of) {
-                Ok(quote) => quotes.extend(quote),
-                Err(
-                    HistoryError::UnknownSecurity(_) | HistoryError::NoCandles(_) | HistoryError::Option(_),
-                ) => {}
-                Err(error) => return Err(error),
+#[derive(Debug)]
+pub(crate) struct Quotes {
+    symbols: Vec<Symbol>,
+}
+
+impl Command for Quotes {
+    const NUMBER: u8 = wire::command::QUOTE;
+    const TASK: Task = Task::Quotes;
+    type Request = SymbolsRequest;
+    type Response = QuoteResponse;
+
+    fn parse(request: SymbolsRequest, _: &Context<'_>) -> Result<Quotes, Refusal> {
+        Ok(Quotes { symbols: symbols(&request.symbol)? })
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::Prices
+    }
+
+    /// Securities that are not known, have no candles or may not be seen are left out.
+    fn answer(self, caller: &Caller, permit: &Permit, core: &Core) -> Result<QuoteResponse, Refusal> {
+        let as_of = core.as_of();
+        let found = core.with_reader(|reader| {
+            let mut quotes = Vec::with_capacity(self.symbols.len());
+            for symbol in self.symbols.iter().filter(|symbol| permit.holds(symbol.market().into())) {
+                let floors = core.floors_of(permit.account()).of(symbol.market());
+                match quote(symbol, floors, caller, core, reader, as_of) {
+                    Ok(quote) => quotes.extend(quote),
+                    Err(
+                        HistoryError::UnknownSecurity(_)
+                        | HistoryError::NoCandles(_)
+                        | HistoryError::Option(_),
+                    ) => {}
+                    Err(error) => return Err(error),
+                }
             }
-        }
-        Ok(quotes)
-    });
-    Ok(QuoteResponse { secu_quote: found.map_err(Refusal::from)? })
+            Ok(quotes)
+        });
+        Ok(QuoteResponse { secu_quote: found.map_err(Refusal::from)? })
+    }
 }
 
 fn quote(

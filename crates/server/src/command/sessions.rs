@@ -1,10 +1,14 @@
 //! Command 8: the trading hours of the day, in every market.
 
+use access::Permit;
 use market::{Market, Session};
 use wire::quote::{MarketSessions, SessionHours, TradingSessionsResponse};
 
+use super::definition::{Command, Context, Request, Subject};
 use crate::caller::Caller;
 use crate::core::Core;
+use crate::metrics::Task;
+use crate::refusal::Refusal;
 
 /// The order of the published example.
 const MARKETS: [Market; 3] = [Market::Us, Market::Hk, Market::Cn];
@@ -14,13 +18,45 @@ const SINGAPORE: [(i32, i32); 2] = [(900, 1200), (1300, 1700)];
 const MAINLAND_CLOSE: (i32, i32) = (1500, 1457);
 const MINUTES_A_DAY: i32 = 1440;
 
-pub(super) fn answer(caller: &Caller, core: &Core) -> TradingSessionsResponse {
-    let mut all: Vec<MarketSessions> = MARKETS.iter().map(|market| hours(*market, caller, core)).collect();
-    all.push(MarketSessions {
-        market: "SG".to_owned(),
-        trade_session: SINGAPORE.iter().map(|(start, end)| span(*start, *end, Session::Intraday)).collect(),
-    });
-    TradingSessionsResponse { market_trade_session: all }
+#[derive(Debug)]
+pub(crate) struct TradingSessions;
+
+/// There is nothing to say in the question, so whatever is there is not read.
+#[derive(Debug, serde::Deserialize)]
+pub(crate) struct Unread {}
+
+impl Request for Unread {
+    fn decode(_: &[u8]) -> Result<Unread, Refusal> {
+        Ok(Unread {})
+    }
+}
+
+impl Command for TradingSessions {
+    const NUMBER: u8 = wire::command::TRADING_SESSIONS;
+    const TASK: Task = Task::TradingSessions;
+    type Request = Unread;
+    type Response = TradingSessionsResponse;
+
+    fn parse(_: Unread, _: &Context<'_>) -> Result<TradingSessions, Refusal> {
+        Ok(TradingSessions)
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::Open
+    }
+
+    fn answer(self, caller: &Caller, _: &Permit, core: &Core) -> Result<TradingSessionsResponse, Refusal> {
+        let mut all: Vec<MarketSessions> =
+            MARKETS.iter().map(|market| hours(*market, caller, core)).collect();
+        all.push(MarketSessions {
+            market: "SG".to_owned(),
+            trade_session: SINGAPORE
+                .iter()
+                .map(|(start, end)| span(*start, *end, Session::Intraday))
+                .collect(),
+        });
+        Ok(TradingSessionsResponse { market_trade_session: all })
+    }
 }
 
 fn hours(market: Market, caller: &Caller, core: &Core) -> MarketSessions {

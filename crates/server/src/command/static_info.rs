@@ -1,32 +1,57 @@
 //! Command 10: what a security is.
 
+use access::Permit;
 use market::{Region, Symbol};
 use store::{Security, StoreError};
-use wire::quote::{StaticInfo, StaticInfoResponse};
+use wire::quote::{self, StaticInfoResponse, SymbolsRequest};
 
+use super::definition::{Command, Context, Subject};
+use super::symbols::symbols;
+use crate::caller::Caller;
 use crate::core::Core;
+use crate::metrics::Task;
 use crate::refusal::Refusal;
 
-/// Securities that are not known are left out; the rest comes in the order asked.
-pub(super) fn answer(symbols: &[Symbol], core: &Core) -> Result<StaticInfoResponse, Refusal> {
-    let found = core.with_reader(|reader| -> Result<Vec<Security>, StoreError> {
-        let snapshot = reader.snapshot()?;
-        let mut found = Vec::with_capacity(symbols.len());
-        for symbol in symbols {
-            found.extend(snapshot.security(symbol)?);
-        }
-        Ok(found)
-    });
-    let found = found.map_err(|error| {
-        tracing::error!(%error, "cannot read securities");
-        Refusal::Internal
-    })?;
-    Ok(StaticInfoResponse { secu_static_info: found.into_iter().map(info).collect() })
+#[derive(Debug)]
+pub(crate) struct StaticInfo {
+    symbols: Vec<Symbol>,
 }
 
-fn info(security: Security) -> StaticInfo {
+impl Command for StaticInfo {
+    const NUMBER: u8 = wire::command::STATIC_INFO;
+    const TASK: Task = Task::StaticInfo;
+    type Request = SymbolsRequest;
+    type Response = StaticInfoResponse;
+
+    fn parse(request: SymbolsRequest, _: &Context<'_>) -> Result<StaticInfo, Refusal> {
+        Ok(StaticInfo { symbols: symbols(&request.symbol)? })
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::Open
+    }
+
+    /// Securities that are not known are left out; the rest comes in the order asked.
+    fn answer(self, _: &Caller, _: &Permit, core: &Core) -> Result<StaticInfoResponse, Refusal> {
+        let found = core.with_reader(|reader| -> Result<Vec<Security>, StoreError> {
+            let snapshot = reader.snapshot()?;
+            let mut found = Vec::with_capacity(self.symbols.len());
+            for symbol in &self.symbols {
+                found.extend(snapshot.security(symbol)?);
+            }
+            Ok(found)
+        });
+        let found = found.map_err(|error| {
+            tracing::error!(%error, "cannot read securities");
+            Refusal::Internal
+        })?;
+        Ok(StaticInfoResponse { secu_static_info: found.into_iter().map(info).collect() })
+    }
+}
+
+fn info(security: Security) -> quote::StaticInfo {
     let region = security.symbol.region();
-    StaticInfo {
+    quote::StaticInfo {
         symbol: security.symbol.as_str().to_owned(),
         name_cn: security.name_cn.unwrap_or_default(),
         name_en: security.name_en.unwrap_or_default(),

@@ -10,6 +10,7 @@ mod data;
 #[cfg(test)]
 mod example;
 mod framing;
+mod moved;
 mod not_offered;
 mod oauth;
 #[cfg(test)]
@@ -36,12 +37,12 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout};
 
-use crate::entrance::{Counted, Entrance};
+use crate::entrance::{ConnectionCount, Entrance};
 use crate::kit::proof::{self, Addressed};
 use crate::kit::{Answer, Call, Face, Gate, Note, Noted, Permitted, Problem, Row, Site, envelope, open};
 use crate::metrics::{Connection, Outcome};
 use crate::refusal::Refusal;
-use crate::request_log::{self, Ended, OverHttp};
+use crate::request_log::{self, HttpRequestLine, RequestEnd};
 use crate::workers::{self, Who};
 use crate::{local, pages, proxies};
 use body::Whole;
@@ -68,7 +69,7 @@ where
         Face::Public => (Connection::Http, HEAD_WITHIN),
         Face::Internal => (Connection::Internal, WATCHERS_HEAD_WITHIN),
     };
-    let _counted = Counted::new(&entrance.site.core, kind);
+    let _counted = ConnectionCount::new(&entrance.site.core, kind);
     let mut shutdown = entrance.shutdown.clone();
     let standing = Standing::default();
     let stream = Strict::new(stream, HEAD_MAX, standing.clone());
@@ -106,7 +107,7 @@ where
     let trace = envelope::trace_id();
     // A proxy that is trusted has the connections of many accounts, and bounds them itself.
     let is_proxy = proxies::is_trusted(&entrance.trusted, entrance.peer.ip());
-    let (site, peer, step) = (entrance.site.clone(), entrance.peer, entrance.step.clone());
+    let (site, peer, unproven) = (entrance.site.clone(), entrance.peer, entrance.unproven.clone());
     let has_upgrade = request.headers().contains_key(UPGRADE);
     let is_upgrade = entrance.face == Face::Public && upgrade::is_wanted(&request);
     let way = if is_upgrade { Way::UPGRADE } else { routes::way(request.method(), request.uri().path()) };
@@ -119,9 +120,9 @@ where
         let place = || site.http_places.try_take(account);
         if is_proxy {
             standing.prove_without_place();
-            step.leave();
+            unproven.leave();
         } else if standing.prove(place) {
-            step.leave();
+            unproven.leave();
         } else {
             // It is answered, and has its next answer over another connection.
             answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
@@ -137,9 +138,15 @@ where
     // What is said about a body is not the body.
     let (bytes, candles) = if is_head { (0, 0) } else { (bytes.unwrap_or_default(), candles) };
     site.core.metrics.candles(candles);
-    let ended = Ended { bytes, candles, account, ..Ended::at(since, outcome) };
-    let about =
-        OverHttp { task: way.task, method, route: way.route, path: path.as_deref(), status, trace: &trace };
+    let ended = RequestEnd { bytes, candles, account, ..RequestEnd::at(since, outcome) };
+    let about = HttpRequestLine {
+        task: way.task,
+        method,
+        route: way.route,
+        path: path.as_deref(),
+        status,
+        trace: &trace,
+    };
     request_log::of_http(&site.core.metrics, &about, &ended);
     let who = account.map_or_else(|| Who::address(client.unwrap_or(peer.ip())), Who::Account);
     if is_refused(outcome) {
@@ -301,6 +308,7 @@ fn answer_found(call: &Call<'_>, found: Found, site: &Site) -> Result<Answer, Pr
             Ok(answer)
         }
         Found::OtherMethod(allow) => Err(Problem::wrong_method(allow)),
+        Found::Moved(path) => Err(Problem::moved(path)),
         Found::Upgrade | Found::File | Found::Nothing => {
             pages::file(call).or_else(|| pages::without_slash(call, site)).ok_or_else(Problem::not_found)
         }

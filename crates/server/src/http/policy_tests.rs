@@ -31,6 +31,9 @@ plain, operator: accounts of the listener's region. other region: a plain accoun
 Forms are sent without the token of the form.
 ";
 
+/// The order of the tables.
+const SCOPES: [&str; 5] = ["none", "quote", "trade", "account", "operator"];
+
 /// The columns.
 const ROLES: [(&str, Role, Region); 3] = [
     ("plain", Role::User, Region::Ap),
@@ -74,7 +77,7 @@ const PROOFS: [(&str, Proof, Age, Place); 18] = [
     ("OAuth quote", Proof::OAuth("quote"), Age::Good, Place::Outside),
     ("OAuth trade", Proof::OAuth("trade"), Age::Good, Place::Outside),
     ("OAuth account", Proof::OAuth("account"), Age::Good, Place::Outside),
-    ("OAuth of another word", Proof::OAuth("operator"), Age::Good, Place::Outside),
+    ("OAuth operator", Proof::OAuth("operator"), Age::Good, Place::Outside),
     ("session", Proof::Session, Age::Good, Place::Outside),
     ("session without x-csrf", Proof::BareSession, Age::Good, Place::Outside),
     ("address", Proof::Address, Age::Good, Place::Outside),
@@ -305,7 +308,7 @@ async fn told(
     }
 }
 
-/// What all are told about one thing to ask for, equal lines once.
+/// What all are told about one thing to ask for, equal lines once, those of most at the end.
 fn matrix(outcomes: &[[String; ROLES.len()]]) -> String {
     let mut lines: Vec<(&[String; ROLES.len()], Vec<&str>)> = Vec::new();
     for (cells, (name, ..)) in outcomes.iter().zip(PROOFS) {
@@ -314,10 +317,12 @@ fn matrix(outcomes: &[[String; ROLES.len()]]) -> String {
             None => lines.push((cells, vec![name])),
         }
     }
+    lines.sort_by_key(|(_, names)| names.len() > PROOFS.len() / 2);
     let [one, two, three] = ROLES.map(|(name, ..)| name);
-    let mut text = format!("    {one:<8}{two:<10}{three:<14}\n");
+    let mut text = format!("    {one:<8}{two:<10}{three}\n");
     for ([one, two, three], names) in lines {
-        writeln!(text, "    {one:<8}{two:<10}{three:<14}{}", names.join(", ")).unwrap();
+        let names = if names.len() > PROOFS.len() / 2 { "all others".to_owned() } else { names.join(", ") };
+        writeln!(text, "    {one:<8}{two:<10}{three:<14}{names}").unwrap();
     }
     text
 }
@@ -347,6 +352,7 @@ async fn every_row_lets_in_whom_the_policy_names() {
             None => groups.push((asked.scope, matrix, vec![row])),
         }
     }
+    groups.sort_by_key(|(scope, ..)| SCOPES.iter().position(|known| known == scope));
     let mut policy = HEADING.to_owned();
     for (scope, matrix, rows) in groups {
         write!(policy, "\nscope: {scope}\n{}\n{matrix}", rows.join("\n")).unwrap();

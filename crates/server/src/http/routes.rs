@@ -6,6 +6,7 @@ use hyper::Method;
 use hyper::header::HeaderValue;
 use percent_encoding::percent_decode_str;
 
+use super::moved;
 use super::not_offered::{self, Idea};
 use super::{account, admin, data, oauth, quote, udf, watch};
 use crate::kit::{Home, Row};
@@ -76,6 +77,8 @@ pub(super) enum Found {
     /// Somebody asks what may be asked.
     Options(HeaderValue),
     OtherMethod(HeaderValue),
+    /// What was here has this path now.
+    Moved(&'static str),
     /// A WebSocket is to begin.
     Upgrade,
     /// A file of the front-end, whichever.
@@ -170,6 +173,9 @@ pub(super) fn way(method: &Method, path: &str) -> Way {
     }
     let found = if path.is_empty() { None } else { ROUTER.place(path) };
     let Some((place, value)) = found else {
+        if let Some((old, new)) = moved::find(path) {
+            return Way { found: Found::Moved(new), task: Task::Other, route: old };
+        }
         if pages::is_file(path) {
             return Way { found: Found::File, task: Task::Page, route: "/{file}" };
         }

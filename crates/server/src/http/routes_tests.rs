@@ -73,6 +73,7 @@ fn found(method: &str, path: &str) -> String {
         Found::Target(_, value) => format!("{} {value}", way.route),
         Found::Options(allow) => format!("options {}", allow.to_str().unwrap()),
         Found::OtherMethod(allow) => format!("only {}", allow.to_str().unwrap()),
+        Found::Moved(path) => format!("moved to {path}"),
         Found::Upgrade => "upgrade".to_owned(),
         Found::File => "file".to_owned(),
         Found::Nothing => "nothing".to_owned(),
@@ -146,6 +147,17 @@ fn what_is_not_offered_is_listed_once_and_is_not_served_besides() {
     }
     let whats: BTreeSet<&str> = not_offered::IDEAS.iter().map(|idea| idea.what).collect();
     assert_eq!(whats.len(), not_offered::IDEAS.len(), "an idea has two rows");
+}
+
+#[test]
+fn a_path_that_has_moved_leads_to_the_new_one_with_any_method() {
+    for (old, new) in moved::MOVED {
+        assert!(rows().all(|row| row.path != *old) && rows().any(|row| row.path == *new), "{old}");
+        for method in METHODS.into_iter().chain(["HEAD", "OPTIONS", "PATCH"]) {
+            assert_eq!(found(method, &format!("/{old}")), format!("moved to {new}"), "{method}");
+        }
+        assert_eq!(found("GET", &format!("{old}/")), "nothing");
+    }
 }
 
 #[test]

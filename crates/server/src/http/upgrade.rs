@@ -15,6 +15,7 @@ use super::strict::Strict;
 use crate::entrance::Entrance;
 use crate::kit::Answer;
 use crate::kit::envelope::Problem;
+use crate::kit::fields;
 use crate::link::{self, GatewayKind, Opening, Program, Transport};
 
 /// The framing, codec and platform that there are; a client that does not say means these.
@@ -46,7 +47,7 @@ where
     let gateway = GatewayKind::of_path(request.uri().path());
     let wrong_dialect = wrong_dialect(request.uri().query().unwrap_or_default());
     let upgrading = hyper::upgrade::on(&mut request);
-    let Entrance { hub, shutdown, tasks, place, peer, region, step, .. } = entrance;
+    let Entrance { hub, shutdown, tasks, place, peer, region, unproven, .. } = entrance;
     tasks.spawn(async move {
         // A client that leaves between the two is nobody's trouble.
         let Ok(upgraded) = upgrading.await else { return };
@@ -56,7 +57,7 @@ where
                 None => Opening::Upgraded { gateway, early: parts.read_buf },
             };
             let (stream, transport) = (parts.io.into_inner().into_inner(), Transport::websocket());
-            let from = link::Arrival { address: peer, region, program, step };
+            let from = link::Arrival { address: peer, region, program, unproven };
             link::serve(stream, transport, from, opening, hub, shutdown).await;
         }
         drop(place);
@@ -80,8 +81,6 @@ fn program(headers: &HeaderMap) -> Program {
 
 /// What is wrong with the dialect that the query asks for; the client is told on the connection, where it expects it.
 fn wrong_dialect(query: &str) -> Option<String> {
-    let pairs = || query.split('&').filter_map(|pair| pair.split_once('='));
-    let wrong =
-        DIALECT.iter().find(|(name, only)| pairs().any(|(key, value)| key == *name && value != *only));
+    let wrong = DIALECT.iter().find(|(name, only)| fields::values(query, name).any(|value| value != *only));
     wrong.map(|(name, only)| format!("{name} is not {only}"))
 }

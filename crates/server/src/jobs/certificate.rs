@@ -1,4 +1,4 @@
-//! Reads the certificate anew when its files have changed, or at once when somebody wants it (SIGHUP).
+//! Reads the certificate again when its files have changed, or at once on request (SIGHUP).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::core::Core;
 use crate::metrics::JobName;
 use crate::tls::Tls;
 
-/// How often the files are looked at.
+/// How often the files are checked.
 const EVERY: Duration = Duration::from_secs(30);
 
 pub(super) fn job(core: &Arc<Core>, tls: &Arc<Tls>) -> Job {

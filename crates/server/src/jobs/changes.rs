@@ -1,5 +1,5 @@
-//! Notices what other processes have imported or changed, and tells it through [`Core::changes`], whether or not anybody asks
-//! the server for anything. It has connections of its own: requests look for themselves, and never wait for this look.
+//! Notices what other processes have imported or changed and announces it through [`Core::changes`], without a request. It has database
+//! connections of its own: requests look for themselves and never wait for this job.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::job::{Job, JobError, Place, Progress};
 use crate::core::{Core, Versions};
 use crate::metrics::JobName;
 
-/// A look that finds nothing takes two statements that read no page.
+/// A look that finds nothing costs two statements that read no page.
 const EVERY: Duration = Duration::from_secs(1);
 
 struct Readers {
@@ -36,7 +36,7 @@ pub(super) fn job(core: &Arc<Core>) -> Job {
 }
 
 fn look(core: &Core, readers: &mut Option<Readers>) -> Result<Versions, JobError> {
-    // Those that fail are opened anew by the next look.
+    // Connections that fail are opened again by the next look.
     let mut open = match readers.take() {
         Some(open) => open,
         None => Readers { store: core.store.version_reader()?, accounts: core.access.version_reader()? },

@@ -1,5 +1,5 @@
-//! Removes tokens, codes, devices and browser sessions that have expired. Those that are issued remove some of them, too, so
-//! that this is for stores in which many have been issued and few are now.
+//! Removes expired tokens, codes, devices and browser sessions. Issuing new ones removes some as well; this job is for stores in which
+//! many were issued once and few are issued now.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! One piece of background work: what it is called, how often it is done and by which servers, and what it does.
+//! One job: its name, how often it runs, on which servers, and what it does.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use tokio::sync::Notify;
 use crate::metrics::JobName;
 use crate::tls::TlsError;
 
-/// Which of the servers of one store do it.
+/// Which servers of a store run it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// Each for itself: it changes nothing that is stored.
+    /// Every server: it changes nothing in the store.
     EveryServer,
-    /// The one that holds the store's lock for jobs.
+    /// The server that holds the store's lock for jobs.
     OneServer,
 }
 
@@ -24,15 +24,15 @@ pub(crate) enum Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trigger {
     Time,
-    /// Somebody did not want to wait for the time.
+    /// It was asked for at once.
     Demand,
 }
 
-/// Work is done in portions, so that whoever writes to the store meanwhile does not wait long, and the server can end.
+/// Work is done in portions, so that other writers of the store do not wait long and the server can stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
     Done,
-    /// There may be more to do in this run, after a pause.
+    /// There may be more to do in this run. It goes on after a pause.
     More,
 }
 
@@ -48,17 +48,17 @@ pub(crate) enum JobError {
     Panicked,
 }
 
-/// A portion of the work. It may wait for the disk: it is called on a thread for that.
+/// Does a portion of the work. It may block: it is called on a thread for that.
 pub(crate) type Work = Arc<dyn Fn(Trigger) -> Result<Progress, JobError> + Send + Sync>;
 
 pub(crate) struct Job {
     pub(crate) name: JobName,
     pub(crate) place: Place,
-    /// After the start of the server, at most.
+    /// The time from the start of the server to the first run, at most.
     pub(crate) first_after: Duration,
-    /// From the end of a run to the next one, at most.
+    /// The time from the end of a run to the next one, at most.
     pub(crate) every: Duration,
-    /// Begins a run at once.
+    /// Starts a run at once when notified.
     pub(crate) demand: Arc<Notify>,
     pub(crate) work: Work,
 }

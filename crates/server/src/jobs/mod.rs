@@ -1,6 +1,5 @@
-//! Background work: what a server does by itself, at intervals, without a request. A file a job; `runner.rs` keeps them
-//! going, counts them and ends them with the server. To add one, write its file, give it a name in `metrics/labels.rs` and
-//! name it in [`of_server`].
+//! Background jobs: what a server does at intervals, without a request. One file a job; `runner.rs` runs them, counts the runs and stops
+//! them with the server. To add one, write its file, give it a name in `metrics/labels.rs` and list it in [`of_server`].
 
 mod certificate;
 mod changes;

@@ -1,6 +1,6 @@
-//! Keeps jobs going: each in a task of its own that waits for its time, has a thread do the work, and counts how it went.
-//! A run that fails or panics costs that run. Ending the runner ends the tasks at once; a thread that is in the middle of a
-//! portion comes to its end by itself, and nobody waits for it.
+//! Runs the jobs: each has a task that waits for its time, does the work on a thread that may block, and counts the result. A run that
+//! fails or panics costs that run alone. Stopping the runner stops the tasks at once; a thread in the middle of a portion finishes it,
+//! and nothing waits for that.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,9 +14,9 @@ use super::job::{Job, JobError, Place, Progress, Trigger};
 use crate::core::Core;
 use crate::metrics::JobOutcome;
 
-/// Between two portions of a run: requests that write to the store get their turn.
+/// The pause between two portions of a run, in which requests can write to the store.
 const PORTION_PAUSE: Duration = Duration::from_millis(50);
-/// By what part of an interval a run may come sooner.
+/// Jitter: a run may come sooner by this part of its interval.
 const JITTER_PART: u32 = 10;
 
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(crate) struct Runner {
 }
 
 impl Runner {
-    /// Within a runtime.
+    /// Must be called within a runtime.
     pub(crate) fn start(core: &Arc<Core>, jobs: Vec<Job>) -> Runner {
         let lock = Arc::new(HeldLock::default());
         let mut tasks = JoinSet::new();
@@ -35,13 +35,13 @@ impl Runner {
         Runner { tasks }
     }
 
-    /// Ends every job. A portion that waits for a thread may still run; it is whole, or not there.
+    /// Stops every job. A portion that waits for a thread may still run; each is one transaction.
     pub(crate) async fn stop(mut self) {
         self.tasks.shutdown().await;
     }
 }
 
-/// The store's lock for jobs, once this server has it. It is kept until the last job has ended: a portion holds it, too.
+/// The store's lock for jobs, once this server has it. A running portion holds it too, so it is kept until the last one has ended.
 #[derive(Debug, Default)]
 struct HeldLock(Mutex<Option<JobLock>>);
 
@@ -72,7 +72,7 @@ async fn repeat(job: Job, core: Arc<Core>, lock: Arc<HeldLock>) {
             }
             Err(error) => {
                 let error = error.to_string();
-                // What fails every second for the same reason is told once.
+                // A job that keeps failing for the same reason is logged once.
                 if last_error.as_ref() == Some(&error) && trigger == Trigger::Time {
                     tracing::debug!(job = job.name.as_str(), error, "a background job failed again");
                 } else {
@@ -116,11 +116,11 @@ async fn run(
 async fn on_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, JobError> + Send + 'static,
 ) -> Result<T, JobError> {
-    // A panic has been told of by its own means.
+    // The panic hook has logged it.
     tokio::task::spawn_blocking(work).await.unwrap_or(Err(JobError::Panicked))
 }
 
-/// A wait that is up to a tenth shorter: servers that began together do not stay together, and no wait is longer than is said.
+/// A wait that is up to a tenth shorter, so that servers that started together do not stay in step. It is never longer.
 pub(super) fn jittered(wait: Duration, random: u64) -> Duration {
     let most = u64::try_from((wait / JITTER_PART).as_nanos()).unwrap_or(u64::MAX);
     let sooner = random.checked_rem(most.saturating_add(1)).unwrap_or_default();

@@ -1,5 +1,6 @@
 //! One request over HTTP, whole, as endpoints and pages see it.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::net::{IpAddr, SocketAddr};
 
@@ -9,6 +10,7 @@ use hyper::header::HeaderMap;
 use hyper::{Method, Response};
 
 use super::envelope::Problem;
+use super::fields;
 use super::listening::Face;
 use crate::refusal::Refusal;
 
@@ -48,8 +50,7 @@ pub(crate) struct Call<'a> {
 impl Call<'_> {
     /// The first value of a name in the query string.
     pub(crate) fn parameter_of(&self, name: &str) -> Option<String> {
-        let mut pairs = form_urlencoded::parse(self.query.as_bytes());
-        pairs.find(|(known, _)| known == name).map(|(_, value)| value.into_owned())
+        fields::values(self.query, name).next().map(Cow::into_owned)
     }
 
     /// The body as the JSON it must be.

@@ -79,6 +79,11 @@ impl Problem {
         Problem::new(405, 405, "this path has another method: see the allow header").with(ALLOW, allow)
     }
 
+    /// A path of ours was given another name.
+    pub(crate) fn moved(to: &'static str) -> Problem {
+        Problem::new(410, 410, format!("this path has moved: use {to}"))
+    }
+
     pub(crate) fn bad_request(text: &str) -> Problem {
         Problem::new(400, 400, text)
     }
@@ -96,8 +101,8 @@ impl Problem {
     }
 
     /// The session of a browser alone does not change anything.
-    pub(crate) fn without_mark() -> Problem {
-        let text = "the mark of the page is missing or of another session: send x-csrf as /v1/me tells it";
+    pub(crate) fn without_csrf_token() -> Problem {
+        let text = "the CSRF token is missing or of another session: send x-csrf as GET /v1/me returns it";
         Problem::new(403, code::NOT_AUTHORISED, text)
     }
 
@@ -267,14 +272,21 @@ pub(crate) fn mark(answer: &mut Answer, trace: &str) {
     answer.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 }
 
-/// Whole seconds, so that who waits for them is not too early.
+/// Whole seconds, rounded up: a client that waits so long does not come too early.
 pub(crate) fn seconds_up(wait: Duration) -> u64 {
-    u64::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(u64::MAX)
+    wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_wait_is_rounded_up_to_whole_seconds() {
+        let waits = [0, 1, 999_999_999, 1_000_000_000, 1_000_000_001].map(Duration::from_nanos);
+        assert_eq!(waits.map(seconds_up), [0, 1, 1, 1, 2]);
+        assert_eq!(seconds_up(Duration::MAX), u64::MAX);
+    }
 
     #[test]
     fn every_denial_has_the_status_and_the_code_that_clients_know() {

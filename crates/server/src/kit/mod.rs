@@ -7,6 +7,7 @@ mod call;
 mod claims;
 pub(crate) mod cookies;
 pub(crate) mod envelope;
+pub(crate) mod fields;
 mod listening;
 pub(crate) mod named;
 pub(crate) mod open;

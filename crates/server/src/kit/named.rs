@@ -4,40 +4,21 @@ use std::ops::RangeInclusive;
 
 use market::Date;
 
+use super::fields::{Fields, Names, echo};
 use crate::refusal::Refusal;
 
-/// How much of a text that is refused is repeated.
-const ECHO_CHARS_MAX: usize = 40;
-/// Unknown names that a refusal repeats.
-const ECHO_NAMES_MAX: usize = 5;
-
 #[derive(Debug)]
-pub(crate) struct Named(Vec<(String, String)>);
+pub(crate) struct Named(Fields);
 
 impl Named {
     pub(crate) fn parse(query: &str, known: &[&str]) -> Result<Named, Refusal> {
-        let (mut pairs, mut unknown): (Vec<(String, String)>, Vec<String>) = Default::default();
-        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-            if !known.contains(&&*name) {
-                unknown.push(format!("{:?}", echo(&name)));
-            } else if pairs.iter().any(|(there, _)| *there == name) {
-                return Err(Refusal::BadQuery(format!("parameter {name} is there more than once")));
-            } else {
-                pairs.push((name.into_owned(), value.into_owned()));
-            }
-        }
-        if unknown.is_empty() {
-            return Ok(Named(pairs));
-        }
-        unknown.truncate(ECHO_NAMES_MAX);
-        let there = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-        Err(Refusal::BadQuery(format!("unknown parameter {}: there are {there}", unknown.join(", "))))
+        let fields = Fields::parse(query.as_bytes(), Names::Known(known));
+        fields.map(Named).map_err(|error| Refusal::BadQuery(error.to_string()))
     }
 
     /// A parameter's text; one that is empty is not there.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        let found = self.0.iter().find(|(known, _)| known == name);
-        found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+        self.0.get(name)
     }
 
     /// A whole number, or what stands for none.
@@ -73,10 +54,6 @@ impl Named {
             Refusal::BadQuery(format!("{name} {:?} is not a date: write 2026-11-13", echo(text)))
         })
     }
-}
-
-fn echo(text: &str) -> String {
-    text.chars().take(ECHO_CHARS_MAX).collect()
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use http_body_util::Full;
 use hyper::header::{ACCEPT_ENCODING, ACCEPT_RANGES, CONTENT_ENCODING, ETAG, HeaderMap, HeaderValue};
 
 use super::call::Answer;
+use crate::preferences::preferences;
 
 /// What fits into a packet or two is not worth the work.
 const BYTES_MIN: usize = 4 << 10;
@@ -17,11 +18,9 @@ const BYTES_MIN: usize = 4 << 10;
 /// Whether a client takes gzip.
 pub(crate) fn accepts_gzip(headers: &HeaderMap) -> bool {
     let lines = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
-    lines.flat_map(|line| line.split(',')).any(|coding| {
-        let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
-        let weight = weight.trim().trim_start_matches("q=").trim();
-        let refused = !weight.is_empty() && weight.parse::<f32>().is_ok_and(|weight| weight <= 0.0);
-        ["gzip", "x-gzip", "*"].contains(&name.trim().to_ascii_lowercase().as_str()) && !refused
+    preferences(lines).any(|coding| {
+        let is_gzip = ["gzip", "x-gzip", "*"].iter().any(|name| coding.value.eq_ignore_ascii_case(name));
+        is_gzip && coding.weight != Some(0)
     })
 }
 

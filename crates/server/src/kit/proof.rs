@@ -14,6 +14,7 @@ use super::call::Call;
 use super::claims::Claim;
 use super::cookies;
 use super::envelope::Problem;
+use super::fields;
 use super::listening::Face;
 use super::site::Site;
 use crate::caller::{Caller, Language};
@@ -27,7 +28,7 @@ const PROOFS: [&str; 4] = ["authorization", "x-api-key", "x-timestamp", "x-api-s
 const IN_QUERY: &str = "access_token";
 /// Where it stands in the path, for tools that write queries of their own.
 const IN_PATH: &str = "/udf/key/";
-/// The header in which scripts of our pages prove themselves, and what their mark is for.
+/// The header in which scripts of our pages send their CSRF token, and the token's purpose.
 const CSRF: &str = "x-csrf";
 const CSRF_PURPOSE: &str = "ask";
 /// What is written down of a path that leads nowhere, and of a segment of it: no path of the SDKs is longer, every token is.
@@ -141,8 +142,7 @@ fn in_address<'a>(path: &'a str, query: &'a str) -> Option<Cow<'a, str>> {
         let segment = path.trim_start_matches('/').split('/').nth(2).filter(|_| is_keyed(path))?;
         percent_decode_str(segment).decode_utf8().ok()
     };
-    let in_query = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == IN_QUERY);
-    in_query.map(|(_, value)| value).or_else(in_path)
+    fields::values(query, IN_QUERY).next().or_else(in_path)
 }
 
 /// A path as it may be written down: without the token in it.
@@ -238,16 +238,16 @@ impl Call<'_> {
     }
 
     /// A browser sends its cookie with whatever any page makes it ask. That a page of ours does is known by what browsers say
-    /// themselves, where they do; and nothing is changed without the mark that only our pages can read.
+    /// themselves, where they do; and nothing is changed without the CSRF token that only our pages can read.
     fn is_of_our_pages(&self, cookie: &str, site: &Site) -> Result<(), Problem> {
         let mut sites = self.headers.get_all("sec-fetch-site").iter();
         if !sites.all(|site| site == "same-origin" || site == "none") {
             return Err(Problem::of_another_site());
         }
         let is_safe = [Method::GET, Method::HEAD].contains(self.method);
-        let mark = self.header(CSRF).unwrap_or_default();
-        if !is_safe && !site.core.access.is_csrf_token(mark, cookie, CSRF_PURPOSE) {
-            return Err(Problem::without_mark());
+        let token = self.header(CSRF).unwrap_or_default();
+        if !is_safe && !site.core.access.is_csrf_token(token, cookie, CSRF_PURPOSE) {
+            return Err(Problem::without_csrf_token());
         }
         Ok(())
     }
@@ -257,8 +257,8 @@ impl Call<'_> {
         cookies::session(self.header("cookie").unwrap_or_default(), site.is_https())
     }
 
-    /// What a script of our pages has to send with whatever changes something; the same as long as the session is.
-    pub(crate) fn session_mark(&self, site: &Site) -> Option<String> {
+    /// The CSRF token that a script of our pages has to send with every change; the same for the whole session.
+    pub(crate) fn session_csrf_token(&self, site: &Site) -> Option<String> {
         self.session(site).map(|cookie| site.core.access.csrf_token(cookie, CSRF_PURPOSE))
     }
 

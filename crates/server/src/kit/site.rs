@@ -13,7 +13,6 @@ use super::listening::Listening;
 use super::pieces::Pieces;
 use crate::core::Core;
 use crate::directory::{Directory, DirectoryCache};
-use crate::doorstep::Doorstep;
 use crate::holdings::{Holdings, HoldingsCache};
 use crate::links::Links;
 use crate::pace::Pace;
@@ -22,6 +21,7 @@ use crate::public_url::PublicUrl;
 use crate::refusal::Refusal;
 use crate::settings::Settings;
 use crate::tls::Tls;
+use crate::unproven::UnprovenPlaces;
 
 /// Connections of one account that stay open between requests; further ones end with their answer.
 pub(crate) const CONNECTIONS_EACH: usize = 256;
@@ -46,7 +46,7 @@ pub(crate) struct Site {
     pub(crate) connections_max: usize,
     /// Requests that are being read.
     pub(crate) bodies: Bodies,
-    pub(crate) doorstep: Doorstep,
+    pub(crate) unproven: UnprovenPlaces,
     /// Connections over HTTP that stay open after somebody has proved who they are.
     pub(crate) http_places: Places<AccountId>,
     /// Who has shown which proof lately.
@@ -78,7 +78,7 @@ impl Site {
             listeners: Vec::new(),
             connections_max,
             bodies: Bodies::default(),
-            doorstep: Doorstep::new(unproven, connections_max),
+            unproven: UnprovenPlaces::new(unproven, connections_max),
             http_places: Places::new(CONNECTIONS_EACH, 0),
             claims: Claims::default(),
             exposure: None,

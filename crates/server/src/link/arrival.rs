@@ -3,15 +3,15 @@ use std::net::SocketAddr;
 use access::Region;
 
 use super::gateway::Program;
-use crate::doorstep::Step;
+use crate::unproven::UnprovenPlace;
 
 /// Where a connection came from.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrival {
     pub(crate) address: SocketAddr,
-    /// The region whose accounts its listener is for; none if that is for all.
+    /// The region of its listener; `None` if that serves every region.
     pub(crate) region: Option<Region>,
     pub(crate) program: Program,
     /// Its place among those on which nobody has signed in.
-    pub(crate) step: Step,
+    pub(crate) unproven: UnprovenPlace,
 }

@@ -1,4 +1,4 @@
-//! What a connection does as time passes.
+//! The timers of a connection: pings, idle time, slow readers, sign-in.
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
@@ -42,7 +42,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             self.transport.ping(self.pings, &mut self.outbox);
             if let Some(session) = &self.session {
                 session.pinged(self.hub.core.uptime());
-                // A client that asks for nothing is told so here.
+                // A client that sends no request learns here that its account has been revoked.
                 if !session.stands(&self.hub.core) {
                     return Err(End::Close(CloseCode::Auth, REVOKED.to_owned()));
                 }

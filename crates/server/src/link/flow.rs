@@ -1,5 +1,5 @@
-//! How fast a connection is read and answered: what piles up here or for its account stops it, refusals slow it down, and what came
-//! a little too early waits.
+//! Flow control of a connection: unsent answers, of this connection or of its account, stop reading; refusals slow it down; a request
+//! that came a little too early waits.
 
 use std::time::Duration;
 
@@ -12,19 +12,18 @@ use crate::unsent::Held;
 use crate::workers::Who;
 
 impl<S> Link<S> {
-    /// Whether requests are taken: not while answers pile up, here or for the account, nor from somebody who is refused again
-    /// and again.
+    /// Whether requests are read: not while answers pile up, here or for the account, nor during a pause after many refusals.
     pub(super) fn may_read(&self) -> bool {
         !self.is_behind() && !self.draining && self.paused_until.is_none()
     }
 
-    /// Whether answers pile up: on this connection, or for its account while some of them are here. Those are what wakes it when
-    /// there is room again.
+    /// Whether answers pile up: on this connection, or for its account while some of them are here. Sending those wakes the connection
+    /// again.
     pub(super) fn is_behind(&self) -> bool {
         self.outbox.bytes() >= UNSENT_MAX || self.unsent.as_ref().is_some_and(Held::is_full)
     }
 
-    /// Counts what waits for the account: nothing, as long as a client takes its answers. Pushes count that wait behind those.
+    /// Counts unsent bytes for the account. While the client takes its answers there are none. Pushes that wait behind answers count too.
     pub(super) fn tell_unsent(&mut self) {
         let unsent = self.outbox.bytes();
         let bytes = if unsent > 0 { unsent + self.mail_bytes } else { 0 };
@@ -36,13 +35,13 @@ impl<S> Link<S> {
         }
     }
 
-    /// The next request that waits for others, as long as its answer can be sent.
+    /// The next waiting request, if its answer can be sent.
     pub(super) fn next_waiting(&mut self) -> Option<Asked> {
         let is_behind = self.is_behind();
         self.pending.as_mut().filter(|_| !is_behind).and_then(|pending| pending.next())
     }
 
-    /// Keeps a call that came faster than its account's may for a moment, if few do; else that is its refusal.
+    /// Holds a call that came a little faster than the account's rate, if few are held already; refuses it otherwise.
     pub(super) fn keep_early(
         &mut self,
         asked: Asked,
@@ -54,7 +53,7 @@ impl<S> Link<S> {
         kept.map_err(|asked| (asked, Refusal::TooManyCalls { text, retry_after }))
     }
 
-    /// Stops reading for a while if whoever asks has been refused too often.
+    /// Pauses reading if the caller has been refused too often.
     pub(super) fn back_off(&mut self) {
         let who = match self.account() {
             Some(account) => Who::Account(account),

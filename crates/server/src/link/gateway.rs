@@ -1,6 +1,6 @@
-//! Which of the two gateways a connection is for. Commands 16 and 17 mean one thing on the quote gateway (participants, single
-//! trades) and another on the trade gateway (subscribe, unsubscribe). The path of the upgrade may say it. Where it does not,
-//! both share an address: what a client has shown of itself decides first, then the body of the command.
+//! Which of the two gateways a connection is for. Commands 16 and 17 mean one thing on the quote gateway (participants, single trades)
+//! and another on the trade gateway (subscribe, unsubscribe). The path of the upgrade may say which. If it does not, the connection is
+//! for both: then what the client has done before decides, and if that says nothing, the body of the command.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,18 +10,18 @@ use prost::encoding::{DecodeContext, WireType, decode_key, skip_field};
 use prost::{DecodeError, Message};
 use wire::{command, trade};
 
-use crate::command::Reply;
+use crate::command::{Reply, Response};
 use crate::refusal::Refusal;
 
 /// The trade gateway's own commands.
 const SUBSCRIBE: u8 = 16;
 const UNSUBSCRIBE: u8 = 17;
-/// Where a request for single trades has how many are wanted; topics are in field 1 alone.
+/// The field in which a request for single trades has its count; a list of topics has field 1 alone.
 const TRADES_COUNT_FIELD: u32 = 2;
 
 /// Topics that one request may name.
 const TOPICS_MAX: usize = 16;
-/// Clients that are remembered after their connection has ended. Whoever is forgotten is judged by the body alone.
+/// Clients that are remembered after their connection has ended. For a forgotten one the body alone decides.
 const REMEMBERED_MAX: usize = 4096;
 
 /// Which gateway a connection was opened for. Decided once, by the path of the upgrade; TCP has none.
@@ -29,13 +29,13 @@ const REMEMBERED_MAX: usize = 4096;
 pub(crate) enum GatewayKind {
     Quote,
     Trade,
-    /// Either, as its commands tell: the default path of the SDKs is the same for both.
+    /// Both: the default path of the SDKs is the same for either gateway.
     #[default]
     Mixed,
 }
 
 impl GatewayKind {
-    /// The last segment says it, so that a proxy may put whatever it likes in front.
+    /// By the last segment, so that a proxy may put a prefix in front.
     pub(crate) fn of_path(path: &str) -> GatewayKind {
         match path.trim_end_matches('/').rsplit('/').next() {
             Some("quote") => GatewayKind::Quote,
@@ -45,21 +45,21 @@ impl GatewayKind {
     }
 }
 
-/// Which program is at the other end, as far as its upgrade request tells.
+/// The client program, as far as its upgrade request tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Program {
-    /// An SDK built on the Rust core. It names a language in the upgrade of either gateway, and all but the oldest again when
-    /// they sign in at the quote gateway. At the trade gateway the first thing it does when it comes back is to subscribe, also to
-    /// nothing, and it tries again for ever if that is refused.
+    /// An SDK built on the Rust core. It names a language in the upgrade of either gateway; all but the oldest name it again when they
+    /// sign in to the quote gateway. On the trade gateway it subscribes first after a reconnect, even to an empty list, and retries for
+    /// ever if that is refused.
     CoreSdk,
     Other,
 }
 
-/// What a client has shown.
+/// Which gateway a client has used so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shown {
     Nothing,
-    /// It has asked for something that only the quote gateway has. Topics are still topics.
+    /// It has sent a command that only the quote gateway has. A list of topics is still for the trade gateway.
     Asked,
     /// It named its language or its wish for overnight quotes when it signed in, or asked for its profile.
     Quote,
@@ -75,7 +75,7 @@ pub(super) enum Gateway {
     Mixed(Mixed),
 }
 
-/// What tells on a mixed connection which gateway a command is meant for.
+/// What decides on a mixed connection which gateway a command is meant for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mixed {
     shown: Shown,
@@ -88,11 +88,11 @@ pub(super) struct Mixed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SignedInBy {
     Password,
-    /// The client has been here before.
+    /// The client continues the session of an earlier connection.
     Session,
 }
 
-/// Whether the metadata of a sign-in are those of a quote client.
+/// Whether the metadata of a sign-in are those that a quote client sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Metadata {
     OfQuotes,
@@ -117,7 +117,7 @@ impl Gateway {
         }
     }
 
-    /// Learns from a command of a mixed connection which gateway the client takes us for.
+    /// Learns from a command on a mixed connection which gateway the client uses.
     pub(super) fn learn(&mut self, command: u8, body: &[u8], clients: &Clients) {
         if let Gateway::Mixed(mixed) = self {
             mixed.learn(command, body, clients);
@@ -145,26 +145,26 @@ impl Mixed {
     ) -> Mixed {
         let known = before.map(|before| before.shown).unwrap_or(clients.recall(lineage));
         let shown = match (metadata, known) {
-            // Whoever has subscribed to a topic is a trade client, whatever it names besides.
+            // A client that has subscribed to a topic is a trade client, whatever else it has sent.
             (_, Shown::Trade) => Shown::Trade,
             (Metadata::OfQuotes, _) => Shown::Quote,
             (Metadata::Plain, known) => known,
         };
-        // A second sign-in on one connection begins another lineage.
+        // A second sign-in on one connection starts anew.
         if metadata == Metadata::Plain && before.is_some() && shown != Shown::Nothing {
             clients.remember(lineage, shown);
         }
         Mixed { shown, program, by, lineage }
     }
 
-    /// Whether a command is meant for the trade gateway; the body is looked at only where it has to be.
+    /// Whether a command is meant for the trade gateway. The body is looked at only if nothing else decides.
     fn is_trade(&self, command: u8, body: &[u8]) -> bool {
         match (command, self.shown) {
             (SUBSCRIBE, Shown::Trade) => true,
-            // An empty list is no list of topics, unless it comes from a client that sends those.
+            // An empty list counts as topics only from a client that subscribes to empty lists.
             (SUBSCRIBE, Shown::Nothing) => self.subscribes_to_nothing() || topics(body) != Ok(0),
             (SUBSCRIBE, Shown::Asked) => topics(body) != Ok(0),
-            // Participants are asked for without a body: topics are topics.
+            // A request for participants has no body, so a list of topics is meant for the trade gateway.
             (SUBSCRIBE, Shown::Quote) => names_topics(body),
             (UNSUBSCRIBE, Shown::Trade | Shown::Nothing | Shown::Asked) => !has_count(body),
             _ => false,
@@ -188,7 +188,7 @@ impl Mixed {
     }
 }
 
-/// How many topics there are, if it is a list of them; what cannot be decoded is no question of the quote gateway either.
+/// How many topics a body lists; an error if it is not such a list.
 fn topics(body: &[u8]) -> Result<usize, DecodeError> {
     trade::SubscribeRequest::decode(body).map(|request| request.topics.len())
 }
@@ -197,7 +197,7 @@ fn names_topics(body: &[u8]) -> bool {
     topics(body).is_ok_and(|count| count > 0)
 }
 
-/// Whether there is a number where a request for trades has one, zero or not.
+/// Whether a body has the count of a request for trades, zero or not.
 fn has_count(mut body: &[u8]) -> bool {
     while !body.is_empty() {
         match decode_key(&mut body) {
@@ -209,24 +209,24 @@ fn has_count(mut body: &[u8]) -> bool {
     false
 }
 
-/// The least of a trade gateway: there is nothing to be notified of, and the client is content.
+/// The smallest trade gateway: subscriptions succeed, and nothing is ever pushed.
 pub(super) fn answer(command: u8, body: &[u8], _: &Permit) -> Result<Reply, Refusal> {
     let malformed = |error| Refusal::Malformed(format!("the body cannot be decoded: {error}"));
     if command == UNSUBSCRIBE {
         trade::UnsubscribeRequest::decode(body).map_err(malformed)?;
-        return Ok(Reply::Unsubscribed(trade::UnsubscribeResponse::default()));
+        return Ok(Response::encode(trade::UnsubscribeResponse::default()));
     }
     let mut topics = trade::SubscribeRequest::decode(body).map_err(malformed)?.topics;
     topics.truncate(TOPICS_MAX);
-    Ok(Reply::Subscribed(trade::SubscribeResponse {
+    Ok(Response::encode(trade::SubscribeResponse {
         success: topics.clone(),
         fail: Vec::new(),
         current: topics,
     }))
 }
 
-/// What clients had shown that named nothing when they signed in. A client shows it once, on its first connection, and goes
-/// on with its session on others.
+/// Which gateway earlier connections used, for clients that do not say so when they sign in. A client shows it once, on its first
+/// connection, and continues its session on others.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clients(Arc<Mutex<Remembered>>);
 

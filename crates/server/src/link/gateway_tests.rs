@@ -14,7 +14,7 @@ fn a_client_is_remembered_by_its_lineage_and_only_so_many_are() {
         clients.remember(line(), Shown::Quote);
     }
     assert_eq!(clients.recall(first), Shown::Trade);
-    // Whoever shows something else is not remembered twice.
+    // A client that turns out to be for the other gateway is not remembered twice.
     clients.remember(first, Shown::Quote);
     assert_eq!(clients.recall(first), Shown::Quote);
     clients.remember(line(), Shown::Trade);
@@ -28,7 +28,7 @@ fn clients_that_say_what_they_are_take_no_room() {
     let clients = Clients::default();
     let of = |metadata| Mixed::of(metadata, Program::Other, SignedInBy::Password, line(), None, &clients);
     of(Metadata::OfQuotes).learn(command::PROFILE, &[], &clients);
-    // Nor do those that show nothing, or nothing that can be read.
+    // Nor do bodies that are empty or cannot be decoded.
     of(Metadata::Plain).learn(SUBSCRIBE, &[], &clients);
     of(Metadata::Plain).learn(SUBSCRIBE, &[0x0a, 0x7f], &clients);
     of(Metadata::Plain).learn(UNSUBSCRIBE, &[0x0a, 1, b'x'], &clients);

@@ -1,4 +1,4 @@
-//! What all long connections share besides the core: the seats that are taken, and what clients have shown of themselves.
+//! What all long connections share besides the core: the list of signed-in connections, and which gateway known clients use.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! One long connection, whichever way it came: bytes in, packets, requests side by side up to a bound, answers out.
+//! One long connection over either transport: bytes in, packets, a limited number of requests side by side, answers out.
 //!
-//! A connection is one task. It reads only as fast as it can answer and write: when the client does not take its answers,
-//! reading stops, and when that lasts too long the connection ends. A question that memory can answer is answered on the
-//! spot; everything else goes to a thread that may wait for the disk.
+//! A connection is one task. It reads only as fast as it can write: when the client does not take its answers, reading stops, and when
+//! that lasts too long the connection is closed. A question that memory can answer is answered at once; everything else goes to a
+//! thread that may wait for the disk.
 
 mod arrival;
 mod deadlines;
@@ -40,9 +40,10 @@ use tokio::task::coop;
 use tokio::time::{Instant, sleep_until};
 use wire::{Packet, Status};
 
+use crate::dispatch::Step;
 use crate::metrics::{Outcome, Task};
 use crate::refusal::Refusal;
-use crate::request_log::Ended;
+use crate::request_log::RequestEnd;
 use crate::unsent::Held;
 pub(crate) use arrival::Arrival;
 pub(crate) use gateway::{GatewayKind, Program};
@@ -63,28 +64,29 @@ const AUTH_WITHIN: Duration = Duration::from_secs(10);
 const GRACE: Duration = Duration::from_secs(2);
 /// A client that takes nothing for so long while answers wait is too slow.
 const STALL_MAX: Duration = Duration::from_secs(30);
-/// How long goodbyes may take.
+/// How long the close push may take to be sent.
 const CLOSING_MAX: Duration = Duration::from_secs(1);
-/// Answers that wait to be written before no more requests are read: a few large ones.
+/// Unsent bytes at which no more requests are read: a few large answers.
 const UNSENT_MAX: usize = 256 << 10;
 const READ_SIZE: usize = 8192;
-/// Requests and pushes that are dealt with before others get to run: whoever sends without waiting for answers holds nobody up.
+/// Requests and pushes that are handled before other connections get to run: a client that sends without waiting for answers must not
+/// hold them up.
 const TURN_MAX: u32 = 32;
-/// A heartbeat is sent back as it came, and a packed one could be made to come back a thousand times as long.
+/// The longest heartbeat. It is sent back as it came, and a compressed one could come back a thousand times as long.
 const HEARTBEAT_MAX: usize = 1024;
-/// What is said to a client whose account has been taken away.
+/// The text for a client whose account has been revoked.
 const REVOKED: &str = "this account has been revoked";
 const _: () = assert!(PING_EVERY.as_secs() * 3 <= SILENCE_MAX.as_secs());
 
 /// Why the loop ended.
 #[derive(Debug)]
 enum End {
-    /// The client is gone; there is nobody to say goodbye to.
+    /// The client is gone; nothing can be sent to it.
     Gone,
-    /// The client said goodbye.
+    /// The client closed the connection.
     Left,
     Close(CloseCode, String),
-    /// What came was not the protocol's; a WebSocket is told with this code of its own.
+    /// The client broke the protocol. A WebSocket is closed with this code.
     Broken(u16, String),
 }
 
@@ -104,26 +106,26 @@ pub(crate) struct Link<S> {
     hub: Arc<Hub>,
     outbox: Outbox,
     session: Option<Session>,
-    /// Most connections have none most of the time.
+    /// Most of the time a connection has none.
     pending: Option<Box<Pending>>,
-    /// Bytes that were read and not looked at, because answers piled up.
+    /// Bytes that were read and not parsed, because answers piled up.
     held: Vec<u8>,
     heard: Instant,
     pinged: Instant,
     pings: u32,
-    /// When the client last took something, while something waits.
+    /// When the client last took something, while bytes are unsent.
     taken: Instant,
-    /// Nothing is read until then, because too much of what was read had to be refused.
+    /// Nothing is read until then, after too many refusals.
     paused_until: Option<Instant>,
-    /// Requests and pushes since others could run.
+    /// Requests and pushes since other connections could run.
     turn: u32,
     /// Bytes of pushes that wait in the mailbox, as of the last look.
     mail_bytes: usize,
-    /// Answers took all the room there was, and pushes were left waiting.
+    /// Answers took all the room, and pushes were left waiting.
     pushes_are_next: bool,
-    /// What waits to be written, as far as it counts for the account.
+    /// Unsent bytes, as they count for the account.
     unsent: Option<Held>,
-    /// Sign-in must have happened by then; afterwards none.
+    /// The deadline for signing in; `None` once somebody has.
     sign_in_by: Option<SignInBy>,
     draining: bool,
 }
@@ -135,7 +137,7 @@ pub(crate) enum Opening {
     Tcp,
     /// After an upgrade, whose path may name a gateway; bytes may have come right behind it.
     Upgraded { gateway: GatewayKind, early: Bytes },
-    /// After an upgrade to something that is not spoken here.
+    /// After an upgrade to a dialect that is not supported; the client is told and closed.
     Refused(String),
 }
 
@@ -203,7 +205,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     }
 
     async fn work(&mut self, shutdown: &mut watch::Receiver<bool>) -> End {
-        // Tells without a lock whether it is worth asking the other one.
+        // Says without a lock whether asking the other future is worthwhile.
         let told = shutdown.clone();
         let mut stopping = pin!(shutdown.changed());
         let mut wake = Box::pin(sleep_until(self.next_deadline()));
@@ -215,8 +217,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                     if let Err(end) = done {
                         return Poll::Ready(end);
                     }
-                    // Whoever sends without waiting for answers lets the others run meanwhile, and the clock is looked at: there may be no
-                    // end to what is pushed.
+                    // A client that sends without waiting for answers lets other connections run, and timers are checked: pushes may never
+                    // end.
                     if self.turn >= TURN_MAX {
                         cx.waker().wake_by_ref();
                         break;
@@ -226,8 +228,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                 if let Some(end) = self.drained() {
                     return Poll::Ready(end);
                 }
-                // The signal to stop is shared by all connections, and the timer by all of a thread: both are told once where to
-                // find this one, not with every request.
+                // The signal to stop is shared by all connections, and the timer by all of a thread: the waker is registered once, not with
+                // every request.
                 let mut is_known = registered.as_ref().is_some_and(|known| known.will_wake(cx.waker()));
                 let is_told = !is_known || !matches!(told.has_changed(), Ok(false));
                 if !self.draining && is_told && stopping.as_mut().poll(cx).is_ready() {
@@ -246,7 +248,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                             Err(end) => return Poll::Ready(end),
                         }
                     }
-                    // Without budget neither of the two has looked; the next turn asks them again.
+                    // Without budget neither has been polled; the next turn polls them again.
                     registered = coop::has_budget_remaining().then(|| cx.waker().clone());
                 }
                 return Poll::Pending;
@@ -255,7 +257,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         .await
     }
 
-    /// Begins to end because the server does: what is asked and what is to be pushed already is still dealt with.
+    /// Begins to end because the server stops: requests and pushes that are already here are still handled.
     fn drain(&mut self) {
         self.draining = true;
         if let Some(session) = &self.session {
@@ -273,7 +275,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         is_done.then(|| End::Close(CloseCode::Shutdown, "the server is shutting down".to_owned()))
     }
 
-    /// Takes what came apart, and deals with it one by one, until answers pile up.
+    /// Parses what came and handles it packet by packet, until answers pile up.
     fn read(&mut self, mut input: &[u8]) -> Result<(), End> {
         while !input.is_empty() {
             if self.turn >= TURN_MAX || !self.may_read() {
@@ -295,13 +297,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         match incoming {
             Incoming::Packet(Packet::Request { command, id, timeout_ms, body }) => {
                 let limit = (timeout_ms > 0).then(|| Duration::from_millis(timeout_ms.into()));
-                // It was there when its last byte was: the clock is read once for all that came with it.
+                // A request arrives with its last byte: the clock is read once for all packets of one read.
                 let since = self.heard;
                 let by = limit.map(|limit| since + limit);
                 self.request(Asked { command, id, by, since, body: body.into_owned() });
                 Ok(())
             }
-            // Answers to our heartbeats, and pushes nobody asked for.
+            // Answers to our heartbeats, and pushes of the client, which mean nothing.
             Incoming::Packet(_) | Incoming::Pong => Ok(()),
             Incoming::Ping(payload) => {
                 self.note_work(Instant::now());
@@ -352,10 +354,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         let admitted = if is_trade {
             session.admit_trade(&self.hub.core).map(Admitted::Trade)
         } else {
-            session.admit(&self.hub.core, asked.command, &asked.body).map(Admitted::Work)
+            session.start(&self.hub.core, asked.command, &asked.body).map(Admitted::Quote)
         };
         let work = match admitted {
-            Ok(Admitted::Work(work)) => work,
+            // A short read costs less than handing it to another thread.
+            Ok(Admitted::Quote(Step::Answered(reply))) => return self.answer(asked.answered(Ok(reply))),
+            Ok(Admitted::Quote(Step::Waits(work))) => work,
             Ok(Admitted::Trade(permit)) => {
                 let answer = gateway::answer(asked.command, &asked.body, &permit);
                 return self.answer_as(Task::Trade, asked.answered(answer));
@@ -369,16 +373,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             Err(refusal) if is_trade => return self.answer_as(Task::Trade, asked.answered(Err(refusal))),
             Err(refusal) => return self.answer(asked.answered(Err(refusal))),
         };
-        // A short read costs less than handing it to another thread.
-        match work.answer_at_once(&self.hub.core) {
-            Some(answer) => self.answer(asked.answered(answer)),
-            None => {
-                let core = self.hub.core.clone();
-                let pending = self.pending.get_or_insert_default();
-                if pending.start(&asked, work, core).is_err() {
-                    self.answer(asked.answered(Err(Refusal::Busy)));
-                }
-            }
+        let core = self.hub.core.clone();
+        let pending = self.pending.get_or_insert_default();
+        if pending.start(&asked, work, core).is_err() {
+            self.answer(asked.answered(Err(Refusal::Busy)));
         }
     }
 
@@ -389,16 +387,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     fn answer_as(&mut self, task: Task, Answered { command, id, since, answer }: Answered) {
         let (before, account) = (self.outbox.bytes(), self.account());
         let (outcome, candles) = match &answer {
-            Ok(reply) => (Outcome::Ok, reply.candles()),
+            Ok(reply) => (Outcome::Ok, reply.candles),
             Err(refusal) => (refusal.outcome(), 0),
         };
         if let Err(Refusal::Revoked) = answer {
-            // Said once, and then the door is shut.
+            // The client is told once, and then the connection is closed.
             self.session = None;
             self.shut(CloseCode::Auth, REVOKED);
         }
         let (status, body) = match answer {
-            Ok(reply) => (Status::Success, reply.encode()),
+            Ok(reply) => (Status::Success, reply.body),
             Err(refusal) => {
                 let (status, code) = refusal.on_wire();
                 if refusal.is_held_against_them() {
@@ -411,7 +409,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         self.note_work(now);
         self.transport.response(command, id, status, body, &mut self.outbox);
         let bytes = self.outbox.bytes().saturating_sub(before);
-        self.end(command, task, &Ended { candles, bytes, account, ..Ended::by(now, since, outcome) });
+        self.end(
+            command,
+            task,
+            &RequestEnd { candles, bytes, account, ..RequestEnd::by(now, since, outcome) },
+        );
     }
 
     fn respond_error(&mut self, command: u8, id: u32, status: Status, code: u64, text: &str) {
@@ -420,15 +422,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         self.transport.response(command, id, status, body, &mut self.outbox);
     }
 
-    /// Closes a connection on which nobody is signed in, after a moment in which the client may do so itself. Who
-    /// comes with one wrong password after the other gains no time by it.
+    /// Closes a connection on which nobody is signed in, after a moment in which the client may do so itself. Further wrong passwords do
+    /// not extend that moment.
     fn shut(&mut self, close: CloseCode, reason: &'static str) {
         let soon = Instant::now() + GRACE;
         let at = self.sign_in_by.map_or(soon, |by| by.at.min(soon));
         self.sign_in_by = Some(SignInBy { at, close, reason });
     }
 
-    /// The clock of a slow client starts when the first answer begins to wait.
+    /// The time of a slow client starts when the first answer begins to wait.
     fn note_work(&mut self, now: Instant) {
         if self.outbox.is_empty() {
             self.taken = now;

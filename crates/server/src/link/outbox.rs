@@ -1,4 +1,4 @@
-//! What waits to be written to one connection.
+//! The unsent bytes of one connection.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use bytes::{Buf, Bytes};
 use tokio::io::AsyncWrite;
 
-/// Slices handed to the system in one call; an answer of a thousand candles is a dozen.
+/// Slices of one write call; an answer of a thousand candles has a dozen.
 const SLICES_MAX: usize = 32;
 
 /// Pieces in the order in which they go out. Pieces of cached answers are shared, never copied.
@@ -16,7 +16,7 @@ const SLICES_MAX: usize = 32;
 pub(crate) struct Outbox {
     pieces: VecDeque<Bytes>,
     bytes: usize,
-    /// The connection has taken something that it may still hold back, as TLS does.
+    /// The stream has taken bytes that it may still buffer, as TLS does.
     is_unflushed: bool,
 }
 
@@ -41,7 +41,7 @@ impl Outbox {
         self.bytes
     }
 
-    /// Writes as much as the connection takes. `Ready` means that everything has been handed over, or that it failed.
+    /// Writes as much as the stream takes. `Ready` means that everything was written, or that writing failed.
     pub(crate) fn poll_write<S: AsyncWrite + Unpin>(
         &mut self,
         stream: &mut S,
@@ -64,7 +64,7 @@ impl Outbox {
                 Poll::Pending => return Poll::Pending,
             }
         }
-        // An idle connection keeps no room for what it once had to say.
+        // An idle connection keeps no memory.
         self.pieces = VecDeque::new();
         if self.is_unflushed {
             std::task::ready!(Pin::new(stream).poll_flush(cx))?;

@@ -1,5 +1,5 @@
-//! The requests of one connection that have no answer yet: a few run, some wait for those, one or two came too early, and each may
-//! have a deadline.
+//! The unanswered requests of one connection: a few run, some wait for those, one or two came too early and are held. Each may have a
+//! deadline.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,9 +10,10 @@ use std::time::Duration;
 use tokio::task::{self, JoinSet};
 use tokio::time::Instant;
 
+use crate::command::Reply;
 use crate::core::Core;
 use crate::refusal::Refusal;
-use crate::route::{Reply, Work};
+use crate::route::Waiting;
 use crate::workers::Full;
 
 /// Requests of one connection that run at once.
@@ -21,25 +22,25 @@ pub(super) const RUNNING_MAX: usize = 5;
 pub(super) const WAITING_MAX: usize = 64;
 const WAITING_BYTES_MAX: usize = 1 << 20;
 
-/// Requests that came a little faster than the account's calls may, and wait for their time instead of being refused: a client
-/// that asks one thing after the other is slowed down to the pace that it may have, and a flood is refused.
+/// Requests that came a little faster than the account's rate and are held instead of refused: a client that sends one request after
+/// the other is slowed down to its rate, and a flood is refused.
 const EARLY_MAX: usize = 2;
 /// How long they wait at most.
 const EARLY_WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// A request that has been taken off the connection.
+/// A request that has been read.
 #[derive(Debug)]
 pub(super) struct Asked {
     pub(super) command: u8,
     pub(super) id: u32,
-    /// The client does not want to wait any longer than this, the time in the queue included.
+    /// The client's timeout, which includes the time in the queue.
     pub(super) by: Option<Instant>,
-    /// When it was there.
+    /// When it arrived.
     pub(super) since: Instant,
     pub(super) body: Vec<u8>,
 }
 
-/// A request that has come to its end.
+/// A request with its answer.
 #[derive(Debug)]
 pub(super) struct Answered {
     pub(super) command: u8,
@@ -60,12 +61,12 @@ pub(super) struct Pending {
     started: Vec<Started>,
     waiting: VecDeque<Asked>,
     waiting_bytes: usize,
-    /// Those that came too early, and when they may be tried again.
+    /// Requests that came too early, and when to try them again.
     early: Vec<(Instant, Asked)>,
 }
 
-/// A request that runs. It keeps its place until it has ended, even if its client was told that it took too long:
-/// otherwise impatient requests would pile up where they run.
+/// A running request. It keeps its place until it has ended, even after the client was told of a timeout: otherwise requests with short
+/// timeouts would pile up on the threads.
 #[derive(Debug)]
 struct Started {
     task: task::Id,
@@ -74,12 +75,12 @@ struct Started {
     by: Option<Instant>,
     since: Instant,
     settled: Settled,
-    /// The client has been told that time is over.
+    /// The client has been told of the timeout.
     given_up: bool,
 }
 
-/// Whether it is decided what the client is told: the answer, which is then paid for, or that time is over, in which
-/// case nothing is. Both sides try; the first one wins.
+/// Whether the outcome is decided: the answer, which is then charged, or a timeout, which costs nothing. Both sides try to decide; the
+/// first one wins.
 #[derive(Clone, Debug, Default)]
 struct Settled(Arc<AtomicBool>);
 
@@ -90,12 +91,12 @@ impl Settled {
 }
 
 impl Pending {
-    /// Whether nothing runs and nothing waits, so that there is nothing to keep.
+    /// Whether nothing runs and nothing waits.
     pub(super) fn is_idle(&self) -> bool {
         self.running.is_empty() && self.waiting.is_empty() && self.early.is_empty()
     }
 
-    /// Whether some client waits for some answer.
+    /// Whether the client waits for an answer.
     pub(super) fn is_awaited(&self) -> bool {
         !self.waiting.is_empty()
             || !self.early.is_empty()
@@ -127,7 +128,7 @@ impl Pending {
         Some(asked)
     }
 
-    /// Keeps a request that came too early until it may be tried again, or gives it back if it is not worth the wait.
+    /// Holds a request that came too early until it may be tried again, or returns it if the wait is too long or too many are held.
     pub(super) fn keep_early(&mut self, asked: Asked, again_at: Instant) -> Result<(), Asked> {
         if self.early.len() >= EARLY_MAX || again_at > asked.since + EARLY_WAIT_MAX {
             return Err(asked);
@@ -143,11 +144,16 @@ impl Pending {
     }
 
     /// Runs admitted work on a thread that may wait for the disk, when its account has a turn.
-    pub(super) fn start(&mut self, asked: &Asked, work: Work, core: Arc<Core>) -> Result<(), Full> {
+    pub(super) fn start(
+        &mut self,
+        asked: &Asked,
+        work: Box<dyn Waiting>,
+        core: Arc<Core>,
+    ) -> Result<(), Full> {
         let settled = Settled::default();
         let settle = settled.clone();
         let (workers, share) = (core.workers.clone(), work.share(&core));
-        let told = workers.submit(share, move || work.run_if(&core, || settle.settle()))?;
+        let told = workers.submit(share, move || work.run_if(&core, &|| settle.settle()))?;
         // A panic costs its request only, and has been logged.
         let task = self.running.spawn(async { told.await.unwrap_or(Err(Refusal::Internal)) }).id();
         let Asked { command, id, by, since, .. } = *asked;
@@ -155,7 +161,7 @@ impl Pending {
         Ok(())
     }
 
-    /// Waits until something that runs has ended. There is no answer if the client has been given one already.
+    /// Waits until a running request has ended. It has no answer if the client was told of a timeout.
     pub(super) fn poll_ended(&mut self, cx: &mut Context<'_>) -> Poll<Option<Answered>> {
         let (task, answer) = match self.running.poll_join_next_with_id(cx) {
             Poll::Ready(Some(Ok((task, answer)))) => (task, answer),
@@ -180,13 +186,13 @@ impl Pending {
         started.chain(self.waiting.iter().filter_map(|asked| asked.by)).chain(early).min()
     }
 
-    /// Requests whose time is over, which is their answer.
+    /// Requests that have timed out.
     pub(super) fn overdue(&mut self, now: Instant) -> Vec<Answered> {
         let is_over = |by: Option<Instant>| by.is_some_and(|by| by <= now);
         let mut overdue = Vec::new();
         for started in self.started.iter_mut().filter(|started| is_over(started.by)) {
             started.by = None;
-            // An answer that is being paid for is as good as there.
+            // An answer that is being charged will be sent.
             if started.settled.settle() {
                 started.given_up = true;
                 let Started { command, id, since, .. } = *started;

@@ -1,4 +1,4 @@
-//! What others push to the client of a connection, or have it closed for: taken out of its mailbox and mixed with the answers.
+//! Pushes and close requests of a connection: taken out of its mailbox and sent between the answers.
 
 use std::task::Context;
 
@@ -9,12 +9,12 @@ use super::session::told;
 use super::{End, Link, TURN_MAX};
 use crate::mailbox::Mail;
 
-/// Pushes between which requests are looked for. Half of what one SDK lets wait before it drops packets, answers among them.
+/// Pushes that are sent before requests are looked for again. Half of what one SDK queues before it drops packets, answers included.
 const PUSHES_AT_ONCE: u32 = 8;
 const _: () = assert!(PUSHES_AT_ONCE < TURN_MAX);
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
-    /// Whether there are pushes. Fails if somebody wants the connection closed.
+    /// Whether there are pushes. Fails if the connection is to be closed.
     pub(super) fn look_into_mailbox(&mut self, cx: &Context<'_>) -> Result<bool, End> {
         let mail = self.session.as_ref().map_or(Mail::Nothing, |session| session.mailbox.look(cx));
         self.mail_bytes = match mail {
@@ -28,8 +28,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         Ok(mail != Mail::Nothing)
     }
 
-    /// Takes a few pushes out of the mailbox, as long as they can be sent; whether there were any. If they cannot because answers
-    /// took the room, they come first when there is some again, so that neither holds the other up for ever.
+    /// Takes a few pushes out of the mailbox, if they can be sent. Returns whether there were any. If answers took all the room, pushes
+    /// come first when there is room again, so that neither starves the other.
     pub(super) fn take_pushes(&mut self) -> bool {
         let mut taken = 0;
         while taken < PUSHES_AT_ONCE && self.turn < TURN_MAX && !self.is_behind() && self.take_push() {
@@ -40,7 +40,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         taken > 0
     }
 
-    /// Takes all of them, however many: whoever signs in next is not the one they are for.
+    /// Takes all of them, however many: they are not for the account that signs in next.
     pub(super) fn take_last_pushes(&mut self) {
         if let Some(session) = &self.session {
             session.mailbox.shut();

@@ -1,4 +1,4 @@
-//! What hangs on a sign-in on a long connection: who the client is, what it may be told, who may close it.
+//! The state of a signed-in connection: who the client is, what it may ask for, who may close it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,17 +10,18 @@ use super::hub::Hub;
 use super::transport::CloseCode;
 use crate::caller::Caller;
 use crate::core::Core;
+use crate::dispatch::{Offered, Step};
 use crate::links::Pulse;
 use crate::mailbox::{ClosedBy, Kick, MailboxReader};
 use crate::refusal::Refusal;
-use crate::route::{self, Memory, Work};
+use crate::route::Memory;
 use crate::unsent::Tally;
 
-/// What a signed-in connection knows of itself. Dropping it gives its seat up.
+/// A signed-in connection. Dropping it frees its seat.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) caller: Caller,
-    /// Of its requests so far.
+    /// What earlier requests of the connection have established, so that the next ones cost less.
     pub(super) memory: Memory,
     pub(super) gateway: Gateway,
     pub(super) id: ConnectionId,
@@ -31,9 +32,8 @@ pub(super) struct Session {
 }
 
 /// A request that was let in.
-#[derive(Debug)]
 pub(super) enum Admitted {
-    Work(Work),
+    Quote(Step),
     Trade(Permit),
 }
 
@@ -42,12 +42,12 @@ impl Session {
         &self.caller
     }
 
-    /// Asks whether a request may be answered.
-    pub(super) fn admit(&mut self, core: &Core, command: u8, body: &[u8]) -> Result<Work, Refusal> {
-        route::admit(core, &self.caller, command, body, &mut self.memory)
+    /// Takes a request as far as it goes without waiting.
+    pub(super) fn start(&mut self, core: &Core, command: u8, body: &[u8]) -> Result<Step, Refusal> {
+        Offered::find(command)?.start(core, &self.caller, body, &mut self.memory)
     }
 
-    /// Asks whether a call of the trade gateway may be answered, which has no work to it.
+    /// Lets in a call of the trade gateway, which needs no work.
     pub(super) fn admit_trade(&self, core: &Core) -> Result<Permit, Refusal> {
         core.glance()?;
         let (who, rule, uptime) = (&self.caller.who, core.limits.calls, core.uptime());
@@ -55,7 +55,7 @@ impl Session {
         Ok(core.access.admit_within(who, Scope::Trade, Look::Recent, core.market_now())?)
     }
 
-    /// Whether its account still stands. If that cannot be told, it does.
+    /// Whether its account is still valid. If that cannot be looked up, it counts as valid.
     pub(super) fn stands(&self, core: &Core) -> bool {
         let looked = core.glance().map_err(|_| ());
         let stands = looked.and_then(|_| {
@@ -65,7 +65,7 @@ impl Session {
         stands.unwrap_or(true)
     }
 
-    /// What waits to be sent to its account, on all connections.
+    /// The unsent bytes of its account, on all connections.
     pub(super) fn unsent(&self) -> &Arc<Tally> {
         &self.unsent
     }
@@ -75,27 +75,27 @@ impl Session {
         self.pulse.pinged(uptime);
     }
 
-    /// Something has come, whatever it is.
+    /// The client has sent something.
     pub(super) fn heard(&self) {
         self.pulse.heard();
     }
 
-    /// Whether a command is meant for the trade gateway; the client may show by it which one it takes us for.
+    /// Whether a command is meant for the trade gateway. It may show which gateway the client uses.
     pub(super) fn is_trade(&mut self, command: u8, body: &[u8]) -> bool {
         self.gateway.learn(command, body, &self.hub.clients);
         self.gateway.is_trade(command, body)
     }
 }
 
-/// What a client is told whose connection somebody else wants closed.
+/// The code and text for a connection that is closed from outside.
 pub(super) fn told(kick: Kick) -> (CloseCode, &'static str) {
     match kick {
         Kick::Superseded => (CloseCode::Duplicate, "the session goes on elsewhere"),
         Kick::Silent => (CloseCode::HeartbeatTimeout, "heartbeat timeout"),
-        // A client that heeds the code signs in anew instead of going on with its session.
+        // A client that understands the code signs in again instead of continuing its session.
         Kick::Closed(ClosedBy::Owner) => (CloseCode::SessionExpired, "closed by the owner of the account"),
         Kick::Closed(ClosedBy::Operator) => (CloseCode::SessionExpired, "closed by the operator"),
-        // The protocol has no code of its own for it; with this one every client reconnects.
+        // The protocol has no code for it; with this one every client reconnects.
         Kick::TooSlow => (CloseCode::ServerError, "the client reads more slowly than is pushed to it"),
     }
 }

@@ -17,14 +17,14 @@ use crate::caller::{Caller, Language};
 use crate::links::{Door, SignedIn};
 use crate::metrics::{Entry, Outcome, Proven};
 use crate::refusal::Refusal;
-use crate::request_log::Seldom;
+use crate::request_log::OncePerMinute;
 use crate::route::Memory;
 use crate::workers::{Full, Who};
 
-/// Refused logins that were too many to be written down.
-static UNWRITTEN: Seldom = Seldom::new();
+/// Refused sign-ins that were too many to be written to the audit.
+static UNWRITTEN: OncePerMinute = OncePerMinute::new();
 
-/// A sign-in that was understood: by password or by session.
+/// A decoded sign-in: by one-time password or by session.
 enum Proof {
     Otp(String),
     Session(String),
@@ -40,7 +40,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         let (access, moment) = (&hub.core.access, hub.core.moment());
         let present = self.session.as_ref().map(|session| session.id);
         if present.is_some() {
-            // A client signs in once on a connection. Doing so again and again costs as much as being refused.
+            // A client signs in once on a connection. Doing so again and again counts like refusals.
             self.back_off();
         }
         let place = (self.transport.door(), self.from.address);
@@ -69,11 +69,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         let unsent = self.hub.core.unsent.of(Who::Account(caller.who.account()));
         self.take_last_pushes();
         self.session = Some(Session { caller, memory, gateway, id, mailbox, pulse, hub, unsent });
-        // Of whoever signed in here before.
+        // Those of the account that was signed in here before.
         self.unsent = None;
         self.sign_in_by = None;
         self.transport.allow_requests();
-        self.from.step.leave();
+        self.from.unproven.leave();
         self.hub.core.metrics.proof(self.entry(), Proven::Accepted);
         // The answers to both commands have the same fields.
         let response = control::AuthResponse {
@@ -95,7 +95,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         self.count(asked.command, asked.since, Outcome::Ok, length);
     }
 
-    /// The client is told at once and closes by itself; we do only if it does not.
+    /// The client is told at once and closes the connection itself; the server does so only if it does not.
     fn denied(&mut self, asked: &Asked, denial: &Denial) {
         let refused = if asked.command == AUTH { CloseCode::Auth } else { CloseCode::SessionExpired };
         let text = denial.to_string();
@@ -134,7 +134,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         }
     }
 
-    /// A refused login is written down where waiting for the disk holds nobody up.
+    /// Writes a refused sign-in to the audit, on a thread where waiting for the disk holds up nothing.
     fn note_denied(&self, proof: Proof, denial: Denial, moment: Moment) {
         let (core, from) = (self.hub.core.clone(), self.from.address.ip());
         let (workers, share) = (core.workers.clone(), core.share_of_address(from));
@@ -148,7 +148,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             }
         });
         match told {
-            // Work that nobody waits for is not done.
+            // Without a receiver the work would not be done.
             Ok(told) => drop(tokio::spawn(told)),
             Err(Full) => {
                 if let Some(times) = UNWRITTEN.pass(self.hub.core.uptime()) {
@@ -159,7 +159,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     }
 }
 
-/// What the metadata of a sign-in say of the client.
+/// What the metadata of a sign-in say about the client.
 fn manner(
     who: access::Caller,
     entrance: Option<Region>,

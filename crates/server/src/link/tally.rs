@@ -1,21 +1,21 @@
-//! What is counted of a connection and of its requests.
+//! Metrics and log lines of a connection and its requests.
 
 use tokio::time::Instant;
 
 use super::transport::{AUTH, HEARTBEAT, RECONNECT};
 use super::{Link, Transport};
 use crate::metrics::{self, Connection, Outcome, Task};
-use crate::request_log::{self, Ended};
+use crate::request_log::{self, RequestEnd};
 
 impl<S> Link<S> {
-    /// Counts a request and writes its line.
-    pub(super) fn end(&self, command: u8, task: Task, ended: &Ended) {
+    /// Counts a request and writes its log line.
+    pub(super) fn end(&self, command: u8, task: Task, ended: &RequestEnd) {
         request_log::of_link(&self.hub.core.metrics, door(&self.transport), task, command, ended);
     }
 
-    /// The same where there is nothing to say of it but how it went.
+    /// The same for a request of which only the outcome is known.
     pub(super) fn count(&self, command: u8, since: Instant, outcome: Outcome, bytes: usize) {
-        let ended = Ended { bytes, account: self.account(), ..Ended::at(since, outcome) };
+        let ended = RequestEnd { bytes, account: self.account(), ..RequestEnd::at(since, outcome) };
         self.end(command, task(command), &ended);
     }
 
@@ -44,7 +44,7 @@ fn door(transport: &Transport) -> metrics::Door {
     }
 }
 
-/// What a command counts as, unless it is one of the trade gateway.
+/// What a command counts as, unless it is meant for the trade gateway.
 pub(super) fn task(command: u8) -> Task {
     match command {
         HEARTBEAT => Task::Heartbeat,

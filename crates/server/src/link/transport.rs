@@ -15,7 +15,7 @@ const MESSAGE_MAX: usize = Limits::REQUEST.body + PACKET_HEADER_MAX;
 const SIGN_IN_MAX: usize = Limits::SIGN_IN.body + PACKET_HEADER_MAX;
 const PACKET_HEADER_MAX: usize = 64;
 
-/// The first piece of an answer out of memory is its symbol.
+/// The first piece of an answer from memory is its symbol.
 const SHORT: usize = 64;
 
 /// What came in.
@@ -24,9 +24,9 @@ pub(crate) enum Incoming {
     Packet(Packet<'static>),
     Ping(Vec<u8>),
     Pong,
-    /// The client said goodbye.
+    /// The client closed the connection.
     Close,
-    /// Bytes that are not the protocol's, why, and the code with which a WebSocket is closed for that.
+    /// A breach of the protocol: why, and the code with which a WebSocket is closed for it.
     Broken {
         websocket: u16,
         reason: String,
@@ -45,7 +45,7 @@ pub(crate) enum Transport {
     Tcp(Decoder),
 }
 
-/// What holds for packets in messages of this decoder.
+/// The limits for packets of this decoder.
 fn limits(decoder: &FrameDecoder) -> Limits {
     if decoder.message_max() < MESSAGE_MAX { Limits::SIGN_IN } else { Limits::REQUEST }
 }
@@ -99,7 +99,7 @@ impl Transport {
         }
     }
 
-    /// Takes bytes off the front of `input`, up to the end of something.
+    /// Takes the next item off the front of `input`.
     pub(crate) fn decode(&mut self, input: &mut &[u8]) -> Option<Incoming> {
         match self {
             Transport::Tcp(decoder) => match decoder.decode(input) {
@@ -108,7 +108,7 @@ impl Transport {
             },
             Transport::WebSocket(decoder) => match decoder.decode(input) {
                 Ok(None) => None,
-                // Some clients send packets as text, and nothing but the opcode tells the two apart.
+                // Some clients send packets as text frames; nothing but the opcode differs.
                 Ok(Some(Message::Binary(message) | Message::Text(message))) => {
                     Some(match Packet::decode_owned(message, limits(decoder)) {
                         Ok(packet) => Incoming::Packet(packet),
@@ -155,7 +155,7 @@ impl Transport {
 
     fn packet(&self, header: &[u8], length: usize, body: Vec<Bytes>, outbox: &mut Outbox) {
         let mut body = body.into_iter();
-        // What is short goes with the head: a piece of its own would cost more than the copy.
+        // A short body is copied behind the header: a piece of its own would cost more than the copy.
         let short = body.as_slice().first().filter(|piece| piece.len() <= SHORT).map_or(0, Bytes::len);
         let mut head = Vec::with_capacity(FRAME_HEADER_MAX + header.len() + short);
         if let Transport::WebSocket(_) = self {
@@ -172,7 +172,7 @@ impl Transport {
         body.for_each(|piece| outbox.push(piece));
     }
 
-    /// A request of ours; on TCP the heartbeat is one.
+    /// Queues a request of the server; on TCP the heartbeat is one.
     pub(crate) fn ping(&self, number: u32, outbox: &mut Outbox) {
         let mut bytes = Vec::new();
         match self {
@@ -193,14 +193,14 @@ impl Transport {
         outbox.push(Bytes::from(bytes));
     }
 
-    /// The push that says why, and the WebSocket's own goodbye.
+    /// Queues the close push, and on a WebSocket the close frame.
     pub(crate) fn close(&self, code: CloseCode, websocket: u16, reason: &str, outbox: &mut Outbox) {
         let close = wire::control::Close { code: code as i32, reason: reason.to_owned() };
         self.push(CLOSE, prost::Message::encode_to_vec(&close).into(), outbox);
         self.goodbye(websocket, reason, outbox);
     }
 
-    /// The WebSocket's goodbye alone.
+    /// Queues the close frame of a WebSocket alone.
     pub(crate) fn goodbye(&self, code: u16, reason: &str, outbox: &mut Outbox) {
         if let Transport::WebSocket(_) = self {
             let mut bytes = Vec::new();

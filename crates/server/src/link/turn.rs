@@ -1,5 +1,4 @@
-//! One turn of a connection: what is answered and what is to be pushed is taken, what waits is written, what came is read, as far as
-//! each can be done at once.
+//! One turn of a connection: take answers and pushes, write what is unsent, read what came, as far as each can be done without waiting.
 
 use std::mem::MaybeUninit;
 use std::pin::Pin;
@@ -11,11 +10,11 @@ use tokio::time::Instant;
 use super::{End, Link, READ_SIZE};
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
-    /// Writes what waits, takes what is answered and reads what came, whichever there is.
+    /// Writes, takes answers and pushes, and reads, as far as there is anything to do.
     pub(super) fn poll_wire(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
         let has_mail = self.look_into_mailbox(cx)?;
         let mut moved = self.poll_pending(cx);
-        // Both as of before anything is written: what that makes room for is shared out on the next turn, fairly.
+        // Both are read before anything is written: room that writing makes is shared fairly on the next turn.
         let (reads, pushes) = (self.may_read(), has_mail && !self.is_behind());
         let pushes_first = pushes && self.pushes_are_next;
         moved |= self.write(cx)?;
@@ -23,18 +22,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             self.write(cx)?;
             moved = true;
         }
-        // What was not begun for want of room.
+        // Requests that were not started for want of room.
         while let Some(asked) = self.next_waiting() {
             moved = true;
             self.start(asked);
         }
         if reads && let Poll::Ready(result) = self.poll_read(cx) {
             result?;
-            // What could be answered at once leaves at once.
+            // What was answered at once is sent at once.
             self.write(cx)?;
             moved = true;
         }
-        // Answers before pushes: one SDK drops whatever comes while sixteen packets wait to be looked at, and it waits for answers.
+        // Answers before pushes: one SDK drops every packet that comes while sixteen are queued, and then waits for its answers.
         if pushes && !pushes_first && self.take_pushes() {
             self.write(cx)?;
             moved = true;
@@ -42,7 +41,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         if moved { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 
-    /// Writes what waits, as much of it as the client takes; whether that was anything.
+    /// Writes unsent bytes, as many as the client takes. Returns whether it took any.
     fn write(&mut self, cx: &mut Context<'_>) -> Result<bool, End> {
         if self.outbox.is_empty() {
             return Ok(false);
@@ -51,11 +50,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         if let Poll::Ready(Err(_)) = self.outbox.poll_write(&mut self.stream, cx) {
             return Err(End::Gone);
         }
-        // What is done is told once everything has left, though nothing may have been left to hand over.
+        // A flush that has completed counts as progress too, though there was nothing left to write.
         let is_taken = self.outbox.bytes() < before;
         if is_taken && !(reads && self.outbox.is_empty()) {
             self.taken = Instant::now();
-            // We do not listen to it at the moment, so that it takes something has to do as a sign of life.
+            // Nothing is read at the moment, so taking bytes counts as a sign of life.
             if !reads {
                 self.heard = self.taken;
             }
@@ -64,7 +63,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         Ok(is_taken || before == 0 && self.outbox.is_empty())
     }
 
-    /// Answers what has ended, and starts what waited for that; whether there was any.
+    /// Sends the answers of requests that have ended, and starts those that waited. Returns whether there were any.
     fn poll_pending(&mut self, cx: &mut Context<'_>) -> bool {
         let mut moved = false;
         while let Some(pending) = &mut self.pending
@@ -86,7 +85,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             let held = std::mem::take(&mut self.held);
             return Poll::Ready(self.read(&held));
         }
-        // On the stack, so that a connection that is silent holds nothing.
+        // On the stack, so that an idle connection holds no buffer.
         let mut room = [MaybeUninit::uninit(); READ_SIZE];
         let mut buffer = ReadBuf::uninit(&mut room);
         match ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer)) {

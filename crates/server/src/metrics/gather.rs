@@ -1,4 +1,4 @@
-//! All numbers as text, for Prometheus and whatever else reads its format.
+//! All metrics as text in Prometheus' format.
 
 use std::sync::atomic::Ordering;
 
@@ -13,7 +13,7 @@ use super::{
 use crate::facts;
 use crate::kit::Site;
 
-/// `application/openmetrics-text` asks for more than this; every scraper takes the older form.
+/// `application/openmetrics-text` would demand more; every scraper takes the older format.
 pub(crate) fn exposition(site: &Site) -> String {
     let mut text = Text::default();
     about(site, &mut text);
@@ -55,7 +55,7 @@ fn requests(metrics: &Metrics, text: &mut Text) {
         for (outcome, refused) in Outcome::ALL.iter().zip(&mut refused) {
             let count = requests.outcomes.get(outcome.index());
             *refused = refused.saturating_add(count);
-            // What answers is there from the beginning; of all that can go wrong, only what has.
+            // Samples of successful requests exist from the start; those of refusals once they have happened.
             if count > 0 || *outcome == Outcome::Ok {
                 let labels =
                     [("door", door.as_str()), ("command", task.as_str()), ("outcome", outcome.as_str())];
@@ -132,7 +132,7 @@ fn connections(site: &Site, text: &mut Text) {
     );
 }
 
-/// What callers may take of the server, and what they take.
+/// The limits of callers, and what they use.
 fn limits(site: &Site, text: &mut Text) {
     let (load, limits) = (site.core.workers.load(), site.core.limits);
     let mut gauge = |name, help, value| text.one(Kind::Gauge, name, help, Some(value));
@@ -154,7 +154,7 @@ fn limits(site: &Site, text: &mut Text) {
     gauge("chandler_refusals_limit", help, number(limits.refusals_per_second));
     let help = "Requests for which there was no room among those that wait.";
     text.one(Kind::Counter, "chandler_workers_full_total", help, Some(load.refused));
-    let turned_away = Some(site.doorstep.turned_away());
+    let turned_away = Some(site.unproven.turned_away());
     let help = "Connections that found all places of their address taken.";
     text.one(Kind::Counter, "chandler_unproven_turned_away_total", help, turned_away);
     let pauses = site.core.metrics.pauses.load(Ordering::Relaxed);
@@ -187,7 +187,7 @@ fn people(site: &Site, text: &mut Text) {
     let spends = metrics.quota_spends.load(Ordering::Relaxed);
     let name = "chandler_quota_spends_total";
     text.one(Kind::Counter, name, "Securities that were charged to the quota of an account.", Some(spends));
-    // Rows are numbered from 1 on, so the last one tells how many have been written.
+    // Rows are numbered from 1 on, so the last number is how many were written.
     let last = site.core.access.audit(&AuditFilter { limit: 1, ..AuditFilter::default() });
     let last = last.inspect_err(|error| tracing::error!(%error, "cannot look at the accounts")).ok();
     let rows = last.map(|rows| rows.first().map_or(0, |row| row.id.0));
@@ -204,7 +204,7 @@ fn cache(site: &Site, text: &mut Text) {
     text.one(Kind::Counter, "chandler_cache_misses_total", help, Some(misses));
 }
 
-/// A store that cannot be read is no reason to tell nothing of the rest.
+/// If the store cannot be read, the other metrics are still shown.
 fn store(site: &Site, text: &mut Text) {
     let holdings = site.holdings().inspect_err(|error| tracing::error!(%error, "cannot look at the store"));
     let holdings = holdings.ok();
@@ -260,7 +260,7 @@ fn certificate(site: &Site, text: &mut Text) {
     by_label(text, "outcome", Reload::ALL.iter().map(|reload| reload.as_str()), &site.core.metrics.reloads);
 }
 
-/// The label is not called `job`, which is Prometheus' own.
+/// The label is not called `job`: that name belongs to Prometheus.
 fn jobs(metrics: &Metrics, text: &mut Text) {
     let each = || JobName::ALL.iter().map(|name| name.as_str()).zip(&metrics.jobs);
     text.family(Kind::Counter, "chandler_job_runs_total", "Runs of background work, by name and outcome.");

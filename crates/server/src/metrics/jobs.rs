@@ -1,4 +1,4 @@
-//! How background work went.
+//! Counters of background jobs.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -8,10 +8,10 @@ use market::Timestamp;
 use super::labels::JobOutcome;
 use super::{Counters, Histogram};
 
-/// No time at which a run can have ended.
+/// Stands for no run yet: no run ends at this time.
 const NEVER: i64 = i64::MIN;
 
-/// What is counted of one job.
+/// The counters of one job.
 #[derive(Debug)]
 pub(super) struct JobCounters {
     pub(super) outcomes: Counters<{ JobOutcome::COUNT }>,
@@ -35,7 +35,7 @@ impl JobCounters {
         match outcome {
             JobOutcome::Ok => self.succeeded_at.store(now.0, Ordering::Relaxed),
             JobOutcome::Failed => {}
-            // Nothing was done, so it took no time.
+            // The run was skipped, so it has no duration.
             JobOutcome::Elsewhere => return,
         }
         self.durations.observe(took);

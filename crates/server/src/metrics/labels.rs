@@ -1,7 +1,4 @@
-//! What tells numbers of one kind apart. Closed sets, all of them: a label that grows with accounts or symbols would grow
-//! without end, and tell of people.
-
-use wire::command;
+//! The labels of metrics. All are closed sets: a label by account or symbol would grow without end, and reveal what people do.
 
 /// An enum whose variants have a text each and are numbered from 0.
 macro_rules! label {
@@ -26,17 +23,17 @@ macro_rules! label {
 }
 
 label! {
-    /// The way a request came.
+    /// The door that a request came through.
     Door { WebSocket => "websocket", Tcp => "tcp", Http => "http" }
 }
 
 label! {
-    /// Where somebody proves who they are; at the page, with a password.
+    /// Where a proof of identity is given; on a page it is a password.
     Entry { WebSocket => "websocket", Tcp => "tcp", Http => "http", Page => "page" }
 }
 
 label! {
-    /// What was asked for. The first ones are commands of the protocol, by whichever door; the rest is HTTP's alone.
+    /// What was asked for. The first ones are commands of the protocol, through any door; the rest is HTTP's alone.
     Task {
         Heartbeat => "heartbeat",
         SignIn => "sign_in",
@@ -85,7 +82,7 @@ label! {
 }
 
 label! {
-    /// A connection, by what it is at the moment.
+    /// The current kind of a connection.
     Connection {
         Http => "http",
         WebSocket => "websocket",
@@ -101,12 +98,12 @@ label! {
 }
 
 label! {
-    /// What tokens of OAuth are traded for.
+    /// What an OAuth token is issued for.
     Grant { Code => "authorization_code", Device => "device_code", Refresh => "refresh_token" }
 }
 
 label! {
-    /// What became of it. A device that nobody has decided about yet is no refusal.
+    /// The result. A device on which nobody has decided yet is not a refusal.
     Granted { Issued => "issued", Pending => "pending", Refused => "refused" }
 }
 
@@ -129,35 +126,18 @@ label! {
 }
 
 label! {
-    /// How a run of it ended; elsewhere if another server of the store does it.
+    /// How a run ended; `elsewhere` if another server of the store does it.
     JobOutcome { Ok => "ok", Failed => "failed", Elsewhere => "elsewhere" }
 }
 
-impl Task {
-    /// Of a command of the quote endpoint.
-    pub(crate) const fn of_command(command: u8) -> Task {
-        match command {
-            command::PROFILE => Task::Profile,
-            command::TRADING_SESSIONS => Task::TradingSessions,
-            command::TRADING_DAYS => Task::TradingDays,
-            command::STATIC_INFO => Task::StaticInfo,
-            command::QUOTE => Task::Quotes,
-            command::INTRADAY => Task::Intraday,
-            command::CANDLESTICKS => Task::Candlesticks,
-            command::HISTORY => Task::History,
-            _ => Task::Other,
-        }
-    }
-}
-
 impl Outcome {
-    /// Of an answer over HTTP that does not say more.
+    /// The outcome of an answer over HTTP that has only its status.
     pub(crate) fn of_status(status: u16) -> Outcome {
         match status {
             ..400 => Outcome::Ok,
             401 => Outcome::Unauthenticated,
             403 => Outcome::NoAccess,
-            404 | 405 => Outcome::NotFound,
+            404 | 405 | 410 => Outcome::NotFound,
             408 | 504 => Outcome::TimedOut,
             413 => Outcome::TooMany,
             429 => Outcome::TooFast,

@@ -1,5 +1,5 @@
-//! Numbers about the service, for whoever watches it. A request adds to a few counters of its thread that are found by index: no lock,
-//! no memory, no name is looked up, no other processor is in the way. Everything else is gathered when somebody asks ([`gather`]).
+//! Metrics. A request adds to a few counters of its thread, which are found by index: no lock, no allocation, no lookup by name, no
+//! contention with other processors. Everything else is gathered when `/metrics` is read ([`gather`]).
 
 mod gather;
 mod jobs;
@@ -19,7 +19,7 @@ pub(crate) use labels::{
 };
 pub(crate) use process::disk;
 
-/// Upper bounds of the buckets of a duration, in nanoseconds: from an answer out of memory to a client's patience.
+/// Upper bounds of the buckets of a duration, in nanoseconds: from an answer from memory to the timeout of a client.
 pub(super) const BOUNDS_NS: [u64; 14] = [
     25_000,
     100_000,
@@ -38,7 +38,7 @@ pub(super) const BOUNDS_NS: [u64; 14] = [
 ];
 const BUCKETS: usize = BOUNDS_NS.len() + 1;
 
-/// How long things took. The buckets do not contain each other; whoever reads adds them up.
+/// A histogram of durations. The buckets are not cumulative; readers add them up.
 #[derive(Debug, Default)]
 pub(crate) struct Histogram {
     buckets: [AtomicU64; BUCKETS],
@@ -96,7 +96,7 @@ impl<const N: usize> Counters<N> {
     }
 }
 
-/// What is counted of one kind of request by one door.
+/// The counters of one task through one door.
 #[derive(Debug, Default)]
 struct Requests {
     outcomes: Counters<{ Outcome::COUNT }>,
@@ -112,9 +112,9 @@ impl Requests {
     }
 }
 
-/// What every request adds to, for some of the threads. Two processors that add to one counter pass its memory to and fro, which takes
-/// longer than everything else about counting, so that each thread has a stripe, and whoever reads adds them up. Aligned to two
-/// lines of the cache, which are fetched together.
+/// The counters of some of the threads. Two processors that add to one counter pass its cache line to and fro, which takes longer than
+/// everything else about counting. So each thread has a stripe, and readers add them up. Aligned to two cache lines, which are fetched
+/// together.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Stripe {
@@ -126,11 +126,11 @@ struct Stripe {
     cache_misses: AtomicU64,
 }
 
-/// Threads beyond these share.
+/// More threads than this share stripes.
 const STRIPES: usize = 8;
 
 thread_local! {
-    /// Threads are numbered as they come.
+    /// Threads are numbered in the order in which they first count.
     static STRIPE: usize = {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         NEXT.fetch_add(1, Ordering::Relaxed) % STRIPES
@@ -191,12 +191,12 @@ impl Metrics {
         stripe.sent_bytes.add(door.index(), bytes);
     }
 
-    /// This thread's.
+    /// The stripe of this thread.
     fn stripe(&self) -> Option<&Stripe> {
         self.stripes.get(STRIPE.with(|number| *number))
     }
 
-    /// Of all threads.
+    /// The stripes of all threads.
     fn requests(&self, door: Door, task: Task) -> Requests {
         let all = Requests::default();
         let at = door.index() * Task::COUNT + task.index();
@@ -214,21 +214,21 @@ impl Metrics {
         }
     }
 
-    /// A question that memory alone has answered.
+    /// Counts a question that was answered from memory alone.
     pub(crate) fn cache_hit(&self) {
         if let Some(stripe) = self.stripe() {
             stripe.cache_hits.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// A question that memory might have answered, and did not.
+    /// Counts a question that memory might have answered, and did not.
     pub(crate) fn cache_miss(&self) {
         if let Some(stripe) = self.stripe() {
             stripe.cache_misses.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Somebody is kept waiting because too much of what they sent had to be refused.
+    /// Counts a pause after too many refusals.
     pub(crate) fn paused(&self) {
         self.pauses.fetch_add(1, Ordering::Relaxed);
     }
@@ -253,14 +253,14 @@ impl Metrics {
         self.reloads.add(reload.index(), 1);
     }
 
-    /// A run of background work that ended `now`.
+    /// Counts a run of a job that ended `now`.
     pub(crate) fn job(&self, name: JobName, outcome: JobOutcome, took: Duration, now: Timestamp) {
         if let Some(job) = self.jobs.get(name.index()) {
             job.ended(outcome, took, now);
         }
     }
 
-    /// Runs of background work that ended so.
+    /// Runs of a job with this result.
     #[cfg(test)]
     pub(crate) fn job_runs(&self, name: JobName, outcome: JobOutcome) -> u64 {
         self.jobs.get(name.index()).map_or(0, |job| job.outcomes.get(outcome.index()))

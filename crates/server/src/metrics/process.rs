@@ -1,8 +1,8 @@
-//! What the system says about this process. Where it does not (`/proc` is Linux's), nothing is told.
+//! What the operating system says about this process. Without `/proc`, which is Linux's, these metrics are missing.
 
 use std::path::Path;
 
-/// Of a process.
+/// Memory, descriptors and time of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Process {
     pub(super) resident_bytes: Option<u64>,
@@ -22,7 +22,7 @@ pub(crate) struct Disk {
     pub(crate) free_bytes: u64,
 }
 
-/// How many descriptors are counted; a process with more has other troubles.
+/// Descriptors that are counted at most.
 const FILES_COUNTED_MAX: usize = 1_000_000;
 
 pub(super) fn process() -> Process {
@@ -34,7 +34,7 @@ pub(super) fn process() -> Process {
     Process {
         resident_bytes: kilobytes("VmRSS:"),
         virtual_bytes: kilobytes("VmSize:"),
-        // Looking takes one itself.
+        // The directory is open itself.
         open_files: open.and_then(|open| u64::try_from(open.saturating_sub(1)).ok()),
         files_max: read("limits").as_deref().and_then(|limits| field(limits, "Max open files")),
         threads: field(&status, "Threads:"),
@@ -42,13 +42,13 @@ pub(super) fn process() -> Process {
     }
 }
 
-/// The first number behind a name at the beginning of a line.
+/// The number on the line that begins with a name.
 fn field(text: &str, name: &str) -> Option<u64> {
     let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
     rest.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// The name of a program may hold spaces and brackets; the numbers begin behind the last one.
+/// The name of a program may have spaces and brackets; the numbers follow its last bracket.
 fn ticks(stat: &str) -> Option<u64> {
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
     let (user, system): (u64, u64) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);

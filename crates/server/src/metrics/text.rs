@@ -21,7 +21,7 @@ impl Kind {
     }
 }
 
-/// Names and values of labels. Values are ours, and need no quoting.
+/// Names and values of labels. The values are constants that need no escaping.
 pub(super) type Labels<'a> = [(&'a str, &'a str)];
 
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ impl Text {
         self.text
     }
 
-    /// Begins a family; the samples that follow are its.
+    /// Begins a family; the samples that follow belong to it.
     pub(super) fn family(&mut self, kind: Kind, name: &'static str, help: &str) -> &mut Text {
         self.name = name;
         let kind = kind.as_str();
@@ -48,7 +48,7 @@ impl Text {
         self
     }
 
-    /// A family of one sample, or of none where it is not known.
+    /// A family of one sample, or of none if the value is not known.
     pub(super) fn one(&mut self, kind: Kind, name: &'static str, help: &str, value: Option<impl Display>) {
         self.family(kind, name, help);
         if let Some(value) = value {
@@ -78,7 +78,7 @@ impl Text {
     }
 
     fn line(&mut self, line: std::fmt::Arguments<'_>) {
-        // Writing to a text never fails.
+        // Writing to a string never fails.
         writeln!(self.text, "{line}").ok();
     }
 }

@@ -30,20 +30,20 @@ include!(concat!(env!("OUT_DIR"), "/assets.rs"));
 
 pub(super) const CHART: &str = "/index.html";
 pub(super) const DESK: &str = "/desk.html";
-/// Scripts and styles of ours alone, nothing from elsewhere, and nothing may frame it.
+/// Only our own scripts and styles, nothing from other sites, no framing.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
      form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
 );
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD");
-/// A browser keeps what it has and asks whether that is still it: the next executable has other files under these names.
+/// Browsers cache a file and ask whether it is still current: the next executable has other files under these names.
 const ASK_AGAIN: HeaderValue = HeaderValue::from_static("no-cache");
 
 fn find(path: &str) -> Option<&'static Asset> {
     ASSETS.iter().find(|asset| asset.path == path)
 }
 
-/// A file by its address. The documents have addresses of their own.
+/// A file by its path. Documents have paths of their own.
 fn addressed(path: &str) -> Option<&'static Asset> {
     find(&format!("/{}", path.trim_start_matches('/'))).filter(|asset| !asset.is_document())
 }
@@ -63,18 +63,18 @@ pub(crate) fn file(call: &Call<'_>) -> Option<Answer> {
     Some(serve(call.headers, asset, ""))
 }
 
-/// One of the two documents in the reader's language, for a service that a proxy has under the path `base`.
+/// One of the two documents in the reader's language, for a service that a proxy serves under the path `base`.
 pub(super) fn document(headers: &HeaderMap, name: &str, language: &str, base: &str) -> Option<Answer> {
     translated(name, language).map(|asset| serve(headers, asset, base))
 }
 
-/// English is in no folder of its own; neither is the one page of an executable that was built without the others.
+/// English has no folder of its own; neither has the one page of an executable that was built without the others.
 fn translated(name: &str, language: &str) -> Option<&'static Asset> {
     find(&format!("/{language}{name}")).or_else(|| find(name))
 }
 
 fn serve(headers: &HeaderMap, asset: &Asset, base: &str) -> Answer {
-    // Documents that name another path are other documents.
+    // A document under another path has another tag.
     let tag = if base.is_empty() {
         format!("\"{}\"", asset.tag)
     } else {
@@ -103,14 +103,14 @@ fn serve(headers: &HeaderMap, asset: &Asset, base: &str) -> Answer {
 }
 
 impl Asset {
-    /// Documents have addresses of their own, and are not asked for by the names of their files.
+    /// Documents have paths of their own and are not served under the names of their files.
     fn is_document(&self) -> bool {
         [CHART, DESK].iter().any(|name| self.path.ends_with(name))
     }
 
     fn text(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.length);
-        // What was packed by the build unpacks to what it was; a damaged executable has worse troubles.
+        // The build compressed it, so this fails only in a damaged executable.
         let read = GzDecoder::new(self.gzip).take(self.length as u64).read_to_end(&mut bytes);
         if let Err(error) = read {
             tracing::error!(%error, path = self.path, "cannot unpack a file of the executable");
@@ -119,8 +119,8 @@ impl Asset {
     }
 }
 
-/// A document whose addresses begin with a path. It says its addresses as `="/…`, and the path to its scripts in a `meta`.
-/// The path has no letter that means something in HTML.
+/// A document whose links begin with a path. Links are written as `="/…`, and a `meta` tells the path to the scripts. The path has no
+/// character with a meaning in HTML.
 fn based(bytes: Vec<u8>, base: &str) -> Cow<'static, [u8]> {
     if base.is_empty() {
         return bytes.into();
@@ -135,11 +135,11 @@ fn based(bytes: Vec<u8>, base: &str) -> Cow<'static, [u8]> {
     }
 }
 
-/// Whether a browser has this very content already.
+/// Whether the browser has this content already.
 fn is_known(headers: &HeaderMap, tag: &str) -> bool {
     let lines = headers.get_all(IF_NONE_MATCH).iter().filter_map(|line| line.to_str().ok());
     lines.flat_map(|line| line.split(',')).map(str::trim).any(|known| {
-        // A proxy that packs differently makes the tag a weak one.
+        // A proxy that compresses differently makes the tag a weak one.
         known == "*" || known.strip_prefix("W/").unwrap_or(known) == tag
     })
 }

@@ -1,5 +1,5 @@
-//! Consent of the authorization-code flow: a program sends a person here, and gets them back with a code or a no. The
-//! question stays in the address, and is checked again when it is answered.
+//! Consent of the authorization-code flow: a program sends a person here, and the person returns to it with a code or a refusal. The
+//! request stays in the query string and is checked again when the form is sent.
 
 use access::{AuthorizationError, AuthorizationRequest, BadRequest, Permit};
 use hyper::StatusCode;
@@ -7,16 +7,16 @@ use hyper::StatusCode;
 use super::consent::{another, choices, may, who};
 use super::html::Html;
 use super::sign_in_form;
-use super::visit::{Sheet, Trouble, Visit, fact, redirect, sentence};
+use super::visit::{PageError, Sheet, Visit, fact, redirect, sentence};
 use super::{forms, home};
 use crate::kit::Answer;
 
 const PURPOSE: &str = "authorize ";
 
-pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, Trouble> {
+pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, PageError> {
     let request = match visit.site.core.access.check_authorization(visit.call.query) {
         Ok(request) => request,
-        Err(AuthorizationError::Page(text)) => return Err(Trouble::Said(text)),
+        Err(AuthorizationError::Page(text)) => return Err(PageError::Said(text)),
         Err(AuthorizationError::Client(bad)) => return Ok(not_answered(visit, &bad)),
         Err(AuthorizationError::Failed(error)) => return Err(error.into()),
     };
@@ -30,14 +30,14 @@ pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, Trouble> {
         },
         None => {
             let here = visit.here();
-            let Some(next) = forms::safe_next(&here) else { return Err(Trouble::Malformed) };
+            let Some(next) = forms::safe_next(&here) else { return Err(PageError::Malformed) };
             sign_in_form::form(visit, &sign_in_form::Form { next, ..Default::default() })
         }
     }
 }
 
-/// What is wrong is the client's business, but whether to go where it wants to be told is the person's: anybody may
-/// register any address, and a link to this server must not lead there by itself.
+/// The page for a faulty request. The person decides whether to go to the client's address with the error: anyone can register any
+/// address, and a link to this server must not redirect there by itself.
 fn not_answered(visit: &Visit<'_>, bad: &BadRequest) -> Answer {
     let words = visit.words;
     let place = place(&bad.redirect_uri);
@@ -51,7 +51,7 @@ fn not_answered(visit: &Visit<'_>, bad: &BadRequest) -> Answer {
     Sheet::new(words.trouble, html).status(StatusCode::BAD_REQUEST).answer(visit.frame)
 }
 
-/// A form is for one question: its mark does not answer another.
+/// The purpose of a form's CSRF token: it is valid for this request alone.
 fn purpose(visit: &Visit<'_>) -> String {
     format!("{PURPOSE}{}", visit.call.query)
 }
@@ -61,7 +61,7 @@ fn question(
     cookie: &str,
     permit: &Permit,
     request: &AuthorizationRequest,
-) -> Result<Answer, Trouble> {
+) -> Result<Answer, PageError> {
     let words = visit.words;
     let mut html = Html::default();
     html.raw("<p class=\"lead\">").filled(words.decide_lead, &request.client.name).raw("</p>\n");
@@ -76,14 +76,14 @@ fn question(
     choices(words, &mut html);
     html.raw("</form>\n");
     another(visit, cookie, permit, &mut html);
-    // Browsers hold the redirect after the form against the policy too.
+    // Browsers apply the policy to the redirect after the form, too.
     let leads_to = forms::policy_source(&request.redirect_uri);
     Ok(Sheet { leads_to, ..Sheet::new(words.decide_title, html) }.answer(visit.frame))
 }
 
-fn decide(visit: &Visit<'_>, request: &AuthorizationRequest) -> Result<Answer, Trouble> {
+fn decide(visit: &Visit<'_>, request: &AuthorizationRequest) -> Result<Answer, PageError> {
     let fields = visit.form()?;
-    let again = || Trouble::StaleForm { next: forms::safe_next(&visit.here()).map(str::to_owned) };
+    let again = || PageError::StaleForm { next: forms::safe_next(&visit.here()).map(str::to_owned) };
     let Some((cookie, permit)) = &visit.session else { return Err(again()) };
     visit.check(&fields, cookie, &purpose(visit)).map_err(|_| again())?;
     if let Some(page) = home::elsewhere(visit, cookie, permit)? {
@@ -93,12 +93,12 @@ fn decide(visit: &Visit<'_>, request: &AuthorizationRequest) -> Result<Answer, T
     let to = match fields.get("decision") {
         "approve" => access.approve_authorization(request, permit.account().id, now)?,
         "deny" => access.deny_authorization(request, Some(permit.account().id), now)?,
-        _ => return Err(Trouble::Malformed),
+        _ => return Err(PageError::Malformed),
     };
     redirect(&to, Vec::new())
 }
 
-/// Scheme, host and port of an address: the part that says where somebody goes.
+/// Scheme, host and port of an address: where a person would be sent.
 fn place(redirect: &str) -> String {
     let end = redirect.find("://").map_or(0, |at| at + 3);
     let (head, rest) = redirect.split_at(end);

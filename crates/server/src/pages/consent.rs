@@ -1,4 +1,4 @@
-//! What a page says on which somebody lets a program in: what it may do, who asks, and the buttons.
+//! The parts of a consent page: what the program may do, which client asks, and the buttons.
 
 use access::{ClientInfo, Permit};
 
@@ -9,7 +9,7 @@ use super::sign_in_form::sign_out_form;
 use super::visit::{Visit, fact};
 use super::words::Words;
 
-/// What a client gets, in words. There is one scope, so there is one list.
+/// What a client may do, in words. There is one scope, so there is one list.
 pub(super) fn may(words: &Words, html: &mut Html) {
     html.raw("<h2>").text(words.may_title).raw("</h2>\n<ul>\n");
     for line in words.may {
@@ -18,7 +18,7 @@ pub(super) fn may(words: &Words, html: &mut Html) {
     html.raw("</ul>\n").p(words.may_not).raw("\n");
 }
 
-/// Who is asked and which client asks. Its name is its own choice; its id and the day it came are ours.
+/// The account and the client. The client chose its name; its id and registration date are ours.
 pub(super) fn who(words: &Words, permit: &Permit, client: &ClientInfo, html: &mut Html) {
     fact(html, words.account, &permit.account().name);
     fact(html, words.client_id, &client.id);
@@ -32,7 +32,7 @@ pub(super) fn choices(words: &Words, html: &mut Html) {
     html.text(words.deny).raw("</button>\n</div>\n");
 }
 
-/// The way to decide as somebody else.
+/// A link to sign in with another account.
 pub(super) fn another(visit: &Visit<'_>, cookie: &str, permit: &Permit, html: &mut Html) {
     let here = visit.here();
     let next = forms::safe_next(&here).unwrap_or(path::SIGN_IN);

@@ -1,6 +1,6 @@
-//! A device waits, and a person decides: they type its code, sign in, compare, and approve or deny.
+//! The pages of the device flow: a person types the code of a device, signs in, compares, and approves or denies.
 //!
-//! Codes are looked at only for somebody who is signed in, so that nobody else can try them out.
+//! Codes are looked up only for a person who is signed in, so that strangers cannot guess them.
 
 use std::time::Duration;
 
@@ -11,33 +11,34 @@ use super::consent;
 use super::forms::Fields;
 use super::html::Html;
 use super::sign_in_form::{self, shown};
-use super::visit::{Sheet, Trouble, Visit, alert, fact, seconds_up, stale};
+use super::visit::{PageError, Sheet, Visit, alert, fact, stale};
 use super::{forms, home, path};
 use crate::kit::Answer;
+use crate::kit::envelope::seconds_up;
 
 const PURPOSE: &str = "device";
 
-pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, Trouble> {
+pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, PageError> {
     if visit.is_post() {
         return decide(visit);
     }
     let query = visit.query()?;
-    let typed = Typed::of(&query);
+    let typed = EnteredCode::of(&query);
     if typed.code.trim().is_empty() {
-        return Ok(ask(visit, typed, Said::Nothing));
+        return Ok(ask(visit, typed, CodeNotice::Nothing));
     }
     let Some((cookie, permit)) = &visit.session else {
         let here = visit.here();
-        // An address that cannot be come back to is no code either.
-        let Some(next) = forms::safe_next(&here) else { return Err(Trouble::Malformed) };
+        // An address that sign-in cannot return to has no valid code either.
+        let Some(next) = forms::safe_next(&here) else { return Err(PageError::Malformed) };
         return sign_in_form::form(visit, &sign_in_form::Form { next, ..Default::default() });
     };
     if let Some(page) = home::elsewhere(visit, cookie, permit)? {
         return Ok(page);
     }
-    // Any site can send people here with codes that are wrong, and use up their tries.
+    // Any site can link here with wrong codes, which would use up the person's attempts.
     if visit.is_from_elsewhere() {
-        return Ok(ask(visit, typed, Said::Linked));
+        return Ok(ask(visit, typed, CodeNotice::Linked));
     }
     match look(visit, permit, typed)? {
         Ok(request) => question(visit, cookie, permit, &request),
@@ -45,73 +46,73 @@ pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, Trouble> {
     }
 }
 
-/// A code and, of a link or a form, whose it is.
+/// A code and, from a link or a form, its client.
 #[derive(Clone, Copy)]
-struct Typed<'a> {
+struct EnteredCode<'a> {
     code: &'a str,
     client_id: &'a str,
 }
 
-impl<'a> Typed<'a> {
-    fn of(fields: &'a Fields) -> Typed<'a> {
-        Typed { code: fields.get("user_code"), client_id: fields.get("client_id") }
+impl<'a> EnteredCode<'a> {
+    fn of(fields: &'a Fields) -> EnteredCode<'a> {
+        EnteredCode { code: fields.get("user_code"), client_id: fields.get("client_id") }
     }
 }
 
-/// What is to be said above the form for a code.
+/// The notice above the form for a code.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Said {
+enum CodeNotice {
     Nothing,
-    /// Another site has filled it in.
+    /// The code came with a link from another site.
     Linked,
     Wrong,
     Wait(Duration),
 }
 
-/// The request of a code, or the page that says why there is none.
+/// The device request of a code, or the page that says why there is none.
 fn look(
     visit: &Visit<'_>,
     permit: &Permit,
-    typed: Typed<'_>,
-) -> Result<Result<DeviceRequest, Answer>, Trouble> {
-    let Typed { code, client_id } = typed;
+    typed: EnteredCode<'_>,
+) -> Result<Result<DeviceRequest, Answer>, PageError> {
+    let EnteredCode { code, client_id } = typed;
     let access = &visit.site.core.access;
     let find = || {
         let found = access.pending_device(code, visit.site.core.machine_now())?;
-        // A link names its client; one that names another has been tampered with.
+        // A link names the client of its code; one that names another was tampered with.
         Ok(found.filter(|request| client_id.is_empty() || request.client.id == client_id))
     };
     let uptime = visit.site.core.uptime();
     Ok(match access.guess_code(visit.call.peer.ip(), permit.account().id, uptime, find) {
         Ok(Some(request)) => Ok(request),
-        Ok(None) => Err(ask(visit, typed, Said::Wrong)),
-        Err(CodeRefused::Wait(wait)) => Err(ask(visit, typed, Said::Wait(wait))),
+        Ok(None) => Err(ask(visit, typed, CodeNotice::Wrong)),
+        Err(CodeRefused::Wait(wait)) => Err(ask(visit, typed, CodeNotice::Wait(wait))),
         Err(CodeRefused::Failed(error)) => return Err(error.into()),
     })
 }
 
-/// The page to type a code, with what is to be said about the one that is there.
-fn ask(visit: &Visit<'_>, typed: Typed<'_>, said: Said) -> Answer {
+/// The page to type a code, with a notice about the code that was typed.
+fn ask(visit: &Visit<'_>, typed: EnteredCode<'_>, said: CodeNotice) -> Answer {
     let words = visit.words;
     let mut html = Html::default();
     let (status, retry_after) = match said {
-        Said::Nothing => (StatusCode::OK, None),
-        Said::Linked => {
+        CodeNotice::Nothing => (StatusCode::OK, None),
+        CodeNotice::Linked => {
             alert(&mut html, words.code_linked);
             (StatusCode::OK, None)
         }
-        Said::Wrong => {
+        CodeNotice::Wrong => {
             alert(&mut html, words.code_wrong);
             (StatusCode::NOT_FOUND, None)
         }
-        Said::Wait(wait) => {
-            alert(&mut html, &words.code_wait.replacen("{}", &seconds_up(wait).to_string(), 1));
+        CodeNotice::Wait(wait) => {
+            alert(&mut html, &words.code_wait.replacen("{}", &seconds_up(wait).max(1).to_string(), 1));
             (StatusCode::TOO_MANY_REQUESTS, Some(wait))
         }
     };
     html.p(words.code_hint).raw("\n<form method=\"get\" action=\"").text(&visit.frame.at(path::CONFIRM));
     html.raw("\">\n");
-    if said == Said::Linked && !typed.client_id.is_empty() {
+    if said == CodeNotice::Linked && !typed.client_id.is_empty() {
         html.hidden("client_id", typed.client_id);
     }
     html.raw("<label for=\"code\">")
@@ -132,7 +133,7 @@ fn question(
     cookie: &str,
     permit: &Permit,
     request: &DeviceRequest,
-) -> Result<Answer, Trouble> {
+) -> Result<Answer, PageError> {
     let words = visit.words;
     let mut html = Html::default();
     html.raw("<p class=\"lead\">").filled(words.decide_lead, &request.client.name).raw("</p>\n");
@@ -156,15 +157,15 @@ fn question(
     Ok(Sheet::new(words.decide_title, html).answer(visit.frame))
 }
 
-fn decide(visit: &Visit<'_>) -> Result<Answer, Trouble> {
+fn decide(visit: &Visit<'_>) -> Result<Answer, PageError> {
     let fields = visit.form()?;
-    let typed = Typed::of(&fields);
+    let typed = EnteredCode::of(&fields);
     let Some((cookie, permit)) = &visit.session else { return Err(stale(&fields)) };
     visit.check(&fields, cookie, PURPOSE)?;
     let approve = match fields.get("decision") {
         "approve" => true,
         "deny" => false,
-        _ => return Err(Trouble::Malformed),
+        _ => return Err(PageError::Malformed),
     };
     if let Some(page) = home::elsewhere(visit, cookie, permit)? {
         return Ok(page);
@@ -175,7 +176,7 @@ fn decide(visit: &Visit<'_>) -> Result<Answer, Trouble> {
     };
     let now = visit.site.core.machine_now();
     if !visit.site.core.access.decide_device(typed.code, permit.account().id, approve, now)? {
-        return Ok(ask(visit, typed, Said::Wrong));
+        return Ok(ask(visit, typed, CodeNotice::Wrong));
     }
     let words = visit.words;
     let (title, text) =

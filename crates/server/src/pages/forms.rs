@@ -1,8 +1,7 @@
-//! What a browser sends: fields of forms and queries, and where it may be sent next.
-
-use form_urlencoded::parse;
+//! Fields of forms and query strings, and where a person may be redirected.
 
 use super::path;
+use crate::kit::fields::{self, Names};
 
 /// A form of ours has a handful of fields, the longest of which is the address to go on to.
 const BYTES_MAX: usize = 32 << 10;
@@ -11,9 +10,9 @@ const NEXT_MAX: usize = 8 << 10;
 
 /// Fields by name, each there once.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Fields(Vec<(String, String)>);
+pub(super) struct Fields(fields::Fields);
 
-/// Too long, too many, or two of one name: either could be meant.
+/// Too long, too many fields, or a field twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Malformed;
 
@@ -22,29 +21,22 @@ impl Fields {
         if text.len() > BYTES_MAX {
             return Err(Malformed);
         }
-        let mut fields: Vec<(String, String)> = Vec::new();
-        for (name, value) in parse(text) {
-            if fields.len() >= FIELDS_MAX || fields.iter().any(|(known, _)| *known == name) {
-                return Err(Malformed);
-            }
-            fields.push((name.into_owned(), value.into_owned()));
-        }
-        Ok(Fields(fields))
+        let fields = fields::Fields::parse(text, Names::Any { most: FIELDS_MAX });
+        fields.map(Fields).map_err(|_| Malformed)
     }
 
     /// A field's value, empty if it is not there.
     pub(super) fn get(&self, name: &str) -> &str {
-        self.0.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
+        self.0.get(name).unwrap_or_default()
     }
 
-    /// A field's value for good, so that no copy of it stays.
+    /// Takes a field's value, so that no copy of it stays.
     pub(super) fn take(&mut self, name: &str) -> String {
-        let found = self.0.iter_mut().find(|(known, _)| known == name);
-        found.map(|(_, value)| std::mem::take(value)).unwrap_or_default()
+        self.0.take(name)
     }
 }
 
-/// Where to go on after signing in or out: to a page of ours that is known by its path, and nowhere else.
+/// Where to go after signing in or out: only to a known page of ours, never to another site.
 pub(super) fn safe_next(text: &str) -> Option<&str> {
     let path = text.split_once('?').map_or(text, |(path, _)| path);
     let ours = [path::CONFIRM, path::AUTHORIZE, path::SIGN_IN].contains(&path) || path::FRONT.contains(&path);
@@ -52,7 +44,7 @@ pub(super) fn safe_next(text: &str) -> Option<&str> {
     (ours && plain && text.len() <= NEXT_MAX).then_some(text)
 }
 
-/// What a content policy calls the place that a client's address is at: a form may lead there.
+/// A client's address as a source of the content security policy: a form may lead there.
 pub(super) fn policy_source(redirect: &str) -> Option<String> {
     let (scheme, rest) = redirect.split_once(':')?;
     let scheme = scheme.to_ascii_lowercase();
@@ -64,7 +56,7 @@ pub(super) fn policy_source(redirect: &str) -> Option<String> {
     }
     let authority = rest.strip_prefix("//").and_then(|rest| rest.split(['/', '?', '#']).next());
     match authority {
-        // A policy has no way to write an address of the sixth version.
+        // A policy cannot name an IPv6 address.
         Some(authority) if scheme.starts_with("http") && is_plain(authority, ".-:") => {
             Some(format!("{scheme}://{authority}"))
         }

@@ -1,30 +1,30 @@
-//! The chart and the desk: two documents for everybody, whoever they are. Their scripts ask for the rest with the session of
-//! the browser. In a demonstration whoever comes on the same machine is signed in on the way.
+//! The chart page and the desk: two documents that are the same for everybody. Their scripts ask for the rest with the session of the
+//! browser. In the demo a person on the same machine is signed in when opening one.
 
 use hyper::Method;
 use hyper::header::{CACHE_CONTROL, HeaderValue, SET_COOKIE};
 
 use super::assets;
-use super::visit::{Trouble, Visit};
+use super::visit::{PageError, Visit};
 use crate::kit::Answer;
 use crate::kit::cookies::Kind;
 use crate::metrics::{Entry, Proven};
 
-pub(super) fn answer(visit: &Visit<'_>, document: &str) -> Result<Answer, Trouble> {
+pub(super) fn answer(visit: &Visit<'_>, document: &str) -> Result<Answer, PageError> {
     let is_opened = visit.call.method == Method::GET && visit.session.is_none();
     let cookies = if is_opened { begin(visit)? } else { Vec::new() };
     let document = assets::document(visit.call.headers, document, visit.words.lang, visit.frame.base);
-    let mut answer = document.ok_or(Trouble::Failed)?;
+    let mut answer = document.ok_or(PageError::Failed)?;
     for cookie in cookies {
-        // A document is for everybody and may be kept; a cookie is for one.
+        // A document may be cached; one with a cookie may not.
         answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         answer.headers_mut().append(SET_COOKIE, cookie);
     }
     Ok(answer)
 }
 
-/// The cookies of a session that a guest begins; none if it is not for guests, or too many come.
-pub(super) fn begin(visit: &Visit<'_>) -> Result<Vec<HeaderValue>, Trouble> {
+/// The cookies of a new guest session; none if there are no guests here, or too many.
+pub(super) fn begin(visit: &Visit<'_>) -> Result<Vec<HeaderValue>, PageError> {
     let (call, site) = (visit.call, visit.site);
     let Some(account) = site.guest.filter(|_| is_for_guests(visit)) else { return Ok(Vec::new()) };
     if site.guests.pass(account, site.core.uptime()).is_err() {
@@ -36,9 +36,8 @@ pub(super) fn begin(visit: &Visit<'_>) -> Result<Vec<HeaderValue>, Trouble> {
     Ok(Kind::Session.set(&signed_in.session, visit.secure).into_iter().collect())
 }
 
-/// Whether a person on this very machine opens a page: by its address, or from one of ours. A link, a picture or a frame on somebody
-/// else's page is no person who opens one, and neither is a program that looks whether the server is there: only browsers
-/// say what they want a page for, and who wants it.
+/// Whether a person on this machine opens a page, by its address or from a page of ours. A link, an image or a frame of another site
+/// does not count, and neither does a program that checks whether the server is up: only browsers send the `Sec-Fetch` headers.
 pub(super) fn is_for_guests(visit: &Visit<'_>) -> bool {
     let (call, site) = (visit.call, visit.site);
     let is_opened = call.header("sec-fetch-dest") == Some("document")

@@ -1,18 +1,22 @@
-//! Who decides, as their account stands: whether this listener is for it, and what a program does not get of it.
+//! What depends on the account that decides: whether this listener serves its region, and what a program will not get of its rights.
 
 use access::{Permit, Role};
 use hyper::StatusCode;
 
 use super::consent;
 use super::html::Html;
-use super::visit::{Sheet, Trouble, Visit};
+use super::visit::{PageError, Sheet, Visit};
 use super::words::Words;
 use crate::kit::Answer;
 use crate::refusal::WrongRegion;
 
-/// The page in place of a question that an account of another region cannot answer here: the program that asked at this
-/// listener would never be told.
-pub(super) fn elsewhere(visit: &Visit<'_>, cookie: &str, permit: &Permit) -> Result<Option<Answer>, Trouble> {
+/// The page for an account of another region: it cannot decide here, because the program that asked at this listener would never learn
+/// of it.
+pub(super) fn elsewhere(
+    visit: &Visit<'_>,
+    cookie: &str,
+    permit: &Permit,
+) -> Result<Option<Answer>, PageError> {
     let (region, entrance, address) = match visit.site.core.at_home_of(permit.account().id, visit.call.region)
     {
         Ok(()) => return Ok(None),
@@ -27,7 +31,7 @@ pub(super) fn elsewhere(visit: &Visit<'_>, cookie: &str, permit: &Permit) -> Res
     Ok(Some(Sheet::new(words.trouble, html).status(StatusCode::FORBIDDEN).answer(visit.frame)))
 }
 
-/// One more line for those who can do more than a program of theirs.
+/// One more line for operators: a program does not get their powers.
 pub(super) fn no_operator(words: &Words, permit: &Permit, html: &mut Html) {
     if permit.account().role == Role::Operator {
         html.raw("<p class=\"alert\">").text(words.no_operator).raw("</p>\n");

@@ -1,17 +1,17 @@
-//! Text that becomes part of a page. Nothing else writes to one, so nothing reaches it unescaped.
+//! HTML with escaping. Pages are written through this alone, so nothing reaches them unescaped.
 
-/// HTML under way.
+/// A piece of HTML.
 #[derive(Debug, Default)]
 pub(super) struct Html(String);
 
 impl Html {
-    /// Markup of ours.
+    /// Adds markup of ours.
     pub(super) fn raw(&mut self, markup: &'static str) -> &mut Html {
         self.0.push_str(markup);
         self
     }
 
-    /// Anybody's words, between tags or between the quotes of an attribute.
+    /// Adds untrusted text, between tags or inside the quotes of an attribute.
     pub(super) fn text(&mut self, words: &str) -> &mut Html {
         for letter in words.chars() {
             match letter {
@@ -20,7 +20,7 @@ impl Html {
                 '>' => self.0.push_str("&gt;"),
                 '"' => self.0.push_str("&quot;"),
                 '\'' => self.0.push_str("&#39;"),
-                // These turn the direction of what follows them: a name could rewrite the sentence it stands in.
+                // These change the direction of the text that follows: a name could rewrite its sentence.
                 '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => self.0.push('\u{fffd}'),
                 letter => self.0.push(letter),
             }
@@ -28,22 +28,22 @@ impl Html {
         self
     }
 
-    /// A sentence with somebody's words where it has braces.
+    /// Adds a sentence with untrusted text in place of its braces.
     pub(super) fn filled(&mut self, sentence: &str, words: &str) -> &mut Html {
         self.text(&sentence.replacen("{}", words, 1))
     }
 
-    /// A paragraph.
+    /// Adds a paragraph.
     pub(super) fn p(&mut self, words: &str) -> &mut Html {
         self.raw("<p>").text(words).raw("</p>")
     }
 
-    /// A link.
+    /// Adds a link.
     pub(super) fn a(&mut self, address: &str, words: &str) -> &mut Html {
         self.raw("<a href=\"").text(address).raw("\">").text(words).raw("</a>")
     }
 
-    /// What a form sends without showing it.
+    /// Adds a hidden field.
     pub(super) fn hidden(&mut self, name: &'static str, value: &str) -> &mut Html {
         self.raw("<input type=\"hidden\" name=\"").raw(name).raw("\" value=\"").text(value).raw("\">")
     }

@@ -1,6 +1,5 @@
-//! What a person sees: entering a device's code, signing in, approving or denying, and what went wrong. Plain HTML
-//! without scripts; one stylesheet, in the executable. Looking at a page decides nothing: only a form that this server
-//! made for this browser does.
+//! The pages that people see: entering a device's code, signing in, approving or denying, errors. Plain HTML without scripts; one
+//! stylesheet, in the executable. Opening a page decides nothing: only a form does that this server made for this browser.
 
 mod assets;
 mod authorize;
@@ -27,12 +26,12 @@ use hyper::{Method, Response, StatusCode};
 use crate::kit::{Answer, Audience, Call, OpenHandler, Problem, Row, Site};
 use crate::metrics::Task;
 use html::Html;
-use visit::{Frame, Sheet, Trouble, Visit, redirect};
+use visit::{Frame, PageError, Sheet, Visit, redirect};
 
 pub(crate) use assets::{file, is_file};
 
 const STYLE: &str = include_str!("pages.css");
-/// The stylesheet changes with the executable only, and pages are few.
+/// The stylesheet changes only with the executable.
 const STYLE_KEPT: HeaderValue = HeaderValue::from_static("public, max-age=300");
 
 pub(crate) const ROUTES: &[Row] = &[
@@ -46,7 +45,7 @@ pub(crate) const ROUTES: &[Row] = &[
     post(path::END, |call, site| show(call, site, programs::end)),
     get(path::STYLE, |_, _| Ok(style())),
     get(path::CHART, |call, site| show(call, site, |visit| front::answer(visit, assets::CHART))),
-    // What an account and an operator look after, a page each.
+    // The desk: the pages of accounts and operators.
     get(path::QUOTA, desk),
     get(path::CONNECTIONS, desk),
     get(path::COVERAGE, desk),
@@ -65,18 +64,18 @@ fn desk(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
     show(call, site, |visit| front::answer(visit, assets::DESK))
 }
 
-/// A page, or the page that says what went wrong with it.
+/// A page, or its error page.
 fn show(
     call: &Call<'_>,
     site: &Site,
-    page: impl FnOnce(&Visit<'_>) -> Result<Answer, Trouble>,
+    page: impl FnOnce(&Visit<'_>) -> Result<Answer, PageError>,
 ) -> Result<Answer, Problem> {
     let frame = Frame::of(call.header("accept-language").unwrap_or_default(), site);
     let shown = Visit::of(call, site, frame).and_then(|visit| page(&visit));
     Ok(shown.unwrap_or_else(|trouble| trouble.answer(frame)))
 }
 
-/// Whether a path is that of a page: whoever asks for one is a person, and is answered as one.
+/// Whether a path is that of a page. A request for one comes from a person and is answered with HTML.
 pub(crate) fn is_page(path: &str) -> bool {
     let path = path.trim_start_matches('/');
     [path::CONFIRM, path::AUTHORIZE, path::SIGN_IN, path::SIGN_OUT, path::END]
@@ -85,7 +84,7 @@ pub(crate) fn is_page(path: &str) -> bool {
         .any(|page| page.strip_prefix('/') == Some(path))
 }
 
-/// Somebody who types a slash too many behind the address of a page is sent to the page.
+/// Redirects the path of a page with a slash at the end to the page.
 pub(crate) fn without_slash(call: &Call<'_>, site: &Site) -> Option<Answer> {
     let is_look = [Method::GET, Method::HEAD].contains(call.method);
     let page = call.path.strip_suffix('/').filter(|page| is_look && is_page(page))?;
@@ -96,7 +95,7 @@ pub(crate) fn without_slash(call: &Call<'_>, site: &Site) -> Option<Answer> {
     Some(answer)
 }
 
-/// The page in place of an answer that is meant for programs.
+/// A page in place of an answer that is meant for programs.
 pub(crate) fn instead(other: &Answer, accept_language: &str, site: &Site) -> Answer {
     let frame = Frame::of(accept_language, site);
     let text = match other.status() {

@@ -1,4 +1,4 @@
-//! Where the pages are.
+//! The paths of the pages.
 
 pub(crate) const CONFIRM: &str = "/oauth2/device/authorize/confirm";
 pub(crate) const AUTHORIZE: &str = "/oauth2/authorize";
@@ -11,5 +11,5 @@ pub(crate) const QUOTA: &str = "/quota";
 pub(crate) const CONNECTIONS: &str = "/connections";
 pub(crate) const COVERAGE: &str = "/coverage";
 pub(crate) const IMPORTS: &str = "/imports";
-/// Those with scripts of their own.
+/// The chart page and the desk, which have scripts.
 pub(crate) const FRONT: [&str; 5] = [CHART, QUOTA, CONNECTIONS, COVERAGE, IMPORTS];

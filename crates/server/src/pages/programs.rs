@@ -1,16 +1,16 @@
-//! The page of somebody who is signed in: which programs use their account, and a button to end each.
+//! The page of a signed-in person: which programs use their account, and a button to end each.
 
 use access::{Actor, Permit};
 
 use super::html::Html;
 use super::path;
 use super::sign_in_form::sign_out_form;
-use super::visit::{Sheet, Trouble, Visit, redirect, stale};
+use super::visit::{PageError, Sheet, Visit, redirect, stale};
 use crate::kit::Answer;
 
 const PURPOSE: &str = "end ";
 
-pub(super) fn page(visit: &Visit<'_>, cookie: &str, permit: &Permit) -> Result<Answer, Trouble> {
+pub(super) fn page(visit: &Visit<'_>, cookie: &str, permit: &Permit) -> Result<Answer, PageError> {
     let (words, access) = (visit.words, &visit.site.core.access);
     let mut html = Html::default();
     html.raw("<p>").filled(words.signed_in_as, &permit.account().name).raw("</p>\n<ul>\n");
@@ -45,13 +45,13 @@ pub(super) fn page(visit: &Visit<'_>, cookie: &str, permit: &Permit) -> Result<A
     Ok(Sheet::new(words.signed_in, html).answer(visit.frame))
 }
 
-pub(super) fn end(visit: &Visit<'_>) -> Result<Answer, Trouble> {
+pub(super) fn end(visit: &Visit<'_>) -> Result<Answer, PageError> {
     let fields = visit.form()?;
     let Some((cookie, permit)) = &visit.session else { return Err(stale(&fields)) };
     let id = fields.get("id");
     visit.check(&fields, cookie, &format!("{PURPOSE}{id}"))?;
     let (by, now) = (Actor::Account(permit.account().id), visit.site.core.machine_now());
-    // One that has ended meanwhile is as gone as it should be.
+    // A program that has ended meanwhile is no error.
     visit.site.core.access.end_sign_in(permit.account().id, id, &by, now)?;
     redirect(&visit.frame.at(path::SIGN_IN), Vec::new())
 }

@@ -1,5 +1,5 @@
-//! Signing in and out. The form to sign in stands on whatever page needs somebody (`sign_in_form.rs`); it is sent here with the
-//! address to go on to.
+//! Signing in and out. The sign-in form is on every page that needs a signed-in person (`sign_in_form.rs`); it is sent here with the
+//! address to continue at.
 
 use std::time::Duration;
 
@@ -7,16 +7,17 @@ use access::{Login, LoginRefused, Secret};
 use hyper::StatusCode;
 
 use super::sign_in_form::{Form, GUEST, PURPOSE, PURPOSE_OUT, form};
-use super::visit::{Trouble, Visit, redirect, seconds_up, stale};
+use super::visit::{PageError, Visit, redirect, stale};
 use super::{forms, front, path, programs};
 use crate::kit::Answer;
 use crate::kit::cookies::Kind;
+use crate::kit::envelope::seconds_up;
 use crate::metrics::{Entry, Proven};
 
-/// What of a name is written back into its field.
+/// How much of a name is written back into its field.
 const NAME_SHOWN_MAX: usize = 64;
 
-pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, Trouble> {
+pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, PageError> {
     if visit.is_post() {
         return sign_in(visit);
     }
@@ -31,7 +32,7 @@ pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, Trouble> {
     }
 }
 
-fn sign_in(visit: &Visit<'_>) -> Result<Answer, Trouble> {
+fn sign_in(visit: &Visit<'_>) -> Result<Answer, PageError> {
     let mut fields = visit.form()?;
     let cookie = visit.cookie(Kind::Visitor).ok_or_else(|| stale(&fields))?;
     visit.check(&fields, cookie, PURPOSE)?;
@@ -60,7 +61,7 @@ fn sign_in(visit: &Visit<'_>) -> Result<Answer, Trouble> {
     let (status, text, retry_after) = match refused {
         LoginRefused::Wrong => (StatusCode::FORBIDDEN, words.login_wrong.to_owned(), None),
         LoginRefused::Wait(wait) => {
-            let text = words.login_wait.replacen("{}", &seconds_up(wait).to_string(), 1);
+            let text = words.login_wait.replacen("{}", &seconds_up(wait).max(1).to_string(), 1);
             (StatusCode::TOO_MANY_REQUESTS, text, Some(wait))
         }
         LoginRefused::Busy => {
@@ -74,8 +75,8 @@ fn sign_in(visit: &Visit<'_>) -> Result<Answer, Trouble> {
     form(visit, &again)
 }
 
-/// Whoever may come without a password comes without one again, after signing out or when the session has run out.
-fn guest(visit: &Visit<'_>, next: &str) -> Result<Answer, Trouble> {
+/// Signs a guest in again, after signing out or when the session has expired.
+fn guest(visit: &Visit<'_>, next: &str) -> Result<Answer, PageError> {
     let cookies = front::begin(visit)?;
     if cookies.is_empty() {
         let (status, wait) = (StatusCode::SERVICE_UNAVAILABLE, Duration::from_secs(1));
@@ -85,7 +86,7 @@ fn guest(visit: &Visit<'_>, next: &str) -> Result<Answer, Trouble> {
     redirect(&visit.frame.at(next), cookies)
 }
 
-pub(super) fn sign_out(visit: &Visit<'_>) -> Result<Answer, Trouble> {
+pub(super) fn sign_out(visit: &Visit<'_>) -> Result<Answer, PageError> {
     let fields = visit.form()?;
     let next = forms::safe_next(fields.get("next")).unwrap_or(path::SIGN_IN);
     if let Some((cookie, permit)) = &visit.session {

@@ -1,4 +1,4 @@
-//! The forms to sign in and out, which stand on whatever page needs somebody.
+//! The forms to sign in and out, which are on every page that needs a signed-in person.
 
 use std::time::Duration;
 
@@ -10,31 +10,31 @@ use super::forms::Fields;
 use super::front;
 use super::html::Html;
 use super::path;
-use super::visit::{Sheet, Trouble, Visit, alert};
+use super::visit::{PageError, Sheet, Visit, alert};
 use crate::kit::Answer;
 use crate::kit::cookies::Kind;
 
 pub(super) const PURPOSE: &str = "sign in";
-/// The field of a form that a guest sends.
+/// The field that marks the form of a guest.
 pub(super) const GUEST: &str = "guest";
 pub(super) const PURPOSE_OUT: &str = "sign out";
-/// A code with room for the blanks that people type.
+/// The length of a code with the blanks that people type.
 const CODE_SHOWN_MAX: usize = 16;
 
-/// What a form to sign in says and knows.
+/// The contents of a sign-in form.
 #[derive(Default)]
 pub(super) struct Form<'a> {
-    /// Where to go on to.
+    /// The address to continue at.
     pub(super) next: &'a str,
-    /// What was wrong before.
+    /// What was wrong with the last attempt.
     pub(super) alert: Option<String>,
     pub(super) name: &'a str,
     pub(super) status: Option<StatusCode>,
     pub(super) retry_after: Option<Duration>,
 }
 
-/// The page with a form to sign in.
-pub(super) fn form(visit: &Visit<'_>, form: &Form<'_>) -> Result<Answer, Trouble> {
+/// The page with the sign-in form.
+pub(super) fn form(visit: &Visit<'_>, form: &Form<'_>) -> Result<Answer, PageError> {
     let words = visit.words;
     let (cookie, set) = visitor(visit)?;
     let mut html = Html::default();
@@ -59,7 +59,7 @@ pub(super) fn form(visit: &Visit<'_>, form: &Form<'_>) -> Result<Answer, Trouble
     html.raw("<label for=\"name\">").text(words.account);
     html.raw("</label>\n<input id=\"name\" name=\"name\" type=\"text\" autocomplete=\"username\" autocapitalize=\"none\"");
     html.raw(" spellcheck=\"false\" maxlength=\"64\" required");
-    // After a slip it is the password that is typed again.
+    // After a wrong attempt the password is typed again.
     html.raw(if form.name.is_empty() { " autofocus value=\"" } else { " value=\"" }).text(form.name);
     html.raw("\">\n<label for=\"password\">").text(words.password).raw("</label>\n");
     html.raw("<input id=\"password\" name=\"password\" type=\"password\" autocomplete=\"current-password\"");
@@ -74,7 +74,7 @@ pub(super) fn form(visit: &Visit<'_>, form: &Form<'_>) -> Result<Answer, Trouble
     Ok(sheet.answer(visit.frame))
 }
 
-/// Why somebody should sign in, going by where they want to go on to.
+/// Why to sign in, by the address to continue at.
 fn lead(visit: &Visit<'_>, next: &str) -> Option<String> {
     let (page, query) = next.split_once('?')?;
     let (sentence, words) = match page {
@@ -91,8 +91,8 @@ fn lead(visit: &Visit<'_>, next: &str) -> Option<String> {
     Some(sentence.replacen("{}", &words, 1))
 }
 
-/// The visitor's cookie, and if it is new how to set it.
-fn visitor(visit: &Visit<'_>) -> Result<(Secret, Option<HeaderValue>), Trouble> {
+/// The visitor's cookie and, if it is new, the header that sets it.
+fn visitor(visit: &Visit<'_>) -> Result<(Secret, Option<HeaderValue>), PageError> {
     if let Some(cookie) = visit.cookie(Kind::Visitor) {
         return Ok((Secret::new(cookie.to_owned()), None));
     }
@@ -101,7 +101,7 @@ fn visitor(visit: &Visit<'_>) -> Result<(Secret, Option<HeaderValue>), Trouble> 
     Ok((cookie, set))
 }
 
-/// A button that ends the session and goes on to a page that asks for somebody again.
+/// A button that signs out and continues at a page that asks to sign in.
 pub(super) fn sign_out_form(visit: &Visit<'_>, cookie: &str, next: &str, text: &str, html: &mut Html) {
     html.raw("<form class=\"aside\" method=\"post\" action=\"")
         .text(&visit.frame.at(path::SIGN_OUT))

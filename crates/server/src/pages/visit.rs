@@ -1,4 +1,4 @@
-//! One look at a page: who looks, in which language, what a page is put together of, and what may go wrong.
+//! One request for a page: the person, the language, the parts that all pages have, and the errors.
 
 use std::time::Duration;
 
@@ -17,12 +17,13 @@ use super::path;
 use super::words::Words;
 use crate::caller::Language;
 use crate::kit::cookies::Kind;
+use crate::kit::envelope::seconds_up;
 use crate::kit::{Answer, Call, Site};
 
 const POLICY: &str =
     "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'";
 
-/// What every page has in common: its language, and the path that a proxy has us under.
+/// What all pages have in common: the language, and the path under which a proxy serves them.
 #[derive(Clone, Copy)]
 pub(super) struct Frame<'a> {
     pub(super) words: &'static Words,
@@ -34,7 +35,7 @@ impl<'a> Frame<'a> {
         Frame { words: Words::of(Language::preferred(accept_language)), base: site.base() }
     }
 
-    /// An address of ours without the path that a proxy has us under, as a script of a page may have it from its browser.
+    /// An address of ours without the path of the proxy, as scripts get it from the browser.
     pub(super) fn within<'b>(&self, address: &'b str) -> &'b str {
         match address.strip_prefix(self.base) {
             Some("") if !self.base.is_empty() => path::CHART,
@@ -43,68 +44,68 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// A page's address, as a browser has to ask for it.
+    /// The address of a page with the path of the proxy.
     pub(super) fn at(&self, path: &str) -> String {
         format!("{}{path}", self.base)
     }
 }
 
-/// Why a page is not the one that was asked for.
+/// Why there is an error page instead.
 #[derive(Debug)]
-pub(super) enum Trouble {
-    /// A form that we did not make for this browser.
+pub(super) enum PageError {
+    /// A form that was not made for this browser.
     StaleForm {
         next: Option<String>,
     },
     Malformed,
-    /// In words for a person.
+    /// A sentence for the person.
     Said(&'static str),
-    /// The account does more than people do.
+    /// The account does this more often than people do.
     TooOften(Duration),
     Failed,
 }
 
-impl From<AccessError> for Trouble {
-    fn from(error: AccessError) -> Trouble {
+impl From<AccessError> for PageError {
+    fn from(error: AccessError) -> PageError {
         if let Some(wait) = error.retry_after() {
-            return Trouble::TooOften(wait);
+            return PageError::TooOften(wait);
         }
         tracing::error!(%error, "cannot show a page");
-        Trouble::Failed
+        PageError::Failed
     }
 }
 
-impl From<forms::Malformed> for Trouble {
-    fn from(_: forms::Malformed) -> Trouble {
-        Trouble::Malformed
+impl From<forms::Malformed> for PageError {
+    fn from(_: forms::Malformed) -> PageError {
+        PageError::Malformed
     }
 }
 
-impl Trouble {
+impl PageError {
     pub(super) fn answer(self, frame: Frame<'_>) -> Answer {
         let words = frame.words;
         let (mut html, mut retry_after) = (Html::default(), None);
         let status = match self {
-            Trouble::StaleForm { next } => {
+            PageError::StaleForm { next } => {
                 html.p(words.stale_form);
                 let next = next.as_deref().unwrap_or(path::SIGN_IN);
                 html.raw("<p>").a(&frame.at(next), words.again).raw("</p>");
                 StatusCode::FORBIDDEN
             }
-            Trouble::Malformed => {
+            PageError::Malformed => {
                 html.p(words.malformed);
                 StatusCode::BAD_REQUEST
             }
-            Trouble::Said(text) => {
+            PageError::Said(text) => {
                 html.p(&sentence(text));
                 StatusCode::BAD_REQUEST
             }
-            Trouble::TooOften(wait) => {
-                html.p(&words.login_wait.replacen("{}", &seconds_up(wait).to_string(), 1));
+            PageError::TooOften(wait) => {
+                html.p(&words.login_wait.replacen("{}", &seconds_up(wait).max(1).to_string(), 1));
                 retry_after = Some(wait);
                 StatusCode::TOO_MANY_REQUESTS
             }
-            Trouble::Failed => {
+            PageError::Failed => {
                 html.p(words.failed);
                 StatusCode::INTERNAL_SERVER_ERROR
             }
@@ -113,27 +114,27 @@ impl Trouble {
     }
 }
 
-/// A message of another crate, as people write.
+/// A message of another crate as a sentence.
 pub(super) fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
     format!("{first}{}.", letters.as_str())
 }
 
-/// One look at a page: who looks, with which cookies, in which language.
+/// One request for a page: the person, their cookies and language.
 pub(super) struct Visit<'a> {
     pub(super) call: &'a Call<'a>,
     pub(super) site: &'a Site,
     pub(super) frame: Frame<'a>,
     pub(super) words: &'static Words,
-    /// Whether cookies are for https alone.
+    /// Whether cookies are for HTTPS alone.
     pub(super) secure: bool,
-    /// The cookie of the person who is signed in, and the permit for what is their account's own.
+    /// The session cookie and the permit of the account, if somebody is signed in.
     pub(super) session: Option<(&'a str, Permit)>,
 }
 
 impl<'a> Visit<'a> {
-    pub(super) fn of(call: &'a Call<'a>, site: &'a Site, frame: Frame<'a>) -> Result<Visit<'a>, Trouble> {
+    pub(super) fn of(call: &'a Call<'a>, site: &'a Site, frame: Frame<'a>) -> Result<Visit<'a>, PageError> {
         let secure = site.is_https();
         let mut visit = Visit { call, site, frame, words: frame.words, secure, session: None };
         if let Some(cookie) = visit.cookie(Kind::Session) {
@@ -152,19 +153,19 @@ impl<'a> Visit<'a> {
     }
 
     pub(super) fn moment(&self) -> Moment {
-        Moment { now: self.site.core.machine_now(), uptime: self.site.core.uptime() }
+        self.site.core.moment()
     }
 
-    pub(super) fn query(&self) -> Result<Fields, Trouble> {
+    pub(super) fn query(&self) -> Result<Fields, PageError> {
         Ok(Fields::parse(self.call.query.as_bytes())?)
     }
 
-    /// The fields of a form that was sent from a page of this server.
-    pub(super) fn form(&self) -> Result<Fields, Trouble> {
+    /// The fields of a form, if it was sent from a page of this server.
+    pub(super) fn form(&self) -> Result<Fields, PageError> {
         let content_type = self.call.header("content-type").unwrap_or_default();
         let kind = content_type.split(';').next().unwrap_or_default().trim();
         if !kind.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
-            return Err(Trouble::Malformed);
+            return Err(PageError::Malformed);
         }
         let fields = Fields::parse(self.call.body)?;
         if !self.is_from_here() {
@@ -174,15 +175,15 @@ impl<'a> Visit<'a> {
     }
 
     /// Checks that a form was made for a cookie and a purpose.
-    pub(super) fn check(&self, fields: &Fields, cookie: &str, purpose: &str) -> Result<(), Trouble> {
+    pub(super) fn check(&self, fields: &Fields, cookie: &str, purpose: &str) -> Result<(), PageError> {
         if self.site.core.access.is_csrf_token(fields.get("csrf"), cookie, purpose) {
             return Ok(());
         }
         Err(stale(fields))
     }
 
-    /// What browsers say themselves about where a form comes from, where they do. Our pages ask them not to say from
-    /// which page they come, and then some name no origin; so nothing counts as nothing, and the mark decides.
+    /// Whether the browser's headers allow that a form comes from a page of ours. Our pages ask browsers not to send the referrer, and
+    /// then some send no origin either. So a missing header proves nothing, and the CSRF token decides.
     pub(super) fn is_from_here(&self) -> bool {
         let headers = self.call.headers;
         if headers.get_all(ORIGIN).iter().count() > 1 {
@@ -199,7 +200,7 @@ impl<'a> Visit<'a> {
         }
     }
 
-    /// Whether a browser says that a page of somebody else's sent it here: not one of ours, and not the person.
+    /// Whether the browser says that another site sent it here, and not one of our pages or the person.
     pub(super) fn is_from_elsewhere(&self) -> bool {
         let site = self.call.header("sec-fetch-site");
         site.is_some_and(|site| site != "same-origin" && site != "none")
@@ -212,7 +213,7 @@ impl<'a> Visit<'a> {
         host.into_iter().chain(public).any(|ours| ours.eq_ignore_ascii_case(theirs))
     }
 
-    /// The address of this look, to come back to.
+    /// The address of this request, to return to.
     pub(super) fn here(&self) -> String {
         let Call { path, query, .. } = self.call;
         let path = format!("/{}", path.trim_start_matches('/'));
@@ -220,17 +221,17 @@ impl<'a> Visit<'a> {
     }
 }
 
-pub(super) fn stale(fields: &Fields) -> Trouble {
-    Trouble::StaleForm { next: forms::safe_next(fields.get("next")).map(str::to_owned) }
+pub(super) fn stale(fields: &Fields) -> PageError {
+    PageError::StaleForm { next: forms::safe_next(fields.get("next")).map(str::to_owned) }
 }
 
-/// A page under way.
+/// A page that is being put together.
 pub(super) struct Sheet<'a> {
     pub(super) status: StatusCode,
     pub(super) title: &'a str,
     pub(super) main: Html,
     pub(super) retry_after: Option<Duration>,
-    /// Where else a form of this page may lead.
+    /// Another site to which a form of this page may lead.
     pub(super) leads_to: Option<String>,
     pub(super) cookies: Vec<HeaderValue>,
 }
@@ -271,23 +272,23 @@ impl<'a> Sheet<'a> {
         };
         headers.insert(CONTENT_SECURITY_POLICY, policy.unwrap_or(HeaderValue::from_static(POLICY)));
         if let Some(wait) = self.retry_after {
-            headers.insert(RETRY_AFTER, HeaderValue::from(seconds_up(wait)));
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds_up(wait).max(1)));
         }
         guard(&mut answer, self.cookies);
         answer
     }
 }
 
-/// To another address, always with GET.
-pub(super) fn redirect(to: &str, cookies: Vec<HeaderValue>) -> Result<Answer, Trouble> {
+/// Redirects to another address, always with GET.
+pub(super) fn redirect(to: &str, cookies: Vec<HeaderValue>) -> Result<Answer, PageError> {
     let mut answer = Response::new(Full::default());
     *answer.status_mut() = StatusCode::SEE_OTHER;
-    answer.headers_mut().insert(LOCATION, HeaderValue::try_from(to).map_err(|_| Trouble::Malformed)?);
+    answer.headers_mut().insert(LOCATION, HeaderValue::try_from(to).map_err(|_| PageError::Malformed)?);
     guard(&mut answer, cookies);
     Ok(answer)
 }
 
-/// What every answer of a page bears: nobody on the way keeps it, frames it or guesses what it is.
+/// The headers of every page: no caching, no framing, no guessing of its type.
 pub(super) fn guard(answer: &mut Answer, cookies: Vec<HeaderValue>) {
     let headers = answer.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -303,18 +304,12 @@ pub(super) fn guard(answer: &mut Answer, cookies: Vec<HeaderValue>) {
     }
 }
 
-/// Seconds to wait, rounded up: whoever comes at the time they were told must not come too early.
-pub(super) fn seconds_up(wait: Duration) -> u64 {
-    let more = u64::from(wait.subsec_nanos() > 0);
-    wait.as_secs().saturating_add(more).max(1)
-}
-
 /// A line above a form that says what was wrong.
 pub(super) fn alert(html: &mut Html, text: &str) {
     html.raw("<p class=\"alert\" role=\"alert\">").text(text).raw("</p>\n");
 }
 
-/// A form's button and what it decides.
+/// One line of a list of facts: a name and a value.
 pub(super) fn fact(html: &mut Html, name: &str, value: &str) {
     html.raw("<div><dt>").text(name).raw("</dt><dd>").text(value).raw("</dd></div>\n");
 }

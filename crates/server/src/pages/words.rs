@@ -103,7 +103,7 @@ const EN: Words = Words {
     sign_in_for_client: "To decide about “{}”, sign in.",
     account: "Account",
     password: "Password",
-    sign_in_help: "Accounts and passwords are given out by whoever runs this server.",
+    sign_in_help: "Accounts and passwords are given out by the operator of this server.",
     login_wrong: "Account or password is wrong.",
     login_wait: "Too many tries. Try again in {} s.",
     login_busy: "Too many people are signing in. Try again in a moment.",

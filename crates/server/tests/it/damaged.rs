@@ -1,4 +1,4 @@
-//! Databases that are cut short, emptied or changed under a running server: an error for whoever asks for what is lost, never
+//! Databases that are truncated, emptied or changed under a running server: an error for questions about what is lost, never
 //! another answer, and never the end of the process.
 
 use std::fs::{self, File};

@@ -66,7 +66,7 @@ async fn firsts(server: &Running, account: &Created) -> Vec<(&'static str, Strin
 }
 
 #[tokio::test]
-async fn every_door_begins_with_the_floor_of_whoever_asks() {
+async fn every_door_begins_with_the_floor_of_the_account() {
     let server = serve("published").await;
     let own = |floors: &str| Terms { floors: Some(floors.parse().unwrap()), ..Terms::default() };
     for (name, terms, first) in [
@@ -80,7 +80,7 @@ async fn every_door_begins_with_the_floor_of_whoever_asks() {
             assert_eq!(found, first, "{door} of {name}");
         }
     }
-    // The server's own setting holds for whoever has none.
+    // The server's setting applies to accounts without floors.
     let open = serve("none").await;
     let (erin, frank) = (open.account("erin", Terms::default()), open.account("frank", own("published")));
     for (door, found) in firsts(&open, &erin).await {
@@ -92,7 +92,7 @@ async fn every_door_begins_with_the_floor_of_whoever_asks() {
 }
 
 #[tokio::test]
-async fn ranges_of_minutes_are_refused_below_the_floor_of_whoever_asks() {
+async fn ranges_of_minutes_are_refused_below_the_floor_of_the_account() {
     let server = serve("published").await;
     let account = server.account("ann", Terms::default());
     let path = "/v1/quote/history-candlesticks?symbol=700.HK&period=1m&start=2022-09-26&end=2022-09-28";

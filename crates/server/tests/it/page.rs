@@ -1,12 +1,12 @@
-//! What the pages know of the service without asking.
+//! What the pages know of the service without asking. The build of the pages needs no Rust and this one no Node, so that each list is a
+//! file of both, written here.
 
 use std::fmt::Write;
 
 use expect_test::expect_file;
-use market::Period;
+use market::{Period, Region, Session, Venues};
 
-/// The build of the pages needs no Rust and this one no Node, so that the list is a file of both. Phrases, labels and the
-/// switch of the chart page follow from it.
+/// Phrases, labels and the switch of the chart page follow from it.
 #[test]
 fn the_page_offers_the_periods_that_are_served() {
     let (minutes, spans): (Vec<Period>, Vec<Period>) = Period::all().partition(|period| period.is_clock());
@@ -21,4 +21,35 @@ fn the_page_offers_the_periods_that_are_served() {
     writeln!(text, "export const MINUTES = [{}];", minutes.join(", ")).unwrap();
     writeln!(text, "export const SPANS = [{}];", spans.join(", ")).unwrap();
     expect_file!["../../page/src/served-periods.js"].assert_eq(&text);
+}
+
+/// Which symbols there can be, and whether a chart has a switch for sessions.
+#[test]
+fn the_page_knows_the_regions_of_symbols_and_their_markets() {
+    let venues = Venues::built_in().unwrap();
+    let mut text = String::new();
+    text.push_str(
+        "// The regions that symbols end in, the market of each, and whether it trades outside regular hours. Written by\n\
+         // crates/server/tests/it/page.rs from the tables of the crate `market`: UPDATE_EXPECT=1 cargo test -p server --test it page\n\
+         export const REGIONS = {\n",
+    );
+    for region in Region::ALL {
+        let market = region.market();
+        let hours = venues.of(market).full_hours(market::Date::constant(2026, 11, 13));
+        let extended = hours.iter().any(|segment| segment.session != Session::Intraday);
+        writeln!(text, "  {}: {{ market: '{market}', extended: {extended} }},", region.as_str()).unwrap();
+    }
+    text.push_str("};\n");
+    expect_file!["../../page/src/served-markets.js"].assert_eq(&text);
+}
+
+/// A page of the chart is as long as one call of the rate limit pays for.
+#[test]
+fn the_page_asks_for_as_many_candles_as_a_call_is_worth() {
+    let text = format!(
+        "// Candles that count as one call of the rate limit (\"Cost\" in docs/http.md). Written by crates/server/tests/it/page.rs from the crate\n\
+         // `history`: UPDATE_EXPECT=1 cargo test -p server --test it page\nexport const CANDLES_A_CALL = {};\n",
+        history::COUNT_MAX
+    );
+    expect_file!["../../page/src/served-limits.js"].assert_eq(&text);
 }

@@ -23,7 +23,7 @@ async fn listeners_to_which_nobody_comes_take_no_place() {
 }
 
 #[tokio::test]
-async fn whoever_finds_no_place_is_served_once_there_is_one() {
+async fn a_connection_without_a_place_is_served_once_there_is_one() {
     let server = Running::start_with(Settings { connections_max: 1, ..Settings::default() }).await;
     let mut link = server.websocket().await;
     // One that is accepted and waits, and one that the system keeps.

@@ -505,7 +505,7 @@ pub(crate) fn request(command: u8, id: u32, timeout_ms: u16, body: &[u8]) -> Vec
     bytes
 }
 
-/// Lets so many seconds pass for whoever waits for them. Not by a clock that stands still and leaps: it would leap over what is still
+/// Lets so many seconds pass for all timers. Not by a clock that stands still and leaps: it would leap over what is still
 /// on its way through a socket.
 pub(crate) async fn pass(seconds: u64) {
     tokio::time::pause();

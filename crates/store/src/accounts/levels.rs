@@ -1,5 +1,6 @@
-//! What levels are earned by: assets, exchange rates and completed orders, day by day; the ladder itself; and the level
-//! each account was last seen at. What level follows from it is decided in `access`.
+//! What levels are earned by, as an operator reports it: the assets and the completed orders of accounts, day by day, and exchange
+//! rates; the ladder itself; and the level each account was last seen at. What level follows from it is decided in `access`. Nobody
+//! trades here: a reported order is a number in a report, and the tables `asset`, `order_count` and `completed_order` hold reports.
 
 use market::{Date, Timestamp};
 use rusqlite::Row;
@@ -25,9 +26,9 @@ pub struct LevelRow {
     pub orders: Option<u32>,
 }
 
-/// What an account was worth at the end of a day, in ten-thousandths of a currency.
+/// A row of a report: what an account was worth at the end of a day, in ten-thousandths of a currency.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AssetRow {
+pub struct ReportedAssetsRow {
     pub account: AccountId,
     pub day: Date,
     pub currency: String,
@@ -42,9 +43,9 @@ pub struct RateRow {
     pub rate: i64,
 }
 
-/// Completed orders of an account.
+/// A row of a report: orders that an account completed on a day.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OrderRow {
+pub struct ReportedOrdersRow {
     pub account: AccountId,
     pub day: Date,
     pub report: OrderReport,
@@ -59,9 +60,9 @@ pub enum OrderReport {
     Order(String),
 }
 
-/// A part of what an account is worth, with the rate of its day.
+/// A part of what an account was reported to be worth, with the rate of its day.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Holding {
+pub struct ReportedHolding {
     pub day: Date,
     pub currency: String,
     pub amount: i64,
@@ -70,7 +71,7 @@ pub struct Holding {
 
 /// What became of a report of assets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AssetOutcome {
+pub enum AssetReportOutcome {
     Done,
     /// The currency of this row, counted from zero, has no rate on or before its day. Nothing was written.
     Unrated(usize),
@@ -117,28 +118,48 @@ impl Accounts {
     }
 
     /// The total of the latest day, up to `day`, that has one: all its parts, or none if there is no such day.
-    pub fn assets_as_of(&self, id: AccountId, day: Date) -> Result<Vec<Holding>, StoreError> {
-        self.read().all(sql::ASSETS_AS_OF, (id.0, day.to_string()), |row| {
-            Ok(Holding { day: date(row, 0)?, currency: row.get(1)?, amount: row.get(2)?, rate: row.get(3)? })
+    pub fn reported_assets_as_of(
+        &self,
+        id: AccountId,
+        day: Date,
+    ) -> Result<Vec<ReportedHolding>, StoreError> {
+        self.read().all(sql::REPORTED_ASSETS_AS_OF, (id.0, day.to_string()), |row| {
+            Ok(ReportedHolding {
+                day: date(row, 0)?,
+                currency: row.get(1)?,
+                amount: row.get(2)?,
+                rate: row.get(3)?,
+            })
         })
     }
 
-    /// Orders from a day on, up to another and without it.
-    pub fn orders_between(&self, id: AccountId, from: Date, to: Date) -> Result<u64, StoreError> {
-        self.read().one(sql::ORDERS_BETWEEN, (id.0, from.to_string(), to.to_string()), |row| natural(row, 0))
-    }
-
-    /// What an account was worth, latest day first.
-    pub fn assets_of(&self, id: AccountId, limit: u32) -> Result<Vec<AssetRow>, StoreError> {
-        self.read().all(sql::ASSETS_OF, (id.0, limit.min(ROWS_MAX)), |row| {
-            Ok(AssetRow { account: id, day: date(row, 0)?, currency: row.get(1)?, amount: row.get(2)? })
+    /// How many orders were reported from a day on, up to another and without it.
+    pub fn reported_orders_between(&self, id: AccountId, from: Date, to: Date) -> Result<u64, StoreError> {
+        self.read().one(sql::REPORTED_ORDERS_BETWEEN, (id.0, from.to_string(), to.to_string()), |row| {
+            natural(row, 0)
         })
     }
 
-    /// Orders of an account by day, both ways of telling added up, latest day first.
-    pub fn orders_of(&self, id: AccountId, limit: u32) -> Result<Vec<(Date, u64)>, StoreError> {
+    /// What an account was reported to be worth, latest day first.
+    pub fn reported_assets_of(
+        &self,
+        id: AccountId,
+        limit: u32,
+    ) -> Result<Vec<ReportedAssetsRow>, StoreError> {
+        self.read().all(sql::REPORTED_ASSETS_OF, (id.0, limit.min(ROWS_MAX)), |row| {
+            Ok(ReportedAssetsRow {
+                account: id,
+                day: date(row, 0)?,
+                currency: row.get(1)?,
+                amount: row.get(2)?,
+            })
+        })
+    }
+
+    /// Reported orders of an account by day, latest day first: counts and single orders added up.
+    pub fn reported_orders_of(&self, id: AccountId, limit: u32) -> Result<Vec<(Date, u64)>, StoreError> {
         let read = |row: &Row<'_>| Ok((date(row, 0)?, natural(row, 1)?));
-        self.read().all(sql::ORDERS_OF, (id.0, limit.min(ROWS_MAX)), read)
+        self.read().all(sql::REPORTED_ORDERS_OF, (id.0, limit.min(ROWS_MAX)), read)
     }
 
     /// Exchange rates by currency, latest day first.
@@ -149,26 +170,26 @@ impl Accounts {
     }
 
     /// All of it, or nothing where an amount could not be converted. `base` is the currency that needs no rate.
-    pub fn put_assets(
+    pub fn put_reported_assets(
         &self,
-        rows: &[AssetRow],
+        rows: &[ReportedAssetsRow],
         base: &str,
         note: &AuditNote<'_>,
-    ) -> Result<AssetOutcome, StoreError> {
+    ) -> Result<AssetReportOutcome, StoreError> {
         self.change(|db| {
             for (index, row) in rows.iter().enumerate() {
                 check_texts("an amount", &[&row.currency])?;
                 if row.currency != base && !has_rate(db, row)? {
-                    return Ok(AssetOutcome::Unrated(index));
+                    return Ok(AssetReportOutcome::Unrated(index));
                 }
             }
-            for AssetRow { account, day, currency, amount } in rows {
-                db.run(sql::PUT_ASSET, (account.0, day.to_string(), currency, amount))?;
+            for ReportedAssetsRow { account, day, currency, amount } in rows {
+                db.run(sql::PUT_REPORTED_ASSETS, (account.0, day.to_string(), currency, amount))?;
             }
             let accounts = rows.iter().map(|row| row.account);
             audit::write(db, only(accounts), "assets.reported", note)?;
             take(db, "version")?;
-            Ok(AssetOutcome::Done)
+            Ok(AssetReportOutcome::Done)
         })
     }
 
@@ -183,15 +204,21 @@ impl Accounts {
         })
     }
 
-    pub fn put_orders(&self, rows: &[OrderRow], note: &AuditNote<'_>) -> Result<(), StoreError> {
+    pub fn put_reported_orders(
+        &self,
+        rows: &[ReportedOrdersRow],
+        note: &AuditNote<'_>,
+    ) -> Result<(), StoreError> {
         self.change(|db| {
-            for OrderRow { account, day, report } in rows {
+            for ReportedOrdersRow { account, day, report } in rows {
                 let day = day.to_string();
                 match report {
-                    OrderReport::Count(orders) => db.run(sql::PUT_ORDER_COUNT, (account.0, day, orders))?,
+                    OrderReport::Count(orders) => {
+                        db.run(sql::PUT_REPORTED_ORDER_COUNT, (account.0, day, orders))?
+                    }
                     OrderReport::Order(order) => {
                         check_texts("an order", &[order])?;
-                        db.run(sql::PUT_ORDER, (account.0, order, day))?
+                        db.run(sql::PUT_REPORTED_ORDER, (account.0, order, day))?
                     }
                 };
             }
@@ -242,7 +269,7 @@ fn recorded_level(db: &Db, id: AccountId) -> Result<Option<RecordedLevel>, Store
     db.first(sql::LEVEL_SEEN, [id.0], |row| Ok(RecordedLevel { level: small(row, 0)?, since: date(row, 1)? }))
 }
 
-fn has_rate(db: &Db, row: &AssetRow) -> Result<bool, StoreError> {
+fn has_rate(db: &Db, row: &ReportedAssetsRow) -> Result<bool, StoreError> {
     db.one(sql::HAS_RATE, (&row.currency, row.day.to_string()), |row| Ok(row.get(0)?))
 }
 

@@ -9,16 +9,16 @@ statements! {
         "insert into level (number, quota, assets, orders) values ($1, $2, $3, $4) \
          on conflict (number) do update set quota = excluded.quota, assets = excluded.assets, orders = excluded.orders";
 
-    ASSETS_AS_OF: "read what an account is worth",
+    REPORTED_ASSETS_AS_OF: "read the reported assets of an account",
         "select a.day, a.currency, a.amount, \
             (select r.rate from sealed_exchange_rate r where r.currency = a.currency and r.day <= a.day \
              order by r.day desc limit 1) \
          from sealed_asset a where a.account_id = $1 \
             and a.day = (select max(b.day) from sealed_asset b where b.account_id = $1 and b.day <= $2) \
          order by a.currency";
-    ASSETS_OF: "list what an account was worth",
+    REPORTED_ASSETS_OF: "list the reported assets of an account",
         "select day, currency, amount from sealed_asset where account_id = $1 order by day desc, currency limit $2";
-    PUT_ASSET: "note what an account is worth",
+    PUT_REPORTED_ASSETS: "note reported assets",
         "insert into asset (account_id, day, currency, amount) values ($1, $2, $3, $4) \
          on conflict (account_id, day, currency) do update set amount = excluded.amount";
 
@@ -31,19 +31,19 @@ statements! {
         "insert into exchange_rate (currency, day, rate) values ($1, $2, $3) \
          on conflict (currency, day) do update set rate = excluded.rate";
 
-    ORDERS_BETWEEN: "count the orders of an account",
+    REPORTED_ORDERS_BETWEEN: "count the reported orders of an account",
         "select (select coalesce(sum(orders), 0) from sealed_order_count \
                  where account_id = $1 and day >= $2 and day < $3) \
               + (select count(*) from sealed_completed_order where account_id = $1 and day >= $2 and day < $3)";
-    ORDERS_OF: "list the orders of an account",
+    REPORTED_ORDERS_OF: "list the reported orders of an account",
         "select day, sum(orders) from ( \
             select day, orders from sealed_order_count where account_id = $1 \
             union all select day, 1 as orders from sealed_completed_order where account_id = $1) as told \
          group by day order by day desc limit $2";
-    PUT_ORDER_COUNT: "note the orders of a day",
+    PUT_REPORTED_ORDER_COUNT: "note a reported count of orders",
         "insert into order_count (account_id, day, orders) values ($1, $2, $3) \
          on conflict (account_id, day) do update set orders = excluded.orders";
-    PUT_ORDER: "note an order",
+    PUT_REPORTED_ORDER: "note a reported order",
         "insert into completed_order (account_id, order_id, day) values ($1, $2, $3) \
          on conflict (account_id, order_id) do nothing";
 
@@ -62,7 +62,7 @@ mod tests {
     fn what_makes_a_level_is_found_by_the_keys() {
         crate::statements::follow_the_keys(
             crate::migrations::ACCOUNTS,
-            &[ASSETS_AS_OF, ORDERS_BETWEEN, LEVEL_SEEN, HAS_RATE],
+            &[REPORTED_ASSETS_AS_OF, REPORTED_ORDERS_BETWEEN, LEVEL_SEEN, HAS_RATE],
         );
     }
 }

@@ -21,7 +21,8 @@ pub(crate) use audit::write as write_audit;
 pub use audit::{AuditFilter, AuditId, AuditNote, AuditRow};
 pub use id::AccountId;
 pub use levels::{
-    AssetOutcome, AssetRow, Holding, LevelChange, LevelRow, OrderReport, OrderRow, RateRow, RecordedLevel,
+    AssetReportOutcome, LevelChange, LevelRow, OrderReport, RateRow, RecordedLevel, ReportedAssetsRow,
+    ReportedHolding, ReportedOrdersRow,
 };
 pub use oauth::{CLIENTS_MAX, DEVICES_MAX, DEVICES_OF_CLIENT_MAX, FAMILIES_MAX};
 pub use oauth_rows::{

@@ -5,9 +5,9 @@ use std::sync::Barrier;
 
 use market::Timestamp;
 use store::{
-    AccountId, AccountTerms, Accounts, AssetOutcome, AssetRow, AuditFilter, AuditNote, Credential,
-    LevelChange, MonthUsage, NewAccountRow, OrderReport, OrderRow, RateRow, RecordedLevel, RightRow, Spend,
-    Store, StoreError,
+    AccountId, AccountTerms, Accounts, AssetReportOutcome, AuditFilter, AuditNote, Credential, LevelChange,
+    MonthUsage, NewAccountRow, OrderReport, RateRow, RecordedLevel, ReportedAssetsRow, ReportedOrdersRow,
+    RightRow, Spend, Store, StoreError,
 };
 
 use crate::fixture::{NOW, block, fresh, minutes, put, symbol};
@@ -415,16 +415,16 @@ fn the_total_of_a_day_is_that_of_the_latest_report_with_the_rates_of_its_own_day
     let id = add(&accounts, "alice").unwrap();
     let rate = |day_text: &str, rate| RateRow { currency: "USD".to_owned(), day: day(day_text), rate };
     accounts.put_rates(&[rate("2025-11-03", 7), rate("2025-11-05", 8)], &note(NOW)).unwrap();
-    let asset = |day_text: &str, currency: &str, amount| AssetRow {
+    let asset = |day_text: &str, currency: &str, amount| ReportedAssetsRow {
         account: id,
         day: day(day_text),
         currency: currency.to_owned(),
         amount,
     };
     let rows = [asset("2025-11-04", "USD", 5), asset("2025-11-04", "HKD", 6), asset("2025-11-06", "USD", 9)];
-    assert_eq!(accounts.put_assets(&rows, "HKD", &note(NOW)).unwrap(), AssetOutcome::Done);
+    assert_eq!(accounts.put_reported_assets(&rows, "HKD", &note(NOW)).unwrap(), AssetReportOutcome::Done);
     let as_of = |text: &str| {
-        let holdings = accounts.assets_as_of(id, day(text)).unwrap();
+        let holdings = accounts.reported_assets_as_of(id, day(text)).unwrap();
         holdings.into_iter().map(|one| (one.currency, one.amount, one.rate)).collect::<Vec<_>>()
     };
     assert_eq!(as_of("2025-11-03"), []);
@@ -434,7 +434,10 @@ fn the_total_of_a_day_is_that_of_the_latest_report_with_the_rates_of_its_own_day
     // A report with one amount that cannot be converted leaves nothing, neither rows nor a version.
     let version = accounts.version().unwrap();
     let unrated = [asset("2025-11-07", "HKD", 1), asset("2025-11-02", "USD", 1)];
-    assert_eq!(accounts.put_assets(&unrated, "HKD", &note(NOW)).unwrap(), AssetOutcome::Unrated(1));
+    assert_eq!(
+        accounts.put_reported_assets(&unrated, "HKD", &note(NOW)).unwrap(),
+        AssetReportOutcome::Unrated(1)
+    );
     assert_eq!((as_of("2025-12-31").len(), accounts.version().unwrap()), (1, version));
 }
 
@@ -444,7 +447,7 @@ fn orders_of_a_span_are_numbers_and_single_ones_together() {
     let accounts = open(dir.path());
     let id = add(&accounts, "alice").unwrap();
     let other = add(&accounts, "bob").unwrap();
-    let row = |account, day_text: &str, report| OrderRow { account, day: day(day_text), report };
+    let row = |account, day_text: &str, report| ReportedOrdersRow { account, day: day(day_text), report };
     let order = |text: &str| OrderReport::Order(text.to_owned());
     let rows = [
         row(id, "2025-11-01", OrderReport::Count(5)),
@@ -454,12 +457,12 @@ fn orders_of_a_span_are_numbers_and_single_ones_together() {
         row(other, "2025-11-30", order("A")),
         row(id, "2025-11-01", OrderReport::Count(3)),
     ];
-    accounts.put_orders(&rows, &note(NOW)).unwrap();
-    let between = |from: &str, to: &str| accounts.orders_between(id, day(from), day(to)).unwrap();
+    accounts.put_reported_orders(&rows, &note(NOW)).unwrap();
+    let between = |from: &str, to: &str| accounts.reported_orders_between(id, day(from), day(to)).unwrap();
     assert_eq!(between("2025-11-01", "2025-12-01"), 4);
     assert_eq!(between("2025-12-01", "2026-01-01"), 1);
     assert_eq!((between("2025-11-02", "2025-11-30"), between("2025-11-01", "2025-11-01")), (0, 0));
-    assert_eq!(accounts.orders_of(id, 2).unwrap(), [(day("2025-12-01"), 1), (day("2025-11-30"), 1)]);
+    assert_eq!(accounts.reported_orders_of(id, 2).unwrap(), [(day("2025-12-01"), 1), (day("2025-11-30"), 1)]);
 }
 
 #[test]

@@ -201,6 +201,18 @@ fn a_backup_that_is_stopped_or_fails_leaves_nothing() {
 }
 
 #[test]
+fn a_backup_does_not_leave_out_accounts_that_were_lost() {
+    let (from, accounts) = filled();
+    drop(accounts);
+    let dir = tempfile::tempdir().unwrap();
+    let to = dir.path().join("backup");
+    fs::write(from.dir.path().join("accounts.db"), b"").unwrap();
+    let refused = backup(from.dir.path(), &to).unwrap_err();
+    assert!(matches!(refused, BackupError::Store(StoreError::Emptied { .. })), "{refused:?}");
+    assert_eq!(names(dir.path()), [""; 0]);
+}
+
+#[test]
 fn a_folder_that_is_there_is_never_written_to() {
     let (from, _accounts) = filled();
     let dir = tempfile::tempdir().unwrap();

@@ -39,16 +39,16 @@ pub(super) struct Arguments {
     /// Long connections it may have open at once
     #[arg(long, value_name = "N", default_value_t = Terms::default().connections)]
     connections: u32,
-    /// From when on it is served history: published, none, or dates like HK.day=1995-01-03 [default: as the server has it]
+    /// Where its history begins: published, none, or dates like HK.day=1995-01-03 [default: as the server has it]
     #[arg(long, value_name = "FLOORS")]
     floors: Option<String>,
     /// What it may do beyond its own account
     #[arg(long, value_enum, default_value_t)]
     role: RoleName,
-    /// Where it is at home: ap or us; the prefix of its tokens
+    /// Its region: ap or us, which is the prefix of its tokens
     #[arg(long, default_value = "ap", value_name = "REGION")]
     region: String,
-    /// Where its clients find the server
+    /// The address at which its clients reach the server
     #[arg(long, default_value = "http://127.0.0.1:8080", value_name = "URL")]
     url: String,
     #[arg(long, value_enum, default_value_t)]
@@ -78,7 +78,7 @@ pub(super) struct Set {
     /// Long connections it may have open at once
     #[arg(long, value_name = "N")]
     connections: Option<u32>,
-    /// From when on it is served history: published, none, dates like HK.day=1995-01-03, or `server`: as the server has it
+    /// Where its history begins: published, none, dates like HK.day=1995-01-03, or `server`: as the server has it
     #[arg(long, value_name = "FLOORS|server")]
     floors: Option<String>,
     #[arg(long, value_enum, default_value_t)]
@@ -89,7 +89,7 @@ impl Arguments {
     pub(super) fn run(&self, access: &Access, present: Present) -> Result<(), Failure> {
         let url = Url::parse(&self.url)?;
         let (account, credentials) = create(access, &self.new_account()?)?;
-        // What was set here is not found out later by somebody else.
+        // The new level is recorded now and not with the next request.
         access.settle(account.id, &Actor::Operator, present)?;
         if self.format == Format::Json {
             return Ok(output::json(&created_json(access, &account, &credentials, &url, present)?)?);

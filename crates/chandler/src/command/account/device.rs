@@ -1,5 +1,4 @@
-//! `chandler account device`: decides about a device's code in the name of an account, where its owner has no password
-//! or no browser.
+//! `chandler account device`: approves or denies a device's code for an account whose owner has no password or no browser.
 
 use access::{Access, Actor, DeviceRequest, Present};
 use anyhow::anyhow;
@@ -20,7 +19,7 @@ pub(super) struct Arguments {
 enum Action {
     /// Let the program that shows this code use an account
     Approve(Code),
-    /// Tell the program that shows this code no
+    /// Deny the program that shows this code
     Deny(Code),
 }
 

@@ -1,4 +1,4 @@
-//! `chandler account levels`: the ladder.
+//! `chandler account levels`: lists and changes the levels.
 
 use std::io::Write;
 
@@ -69,7 +69,7 @@ impl Set {
     }
 }
 
-/// Somebody may have changed the rows by other means; nobody is served until that is mended.
+/// The rows may have been changed by other means. Until they are corrected no account is served.
 fn tell_fault(access: &Access, format: Format) -> Result<(), Failure> {
     match access.ladder() {
         Err(AccessError::Terms(fault)) => {
@@ -85,7 +85,7 @@ fn tell_fault(access: &Access, format: Format) -> Result<(), Failure> {
     }
 }
 
-/// What is given, if something is; `none` is given too.
+/// A given value; `none` is one, too.
 fn number<T: std::str::FromStr>(text: Option<&str>) -> Result<Option<Option<T>>, Failure> {
     match text {
         None => Ok(None),

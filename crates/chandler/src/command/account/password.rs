@@ -1,4 +1,4 @@
-//! `chandler account password`: what a person signs in to the pages with.
+//! `chandler account password`: the password for the pages of the server.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
@@ -42,8 +42,7 @@ impl Arguments {
             typed(&account.name)?
         };
         access.set_password(account.id, &password, &Actor::Operator, present.machine).map_err(theirs)?;
-        let text =
-            format!("account {:?} has a password; whoever was signed in is not any more", account.name);
+        let text = format!("account {:?} has a new password; its browser sessions have ended", account.name);
         say(self.format, &text, document(&account, true, true))
     }
 }
@@ -53,7 +52,7 @@ fn document(account: &Account, password: bool, changed: bool) -> Value {
 }
 
 fn first_line(input: impl BufRead) -> Result<Secret, Failure> {
-    // With room for the end of the line, and one byte more to notice what is too long.
+    // With room for the line end, and one byte more to notice a password that is too long.
     let most = u64::try_from(PASSWORD_BYTES_MAX).unwrap_or(u64::MAX).saturating_add(3);
     let mut line = String::new();
     input.take(most).read_line(&mut line)?;
@@ -61,7 +60,7 @@ fn first_line(input: impl BufRead) -> Result<Secret, Failure> {
     Ok(Secret::new(password.strip_suffix('\r').unwrap_or(password).to_owned()))
 }
 
-/// From the terminal, without showing it, twice: nobody sees what they mistype.
+/// Asks twice on the terminal, without echo: a typing error cannot be seen.
 fn typed(name: &str) -> Result<Secret, Failure> {
     let terminal = Term::stderr();
     let ask = |question: &str| -> Result<Secret, Failure> {

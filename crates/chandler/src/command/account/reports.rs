@@ -1,4 +1,4 @@
-//! `chandler account assets`, `orders` and `rates`: what levels rest upon, one by one or from a file.
+//! `chandler account reported-assets`, `reported-orders` and `rates`: what levels rest upon, one by one or from a file.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::output::{self, Column, Format};
 const LISTED_MAX: u32 = 1_000;
 
 #[derive(Debug, Args)]
-pub(super) struct Assets {
+pub(super) struct ReportedAssets {
     /// An account, by name or number
     name: Option<String>,
     /// What it is worth, such as 80000 or 1234.56
@@ -29,7 +29,7 @@ pub(super) struct Assets {
     /// A CSV file with account,day,currency,amount; `-` reads standard input
     #[arg(long, value_name = "CSV", conflicts_with_all = ["name", "day"])]
     file: Option<PathBuf>,
-    /// List what was told of an account
+    /// List what was reported of an account
     #[arg(long, conflicts_with_all = ["amount", "file"])]
     list: bool,
     #[arg(long, value_enum, default_value_t)]
@@ -37,10 +37,10 @@ pub(super) struct Assets {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Orders {
+pub(super) struct ReportedOrders {
     /// An account, by name or number
     name: Option<String>,
-    /// All orders it completed that day, instead of the number told before
+    /// All orders it completed that day, instead of the number reported before
     count: Option<String>,
     /// The day [default: today in Hong Kong]
     #[arg(long, value_name = "DATE")]
@@ -48,7 +48,7 @@ pub(super) struct Orders {
     /// A CSV file with account,day,count or account,day,order_id; `-` reads standard input
     #[arg(long, value_name = "CSV", conflicts_with_all = ["name", "day"])]
     file: Option<PathBuf>,
-    /// List the orders of an account by day
+    /// List the reported orders of an account by day
     #[arg(long, conflicts_with_all = ["count", "file"])]
     list: bool,
     #[arg(long, value_enum, default_value_t)]
@@ -74,7 +74,7 @@ pub(super) struct Rates {
     format: Format,
 }
 
-impl Assets {
+impl ReportedAssets {
     pub(super) fn run(&self, access: &Access, present: Present) -> Result<(), Failure> {
         if self.list {
             return self.list(access);
@@ -82,12 +82,12 @@ impl Assets {
         let single = [("account", &self.name), ("amount", &self.amount), ("currency", &self.currency)];
         let table = table(self.file.as_deref(), &single, &self.day, "NAME AMOUNT CURRENCY")?;
         let reported = access.report_assets(&table, &Actor::Operator, present);
-        told(reported, "amount", self.format)
+        print_report(reported, "amount", self.format)
     }
 
     fn list(&self, access: &Access) -> Result<(), Failure> {
         let name = self.name.as_deref().ok_or_else(|| usage("name the account to list: NAME --list"))?;
-        let assets = access.assets(named(access, name)?.id, LISTED_MAX)?;
+        let assets = access.reported_assets(named(access, name)?.id, LISTED_MAX)?;
         if self.format == Format::Json {
             let rows: Vec<Value> = assets
                 .iter()
@@ -102,19 +102,19 @@ impl Assets {
     }
 }
 
-impl Orders {
+impl ReportedOrders {
     pub(super) fn run(&self, access: &Access, present: Present) -> Result<(), Failure> {
         if self.list {
             return self.list(access);
         }
         let single = [("account", &self.name), ("count", &self.count)];
         let table = table(self.file.as_deref(), &single, &self.day, "NAME COUNT")?;
-        told(access.report_orders(&table, &Actor::Operator, present), "row", self.format)
+        print_report(access.report_orders(&table, &Actor::Operator, present), "row", self.format)
     }
 
     fn list(&self, access: &Access) -> Result<(), Failure> {
         let name = self.name.as_deref().ok_or_else(|| usage("name the account to list: NAME --list"))?;
-        let orders = access.orders(named(access, name)?.id, LISTED_MAX)?;
+        let orders = access.reported_orders(named(access, name)?.id, LISTED_MAX)?;
         if self.format == Format::Json {
             let rows: Vec<Value> =
                 orders.iter().map(|(day, count)| json!({"day": day.to_string(), "orders": count})).collect();
@@ -132,7 +132,7 @@ impl Rates {
         }
         let single = [("currency", &self.currency), ("rate", &self.rate)];
         let table = table(self.file.as_deref(), &single, &self.day, "CURRENCY RATE")?;
-        told(access.report_rates(&table, &Actor::Operator, present), "exchange rate", self.format)
+        print_report(access.report_rates(&table, &Actor::Operator, present), "exchange rate", self.format)
     }
 
     fn list(&self, access: &Access) -> Result<(), Failure> {
@@ -186,7 +186,7 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-fn told(reported: Result<Reported, AccessError>, what: &str, format: Format) -> Result<(), Failure> {
+fn print_report(reported: Result<Reported, AccessError>, what: &str, format: Format) -> Result<(), Failure> {
     let Reported { rows, accounts } = reported?;
     let plural = if rows == 1 { "" } else { "s" };
     let text = match accounts {

@@ -1,4 +1,4 @@
-//! What every command about accounts says: of an account that is not there, of a wish that cannot be, of what was done.
+//! Messages of all account commands: an unknown account, an invalid value, what was done.
 
 use std::io::Write;
 
@@ -14,7 +14,7 @@ pub(crate) fn named(access: &Access, name: &str) -> Result<Account, Failure> {
     found.ok_or_else(|| anyhow!("there is no account {name:?}: `chandler account list` shows them").into())
 }
 
-/// What the person at the command line can mend, told as that.
+/// Turns errors that the user can correct into usage errors.
 pub(super) fn theirs(error: AccessError) -> Failure {
     match error {
         error @ (AccessError::Name { .. } | AccessError::Terms(_) | AccessError::Password(_)) => usage(error),

@@ -1,4 +1,4 @@
-//! Long work on backups: with a bar if a person is looking, and stopped by the first Ctrl-C.
+//! Long work on backups: with a progress bar on a terminal, and stopped by the first Ctrl-C.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -12,46 +12,45 @@ use crate::failure::Failure;
 use crate::output;
 use crate::progress::{Bar, Flags};
 
-/// One for all that a command does: a stop that comes between two pieces of work is seen by the next. A second Ctrl-C ends the
-/// process at once.
+/// One for a whole command: a Ctrl-C between two pieces of work is seen by the next. A second Ctrl-C ends the process at once.
 #[derive(Debug)]
-pub(crate) struct Watched {
+pub(crate) struct Interruptible {
     flags: Flags,
     stop: Arc<AtomicBool>,
 }
 
-/// What is said where a check does not come to a good end.
+/// The messages of a check that fails or is stopped.
 pub(crate) struct Words<'a> {
     pub(crate) damaged: &'a str,
     pub(crate) stopped: &'a str,
 }
 
-/// How far a check has looked.
+/// How much a check has verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Looked {
+pub(crate) enum CheckDepth {
     AtBlocks,
-    /// The candles have an older schema, so only SQLite has looked at them. A restore brings them forward and looks then.
+    /// The candles have an older schema, so only SQLite's own check has run. A restore migrates them and verifies the blocks then.
     AtPages,
 }
 
-/// Said wherever nothing has been done that lasts.
+/// The message where nothing was changed.
 pub(crate) const UNCHANGED: &str = "stopped: nothing was changed";
 
-impl Watched {
-    pub(crate) fn begin(flags: Flags) -> Result<Watched, Failure> {
+impl Interruptible {
+    pub(crate) fn begin(flags: Flags) -> Result<Interruptible, Failure> {
         let stop = Arc::new(AtomicBool::new(false));
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
             signal_hook::flag::register_conditional_default(signal, Arc::clone(&stop))?;
             signal_hook::flag::register(signal, Arc::clone(&stop))?;
         }
-        Ok(Watched { flags, stop })
+        Ok(Interruptible { flags, stop })
     }
 
     fn go_on(&self) -> ControlFlow<()> {
         if self.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// Runs work that leaves all as it was if it is stopped.
+    /// Runs work that changes nothing if it is stopped.
     pub(crate) fn run<T>(
         &self,
         work: impl FnOnce(&mut Watch<'_>) -> Result<T, BackupError>,
@@ -60,7 +59,7 @@ impl Watched {
         let mut watch = |progress: Progress| {
             let of = (progress.stage, progress.part);
             if shown.as_ref().is_none_or(|(known, _)| *known != of) {
-                // The bar before goes first: two would be drawn over each other.
+                // The old bar is removed first: two would be drawn over each other.
                 shown = None;
                 let bar = self.flags.bytes(progress.bytes_total);
                 bar.say(|| format!("{} {}", word(progress.stage), progress.part.file_name()));
@@ -81,23 +80,28 @@ impl Watched {
     }
 
     /// Looks at every page, every block and every reference of the databases in a folder.
-    pub(crate) fn check(&self, dir: &Path, venues: &Venues, words: &Words<'_>) -> Result<Looked, Failure> {
+    pub(crate) fn check(
+        &self,
+        dir: &Path,
+        venues: &Venues,
+        words: &Words<'_>,
+    ) -> Result<CheckDepth, Failure> {
         let stopped = || Failure::Interrupted(words.stopped.to_owned());
         if self.go_on().is_break() {
             return Err(stopped());
         }
         store::check_pages(dir, Part::Accounts)?;
         if !dir.join(Part::Candles.file_name()).exists() {
-            return Ok(Looked::AtBlocks);
+            return Ok(CheckDepth::AtBlocks);
         }
         let store = match Store::open(dir, Access::Read) {
             Err(StoreError::Outdated { .. }) => {
                 store::check_pages(dir, Part::Candles)?;
-                return Ok(Looked::AtPages);
+                return Ok(CheckDepth::AtPages);
             }
             opened => opened?,
         };
-        // Only for the bar: what cannot be listed is what is being looked for.
+        // Only for the progress bar: the check itself reports what cannot be listed.
         let blocks =
             store.reader()?.snapshot()?.all_series().unwrap_or_default().iter().map(|info| info.blocks).sum();
         let bar = self.flags.count(blocks, "blocks");
@@ -109,7 +113,7 @@ impl Watched {
         drop(bar);
         let report = report.ok_or_else(stopped)?;
         if report.damage.is_empty() {
-            return Ok(Looked::AtBlocks);
+            return Ok(CheckDepth::AtBlocks);
         }
         for damage in &report.damage {
             output::tell(output::printable(&damage.problem));
@@ -137,8 +141,8 @@ mod tests {
     const NOW: Timestamp = Timestamp(1_763_200_000);
     const WORDS: Words<'_> = Words { damaged: "it is damaged", stopped: "stopped in a check" };
 
-    fn watched() -> Watched {
-        Watched { flags: Flags { quiet: true }, stop: Arc::default() }
+    fn watched() -> Interruptible {
+        Interruptible { flags: Flags { quiet: true }, stop: Arc::default() }
     }
 
     fn said<T>(done: Result<T, Failure>) -> String {
@@ -174,7 +178,7 @@ mod tests {
         let prepared = watched.run(|watch| restore.prepare(watch)).unwrap();
         assert_eq!(
             watched.check(prepared.dir(), &Venues::built_in().unwrap(), &WORDS).unwrap(),
-            Looked::AtBlocks
+            CheckDepth::AtBlocks
         );
         watched.stop.store(true, Ordering::Relaxed);
         assert_eq!(said(watched.run(|watch| prepared.go_live(watch))), UNCHANGED);

@@ -1,9 +1,9 @@
-//! What was looked at, and how it came out.
+//! One check of `chandler doctor` and its result.
 
-/// What helps whoever may not read or write what the service may.
+/// The advice where this user may not read or write what the service may.
 pub(super) const AS_SERVICE: &str = "run this as the user that the service runs as (`sudo -u chandler chandler doctor`), or mend owner and mode";
 
-/// How a check came out.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Verdict {
     Ok,
@@ -21,7 +21,7 @@ impl Verdict {
     }
 }
 
-/// One thing that was looked at.
+/// One thing that was checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Check {
     pub(super) name: &'static str,

@@ -1,4 +1,4 @@
-//! The store and the accounts: whether SQLite finds its pages whole, blocks their checksums, and the key its locks.
+//! The store and the accounts: SQLite's integrity check, the checksums of blocks, and the key file.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -15,9 +15,9 @@ use crate::output;
 use crate::progress;
 use crate::surroundings::Surroundings;
 
-/// Series whose newest block is read: enough to notice a disk that loses things, quick enough not to be waited for.
+/// Series whose newest block is read: enough to notice a failing disk, and quick.
 const SAMPLE: usize = 64;
-/// Findings that are told; `chandler check` tells all.
+/// Findings that are listed; `chandler check` lists all.
 const TOLD: usize = 3;
 
 pub(super) fn all(surroundings: &Surroundings, deep: bool, progress: progress::Flags) -> Vec<Check> {
@@ -54,7 +54,7 @@ fn store(surroundings: &Surroundings, deep: bool, progress: progress::Flags) -> 
     }
 }
 
-/// A database that cannot be opened or read. What helps depends on what is wrong: who may not read a file needs no copy of it.
+/// A database that cannot be opened or read. The advice depends on the cause: a missing permission needs no backup.
 fn told(name: &'static str, error: &StoreError) -> Check {
     let says = error.to_string();
     match error {
@@ -125,7 +125,7 @@ fn sample(store: &Store) -> Checked {
     Ok((format!("tables whole, and {read} of {} newest blocks; --deep reads all", series.len()), problems))
 }
 
-/// Nothing where there are no accounts yet; looking must not make them.
+/// Nothing if there are no accounts yet: a check must not create them.
 fn accounts(surroundings: &Surroundings, deep: bool) -> Vec<Check> {
     const NAME: &str = "accounts";
     let Some(directory) = surroundings.directory().ok().filter(|path| path.join("accounts.db").exists())
@@ -147,11 +147,11 @@ fn accounts(surroundings: &Surroundings, deep: bool) -> Vec<Check> {
             "restore a copy of accounts.db (docs/operating.md)",
         ),
     };
-    // The key is made with the first account.
+    // The key is created with the first account.
     if is_empty { vec![database] } else { vec![database, key(directory)] }
 }
 
-/// The key file: there, its owner's alone, and the one that secrets were sealed with.
+/// The key file: whether it is there, readable for its owner alone, and the one that secrets were sealed with.
 fn key(directory: &Path) -> Check {
     let access = access::Access::look_at(directory);
     match access.and_then(|access| access.check_key()) {

@@ -1,4 +1,4 @@
-//! What the system gives: space on the disk, and descriptors for connections.
+//! Space on the disk, and file descriptors for connections.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use super::check::{AS_SERVICE, Check};
 use crate::output;
 use crate::surroundings::Surroundings;
 
-/// Less free space than this holds no import, and soon no log.
+/// With less free space an import fails, and soon the log.
 const FREE_MIN: u64 = 100_000_000;
 /// Descriptors that are not connections: databases, listeners, the log.
 const DESCRIPTORS_OWN: u64 = 64;
@@ -76,7 +76,7 @@ fn judge(store: &Path, size: u64, space: Space) -> Check {
         free if free < FREE_MIN => {
             Check::fail(NAME, says, "free some space: a full disk stops imports and accounts")
         }
-        // A large import writes most of the store anew before it lets the old blocks go; so does a backup.
+        // A large import writes most of the store again before it frees the old blocks; a backup needs as much.
         free if free < size => {
             Check::warn(NAME, says, "have as much free as the store has, for backups and large imports")
         }
@@ -84,7 +84,7 @@ fn judge(store: &Path, size: u64, space: Space) -> Check {
     }
 }
 
-/// Whether as many connections as are allowed can be open at all.
+/// Whether the process may have as many open files as the settings allow connections.
 pub(super) fn descriptors(connections_max: u32) -> Option<Check> {
     Some(judge_descriptors(limit()?, connections_max))
 }

@@ -1,4 +1,4 @@
-//! Whether a server could listen where it is configured to, and whether one that was named is well.
+//! Whether a server could listen on its configured ports, and whether a named server is healthy.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -18,11 +18,11 @@ use crate::remote::field;
 use crate::remote::http::{Answer, Http, Method, Network, Request};
 use crate::sdk::Url;
 
-/// A clock that is off by more than this will soon be off by too much.
+/// A difference of clocks above this is worth a warning.
 const DRIFT_S: i64 = 30;
-/// How long whoever has a port of this machine may take to say who they are.
+/// The timeout for a program that has a port of this machine.
 const PROBE_WITHIN: Duration = Duration::from_secs(2);
-/// Of what a server says of itself, so much is told.
+/// How much of a server's text is shown.
 const REASONS_CHARS_MAX: usize = 300;
 
 /// Who has a port that is taken.
@@ -30,7 +30,7 @@ const REASONS_CHARS_MAX: usize = 300;
 enum Holder {
     Chandler,
     Other,
-    /// It speaks TLS, under a name that only its clients know.
+    /// It speaks TLS with a certificate that cannot be checked from here.
     Unknown,
 }
 
@@ -41,18 +41,18 @@ pub(super) fn all(config: &ServerConfig) -> Vec<Check> {
     })
 }
 
-/// `probe` says whether a Chandler answers at an address. It is asked once of each: one that says nothing takes its time.
+/// `probe` says whether a Chandler answers at an address. Each is asked once: a timeout takes a while.
 fn all_asking(config: &ServerConfig, probe: &dyn Fn(SocketAddr) -> bool) -> Vec<Check> {
     let asked = RefCell::new(BTreeMap::new());
     let answers = |address: SocketAddr| *asked.borrow_mut().entry(address).or_insert_with(|| probe(address));
-    // What monitors ask never speaks TLS; where there is such a listener, the others are its server's.
+    // The internal listener never speaks TLS. If a Chandler answers there, the other ports are taken by the same server.
     let holder = |address: SocketAddr| match config.internal.map(answers) {
         Some(true) => Holder::Chandler,
         _ if !config.tls_cert.is_empty() => Holder::Unknown,
         _ if answers(address) => Holder::Chandler,
         _ => Holder::Other,
     };
-    // Raw TCP cannot be asked. Where our HTTP answers, its neighbour is ours as well.
+    // Raw TCP cannot be probed. If our HTTP answers, the TCP port is taken by the same server.
     let mut checks = Vec::new();
     let mut before: Vec<(&str, SocketAddr)> = Vec::new();
     for (setting, address) in config.listeners() {
@@ -73,7 +73,7 @@ fn all_asking(config: &ServerConfig, probe: &dyn Fn(SocketAddr) -> bool) -> Vec<
     checks
 }
 
-/// Where a listener on all addresses is found from here.
+/// The loopback address of a listener on all addresses.
 fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
@@ -83,7 +83,7 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
-/// Takes the port for a moment.
+/// Binds the port for a moment.
 fn try_bind(address: SocketAddr) -> Result<(), io::ErrorKind> {
     TcpListener::bind(address).map(drop).map_err(|error| error.kind())
 }
@@ -121,11 +121,11 @@ fn judge(address: SocketAddr, bound: Result<(), io::ErrorKind>, holder: impl FnO
     }
 }
 
-/// What a server says of itself.
+/// The state of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Health {
     Well,
-    /// Why it is not, in its own words.
+    /// Not ready, with the server's own reason.
     Unwell(String),
     /// Another program, which answered with this status.
     Other(u16),
@@ -137,7 +137,7 @@ impl Health {
     }
 }
 
-/// A server that was named: does it answer, and what time does it have?
+/// Checks a named server: whether it answers, and its clock.
 pub(super) fn server(url: &Url, http: &dyn Http) -> Vec<Check> {
     const NAME: &str = "server";
     let shown = url.as_str();
@@ -158,7 +158,7 @@ pub(super) fn server(url: &Url, http: &dyn Http) -> Vec<Check> {
         }
         Health::Other(status) => {
             let says = format!("{shown} answers with status {status}, but not as Chandler does");
-            // What the clock of another program says is of no use.
+            // The clock of another program is of no use.
             return vec![Check::fail(NAME, says, "is the address right, with its port and path?")];
         }
     };
@@ -168,12 +168,12 @@ pub(super) fn server(url: &Url, http: &dyn Http) -> Vec<Check> {
     checks
 }
 
-/// Whether the one who answers is a Chandler: any program may say 200, or "ok".
+/// Whether the answer is that of a Chandler: other programs may say 200, or "ok", too.
 fn health(url: &Url, http: &dyn Http) -> anyhow::Result<(Health, Answer)> {
     let ask = |path: &str| http.send(&Request::new(Method::Get, format!("{}{path}", url.as_str())));
     let answer = ask("/readyz")?;
     if answer.status == 404 {
-        // Servers from before there was such a path.
+        // Older servers without that path.
         let answer = ask("/health")?;
         let is_ours = answer.is_success() && answer.body == b"success";
         let health = if is_ours { Health::Well } else { Health::Other(answer.status) };
@@ -188,7 +188,7 @@ fn health(url: &Url, http: &dyn Http) -> anyhow::Result<(Health, Answer)> {
     Ok((health, answer))
 }
 
-/// The words of a server, which are shown and not believed.
+/// The text of a server, made safe for a terminal.
 fn told(reasons: &[Value]) -> String {
     let words: Vec<&str> = reasons.iter().filter_map(Value::as_str).collect();
     printable(&words.join("; ")).chars().take(REASONS_CHARS_MAX).collect()

@@ -1,4 +1,4 @@
-//! The variables of the public SDKs: all of them or none. Their names are told, their values never, but for addresses.
+//! The variables of the public SDKs: all of them or none. Their names are printed, but of their values only addresses.
 
 use std::collections::BTreeSet;
 use std::net::{TcpStream, ToSocketAddrs};
@@ -11,12 +11,12 @@ const NAME: &str = "SDK variables";
 const FAMILIES: [&str; 2] = ["LONGBRIDGE", "LONGPORT"];
 const CREDENTIALS: [&str; 3] = ["APP_KEY", "APP_SECRET", "ACCESS_TOKEN"];
 const HTTP: &str = "HTTP_URL";
-/// Where the sockets are: the Go package has names of its own for them (docs/sdk-go.md). One pair is enough.
+/// The variables of the sockets: the Go package has names of its own for them (docs/sdk-go.md). One pair is enough.
 const SOCKETS: [[&str; 2]; 2] = [["QUOTE_WS_URL", "TRADE_WS_URL"], ["QUOTE_URL", "TRADE_URL"]];
-/// How long a server may take to take a connection.
+/// The timeout for a connection.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What the environment says, and whether somebody listens where it points.
+/// Checks the variables, and whether a server listens at the addresses.
 pub(super) fn all(env: &dyn Fn(&str) -> Option<String>, listens: &dyn Fn(&str, u16) -> bool) -> Vec<Check> {
     let value = |family: &str, name: &str| env(&format!("{family}_{name}")).filter(|text| !text.is_empty());
     let mut checks: Vec<Check> =
@@ -52,8 +52,8 @@ pub(super) fn all(env: &dyn Fn(&str) -> Option<String>, listens: &dyn Fn(&str, u
     checks
 }
 
-/// Whatever the variables say, keys that stand in a program are sent elsewhere by some packages. Nobody can see from here which
-/// programs there are.
+/// A reminder: some packages send keys that are written in a program to their maker's host, whatever the variables say. This check
+/// cannot see the programs.
 fn heedless() -> Check {
     let advice = format!("{HEEDLESS_ADVICE}. Programs on longbridge 5 heed them either way");
     Check::warn(NAME, HEEDLESS, advice)
@@ -63,7 +63,7 @@ fn addresses() -> impl Iterator<Item = &'static str> {
     [HTTP].into_iter().chain(SOCKETS.into_iter().flatten())
 }
 
-/// What a family has of its variables, if that is only a part.
+/// The variables of a family that are set, if that is only a part.
 fn halves(family: &str, value: &dyn Fn(&str) -> Option<String>) -> Option<Check> {
     let missing = |names: &[&str]| -> Vec<String> {
         names.iter().filter(|name| value(name).is_none()).map(|name| format!("{family}_{name}")).collect()
@@ -101,7 +101,7 @@ fn list(names: &[String]) -> String {
     format!("{} {}", names.join(", "), if names.len() == 1 { "is" } else { "are" })
 }
 
-/// A finding if nobody listens at an address, or it is none.
+/// A finding if an address is invalid or nothing listens there.
 fn reach(address: &str, listens: &dyn Fn(&str, u16) -> bool) -> Option<Check> {
     let advice = "start the server there (`chandler serve`), or set the variables to where it is";
     let Some((host, port)) = host_and_port(address) else {
@@ -123,7 +123,7 @@ fn host_and_port(address: &str) -> Option<(String, u16)> {
         "tcp" => 0,
         _ => return None,
     };
-    // What stands before an @ is a name or a secret.
+    // The part before an @ is a user name or a secret.
     let authority = rest.split(['/', '?', '#']).next()?.rsplit('@').next()?;
     let (host, port) = match authority.strip_prefix('[') {
         Some(six) => six.split_once(']').map(|(host, rest)| (host, rest.strip_prefix(':')))?,
@@ -224,7 +224,7 @@ mod tests {
         );
         let half = "warn: half set: LONGPORT_TRADE_URL is missing, so a part of an SDK would ask elsewhere";
         assert_eq!(told(&go(&["LONGPORT_QUOTE_URL"])), [half]);
-        // The other pair whole does not make up for half of this one.
+        // A complete other pair does not make up for half of this one.
         let mut both = WHOLE.to_vec();
         both.push(("LONGPORT_QUOTE_URL", "ws://127.0.0.1:8080/v2"));
         assert_eq!(told(&both), [half]);

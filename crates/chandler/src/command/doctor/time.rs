@@ -1,4 +1,4 @@
-//! Whether the clock can be right, and how long the calendars last.
+//! Whether the clock is plausible, and how long the calendars last.
 
 use std::path::Path;
 use std::time::UNIX_EPOCH;
@@ -11,10 +11,10 @@ use crate::clock::Clock;
 use crate::command::calendar::WARN_DAYS;
 use crate::surroundings::Surroundings;
 
-/// File systems and clocks of other machines that wrote to them are allowed to differ by so much.
+/// Tolerance for files that were written by machines with another clock.
 const SLACK_S: i64 = 300;
 
-/// The machine's clock against what was certainly written before now.
+/// Compares the machine's clock with the times of files that were written before now.
 pub(super) fn clock(surroundings: &Surroundings) -> Check {
     let store = surroundings.directory().ok();
     let program = std::env::current_exe().ok();
@@ -27,7 +27,7 @@ pub(super) fn clock(surroundings: &Surroundings) -> Check {
 fn judge(now: Timestamp, newest: Option<(Timestamp, String)>) -> Check {
     const NAME: &str = "clock";
     const ADVICE: &str = "set the machine's clock: signatures, tokens and levels go by it";
-    // This program is younger than that, so a clock before it is one that was never set.
+    // This program is younger than that, so such a clock was never set.
     let floor = Zone::of(Market::Hk).midnight(date(2026, 11, 1));
     if now < floor {
         return Check::fail(NAME, format!("the machine says {now}, when this program did not exist"), ADVICE);

@@ -4,11 +4,11 @@ use std::io::Write;
 
 use market::{Period, Zone};
 
-use super::Collected;
+use super::CollectedCandles;
 use crate::failure::Failure;
 use crate::output::{self, Column};
 
-pub(super) fn table(out: &mut impl Write, collected: &Collected, zone: &Zone) -> Result<(), Failure> {
+pub(super) fn table(out: &mut impl Write, collected: &CollectedCandles, zone: &Zone) -> Result<(), Failure> {
     let sessions = collected.candles.session.iter().any(|session| *session != market::Session::Intraday);
     let mut columns = vec![Column::Left("time")];
     columns.extend(["open", "high", "low", "close", "volume", "turnover"].map(Column::Right));
@@ -36,7 +36,7 @@ pub(super) fn table(out: &mut impl Write, collected: &Collected, zone: &Zone) ->
 
 /// The wire form's names and nesting, with `time` in RFC 3339 added. Written a candle at a time: a million of them
 /// need no tree in memory.
-pub(super) fn json(out: &mut impl Write, collected: &Collected, zone: &Zone) -> Result<(), Failure> {
+pub(super) fn json(out: &mut impl Write, collected: &CollectedCandles, zone: &Zone) -> Result<(), Failure> {
     writeln!(out, "{{")?;
     writeln!(out, "  \"symbol\": \"{}\",", collected.symbol)?;
     writeln!(out, "  \"period\": \"{}\",", collected.period)?;

@@ -1,5 +1,5 @@
-//! A chart that stays on the screen. It is drawn anew whenever the window changes its size and every few seconds, until
-//! somebody presses q. Whatever ends it, the screen is given back as it was.
+//! A chart that stays on the screen. It is drawn again when the window changes its size and every few seconds, until q is pressed.
+//! However it ends, the terminal is restored.
 
 use std::io::{self, IsTerminal, Read, Write};
 use std::sync::Arc;
@@ -18,11 +18,11 @@ const CTRL_C: u8 = 0x03;
 const CTRL_D: u8 = 0x04;
 const CTRL_BACKSLASH: u8 = 0x1c;
 
-/// Shows what answers look like on a screen. They are found on a thread of their own, which is left alone when somebody wants to
-/// leave, so that a server that says nothing keeps nobody. What cannot be drawn for a moment is told on the screen instead: a
-/// server may come back. But somebody who cannot be shown anything at first is told so as usual.
+/// Draws answers on the screen. Another thread asks the questions and is abandoned when the user leaves, so that a server that does not
+/// answer delays nothing. A later failure is shown on the screen: the server may come back. A failure of the first question ends the
+/// command.
 ///
-/// Signals only raise `stop` from now on; a second one must not end the process while the screen is ours.
+/// Signals only set `stop` from now on: a second one must not end the process before the terminal is restored.
 pub(super) fn run<Q: Send + 'static, A: Send + 'static>(
     seconds: u16,
     stop: &Arc<AtomicBool>,
@@ -37,7 +37,7 @@ pub(super) fn run<Q: Send + 'static, A: Send + 'static>(
     #[cfg(unix)]
     signal_hook::flag::register(signal_hook::consts::SIGWINCH, Arc::clone(&resized))?;
     let every = Duration::from_secs(seconds.into());
-    let mut elsewhere = Elsewhere::start(answer)?;
+    let mut elsewhere = QuestionThread::start(answer)?;
     elsewhere.ask(question(&Terminal::of_stdout())?)?;
     let mut answer = loop {
         if stop.load(Ordering::Relaxed) {
@@ -75,14 +75,14 @@ pub(super) fn run<Q: Send + 'static, A: Send + 'static>(
 }
 
 /// A thread that answers one question at a time.
-struct Elsewhere<Q, A> {
+struct QuestionThread<Q, A> {
     questions: Sender<Q>,
     answers: Receiver<Result<A, Failure>>,
     is_busy: bool,
 }
 
-impl<Q: Send + 'static, A: Send + 'static> Elsewhere<Q, A> {
-    fn start(answer: impl Fn(Q) -> Result<A, Failure> + Send + 'static) -> io::Result<Elsewhere<Q, A>> {
+impl<Q: Send + 'static, A: Send + 'static> QuestionThread<Q, A> {
+    fn start(answer: impl Fn(Q) -> Result<A, Failure> + Send + 'static) -> io::Result<QuestionThread<Q, A>> {
         let (questions, asked) = mpsc::channel();
         let (given, answers) = mpsc::channel();
         let work = move || {
@@ -93,7 +93,7 @@ impl<Q: Send + 'static, A: Send + 'static> Elsewhere<Q, A> {
             }
         };
         std::thread::Builder::new().spawn(work)?;
-        Ok(Elsewhere { questions, answers, is_busy: false })
+        Ok(QuestionThread { questions, answers, is_busy: false })
     }
 
     fn ask(&mut self, question: Q) -> Result<(), Failure> {
@@ -101,7 +101,7 @@ impl<Q: Send + 'static, A: Send + 'static> Elsewhere<Q, A> {
         self.questions.send(question).map_err(|_| gone())
     }
 
-    /// The answer, if it comes by then.
+    /// The answer, if it comes within this time.
     fn answer(&mut self, within: Duration) -> Result<Option<Result<A, Failure>>, Failure> {
         match self.answers.recv_timeout(within) {
             Ok(answer) => {
@@ -115,18 +115,18 @@ impl<Q: Send + 'static, A: Send + 'static> Elsewhere<Q, A> {
 }
 
 fn gone() -> Failure {
-    anyhow::anyhow!("cannot draw any more: whoever asks for candles has stopped").into()
+    anyhow::anyhow!("cannot draw any more: the thread that asks for candles has stopped").into()
 }
 
-/// The terminal, ours until this is dropped.
+/// The terminal in full-screen mode, restored when this is dropped.
 struct Screen {
     keys: Option<Keys>,
 }
 
 impl Screen {
-    /// The second screen of the terminal, without a cursor; what was on the first one comes back afterwards.
+    /// Switches to the alternate screen, without a cursor.
     fn take() -> io::Result<Screen> {
-        // First what is given back if the next step fails.
+        // First what is restored if the next step fails.
         let screen = Screen { keys: Keys::take() };
         let mut out = io::stdout().lock();
         out.write_all(b"\x1b[?1049h\x1b[?25l")?;
@@ -134,7 +134,7 @@ impl Screen {
         Ok(screen)
     }
 
-    /// A whole picture in one write, over the one before, so that nothing flickers.
+    /// Draws a whole picture in one write over the last one, so that nothing flickers.
     fn show(&self, drawing: &str, seconds: u16) -> io::Result<()> {
         let end = if self.keys.is_some() { "q ends" } else { "Ctrl-C ends" };
         let mut frame = String::with_capacity(drawing.len() * 2);
@@ -148,7 +148,7 @@ impl Screen {
         out.flush()
     }
 
-    /// Waits for a moment; whether somebody has pressed a key that means enough.
+    /// Waits for a moment. Returns whether a key was pressed that ends the chart.
     fn wants_to_end(&self) -> io::Result<bool> {
         match &self.keys {
             Some(keys) => Ok(matches!(keys.next()?, Some(b'q' | b'Q' | CTRL_C | CTRL_D | CTRL_BACKSLASH))),
@@ -163,12 +163,12 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         let mut out = io::stdout().lock();
-        // A terminal that has gone needs nothing back.
+        // A terminal that is gone needs no restoring.
         out.write_all(b"\x1b[?25h\x1b[?1049l").and_then(|()| out.flush()).ok();
     }
 }
 
-/// Single keys from stdin, neither shown nor waited for until the end of a line.
+/// Single keys from stdin, without echo and without waiting for the end of a line.
 #[cfg(unix)]
 struct Keys {
     before: rustix::termios::Termios,
@@ -176,7 +176,7 @@ struct Keys {
 
 #[cfg(unix)]
 impl Keys {
-    /// None where stdin is no terminal.
+    /// `None` if stdin is not a terminal.
     fn take() -> Option<Keys> {
         use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
         if !io::stdin().is_terminal() {
@@ -184,14 +184,14 @@ impl Keys {
         }
         let before = tcgetattr(io::stdin()).ok()?;
         let mut raw = before.clone();
-        // No key is a signal. The terminal throws away what it has not shown yet when it makes one, and of two Ctrl-C the second
-        // would hit what gives the screen back; suspending would leave the shell with our screen.
+        // No key sends a signal. With one the terminal would discard unwritten output, a second Ctrl-C could interrupt the restoring, and
+        // suspending would leave the shell with our screen.
         raw.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG);
         // A read gives what there is after a tenth of a second, which is `SLICE`.
         for (index, value) in [(SpecialCodeIndex::VMIN, 0), (SpecialCodeIndex::VTIME, 1)] {
             raw.special_codes[index] = value;
         }
-        // What was typed before is not thrown away: it may be the q of somebody who has changed their mind.
+        // What was typed before is kept: it may be a q.
         tcsetattr(io::stdin(), OptionalActions::Now, &raw).ok()?;
         Some(Keys { before })
     }
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn an_answer_that_does_not_come_keeps_nobody() {
         let (release, held) = mpsc::channel::<()>();
-        let mut elsewhere = Elsewhere::start(move |number: u32| {
+        let mut elsewhere = QuestionThread::start(move |number: u32| {
             if number == 2 {
                 held.recv().ok();
             }
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_has_ended_is_a_failure_and_no_wait() {
-        let mut elsewhere = Elsewhere::<u32, u32>::start(|_| panic!("on purpose")).unwrap();
+        let mut elsewhere = QuestionThread::<u32, u32>::start(|_| panic!("on purpose")).unwrap();
         elsewhere.ask(1).unwrap();
         assert!(elsewhere.answer(Duration::from_secs(60)).is_err());
     }

@@ -1,4 +1,4 @@
-// The long connections of an account, and of everybody for operators; each can be closed.
+// The long connections of an account, and of all accounts for operators; each can be closed.
 
 import { ask } from '../api.js';
 import { addressOf } from '../base.js';
@@ -27,7 +27,7 @@ async function fill(who) {
       said.textContent = phrase('closed', row.id, row.account);
     } catch (error) {
       if (error.name !== 'Refused') throw error;
-      // One that has left by itself meanwhile is gone too, which is what was wanted.
+      // A connection that has ended meanwhile is no error.
       said.textContent = error.status === 404 ? phrase('had_left', row.id) : phrase('not_closed', error.message);
       button.disabled = false;
     }

@@ -1,4 +1,4 @@
-// Tables of the desk pages: columns are told once, with how a row fills them.
+// Tables of the desk pages: each column says how a row fills it.
 
 import { addressOf } from '../base.js';
 import { grouped } from '../decimal.js';
@@ -41,7 +41,7 @@ export function instant(rfc3339) {
 
 const HONG_KONG_MS = 8 * 3_600_000;
 
-/** `2026-12-01` for the midnight with which that date begins in Hong Kong, where dates of the account are at home; else with the time. */
+/** `2026-12-01` for the midnight with which that date begins in Hong Kong, whose dates count for accounts; else with the time. */
 export function hongKongDate(rfc3339) {
   const text = new Date(Date.parse(rfc3339) + HONG_KONG_MS).toISOString();
   const [date, clock] = [text.slice(0, 10), text.slice(11, 19)];

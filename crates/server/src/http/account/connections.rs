@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use crate::kit::Site;
 use crate::kit::envelope::{self, Problem};
 use crate::kit::{Admitted, Answer, Call};
-use crate::links::Guest;
+use crate::links::ConnectionInfo;
 use crate::mailbox::ClosedBy;
 
 /// The word for the connections of all accounts.
 const ALL: &str = "all";
 
-pub(super) fn list(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let whose = whose(call.query, &admitted, site)?;
+pub(super) fn list(call: &Call<'_>, site: &Site, me: Admitted) -> Result<Answer, Problem> {
+    let whose = whose(call, &me, site)?;
     let guests = site.links.list(whose.as_ref().map(|account| account.id));
     let mut connections = Vec::with_capacity(guests.len());
     for guest in &guests {
@@ -34,23 +34,23 @@ pub(super) fn list(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
     Ok(envelope::success(data))
 }
 
-pub(super) fn close(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+pub(super) fn close(call: &Call<'_>, site: &Site, me: Admitted) -> Result<Answer, Problem> {
     let id: ConnectionId = call.parameter.parse().map_err(|_| Problem::not_found())?;
     let guest = site.links.get(id).ok_or_else(Problem::not_found)?;
-    let by = if guest.account == admitted.account().id {
+    let by = if guest.account == me.account().id {
         ClosedBy::Owner
     } else {
         // Somebody else's connection is told from none at all only to operators.
-        if admitted.account().role != Role::Operator {
+        if me.account().role != Role::Operator {
             return Err(Problem::not_found());
         }
-        admitted.as_operator(site)?;
+        me.as_operator(site)?;
         ClosedBy::Operator
     };
     // Written down first: what was done must not be missing there.
     site.core
         .access
-        .note_closed(id, guest.account, &Actor::Account(admitted.account().id), site.core.machine_now())
+        .note_closed(id, guest.account, &Actor::Account(me.account().id), site.core.machine_now())
         .map_err(Problem::from_access)?;
     // If it has left by itself meanwhile, that is what was wanted.
     site.links.close(id, by);
@@ -58,14 +58,11 @@ pub(super) fn close(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<
 }
 
 /// Whose connections are asked for; `None` for everybody's.
-fn whose(query: &str, me: &Admitted, site: &Site) -> Result<Option<Arc<Account>>, Problem> {
-    let mut pairs = form_urlencoded::parse(query.as_bytes());
-    let Some((_, name)) = pairs.find(|(name, _)| name == "account") else {
-        return Ok(Some(me.permit.account().clone()));
-    };
+fn whose(call: &Call<'_>, me: &Admitted, site: &Site) -> Result<Option<Arc<Account>>, Problem> {
+    let Some(name) = call.parameter_of("account") else { return Ok(Some(me.permit.account().clone())) };
     // An account whose name is the word for all is still an account, but not for those who may see all.
     let is_all = name == ALL && me.account().role == Role::Operator;
-    if *name == me.account().name && !is_all {
+    if name == me.account().name && !is_all {
         return Ok(Some(me.permit.account().clone()));
     }
     // Whether there is such an account is nobody else's business.
@@ -77,7 +74,7 @@ fn whose(query: &str, me: &Admitted, site: &Site) -> Result<Option<Arc<Account>>
     account.map(|account| Some(Arc::new(account))).ok_or_else(Problem::not_found)
 }
 
-fn described(guest: &Guest, site: &Site) -> Result<Value, Problem> {
+fn described(guest: &ConnectionInfo, site: &Site) -> Result<Value, Problem> {
     let account = site.core.access.account(guest.account).map_err(Problem::from_access)?;
     Ok(json!({
         "id": guest.id.to_string(),

@@ -11,6 +11,6 @@ pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
     let (account, who) = (admitted.account(), admitted.who());
     Named::parse(call.query, &[])?;
     // Only a browser needs the mark: whatever else proves who asks is sent by nobody's page unasked.
-    let csrf = if who.is_browser() { call.session_mark(site) } else { None };
+    let csrf = if who.is_browser() { call.session_csrf_token(site) } else { None };
     Ok(envelope::success(json!({"account": account.name, "role": account.role.as_str(), "csrf": csrf})))
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::kit::Site;
 use crate::kit::envelope::{self, Problem};
-use crate::kit::{Admitted, Answer, Call};
+use crate::kit::{Admitted, Answer, Call, fields};
 
 pub(super) fn refresh(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, Problem> {
     let now = site.core.machine_now();
@@ -24,8 +24,8 @@ pub(super) fn refresh(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answe
 
 /// When the new token is to end, if the client says so. Parts of a second are dropped.
 fn wanted(query: &str) -> Result<Option<Timestamp>, Problem> {
-    let mut values = form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == "expired_at");
-    let Some((_, text)) = values.next() else { return Ok(None) };
+    let mut values = fields::values(query, "expired_at");
+    let Some(text) = values.next() else { return Ok(None) };
     if values.next().is_some() {
         return Err(Problem::bad_request("expired_at is there more than once"));
     }

@@ -22,12 +22,16 @@ pub(super) const ROUTES: &[Row] = &[
     delete("/v1/admin/accounts/{name}/rights", |call, site, by| {
         answer(call, site, &by, |office| office.withdraw())
     }),
-    get("/v1/admin/assets", |call, site, by| answer(call, site, &by, |office| office.assets())),
-    post("/v1/admin/assets", |call, site, by| {
+    get("/v1/admin/reported-assets", |call, site, by| {
+        answer(call, site, &by, |office| office.reported_assets())
+    }),
+    post("/v1/admin/reported-assets", |call, site, by| {
         answer(call, site, &by, |office| office.report(Report::Assets))
     }),
-    get("/v1/admin/orders", |call, site, by| answer(call, site, &by, |office| office.orders())),
-    post("/v1/admin/orders", |call, site, by| {
+    get("/v1/admin/reported-orders", |call, site, by| {
+        answer(call, site, &by, |office| office.reported_orders())
+    }),
+    post("/v1/admin/reported-orders", |call, site, by| {
         answer(call, site, &by, |office| office.report(Report::Orders))
     }),
     get("/v1/admin/rates", |call, site, by| answer(call, site, &by, |office| office.rates())),

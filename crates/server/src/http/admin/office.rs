@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::kit::Problem;
 use crate::kit::Site;
+use crate::kit::fields::echo;
 use crate::kit::{Admitted, Call};
 use crate::quota_document::{quota_document, rights};
 use crate::refusal::Refusal;
@@ -110,16 +111,16 @@ impl Office<'_> {
         self.described(&self.named(self.call.parameter)?)
     }
 
-    pub(super) fn assets(&self) -> Result<Value, Problem> {
+    pub(super) fn reported_assets(&self) -> Result<Value, Problem> {
         let account = self.account_asked_for()?;
-        let rows = self.site.core.access.assets(account.id, self.limit()?).map_err(problem)?;
-        let row = |one: &access::AssetEntry| json!({"account": account.name, "day": one.day.to_string(), "currency": one.currency, "amount": one.amount});
+        let rows = self.site.core.access.reported_assets(account.id, self.limit()?).map_err(problem)?;
+        let row = |one: &access::ReportedAssets| json!({"account": account.name, "day": one.day.to_string(), "currency": one.currency, "amount": one.amount});
         Ok(json!({"rows": rows.iter().map(row).collect::<Vec<_>>()}))
     }
 
-    pub(super) fn orders(&self) -> Result<Value, Problem> {
+    pub(super) fn reported_orders(&self) -> Result<Value, Problem> {
         let account = self.account_asked_for()?;
-        let rows = self.site.core.access.orders(account.id, self.limit()?).map_err(problem)?;
+        let rows = self.site.core.access.reported_orders(account.id, self.limit()?).map_err(problem)?;
         let row = |(day, count): &(market::Date, u64)| json!({"account": account.name, "day": day.to_string(), "count": count});
         Ok(json!({"rows": rows.iter().map(row).collect::<Vec<_>>()}))
     }
@@ -278,8 +279,7 @@ fn table(columns: &[&str], rows: &[Map<String, Value>]) -> Result<Table, String>
     for (index, row) in rows.iter().enumerate() {
         let number = index + 1;
         if let Some(name) = row.keys().find(|name| !columns.contains(&name.as_str())) {
-            let name: String = name.chars().take(40).collect();
-            return Err(format!("row {number}: {name:?} is none of {}", columns.join(", ")));
+            return Err(format!("row {number}: {:?} is none of {}", echo(name), columns.join(", ")));
         }
         let field = |name: &&str| match row.get(*name) {
             None | Some(Value::Null) => Ok(String::new()),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use store::{Security, StoreError};
 
 use crate::command;
-use crate::directory::Listed;
+use crate::directory::ListedSecurity;
 use crate::kit::Site;
 use crate::kit::envelope::{self, Problem};
 use crate::kit::named::Named;
@@ -39,7 +39,7 @@ pub(super) fn search(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     Ok(envelope::success(json!({"securities": securities, "more": more, "store_is_empty": store_is_empty})))
 }
 
-fn listed(one: &Listed) -> Value {
+fn listed(one: &ListedSecurity) -> Value {
     json!({
         "symbol": one.symbol.as_str(), "name_en": one.name_en, "name_cn": one.name_cn, "name_hk": one.name_hk,
     })

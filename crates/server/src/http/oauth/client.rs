@@ -1,12 +1,14 @@
 //! How a client says who it is: with its id, and its secret if it has one, in the form or in the header.
 
+use std::borrow::Cow;
+
 use access::{ClientProof, OAuthError};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use super::answer::Refusable;
 use super::form::Form;
-use crate::kit::Call;
+use crate::kit::{Call, fields};
 
 /// Far more than an id and a secret have.
 const HEADER_MAX: usize = 2_048;
@@ -65,7 +67,7 @@ fn decode(pair: &str) -> Option<Said> {
 fn plain(text: &str) -> Option<String> {
     // As the value of a field, in which nothing but an ampersand could end it.
     let field = format!("v={}", text.replace('&', "%26"));
-    form_urlencoded::parse(field.as_bytes()).next().map(|(_, value)| value.into_owned())
+    fields::values(&field, "v").next().map(Cow::into_owned)
 }
 
 #[cfg(test)]

@@ -4,12 +4,12 @@ use access::OAuthError;
 use hyper::header::{CONTENT_TYPE, HeaderMap};
 
 use super::answer::Refusable;
+use crate::kit::fields::{Fields, FieldsError, Names};
 
 const FORM_MAX: usize = 16 << 10;
 const FIELDS_MAX: usize = 32;
 
-/// No `Debug`: it holds secrets.
-pub(super) struct Form(Vec<(String, String)>);
+pub(super) struct Form(Fields);
 
 impl Form {
     pub(super) fn read(headers: &HeaderMap, body: &[u8]) -> Refusable<Form> {
@@ -25,22 +25,16 @@ impl Form {
         if body.len() > FORM_MAX {
             return Err(OAuthError::InvalidRequest("the form is larger than 16384 bytes"));
         }
-        let mut fields: Vec<(String, String)> = Vec::new();
-        for (name, value) in form_urlencoded::parse(body) {
-            if fields.iter().any(|(known, _)| *known == name) {
-                return Err(OAuthError::InvalidRequest("a field is in the form more than once"));
-            }
-            if fields.len() >= FIELDS_MAX {
-                return Err(OAuthError::InvalidRequest("the form has more than 32 fields"));
-            }
-            fields.push((name.into_owned(), value.into_owned()));
-        }
-        Ok(Form(fields))
+        let refused = |error| match error {
+            FieldsError::TooMany(_) => "the form has more than 32 fields",
+            FieldsError::Twice(_) | FieldsError::Unknown { .. } => "a field is in the form more than once",
+        };
+        let fields = Fields::parse(body, Names::Any { most: FIELDS_MAX });
+        fields.map(Form).map_err(|error| OAuthError::InvalidRequest(refused(error)))
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&str> {
-        let found = self.0.iter().find(|(known, value)| known == name && !value.is_empty());
-        found.map(|(_, value)| value.as_str())
+        self.0.get(name)
     }
 
     pub(super) fn need(&self, name: &str, missing: &'static str) -> Refusable<&str> {

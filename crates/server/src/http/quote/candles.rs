@@ -2,7 +2,7 @@
 //! longer than the protocol's answers if they want.
 
 use bytes::Bytes;
-use history::Sessions;
+use history::{COUNT_MAX, Paged, Paging, Sessions};
 use hyper::Method;
 use hyper::body::Body;
 use hyper::header::{HeaderName, HeaderValue, LINK, VARY};
@@ -11,7 +11,7 @@ use market::FloorTable;
 use super::format::Format;
 use super::parameters::{Parameters, Question};
 use crate::caller::Caller;
-use crate::command::{self, Paged, Paging, Request};
+use crate::command::HistoryCandles;
 use crate::kit::Site;
 use crate::kit::envelope::Problem;
 use crate::kit::packed::{accepts_gzip, packed};
@@ -19,7 +19,7 @@ use crate::kit::pieces::{self, Scope, Whole};
 use crate::kit::visible::may_see;
 use crate::kit::{Admitted, Answer, Call, allowance};
 use crate::refusal::Refusal;
-use crate::route;
+use crate::route::{self, Memory};
 
 const NEXT: HeaderName = HeaderName::from_static("x-next");
 
@@ -77,8 +77,8 @@ fn taken_apart(
     let Some(whole) = site.pieces.find(caller.who.account(), &key, site.core.uptime()) else {
         return Ok(None);
     };
-    let visible = may_see(&command::symbol(&question.message.symbol)?, caller, site)?;
-    let has_overnight = question.overnight && visible.widest == Sessions::All;
+    let visible = may_see(&question.symbol, caller, site)?;
+    let has_overnight = question.sessions == Sessions::All && visible.widest == Sessions::All;
     let scope = Scope { has_overnight, floors: visible.floors };
     Ok(Some(whole).filter(|whole| whole.scope == scope))
 }
@@ -120,7 +120,7 @@ fn affordable(question: &Question, caller: &Caller, site: &Site) -> Result<(), P
             Err(Problem::from(Refusal::BadQuery(format!(
                 "limit {} is worth {calls} calls, and this account has {limit} in any {seconds} s: ask for at most {}",
                 question.limit,
-                u64::from(limit).saturating_mul(1000)
+                u64::from(limit).saturating_mul(COUNT_MAX as u64)
             ))))
         }
         _ => Ok(()),
@@ -130,10 +130,12 @@ fn affordable(question: &Question, caller: &Caller, site: &Site) -> Result<(), P
 /// The answer, whether overnight hours can be in it, and from when on the account is served.
 fn ask(question: &Question, admitted: &Admitted, site: &Site) -> Result<(Paged, bool, FloorTable), Refusal> {
     // Whether the account may see overnight hours is decided on the way, as for a connection that opted in.
-    let caller = Caller { overnight: question.overnight, ..admitted.caller };
-    let request = Request::History(question.message.clone());
-    let work = route::admit_calls(&site.core, &caller, &admitted.permit, request, question.calls())?;
+    let caller = Caller { overnight: question.sessions == Sessions::All, ..admitted.caller };
+    let memory = &mut Memory::of(&caller, &admitted.permit);
+    let work = route::admit(&site.core, &caller, question.calls(), memory, |context| {
+        question.query(context.floors).map(HistoryCandles::new)
+    })?;
     let (has_overnight, floors) = (work.has_overnight(), work.floors(&site.core));
-    let paged = work.run_pages(Paging { limit: question.limit, from: question.from }, &site.core)?;
+    let paged = work.pages(Paging { limit: question.limit, from: question.from }, &site.core)?;
     Ok((paged, has_overnight, floors))
 }

@@ -10,6 +10,8 @@ use market::{Price, Zone};
 use serde_json::Value;
 
 use crate::kit::envelope::Problem;
+use crate::kit::fields::echo;
+use crate::preferences::{self, preferences};
 use crate::refusal::Refusal;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,9 +21,6 @@ pub(super) enum Format {
     Arrow,
     Parquet,
 }
-
-/// Ranges of an `Accept` header that are looked at; browsers send half a dozen.
-const ACCEPT_MAX: usize = 32;
 
 impl Format {
     const ALL: [Format; 4] = [Format::Json, Format::Csv, Format::Arrow, Format::Parquet];
@@ -54,24 +53,20 @@ impl Format {
 
     pub(super) fn parse(name: &str) -> Result<Format, Refusal> {
         Format::ALL.into_iter().find(|format| format.name() == name).ok_or_else(|| {
-            let name: String = name.chars().take(40).collect();
-            Refusal::Malformed(format!("format {name:?} is none of json, csv, arrow, parquet"))
+            Refusal::Malformed(format!("format {:?} is none of json, csv, arrow, parquet", echo(name)))
         })
     }
 
     /// What a client would rather have; JSON if it does not say. Of two it likes as much, the one it names first.
     pub(super) fn accepted(headers: &HeaderMap) -> Result<Format, Problem> {
-        let lines: Vec<&str> = headers.get_all(ACCEPT).iter().filter_map(|line| line.to_str().ok()).collect();
-        let ranges =
-            lines.iter().flat_map(|line| line.split(',')).map(str::trim).filter(|range| !range.is_empty());
+        let lines = headers.get_all(ACCEPT).iter().filter_map(|line| line.to_str().ok());
         let mut best: Option<(u16, Format)> = None;
         let mut any = false;
-        for range in ranges.take(ACCEPT_MAX) {
+        for range in preferences(lines) {
             any = true;
-            let mut parts = range.split(';').map(str::trim);
-            let Some(format) = parts.next().and_then(Format::of_range) else { continue };
-            let weight = parts.find_map(|part| part.strip_prefix("q=").or(part.strip_prefix("Q=")));
-            let weight = weight.map_or(1000, thousandths);
+            let Some(format) = Format::of_range(range.value) else { continue };
+            // A weight that cannot be read is none.
+            let weight = range.weight.unwrap_or(preferences::FULL);
             if weight > best.map_or(0, |(weight, _)| weight) {
                 best = Some((weight, format));
             }
@@ -117,15 +112,6 @@ impl Format {
             tracing::error!(error, format = self.name(), "cannot write candles");
             Problem::internal()
         })
-    }
-}
-
-/// A weight between 0 and 1 in thousandths; what is none counts as 1.
-fn thousandths(text: &str) -> u16 {
-    let (whole, rest) = text.split_once('.').unwrap_or((text, ""));
-    match (whole, format!("{rest:0<3}").get(..3).and_then(|rest| rest.parse::<u16>().ok())) {
-        ("0", Some(rest)) => rest,
-        _ => 1000,
     }
 }
 
@@ -217,13 +203,5 @@ mod tests {
         check(&["text/csv;q=0, text/html"], None);
         check(&["text/html"], None);
         check(&["text/csv;q=nonsense"], Some(Format::Csv));
-    }
-
-    #[test]
-    fn a_weight_has_three_decimals_at_most() {
-        assert_eq!(
-            ["0", "0.", "0.5", "0.05", "0.999", "0.9999", "1", "1.000"].map(thousandths),
-            [0, 0, 500, 50, 999, 999, 1000, 1000]
-        );
     }
 }

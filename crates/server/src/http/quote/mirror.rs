@@ -1,15 +1,14 @@
 //! The pull commands as HTTP: the same messages as JSON, the same route, the same refusals.
 
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use wire::command;
 
-use crate::command::{CandleReply, Request, not_offered};
+use crate::command::undecodable;
+use crate::dispatch::{JsonReply, Offered};
 use crate::kit::Site;
 use crate::kit::envelope::{self, Problem};
 use crate::kit::{Admitted, Answer, Call, allowance};
 use crate::refusal::Refusal;
-use crate::route;
 
 /// Fields that are numbers; some clients write those as text.
 const NUMBERS: [&str; 6] = ["period", "adjust_type", "query_type", "direction", "count", "trade_session"];
@@ -30,37 +29,12 @@ pub(super) fn answer(
 }
 
 fn reply(call: &Call<'_>, command: u8, admitted: &Admitted, site: &Site) -> Result<Answer, Problem> {
-    let request = decode(command, call.body)?;
-    let work = route::admit_request(&site.core, &admitted.caller, &admitted.permit, request)?;
-    let data = match command {
-        command::HISTORY | command::CANDLESTICKS => {
-            let candles = CandleReply::Columns(work.run_columns(&site.core)?);
-            call.note.candles(candles.len());
-            candles.json()
-        }
-        _ => work.run(&site.core)?.json(),
-    };
+    let Admitted { caller, permit } = admitted;
+    let fields = fields(call.body)?;
+    let JsonReply { data, candles } =
+        Offered::find(command)?.answer_json(&site.core, caller, permit, fields)?;
+    call.note.candles(candles);
     Ok(envelope::success(data))
-}
-
-/// The message of a command, from JSON under its own names.
-fn decode(command: u8, body: &[u8]) -> Result<Request, Refusal> {
-    let fields = fields(body)?;
-    Ok(match command {
-        command::PROFILE => Request::Profile(message(fields)?),
-        command::TRADING_SESSIONS => Request::TradingSessions,
-        command::TRADING_DAYS => Request::TradingDays(message(fields)?),
-        command::STATIC_INFO => Request::StaticInfo(message(fields)?),
-        command::QUOTE => Request::Quote(message(fields)?),
-        command::INTRADAY => Request::Intraday(message(fields)?),
-        command::CANDLESTICKS => Request::Candlesticks(message(fields)?),
-        command::HISTORY => Request::History(message(fields)?),
-        other => return Err(not_offered(other)),
-    })
-}
-
-fn malformed(error: &serde_json::Error) -> Refusal {
-    Refusal::Malformed(format!("the body cannot be decoded: {error}"))
 }
 
 /// The object in a body; no body at all is an empty one.
@@ -68,14 +42,10 @@ fn fields(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
     if body.is_empty() {
         return Ok(Map::new());
     }
-    match serde_json::from_slice(body).map_err(|error| malformed(&error))? {
+    match serde_json::from_slice(body).map_err(|error| undecodable(&error))? {
         Value::Object(fields) => Ok(plain(fields)),
         _ => Err(Refusal::Malformed("the body is not a JSON object".to_owned())),
     }
-}
-
-fn message<M: DeserializeOwned>(fields: Map<String, Value>) -> Result<M, Refusal> {
-    serde_json::from_value(Value::Object(fields)).map_err(|error| malformed(&error))
 }
 
 /// The protocol's own form of what JSON lets clients write in several: a field that is null is not there, names may be

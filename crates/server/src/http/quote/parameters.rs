@@ -1,18 +1,17 @@
-//! The query string of the candles endpoint: from text to the message that every other door sends, and a word for where
+//! The query string of the candles endpoint: from text to the question that every other door asks, and a word for where
 //! the next answer goes on.
 
-use history::{COUNT_DEFAULT, COUNT_MAX};
-use market::{Period, Timestamp, Venues, Zone, parse_date, parse_time_of_day_or_second};
-use wire::quote;
+use history::{Adjust, Anchor, COUNT_DEFAULT, COUNT_MAX, Direction, Query, Select, Sessions};
+use market::{
+    Date, FloorTable, Period, Symbol, Timestamp, Venues, Zone, parse_date, parse_time_of_day,
+    parse_time_of_day_or_second,
+};
 
 use super::format::Format;
-use crate::command::{PAGED_MAX, period_number, symbol};
+use crate::command::{PAGED_MAX, calls, period, symbol};
+use crate::kit::fields::{Fields, Names, echo};
 use crate::refusal::Refusal;
 
-/// How much of a text that is refused is repeated.
-const ECHO_CHARS_MAX: usize = 40;
-/// Unknown names that a refusal repeats.
-const ECHO_NAMES_MAX: usize = 5;
 /// Neither end of any clock here; what lies beyond was not written by us.
 const STAMPS: std::ops::Range<i64> = -100_000_000_000..100_000_000_000;
 
@@ -43,89 +42,77 @@ pub(in crate::http) const KNOWN: [&str; 20] = [
 /// Parameters as they came, each at most once.
 #[derive(Debug)]
 pub(super) struct Parameters {
-    pairs: Vec<(String, String)>,
+    fields: Fields,
 }
+
+/// A value, or why there is none. What cannot be understood is refused at once; what is understood and asks for nonsense is a bad
+/// parameter of a history request, which is refused when the request has been counted.
+type Judged<T> = Result<T, Refusal>;
 
 /// What is asked, and how long the answer may be.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Question {
-    pub(super) message: quote::SecurityHistoryCandlestickRequest,
-    /// Overnight hours are wanted too, which the message cannot say.
-    pub(super) overnight: bool,
+    pub(super) symbol: Symbol,
+    period: Judged<Period>,
+    adjust: Adjust,
+    pub(super) sessions: Sessions,
+    span: Judged<Span>,
     pub(super) limit: usize,
     /// Where an earlier answer said to go on.
     pub(super) from: Option<Timestamp>,
     pub(super) format: Option<Format>,
 }
 
+/// Which candles, in wall-clock terms of the security's market.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Span {
+    /// Of a range of dates, both included.
+    Dates { start: Option<Date>, end: Option<Date> },
+    /// So many from a point on.
+    Offset { direction: Direction, anchor: Anchor },
+}
+
 impl Parameters {
     pub(super) fn parse(query: &str) -> Result<Parameters, Refusal> {
-        let mut pairs: Vec<(String, String)> = Vec::new();
-        let mut unknown = Vec::new();
-        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-            if !KNOWN.contains(&&*name) {
-                unknown.push(format!("{:?}", echo(&name)));
-            } else if pairs.iter().any(|(known, _)| *known == name) {
-                return Err(malformed(format!("parameter {name} is there more than once")));
-            } else {
-                pairs.push((name.into_owned(), value.into_owned()));
-            }
-        }
-        if unknown.is_empty() {
-            return Ok(Parameters { pairs });
-        }
-        unknown.truncate(ECHO_NAMES_MAX);
-        Err(malformed(format!("unknown parameter {}: there are {}", unknown.join(", "), KNOWN.join(", "))))
+        let fields = Fields::parse(query.as_bytes(), Names::Known(&KNOWN));
+        Ok(Parameters { fields: fields.map_err(|error| malformed(error.to_string()))? })
     }
 
     pub(super) fn question(&self, venues: &Venues) -> Result<Question, Refusal> {
         let symbol = symbol(self.get("symbol").ok_or_else(|| malformed("symbol is missing".to_owned()))?)?;
-        let (session, overnight) = self.session()?;
+        let sessions = self.sessions()?;
         let limit = self.limit()?;
-        let mut message = quote::SecurityHistoryCandlestickRequest {
-            symbol: symbol.as_str().to_owned(),
-            period: self.period()?,
-            adjust_type: self.adjust()?,
-            trade_session: session,
-            ..Default::default()
-        };
-        let limit = match self.by_dates()? {
+        let period = self.period()?;
+        let adjust = self.adjust()?;
+        let (span, limit) = match self.by_dates()? {
             true => {
-                message.query_type = 2;
-                message.date_request = Some(quote::DateRequest {
-                    start_date: self.date(self.either(["start", "start_date"])?)?,
-                    end_date: self.date(self.either(["end", "end_date"])?)?,
-                });
-                limit.unwrap_or(COUNT_MAX)
+                let start = self.date(self.either(["start", "start_date"])?)?;
+                let end = self.date(self.either(["end", "end_date"])?)?;
+                (Ok(Span::Dates { start, end }), limit.unwrap_or(COUNT_MAX))
             }
             false => {
-                let limit = limit.unwrap_or(COUNT_DEFAULT);
-                message.query_type = 1;
-                let mut offset = self.offset(venues.of(symbol.market()).zone())?;
-                offset.count = i32::try_from(limit.min(COUNT_MAX)).unwrap_or(i32::MAX);
-                message.offset_request = Some(offset);
-                limit
+                let zone = venues.of(symbol.market()).zone();
+                (self.offset(&period, zone)?, limit.unwrap_or(COUNT_DEFAULT))
             }
         };
         let format = self.get("format").map(Format::parse).transpose()?;
-        let question = Question { message, overnight, limit, from: None, format };
+        let question = Question { symbol, period, adjust, sessions, span, limit, from: None, format };
         let from = self.get("next").map(|token| question.resume(token)).transpose()?;
         Ok(Question { from, ..question })
     }
 
     /// The same query string, going on from a token.
     pub(super) fn with_next(&self, token: &str) -> String {
-        let others = self.pairs.iter().filter(|(name, _)| name != "next");
-        form_urlencoded::Serializer::new(String::new())
-            .extend_pairs(others)
-            .append_pair("next", token)
-            .finish()
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        for (name, value) in self.fields.pairs().filter(|(name, _)| *name != "next") {
+            query.append_pair(name, value);
+        }
+        query.append_pair("next", token).finish()
     }
 
     /// A parameter's text; one that is empty is not there.
     fn get(&self, name: &str) -> Option<&str> {
-        let found = self.pairs.iter().find(|(known, _)| known == name);
-        found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+        self.fields.get(name)
     }
 
     /// Whichever of some names is there.
@@ -162,20 +149,22 @@ impl Parameters {
         }
     }
 
-    fn period(&self) -> Result<i32, Refusal> {
+    /// By its name, or by its number in the protocol.
+    fn period(&self) -> Result<Judged<Period>, Refusal> {
         let text = self.get("period").unwrap_or("day");
         if text.bytes().all(|byte| byte.is_ascii_digit()) {
-            return text.parse().map_err(|_| malformed(format!("period {} is unknown", echo(text))));
+            let number = text.parse().map_err(|_| malformed(format!("period {} is unknown", echo(text))))?;
+            return Ok(period(number));
         }
         let period: Period =
             text.parse().map_err(|error: market::ParsePeriodError| malformed(error.to_string()))?;
-        Ok(period_number(period))
+        Ok(Ok(period))
     }
 
-    fn adjust(&self) -> Result<i32, Refusal> {
+    fn adjust(&self) -> Result<Adjust, Refusal> {
         Ok(match self.either(["adjust", "adjust_type"])? {
-            None | Some(("adjust", "none") | ("adjust_type", "0")) => 0,
-            Some(("adjust", "forward") | ("adjust_type", "1")) => 1,
+            None | Some(("adjust", "none") | ("adjust_type", "0")) => Adjust::None,
+            Some(("adjust", "forward") | ("adjust_type", "1")) => Adjust::Forward,
             Some(("adjust", other)) => {
                 return Err(malformed(format!("adjust {:?} is neither none nor forward", echo(other))));
             }
@@ -188,12 +177,12 @@ impl Parameters {
         })
     }
 
-    /// The selector of the message, and whether overnight hours belong to it.
-    fn session(&self) -> Result<(i32, bool), Refusal> {
+    /// The selector of the protocol cannot say that overnight hours are wanted too: on a long connection the sign-in does.
+    fn sessions(&self) -> Result<Sessions, Refusal> {
         Ok(match self.either(["session", "trade_session"])? {
-            None | Some(("session", "intraday") | ("trade_session", "0")) => (0, false),
-            Some(("session", "extended") | ("trade_session", "100")) => (100, false),
-            Some(("session", "all")) => (100, true),
+            None | Some(("session", "intraday") | ("trade_session", "0")) => Sessions::Intraday,
+            Some(("session", "extended") | ("trade_session", "100")) => Sessions::Extended,
+            Some(("session", "all")) => Sessions::All,
             Some(("session", other)) => {
                 let text = format!(
                     "session {:?} is none of intraday, extended (with pre and post), all (with overnight too)",
@@ -220,15 +209,17 @@ impl Parameters {
             .ok_or_else(|| malformed(format!("{name} {:?} is outside 1 to {PAGED_MAX}", echo(text))))
     }
 
-    /// A date as the message has it; empty if it is not there.
-    fn date(&self, found: Option<(&str, &str)>) -> Result<String, Refusal> {
-        let Some((name, text)) = found else { return Ok(String::new()) };
-        compact_date(text).ok_or_else(|| {
+    /// A date, if it is there.
+    fn date(&self, found: Option<(&str, &str)>) -> Result<Option<Date>, Refusal> {
+        let Some((name, text)) = found else { return Ok(None) };
+        date(text).map(Some).ok_or_else(|| {
             malformed(format!("{name} {:?} is not a date: write 2026-11-13 or 20261113", echo(text)))
         })
     }
 
-    fn offset(&self, zone: &Zone) -> Result<quote::OffsetRequest, Refusal> {
+    /// From which point on. Where the period is none, that is told before anything about the point is.
+    fn offset(&self, period: &Judged<Period>, zone: &Zone) -> Result<Judged<Span>, Refusal> {
+        let period = period.as_ref().copied().unwrap_or(Period::DAY);
         let [before, after] = ["before", "after"].map(|name| self.get(name).map(|text| (name, text)));
         if let (Some(_), Some(_)) = (before, after) {
             return Err(contradiction("before", "after"));
@@ -244,16 +235,13 @@ impl Parameters {
                     echo(text)
                 ))
             })?;
-            return Ok(quote::OffsetRequest {
-                direction: i32::from(after.is_some()),
-                date,
-                minute,
-                count: 0,
-            });
+            let direction = if after.is_some() { Direction::Present } else { Direction::Past };
+            let anchor = Anchor::of(period, Some(date), minute);
+            return Ok(Ok(Span::Offset { direction, anchor }));
         }
         let direction = match self.get("direction") {
-            None | Some("0") => 0,
-            Some("1") => 1,
+            None | Some("0") => Direction::Past,
+            Some("1") => Direction::Present,
             Some(other) => {
                 let text = format!(
                     "direction {:?} is neither 0 (toward the past) nor 1 (toward the present)",
@@ -263,15 +251,30 @@ impl Parameters {
             }
         };
         let date = self.date(self.get("date").map(|text| ("date", text)))?;
-        let minute = self.get("minute").unwrap_or_default().to_owned();
-        Ok(quote::OffsetRequest { direction, date, minute, count: 0 })
+        // As in the message, the minute of a day candle is not even read.
+        let minute = self.get("minute").filter(|_| period.is_clock()).map(parse_time_of_day).transpose();
+        let anchor = minute.map(|minute| Anchor::of(period, date, minute));
+        Ok(anchor.map(|anchor| Span::Offset { direction, anchor }).map_err(bad))
     }
 }
 
 impl Question {
-    /// Calls of the rate window that the answer is worth: one for each thousand candles begun.
+    /// As it is asked of history, by an account that is served from these floors on.
+    pub(super) fn query(&self, floors: FloorTable) -> Result<Query, Refusal> {
+        let (symbol, floors) = (self.symbol.clone(), floors.of(self.symbol.market()));
+        let period = self.period.clone()?;
+        let select = match self.span.clone()? {
+            Span::Dates { start, end } => Select::between(period, floors, start, end).map_err(bad)?,
+            Span::Offset { direction, anchor } => {
+                Select::Offset { direction, anchor, count: self.limit.min(COUNT_MAX) }
+            }
+        };
+        Ok(Query { symbol, period, adjust: self.adjust, sessions: self.sessions, floors, select })
+    }
+
+    /// Calls of the rate window that the answer is worth.
     pub(super) fn calls(&self) -> u32 {
-        u32::try_from(self.limit.div_ceil(COUNT_MAX)).unwrap_or(u32::MAX)
+        calls(self.limit)
     }
 
     /// Where to go on, as a word that fits this question alone.
@@ -292,46 +295,42 @@ impl Question {
     /// The question without its length, in four bytes. It guards against mistakes: whoever makes a token up gets
     /// nothing that could not be asked for otherwise.
     fn fingerprint(&self, at: Timestamp) -> u32 {
-        let mut message = self.message.clone();
-        if let Some(offset) = &mut message.offset_request {
-            offset.count = 0;
-        }
-        let mut bytes = prost::Message::encode_to_vec(&message);
-        bytes.push(self.overnight.into());
-        bytes.extend_from_slice(&at.0.to_be_bytes());
-        crc32fast::hash(&bytes)
+        let Question { symbol, period, adjust, sessions, span, .. } = self;
+        // Not written for anyone to read: all that counts is that two questions have two texts.
+        let text = format!("{symbol} {period:?} {adjust:?} {sessions:?} {span:?} {}", at.0);
+        crc32fast::hash(text.as_bytes())
     }
 }
 
-/// `2026-11-13` or `20261113`, as the latter.
-fn compact_date(text: &str) -> Option<String> {
-    let digits = match text.as_bytes() {
-        [_, _, _, _, b'-', _, _, b'-', _, _] => text.replace('-', ""),
-        _ => text.to_owned(),
-    };
-    parse_date(&digits).is_ok().then_some(digits)
+/// `2026-11-13` or `20261113`.
+fn date(text: &str) -> Option<Date> {
+    match text.as_bytes() {
+        [_, _, _, _, b'-', _, _, b'-', _, _] => parse_date(&text.replace('-', "")).ok(),
+        _ => parse_date(text).ok(),
+    }
 }
 
 /// Date and minute of a point in time: a date, a date with a time of day of the market, or an instant with its offset.
-fn point(text: &str, zone: &Zone) -> Option<(String, String)> {
+fn point(text: &str, zone: &Zone) -> Option<(Date, Option<i32>)> {
     if let Ok(instant) = text.parse::<jiff::Timestamp>() {
         let (date, seconds) = zone.local(Timestamp(instant.as_second()));
-        let minute = format!("{:02}{:02}", seconds / 3600, seconds / 60 % 60);
-        return Some((date.strftime("%Y%m%d").to_string(), minute));
+        let minute = i32::try_from(seconds / 60).ok()?;
+        // No other way to write a date has years before the first.
+        return (date.year() >= 0).then_some((date, Some(minute)));
     }
-    let Some((date, time)) = text.split_once(['T', ' ']) else {
-        return Some((compact_date(text)?, String::new()));
+    let Some((day, time)) = text.split_once(['T', ' ']) else {
+        return Some((date(text)?, None));
     };
     let minute = parse_time_of_day_or_second(time).ok()?;
-    Some((compact_date(date)?, format!("{:02}{:02}", minute / 60, minute % 60)))
-}
-
-fn echo(text: &str) -> String {
-    text.chars().take(ECHO_CHARS_MAX).collect()
+    Some((date(day)?, Some(minute)))
 }
 
 fn malformed(text: String) -> Refusal {
     Refusal::Malformed(text)
+}
+
+fn bad(error: impl ToString) -> Refusal {
+    Refusal::BadQuery(error.to_string())
 }
 
 fn contradiction(one: &str, other: &str) -> Refusal {

@@ -5,32 +5,16 @@ fn question(query: &str) -> Result<Question, String> {
     Parameters::parse(query).and_then(|found| found.question(&venues)).map_err(|refusal| refusal.text())
 }
 
-/// What a query string means, in the fields of the message.
+/// What a query string means, as history is asked it.
 #[track_caller]
 fn check(query: &str, means: &str) {
-    let Question { message, overnight, limit, from, format } = question(query).unwrap();
-    let select = match (&message.offset_request, &message.date_request) {
-        (Some(offset), None) => {
-            let quote::OffsetRequest { direction, date, minute, count } = offset;
-            format!("direction {direction} date {date:?} minute {minute:?} count {count}")
-        }
-        (None, Some(dates)) => format!("{:?} to {:?}", dates.start_date, dates.end_date),
-        both => panic!("{both:?}"),
-    };
-    let quote::SecurityHistoryCandlestickRequest {
-        symbol,
-        period,
-        adjust_type,
-        query_type,
-        trade_session,
-        ..
-    } = &message;
+    let question = question(query).unwrap();
+    let Query { symbol, period, adjust, sessions, select, .. } = question.query(FloorTable::NONE).unwrap();
+    let Question { limit, from, format, .. } = question;
     let mut text = format!(
-        "{symbol} {period} adjust {adjust_type} session {trade_session} type {query_type}: {select}, limit {limit}"
+        "{symbol} {period} adjust {adjust:?} session {sessions:?}: {}, limit {limit}",
+        words(&select)
     );
-    if overnight {
-        text += ", overnight";
-    }
     if let Some(format) = format {
         text += &format!(", {format:?}");
     }
@@ -40,32 +24,48 @@ fn check(query: &str, means: &str) {
     assert_eq!(text, means);
 }
 
+fn words(select: &Select) -> String {
+    match select {
+        Select::Offset { direction, anchor, count } => format!("{count} to the {direction:?} of {anchor:?}"),
+        Select::Dates { start, end } => format!("{start:?} to {end:?}"),
+    }
+}
+
 #[test]
-fn a_query_string_becomes_the_message_of_the_protocol() {
-    check(
-        "symbol=700.HK",
-        r#"700.HK 1000 adjust 0 session 0 type 1: direction 0 date "" minute "" count 10, limit 10"#,
-    );
+fn a_query_string_becomes_the_question_of_every_door() {
+    check("symbol=700.HK", "700.HK day adjust None session Intraday: 10 to the Past of Latest, limit 10");
     check(
         "symbol=00700.hk&period=5m&adjust=forward&start=2026-10-12&end=20261113&session=extended",
-        r#"700.HK 5 adjust 1 session 100 type 2: "20261012" to "20261113", limit 1000"#,
+        "700.HK 5m adjust Forward session Extended: Some(2026-10-12) to Some(2026-11-13), limit 1000",
     );
     check(
         "symbol=AAPL.US&period=1&adjust_type=1&start_date=20261012&trade_session=100&limit=10000&query_type=2",
-        r#"AAPL.US 1 adjust 1 session 100 type 2: "20261012" to "", limit 10000"#,
+        "AAPL.US 1m adjust Forward session Extended: Some(2026-10-12) to None, limit 10000",
     );
-    check("symbol=AAPL.US&query_type=2", r#"AAPL.US 1000 adjust 0 session 0 type 2: "" to "", limit 1000"#);
+    check(
+        "symbol=AAPL.US&query_type=2",
+        "AAPL.US day adjust None session Intraday: None to None, limit 1000",
+    );
+    // The minute of a candle that lasts a week is not read.
     check(
         "symbol=AAPL.US&period=week&direction=1&date=2026-10-12&minute=0930&count=1001&format=csv",
-        r#"AAPL.US 2000 adjust 0 session 0 type 1: direction 1 date "20261012" minute "0930" count 1000, limit 1001, Csv"#,
+        "AAPL.US week adjust None session Intraday: 1000 to the Present of Day(2026-10-12), limit 1001, Csv",
+    );
+    check(
+        "symbol=AAPL.US&period=60&direction=1&date=2026-10-12&minute=0930&count=1001&format=csv",
+        "AAPL.US 60m adjust None session Intraday: 1000 to the Present of Minute(2026-10-12, 570), limit 1001, Csv",
+    );
+    check(
+        "symbol=AAPL.US&period=60&minute=09:30",
+        "AAPL.US 60m adjust None session Intraday: 10 to the Past of LatestMinute(570), limit 10",
     );
     check(
         "symbol=700.HK&period=&adjust=&start=&before=&next=&limit=",
-        r#"700.HK 1000 adjust 0 session 0 type 1: direction 0 date "" minute "" count 10, limit 10"#,
+        "700.HK day adjust None session Intraday: 10 to the Past of Latest, limit 10",
     );
     check(
         "symbol=AAPL.US&session=all",
-        r#"AAPL.US 1000 adjust 0 session 100 type 1: direction 0 date "" minute "" count 10, limit 10, overnight"#,
+        "AAPL.US day adjust None session All: 10 to the Past of Latest, limit 10",
     );
 }
 
@@ -74,22 +74,38 @@ fn a_point_is_a_date_a_time_of_the_market_or_an_instant() {
     let means = |query: &str, select: &str| {
         check(
             &format!("symbol=700.HK&period=1m&{query}"),
-            &format!("700.HK 1 adjust 0 session 0 type 1: {select} count 10, limit 10"),
+            &format!("700.HK 1m adjust None session Intraday: 10 to the {select}, limit 10"),
         );
     };
-    means("before=2026-11-13", r#"direction 0 date "20261113" minute """#);
-    means("after=20261113", r#"direction 1 date "20261113" minute """#);
-    means("before=2026-11-13T09:30", r#"direction 0 date "20261113" minute "0930""#);
-    means("before=2026-11-13+09:30:00", r#"direction 0 date "20261113" minute "0930""#);
-    means("after=20261113T0930", r#"direction 1 date "20261113" minute "0930""#);
-    means("after=2026-11-13T01:30:00Z", r#"direction 1 date "20261113" minute "0930""#);
-    means("after=2026-11-13T09%3A30%3A00%2B08%3A00", r#"direction 1 date "20261113" minute "0930""#);
+    means("before=2026-11-13", "Past of Day(2026-11-13)");
+    means("after=20261113", "Present of Day(2026-11-13)");
+    means("before=2026-11-13T09:30", "Past of Minute(2026-11-13, 570)");
+    means("before=2026-11-13+09:30:00", "Past of Minute(2026-11-13, 570)");
+    means("after=20261113T0930", "Present of Minute(2026-11-13, 570)");
+    means("after=2026-11-13T01:30:00Z", "Present of Minute(2026-11-13, 570)");
+    means("after=2026-11-13T09%3A30%3A00%2B08%3A00", "Present of Minute(2026-11-13, 570)");
     // A plus that was not encoded is a space, and there is no such time.
     question("symbol=700.HK&after=2026-11-13T09:30:00+08:00").unwrap_err();
     // As long as one with seconds, and none.
     for time in ["12:30+08", "09:30:1x", "09:30:60", "09:30.00", "0930x:00", "é9:30:0"] {
         let refusal = question(&format!("symbol=700.HK&before=2026-11-13T{time}")).unwrap_err();
         assert!(refusal.contains(" is not a time: write 2026-11-13, 2026-11-13T09:30"), "{time}: {refusal}");
+    }
+    question("symbol=700.HK&before=-000001-11-13T01:30:00Z").unwrap_err();
+}
+
+#[test]
+fn what_is_understood_and_makes_no_sense_is_refused_in_its_turn() {
+    for (query, text) in [
+        ("period=7", "period 7 is unknown"),
+        ("period=7&start=2026-11-13&end=2026-11-12", "period 7 is unknown"),
+        ("period=1&minute=2500", "2500"),
+        ("start=2026-11-13&end=2026-11-12", "start date 2026-11-13 is after end date 2026-11-12"),
+        ("period=1m&start=1999-01-04", "out of minute kline begin date"),
+    ] {
+        let question = question(&format!("symbol=700.HK&{query}")).unwrap();
+        let refusal = question.query(FloorTable::PUBLISHED).unwrap_err();
+        assert!(matches!(&refusal, Refusal::BadQuery(told) if told.contains(text)), "{query}: {refusal:?}");
     }
 }
 

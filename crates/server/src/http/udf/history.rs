@@ -2,21 +2,20 @@
 
 use std::fmt::Write;
 
-use history::{COUNT_MAX, Sessions};
-use market::{Candles, Period, Price, Span, Timestamp, Venue, Zone};
+use history::{Anchor, COUNT_MAX, Direction, Paged, Paging, Query, Select, Sessions};
+use market::{Candles, FloorTable, Period, Price, Span, Timestamp, Venue, Zone};
 use serde_json::json;
-use wire::quote;
 
 use super::query::{echo, number, required};
 use super::resolution;
 use super::ticker::Ticker;
 use crate::caller::Caller;
-use crate::command::{PAGED_MAX, Paged, Paging, Request, period_number};
+use crate::command::{HistoryCandles, PAGED_MAX, calls};
 use crate::kit::Site;
 use crate::kit::envelope::{self, Problem};
 use crate::kit::{Admitted, Answer, Call};
 use crate::refusal::Refusal;
-use crate::route;
+use crate::route::{self, Memory};
 
 /// Times that are reckoned with, 1970 to 2100; charts ask for less than nothing when they are scrolled far enough.
 const STAMPS: (i64, i64) = (1, 4_102_444_800);
@@ -37,13 +36,14 @@ struct Question {
 pub(super) fn answer(call: &Call<'_>, admitted: &Admitted, site: &Site) -> Result<Answer, Problem> {
     let question = parse(call, site)?;
     let limit = question.limit.min(affordable(&admitted.caller, site)?);
-    let calls = u32::try_from(limit.div_ceil(COUNT_MAX)).unwrap_or(u32::MAX);
     // Whether the account may see overnight hours is decided on the way, as for a connection that opted in.
     let caller = Caller { overnight: question.ticker.sessions == Sessions::All, ..admitted.caller };
     let zone = site.core.history.venue(&question.ticker.symbol).zone();
-    let request = Request::History(message(&question, limit, zone));
-    let work = route::admit_calls(&site.core, &caller, &admitted.permit, request, calls)?;
-    let Paged { answer, .. } = work.run_pages(Paging { limit, from: None }, &site.core)?;
+    let memory = &mut Memory::of(&caller, &admitted.permit);
+    let work = route::admit(&site.core, &caller, calls(limit), memory, |context| {
+        Ok(HistoryCandles::new(question.query(limit, zone, context.floors)))
+    })?;
+    let Paged { answer, .. } = work.pages(Paging { limit, from: None }, &site.core)?;
     let stamp = |at: i64| match question.period {
         Period::Clock(_) => at,
         Period::Calendar(_) => day_stamp(Timestamp(at), zone).0,
@@ -126,32 +126,25 @@ fn candles_max(from: i64, to: i64, period: Period, sessions: Sessions, venue: &V
     usize::try_from(candles).unwrap_or(usize::MAX)
 }
 
-/// The same question as every other door asks it: so many candles back from a point, the point included.
-fn message(question: &Question, limit: usize, zone: &Zone) -> quote::SecurityHistoryCandlestickRequest {
-    let last = Timestamp(question.to - 1);
-    let (date, minute) = match question.period {
-        Period::Clock(_) => {
-            let (date, seconds) = zone.local(last);
-            (date, format!("{:02}{:02}", seconds / 3600, seconds / 60 % 60))
-        }
-        Period::Calendar(_) => {
-            let at = jiff::Timestamp::from_second(last.0).unwrap_or_default();
-            (jiff::tz::Offset::UTC.to_datetime(at).date(), String::new())
-        }
-    };
-    quote::SecurityHistoryCandlestickRequest {
-        symbol: question.ticker.symbol.as_str().to_owned(),
-        period: period_number(question.period),
-        adjust_type: i32::from(question.ticker.adjust == history::Adjust::Forward),
-        query_type: 1,
-        trade_session: if question.ticker.sessions == Sessions::Intraday { 0 } else { 100 },
-        offset_request: Some(quote::OffsetRequest {
-            direction: 0,
-            date: date.strftime("%Y%m%d").to_string(),
-            minute,
-            count: i32::try_from(limit.min(COUNT_MAX)).unwrap_or(i32::MAX),
-        }),
-        date_request: None,
+impl Question {
+    /// As every other door asks it: so many candles back from a point, the point included.
+    fn query(&self, limit: usize, zone: &Zone, floors: FloorTable) -> Query {
+        let Ticker { symbol, adjust, sessions } = self.ticker.clone();
+        let last = Timestamp(self.to - 1);
+        let anchor = match self.period {
+            Period::Clock(_) => {
+                let (date, seconds) = zone.local(last);
+                Anchor::Minute(date, i32::try_from(seconds / 60).unwrap_or_default())
+            }
+            // Days have the midnight of UTC here.
+            Period::Calendar(_) => {
+                let at = jiff::Timestamp::from_second(last.0).unwrap_or_default();
+                Anchor::Day(jiff::tz::Offset::UTC.to_datetime(at).date())
+            }
+        };
+        let floors = floors.of(symbol.market());
+        let select = Select::Offset { direction: Direction::Past, anchor, count: limit.min(COUNT_MAX) };
+        Query { symbol, period: self.period, adjust, sessions, floors, select }
     }
 }
 

@@ -1,10 +1,8 @@
 //! Parameters of a datafeed, which come in any number and order.
 
 use crate::kit::Call;
+pub(super) use crate::kit::fields::echo;
 use crate::refusal::Refusal;
-
-/// How much of a text that is refused is repeated.
-const ECHO_CHARS_MAX: usize = 40;
 
 /// A parameter that has to be there.
 pub(super) fn required(call: &Call<'_>, name: &str) -> Result<String, Refusal> {
@@ -17,8 +15,4 @@ pub(super) fn number(call: &Call<'_>, name: &str) -> Result<Option<i64>, Refusal
     let Some(text) = call.parameter_of(name).filter(|text| !text.is_empty()) else { return Ok(None) };
     let wrong = || Refusal::Malformed(format!("{name} {:?} is not a whole number", echo(&text)));
     text.parse().map(Some).map_err(|_| wrong())
-}
-
-pub(super) fn echo(text: &str) -> String {
-    text.chars().take(ECHO_CHARS_MAX).collect()
 }

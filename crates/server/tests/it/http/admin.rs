@@ -63,10 +63,10 @@ async fn every_desk_is_closed_to_others() {
         ("POST", "/v1/admin/accounts/ann"),
         ("POST", "/v1/admin/accounts/ann/rights"),
         ("DELETE", "/v1/admin/accounts/ann/rights?package=US"),
-        ("GET", "/v1/admin/assets?account=ann"),
-        ("POST", "/v1/admin/assets"),
-        ("GET", "/v1/admin/orders?account=ann"),
-        ("POST", "/v1/admin/orders"),
+        ("GET", "/v1/admin/reported-assets?account=ann"),
+        ("POST", "/v1/admin/reported-assets"),
+        ("GET", "/v1/admin/reported-orders?account=ann"),
+        ("POST", "/v1/admin/reported-orders"),
         ("GET", "/v1/admin/rates"),
         ("POST", "/v1/admin/rates"),
         ("GET", "/v1/admin/levels"),
@@ -189,16 +189,22 @@ async fn reports_come_as_json_or_as_csv_and_raise_levels() {
         .post("/v1/admin/rates", json!({"rows": [{"currency": "USD", "day": "2026-11-01", "rate": "8"}]}));
     assert_eq!(data(&rates.await), json!({"rows": 1, "accounts": 0}));
     let assets = "account,day,currency,amount\nann,2026-11-12,USD,10000\nop,2026-11-12,HKD,10000\n";
-    assert_eq!(data(&office.csv("/v1/admin/assets", assets).await), json!({"rows": 2, "accounts": 2}));
+    assert_eq!(
+        data(&office.csv("/v1/admin/reported-assets", assets).await),
+        json!({"rows": 2, "accounts": 2})
+    );
     let level =
         async |name: &str| data(&office.get(&format!("/v1/admin/accounts/{name}")).await)["level"].clone();
     assert_eq!((level("ann").await, level("op").await), (json!(3), json!(2)));
     let orders = json!({"rows": [{"account": "op", "day": "2026-11-12", "count": 161}, {"account": 1, "order_id": "A-1"}]});
-    assert_eq!(data(&office.post("/v1/admin/orders", orders).await), json!({"rows": 2, "accounts": 2}));
+    assert_eq!(
+        data(&office.post("/v1/admin/reported-orders", orders).await),
+        json!({"rows": 2, "accounts": 2})
+    );
     assert_eq!(level("op").await, json!(4));
-    let told = data(&office.get("/v1/admin/orders?account=ann").await);
+    let told = data(&office.get("/v1/admin/reported-orders?account=ann").await);
     assert_eq!(told, json!({"rows": [{"account": "ann", "day": "2026-11-15", "count": 1}]}));
-    let told = data(&office.get("/v1/admin/assets?account=1&limit=1").await);
+    let told = data(&office.get("/v1/admin/reported-assets?account=1&limit=1").await);
     assert_eq!(
         told,
         json!({"rows": [{"account": "ann", "day": "2026-11-12", "currency": "USD", "amount": "10000.00"}]})
@@ -206,39 +212,63 @@ async fn reports_come_as_json_or_as_csv_and_raise_levels() {
     let told = data(&office.get("/v1/admin/rates?currency=usd").await);
     assert_eq!(told, json!({"rows": [{"currency": "USD", "day": "2026-11-01", "rate": "8.00"}]}));
     for (path, body, says) in [
-        ("/v1/admin/assets", json!({"rows": []}), "no rows"),
+        ("/v1/admin/reported-assets", json!({"rows": []}), "no rows"),
         (
-            "/v1/admin/assets",
+            "/v1/admin/reported-assets",
             json!({"rows": [{"account": "ann", "currency": "HKD", "amount": 0.5}]}),
             "as text",
         ),
         (
-            "/v1/admin/assets",
+            "/v1/admin/reported-assets",
             json!({"rows": [{"account": "ann", "currency": "JPY", "amount": "5"}]}),
             "exchange rate",
         ),
         (
-            "/v1/admin/assets",
+            "/v1/admin/reported-assets",
             json!({"rows": [{"account": "eve", "currency": "HKD", "amount": "5"}]}),
             "row 1: there is no account",
         ),
-        ("/v1/admin/assets", json!({"rows": [{"account": "ann", "sum": "5"}]}), "\"sum\" is none of"),
+        (
+            "/v1/admin/reported-assets",
+            json!({"rows": [{"account": "ann", "sum": "5"}]}),
+            "\"sum\" is none of",
+        ),
         (
             "/v1/admin/rates",
             json!({"rows": [{"currency": "USD", "day": "2026-11-16", "rate": "8"}]}),
             "has not come",
         ),
-        ("/v1/admin/orders", json!({"rows": [{"account": "ann"}]}), "either a count"),
-        ("/v1/admin/orders", json!([]), "decoded"),
+        ("/v1/admin/reported-orders", json!({"rows": [{"account": "ann"}]}), "either a count"),
+        ("/v1/admin/reported-orders", json!([]), "decoded"),
     ] {
         let (status, code, text) = refused(&office.post(path, body).await);
         assert_eq!((status, code), (400, 301_600), "{text}");
         assert!(text.contains(says), "{text}");
     }
-    let (_, _, text) = refused(&office.csv("/v1/admin/assets", "account,day,currency,amount\nann\n").await);
+    let (_, _, text) =
+        refused(&office.csv("/v1/admin/reported-assets", "account,day,currency,amount\nann\n").await);
     assert!(text.contains("line 2"), "{text}");
-    assert_eq!(refused(&office.get("/v1/admin/assets").await).0, 400);
-    assert_eq!(refused(&office.get("/v1/admin/assets?account=ann&limit=1001").await).0, 400);
+    assert_eq!(refused(&office.get("/v1/admin/reported-assets").await).0, 400);
+    assert_eq!(refused(&office.get("/v1/admin/reported-assets?account=ann&limit=1001").await).0, 400);
+}
+
+#[tokio::test]
+async fn the_former_paths_of_reports_tell_everybody_the_new_ones() {
+    let office = Office::open().await;
+    let operator = format!("authorization: Bearer {}\r\n", office.op.access_token.expose());
+    let other = format!("authorization: Bearer {}\r\n", office.ann.access_token.expose());
+    for (old, new) in [
+        ("/v1/admin/assets", "/v1/admin/reported-assets"),
+        ("/v1/admin/orders?account=ann", "/v1/admin/reported-orders"),
+    ] {
+        for head in [&operator, &other, ""] {
+            for method in ["GET", "POST"] {
+                let (status, code, text) = refused(&office.server.http(method, old, head, b"{}").await);
+                assert_eq!((status, code), (410, 410), "{method} {old}");
+                assert_eq!(text, format!("this path has moved: use {new}"));
+            }
+        }
+    }
 }
 
 #[tokio::test]

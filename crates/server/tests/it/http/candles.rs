@@ -395,6 +395,26 @@ async fn refusals_are_those_of_every_door() {
     }
 }
 
+/// The order of refusals is that of the long connection: what cannot be understood comes before the count, nonsense after it.
+#[tokio::test]
+async fn nonsense_is_refused_after_it_is_counted_and_what_cannot_be_understood_before() {
+    let server = Running::start().await;
+    let account = server.account("ann", rate("5/3600"));
+    let understood = ["period=7", "period=1&minute=2500", "start=2026-11-13&end=2026-11-12"];
+    for (query, left) in understood.into_iter().chain(["period=1m&start=1999-01-04"]).zip([4, 3, 2, 1]) {
+        let answer = ask(&server, &account, &format!("symbol=700.HK&{query}")).await;
+        assert_eq!((answer.status, told(&answer)[1]), (400, Some(left)), "{query}");
+    }
+    let unread = "symbol=700.HK&period=7m";
+    let answer = ask(&server, &account, unread).await;
+    assert_eq!((answer.status, told(&answer)[1]), (400, Some(1)));
+    data(&ask(&server, &account, "symbol=700.HK").await);
+    for query in understood {
+        assert_eq!(ask(&server, &account, &format!("symbol=700.HK&{query}")).await.status, 429, "{query}");
+    }
+    assert_eq!(ask(&server, &account, unread).await.status, 400);
+}
+
 #[tokio::test]
 async fn nobody_asks_without_a_token() {
     let server = Running::start().await;
@@ -407,7 +427,7 @@ async fn nobody_asks_without_a_token() {
 }
 
 #[tokio::test]
-async fn overnight_hours_are_for_whoever_names_them_and_may_see_them() {
+async fn overnight_hours_are_for_accounts_that_ask_for_them_and_have_the_right() {
     let server = Running::start().await;
     let (may, may_not) =
         (server.account_with("ann", OVERNIGHT, unlimited()), server.account("bob", unlimited()));

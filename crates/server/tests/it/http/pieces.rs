@@ -42,7 +42,7 @@ async fn the_pieces_of_an_answer_make_the_whole_and_count_once() {
         whole.extend(piece.body);
     }
     assert!(whole.starts_with(b"PAR1") && whole.ends_with(b"PAR1"));
-    // Whoever wants the whole asks anew, and that counts.
+    // A request for the whole answer counts again.
     let all = ask(&server, &account, "GET", "").await;
     assert_eq!((all.status, all.header("x-ratelimit-remaining")), (200, Some("0")));
     assert_eq!(all.body, whole);

@@ -39,7 +39,7 @@ async fn a_program_of_an_operator_has_no_power_over_other_accounts() {
         ("POST", "/v1/admin/accounts/ann"),
         ("POST", "/v1/admin/accounts/ann/rights"),
         ("DELETE", "/v1/admin/accounts/ann/rights?package=US"),
-        ("POST", "/v1/admin/assets"),
+        ("POST", "/v1/admin/reported-assets"),
         ("POST", "/v1/admin/levels/1"),
         ("GET", "/v1/admin/audit"),
         ("GET", "/v1/quota?account=ann"),

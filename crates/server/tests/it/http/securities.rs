@@ -1,4 +1,4 @@
-//! What there is to look at, for whoever may.
+//! Securities and the search for them, for accounts that may see them.
 
 use access::Terms;
 use serde_json::{Value, json};

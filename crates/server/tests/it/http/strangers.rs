@@ -98,7 +98,8 @@ async fn of_strangers_little_is_read_and_nothing_where_a_proof_is_needed() {
         ("/quote/quotes", "", 250 << 10, "401"),
         ("/quote/quotes", guessed, 250 << 10, "401"),
         ("/quote/quotes", unknown_key, 250 << 10, "403"),
-        ("/v1/admin/orders", "", 250 << 10, "401"),
+        ("/v1/admin/reported-orders", "", 250 << 10, "401"),
+        ("/v1/admin/orders", "", 250 << 10, "410"),
         ("/nowhere", "", 250 << 10, "404"),
         // Who has a token is read, with the first request already.
         ("/quote/quotes", &bearer, 250 << 10, "400"),
@@ -128,7 +129,7 @@ async fn unfinished_bodies_of_an_address_are_bounded_together() {
         refused += u32::from(read.is_ok() && &head == b"HTTP/1.1 429");
     }
     assert!(refused > 0);
-    // Whoever is known is not held up by strangers of the same address.
+    // A known account is not held up by strangers of the same address.
     assert_eq!(server.post("/quote/quotes", &account, r#"{"symbol":["700.HK"]}"#).await.status, 200);
 }
 

@@ -1,4 +1,4 @@
-//! What is not the protocol. Whoever sends it is told and closed; nobody else notices.
+//! Breaches of the protocol. The client is told and closed; other connections are not affected.
 
 use access::Terms;
 use wire::quote;

@@ -196,7 +196,7 @@ async fn a_script_that_decides_again_and_again_is_told_to_wait() {
     let rows = server.access.audit(&rows).unwrap();
     let of = |event: &str| rows.iter().filter(|row| row.event == event).count();
     assert_eq!((of("login.accepted"), of("code.approved"), of("code.denied")), (1, 30, 29));
-    // Whoever has had enough can still leave.
+    // A person beyond the limit can still sign out.
     let csrf = hidden(&browser.get("/signin").await, "csrf");
     assert_eq!(browser.post("/signout", &[("csrf", &csrf)]).await.status, 303);
 }

@@ -1,4 +1,4 @@
-//! A demonstration: whoever opens a page on the same machine is somebody, and nobody else is.
+//! The demo: a person who opens a page on the same machine is signed in, and nobody else is.
 
 use access::{AuditFilter, NewAccount, Role};
 use server::Settings;
@@ -38,7 +38,7 @@ fn accepted(server: &Running) -> Vec<access::AuditRow> {
 }
 
 #[tokio::test]
-async fn whoever_opens_a_page_on_this_machine_is_signed_in() {
+async fn a_person_who_opens_a_page_on_this_machine_is_signed_in() {
     let server = demonstration(Settings::default()).await;
     for (path, host) in
         [("/", "127.0.0.1:8080"), ("/coverage", "localhost"), ("/?symbol=700.HK", "[::1]:8080")]
@@ -55,7 +55,7 @@ async fn whoever_opens_a_page_on_this_machine_is_signed_in() {
             (me["data"]["account"].as_str(), me["data"]["role"].as_str()),
             (Some("demo"), Some("operator"))
         );
-        // Whoever is signed in already stays who they are.
+        // A person who is signed in already keeps their session.
         let again = open(&server, "GET", path, host, &head).await;
         assert_eq!((again.cookies.len(), again.header("cache-control")), (0, Some("no-cache")));
     }
@@ -110,7 +110,7 @@ async fn nobody_else_and_nothing_else_begins_a_session() {
             "127.0.0.1",
             "sec-fetch-dest: document\r\nsec-fetch-dest: document\r\nsec-fetch-mode: navigate\r\nsec-fetch-site: none\r\n",
         ),
-        // A link, a window or a form of somebody else's page; a script that fetches what it calls a document; no word about it.
+        // A link, a window or a form of another site; a script that claims to fetch a document; no such header.
         (
             "GET",
             "/",
@@ -186,7 +186,7 @@ async fn a_guest_who_has_signed_out_comes_back_without_a_password() {
             "POST /signin HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{kind}\r\ncontent-length: {length}\r\n{head}\r\n{body}"
         )
     };
-    // Not without the mark of the form, and nobody who is not on this machine.
+    // Not without the form's CSRF token, and not from another machine.
     for (csrf, head) in [
         ("x", opened(OPENS, visitor)),
         (csrf.as_str(), OPENS.to_owned()),

@@ -13,7 +13,7 @@ fn operator(server: &Running, name: &str) -> Created {
     created
 }
 
-async fn mark(browser: &mut Browser<'_>) -> String {
+async fn csrf_token(browser: &mut Browser<'_>) -> String {
     let me = browser.get("/v1/me").await.json();
     me["data"]["csrf"].as_str().unwrap_or_else(|| panic!("{me}")).to_owned()
 }
@@ -30,7 +30,7 @@ async fn a_session_asks_for_what_the_pages_show_and_for_nothing_that_outlives_it
     let mut browser = Browser::signed_in(&server, "ann").await;
     let me = browser.get("/v1/me").await.json();
     assert_eq!((&me["data"]["account"], &me["data"]["role"]), (&json!("ann"), &json!("user")));
-    assert_eq!(mark(&mut browser).await, me["data"]["csrf"].as_str().unwrap());
+    assert_eq!(csrf_token(&mut browser).await, me["data"]["csrf"].as_str().unwrap());
     let candles = browser.get("/v1/quote/history-candlesticks?symbol=700.HK&limit=1").await;
     assert_eq!((candles.status, candles.header("x-quota-used")), (200, Some("1")), "{}", candles.text());
     for path in ["/v1/quota", "/v1/connections", "/v1/sign-ins", "/v1/securities", "/v1/quote/my-quotes"] {
@@ -39,7 +39,7 @@ async fn a_session_asks_for_what_the_pages_show_and_for_nothing_that_outlives_it
     for path in ["/v1/socket/token", "/v2/socket/token", "/v1/token/refresh", "/v1/quote/cmd"] {
         is_refused(&browser.get(path).await, 401, 401_004);
     }
-    let csrf = format!("x-csrf: {}\r\n", mark(&mut browser).await);
+    let csrf = format!("x-csrf: {}\r\n", csrf_token(&mut browser).await);
     is_refused(&browser.ask("POST", "/quote/static-info", &csrf, "{}").await, 401, 401_004);
     is_refused(&server.http("GET", "/v1/me", "", b"").await, 401, 401_004);
     // With a token there is nothing to be marked.
@@ -53,7 +53,7 @@ async fn nothing_is_changed_without_the_mark_of_the_page() {
     person(&server, "bob");
     let mut browser = Browser::signed_in(&server, "ann").await;
     let (right, others) =
-        (mark(&mut browser).await, mark(&mut Browser::signed_in(&server, "bob").await).await);
+        (csrf_token(&mut browser).await, csrf_token(&mut Browser::signed_in(&server, "bob").await).await);
     let body = r#"{"symbols":["700.HK"]}"#;
     for head in [
         String::new(),
@@ -77,7 +77,7 @@ async fn nothing_is_changed_without_the_mark_of_the_page() {
 async fn other_sites_get_nothing_with_the_session_of_a_browser() {
     let (server, _) = house().await;
     let mut browser = Browser::signed_in(&server, "ann").await;
-    let csrf = mark(&mut browser).await;
+    let csrf = csrf_token(&mut browser).await;
     for (site, status) in
         [("same-origin", 200), ("none", 200), ("same-site", 403), ("cross-site", 403), ("x", 403)]
     {
@@ -146,7 +146,7 @@ async fn an_operator_at_a_browser_is_an_operator() {
             is_refused(&ann.get(path).await, 403, 403_008);
         }
     }
-    let head = format!("x-csrf: {}\r\n", mark(&mut olga).await);
+    let head = format!("x-csrf: {}\r\n", csrf_token(&mut olga).await);
     let answer =
         olga.ask("POST", "/v1/admin/accounts/ann/rights", &head, r#"{"package":"US_OPTIONS"}"#).await;
     assert_eq!(answer.status, 200, "{}", answer.text());

@@ -1,0 +1,129 @@
+//! More candles than one answer holds: the pages of a question, one after the other in its direction. Each is a plan of its own,
+//! which begins where the page before it ended.
+
+use market::{Candles, Timestamp};
+use store::Reader;
+
+use crate::as_of::AsOf;
+use crate::plan::{Keep, Plan, selected};
+use crate::query::{COUNT_MAX, Query};
+use crate::read::{Answer, History, HistoryError};
+
+/// How much of a question to answer, for those who may have more than [`COUNT_MAX`] candles at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Paging {
+    pub limit: usize,
+    /// Where the answer before this one said to go on.
+    pub from: Option<Timestamp>,
+}
+
+/// Candles, oldest first, and where to go on if there are more.
+#[derive(Debug)]
+pub struct Paged {
+    pub answer: Answer,
+    pub next: Option<Timestamp>,
+}
+
+/// The answers to a plan and to what lies beyond it, until there is nothing left.
+#[derive(Debug)]
+pub struct Pages<'a> {
+    history: &'a History,
+    reader: &'a mut Reader,
+    query: &'a Query,
+    plan: Option<Plan>,
+    as_of: AsOf,
+}
+
+impl History {
+    /// Pages through everything a question selects, each as long as the plan says.
+    pub fn pages<'a>(
+        &'a self,
+        reader: &'a mut Reader,
+        query: &'a Query,
+        plan: Plan,
+        as_of: AsOf,
+    ) -> Pages<'a> {
+        Pages { history: self, reader, query, plan: Some(plan), as_of }
+    }
+
+    /// One answer made of as many pages as it takes.
+    pub fn paged(
+        &self,
+        reader: &mut Reader,
+        query: &Query,
+        Paging { limit, from }: Paging,
+        as_of: AsOf,
+    ) -> Result<Paged, HistoryError> {
+        let venue = self.venue(&query.symbol);
+        let (stamps, keep) = selected(query, venue, as_of);
+        let stamps = match (from, keep) {
+            (None, _) => stamps,
+            (Some(at), Keep::First(_)) => at.max(stamps.start)..stamps.end,
+            (Some(at), Keep::Last(_)) => stamps.start..at.min(stamps.end),
+        };
+        let first = Plan::over(query, venue, as_of, stamps, keep.of(limit.min(COUNT_MAX)));
+        let (mut answer, mut rest) = self.page(reader, query, &first, as_of)?;
+        let mut rows = answer.candles.len();
+        let mut pages = vec![std::mem::take(&mut answer.candles)];
+        let next = loop {
+            let Some(plan) = rest else { break None };
+            // Once there are enough, one more says whether it is worth asking again.
+            let left = limit.saturating_sub(rows);
+            let plan = plan.keeping(left.clamp(1, COUNT_MAX));
+            let (page, beyond) = self.page(reader, query, &plan, as_of)?;
+            match (page.candles.is_empty(), left) {
+                (true, _) => break None,
+                (false, 0) => break Some(plan.begins_at()),
+                (false, _) => {
+                    rows += page.candles.len();
+                    pages.push(page.candles);
+                    rest = beyond;
+                }
+            }
+        };
+        answer.candles = in_order(pages, keep);
+        Ok(Paged { answer, next })
+    }
+
+    /// The answer to a plan, and the plan of what lies beyond it.
+    fn page(
+        &self,
+        reader: &mut Reader,
+        query: &Query,
+        plan: &Plan,
+        as_of: AsOf,
+    ) -> Result<(Answer, Option<Plan>), HistoryError> {
+        let answer = self.answer(reader, query, plan, as_of)?;
+        let edges = answer.candles.time.first().zip(answer.candles.time.last());
+        let rest = edges.and_then(|(first, last)| plan.next(Timestamp(*first), Timestamp(*last)));
+        let venue = self.venue(&query.symbol);
+        let beyond = rest.map(|stamps| Plan::over(query, venue, as_of, stamps, plan.keep));
+        Ok((answer, beyond))
+    }
+}
+
+impl Iterator for Pages<'_> {
+    type Item = Result<Answer, HistoryError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let plan = self.plan.take()?;
+        match self.history.page(self.reader, self.query, &plan, self.as_of) {
+            Ok((answer, _)) if answer.candles.is_empty() => None,
+            Ok((answer, beyond)) => {
+                self.plan = beyond;
+                Some(Ok(answer))
+            }
+            Err(error) => Some(Err(error)),
+        }
+    }
+}
+
+/// The candles of pages, oldest first. Pages come in the direction of their question.
+pub fn in_order(mut pages: Vec<Candles>, keep: Keep) -> Candles {
+    if let Keep::Last(_) = keep {
+        pages.reverse();
+    }
+    let mut candles = Candles::with_capacity(pages.iter().map(Candles::len).sum());
+    pages.iter().for_each(|page| candles.append(page));
+    candles
+}

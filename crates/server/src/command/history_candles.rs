@@ -1,0 +1,87 @@
+//! Command 27: candles of any past day.
+
+use access::Permit;
+use history::{Paged, Paging, Query, Select, Sessions};
+use market::FloorTable;
+use wire::quote::SecurityHistoryCandlestickRequest;
+
+use super::candles::{CandleQuestion, CandleResponse, adjust, bad, period, sessions};
+use super::definition::{Command, Context, Pace, Reply, Subject};
+use super::symbols::symbol;
+use crate::caller::Caller;
+use crate::core::Core;
+use crate::metrics::Task;
+use crate::refusal::Refusal;
+
+#[derive(Debug)]
+pub(crate) struct HistoryCandles(CandleQuestion);
+
+impl Command for HistoryCandles {
+    const NUMBER: u8 = wire::command::HISTORY;
+    const TASK: Task = Task::History;
+    const PACE: Pace = Pace::History;
+    type Request = SecurityHistoryCandlestickRequest;
+    type Response = CandleResponse;
+
+    fn parse(
+        request: SecurityHistoryCandlestickRequest,
+        context: &Context<'_>,
+    ) -> Result<HistoryCandles, Refusal> {
+        let symbol = symbol(&request.symbol)?;
+        let floors = context.floors.of(symbol.market());
+        let period = period(request.period)?;
+        let select = match (request.query_type, &request.offset_request, &request.date_request) {
+            (1, Some(offset), _) => {
+                let (direction, count) = (offset.direction.into(), offset.count.into());
+                Select::offset(period, direction, &offset.date, &offset.minute, count)
+            }
+            (2, _, Some(dates)) => Select::dates(period, floors, &dates.start_date, &dates.end_date),
+            (1, None, _) => return Err(bad("query_type 1 needs offset_request".to_owned())),
+            (2, _, None) => return Err(bad("query_type 2 needs date_request".to_owned())),
+            (other, ..) => {
+                return Err(bad(format!("query_type {other} is neither 1 (by offset) nor 2 (by date)")));
+            }
+        };
+        let select = select.map_err(|error| bad(error.to_string()))?;
+        let sessions = sessions(request.trade_session, context.caller)?;
+        let adjust = adjust(request.adjust_type)?;
+        Ok(HistoryCandles::new(Query { symbol, period, adjust, sessions, floors, select }))
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::Security(&self.0.query.symbol)
+    }
+
+    fn narrow(&mut self, caller: &Caller, floors: FloorTable) {
+        self.0.narrow(caller, floors);
+    }
+
+    fn answer(self, _: &Caller, _: &Permit, core: &Core) -> Result<CandleResponse, Refusal> {
+        self.0.columns(core)
+    }
+
+    fn reply(self, _: &Caller, _: &Permit, core: &Core) -> Result<Reply, Refusal> {
+        self.0.reply(core)
+    }
+
+    fn reply_at_once(&mut self, core: &Core, version: i64) -> Option<Result<Reply, Refusal>> {
+        self.0.reply_at_once(core, version)
+    }
+}
+
+impl HistoryCandles {
+    /// A question that came by another way than a message.
+    pub(crate) fn new(query: Query) -> HistoryCandles {
+        HistoryCandles(CandleQuestion::new(query))
+    }
+
+    /// Columns beyond the thousand of one answer, and where to go on.
+    pub(crate) fn pages(&self, paging: Paging, core: &Core) -> Result<Paged, Refusal> {
+        self.0.pages(paging, core)
+    }
+
+    /// Whether overnight hours can be in the answer.
+    pub(crate) fn has_overnight(&self) -> bool {
+        self.0.query.sessions == Sessions::All
+    }
+}

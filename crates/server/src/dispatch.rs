@@ -1,0 +1,176 @@
+//! Which command a number means: a row each. What came as bytes or as JSON becomes the command's own types here, and bytes or JSON
+//! again when it is answered.
+
+use access::Permit;
+use serde_json::{Map, Value};
+
+use crate::caller::Caller;
+use crate::command::{
+    Command, HistoryCandles, Intraday, LatestCandles, Profile, Quotes, Reply, Request, Response, StaticInfo,
+    TradingDays, TradingSessions, undecodable,
+};
+use crate::core::Core;
+use crate::metrics::Task;
+use crate::refusal::Refusal;
+use crate::route::{self, Memory, Waiting};
+
+/// The commands that are offered.
+const COMMANDS: &[Offered] = &[
+    Offered::of::<HistoryCandles>(),
+    Offered::of::<LatestCandles>(),
+    Offered::of::<Quotes>(),
+    Offered::of::<Intraday>(),
+    Offered::of::<StaticInfo>(),
+    Offered::of::<TradingSessions>(),
+    Offered::of::<TradingDays>(),
+    Offered::of::<Profile>(),
+];
+
+/// The commands that the protocol has and Chandler does not, in the words of the refusal.
+const NOT_OFFERED: [(u8, &str); 16] = [
+    (5, "subscriptions"),
+    (6, "subscriptions"),
+    (7, "subscriptions"),
+    (12, "option quotes"),
+    (13, "warrant quotes"),
+    (14, "order books"),
+    (15, "broker queues"),
+    (16, "participants"),
+    (17, "single trades"),
+    (20, "options"),
+    (21, "options"),
+    (22, "warrants"),
+    (23, "warrants"),
+    (24, "capital flows"),
+    (25, "capital distributions"),
+    (26, "calculated indexes"),
+];
+
+/// A command by its number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Offered {
+    number: u8,
+    task: Task,
+    start: Start,
+    answer_json: AnswerJson,
+}
+
+type Start = fn(&Core, &Caller, &[u8], &mut Memory) -> Result<Step, Refusal>;
+type AnswerJson = fn(&Core, &Caller, &Permit, Map<String, Value>) -> Result<JsonReply, Refusal>;
+
+/// How far a request has come without waiting.
+pub(crate) enum Step {
+    Answered(Reply),
+    Waits(Box<dyn Waiting>),
+}
+
+/// A response as JSON under the names of the message, and how many candles are in it.
+#[derive(Debug)]
+pub(crate) struct JsonReply {
+    pub(crate) data: Value,
+    pub(crate) candles: usize,
+}
+
+impl Offered {
+    const fn of<C: Command>() -> Offered {
+        Offered { number: C::NUMBER, task: C::TASK, start: start::<C>, answer_json: answer_json::<C> }
+    }
+
+    pub(crate) fn find(command: u8) -> Result<&'static Offered, Refusal> {
+        COMMANDS.iter().find(|row| row.number == command).ok_or_else(|| {
+            match NOT_OFFERED.iter().find(|(number, _)| *number == command) {
+                Some((_, what)) => Refusal::NotOffered(what),
+                None => Refusal::UnknownCommand(command),
+            }
+        })
+    }
+
+    /// Takes a request of a long connection as far as it goes without waiting.
+    pub(crate) fn start(
+        &self,
+        core: &Core,
+        caller: &Caller,
+        body: &[u8],
+        memory: &mut Memory,
+    ) -> Result<Step, Refusal> {
+        (self.start)(core, caller, body, memory)
+    }
+
+    /// Answers a message that came as JSON under its own names, for a caller who has a permit for market data.
+    pub(crate) fn answer_json(
+        &self,
+        core: &Core,
+        caller: &Caller,
+        permit: &Permit,
+        fields: Map<String, Value>,
+    ) -> Result<JsonReply, Refusal> {
+        (self.answer_json)(core, caller, permit, fields)
+    }
+}
+
+fn start<C: Command>(
+    core: &Core,
+    caller: &Caller,
+    body: &[u8],
+    memory: &mut Memory,
+) -> Result<Step, Refusal> {
+    let request = C::Request::decode(body)?;
+    let mut work = route::admit(core, caller, 1, memory, |context| C::parse(request, context))?;
+    match work.reply_at_once(core) {
+        Some(reply) => reply.map(Step::Answered),
+        None => Ok(Step::Waits(Box::new(work))),
+    }
+}
+
+fn answer_json<C: Command>(
+    core: &Core,
+    caller: &Caller,
+    permit: &Permit,
+    fields: Map<String, Value>,
+) -> Result<JsonReply, Refusal> {
+    let request: C::Request =
+        serde_json::from_value(Value::Object(fields)).map_err(|error| undecodable(&error))?;
+    let memory = &mut Memory::of(caller, permit);
+    let work = route::admit(core, caller, 1, memory, |context| C::parse(request, context))?;
+    let response = work.answer(core)?;
+    Ok(JsonReply { data: response.json(), candles: response.candles() })
+}
+
+impl Task {
+    /// Of a command of the quote gateway.
+    pub(crate) const fn of_command(command: u8) -> Task {
+        let mut rows = COMMANDS;
+        while let [row, others @ ..] = rows {
+            if row.number == command {
+                return row.task;
+            }
+            rows = others;
+        }
+        Task::Other
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_means_one_command_that_is_offered_or_not() {
+        for number in 0..=u8::MAX {
+            let offered = COMMANDS.iter().filter(|row| row.number == number).count();
+            let refused = NOT_OFFERED.iter().filter(|(refused, _)| *refused == number).count();
+            assert!(offered + refused <= 1, "{number}");
+            assert_eq!(Offered::find(number).is_ok(), offered == 1, "{number}");
+            assert_eq!(Task::of_command(number) == Task::Other, offered == 0, "{number}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_fields_is_asked_with_any_body() {
+        type Sessions = <TradingSessions as Command>::Request;
+        Sessions::decode(b"\xff\xff\xff").unwrap();
+        let fields = serde_json::json!({"market": "HK"});
+        serde_json::from_value::<Sessions>(fields).unwrap();
+        assert!(matches!(<Profile as Command>::Request::decode(b"\xff\xff\xff"), Err(Refusal::Malformed(_))));
+    }
+}

@@ -1,0 +1,12 @@
+//! Paths of our own that have a new name. For one release the old path tells it, with status 410. Everybody is told, without a proof:
+//! the paths are in the public documentation.
+
+/// Old paths and new ones. A row is taken out with the next release.
+pub(super) const MOVED: &[(&str, &str)] =
+    &[("/v1/admin/assets", "/v1/admin/reported-assets"), ("/v1/admin/orders", "/v1/admin/reported-orders")];
+
+/// The row of a path, which may begin with several slashes.
+pub(super) fn find(path: &str) -> Option<(&'static str, &'static str)> {
+    let path = path.trim_start_matches('/');
+    MOVED.iter().copied().find(|(old, _)| old.strip_prefix('/') == Some(path))
+}

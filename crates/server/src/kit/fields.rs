@@ -1,0 +1,150 @@
+//! Query strings and forms: the one reader of `name=value&name=value`. How a refusal is called is up to its callers.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// How much of a text that is refused is repeated.
+const ECHO_CHARS_MAX: usize = 40;
+/// Unknown names that a refusal repeats.
+const ECHO_NAMES_MAX: usize = 5;
+
+/// Fields by name, each there at most once.
+#[derive(Default, PartialEq, Eq)]
+pub(crate) struct Fields(Vec<(String, String)>);
+
+/// Which names there may be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Names<'a> {
+    /// These alone.
+    Known(&'a [&'a str]),
+    /// Any, but not more than so many.
+    Any { most: usize },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum FieldsError {
+    /// Either could be meant.
+    #[error("parameter {0} is there more than once")]
+    Twice(String),
+    #[error("unknown parameter {unknown}: there are {known}")]
+    Unknown { unknown: String, known: String },
+    #[error("there are more than {0} fields")]
+    TooMany(usize),
+}
+
+impl Fields {
+    pub(crate) fn parse(text: &[u8], names: Names<'_>) -> Result<Fields, FieldsError> {
+        let (mut fields, mut unknown): (Vec<(String, String)>, Vec<String>) = Default::default();
+        for (name, value) in form_urlencoded::parse(text) {
+            match names {
+                Names::Known(known) if !known.contains(&&*name) => unknown.push(format!("{:?}", echo(&name))),
+                _ if fields.iter().any(|(there, _)| *there == name) => {
+                    return Err(FieldsError::Twice(echo(&name)));
+                }
+                Names::Any { most } if fields.len() >= most => return Err(FieldsError::TooMany(most)),
+                _ => fields.push((name.into_owned(), value.into_owned())),
+            }
+        }
+        match names {
+            Names::Known(known) if !unknown.is_empty() => {
+                unknown.truncate(ECHO_NAMES_MAX);
+                let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+                Err(FieldsError::Unknown { unknown: unknown.join(", "), known })
+            }
+            _ => Ok(Fields(fields)),
+        }
+    }
+
+    /// A field's text; one that is empty is not there.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        let found = self.0.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+    }
+
+    /// A field's text for good, so that no copy of it stays.
+    pub(crate) fn take(&mut self, name: &str) -> String {
+        let found = self.0.iter_mut().find(|(known, _)| known == name);
+        found.map(|(_, value)| std::mem::take(value)).unwrap_or_default()
+    }
+
+    /// Names and texts as they came.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+}
+
+/// The names alone: what is in a form may be a secret.
+impl fmt::Debug for Fields {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|(name, _)| name)).finish()
+    }
+}
+
+/// All texts of a name, in order, where other names and repetitions do no harm.
+pub(crate) fn values<'a>(query: &'a str, name: &'a str) -> impl Iterator<Item = Cow<'a, str>> {
+    let pairs = form_urlencoded::parse(query.as_bytes()).filter(move |(known, _)| known == name);
+    pairs.map(|(_, value)| value)
+}
+
+/// The beginning of a text, for a refusal that repeats it.
+pub(crate) fn echo(text: &str) -> String {
+    text.chars().take(ECHO_CHARS_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KNOWN: Names<'static> = Names::Known(&["limit", "end", "after"]);
+
+    #[track_caller]
+    fn refused(text: &str, names: Names<'_>, says: &str) {
+        assert_eq!(
+            Fields::parse(text.as_bytes(), names).map_err(|error| error.to_string()),
+            Err(says.to_owned())
+        );
+    }
+
+    #[test]
+    fn names_are_known_and_there_once() {
+        let fields = Fields::parse(b"limit=5&after=&end=a%20b+c", KNOWN).unwrap();
+        assert_eq!(
+            ["limit", "after", "end", "x"].map(|name| fields.get(name)),
+            [Some("5"), None, Some("a b c"), None]
+        );
+        refused("limit=5&limit=5", KNOWN, "parameter limit is there more than once");
+        refused("limit=5&x=1&%6cimit=5", KNOWN, "parameter limit is there more than once");
+        refused(
+            "limits=5&x=1&x=2",
+            KNOWN,
+            "unknown parameter \"limits\", \"x\", \"x\": there are limit, end, after",
+        );
+        refused(
+            "a&b&c&d&e&f",
+            Names::Known(&[]),
+            "unknown parameter \"a\", \"b\", \"c\", \"d\", \"e\": there are none",
+        );
+    }
+
+    #[test]
+    fn names_of_a_form_are_any_but_not_too_many() {
+        let any = Names::Any { most: 2 };
+        assert!(Fields::parse(b"", any).is_ok() && Fields::parse(b"\xff\xfe=%ff&&&=", any).is_ok());
+        refused("a=1&b=2&c=3", any, "there are more than 2 fields");
+        refused("a=1&b=2&a=", any, "parameter a is there more than once");
+    }
+
+    #[test]
+    fn a_field_that_is_taken_is_gone_and_no_text_is_printed() {
+        let mut fields = Fields::parse(b"name=ann&password=secret", Names::Any { most: 9 }).unwrap();
+        assert_eq!(format!("{fields:?}"), r#"["name", "password"]"#);
+        assert_eq!((fields.take("password").as_str(), fields.get("password")), ("secret", None));
+        assert_eq!(fields.pairs().collect::<Vec<_>>(), [("name", "ann"), ("password", "")]);
+    }
+
+    #[test]
+    fn texts_of_a_name_come_in_order() {
+        let all: Vec<_> = values("a=1&b=2&%61=%33&a", "a").collect();
+        assert_eq!(all, ["1", "3", ""]);
+    }
+}

@@ -1,0 +1,92 @@
+//! Lists of what a client likes, with a weight for each: the headers `Accept`, `Accept-Encoding` and `Accept-Language` (RFC 9110,
+//! 12.4.2). The one reader of them; what a weight that cannot be read means is up to each header.
+
+/// How many values are read. Browsers send half a dozen.
+pub(crate) const READ_MAX: usize = 32;
+/// The largest weight, and that of a value without one. Weights are thousandths.
+pub(crate) const FULL: u16 = 1_000;
+
+/// One value of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Preference<'a> {
+    pub(crate) value: &'a str,
+    /// In thousandths; `None` if it cannot be read.
+    pub(crate) weight: Option<u16>,
+    /// Whether there are parameters besides the weight.
+    pub(crate) has_parameters: bool,
+}
+
+/// The values of all lines of a header, in order.
+pub(crate) fn preferences<'a>(lines: impl Iterator<Item = &'a str>) -> impl Iterator<Item = Preference<'a>> {
+    let items = lines.flat_map(|line| line.split(',')).map(str::trim).filter(|item| !item.is_empty());
+    items.take(READ_MAX).map(|item| {
+        let (value, parameters) = item.split_once(';').unwrap_or((item, ""));
+        let parameters = || parameters.split(';').map(str::trim).filter(|parameter| !parameter.is_empty());
+        Preference {
+            value: value.trim(),
+            weight: parameters().find_map(weight).map_or(Some(FULL), thousandths),
+            has_parameters: parameters().any(|parameter| weight(parameter).is_none()),
+        }
+    })
+}
+
+/// What a parameter says, if it is the weight.
+fn weight(parameter: &str) -> Option<&str> {
+    let (name, text) = parameter.split_once('=')?;
+    name.trim().eq_ignore_ascii_case("q").then(|| text.trim())
+}
+
+/// A number from 0 to 1 with three decimals at most.
+fn thousandths(text: &str) -> Option<u16> {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+    if decimals.len() > 3 || !decimals.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let thousandths = format!("{decimals:0<3}").parse().ok()?;
+    match (whole, thousandths) {
+        ("0", _) => Some(thousandths),
+        ("1", 0) => Some(FULL),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Vec<(&str, Option<u16>, bool)> {
+        let read = preferences([line].into_iter());
+        read.map(|one| (one.value, one.weight, one.has_parameters)).collect()
+    }
+
+    #[test]
+    fn values_have_a_weight_and_may_have_other_parameters() {
+        assert!(read("").is_empty());
+        assert_eq!(read(" ,, a ,"), [("a", Some(1000), false)]);
+        assert_eq!(
+            read("a;q=0.5, b ; Q = 0.75;c=d, e;f, g;"),
+            [
+                ("a", Some(500), false),
+                ("b", Some(750), true),
+                ("e", Some(1000), true),
+                ("g", Some(1000), false)
+            ]
+        );
+    }
+
+    #[test]
+    fn a_weight_is_at_most_one_and_has_three_decimals_at_most() {
+        let weights = ["0", "0.", "0.5", "0.05", "0.999", "1", "1.", "1.000"];
+        assert_eq!(weights.map(thousandths), [0, 0, 500, 50, 999, 1000, 1000, 1000].map(Some));
+        for wrong in ["", ".5", "0.9999", "1.001", "2", "-1", "+1", "0.+1", "0,5", "x", "é", "0.é"] {
+            assert_eq!(thousandths(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn lines_are_read_as_one_list_and_not_without_end() {
+        let lines = ["a, b", "c"].into_iter();
+        assert_eq!(preferences(lines).map(|one| one.value).collect::<Vec<_>>(), ["a", "b", "c"]);
+        assert_eq!(read(&"a,".repeat(READ_MAX + 1)).len(), READ_MAX);
+    }
+}

@@ -1,0 +1,109 @@
+//! Connections on which nobody has signed in yet. Each address has a few places for them; some more connections wait a moment for a
+//! place, and the rest is closed at once. A client that opens a hundred connections and signs in on all of them notices nothing. One
+//! that never signs in takes no more than its few places.
+
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::places::{Place, Places};
+
+/// How long a connection waits for a place before it is closed.
+const WAIT_MAX: Duration = Duration::from_secs(5);
+/// How many may wait for each place: enough for a program that opens hundreds of connections at once and signs in on each.
+const WAITING: usize = 4;
+/// An address has at least so many places, however few connections the server allows.
+const EACH_MIN: usize = 4;
+
+/// The places of all addresses.
+#[derive(Debug)]
+pub(crate) struct UnprovenPlaces {
+    places: Places<IpAddr>,
+    turned_away: AtomicU64,
+}
+
+/// The place of one connection, until somebody signs in on it. Clones share the place.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct UnprovenPlace(Arc<Mutex<Option<Place>>>);
+
+impl UnprovenPlaces {
+    /// With `each` places for each address. One address has at most half of `all` connections, those that wait included: they are open
+    /// as well.
+    pub(crate) fn new(each: usize, all: usize) -> UnprovenPlaces {
+        let each = each.min(all / 4).max(EACH_MIN);
+        let waiting = each.saturating_mul(WAITING).min((all / 2).saturating_sub(each)).max(EACH_MIN);
+        UnprovenPlaces { places: Places::new(each, waiting), turned_away: AtomicU64::new(0) }
+    }
+
+    /// A place for a connection; `None` if all of its address stay taken.
+    pub(crate) async fn enter(&self, address: IpAddr) -> Option<UnprovenPlace> {
+        let place = self.places.take(access::network_of(address), WAIT_MAX).await;
+        if place.is_none() {
+            self.turned_away.fetch_add(1, Ordering::Relaxed);
+        }
+        place.map(|place| UnprovenPlace(Arc::new(Mutex::new(Some(place)))))
+    }
+
+    /// Connections that got no place, since the start.
+    pub(crate) fn turned_away(&self) -> u64 {
+        self.turned_away.load(Ordering::Relaxed)
+    }
+}
+
+impl UnprovenPlace {
+    /// Somebody has signed in: the place is free for the next connection.
+    pub(crate) fn leave(&self) {
+        let place = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(place);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(last: u8) -> IpAddr {
+        [192, 0, 2, last].into()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_address_has_few_places_and_who_proves_themselves_makes_room() {
+        let places = Arc::new(UnprovenPlaces::new(4, 1_000));
+        let one = places.enter(address(1)).await.unwrap();
+        let two = places.enter(address(1)).await.unwrap();
+        let _others = (places.enter(address(1)).await.unwrap(), places.enter(address(1)).await.unwrap());
+        assert!(places.enter(address(2)).await.is_some(), "another address has places of its own");
+        let third = tokio::spawn({
+            let places = places.clone();
+            async move { places.enter(address(1)).await }
+        });
+        tokio::task::yield_now().await;
+        one.clone().leave();
+        let third = third.await.unwrap().expect("there was room");
+        assert!(places.enter(address(1)).await.is_none(), "nobody made room within five seconds");
+        assert_eq!(places.turned_away(), 1);
+        drop(two);
+        assert!(places.enter(address(1)).await.is_some(), "a connection that is gone has none");
+        drop((one, third));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_address_never_has_more_than_half_of_all_connections() {
+        for (each, all, open) in
+            [(128, 16_384, 640), (128, 400, 200), (128, 40, 20), (128, 1, 8), (4, 100, 20)]
+        {
+            let places = Arc::new(UnprovenPlaces::new(each, all));
+            let waiting: Vec<_> = (0..2 * open)
+                .map(|_| {
+                    let places = places.clone();
+                    tokio::spawn(async move { places.enter(address(1)).await })
+                })
+                .collect();
+            // By then all of them have tried, and none has waited long enough.
+            tokio::time::sleep(WAIT_MAX / 2).await;
+            let turned_away = usize::try_from(places.turned_away()).unwrap();
+            assert_eq!(waiting.len() - turned_away, open, "{each} of {all}");
+        }
+    }
+}
