@@ -4,11 +4,11 @@ use std::time::Duration;
 use market::{Date, Symbol, Timestamp};
 use store::{MonthUsage, Spend};
 
-use crate::admission_cache::Grade;
+use crate::admission_cache::{Grade, Standpoint};
 use crate::standing::UnrecordedLevel;
 use crate::{
     Access, AccessError, Account, Actor, AdmissionCache, CallRule, Caller, Hold, Level, Look, Month,
-    RateLimit, RateRule, Right, Standing,
+    RateLimit, RateRule, Right, Role, Scope, Standing,
 };
 
 /// What a request wants.
@@ -18,8 +18,19 @@ pub enum Demand<'a> {
     History { ticket: Ticket, symbol: &'a Symbol },
     /// Other quotes of one market.
     Quotes { caller: &'a Caller, market: Right },
-    /// What every account that stands may have: its profile, calendars.
+    /// What every account that stands may have besides: its profile, calendars.
     Open { caller: &'a Caller },
+}
+
+/// Why somebody has no power over other accounts and the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotOperator {
+    #[error("this is for accounts with the operator's role")]
+    Role,
+    #[error("a program that signed in with OAuth may not do this: use the API key of the account")]
+    Program,
+    #[error("this may not be done with a token in the address: send it as a header")]
+    Address,
 }
 
 /// A history request that was not too fast. It is good for this one request.
@@ -27,24 +38,10 @@ pub enum Demand<'a> {
 #[must_use = "a ticket has been counted; hand it to `admit`"]
 pub struct Ticket(Standpoint);
 
-/// What is known of the account that has a ticket.
-#[derive(Debug)]
-enum Standpoint {
-    Stands {
-        version: i64,
-        account: Arc<Account>,
-    },
-    /// The connection remembers it.
-    Graded(Arc<Grade>),
-}
-
 impl Ticket {
     /// The account that asks, as it stood then.
     pub fn account(&self) -> &Account {
-        match &self.0 {
-            Standpoint::Stands { account, .. } => account,
-            Standpoint::Graded(grade) => &grade.account,
-        }
+        self.0.account()
     }
 }
 
@@ -59,12 +56,12 @@ pub struct Allowance {
     pub more_in: Duration,
 }
 
-/// Proof that a request may be answered. When the answer is made, and before it leaves, the permit is given back with
-/// [`Access::spend`].
+/// Proof that a request may be answered: its account stands, and its credentials are good for what it asks. Only [`Access`] makes
+/// one. Where answers are counted, it is given back with [`Access::spend`] when the answer is made, and before it leaves.
 #[derive(Debug)]
 #[must_use = "a permit that is not spent leaves the quota uncharged"]
 pub struct Permit {
-    grade: Arc<Grade>,
+    standpoint: Standpoint,
     /// The level is another than the one last seen, which is to be written down.
     unrecorded: Option<UnrecordedLevel>,
     charge: Option<Charge>,
@@ -79,14 +76,33 @@ struct Charge {
 }
 
 impl Permit {
-    /// The account that was admitted, as it stood then.
-    pub fn account(&self) -> &Account {
-        &self.grade.account
+    /// For an account that stands, of whose level nothing has been asked.
+    pub(crate) fn of(version: i64, account: Arc<Account>, now: Timestamp) -> Permit {
+        let standpoint = Standpoint::Stands { version, account };
+        Permit { standpoint, unrecorded: None, charge: None, now }
     }
 
-    /// Whether spending it costs nothing, and so takes no time.
+    /// What a request begins with whose caller has this already, so that the account is not looked up again.
+    pub fn admission_cache(&self, caller: &Caller) -> AdmissionCache {
+        let standpoint = match &self.standpoint {
+            // A level that is not recorded yet is not remembered.
+            Standpoint::Graded(grade) if self.unrecorded.is_some() => {
+                Standpoint::Stands { version: grade.version, account: Arc::clone(&grade.account) }
+            }
+            known => known.clone(),
+        };
+        AdmissionCache::of(caller, standpoint)
+    }
+
+    /// The account that was admitted, as it stood then.
+    pub fn account(&self) -> &Arc<Account> {
+        self.standpoint.account()
+    }
+
+    /// Whether spending it is known to cost nothing, and so takes no time.
     pub fn is_free(&self) -> bool {
-        self.charge.is_none() && self.unrecorded.is_none()
+        let is_graded = matches!(self.standpoint, Standpoint::Graded(_));
+        is_graded && self.charge.is_none() && self.unrecorded.is_none()
     }
 
     /// Whether spending it charges a security to the account's month.
@@ -94,14 +110,9 @@ impl Permit {
         self.charge.is_some()
     }
 
-    /// The level in force when it was admitted.
-    pub fn standing(&self) -> &Standing {
-        &self.grade.standing
-    }
-
     /// Whether a right held then, and if not, why.
     pub fn hold(&self, right: Right) -> Hold {
-        self.grade.account.rights.hold(right, self.now)
+        self.account().rights.hold(right, self.now)
     }
 
     pub fn holds(&self, right: Right) -> bool {
@@ -140,6 +151,10 @@ pub enum Refusal {
     },
     #[error("this account has been revoked")]
     Revoked,
+    #[error("the access token is not good for the scope {}: sign in again and ask for openapi", scope.as_str())]
+    ScopeMissing { scope: Scope },
+    #[error(transparent)]
+    NotOperator(NotOperator),
     #[error("the service failed to check what this account may do: try again")]
     Failed(#[source] AccessError),
 }
@@ -150,7 +165,35 @@ impl<E: Into<AccessError>> From<E> for Refusal {
     }
 }
 
+/// Whether the credentials of a caller are good for a scope, and the account has what the scope needs.
+fn within(caller: &Caller, account: &Account, scope: Scope) -> Result<(), Refusal> {
+    let lacks = match (scope, account.role) {
+        (Scope::Operator, Role::User) => NotOperator::Role,
+        (Scope::Operator, Role::Operator) if caller.has(scope) => return Ok(()),
+        // What its owner has agreed to is a list without this.
+        (Scope::Operator, Role::Operator) if caller.is_oauth() => NotOperator::Program,
+        (Scope::Operator, Role::Operator) => NotOperator::Address,
+        (Scope::Quote | Scope::Trade | Scope::Account, _) if caller.has(scope) => return Ok(()),
+        (Scope::Quote | Scope::Trade | Scope::Account, _) => return Err(Refusal::ScopeMissing { scope }),
+    };
+    Err(Refusal::NotOperator(lacks))
+}
+
 impl Access {
+    /// Whether a caller may have something of a scope. This is all there is to ask about what is neither counted nor of one
+    /// market; the other questions begin with its permit ([`Permit::admission_cache`]). `now` is the market's.
+    pub fn admit_within(
+        &self,
+        caller: &Caller,
+        scope: Scope,
+        look: Look,
+        now: Timestamp,
+    ) -> Result<Permit, Refusal> {
+        let (version, account) = self.standing_at(caller, look)?.ok_or(Refusal::Revoked)?;
+        within(caller, &account, scope)?;
+        Ok(Permit::of(version, account, now))
+    }
+
     /// The first step of a history request, before its parameters are looked at. The window counts requests that get
     /// this ticket, whatever becomes of them later; a request that is refused here is not counted, so a client that
     /// keeps asking is not kept waiting for it.
@@ -168,6 +211,7 @@ impl Access {
         uptime: Duration,
     ) -> Result<Ticket, Refusal> {
         let (version, account) = self.standing_at(caller, look)?.ok_or(Refusal::Revoked)?;
+        within(caller, &account, Scope::Quote)?;
         self.count(&account, calls, uptime)?;
         Ok(Ticket(Standpoint::Stands { version, account }))
     }
@@ -180,10 +224,11 @@ impl Access {
         cache: &AdmissionCache,
         uptime: Duration,
     ) -> Result<Ticket, Refusal> {
-        match self.seen().and_then(|version| cache.grade(caller, version)) {
-            Some(grade) => {
-                self.count(&grade.account, calls, uptime)?;
-                Ok(Ticket(Standpoint::Graded(Arc::clone(grade))))
+        match self.seen().and_then(|version| cache.standpoint(caller, version)) {
+            Some(standpoint) => {
+                within(caller, standpoint.account(), Scope::Quote)?;
+                self.count(standpoint.account(), calls, uptime)?;
+                Ok(Ticket(standpoint.clone()))
             }
             None => self.admit_rate_of(caller, calls, Look::Recent, uptime),
         }
@@ -204,6 +249,24 @@ impl Access {
         uptime: Duration,
     ) -> Result<(), Refusal> {
         let (_, account) = self.standing_at(caller, look)?.ok_or(Refusal::Revoked)?;
+        self.count_call(&account, rule, uptime)
+    }
+
+    /// The same for a connection that remembers its requests before, going by [`Look::Recent`].
+    pub fn admit_call_again(
+        &self,
+        caller: &Caller,
+        rule: CallRule,
+        cache: &AdmissionCache,
+        uptime: Duration,
+    ) -> Result<(), Refusal> {
+        match self.seen().and_then(|version| cache.standpoint(caller, version)) {
+            Some(standpoint) => self.count_call(standpoint.account(), rule, uptime),
+            None => self.admit_call(caller, rule, Look::Recent, uptime),
+        }
+    }
+
+    fn count_call(&self, account: &Account, rule: CallRule, uptime: Duration) -> Result<(), Refusal> {
         if account.terms.rate_rule() == RateRule::Unlimited {
             return Ok(());
         }
@@ -230,17 +293,19 @@ impl Access {
     pub fn admit(&self, demand: Demand<'_>, now: Timestamp) -> Result<Permit, Refusal> {
         match demand {
             Demand::History { ticket, symbol } => {
-                let permit = self.permit_history(ticket, symbol, now)?;
-                let charge = self.charge(&permit, symbol)?;
-                Ok(Permit { charge, ..permit })
+                let (grade, unrecorded) = self.grade_of(ticket, symbol, now)?;
+                let charge = self.charge(&grade, symbol)?;
+                Ok(Permit { standpoint: Standpoint::Graded(grade), unrecorded, charge, now })
             }
             Demand::Quotes { caller, market } => {
                 let (version, account) = self.standing(caller)?.ok_or(Refusal::Revoked)?;
+                within(caller, &account, Scope::Quote)?;
                 allow(&account, market, now)?;
                 self.permit(version, account, now)
             }
             Demand::Open { caller } => {
                 let (version, account) = self.standing(caller)?.ok_or(Refusal::Revoked)?;
+                within(caller, &account, Scope::Quote)?;
                 self.permit(version, account, now)
             }
         }
@@ -256,48 +321,69 @@ impl Access {
         cache: &mut AdmissionCache,
         now: Timestamp,
     ) -> Result<Permit, Refusal> {
-        let permit = self.permit_history(ticket, symbol, now)?;
-        if cache.is_paid(&permit.grade, symbol) {
-            return Ok(permit);
+        let (grade, unrecorded) = self.grade_of(ticket, symbol, now)?;
+        let mut charge = None;
+        if !cache.is_paid(&grade, symbol) {
+            charge = self.charge(&grade, symbol)?;
+            if charge.is_none() && unrecorded.is_none() {
+                cache.learn(caller, &grade, symbol);
+            }
         }
-        let charge = self.charge(&permit, symbol)?;
-        if charge.is_none() && permit.unrecorded.is_none() {
-            cache.learn(caller, &permit.grade, symbol);
-        }
-        Ok(Permit { charge, ..permit })
+        Ok(Permit { standpoint: Standpoint::Graded(grade), unrecorded, charge, now })
     }
 
-    fn permit_history(&self, ticket: Ticket, symbol: &Symbol, now: Timestamp) -> Result<Permit, Refusal> {
-        let account = match &ticket.0 {
-            Standpoint::Stands { account, .. } => account,
-            Standpoint::Graded(grade) => &grade.account,
-        };
-        allow(account, symbol.market().into(), now)?;
-        match ticket.0 {
+    /// The level at which a history request is answered, if its account may see the market.
+    fn grade_of(
+        &self,
+        ticket: Ticket,
+        symbol: &Symbol,
+        now: Timestamp,
+    ) -> Result<(Arc<Grade>, Option<UnrecordedLevel>), Refusal> {
+        allow(ticket.account(), symbol.market().into(), now)?;
+        Ok(match ticket.0 {
             // A level that was not recorded yet has not been remembered.
-            Standpoint::Graded(grade) if grade.day.contains(&now) => {
-                Ok(Permit { grade, unrecorded: None, charge: None, now })
-            }
-            Standpoint::Graded(grade) => self.permit(grade.version, Arc::clone(&grade.account), now),
-            Standpoint::Stands { version, account } => self.permit(version, account, now),
-        }
+            Standpoint::Graded(grade) if grade.day.contains(&now) => (grade, None),
+            Standpoint::Graded(grade) => self.grade(grade.version, Arc::clone(&grade.account), now)?,
+            Standpoint::Stands { version, account } => self.grade(version, account, now)?,
+        })
     }
 
     fn permit(&self, version: i64, account: Arc<Account>, now: Timestamp) -> Result<Permit, Refusal> {
+        let (grade, unrecorded) = self.grade(version, account, now)?;
+        Ok(Permit { standpoint: Standpoint::Graded(grade), unrecorded, charge: None, now })
+    }
+
+    fn grade(
+        &self,
+        version: i64,
+        account: Arc<Account>,
+        now: Timestamp,
+    ) -> Result<(Arc<Grade>, Option<UnrecordedLevel>), AccessError> {
         let (standing, unrecorded) = self.standing_of(version, &account, now)?;
         let days = &self.standings.days;
         let today = days.today(now);
         let tomorrow = today.tomorrow().map_or(Timestamp(i64::MAX), |next| days.midnight(next));
         let (day, month) = (days.midnight(today)..tomorrow, Month::of(today));
-        let grade = Arc::new(Grade { version, account, standing, day, month });
-        Ok(Permit { grade, unrecorded, charge: None, now })
+        Ok((Arc::new(Grade { version, account, standing, day, month }), unrecorded))
+    }
+
+    /// The level of an account that has a permit, as of then.
+    pub fn standing_for(&self, permit: &Permit) -> Result<Arc<Standing>, AccessError> {
+        match &permit.standpoint {
+            Standpoint::Graded(grade) => Ok(Arc::clone(&grade.standing)),
+            Standpoint::Stands { version, account } => Ok(self.standing_of(*version, account, permit.now)?.0),
+        }
     }
 
     /// Pays for an answer that has been made. The first answer for a security in a month is on the disk before this
     /// returns; the others cost nothing. Of two requests that race for the last free place one is refused here. `now` is the
     /// machine's, for the audit.
     pub fn spend(&self, permit: Permit, now: Timestamp) -> Result<(), Refusal> {
-        let Permit { grade, unrecorded, charge, now: at } = permit;
+        let Permit { standpoint, unrecorded, charge, now: at } = permit;
+        let (grade, unrecorded) = match standpoint {
+            Standpoint::Graded(grade) => (grade, unrecorded),
+            Standpoint::Stands { version, account } => self.grade(version, account, at)?,
+        };
         let Grade { version, ref account, ref standing, month, .. } = *grade;
         if let Some(unrecorded) = unrecorded {
             self.record_levels(&[(account.id, Arc::clone(standing), unrecorded)], &Actor::Service, now)?;
@@ -313,8 +399,8 @@ impl Access {
     }
 
     /// What an answer would cost now, or that there is no room for it.
-    fn charge(&self, permit: &Permit, symbol: &Symbol) -> Result<Option<Charge>, Refusal> {
-        let Grade { version, ref account, ref standing, month, .. } = *permit.grade;
+    fn charge(&self, grade: &Grade, symbol: &Symbol) -> Result<Option<Charge>, Refusal> {
+        let Grade { version, ref account, ref standing, month, .. } = *grade;
         if self.paid.is_paid(version, account.id, month, symbol) {
             return Ok(None);
         }

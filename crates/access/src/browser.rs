@@ -18,7 +18,10 @@ use crate::keys::{Keys, TAG_BYTES};
 use crate::random::random;
 use crate::throttle::SignInAttempt;
 use crate::token::hash_token;
-use crate::{Access, AccessError, Actor, Caller, Denial, Look, Moment, NAME_CHARS_MAX, Secret, password};
+use crate::{
+    Access, AccessError, Actor, Caller, Denial, Look, Moment, NAME_CHARS_MAX, Permit, Present, Secret,
+    password,
+};
 
 /// Half a day: long enough for a day's work, short enough for a browser that was left open.
 pub const BROWSER_LIFE_S: i64 = 12 * 3_600;
@@ -166,6 +169,14 @@ impl Access {
         Ok(row.map(|row| Browser { account: row.account, name: row.name }))
     }
 
+    /// The permit of the person behind a session cookie, for pages about what is their account's own.
+    pub fn admit_browser(&self, cookie: &str, present: Present) -> Result<Option<Permit>, AccessError> {
+        let Some(browser) = self.browser(cookie, present.machine)? else { return Ok(None) };
+        let found = self.look(browser.account, Look::Fresh)?;
+        let found = found.filter(|(_, account)| account.revoked_at.is_none());
+        Ok(found.map(|(version, account)| Permit::of(version, account, present.market)))
+    }
+
     /// The caller behind a session cookie, for requests of scripts on our pages. The session is looked up with every request,
     /// so that its end takes effect at once.
     pub fn identify_browser(&self, cookie: &str, now: Timestamp) -> Result<Caller, Denial> {
@@ -209,8 +220,8 @@ impl Access {
     }
 
     /// Ends a session. Whether there was one.
-    pub fn sign_out(&self, cookie: &str, by: &Browser, now: Timestamp) -> Result<bool, AccessError> {
-        let actor = Actor::Account(by.account).to_string();
+    pub fn sign_out(&self, cookie: &str, by: AccountId, now: Timestamp) -> Result<bool, AccessError> {
+        let actor = Actor::Account(by).to_string();
         let note = AuditNote { at: now, actor: &actor, reason: "" };
         let hash = hash_token(cookie);
         self.guards.guests.go(&hash);

@@ -2,6 +2,7 @@ use market::Timestamp;
 use store::AccountId;
 
 use crate::oauth::Family;
+use crate::scope::{Scope, Scopes};
 
 /// An authenticated account. Only [`Access`](crate::Access) makes one; whether the account still stands is checked anew
 /// each time it is used.
@@ -15,6 +16,7 @@ pub struct Caller {
     /// What an OAuth token belongs to, which may end before the account does.
     family: Option<Family>,
     manner: Manner,
+    scopes: Scopes,
 }
 
 /// How the credentials were sent.
@@ -30,7 +32,7 @@ enum Manner {
 
 impl Caller {
     pub(crate) fn new(account: AccountId, epoch: u32, until: Timestamp) -> Caller {
-        Caller { account, epoch, until, family: None, manner: Manner::Sent }
+        Caller { account, epoch, until, family: None, manner: Manner::Sent, scopes: Scopes::ALL }
     }
 
     pub(crate) fn of_browser(self) -> Caller {
@@ -40,7 +42,7 @@ impl Caller {
     /// The same caller, whose proof stood in an address. They may do less.
     #[must_use]
     pub fn in_address(self) -> Caller {
-        Caller { manner: Manner::Address, ..self }
+        Caller { manner: Manner::Address, scopes: self.scopes.and(Scopes::ADDRESS), ..self }
     }
 
     pub fn is_browser(&self) -> bool {
@@ -52,7 +54,21 @@ impl Caller {
     }
 
     pub(crate) fn of_family(self, family: Family) -> Caller {
-        Caller { family: Some(family), ..self }
+        Caller { family: Some(family), scopes: self.scopes.and(Scopes::PROGRAM), ..self }
+    }
+
+    /// The same caller, good for no more than these.
+    pub(crate) fn within(self, scopes: Scopes) -> Caller {
+        Caller { scopes: self.scopes.and(scopes), ..self }
+    }
+
+    /// Whether the credentials are good for something. Whether the account may do it is another question.
+    pub fn has(&self, scope: Scope) -> bool {
+        self.scopes.has(scope)
+    }
+
+    pub fn scopes(&self) -> Scopes {
+        self.scopes
     }
 
     pub fn account(&self) -> AccountId {

@@ -6,8 +6,9 @@
 //! belongs to, which level is in force and whether a right holds; *uptime* is a clock that only runs forward, for the rate window and for one-time passwords.
 //!
 //! Start with [`Access`]. [`Access::identify`] turns a signed request into a [`Caller`]; [`Access::sign_on`] and
-//! [`Access::resume`] do the same for a connection. Then there is one door: [`Access::admit`] turns a [`Demand`] into a
-//! [`Permit`], or says why not with a [`Refusal`]; nothing else makes a permit. [`Access::quota`] says how far an
+//! [`Access::resume`] do the same for a connection. Then there is one door, `admit.rs`: [`Access::admit_within`] gives a [`Permit`]
+//! for something of a [`Scope`], [`Access::admit`] one for a [`Demand`] that counts or is of one market, or they say why not with a
+//! [`Refusal`]; nothing else makes a permit but [`Access::admit_browser`], for a person at a page. [`Access::quota`] says how far an
 //! account is through its month; its level is judged in `judge.rs` by the rules of `level.rs`. What lasts is in `store`.
 //!
 //! Two rules say how often. History has a window of its own (`rate.rs`); all other quote commands together have the general
@@ -50,6 +51,7 @@ mod renew;
 mod replay;
 mod report;
 mod rights;
+mod scope;
 mod seats;
 mod secret;
 mod session;
@@ -66,7 +68,7 @@ pub use access::{Access, Created, Look, NewAccount, TOKEN_LIFE_DEFAULT_S};
 pub use account::{Account, CONNECTIONS_MAX, NAME_CHARS_MAX, Terms, TermsChange};
 pub use actor::Actor;
 pub use admission_cache::AdmissionCache;
-pub use admit::{Allowance, Demand, Permit, Refusal, Ticket};
+pub use admit::{Allowance, Demand, NotOperator, Permit, Refusal, Ticket};
 pub use browser::{BROWSER_LIFE_S, Browser, CodeRefused, Login, LoginRefused, SignedIn};
 pub use caller::Caller;
 pub use calls::CallRule;
@@ -96,6 +98,7 @@ pub use region::{ParseRegionError, Region, Role};
 pub use renew::{FORMER_LIFE_S, RENEWED_LIFE_DEFAULT_S, RENEWED_LIFE_MAX_S, RENEWED_LIFE_MIN_S, RenewError};
 pub use report::{RateEntry, Reported, ReportedAssets};
 pub use rights::{Hold, ParseRightError, ParseRightsError, Right, Rights, TIME_MAX, Validity};
+pub use scope::{Scope, Scopes};
 pub use seats::Seats;
 pub use secret::Secret;
 pub use session::{SESSION_LIFE_S, Session};

@@ -3,7 +3,7 @@ use std::time::Duration;
 use market::Timestamp;
 
 use crate::{
-    Access, AccessError, Caller, Connection, ConnectionId, Denial, Lineage, Moment, Seats, Secret, Session,
+    Access, Caller, Connection, ConnectionId, Denial, Lineage, Moment, Scopes, Seats, Secret, Session,
     session,
 };
 
@@ -24,9 +24,13 @@ pub struct SignedOn {
 }
 
 impl Access {
-    /// A password with which a connection can sign on as this caller, once, within [`OTP_LIFE`](crate::OTP_LIFE).
-    pub fn issue_otp(&self, caller: &Caller, uptime: Duration) -> Result<Secret, AccessError> {
-        self.otps.issue(*caller, uptime)
+    /// A password with which a connection can sign on as this caller, once, within [`OTP_LIFE`](crate::OTP_LIFE). The session of a
+    /// connection does not say for which scopes it is, so it is for callers who have all that a program may have.
+    pub fn issue_otp(&self, caller: &Caller, uptime: Duration) -> Result<Secret, Denial> {
+        if !caller.scopes().contains(Scopes::PROGRAM) {
+            return Err(Denial::ScopeMissing);
+        }
+        Ok(self.otps.issue(*caller, uptime)?)
     }
 
     /// Connections of the caller's account, open and allowed.

@@ -1,6 +1,7 @@
 //! Which command a number means: a row each. What came as bytes or as JSON becomes the command's own types here, and bytes or JSON
 //! again when it is answered.
 
+use access::Permit;
 use serde_json::{Map, Value};
 
 use crate::caller::Caller;
@@ -55,7 +56,7 @@ pub(crate) struct Offered {
 }
 
 type Start = fn(&Core, &Caller, &[u8], &mut Memory) -> Result<Step, Refusal>;
-type AnswerJson = fn(&Core, &Caller, Map<String, Value>) -> Result<JsonReply, Refusal>;
+type AnswerJson = fn(&Core, &Caller, &Permit, Map<String, Value>) -> Result<JsonReply, Refusal>;
 
 /// How far a request has come without waiting.
 pub(crate) enum Step {
@@ -95,14 +96,15 @@ impl Offered {
         (self.start)(core, caller, body, memory)
     }
 
-    /// Answers a message that came as JSON under its own names.
+    /// Answers a message that came as JSON under its own names, for a caller who has a permit for market data.
     pub(crate) fn answer_json(
         &self,
         core: &Core,
         caller: &Caller,
+        permit: &Permit,
         fields: Map<String, Value>,
     ) -> Result<JsonReply, Refusal> {
-        (self.answer_json)(core, caller, fields)
+        (self.answer_json)(core, caller, permit, fields)
     }
 }
 
@@ -123,11 +125,12 @@ fn start<C: Command>(
 fn answer_json<C: Command>(
     core: &Core,
     caller: &Caller,
+    permit: &Permit,
     fields: Map<String, Value>,
 ) -> Result<JsonReply, Refusal> {
     let request: C::Request =
         serde_json::from_value(Value::Object(fields)).map_err(|error| undecodable(&error))?;
-    let memory = &mut Memory::default();
+    let memory = &mut Memory::of(caller, permit);
     let work = route::admit(core, caller, 1, memory, |context| C::parse(request, context))?;
     let response = work.answer(core)?;
     Ok(JsonReply { data: response.json(), candles: response.candles() })

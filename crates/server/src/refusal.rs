@@ -144,7 +144,9 @@ impl From<access::Refusal> for Refusal {
         match refusal {
             access::Refusal::TooFast { retry_after, .. } => Refusal::TooFast { text, retry_after },
             access::Refusal::TooManyCalls { retry_after, .. } => Refusal::TooManyCalls { text, retry_after },
-            access::Refusal::NoAccess { .. } => Refusal::NoAccess(text),
+            access::Refusal::NoAccess { .. }
+            | access::Refusal::ScopeMissing { .. }
+            | access::Refusal::NotOperator(_) => Refusal::NoAccess(text),
             access::Refusal::QuotaSpent { .. } => Refusal::QuotaSpent(text),
             access::Refusal::Revoked => Refusal::Revoked,
             access::Refusal::Failed(error) => {

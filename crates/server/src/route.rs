@@ -1,7 +1,7 @@
 //! The one route of every request, whatever door it came in by: count, parse, admit, answer, spend. What a door brings is a way to
 //! make a question of what it was sent; from there on everything is typed by the command.
 
-use access::{Actor, AdmissionCache, Demand, Look, Permit, Ticket};
+use access::{Actor, AdmissionCache, Demand, Permit, Ticket};
 use history::{Paged, Paging};
 use market::{FloorTable, Symbol};
 
@@ -25,7 +25,7 @@ pub(crate) struct Work<C> {
 const KNOWN_MAX: usize = 16;
 
 /// What a long connection remembers from one request to the next, so that the next need not ask again what all connections have to
-/// ask in one place. Whoever asks once has an empty one.
+/// ask in one place.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     admission: AdmissionCache,
@@ -34,6 +34,11 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
+    /// That of a single request, whose caller was let in for market data a moment ago.
+    pub(crate) fn of(caller: &Caller, permit: &Permit) -> Memory {
+        Memory { admission: permit.admission_cache(&caller.who), ..Memory::default() }
+    }
+
     /// Whether there are candles of a symbol, as [`Core::known`] has it.
     fn known(&mut self, symbol: &Symbol, version: i64, core: &Core) -> Result<(), Refusal> {
         let (at, symbols) = &mut self.known;
@@ -86,7 +91,7 @@ fn count(
             Ok(Some(core.access.admit_rate_again(&caller.who, calls, &memory.admission, uptime)?))
         }
         Pace::Calls => {
-            core.access.admit_call(&caller.who, core.limits.calls, Look::Recent, uptime)?;
+            core.access.admit_call_again(&caller.who, core.limits.calls, &memory.admission, uptime)?;
             Ok(None)
         }
     }

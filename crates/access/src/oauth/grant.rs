@@ -8,7 +8,7 @@ use market::Timestamp;
 use store::{AccountId, AuditNote, ClientRow, NewTokens, Redemption, TokenKind, TokenRow};
 
 use super::{
-    ClientInfo, ClientProof, Family, OAuthError, SECRET_TEXT_MAX, grant_type, is_whole, opaque, scope,
+    ClientInfo, ClientProof, Family, OAuthError, SECRET_TEXT_MAX, grant_type, granted, opaque, scope,
 };
 use crate::token::{hash_token, new_token};
 use crate::{Access, AccessError, Account, Actor, Caller, Denial, Look, Moment, RateLimit, Region, Secret};
@@ -197,11 +197,12 @@ impl Access {
         if row.expires_at <= now {
             return Err(Denial::TokenExpired("the access token has expired: refresh it"));
         }
-        if !is_whole(&row.scope) {
+        let scopes = granted(&row.scope);
+        if scopes.is_empty() {
             return Err(Denial::ScopeMissing);
         }
         let Some(account) = self.granted(row.account)? else { return Ok(None) };
-        Ok(Some(Caller::new(account.id, account.epoch, row.expires_at).of_family(family)))
+        Ok(Some(Caller::new(account.id, account.epoch, row.expires_at).of_family(family).within(scopes)))
     }
 
     /// Whether a token is one of OAuth's, whatever became of it.

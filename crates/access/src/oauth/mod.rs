@@ -38,7 +38,7 @@ pub use pkce::{ParsePkceRuleError, PkceRule};
 pub use pollers::POLL_INTERVAL_S;
 pub use scope::SCOPE;
 
-pub(crate) use scope::is_whole;
+pub(crate) use scope::granted;
 
 /// Grant types, as they are named on the way.
 pub mod grant_type {

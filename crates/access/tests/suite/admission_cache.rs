@@ -1,7 +1,7 @@
 //! A connection that remembers is admitted exactly as one that does not, whatever happens between its requests.
 
 use access::{
-    Access, Actor, AdmissionCache, Caller, Demand, Look, Permit, RateRule, Refusal, Right, Terms,
+    Access, Actor, AdmissionCache, Caller, Demand, Look, Permit, RateRule, Refusal, Right, Scope, Terms,
     TermsChange, Validity,
 };
 use market::Timestamp;
@@ -12,10 +12,10 @@ const SYMBOLS: [&str; 4] = ["700.HK", "5.HK", "AAPL.US", "600519.SH"];
 const DAY: i64 = 86_400;
 
 /// What an admission says.
-fn told(admitted: &Result<Permit, Refusal>) -> String {
+fn told(access: &Access, admitted: &Result<Permit, Refusal>) -> String {
     match admitted {
         Ok(permit) => {
-            let (standing, overnight) = (permit.standing(), permit.overnight());
+            let (standing, overnight) = (access.standing_for(permit).unwrap(), permit.overnight());
             let price = if permit.is_charged() { "charged" } else { "free" };
             format!("{price}, {}, overnight {overnight}, {standing:?}", permit.is_free())
         }
@@ -37,6 +37,12 @@ fn remembering(
 fn forgetful(access: &Access, caller: &Caller, text: &str, now: Timestamp) -> Result<Permit, Refusal> {
     let ticket = access.admit_rate_of(caller, 1, Look::Fresh, START)?;
     access.admit(Demand::History { ticket, symbol: &symbol(text) }, now)
+}
+
+/// As over HTTP: a permit for the scope first, which the rest begins with.
+fn permitted(access: &Access, caller: &Caller, text: &str, now: Timestamp) -> Result<Permit, Refusal> {
+    let permit = access.admit_within(caller, Scope::Quote, Look::Recent, now)?;
+    remembering(access, caller, text, &mut permit.admission_cache(caller), now)
 }
 
 fn below(random: &mut u64, limit: usize) -> usize {
@@ -87,8 +93,10 @@ fn what_a_connection_remembers_changes_no_admission() {
             here.glance().unwrap();
             let again = remembering(here, caller, text, &mut caches[at], now);
             let once = forgetful(here, caller, text, now);
+            let scoped = permitted(here, caller, text, now);
             let context = format!("seed {seed}, turn {turn}, {text} at {now}");
-            assert_eq!(told(&again), told(&once), "{context}");
+            assert_eq!(told(here, &again), told(here, &once), "{context}");
+            assert_eq!(told(here, &scoped), told(here, &once), "{context}");
             if let Ok(permit) = again {
                 here.spend(permit, NOW).unwrap();
             }

@@ -57,7 +57,7 @@ fn the_right_password_opens_a_session_of_twelve_hours() {
     assert!(house.access.browser(cookie, Timestamp(end)).unwrap().is_none());
     let again = from(&house, 1, "ann", PASSWORD).unwrap();
     assert_ne!(again.session.expose(), cookie, "every session has a cookie of its own");
-    assert!(house.access.sign_out(cookie, &browser, NOW).unwrap());
+    assert!(house.access.sign_out(cookie, browser.account, NOW).unwrap());
     assert!(house.access.browser(cookie, NOW).unwrap().is_none());
     assert!(house.access.browser(again.session.expose(), NOW).unwrap().is_some());
     assert!(house.access.browser(&"x".repeat(10_000), NOW).unwrap().is_none());
@@ -270,7 +270,7 @@ fn a_session_is_somebody_who_asks_until_it_ends() {
     denied("", NOW);
     denied(&"x".repeat(10_000), NOW);
     let browser = house.access.browser(cookie, NOW).unwrap().unwrap();
-    house.other().sign_out(cookie, &browser, NOW).unwrap();
+    house.other().sign_out(cookie, browser.account, NOW).unwrap();
     denied(cookie, NOW);
     let second = from(&house, 1, "ann", PASSWORD).unwrap().session;
     house.other().set_password(id, &secret("another password"), &Actor::Operator, NOW).unwrap();

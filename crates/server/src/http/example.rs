@@ -1,16 +1,17 @@
 //! `GET /v1/example/{symbol}`: which market a symbol is of.
 
+use access::Scope;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::command;
 use crate::kit::doc::refusals::BAD_REQUEST;
 use crate::kit::doc::{AnswerDoc, Doc, Parameter, Tag, data};
-use crate::kit::{Answer, Asks, Call, Problem, Row, Site, envelope};
+use crate::kit::{Admitted, Answer, Asks, Call, Problem, Row, Site, envelope};
 use crate::metrics::Task;
 
 pub(super) const ROUTES: &[Row] =
-    &[Row::get("/v1/example/{symbol}", Asks::Account, Task::Data, show).at_home().doc(&DOC)];
+    &[Row::get("/v1/example/{symbol}", Asks::Account, Scope::Quote, Task::Data, show).at_home().doc(&DOC)];
 
 const DOC: Doc = Doc::new(Tag::Candles, "example", "Which market a symbol is of")
     .parameters(&[Parameter::path("symbol", "As 700.HK")])
@@ -27,12 +28,11 @@ struct Example {
     asked_by: i64,
 }
 
-fn show(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    let caller = call.caller(site)?;
+fn show(call: &Call<'_>, _: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let symbol = command::symbol(call.parameter)?;
     Ok(envelope::success(Example {
         symbol: symbol.as_str().to_owned(),
         market: symbol.market().as_str(),
-        asked_by: caller.who.account().0,
+        asked_by: admitted.account().id.0,
     }))
 }

@@ -13,6 +13,8 @@ mod framing;
 mod moved;
 mod not_offered;
 mod oauth;
+#[cfg(test)]
+mod policy_tests;
 mod quote;
 mod routes;
 mod sent;
@@ -37,7 +39,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::entrance::{ConnectionCount, Entrance};
 use crate::kit::proof::{self, Addressed};
-use crate::kit::{Answer, Asks, Call, Face, Handler, Note, Noted, Problem, Row, Site, envelope, open};
+use crate::kit::{Answer, Call, Face, Gate, Note, Noted, Permitted, Problem, Row, Site, envelope, open};
 use crate::metrics::{Connection, Outcome};
 use crate::refusal::Refusal;
 use crate::request_log::{self, HttpRequestLine, RequestEnd};
@@ -181,7 +183,7 @@ async fn answer_way<S>(
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let is_asked = way.row().is_some_and(|row| row.asks.asks_whether_local());
+    let is_asked = way.row().is_some_and(|row| row.asks_whether_local());
     let is_local = is_asked && local::is_local(&entrance, request.version(), request.headers());
     entrance.peer = proxies::client(&entrance.trusted, entrance.peer, request.headers());
     let client = entrance.peer.ip();
@@ -189,7 +191,7 @@ where
     let (mut since, mut noted) = (Instant::now(), Noted::default());
     let mut answer = if matches!(way.found, Found::Upgrade) {
         upgrade::answer::<S>(request, entrance)
-    } else if let Some(Row { handler: Handler::AtOnce(answer), .. }) = way.row() {
+    } else if let Some(Row { gate: Gate::AtOnce(_, answer), .. }) = way.row() {
         answer()
     } else {
         let read = body::read(request, way, &entrance).await;
@@ -283,13 +285,13 @@ async fn respond(
 
 /// The answer to a request that is there as a whole.
 fn answer_found(call: &Call<'_>, found: Found, site: &Site) -> Result<Answer, Problem> {
-    let is_watched = matches!(&found, Found::Target(Target::Row(row), _) if row.asks == Asks::Watcher);
-    if call.face == Face::Internal && !is_watched {
+    let is_internal = matches!(&found, Found::Target(Target::Row(row), _) if row.is_internal());
+    if call.face == Face::Internal && !is_internal {
         return Err(Problem::not_found());
     }
     match found {
         Found::Target(target, parameter) => {
-            let takes_token = target.row().is_some_and(|row| row.asks.takes_token_in_address());
+            let takes_token = target.row().is_some_and(|row| row.takes_token_in_address());
             if !takes_token {
                 return serve_target(call, target, &parameter, site);
             }
@@ -321,14 +323,19 @@ fn serve_addressed(call: &Call<'_>, target: Target, parameter: &str, site: &Site
 }
 
 fn serve_target(call: &Call<'_>, target: Target, parameter: &str, site: &Site) -> Result<Answer, Problem> {
-    let takes_session = target.row().is_some_and(|row| row.asks.takes_session());
+    let takes_session = target.row().is_some_and(|row| row.takes_session());
     let (is_at_home, is_change) = (target.is_at_home(), target.is_change(call.method));
     let call = Call { parameter, is_at_home, is_change, takes_session, ..*call };
     match target {
-        Target::Row(row) => match row.handler {
-            Handler::AtOnce(answer) => Ok(answer()),
-            Handler::MayWait(answer) => answer(&call, site),
+        Target::Row(row) => match row.gate {
+            Gate::AtOnce(_, answer) => Ok(answer()),
+            Gate::Open(_, answer) => answer(&call, site),
+            Gate::Watched(answer) => answer(&call, site, call.watcher(site)?),
+            Gate::Permitted(Permitted { scope, answer, refuse, .. }) => match call.admit(scope, site) {
+                Ok(admitted) => answer(&call, site, admitted),
+                Err(problem) => Ok(refuse(problem)),
+            },
         },
-        Target::NotOffered(idea) => not_offered::answer(&call, idea, site),
+        Target::NotOffered(idea) => Err(not_offered::refusal(idea, &call.admit(idea.scope(), site)?)),
     }
 }

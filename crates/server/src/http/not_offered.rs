@@ -1,9 +1,9 @@
 //! What the public SDKs ask for and Chandler does not have. Whoever asks is told what it is that is not offered, instead of
 //! that nothing is there: a program that tries its login with the account's balance would take the latter for a login that failed.
 
-use crate::kit::Site;
-use crate::kit::envelope::Problem;
-use crate::kit::{Answer, Call};
+use access::Scope;
+
+use crate::kit::{Admitted, Problem};
 use crate::refusal::Refusal;
 
 /// One thing that is not offered, and where the SDKs ask for it. Who builds it takes its row out of [`IDEAS`] and puts its
@@ -31,6 +31,14 @@ impl Idea {
     /// Whether it would be about the account that asks.
     pub(super) fn is_trading(&self) -> bool {
         self.kind == Kind::Trading
+    }
+
+    /// What credentials would have to be good for.
+    pub(super) fn scope(&self) -> Scope {
+        match self.kind {
+            Kind::Trading => Scope::Trade,
+            Kind::Other => Scope::Quote,
+        }
     }
 }
 
@@ -348,11 +356,10 @@ pub(super) fn paths() -> impl Iterator<Item = (&'static str, &'static str, &'sta
 
 /// Told only to those who have proved who they are: what a server has is not everybody's business, and whoever tries a login
 /// with such a path learns whether it is good.
-pub(super) fn answer(call: &Call<'_>, idea: &Idea, site: &Site) -> Result<Answer, Problem> {
-    call.caller(site)?;
+pub(super) fn refusal(idea: &Idea, _: &Admitted) -> Problem {
     let refusal = Problem::from(Refusal::NotOffered(idea.what));
-    Err(match idea.kind {
+    match idea.kind {
         Kind::Trading => refusal.because(NO_TRADING),
         Kind::Other => refusal,
-    })
+    }
 }

@@ -54,7 +54,7 @@ impl Target {
 
     /// Whether nothing is done for somebody who does not prove who they are.
     pub(super) fn needs_proof(self) -> bool {
-        self.row().is_none_or(|row| row.asks.needs_proof())
+        self.row().is_none_or(|row| row.needs_proof())
     }
 
     /// Whether it is about the account that asks.
@@ -224,7 +224,7 @@ fn decoded(value: &str) -> Option<String> {
 
 /// Whether a path has an endpoint that takes a token in its address, when it is asked with GET.
 pub(super) fn is_open_to_other_sites(path: &str) -> bool {
-    way(&Method::GET, path).row().is_some_and(|row| row.asks.takes_token_in_address())
+    way(&Method::GET, path).row().is_some_and(|row| row.takes_token_in_address())
 }
 
 /// Whether a path is among those that programs ask for: they read JSON, also where there is nothing.

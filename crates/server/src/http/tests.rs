@@ -1,8 +1,9 @@
 //! What a connection does as time passes, with a clock that stands still until everybody waits.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
-use history::History;
+use history::{History, import};
 use market::{Timestamp, Venues};
 use store::Store;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
@@ -18,8 +19,26 @@ use crate::metrics;
 const NOW: Timestamp = Timestamp(1_794_708_000);
 
 pub(crate) fn site() -> (Arc<Site>, tempfile::TempDir) {
+    site_with("")
+}
+
+/// With candles, as rows of a file.
+pub(super) fn site_with(rows: &str) -> (Arc<Site>, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path(), store::Access::Write { now: NOW }).unwrap();
+    if !rows.is_empty() {
+        let path = dir.path().join("candles.csv");
+        std::fs::write(&path, format!("symbol,time,open,high,low,close,volume,turnover\n{rows}")).unwrap();
+        let context = import::Context {
+            store: &store,
+            venues: &Venues::built_in().unwrap(),
+            options: &import::Options::default(),
+            now: &|| NOW,
+            stop: &false.into(),
+            progress: &import::Progress::default(),
+        };
+        import::import(&context, &[path]).unwrap();
+    }
     let history = History::new(Venues::built_in().unwrap());
     let access = access::Access::open(dir.path(), NOW).unwrap();
     let core = Core::new(store, history, access, 0, Arc::new(|| history::AsOf::Live(NOW)), Arc::new(|| NOW));
@@ -28,6 +47,16 @@ pub(crate) fn site() -> (Arc<Site>, tempfile::TempDir) {
 
 /// The far end of a connection that is served.
 fn connect(site: &Arc<Site>, face: Face) -> DuplexStream {
+    connect_from("127.0.0.1:50000".parse().unwrap(), None, face, site)
+}
+
+/// The same from an address, through a listener that is for a region or for all.
+pub(super) fn connect_from(
+    peer: SocketAddr,
+    region: Option<access::Region>,
+    face: Face,
+    site: &Arc<Site>,
+) -> DuplexStream {
     let (near, far) = tokio::io::duplex(64 << 10);
     let (stop, shutdown) = watch::channel(false);
     let place = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
@@ -39,9 +68,9 @@ fn connect(site: &Arc<Site>, face: Face) -> DuplexStream {
         place: Arc::new(place),
         unproven: Default::default(),
         reached: "127.0.0.1:8080".parse().unwrap(),
-        peer: "127.0.0.1:50000".parse().unwrap(),
+        peer,
         trusted: Arc::from([]),
-        region: None,
+        region,
         face,
     };
     tokio::spawn(async move {
@@ -92,7 +121,7 @@ async fn how_slowly_a_client_writes_is_no_part_of_how_long_its_answer_took() {
 async fn every_row_that_needs_a_proof_refuses_a_stranger() {
     let (site, _dir) = site();
     let mut tried = 0;
-    for row in routes::GROUPS.into_iter().flatten().filter(|row| row.asks.needs_proof()) {
+    for row in routes::GROUPS.into_iter().flatten().filter(|row| row.needs_proof()) {
         // Where the token stands in the path, this is one that nobody has.
         let path: Vec<&str> = row
             .path

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use access::{AccessError, Denial};
+use access::{AccessError, Denial, NotOperator};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{
@@ -116,21 +116,9 @@ impl Problem {
         Problem::new(400, 400, text)
     }
 
-    /// Not this account's to do, whatever else is true.
-    pub(crate) fn forbidden() -> Problem {
-        Problem::new(403, code::NOT_AUTHORISED, "this is for accounts with the operator's role")
-    }
-
     /// The account's to do, but not a program's that acts for it.
     pub(crate) fn forbidden_to_programs() -> Problem {
-        let text = "a program that signed in with OAuth may not do this: use the API key of the account";
-        Problem::new(403, code::NOT_AUTHORISED, text)
-    }
-
-    /// The account's to do, but not with a token that others may have read.
-    pub(crate) fn forbidden_in_address() -> Problem {
-        let text = "this may not be done with a token in the address: send it as a header";
-        Problem::new(403, code::NOT_AUTHORISED, text)
+        access::Refusal::NotOperator(NotOperator::Program).into()
     }
 
     /// A page of somebody else's has made the browser ask.
@@ -229,6 +217,18 @@ impl From<Denial> for Problem {
             Denial::ScopeMissing => Problem::new(403, code::SCOPE_MISSING, text),
             Denial::KeyUnknown => Problem::new(403, code::KEY_UNKNOWN, text),
             Denial::Failed(error) => Problem::from_access(error),
+        }
+    }
+}
+
+impl From<access::Refusal> for Problem {
+    fn from(refusal: access::Refusal) -> Problem {
+        match refusal {
+            access::Refusal::ScopeMissing { .. } => {
+                Problem::new(403, code::SCOPE_MISSING, refusal.to_string())
+            }
+            access::Refusal::NotOperator(_) => Problem::new(403, code::NOT_AUTHORISED, refusal.to_string()),
+            refusal => Problem::from(Refusal::from(refusal)),
         }
     }
 }

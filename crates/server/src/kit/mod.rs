@@ -22,6 +22,6 @@ pub(crate) mod visible;
 pub(crate) use call::{Answer, Call, Note, Noted};
 pub(crate) use envelope::Problem;
 pub(crate) use listening::{Face, ListenerDocument, Listening};
-pub(crate) use proof::{Me, as_operator};
-pub(crate) use row::{Asks, Handler, Home, Row};
+pub(crate) use proof::{Admitted, Watcher};
+pub(crate) use row::{Asks, Audience, Gate, Home, OpenHandler, Permitted, PermittedHandler, Row};
 pub(crate) use site::{CONNECTIONS_EACH, Site};

@@ -3,9 +3,8 @@
 //! session of a browser, which is there whether or not the person wanted this request, and so has to show more.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
-use access::{AccountId, Denial, Offered, Secret, SignedRequest};
+use access::{AccountId, Denial, Look, Offered, Permit, Scope, Secret, SignedRequest};
 use hyper::Method;
 use hyper::header::{AUTHORIZATION, COOKIE};
 use hyper::http::request::Parts;
@@ -16,6 +15,7 @@ use super::claims::Claim;
 use super::cookies;
 use super::envelope::Problem;
 use super::fields;
+use super::listening::Face;
 use super::site::Site;
 use crate::caller::{Caller, Language};
 use crate::metrics::{Entry, Proven};
@@ -37,29 +37,36 @@ const SEGMENT_CHARS_MAX: usize = 32;
 const SEGMENT_CHARS_KEPT: usize = 8;
 const ELSEWHERE: Denial = Denial::TokenInvalid("the account is of another region than the address");
 
-/// An account that asks, itself or through a program that its owner has let in.
-#[derive(Clone, Debug)]
-pub(crate) struct Me {
-    pub(crate) account: Arc<access::Account>,
-    pub(crate) who: access::Caller,
+/// An account that has proved itself and was let in, itself or through a program that acts for it.
+#[derive(Debug)]
+pub(crate) struct Admitted {
+    pub(crate) caller: Caller,
+    pub(crate) permit: Permit,
 }
 
-impl Me {
-    /// Whether this is for them to do, where it is for operators.
-    pub(crate) fn as_operator(&self) -> Result<(), Problem> {
-        as_operator(&self.account, &self.who)
+/// Somebody who may see how the service does. Only [`Call::watcher`] makes one.
+#[derive(Debug)]
+pub(crate) struct Watcher(());
+
+impl Admitted {
+    pub(crate) fn account(&self) -> &access::Account {
+        self.permit.account()
+    }
+
+    pub(crate) fn who(&self) -> &access::Caller {
+        &self.caller.who
+    }
+
+    /// Whether they may do besides what is for operators.
+    pub(crate) fn as_operator(&self, site: &Site) -> Result<(), Problem> {
+        permit(&self.caller, Scope::Operator, site).map(drop)
     }
 }
 
-/// Every power over other accounts is asked for here. A program that was let in by an operator has none of them: what its
-/// owner has agreed to is a list in which they are not. Neither has an address, which others get to see.
-pub(crate) fn as_operator(account: &access::Account, who: &access::Caller) -> Result<(), Problem> {
-    match account.role {
-        access::Role::Operator if who.is_oauth() => Err(Problem::forbidden_to_programs()),
-        access::Role::Operator if who.is_in_address() => Err(Problem::forbidden_in_address()),
-        access::Role::Operator => Ok(()),
-        access::Role::User => Err(Problem::forbidden()),
-    }
+/// Who asks has been looked up a moment ago, when they proved it.
+fn permit(caller: &Caller, scope: Scope, site: &Site) -> Result<Permit, Problem> {
+    let core = &site.core;
+    Ok(core.access.admit_within(&caller.who, scope, Look::Recent, core.market_now())?)
 }
 
 /// A token that came in an address, and the query without it: it is no parameter of what is asked, and must not get into
@@ -172,7 +179,7 @@ fn escaped(letter: char) -> impl Iterator<Item = char> {
 
 impl Call<'_> {
     /// Who asks.
-    pub(crate) fn caller(&self, site: &Site) -> Result<Caller, Problem> {
+    fn caller(&self, site: &Site) -> Result<Caller, Problem> {
         if let Some(name) = PROOFS.iter().find(|name| self.headers.get_all(**name).iter().count() > 1) {
             return Err(Problem::bad_request(&format!("the header {name} is there more than once")));
         }
@@ -274,12 +281,19 @@ impl Call<'_> {
         }
     }
 
-    /// The account that asks, as it stands now.
-    pub(crate) fn me(&self, site: &Site) -> Result<Me, Problem> {
-        let Caller { who, .. } = self.caller(site)?;
-        let account = site.core.access.account(who.account()).map_err(Problem::from_access)?;
-        let account = account.ok_or_else(|| Problem::from(Refusal::Revoked))?;
-        Ok(Me { account, who })
+    /// Lets in whoever asks, for something of a scope, or says why not. There is no other way to learn who asks.
+    pub(crate) fn admit(&self, scope: Scope, site: &Site) -> Result<Admitted, Problem> {
+        let caller = self.caller(site)?;
+        let permit = permit(&caller, scope, site)?;
+        Ok(Admitted { caller, permit })
+    }
+
+    /// Lets in whoever may see how the service does: at the internal listener and on this machine everybody, else operators.
+    pub(crate) fn watcher(&self, site: &Site) -> Result<Watcher, Problem> {
+        if self.face != Face::Internal && !self.is_local {
+            self.admit(Scope::Operator, site)?;
+        }
+        Ok(Watcher(()))
     }
 }
 

@@ -5,7 +5,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use access::Lineage;
+use access::{Lineage, Permit};
 use prost::encoding::{DecodeContext, WireType, decode_key, skip_field};
 use prost::{DecodeError, Message};
 use wire::{command, trade};
@@ -210,7 +210,7 @@ fn has_count(mut body: &[u8]) -> bool {
 }
 
 /// The smallest trade gateway: subscriptions succeed, and nothing is ever pushed.
-pub(super) fn answer(command: u8, body: &[u8]) -> Result<Reply, Refusal> {
+pub(super) fn answer(command: u8, body: &[u8], _: &Permit) -> Result<Reply, Refusal> {
     let malformed = |error| Refusal::Malformed(format!("the body cannot be decoded: {error}"));
     if command == UNSUBSCRIBE {
         trade::UnsubscribeRequest::decode(body).map_err(malformed)?;

@@ -50,7 +50,7 @@ pub(crate) use gateway::{GatewayKind, Program};
 pub(crate) use hub::Hub;
 use outbox::Outbox;
 use pending::{Answered, Asked, Pending};
-use session::Session;
+use session::{Admitted, Session};
 pub(crate) use transport::Transport;
 use transport::{AUTH, CloseCode, HEARTBEAT, Incoming, RECONNECT};
 
@@ -352,16 +352,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         };
         let is_trade = session.is_trade(asked.command, &asked.body);
         let admitted = if is_trade {
-            session.admit_call(&self.hub.core).map(|()| None)
+            session.admit_trade(&self.hub.core).map(Admitted::Trade)
         } else {
-            session.start(&self.hub.core, asked.command, &asked.body).map(Some)
+            session.start(&self.hub.core, asked.command, &asked.body).map(Admitted::Quote)
         };
         let work = match admitted {
             // A short read costs less than handing it to another thread.
-            Ok(Some(Step::Answered(reply))) => return self.answer(asked.answered(Ok(reply))),
-            Ok(Some(Step::Waits(work))) => work,
-            Ok(None) => {
-                let answer = gateway::answer(asked.command, &asked.body);
+            Ok(Admitted::Quote(Step::Answered(reply))) => return self.answer(asked.answered(Ok(reply))),
+            Ok(Admitted::Quote(Step::Waits(work))) => work,
+            Ok(Admitted::Trade(permit)) => {
+                let answer = gateway::answer(asked.command, &asked.body, &permit);
                 return self.answer_as(Task::Trade, asked.answered(answer));
             }
             Err(Refusal::TooManyCalls { text, retry_after }) => {

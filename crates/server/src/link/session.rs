@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::{ConnectionId, Look};
+use access::{ConnectionId, Look, Permit, Scope};
 
 use super::gateway::Gateway;
 use super::hub::Hub;
@@ -31,6 +31,12 @@ pub(super) struct Session {
     pub(super) unsent: Arc<Tally>,
 }
 
+/// A request that was let in.
+pub(super) enum Admitted {
+    Quote(Step),
+    Trade(Permit),
+}
+
 impl Session {
     pub(super) fn caller(&self) -> &Caller {
         &self.caller
@@ -41,11 +47,12 @@ impl Session {
         Offered::find(command)?.start(core, &self.caller, body, &mut self.memory)
     }
 
-    /// Checks the rate limit for a call that needs no work.
-    pub(super) fn admit_call(&self, core: &Core) -> Result<(), Refusal> {
+    /// Lets in a call of the trade gateway, which needs no work.
+    pub(super) fn admit_trade(&self, core: &Core) -> Result<Permit, Refusal> {
         core.glance()?;
-        let (rule, uptime) = (core.limits.calls, core.uptime());
-        Ok(core.access.admit_call(&self.caller.who, rule, Look::Recent, uptime)?)
+        let (who, rule, uptime) = (&self.caller.who, core.limits.calls, core.uptime());
+        core.access.admit_call(who, rule, Look::Recent, uptime)?;
+        Ok(core.access.admit_within(who, Scope::Trade, Look::Recent, core.market_now())?)
     }
 
     /// Whether its account is still valid. If that cannot be looked up, it counts as valid.

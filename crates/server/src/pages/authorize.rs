@@ -1,7 +1,7 @@
 //! Consent of the authorization-code flow: a program sends a person here, and the person returns to it with a code or a refusal. The
 //! request stays in the query string and is checked again when the form is sent.
 
-use access::{AuthorizationError, AuthorizationRequest, BadRequest, Browser};
+use access::{AuthorizationError, AuthorizationRequest, BadRequest, Permit};
 use hyper::StatusCode;
 
 use super::consent::{another, choices, may, who};
@@ -24,9 +24,9 @@ pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, PageError> {
         return decide(visit, &request);
     }
     match &visit.session {
-        Some((cookie, browser)) => match home::elsewhere(visit, cookie, browser)? {
+        Some((cookie, permit)) => match home::elsewhere(visit, cookie, permit)? {
             Some(page) => Ok(page),
-            None => question(visit, cookie, browser, &request),
+            None => question(visit, cookie, permit, &request),
         },
         None => {
             let here = visit.here();
@@ -59,7 +59,7 @@ fn purpose(visit: &Visit<'_>) -> String {
 fn question(
     visit: &Visit<'_>,
     cookie: &str,
-    browser: &Browser,
+    permit: &Permit,
     request: &AuthorizationRequest,
 ) -> Result<Answer, PageError> {
     let words = visit.words;
@@ -67,15 +67,15 @@ fn question(
     html.raw("<p class=\"lead\">").filled(words.decide_lead, &request.client.name).raw("</p>\n");
     html.p(words.decide_client).raw("\n");
     may(words, &mut html);
-    home::no_operator(visit, browser, &mut html)?;
+    home::no_operator(words, permit, &mut html);
     html.raw("<dl>\n");
-    who(words, browser, &request.client, &mut html);
+    who(words, permit, &request.client, &mut html);
     fact(&mut html, words.back_to, &place(&request.redirect_uri));
     html.raw("</dl>\n<form method=\"post\" action=\"").text(&visit.frame.at(&visit.here())).raw("\">\n");
     html.hidden("csrf", &visit.site.core.access.csrf_token(cookie, &purpose(visit)));
     choices(words, &mut html);
     html.raw("</form>\n");
-    another(visit, cookie, browser, &mut html);
+    another(visit, cookie, permit, &mut html);
     // Browsers apply the policy to the redirect after the form, too.
     let leads_to = forms::policy_source(&request.redirect_uri);
     Ok(Sheet { leads_to, ..Sheet::new(words.decide_title, html) }.answer(visit.frame))
@@ -84,15 +84,15 @@ fn question(
 fn decide(visit: &Visit<'_>, request: &AuthorizationRequest) -> Result<Answer, PageError> {
     let fields = visit.form()?;
     let again = || PageError::StaleForm { next: forms::safe_next(&visit.here()).map(str::to_owned) };
-    let Some((cookie, browser)) = &visit.session else { return Err(again()) };
+    let Some((cookie, permit)) = &visit.session else { return Err(again()) };
     visit.check(&fields, cookie, &purpose(visit)).map_err(|_| again())?;
-    if let Some(page) = home::elsewhere(visit, cookie, browser)? {
+    if let Some(page) = home::elsewhere(visit, cookie, permit)? {
         return Ok(page);
     }
     let (access, now) = (&visit.site.core.access, visit.site.core.machine_now());
     let to = match fields.get("decision") {
-        "approve" => access.approve_authorization(request, browser.account, now)?,
-        "deny" => access.deny_authorization(request, Some(browser.account), now)?,
+        "approve" => access.approve_authorization(request, permit.account().id, now)?,
+        "deny" => access.deny_authorization(request, Some(permit.account().id), now)?,
         _ => return Err(PageError::Malformed),
     };
     redirect(&to, Vec::new())

@@ -1,6 +1,6 @@
 //! The parts of a consent page: what the program may do, which client asks, and the buttons.
 
-use access::{Browser, ClientInfo};
+use access::{ClientInfo, Permit};
 
 use super::forms;
 use super::html::Html;
@@ -19,8 +19,8 @@ pub(super) fn may(words: &Words, html: &mut Html) {
 }
 
 /// The account and the client. The client chose its name; its id and registration date are ours.
-pub(super) fn who(words: &Words, browser: &Browser, client: &ClientInfo, html: &mut Html) {
-    fact(html, words.account, &browser.name);
+pub(super) fn who(words: &Words, permit: &Permit, client: &ClientInfo, html: &mut Html) {
+    fact(html, words.account, &permit.account().name);
     fact(html, words.client_id, &client.id);
     let since: String = client.created_at.to_string().chars().take(10).collect();
     fact(html, words.known_since, &since);
@@ -33,10 +33,12 @@ pub(super) fn choices(words: &Words, html: &mut Html) {
 }
 
 /// A link to sign in with another account.
-pub(super) fn another(visit: &Visit<'_>, cookie: &str, browser: &Browser, html: &mut Html) {
+pub(super) fn another(visit: &Visit<'_>, cookie: &str, permit: &Permit, html: &mut Html) {
     let here = visit.here();
     let next = forms::safe_next(&here).unwrap_or(path::SIGN_IN);
-    html.raw("<div class=\"other\"><span>").filled(visit.words.not_you, &browser.name).raw("</span>\n");
+    html.raw("<div class=\"other\"><span>")
+        .filled(visit.words.not_you, &permit.account().name)
+        .raw("</span>\n");
     sign_out_form(visit, cookie, next, visit.words.use_another, html);
     html.raw("</div>");
 }

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use access::{Browser, CodeRefused, DeviceRequest};
+use access::{CodeRefused, DeviceRequest, Permit};
 use hyper::StatusCode;
 
 use super::consent;
@@ -27,21 +27,21 @@ pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, PageError> {
     if typed.code.trim().is_empty() {
         return Ok(ask(visit, typed, CodeNotice::Nothing));
     }
-    let Some((cookie, browser)) = &visit.session else {
+    let Some((cookie, permit)) = &visit.session else {
         let here = visit.here();
         // An address that sign-in cannot return to has no valid code either.
         let Some(next) = forms::safe_next(&here) else { return Err(PageError::Malformed) };
         return sign_in_form::form(visit, &sign_in_form::Form { next, ..Default::default() });
     };
-    if let Some(page) = home::elsewhere(visit, cookie, browser)? {
+    if let Some(page) = home::elsewhere(visit, cookie, permit)? {
         return Ok(page);
     }
     // Any site can link here with wrong codes, which would use up the person's attempts.
     if visit.is_from_elsewhere() {
         return Ok(ask(visit, typed, CodeNotice::Linked));
     }
-    match look(visit, browser, typed)? {
-        Ok(request) => question(visit, cookie, browser, &request),
+    match look(visit, permit, typed)? {
+        Ok(request) => question(visit, cookie, permit, &request),
         Err(refused) => Ok(refused),
     }
 }
@@ -72,7 +72,7 @@ enum CodeNotice {
 /// The device request of a code, or the page that says why there is none.
 fn look(
     visit: &Visit<'_>,
-    browser: &Browser,
+    permit: &Permit,
     typed: EnteredCode<'_>,
 ) -> Result<Result<DeviceRequest, Answer>, PageError> {
     let EnteredCode { code, client_id } = typed;
@@ -83,7 +83,7 @@ fn look(
         Ok(found.filter(|request| client_id.is_empty() || request.client.id == client_id))
     };
     let uptime = visit.site.core.uptime();
-    Ok(match access.guess_code(visit.call.peer.ip(), browser.account, uptime, find) {
+    Ok(match access.guess_code(visit.call.peer.ip(), permit.account().id, uptime, find) {
         Ok(Some(request)) => Ok(request),
         Ok(None) => Err(ask(visit, typed, CodeNotice::Wrong)),
         Err(CodeRefused::Wait(wait)) => Err(ask(visit, typed, CodeNotice::Wait(wait))),
@@ -131,7 +131,7 @@ fn ask(visit: &Visit<'_>, typed: EnteredCode<'_>, said: CodeNotice) -> Answer {
 fn question(
     visit: &Visit<'_>,
     cookie: &str,
-    browser: &Browser,
+    permit: &Permit,
     request: &DeviceRequest,
 ) -> Result<Answer, PageError> {
     let words = visit.words;
@@ -139,9 +139,9 @@ fn question(
     html.raw("<p class=\"lead\">").filled(words.decide_lead, &request.client.name).raw("</p>\n");
     html.raw("<p class=\"bigcode\">").text(&request.user_code).raw("</p>\n").p(words.decide_device).raw("\n");
     consent::may(words, &mut html);
-    home::no_operator(visit, browser, &mut html)?;
+    home::no_operator(words, permit, &mut html);
     html.raw("<dl>\n");
-    consent::who(words, browser, &request.client, &mut html);
+    consent::who(words, permit, &request.client, &mut html);
     let minutes = visit.site.core.machine_now().0.saturating_sub(request.created_at.0).max(0) / 60;
     let asked = match minutes {
         0 => words.just_now.to_owned(),
@@ -153,29 +153,29 @@ fn question(
     html.hidden("user_code", &request.user_code).hidden("client_id", &request.client.id);
     consent::choices(words, &mut html);
     html.raw("</form>\n");
-    consent::another(visit, cookie, browser, &mut html);
+    consent::another(visit, cookie, permit, &mut html);
     Ok(Sheet::new(words.decide_title, html).answer(visit.frame))
 }
 
 fn decide(visit: &Visit<'_>) -> Result<Answer, PageError> {
     let fields = visit.form()?;
     let typed = EnteredCode::of(&fields);
-    let Some((cookie, browser)) = &visit.session else { return Err(stale(&fields)) };
+    let Some((cookie, permit)) = &visit.session else { return Err(stale(&fields)) };
     visit.check(&fields, cookie, PURPOSE)?;
     let approve = match fields.get("decision") {
         "approve" => true,
         "deny" => false,
         _ => return Err(PageError::Malformed),
     };
-    if let Some(page) = home::elsewhere(visit, cookie, browser)? {
+    if let Some(page) = home::elsewhere(visit, cookie, permit)? {
         return Ok(page);
     }
-    let request = match look(visit, browser, typed)? {
+    let request = match look(visit, permit, typed)? {
         Ok(request) => request,
         Err(refused) => return Ok(refused),
     };
     let now = visit.site.core.machine_now();
-    if !visit.site.core.access.decide_device(typed.code, browser.account, approve, now)? {
+    if !visit.site.core.access.decide_device(typed.code, permit.account().id, approve, now)? {
         return Ok(ask(visit, typed, CodeNotice::Wrong));
     }
     let words = visit.words;

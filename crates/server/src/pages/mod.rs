@@ -24,7 +24,7 @@ use hyper::header::{
 };
 use hyper::{Method, Response, StatusCode};
 
-use crate::kit::{Answer, Asks, Call, Problem, Row, Site};
+use crate::kit::{Answer, Audience, Call, OpenHandler, Problem, Row, Site};
 use crate::metrics::Task;
 use html::Html;
 use visit::{Frame, PageError, Sheet, Visit, redirect};
@@ -54,14 +54,12 @@ pub(crate) const ROUTES: &[Row] = &[
     get(path::IMPORTS, desk).doc(&docs::IMPORTS),
 ];
 
-type Handler = fn(&Call<'_>, &Site) -> Result<Answer, Problem>;
-
-const fn get(path: &'static str, handler: Handler) -> Row {
-    Row::get(path, Asks::Person, Task::Page, handler)
+const fn get(path: &'static str, handler: OpenHandler) -> Row {
+    Row::open_get(path, Audience::Person, Task::Page, handler)
 }
 
-const fn post(path: &'static str, handler: Handler) -> Row {
-    Row::post(path, Asks::Person, Task::Page, handler)
+const fn post(path: &'static str, handler: OpenHandler) -> Row {
+    Row::open_post(path, Audience::Person, Task::Page, handler)
 }
 
 fn desk(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {

@@ -1,6 +1,6 @@
 //! The page of a signed-in person: which programs use their account, and a button to end each.
 
-use access::{Actor, Browser};
+use access::{Actor, Permit};
 
 use super::html::Html;
 use super::path;
@@ -10,16 +10,16 @@ use crate::kit::Answer;
 
 const PURPOSE: &str = "end ";
 
-pub(super) fn page(visit: &Visit<'_>, cookie: &str, browser: &Browser) -> Result<Answer, PageError> {
+pub(super) fn page(visit: &Visit<'_>, cookie: &str, permit: &Permit) -> Result<Answer, PageError> {
     let (words, access) = (visit.words, &visit.site.core.access);
     let mut html = Html::default();
-    html.raw("<p>").filled(words.signed_in_as, &browser.name).raw("</p>\n<ul>\n");
+    html.raw("<p>").filled(words.signed_in_as, &permit.account().name).raw("</p>\n<ul>\n");
     let ways = [(path::CHART, words.chart), (path::QUOTA, words.desk), (path::CONFIRM, words.code_title)];
     for (path, name) in ways {
         html.raw("<li>").a(&visit.frame.at(path), name).raw("</li>\n");
     }
     html.raw("</ul>\n<h2>").text(words.programs).raw("</h2>\n");
-    let programs = access.sign_ins(browser.account, visit.site.core.machine_now())?;
+    let programs = access.sign_ins(permit.account().id, visit.site.core.machine_now())?;
     if programs.is_empty() {
         html.p(words.no_programs);
     } else {
@@ -47,11 +47,11 @@ pub(super) fn page(visit: &Visit<'_>, cookie: &str, browser: &Browser) -> Result
 
 pub(super) fn end(visit: &Visit<'_>) -> Result<Answer, PageError> {
     let fields = visit.form()?;
-    let Some((cookie, browser)) = &visit.session else { return Err(stale(&fields)) };
+    let Some((cookie, permit)) = &visit.session else { return Err(stale(&fields)) };
     let id = fields.get("id");
     visit.check(&fields, cookie, &format!("{PURPOSE}{id}"))?;
-    let (by, now) = (Actor::Account(browser.account), visit.site.core.machine_now());
+    let (by, now) = (Actor::Account(permit.account().id), visit.site.core.machine_now());
     // A program that has ended meanwhile is no error.
-    visit.site.core.access.end_sign_in(browser.account, id, &by, now)?;
+    visit.site.core.access.end_sign_in(permit.account().id, id, &by, now)?;
     redirect(&visit.frame.at(path::SIGN_IN), Vec::new())
 }

@@ -28,7 +28,7 @@ pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, PageError> {
         Some(_) if next.is_some_and(|next| !next.starts_with(path::SIGN_IN)) => {
             redirect(&visit.frame.at(next.unwrap_or(path::SIGN_IN)), Vec::new())
         }
-        Some((cookie, browser)) => programs::page(visit, cookie, browser),
+        Some((cookie, permit)) => programs::page(visit, cookie, permit),
     }
 }
 
@@ -89,9 +89,9 @@ fn guest(visit: &Visit<'_>, next: &str) -> Result<Answer, PageError> {
 pub(super) fn sign_out(visit: &Visit<'_>) -> Result<Answer, PageError> {
     let fields = visit.form()?;
     let next = forms::safe_next(fields.get("next")).unwrap_or(path::SIGN_IN);
-    if let Some((cookie, browser)) = &visit.session {
+    if let Some((cookie, permit)) = &visit.session {
         visit.check(&fields, cookie, PURPOSE_OUT)?;
-        visit.site.core.access.sign_out(cookie, browser, visit.site.core.machine_now())?;
+        visit.site.core.access.sign_out(cookie, permit.account().id, visit.site.core.machine_now())?;
     }
     redirect(&visit.frame.at(next), Kind::Session.remove(visit.secure).into_iter().collect())
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use access::{AccessError, Browser, Moment};
+use access::{AccessError, Moment, Permit};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{
@@ -129,8 +129,8 @@ pub(super) struct Visit<'a> {
     pub(super) words: &'static Words,
     /// Whether cookies are for HTTPS alone.
     pub(super) secure: bool,
-    /// The session cookie and the person, if somebody is signed in.
-    pub(super) session: Option<(&'a str, Browser)>,
+    /// The session cookie and the permit of the account, if somebody is signed in.
+    pub(super) session: Option<(&'a str, Permit)>,
 }
 
 impl<'a> Visit<'a> {
@@ -138,8 +138,8 @@ impl<'a> Visit<'a> {
         let secure = site.is_https();
         let mut visit = Visit { call, site, frame, words: frame.words, secure, session: None };
         if let Some(cookie) = visit.cookie(Kind::Session) {
-            let browser = site.core.access.browser(cookie, site.core.machine_now())?;
-            visit.session = browser.map(|browser| (cookie, browser));
+            let permit = site.core.access.admit_browser(cookie, site.core.present())?;
+            visit.session = permit.map(|permit| (cookie, permit));
         }
         Ok(visit)
     }

@@ -5,6 +5,7 @@ mod clients;
 mod codes;
 mod devices;
 mod lives;
+mod scopes;
 mod tokens;
 
 use std::net::IpAddr;

@@ -10,7 +10,7 @@ use crate::kit::Site;
 use crate::kit::doc::refusals::NOT_FOUND;
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, data, one_of, words};
 use crate::kit::envelope::{self, Problem};
-use crate::kit::{Answer, Call, Me};
+use crate::kit::{Admitted, Answer, Call};
 use crate::links::{ConnectionInfo, Door};
 use crate::mailbox::ClosedBy;
 use crate::written::Instant;
@@ -80,8 +80,7 @@ fn doors(_: &mut SchemaGenerator) -> Schema {
     one_of(&[Door::WebSocket, Door::Tcp].map(Door::as_str))
 }
 
-pub(super) fn list(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    let me = call.me(site)?;
+pub(super) fn list(call: &Call<'_>, site: &Site, me: Admitted) -> Result<Answer, Problem> {
     let whose = whose(call, &me, site)?;
     let guests = site.links.list(whose.as_ref().map(|account| account.id));
     let mut connections = Vec::with_capacity(guests.len());
@@ -100,24 +99,23 @@ pub(super) fn list(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
     }))
 }
 
-pub(super) fn close(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    let me = call.me(site)?;
+pub(super) fn close(call: &Call<'_>, site: &Site, me: Admitted) -> Result<Answer, Problem> {
     let id: ConnectionId = call.parameter.parse().map_err(|_| Problem::not_found())?;
     let guest = site.links.get(id).ok_or_else(Problem::not_found)?;
-    let by = if guest.account == me.account.id {
+    let by = if guest.account == me.account().id {
         ClosedBy::Owner
     } else {
         // Somebody else's connection is told from none at all only to operators.
-        if me.account.role != Role::Operator {
+        if me.account().role != Role::Operator {
             return Err(Problem::not_found());
         }
-        me.as_operator()?;
+        me.as_operator(site)?;
         ClosedBy::Operator
     };
     // Written down first: what was done must not be missing there.
     site.core
         .access
-        .note_closed(id, guest.account, &Actor::Account(me.account.id), site.core.machine_now())
+        .note_closed(id, guest.account, &Actor::Account(me.account().id), site.core.machine_now())
         .map_err(Problem::from_access)?;
     // If it has left by itself meanwhile, that is what was wanted.
     site.links.close(id, by);
@@ -125,15 +123,15 @@ pub(super) fn close(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
 }
 
 /// Whose connections are asked for; `None` for everybody's.
-fn whose(call: &Call<'_>, me: &Me, site: &Site) -> Result<Option<Arc<Account>>, Problem> {
-    let Some(name) = call.parameter_of("account") else { return Ok(Some(me.account.clone())) };
+fn whose(call: &Call<'_>, me: &Admitted, site: &Site) -> Result<Option<Arc<Account>>, Problem> {
+    let Some(name) = call.parameter_of("account") else { return Ok(Some(me.permit.account().clone())) };
     // An account whose name is the word for all is still an account, but not for those who may see all.
-    let is_all = name == ALL && me.account.role == Role::Operator;
-    if name == me.account.name && !is_all {
-        return Ok(Some(me.account.clone()));
+    let is_all = name == ALL && me.account().role == Role::Operator;
+    if name == me.account().name && !is_all {
+        return Ok(Some(me.permit.account().clone()));
     }
     // Whether there is such an account is nobody else's business.
-    me.as_operator()?;
+    me.as_operator(site)?;
     if name == ALL {
         return Ok(None);
     }

@@ -8,7 +8,7 @@ use crate::kit::doc::refusals::BAD_REQUEST;
 use crate::kit::doc::{AnswerDoc, Doc, Tag, data, words};
 use crate::kit::envelope::{self, Problem};
 use crate::kit::named::Named;
-use crate::kit::{Answer, Call, Me};
+use crate::kit::{Admitted, Answer, Call};
 
 pub(super) const DOC: Doc =
     Doc::new(Tag::Account, "me", "Who asks, and the mark that scripts of the pages send as x-csrf")
@@ -25,8 +25,8 @@ struct Identity {
     csrf: Option<String>,
 }
 
-pub(super) fn show(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    let Me { account, who } = call.me(site)?;
+pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let (account, who) = (admitted.account(), admitted.who());
     Named::parse(call.query, &[])?;
     // Only a browser needs the mark: whatever else proves who asks is sent by nobody's page unasked.
     let csrf = if who.is_browser() { call.session_csrf_token(site) } else { None };

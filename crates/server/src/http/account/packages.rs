@@ -4,9 +4,8 @@ use access::{Hold, Right};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::quota::permit;
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, Word, data};
-use crate::kit::{Answer, Call, Problem, Site, envelope};
+use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 use crate::refusal::Refusal;
 
 pub(super) const DOC: Doc = Doc::new(Tag::Service, "packages", "The markets of the account, as packages")
@@ -35,10 +34,10 @@ struct Package {
 }
 
 /// The packages of an account, in the words of a client that prints them.
-pub(super) fn list(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    let (permit, _) = permit(call, site)?;
+pub(super) fn list(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let permit = admitted.permit;
     let wanted = call.parameter_of("market").unwrap_or_else(|| "ALL".to_owned());
-    let standing = permit.standing();
+    let standing = site.core.access.standing_for(&permit).map_err(Problem::from_access)?;
     let usage = site.core.access.usage(permit.account().id, site.core.market_now());
     let used = usage.map_err(Problem::from_access)?.map_or(0, |usage| usage.used);
     let (mut held, mut others) = (Vec::new(), Vec::new());

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use access::{Account, Demand, Permit};
+use access::Permit;
 use market::Symbol;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use crate::kit::Site;
 use crate::kit::doc::refusals::{BAD_REQUEST, NOT_FOUND};
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, Tag, data};
 use crate::kit::envelope::{self, Problem};
-use crate::kit::{Answer, Call, as_operator};
+use crate::kit::{Admitted, Answer, Call};
 use crate::quota_document::QuotaDocument;
 use crate::refusal::Refusal;
 use crate::written::Day;
@@ -73,32 +73,31 @@ struct Cost {
     resets: Day,
 }
 
-pub(super) fn show(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    let (permit, who) = permit(call, site)?;
+pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let id = match call.parameter_of("account") {
-        Some(name) => whose(&name, permit.account(), &who, site)?,
-        None => permit.account().id,
+        Some(name) => whose(&name, &admitted, site)?,
+        None => admitted.account().id,
     };
     // The look is what a change of level is noticed by.
-    site.core.access.spend(permit, site.core.machine_now()).map_err(Refusal::from)?;
+    site.core.access.spend(admitted.permit, site.core.machine_now()).map_err(Refusal::from)?;
     let now = site.core.market_now();
     let quota = site.core.access.quota(id, now).map_err(Problem::from_access)?;
     Ok(envelope::success(QuotaDocument::of(&quota.ok_or_else(Problem::not_found)?, now)))
 }
 
 /// Only an operator may look at another's month, and only an operator learns whether there is one.
-fn whose(name: &str, me: &Account, who: &access::Caller, site: &Site) -> Result<access::AccountId, Problem> {
-    if name == me.name {
-        return Ok(me.id);
+fn whose(name: &str, me: &Admitted, site: &Site) -> Result<access::AccountId, Problem> {
+    if name == me.account().name {
+        return Ok(me.account().id);
     }
-    as_operator(me, who)?;
+    me.as_operator(site)?;
     let account = site.core.access.account_called(name).map_err(Problem::from_access)?;
     account.map(|account| account.id).ok_or_else(Problem::not_found)
 }
 
 /// What these securities would cost. Nothing is spent, and the rate of history requests is not touched.
-pub(super) fn preview(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    let (permit, _) = permit(call, site)?;
+pub(super) fn preview(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let permit = admitted.permit;
     let Preview { symbols } = call.json()?;
     if symbols.len() > PREVIEW_MAX {
         let text = format!("a preview takes at most {PREVIEW_MAX} symbols, not {}", symbols.len());
@@ -157,11 +156,4 @@ impl Sorted {
         }
         Ok(sorted)
     }
-}
-
-/// What every account that stands may have, and who it was given to.
-pub(super) fn permit(call: &Call<'_>, site: &Site) -> Result<(Permit, access::Caller), Problem> {
-    let caller = call.caller(site)?;
-    let admitted = site.core.access.admit(Demand::Open { caller: &caller.who }, site.core.market_now());
-    Ok((admitted.map_err(Refusal::from)?, caller.who))
 }

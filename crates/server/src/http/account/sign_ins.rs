@@ -9,7 +9,7 @@ use crate::kit::Site;
 use crate::kit::doc::refusals::NOT_FOUND;
 use crate::kit::doc::{AnswerDoc, Doc, Parameter, Tag, data};
 use crate::kit::envelope::{self, Problem};
-use crate::kit::{Answer, Call, Me};
+use crate::kit::{Admitted, Answer, Call};
 use crate::written::Instant;
 
 pub(super) const LIST: Doc =
@@ -52,17 +52,17 @@ struct EndedSignIn {
     id: String,
 }
 
-pub(super) fn list(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    let Me { account, who } = call.me(site)?;
+pub(super) fn list(_: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let (account, who) = (admitted.account(), admitted.who());
     let sign_ins = site.core.access.sign_ins(account.id, site.core.machine_now());
     let sign_ins = sign_ins.map_err(Problem::from_access)?;
-    let sign_ins = sign_ins.iter().map(|sign_in| described(sign_in, &who)).collect();
+    let sign_ins = sign_ins.iter().map(|sign_in| described(sign_in, who)).collect();
     Ok(envelope::success(SignIns { sign_ins }))
 }
 
 /// Somebody else's is not told from none at all.
-pub(super) fn end(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    let Me { account, who } = call.me(site)?;
+pub(super) fn end(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let (account, who) = (admitted.account(), admitted.who());
     let (id, by) = (call.parameter, Actor::Account(account.id));
     if who.is_oauth() && !who.is_of(id) {
         return Err(Problem::forbidden_to_programs());

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
-use crate::kit::{Answer, Call, Problem, Site, envelope};
+use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 
 pub(super) const DOC: Doc =
     Doc::new(Tag::Service, "socketToken", "A one-time password for a long connection").answers(ANSWERS);
@@ -23,10 +23,10 @@ struct SocketToken {
     online: u32,
 }
 
-pub(super) fn answer(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    let (caller, core) = (call.caller(site)?, &site.core);
-    let seats = site.seats(&caller.who)?;
-    let otp = core.access.issue_otp(&caller.who, core.uptime()).map_err(Problem::from_access)?;
+pub(super) fn answer(_: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let (who, core) = (admitted.who(), &site.core);
+    let seats = site.seats(who)?;
+    let otp = core.access.issue_otp(who, core.uptime())?;
     Ok(envelope::success(SocketToken {
         otp: otp.expose().to_owned(),
         limit: seats.limit,

@@ -9,7 +9,7 @@ use crate::kit::Site;
 use crate::kit::doc::refusals::{BAD_REQUEST, TOO_FAST};
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, data};
 use crate::kit::envelope::{self, Problem};
-use crate::kit::{Answer, Call, fields};
+use crate::kit::{Admitted, Answer, Call, fields};
 use crate::written::Instant;
 
 pub(super) const DOC: Doc = Doc::new(
@@ -32,8 +32,7 @@ struct RenewedToken {
     expired_at: Instant,
 }
 
-pub(super) fn refresh(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    call.caller(site)?;
+pub(super) fn refresh(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, Problem> {
     let now = site.core.machine_now();
     let expires_at =
         wanted(call.query)?.unwrap_or(Timestamp(now.0.saturating_add(access::RENEWED_LIFE_DEFAULT_S)));

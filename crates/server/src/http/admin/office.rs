@@ -13,10 +13,10 @@ use super::shapes::{
     AdminAccount, AdminAccounts, AdminTerms, AssetsRow, AssetsRows, AuditEntry, AuditRows, Grant, LevelRow,
     Levels, OrdersRow, OrdersRows, RatesRow, RatesRows, Reported, Rows,
 };
-use crate::kit::Call;
 use crate::kit::Problem;
 use crate::kit::Site;
 use crate::kit::fields::echo;
+use crate::kit::{Admitted, Call};
 use crate::quota_document::{QuotaDocument, rights};
 use crate::refusal::Refusal;
 use crate::written::{Day, Instant};
@@ -43,11 +43,9 @@ pub(super) struct Office<'a> {
 }
 
 impl<'a> Office<'a> {
-    /// For an operator, and nobody else.
-    pub(super) fn open(call: &'a Call<'a>, site: &'a Site) -> Result<Office<'a>, Problem> {
-        let me = call.me(site)?;
-        me.as_operator()?;
-        Ok(Office { call, site, by: Actor::Account(me.account.id), present: site.core.present() })
+    /// For an operator, who has been let in as one.
+    pub(super) fn open(call: &'a Call<'a>, site: &'a Site, by: &Admitted) -> Office<'a> {
+        Office { call, site, by: Actor::Account(by.account().id), present: site.core.present() }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::kit::doc::refusals::{BAD_REQUEST, NOT_FOUND};
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, Word, data, one_of};
 use crate::kit::envelope::{self, Problem};
 use crate::kit::named::Named;
-use crate::kit::{Answer, Call};
+use crate::kit::{Admitted, Answer, Call};
 use crate::refusal::Refusal;
 use crate::written::{Day, Instant};
 
@@ -107,8 +107,7 @@ fn reasons(_: &mut SchemaGenerator) -> Schema {
     one_of(&[GapReason::NoTrades, GapReason::NotLoaded, GapReason::Unknown].map(GapReason::as_str))
 }
 
-pub(super) fn rows(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    call.me(site)?.as_operator()?;
+pub(super) fn rows(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, Problem> {
     let named = Named::parse(call.query, &["end", "days", "after", "limit"])?;
     let as_of = site.core.as_of();
     // One date for all markets: that of the clock which months follow.
@@ -149,8 +148,7 @@ fn earlier(end: Date, days: u32) -> Result<Date, Refusal> {
     end.checked_sub(span).map_err(|_| Refusal::BadQuery(format!("there are no {days} days before {end}")))
 }
 
-pub(super) fn days(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    call.me(site)?.as_operator()?;
+pub(super) fn days(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, Problem> {
     let named = Named::parse(call.query, &["start", "end"])?;
     let symbol: Symbol = command::symbol(call.parameter)?;
     let as_of = site.core.as_of();

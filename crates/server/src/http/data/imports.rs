@@ -12,7 +12,7 @@ use crate::kit::doc::refusals::BAD_REQUEST;
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, Word, data, one_of};
 use crate::kit::envelope::{self, Problem};
 use crate::kit::named::Named;
-use crate::kit::{Answer, Call};
+use crate::kit::{Admitted, Answer, Call};
 use crate::refusal::Refusal;
 use crate::written::Instant;
 
@@ -97,8 +97,7 @@ fn states(_: &mut SchemaGenerator) -> Schema {
     one_of(&ImportState::ALL.map(ImportState::as_str))
 }
 
-pub(super) fn list(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    call.me(site)?.as_operator()?;
+pub(super) fn list(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, Problem> {
     let named = Named::parse(call.query, &["limit", "before"])?;
     let limit = named.number("limit", 1..=ROWS_MAX, ROWS_DEFAULT)?;
     let before = named.id("before")?.map(ImportId);
@@ -150,8 +149,7 @@ impl Import {
     }
 }
 
-pub(super) fn quarantine(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    call.me(site)?.as_operator()?;
+pub(super) fn quarantine(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, Problem> {
     let named = Named::parse(call.query, &["import", "symbol", "limit", "after"])?;
     let limit = named.number("limit", 1..=ROWS_MAX, ROWS_DEFAULT)?;
     let after = named.id("after")?.unwrap_or(0);

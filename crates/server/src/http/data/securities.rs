@@ -14,7 +14,7 @@ use crate::kit::doc::refusals::{BAD_REQUEST, NOT_FOUND, TOO_FAST};
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, Word, data};
 use crate::kit::envelope::{self, Problem};
 use crate::kit::named::Named;
-use crate::kit::{Answer, Call};
+use crate::kit::{Admitted, Answer, Call};
 use crate::refusal::Refusal;
 use crate::written::Day;
 
@@ -112,16 +112,14 @@ struct CorporateAction {
     rights_price: String,
 }
 
-pub(super) fn search(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    let caller = call.caller(site)?;
+pub(super) fn search(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let named = Named::parse(call.query, &["query", "limit"])?;
     let typed = named.get("query").unwrap_or_default();
     if typed.chars().count() > QUERY_MAX {
         return Err(Refusal::BadQuery(format!("query is longer than {QUERY_MAX} characters")).into());
     }
     let limit = named.number("limit", 1..=FOUND_MAX, FOUND_DEFAULT)?;
-    let permit = site.core.access.admit(Demand::Open { caller: &caller.who }, site.core.market_now());
-    let permit = permit.map_err(Refusal::from)?;
+    let permit = admitted.permit;
     site.may_search(permit.account().id).map_err(Problem::too_many_searches)?;
     let directory = site.directory()?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
@@ -142,13 +140,12 @@ fn listed(one: &ListedSecurity) -> FoundSecurity {
 }
 
 /// A security of the path that is known and may be looked at.
-fn found(call: &Call<'_>, site: &Site) -> Result<(Security, Permit), Problem> {
-    let caller = call.caller(site)?;
+fn found(call: &Call<'_>, site: &Site, admitted: &Admitted) -> Result<(Security, Permit), Problem> {
     Named::parse(call.query, &[])?;
     let symbol: Symbol = command::symbol(call.parameter)?;
     let security = site.core.with_reader(|reader| reader.snapshot()?.security(&symbol)).map_err(failed)?;
     let security = security.ok_or_else(Problem::not_found)?;
-    let demand = Demand::Quotes { caller: &caller.who, market: symbol.market().into() };
+    let demand = Demand::Quotes { caller: admitted.who(), market: symbol.market().into() };
     let permit = site.core.access.admit(demand, site.core.market_now()).map_err(Refusal::from)?;
     Ok((security, permit))
 }
@@ -158,8 +155,8 @@ fn failed(error: StoreError) -> Problem {
     Refusal::Internal.into()
 }
 
-pub(super) fn show(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    let (security, permit) = found(call, site)?;
+pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let (security, permit) = found(call, site, &admitted)?;
     let venue = site.core.history.venue(&security.symbol);
     let today = venue.zone().date(site.core.market_now());
     let mut segments: Vec<&Segment> = venue.full_hours(today).iter().collect();
@@ -196,8 +193,8 @@ fn hours(segment: &Segment) -> SecuritySession {
 }
 
 /// Those that have become effective; of very many, the latest.
-pub(super) fn actions(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    let (security, _) = found(call, site)?;
+pub(super) fn actions(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let (security, _) = found(call, site, &admitted)?;
     let symbol = &security.symbol;
     let today = site.core.history.venue(symbol).zone().date(site.core.market_now());
     let mut actions = site.core.with_reader(|reader| reader.snapshot()?.actions(symbol)).map_err(failed)?;

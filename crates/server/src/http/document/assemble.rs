@@ -87,7 +87,7 @@ impl Assembly {
             answers.insert(answer.status.to_owned(), self.answer(answer));
         }
         let proved: &[RefusalDoc] =
-            if row.asks.needs_proof() { &[UNAUTHENTICATED, FORBIDDEN, FAILED] } else { &[] };
+            if row.needs_proof() { &[UNAUTHENTICATED, FORBIDDEN, FAILED] } else { &[] };
         // Pages say everything in HTML.
         let others: &[RefusalDoc] = if doc.tag == Tag::Pages { &[] } else { &[OTHERWISE] };
         for refusal in doc.refusals.iter().chain(proved).chain(others) {

@@ -80,10 +80,10 @@ pub(super) fn security(row: &Row, doc: &Doc) -> Value {
         Proof::ByRow if is_in_path || !is_proved(row) => json!([]),
         Proof::ByRow => {
             let mut ways = vec![bearer, signed];
-            if row.asks.takes_token_in_address() {
+            if row.takes_token_in_address() {
                 ways.push(json!({"inAddress": []}));
             }
-            if row.asks.takes_session() {
+            if row.takes_session() {
                 ways.push(json!({"session": []}));
             }
             ways.into()
@@ -93,7 +93,7 @@ pub(super) fn security(row: &Row, doc: &Doc) -> Value {
 
 /// Whether somebody has to prove who they are; those who watch have to wherever they do not come from this machine.
 fn is_proved(row: &Row) -> bool {
-    row.asks.needs_proof() || row.asks.takes_session()
+    row.needs_proof() || row.takes_session()
 }
 
 /// What is enough where nothing else is said.

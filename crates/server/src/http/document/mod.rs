@@ -11,10 +11,11 @@ use serde_json::Value;
 
 use super::routes;
 use crate::kit::doc::{AnswerDoc, Doc, Media, Tag};
-use crate::kit::{Answer, Asks, Call, Problem, Row, Site, envelope};
+use crate::kit::{Answer, Audience, Call, Problem, Row, Site, envelope};
 use crate::metrics::Task;
 
-pub(super) const ROUTES: &[Row] = &[Row::get("/openapi.json", Asks::Anyone, Task::Other, show).doc(&DOC)];
+pub(super) const ROUTES: &[Row] =
+    &[Row::open_get("/openapi.json", Audience::Anyone, Task::Other, show).doc(&DOC)];
 
 const DOC: Doc = Doc::new(Tag::Service, "openapi", "This document")
     .answers(&[AnswerDoc::ok("OpenAPI 3.1", &[Media::json::<serde_json::Map<String, Value>>()])]);

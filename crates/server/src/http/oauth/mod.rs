@@ -8,7 +8,7 @@ mod metadata;
 mod register;
 mod token;
 
-use crate::kit::{Answer, Asks, Call, Problem, Row, Site};
+use crate::kit::{Audience, OpenHandler, Row};
 use crate::metrics::Task;
 
 pub(super) const ROUTES: &[Row] = &[
@@ -20,7 +20,7 @@ pub(super) const ROUTES: &[Row] = &[
         Ok(register::read(call, site).unwrap_or_else(answer::refused))
     })
     .doc(&register::READ),
-    Row::delete("/oauth2/register/{client_id}", Asks::Anyone, Task::OAuth, |call, site| {
+    Row::open_delete("/oauth2/register/{client_id}", Audience::Anyone, Task::OAuth, |call, site| {
         Ok(register::remove(call, site).unwrap_or_else(answer::refused))
     })
     .doc(&register::REMOVE),
@@ -30,13 +30,11 @@ pub(super) const ROUTES: &[Row] = &[
     post("/oauth2/revoke", |call, site| Ok(token::revoke(call, site))).doc(&token::REVOKE),
 ];
 
-type Handler = fn(&Call<'_>, &Site) -> Result<Answer, Problem>;
-
 /// Clients prove themselves in ways of their own.
-const fn get(path: &'static str, handler: Handler) -> Row {
-    Row::get(path, Asks::Anyone, Task::OAuth, handler)
+const fn get(path: &'static str, handler: OpenHandler) -> Row {
+    Row::open_get(path, Audience::Anyone, Task::OAuth, handler)
 }
 
-const fn post(path: &'static str, handler: Handler) -> Row {
-    Row::post(path, Asks::Anyone, Task::OAuth, handler)
+const fn post(path: &'static str, handler: OpenHandler) -> Row {
+    Row::open_post(path, Audience::Anyone, Task::OAuth, handler)
 }

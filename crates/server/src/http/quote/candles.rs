@@ -17,21 +17,21 @@ use crate::kit::envelope::Problem;
 use crate::kit::packed::{accepts_gzip, packed};
 use crate::kit::pieces::{self, Scope, Whole};
 use crate::kit::visible::may_see;
-use crate::kit::{Answer, Call, allowance};
+use crate::kit::{Admitted, Answer, Call, allowance};
 use crate::refusal::Refusal;
 use crate::route::{self, Memory};
 
 const NEXT: HeaderName = HeaderName::from_static("x-next");
 
-pub(super) fn answer(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    let caller = call.caller(site)?;
-    let mut answer = reply(call, &caller, site).unwrap_or_else(Problem::answer);
-    allowance::tell(&mut answer, &caller, site);
+pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let mut answer = reply(call, &admitted, site).unwrap_or_else(Problem::answer);
+    allowance::tell(&mut answer, &admitted.caller, site);
     answer.headers_mut().insert(VARY, HeaderValue::from_static("accept, accept-encoding"));
     Ok(answer)
 }
 
-fn reply(call: &Call<'_>, caller: &Caller, site: &Site) -> Result<Answer, Problem> {
+fn reply(call: &Call<'_>, admitted: &Admitted, site: &Site) -> Result<Answer, Problem> {
+    let caller = &admitted.caller;
     let parameters = Parameters::parse(call.query)?;
     let question = parameters.question(site.core.history.venues())?;
     let format = match question.format {
@@ -40,7 +40,7 @@ fn reply(call: &Call<'_>, caller: &Caller, site: &Site) -> Result<Answer, Proble
     };
     let whole = match taken_apart(call, &question, format, caller, site)? {
         Some(whole) => whole,
-        None => whole(call, &question, format, caller, site)?,
+        None => whole(call, &question, format, admitted, site)?,
     };
     let (mut reply, candles) = pieces::cut(&whole, call.method, call.headers)?;
     if format == Format::Json && !pieces::is_piecewise(call) && accepts_gzip(call.headers) {
@@ -87,11 +87,11 @@ fn whole(
     call: &Call<'_>,
     question: &Question,
     format: Format,
-    caller: &Caller,
+    admitted: &Admitted,
     site: &Site,
 ) -> Result<Whole, Problem> {
-    affordable(question, caller, site)?;
-    let (Paged { answer, next }, has_overnight, floors) = ask(question, caller, site)?;
+    affordable(question, &admitted.caller, site)?;
+    let (Paged { answer, next }, has_overnight, floors) = ask(question, admitted, site)?;
     let scope = Scope { has_overnight, floors: floors.of(answer.symbol.market()) };
     let candles = answer.candles.len();
     let next = next.map(|at| question.token(at));
@@ -99,7 +99,7 @@ fn whole(
     let body: Bytes = format.encode(&answer, zone, next.as_deref())?;
     let whole = Whole { body, content_type: format.content_type(), next, candles, scope };
     if pieces::is_piecewise(call) {
-        let (whose, now) = (caller.who.account(), site.core.uptime());
+        let (whose, now) = (admitted.account().id, site.core.uptime());
         site.pieces.keep(whose, key(call, format), now, whole.clone());
     }
     Ok(whole)
@@ -128,10 +128,11 @@ fn affordable(question: &Question, caller: &Caller, site: &Site) -> Result<(), P
 }
 
 /// The answer, whether overnight hours can be in it, and from when on the account is served.
-fn ask(question: &Question, caller: &Caller, site: &Site) -> Result<(Paged, bool, FloorTable), Refusal> {
+fn ask(question: &Question, admitted: &Admitted, site: &Site) -> Result<(Paged, bool, FloorTable), Refusal> {
     // Whether the account may see overnight hours is decided on the way, as for a connection that opted in.
-    let caller = Caller { overnight: question.sessions == Sessions::All, ..*caller };
-    let work = route::admit(&site.core, &caller, question.calls(), &mut Memory::default(), |context| {
+    let caller = Caller { overnight: question.sessions == Sessions::All, ..admitted.caller };
+    let memory = &mut Memory::of(&caller, &admitted.permit);
+    let work = route::admit(&site.core, &caller, question.calls(), memory, |context| {
         question.query(context.floors).map(HistoryCandles::new)
     })?;
     let (has_overnight, floors) = (work.has_overnight(), work.floors(&site.core));

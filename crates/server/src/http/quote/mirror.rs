@@ -3,31 +3,36 @@
 use serde_json::{Map, Value};
 use wire::command;
 
-use crate::caller::Caller;
 use crate::command::undecodable;
 use crate::dispatch::{JsonReply, Offered};
 use crate::kit::Site;
 use crate::kit::envelope::{self, Problem};
-use crate::kit::{Answer, Call, allowance};
+use crate::kit::{Admitted, Answer, Call, allowance};
 use crate::refusal::Refusal;
 
 /// Fields that are numbers; some clients write those as text.
 const NUMBERS: [&str; 6] = ["period", "adjust_type", "query_type", "direction", "count", "trade_session"];
 
-pub(super) fn answer(call: &Call<'_>, command: u8, site: &Site) -> Result<Answer, Problem> {
-    let caller = call.caller(site)?;
-    let answer = reply(call, command, &caller, site);
+pub(super) fn answer(
+    call: &Call<'_>,
+    command: u8,
+    site: &Site,
+    admitted: &Admitted,
+) -> Result<Answer, Problem> {
+    let answer = reply(call, command, admitted, site);
     if command != command::HISTORY {
         return answer;
     }
     let mut answer = answer.unwrap_or_else(Problem::answer);
-    allowance::tell(&mut answer, &caller, site);
+    allowance::tell(&mut answer, &admitted.caller, site);
     Ok(answer)
 }
 
-fn reply(call: &Call<'_>, command: u8, caller: &Caller, site: &Site) -> Result<Answer, Problem> {
+fn reply(call: &Call<'_>, command: u8, admitted: &Admitted, site: &Site) -> Result<Answer, Problem> {
+    let Admitted { caller, permit } = admitted;
     let fields = fields(call.body)?;
-    let JsonReply { data, candles } = Offered::find(command)?.answer_json(&site.core, caller, fields)?;
+    let JsonReply { data, candles } =
+        Offered::find(command)?.answer_json(&site.core, caller, permit, fields)?;
     call.note.candles(candles);
     Ok(envelope::success(data))
 }

@@ -7,14 +7,16 @@ mod format;
 mod mirror;
 pub(super) mod parameters;
 
+use access::Scope;
 use wire::command;
 
 use crate::kit::{Asks, Row};
 use crate::metrics::Task;
 
 pub(super) const ROUTES: &[Row] = &[
-    Row::get("/v1/quote/cmd", Asks::Program, Task::Other, announce::answer).doc(&docs::ANNOUNCE),
-    Row::get("/v1/quote/history-candlesticks", Asks::Address, Task::History, candles::answer)
+    Row::get("/v1/quote/cmd", Asks::Program, Scope::Quote, Task::Other, announce::answer)
+        .doc(&docs::ANNOUNCE),
+    Row::get("/v1/quote/history-candlesticks", Asks::Address, Scope::Quote, Task::History, candles::answer)
         .doc(&docs::CANDLES),
     mirror::<{ command::HISTORY }>("/quote/history-candlesticks").doc(&docs::HISTORY),
     mirror::<{ command::CANDLESTICKS }>("/quote/candlesticks").doc(&docs::CANDLESTICKS),
@@ -43,5 +45,8 @@ pub(super) const ROUTES: &[Row] = &[
 /// A command of the long connection, by its number.
 const fn mirror<const COMMAND: u8>(path: &'static str) -> Row {
     let task = Task::of_command(COMMAND);
-    Row::post(path, Asks::Program, task, |call, site| mirror::answer(call, COMMAND, site)).question()
+    Row::post(path, Asks::Program, Scope::Quote, task, |call, site, admitted| {
+        mirror::answer(call, COMMAND, site, &admitted)
+    })
+    .question()
 }

@@ -13,7 +13,7 @@ use crate::caller::Caller;
 use crate::command::{HistoryCandles, PAGED_MAX, calls};
 use crate::kit::Site;
 use crate::kit::envelope::{self, Problem};
-use crate::kit::{Answer, Call};
+use crate::kit::{Admitted, Answer, Call};
 use crate::refusal::Refusal;
 use crate::route::{self, Memory};
 
@@ -33,13 +33,14 @@ struct Question {
     limit: usize,
 }
 
-pub(super) fn answer(call: &Call<'_>, caller: &Caller, site: &Site) -> Result<Answer, Problem> {
+pub(super) fn answer(call: &Call<'_>, admitted: &Admitted, site: &Site) -> Result<Answer, Problem> {
     let question = parse(call, site)?;
-    let limit = question.limit.min(affordable(caller, site)?);
+    let limit = question.limit.min(affordable(&admitted.caller, site)?);
     // Whether the account may see overnight hours is decided on the way, as for a connection that opted in.
-    let caller = Caller { overnight: question.ticker.sessions == Sessions::All, ..*caller };
+    let caller = Caller { overnight: question.ticker.sessions == Sessions::All, ..admitted.caller };
     let zone = site.core.history.venue(&question.ticker.symbol).zone();
-    let work = route::admit(&site.core, &caller, calls(limit), &mut Memory::default(), |context| {
+    let memory = &mut Memory::of(&caller, &admitted.permit);
+    let work = route::admit(&site.core, &caller, calls(limit), memory, |context| {
         Ok(HistoryCandles::new(question.query(limit, zone, context.floors)))
     })?;
     let Paged { answer, .. } = work.pages(Paging { limit, from: None }, &site.core)?;

@@ -15,76 +15,72 @@ mod search;
 mod symbols;
 mod ticker;
 
+use access::Scope;
 use hyper::header::{HeaderValue, VARY};
 use serde::Serialize;
 
 use crate::caller::{Caller, Language};
 use crate::kit::envelope::Told;
-use crate::kit::{Answer, Asks, Call, Problem, Row, Site, allowance, envelope};
+use crate::kit::{Admitted, Answer, Asks, Call, PermittedHandler, Problem, Row, Site, allowance, envelope};
 use crate::metrics::Task;
 use docs::UdfError;
 
 pub(super) const ROUTES: &[Row] = &[
-    row("/udf/config", config).doc(&docs::CONFIG),
-    row("/udf/time", time).doc(&docs::TIME),
-    row("/udf/symbols", symbols).doc(&docs::SYMBOLS),
-    row("/udf/search", search).doc(&docs::SEARCH),
-    row("/udf/marks", marks).doc(&docs::MARKS),
-    Row::get("/udf/history", Asks::Address, Task::History, history).doc(&docs::HISTORY),
+    row("/udf/config", Task::Data, config).doc(&docs::CONFIG),
+    row("/udf/time", Task::Data, time).doc(&docs::TIME),
+    row("/udf/symbols", Task::Data, symbols).doc(&docs::SYMBOLS),
+    row("/udf/search", Task::Data, search).doc(&docs::SEARCH),
+    row("/udf/marks", Task::Data, marks).doc(&docs::MARKS),
+    row("/udf/history", Task::History, history).doc(&docs::HISTORY),
     // For charts that can be given an address and nothing else.
-    row("/udf/key/{token}/config", config).doc(&docs::CONFIG_BY_KEY),
-    row("/udf/key/{token}/time", time).doc(&docs::TIME_BY_KEY),
-    row("/udf/key/{token}/symbols", symbols).doc(&docs::SYMBOLS_BY_KEY),
-    row("/udf/key/{token}/search", search).doc(&docs::SEARCH_BY_KEY),
-    row("/udf/key/{token}/marks", marks).doc(&docs::MARKS_BY_KEY),
-    Row::get("/udf/key/{token}/history", Asks::Address, Task::History, history).doc(&docs::HISTORY_BY_KEY),
+    row("/udf/key/{token}/config", Task::Data, config).doc(&docs::CONFIG_BY_KEY),
+    row("/udf/key/{token}/time", Task::Data, time).doc(&docs::TIME_BY_KEY),
+    row("/udf/key/{token}/symbols", Task::Data, symbols).doc(&docs::SYMBOLS_BY_KEY),
+    row("/udf/key/{token}/search", Task::Data, search).doc(&docs::SEARCH_BY_KEY),
+    row("/udf/key/{token}/marks", Task::Data, marks).doc(&docs::MARKS_BY_KEY),
+    row("/udf/key/{token}/history", Task::History, history).doc(&docs::HISTORY_BY_KEY),
 ];
 
-type Handler = fn(&Call<'_>, &Site) -> Result<Answer, Problem>;
-
-const fn row(path: &'static str, handler: Handler) -> Row {
-    Row::get(path, Asks::Address, Task::Data, handler)
+const fn row(path: &'static str, task: Task, handler: PermittedHandler) -> Row {
+    // A caller without a proof gets the status that says so.
+    Row::get(path, Asks::Address, Scope::Quote, task, handler).refusing(|problem| told(problem.told(), None))
 }
 
-fn config(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    answer(call, site, |_| Ok(document(&config::document())))
+fn config(call: &Call<'_>, _: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    answer(call, admitted, |_| Ok(document(&config::document())))
 }
 
-fn time(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    answer(call, site, |_| Ok(envelope::text(site.core.market_now().0.to_string())))
+fn time(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    answer(call, admitted, |_| Ok(envelope::text(site.core.market_now().0.to_string())))
 }
 
-fn symbols(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    answer(call, site, |caller| symbols::answer(call, caller, site).map(|info| document(&info)))
+fn symbols(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    answer(call, admitted, |me| symbols::answer(call, &me.caller, site).map(|info| document(&info)))
 }
 
-fn search(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    answer(call, site, |caller| search::answer(call, caller, site).map(|found| document(&found)))
+fn search(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    answer(call, admitted, |me| search::answer(call, me, site).map(|found| document(&found)))
 }
 
-fn marks(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    answer(call, site, |caller| marks::answer(call, caller, site).map(|marks| document(&marks)))
+fn marks(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    answer(call, admitted, |me| marks::answer(call, &me.caller, site).map(|marks| document(&marks)))
 }
 
-fn history(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    answer(call, site, |caller| {
-        let mut answer = history::answer(call, caller, site).unwrap_or_else(refused);
-        allowance::tell(&mut answer, caller, site);
+fn history(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    answer(call, admitted, |me| {
+        let mut answer = history::answer(call, me, site).unwrap_or_else(refused);
+        allowance::tell(&mut answer, &me.caller, site);
         Ok(answer)
     })
 }
 
 fn answer(
     call: &Call<'_>,
-    site: &Site,
-    reply: impl FnOnce(&Caller) -> Result<Answer, Problem>,
+    admitted: Admitted,
+    reply: impl FnOnce(&Admitted) -> Result<Answer, Problem>,
 ) -> Result<Answer, Problem> {
-    let caller = match call.caller(site) {
-        Ok(caller) => in_language(call, caller),
-        // A caller without a proof gets the status that says so.
-        Err(problem) => return Ok(told(problem.told(), None)),
-    };
-    let mut answer = reply(&caller).unwrap_or_else(refused);
+    let admitted = Admitted { caller: in_language(call, admitted.caller), ..admitted };
+    let mut answer = reply(&admitted).unwrap_or_else(refused);
     answer.headers_mut().insert(VARY, HeaderValue::from_static("accept-language"));
     Ok(answer)
 }

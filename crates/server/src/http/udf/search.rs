@@ -1,6 +1,5 @@
 //! `search`: securities by code or name, with the ways in which they can be seen.
 
-use access::Demand;
 use market::Symbol;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,9 +9,9 @@ use super::query::number;
 use super::symbols::{description, exchange, kind};
 use super::ticker::Ticker;
 use crate::caller::Caller;
-use crate::kit::Call;
 use crate::kit::Site;
 use crate::kit::envelope::Problem;
+use crate::kit::{Admitted, Call};
 use crate::refusal::Refusal;
 
 /// Rows of an answer, and what a chart gets that does not say.
@@ -34,14 +33,13 @@ pub(super) struct UdfFound {
     kind: &'static str,
 }
 
-pub(super) fn answer(call: &Call<'_>, caller: &Caller, site: &Site) -> Result<Vec<UdfFound>, Problem> {
+pub(super) fn answer(call: &Call<'_>, admitted: &Admitted, site: &Site) -> Result<Vec<UdfFound>, Problem> {
+    let Admitted { caller, permit } = admitted;
     let text = |name: &str| call.parameter_of(name).unwrap_or_default();
     let query: String = text("query").trim().chars().take(QUERY_CHARS_MAX).collect();
     let limit = number(call, "limit")?.and_then(|limit| usize::try_from(limit).ok());
     let limit = limit.filter(|limit| *limit > 0).unwrap_or(LIMIT_DEFAULT).min(LIMIT_MAX);
     let (wanted_kind, place) = (text("type"), text("exchange"));
-    let permit = site.core.access.admit(Demand::Open { caller: &caller.who }, site.core.market_now());
-    let permit = permit.map_err(Refusal::from)?;
     let is_wanted = |symbol: &Symbol| {
         permit.holds(symbol.market().into())
             && (place.is_empty() || place.eq_ignore_ascii_case(symbol.region().as_str()))

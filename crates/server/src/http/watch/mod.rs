@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::core::OBSTACLES;
 use crate::kit::doc::refusals::{FAILED, FORBIDDEN, UNAUTHENTICATED};
 use crate::kit::doc::{AnswerDoc, Doc, Media, Proof, Tag};
-use crate::kit::{Answer, Asks, Call, Face, Problem, Row, Site, envelope};
+use crate::kit::{Answer, Audience, Call, Problem, Row, Site, Watcher, envelope};
 use crate::metrics::Task;
 use crate::{facts, metrics};
 
@@ -20,12 +20,13 @@ use crate::{facts, metrics};
 const EXPOSITION: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 
 pub(super) const ROUTES: &[Row] = &[
-    Row::get("/health", Asks::Anyone, Task::Watch, |_, _| Ok(envelope::plain("success"))).doc(&HEALTH),
-    Row::at_once("/healthz", Asks::Watcher, Task::Watch, health).doc(&HEALTHZ),
-    Row::get("/readyz", Asks::Watcher, Task::Watch, ready).doc(&READYZ),
-    Row::get("/metrics", Asks::Watcher, Task::Watch, exposition).doc(&METRICS),
-    Row::get("/status", Asks::Watcher, Task::Watch, status).doc(&STATUS),
-    Row::get("/favicon.ico", Asks::Anyone, Task::Other, |_, _| Ok(no_icon())).doc(&ICON),
+    Row::open_get("/health", Audience::Anyone, Task::Watch, |_, _| Ok(envelope::plain("success")))
+        .doc(&HEALTH),
+    Row::at_once("/healthz", Audience::Monitor, Task::Watch, health).doc(&HEALTHZ),
+    Row::open_get("/readyz", Audience::Monitor, Task::Watch, ready).doc(&READYZ),
+    Row::watched("/metrics", Task::Watch, exposition).doc(&METRICS),
+    Row::watched("/status", Task::Watch, status).doc(&STATUS),
+    Row::open_get("/favicon.ico", Audience::Anyone, Task::Other, |_, _| Ok(no_icon())).doc(&ICON),
 ];
 
 const HEALTH: Doc = Doc::new(Tag::Service, "health", "Whether the server answers")
@@ -86,13 +87,11 @@ fn no_icon() -> Answer {
     answer
 }
 
-fn exposition(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    permitted(call, site)?;
+fn exposition(_: &Call<'_>, site: &Site, _: Watcher) -> Result<Answer, Problem> {
     Ok(envelope::respond(200, EXPOSITION, Bytes::from(metrics::exposition(site))))
 }
 
-fn status(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    permitted(call, site)?;
+fn status(_: &Call<'_>, site: &Site, _: Watcher) -> Result<Answer, Problem> {
     let document = facts::document(site).map_err(|error| {
         tracing::error!(%error, "cannot look at the store");
         Problem::internal()
@@ -109,9 +108,4 @@ fn ready(_: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
     let reasons = site.core.obstacles();
     let status = if reasons.is_empty() { 200 } else { 503 };
     Ok(envelope::document(status, &Readiness { ready: reasons.is_empty(), reasons }))
-}
-
-/// Everything is shown without a proof at the internal listener, and to programs on this machine.
-fn permitted(call: &Call<'_>, site: &Site) -> Result<(), Problem> {
-    if call.face == Face::Internal || call.is_local { Ok(()) } else { call.me(site)?.as_operator() }
 }

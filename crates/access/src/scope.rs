@@ -1,0 +1,110 @@
+//! What credentials are good for. Whether the account itself may is asked besides: the scope `operator` is of no use to an account
+//! without the role, and `quote` shows no market without the right to it.
+
+use std::fmt;
+
+/// One of the things that credentials may be good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// Candles, quotes, securities and calendars.
+    Quote,
+    /// Orders, assets and everything that moves them.
+    Trade,
+    /// The account itself: what it may, has used, and has open.
+    Account,
+    /// Power over other accounts and the store, for accounts with the operator's role.
+    Operator,
+}
+
+/// What credentials are good for, all of it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Scopes(u8);
+
+impl Scope {
+    pub const ALL: [Scope; 4] = [Scope::Quote, Scope::Trade, Scope::Account, Scope::Operator];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Scope::Quote => "quote",
+            Scope::Trade => "trade",
+            Scope::Account => "account",
+            Scope::Operator => "operator",
+        }
+    }
+
+    const fn bit(self) -> u8 {
+        match self {
+            Scope::Quote => 1,
+            Scope::Trade => 2,
+            Scope::Account => 4,
+            Scope::Operator => 8,
+        }
+    }
+}
+
+impl Scopes {
+    pub const NONE: Scopes = Scopes(0);
+    /// Of the account's own credentials: an API key, a password.
+    pub const ALL: Scopes = Scopes::PROGRAM.with(Scope::Operator);
+    /// Of a program that its owner has let in: what the owner agreed to is a list without power over others.
+    pub const PROGRAM: Scopes = Scopes::NONE.with(Scope::Quote).with(Scope::Trade).with(Scope::Account);
+    /// Of a token in an address, which others get to see.
+    pub const ADDRESS: Scopes = Scopes::NONE.with(Scope::Quote);
+
+    #[must_use]
+    pub const fn with(self, scope: Scope) -> Scopes {
+        Scopes(self.0 | scope.bit())
+    }
+
+    pub const fn has(self, scope: Scope) -> bool {
+        self.0 & scope.bit() != 0
+    }
+
+    /// Those that are in one of them.
+    #[must_use]
+    pub const fn or(self, other: Scopes) -> Scopes {
+        Scopes(self.0 | other.0)
+    }
+
+    pub const fn contains(self, other: Scopes) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Those that are in both.
+    #[must_use]
+    pub const fn and(self, other: Scopes) -> Scopes {
+        Scopes(self.0 & other.0)
+    }
+
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl fmt::Display for Scopes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = Scope::ALL.into_iter().filter(|scope| self.has(*scope)).map(Scope::as_str);
+        f.write_str(&names.collect::<Vec<_>>().join(" "))
+    }
+}
+
+impl fmt::Debug for Scopes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Scopes({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_has_no_power_over_others_and_an_address_shows_prices_alone() {
+        assert_eq!(Scopes::ALL.to_string(), "quote trade account operator");
+        assert_eq!(Scopes::PROGRAM.to_string(), "quote trade account");
+        assert_eq!(Scopes::ADDRESS.to_string(), "quote");
+        assert_eq!(Scopes::PROGRAM.and(Scopes::ADDRESS), Scopes::ADDRESS);
+        assert!(Scopes::NONE.is_empty() && !Scopes::ADDRESS.has(Scope::Trade));
+        assert!(Scopes::ALL.contains(Scopes::PROGRAM) && !Scopes::ADDRESS.contains(Scopes::PROGRAM));
+    }
+}

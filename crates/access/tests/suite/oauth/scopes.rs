@@ -1,0 +1,109 @@
+//! What credentials are good for, and that nothing else is had with them.
+
+use access::{Caller, Demand, Denial, Level, Look, Refusal, Right, Role, Scope};
+
+use super::*;
+use crate::fixture::{bearer, symbol};
+
+const SCOPES: [Scope; 4] = [Scope::Quote, Scope::Trade, Scope::Account, Scope::Operator];
+
+/// The scopes that a caller is let in with, and why not with the others.
+fn told(access: &Access, caller: &Caller) -> String {
+    let told = SCOPES.map(|scope| match access.admit_within(caller, scope, Look::Fresh, NOW) {
+        Ok(_) => scope.as_str().to_owned(),
+        Err(Refusal::ScopeMissing { scope: lacking }) if lacking == scope => "-".to_owned(),
+        Err(Refusal::NotOperator(why)) => format!("{why:?}").to_lowercase(),
+        Err(other) => panic!("{other:?}"),
+    });
+    told.join(" ")
+}
+
+#[test]
+fn the_credentials_of_an_account_are_good_for_all_that_it_may_do() {
+    let fresh = fresh();
+    let caller = |name: &str, role| {
+        let new = NewAccount { role, ..NewAccount::named(name, Terms::default()) };
+        let created = fresh.access.create(&new, &Actor::Operator, NOW).unwrap();
+        bearer(&fresh.access, created.access_token.expose()).unwrap()
+    };
+    let (user, operator) = (caller("alice", Role::User), caller("olga", Role::Operator));
+    assert_eq!(told(&fresh.access, &user), "quote trade account role");
+    assert_eq!(told(&fresh.access, &operator), "quote trade account operator");
+    // What stands in an address is seen by others.
+    assert_eq!(told(&fresh.access, &user.in_address()), "quote - - role");
+    assert_eq!(told(&fresh.access, &operator.in_address()), "quote - - address");
+    fresh.other().revoke(operator.account(), &Actor::Operator, "", NOW).unwrap();
+    let revoked = fresh.access.admit_within(&operator, Scope::Operator, Look::Fresh, NOW);
+    assert!(matches!(revoked, Err(Refusal::Revoked)), "{revoked:?}");
+}
+
+#[test]
+fn a_program_has_what_its_token_says_and_no_power_over_others() {
+    let house = house();
+    let new = NewAccount { role: Role::Operator, ..NewAccount::named("olga", Terms::default()) };
+    let operator = house.access().create(&new, &Actor::Operator, NOW).unwrap().account_id;
+    let path = house.fresh.dir.path().join("accounts.db");
+    let database = rusqlite::Connection::open(&path).unwrap();
+    for (account, role) in [(house.ap, "role"), (operator, "program")] {
+        let tokens = house.tokens(account);
+        for (scope, wanted) in [
+            ("openapi", "quote trade account"),
+            ("quote", "quote - -"),
+            ("trade", "- trade -"),
+            ("account", "- - account"),
+            ("quote account operator", "quote - account"),
+        ] {
+            database.execute("update oauth_token set scope = $1", [scope]).unwrap();
+            store::seal_as_it_is(&path).unwrap();
+            let caller = bearer(house.access(), tokens.access_token.expose()).unwrap();
+            assert_eq!(told(house.access(), &caller), format!("{wanted} {role}"), "{scope}");
+        }
+    }
+}
+
+#[test]
+fn candles_and_connections_are_not_for_a_token_without_their_scope() {
+    let house = house();
+    let (access, tokens) = (house.access(), house.tokens(house.ap));
+    let path = house.fresh.dir.path().join("accounts.db");
+    let database = rusqlite::Connection::open(&path).unwrap();
+    database.execute("update oauth_token set scope = 'account'", []).unwrap();
+    store::seal_as_it_is(&path).unwrap();
+    let caller = bearer(access, tokens.access_token.expose()).unwrap();
+    let permit = access.admit_within(&caller, Scope::Account, Look::Fresh, NOW).unwrap();
+    let cache = permit.admission_cache(&caller);
+    for refused in [
+        access.admit_rate(&caller, START).map(drop),
+        access.admit_rate_again(&caller, 1, &cache, START).map(drop),
+        access.admit(Demand::Quotes { caller: &caller, market: Right::Hk }, NOW).map(drop),
+        access.admit(Demand::Open { caller: &caller }, NOW).map(drop),
+    ] {
+        assert!(matches!(refused, Err(Refusal::ScopeMissing { scope: Scope::Quote })), "{refused:?}");
+    }
+    let otp = access.issue_otp(&caller, START);
+    assert!(matches!(otp, Err(Denial::ScopeMissing)), "{otp:?}");
+    // A connection does not know scopes, so it wants all of them.
+    database.execute("update oauth_token set scope = 'quote'", []).unwrap();
+    store::seal_as_it_is(&path).unwrap();
+    let caller = bearer(access, tokens.access_token.expose()).unwrap();
+    let ticket = access.admit_rate(&caller, START).unwrap();
+    drop(access.admit(Demand::History { ticket, symbol: &symbol("700.HK") }, NOW).unwrap());
+    assert!(matches!(access.issue_otp(&caller, START), Err(Denial::ScopeMissing)));
+}
+
+#[test]
+fn a_permit_for_a_scope_tells_the_level_and_writes_a_new_one_down_when_it_is_spent() {
+    let fresh = fresh();
+    let caller = fresh.caller("alice", Terms { level: Level::new(3), ..Terms::default() });
+    let permit = || fresh.access.admit_within(&caller, Scope::Account, Look::Fresh, NOW).unwrap();
+    assert_eq!(fresh.access.standing_for(&permit()).unwrap().level.number(), 3);
+    assert!(!permit().is_free(), "of its level nothing is known yet");
+    let changes = || {
+        let filter = AuditFilter { event: Some("level.changed"), limit: 10, ..Default::default() };
+        fresh.access.audit(&filter).unwrap().len()
+    };
+    assert_eq!(changes(), 0);
+    fresh.access.spend(permit(), NOW).unwrap();
+    fresh.access.spend(permit(), NOW).unwrap();
+    assert_eq!(changes(), 1);
+}
