@@ -10,8 +10,8 @@ use crate::failure::{Failure, usage};
 use crate::terminal;
 
 /// The parts that log: our crates, and the lines of requests.
-const PARTS: [&str; 10] =
-    ["access", "block", "chandler", "files", "history", "market", "requests", "server", "store", "wire"];
+const PARTS: [&str; 11] =
+    ["access", "block", "chandler", "files", "history", "market", "requests", "server", "store", "trading", "wire"];
 
 /// Begins to log. Once for each process: a second call changes nothing.
 pub(crate) fn start(config: &LogConfig) -> Result<(), Failure> {
