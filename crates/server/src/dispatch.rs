@@ -11,7 +11,7 @@ use crate::command::{
 use crate::core::Core;
 use crate::metrics::Task;
 use crate::refusal::Refusal;
-use crate::route::{self, Memory, Waiting};
+use crate::route::{self, BlockingWork, Memory};
 
 /// The commands that are offered.
 const COMMANDS: &[Offered] = &[
@@ -60,7 +60,7 @@ type AnswerJson = fn(&Core, &Caller, Map<String, Value>) -> Result<JsonReply, Re
 /// How far a request has come without waiting.
 pub(crate) enum Step {
     Answered(Reply),
-    Waits(Box<dyn Waiting>),
+    Waits(Box<dyn BlockingWork>),
 }
 
 /// A response as JSON under the names of the message, and how many candles are in it.

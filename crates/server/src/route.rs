@@ -170,7 +170,7 @@ impl Work<HistoryCandles> {
 }
 
 /// Work of whichever command, to be done on a thread that may wait.
-pub(crate) trait Waiting: Send {
+pub(crate) trait BlockingWork: Send {
     /// What its account may have of those threads.
     fn share(&self, core: &Core) -> Share;
 
@@ -178,7 +178,7 @@ pub(crate) trait Waiting: Send {
     fn run_if(self: Box<Self>, core: &Core, is_wanted: &dyn Fn() -> bool) -> Result<Reply, Refusal>;
 }
 
-impl<C: Command> Waiting for Work<C> {
+impl<C: Command> BlockingWork for Work<C> {
     fn share(&self, core: &Core) -> Share {
         core.share(self.permit.account())
     }

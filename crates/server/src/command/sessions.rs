@@ -23,21 +23,21 @@ pub(crate) struct TradingSessions;
 
 /// There is nothing to say in the question, so whatever is there is not read.
 #[derive(Debug, serde::Deserialize)]
-pub(crate) struct Unread {}
+pub(crate) struct IgnoredBody {}
 
-impl Request for Unread {
-    fn decode(_: &[u8]) -> Result<Unread, Refusal> {
-        Ok(Unread {})
+impl Request for IgnoredBody {
+    fn decode(_: &[u8]) -> Result<IgnoredBody, Refusal> {
+        Ok(IgnoredBody {})
     }
 }
 
 impl Command for TradingSessions {
     const NUMBER: u8 = wire::command::TRADING_SESSIONS;
     const TASK: Task = Task::TradingSessions;
-    type Request = Unread;
+    type Request = IgnoredBody;
     type Response = TradingSessionsResponse;
 
-    fn parse(_: Unread, _: &Context<'_>) -> Result<TradingSessions, Refusal> {
+    fn parse(_: IgnoredBody, _: &Context<'_>) -> Result<TradingSessions, Refusal> {
         Ok(TradingSessions)
     }
 

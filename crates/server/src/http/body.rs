@@ -13,7 +13,7 @@ use hyper::header::{COOKIE, EXPECT};
 use hyper::http::request::Parts;
 use tokio::time::timeout;
 
-use super::routes::Way;
+use super::routes::RouteMatch;
 use crate::entrance::Entrance;
 use crate::kit::{Problem, Site, cookies, proof};
 use crate::refusal::Refusal;
@@ -31,7 +31,7 @@ const DROPPED_MAX: usize = 4 << 20;
 
 /// A whole request.
 #[derive(Debug)]
-pub(super) struct Whole {
+pub(super) struct WholeRequest {
     pub(super) parts: Parts,
     pub(super) body: Bytes,
     /// With whom it takes turns.
@@ -42,18 +42,18 @@ pub(super) struct Whole {
 
 /// How much of a body is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kept {
-    Whole,
-    Little,
+enum BodyLimit {
+    All,
+    Strangers,
     Nothing,
 }
 
-impl Kept {
+impl BodyLimit {
     fn bytes(self) -> usize {
         match self {
-            Kept::Whole => BODY_MAX,
-            Kept::Little => STRANGERS_BODY_MAX,
-            Kept::Nothing => 0,
+            BodyLimit::All => BODY_MAX,
+            BodyLimit::Strangers => STRANGERS_BODY_MAX,
+            BodyLimit::Nothing => 0,
         }
     }
 }
@@ -61,16 +61,16 @@ impl Kept {
 /// The whole request, if it is not too large and does not take too long.
 pub(super) async fn read(
     request: Request<Incoming>,
-    way: &Way,
+    way: &RouteMatch,
     entrance: &Entrance,
-) -> Result<Whole, Problem> {
+) -> Result<WholeRequest, Problem> {
     let site = &entrance.site;
     let (parts, body) = request.into_parts();
     let claim = proof::claim(&parts, site);
     let known = claim.and_then(|claim| site.claims.find(claim, site.core.uptime()));
     let share = known.unwrap_or_else(|| site.core.share_of_address(entrance.peer.ip()));
     if body.is_end_stream() {
-        return Ok(Whole { parts, body: Bytes::new(), share, held: Vec::new() });
+        return Ok(WholeRequest { parts, body: Bytes::new(), share, held: Vec::new() });
     }
     let declared = body.size_hint().lower();
     // Who asks before sending is answered before it sends.
@@ -78,18 +78,18 @@ pub(super) async fn read(
         return Err(Problem::too_large(BODY_MAX));
     }
     let kept = match way.target() {
-        None => Kept::Nothing,
-        Some(target) if !target.needs_proof() => Kept::Little,
-        Some(_) if known.is_some() => Kept::Whole,
+        None => BodyLimit::Nothing,
+        Some(target) if !target.needs_proof() => BodyLimit::Strangers,
+        Some(_) if known.is_some() => BodyLimit::All,
         Some(_) => recognized(&parts, share, site).await?,
     };
     let mut held = site.bodies.tallies(share.who);
     let gathered = timeout(BODY_WITHIN, gather(body, kept, &mut held)).await;
     let body = gathered.unwrap_or_else(|_| Err(Problem::too_slow()))?;
-    Ok(Whole { parts, body, share, held })
+    Ok(WholeRequest { parts, body, share, held })
 }
 
-async fn gather(mut body: Incoming, kept: Kept, held: &mut [Held]) -> Result<Bytes, Problem> {
+async fn gather(mut body: Incoming, kept: BodyLimit, held: &mut [Held]) -> Result<Bytes, Problem> {
     let (mut bytes, mut seen) = (BytesMut::new(), 0_usize);
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|_| Problem::bad_request("the body ended early"))?;
@@ -107,7 +107,7 @@ async fn gather(mut body: Incoming, kept: Kept, held: &mut [Held]) -> Result<Byt
     }
     match kept {
         // Nobody looks at it.
-        Kept::Nothing => Ok(Bytes::new()),
+        BodyLimit::Nothing => Ok(Bytes::new()),
         _ if seen <= kept.bytes() => Ok(bytes.freeze()),
         _ => Err(Problem::too_large(kept.bytes())),
     }
@@ -115,13 +115,13 @@ async fn gather(mut body: Incoming, kept: Kept, held: &mut [Held]) -> Result<Byt
 
 /// How much is read of somebody whose proof has not been seen lately. What brings none is refused whatever it holds. That a token is
 /// somebody's is as good as a proof here; an app key is no secret, but its signature is checked over the body.
-async fn recognized(parts: &Parts, share: Share, site: &Arc<Site>) -> Result<Kept, Problem> {
+async fn recognized(parts: &Parts, share: Share, site: &Arc<Site>) -> Result<BodyLimit, Problem> {
     let text = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let (authorization, app_key) = (text("authorization"), text("x-api-key"));
     let cookie = text(COOKIE.as_str());
     let cookie = cookie.and_then(|cookies| cookies::session(&cookies, site.is_https()).map(str::to_owned));
     if authorization.is_none() && cookie.is_none() && app_key.is_none() {
-        return Ok(Kept::Nothing);
+        return Ok(BodyLimit::Nothing);
     }
     let looking = site.clone();
     let told = site.core.workers.submit(share, move || {
@@ -133,8 +133,8 @@ async fn recognized(parts: &Parts, share: Share, site: &Arc<Site>) -> Result<Kep
     });
     let told = told.map_err(|_| Problem::from(Refusal::Busy))?;
     match told.await.map_err(|_| Problem::internal())?.map_err(Problem::from_access)? {
-        Recognized::Token => Ok(Kept::Whole),
-        Recognized::Key => Ok(Kept::Little),
-        Recognized::Nobody => Ok(Kept::Nothing),
+        Recognized::Token => Ok(BodyLimit::All),
+        Recognized::Key => Ok(BodyLimit::Strangers),
+        Recognized::Nobody => Ok(BodyLimit::Nothing),
     }
 }

@@ -37,18 +37,20 @@ use tokio::time::{Instant, timeout};
 
 use crate::entrance::{ConnectionCount, Entrance};
 use crate::kit::proof::{self, Addressed};
-use crate::kit::{Answer, Asks, Call, Face, Handler, Note, Noted, Problem, Row, Site, envelope, open};
+use crate::kit::{
+    Answer, Asks, Call, Face, Handler, Problem, RequestFacts, RequestNotes, Row, Site, envelope, open,
+};
 use crate::metrics::{Connection, Outcome};
 use crate::refusal::Refusal;
 use crate::request_log::{self, HttpRequestLine, RequestEnd};
 use crate::workers::{self, Who};
 use crate::{local, pages, proxies};
-use body::Whole;
+use body::WholeRequest;
 pub use data::import_document;
 pub use document::openapi;
-use routes::{Found, Target, Way};
+use routes::{Found, RouteMatch, Target};
 use sent::Sent;
-use strict::{Standing, Strict};
+use strict::{ConnectionState, Strict};
 
 /// A connection kept alive may be silent for so long. A head has less time once it has begun (`strict.rs`).
 const HEAD_WITHIN: Duration = Duration::from_secs(30);
@@ -70,11 +72,11 @@ where
     };
     let _counted = ConnectionCount::new(&entrance.site.core, kind);
     let mut shutdown = entrance.shutdown.clone();
-    let standing = Standing::default();
-    let stream = Strict::new(stream, HEAD_MAX, standing.clone());
+    let state = ConnectionState::default();
+    let stream = Strict::new(stream, HEAD_MAX, state.clone());
     let service = service_fn(|request| {
-        let (entrance, standing) = (entrance.clone(), standing.clone());
-        async move { Ok::<_, Infallible>(answer::<S>(request, entrance, standing).await) }
+        let (entrance, state) = (entrance.clone(), state.clone());
+        async move { Ok::<_, Infallible>(answer::<S>(request, entrance, state).await) }
     });
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
@@ -98,29 +100,30 @@ where
 
 /// Every answer bears a trace id, and so does whatever is logged while it is made. Here it is counted, too, and held back from
 /// whoever is refused again and again.
-async fn answer<S>(request: Request<Incoming>, entrance: Entrance, standing: Standing) -> Response<Sent>
+async fn answer<S>(request: Request<Incoming>, entrance: Entrance, state: ConnectionState) -> Response<Sent>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let _answering = standing.answering();
+    let _answering = state.answering();
     let trace = envelope::trace_id();
     // A proxy that is trusted has the connections of many accounts, and bounds them itself.
     let is_proxy = proxies::is_trusted(&entrance.trusted, entrance.peer.ip());
     let (site, peer, unproven) = (entrance.site.clone(), entrance.peer, entrance.unproven.clone());
     let has_upgrade = request.headers().contains_key(UPGRADE);
     let is_upgrade = entrance.face == Face::Public && upgrade::is_wanted(&request);
-    let way = if is_upgrade { Way::UPGRADE } else { routes::way(request.method(), request.uri().path()) };
+    let way =
+        if is_upgrade { RouteMatch::UPGRADE } else { routes::way(request.method(), request.uri().path()) };
     let method = routes::known_method(request.method());
     let path = way.is_nowhere().then(|| proof::written(request.uri().path()));
     let is_head = request.method() == Method::HEAD;
     let (mut answer, since, noted) = answer_way::<S>(request, &way, &trace, entrance).await;
-    let Noted { account, candles, client } = noted;
+    let RequestFacts { account, candles, client } = noted;
     if let Some(account) = account {
         let place = || site.http_places.try_take(account);
         if is_proxy {
-            standing.prove_without_place();
+            state.prove_without_place();
             unproven.leave();
-        } else if standing.prove(place) {
+        } else if state.prove(place) {
             unproven.leave();
         } else {
             // It is answered, and has its next answer over another connection.
@@ -174,10 +177,10 @@ async fn back_off(site: &Site, who: Who) {
 /// The answer, and when the whole request was there: how fast a client writes is not ours to answer for.
 async fn answer_way<S>(
     request: Request<Incoming>,
-    way: &Way,
+    way: &RouteMatch,
     trace: &str,
     mut entrance: Entrance,
-) -> (Answer, Instant, Noted)
+) -> (Answer, Instant, RequestFacts)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -186,7 +189,7 @@ where
     entrance.peer = proxies::client(&entrance.trusted, entrance.peer, request.headers());
     let client = entrance.peer.ip();
     let person = person(&request, way, entrance.face).map(|language| (language, entrance.site.clone()));
-    let (mut since, mut noted) = (Instant::now(), Noted::default());
+    let (mut since, mut noted) = (Instant::now(), RequestFacts::default());
     let mut answer = if matches!(way.found, Found::Upgrade) {
         upgrade::answer::<S>(request, entrance)
     } else if let Some(Row { handler: Handler::AtOnce(answer), .. }) = way.row() {
@@ -215,7 +218,7 @@ where
 }
 
 /// The languages of whoever asks for a page, or for something that is not there and would show a page; nothing for programs.
-fn person(request: &Request<Incoming>, way: &Way, face: Face) -> Option<HeaderValue> {
+fn person(request: &Request<Incoming>, way: &RouteMatch, face: Face) -> Option<HeaderValue> {
     let none = HeaderValue::from_static("");
     let language = || request.headers().get(ACCEPT_LANGUAGE).cloned().unwrap_or(none);
     let path = request.uri().path();
@@ -225,24 +228,24 @@ fn person(request: &Request<Incoming>, way: &Way, face: Face) -> Option<HeaderVa
 }
 
 async fn respond(
-    whole: Whole,
+    whole: WholeRequest,
     found: Found,
     trace: &str,
     is_local: bool,
     entrance: Entrance,
-) -> (Answer, Noted) {
+) -> (Answer, RequestFacts) {
     let site = entrance.site.clone();
-    let Whole { parts, body, share, held } = whole;
+    let WholeRequest { parts, body, share, held } = whole;
     let span =
         tracing::info_span!("http", trace, method = %parts.method, path = %proof::shown(parts.uri.path()));
     let claim = proof::claim(&parts, &site);
     if timeout(ROOM_WITHIN, site.core.unsent.of(share.who).room()).await.is_err() {
-        return (Problem::from(Refusal::Busy).answer(), Noted::default());
+        return (Problem::from(Refusal::Busy).answer(), RequestFacts::default());
     }
     // Admission and answers may wait for the disk, which is no business of the threads that serve connections.
     let workers = site.core.workers.clone();
     let told = workers.submit(share, move || {
-        let note = Note::default();
+        let note = RequestNotes::default();
         // There was room before it waited for its turn; others may have taken it meanwhile.
         if site.core.unsent.of(share.who).is_full() {
             return (Problem::from(Refusal::Busy).answer(), note.noted());
@@ -275,9 +278,9 @@ async fn respond(
     match told {
         Ok(told) => told.await.unwrap_or_else(|_| {
             tracing::error!(trace, "a request ended unexpectedly");
-            (Problem::internal().answer(), Noted::default())
+            (Problem::internal().answer(), RequestFacts::default())
         }),
-        Err(workers::Full) => (Problem::from(Refusal::Busy).answer(), Noted::default()),
+        Err(workers::Full) => (Problem::from(Refusal::Busy).answer(), RequestFacts::default()),
     }
 }
 

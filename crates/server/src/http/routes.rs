@@ -89,16 +89,17 @@ pub(super) enum Found {
 
 /// Where a request leads, and what that is called where it is counted and written down.
 #[derive(Clone, Debug)]
-pub(super) struct Way {
+pub(super) struct RouteMatch {
     pub(super) found: Found,
     pub(super) task: Task,
     /// The pattern of the path; of a path that leads nowhere nothing is repeated.
     pub(super) route: &'static str,
 }
 
-impl Way {
-    pub(super) const UPGRADE: Way = Way { found: Found::Upgrade, task: Task::Upgrade, route: "*" };
-    const NOWHERE: Way = Way { found: Found::Nothing, task: Task::Other, route: "-" };
+impl RouteMatch {
+    pub(super) const UPGRADE: RouteMatch =
+        RouteMatch { found: Found::Upgrade, task: Task::Upgrade, route: "*" };
+    const NOWHERE: RouteMatch = RouteMatch { found: Found::Nothing, task: Task::Other, route: "-" };
 
     pub(super) fn target(&self) -> Option<Target> {
         match self.found {
@@ -123,7 +124,7 @@ impl Way {
 }
 
 /// The targets of one path by their methods.
-struct Place {
+struct PathTargets {
     path: &'static str,
     targets: Vec<(&'static str, Target)>,
 }
@@ -131,7 +132,7 @@ struct Place {
 /// All paths. A path that is listed in full wins over one with a parameter.
 struct Router {
     numbers: matchit::Router<usize>,
-    places: Vec<Place>,
+    places: Vec<PathTargets>,
 }
 
 static ROUTER: LazyLock<Router> = LazyLock::new(Router::new);
@@ -154,11 +155,11 @@ impl Router {
         }
         // Two patterns for the same paths would be a fault of a table, which the tests of this file find.
         if self.numbers.insert(path, self.places.len()).is_ok() {
-            self.places.push(Place { path, targets: vec![(method, target)] });
+            self.places.push(PathTargets { path, targets: vec![(method, target)] });
         }
     }
 
-    fn place(&self, path: &str) -> Option<(&Place, String)> {
+    fn place(&self, path: &str) -> Option<(&PathTargets, String)> {
         // A base address that ends in a slash gives two at the front; the signature is still that of the path as sent.
         let path = format!("/{}", path.trim_start_matches('/'));
         let found = self.numbers.at(&path).ok()?;
@@ -167,30 +168,30 @@ impl Router {
     }
 }
 
-pub(super) fn way(method: &Method, path: &str) -> Way {
+pub(super) fn way(method: &Method, path: &str) -> RouteMatch {
     if path == "*" {
         let all = GROUPS.into_iter().flatten().map(|row| row.method);
-        return Way { found: without_target(method, all), ..Way::NOWHERE };
+        return RouteMatch { found: without_target(method, all), ..RouteMatch::NOWHERE };
     }
     let found = if path.is_empty() { None } else { ROUTER.place(path) };
     let Some((place, value)) = found else {
         if let Some((old, new)) = moved::find(path) {
-            return Way { found: Found::Moved(new), task: Task::Other, route: old };
+            return RouteMatch { found: Found::Moved(new), task: Task::Other, route: old };
         }
         if pages::is_file(path) {
-            return Way { found: Found::File, task: Task::Page, route: "/{file}" };
+            return RouteMatch { found: Found::File, task: Task::Page, route: "/{file}" };
         }
-        return Way::NOWHERE;
+        return RouteMatch::NOWHERE;
     };
     let wanted = if method == Method::HEAD { "GET" } else { method.as_str() };
     match place.targets.iter().find(|(method, _)| *method == wanted) {
         Some((_, target)) => {
-            Way { found: Found::Target(*target, value), task: target.task(), route: place.path }
+            RouteMatch { found: Found::Target(*target, value), task: target.task(), route: place.path }
         }
         // Something is there, for other methods.
         None => {
             let there = place.targets.iter().map(|(method, _)| *method);
-            Way { found: without_target(method, there), task: Task::Other, route: place.path }
+            RouteMatch { found: without_target(method, there), task: Task::Other, route: place.path }
         }
     }
 }

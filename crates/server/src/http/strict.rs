@@ -30,10 +30,10 @@ const READ_SIZE: usize = 8192;
 
 /// What the service knows of a connection that the stream below has to know.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Standing(Arc<Known>);
+pub(super) struct ConnectionState(Arc<SharedState>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct SharedState {
     /// The place of the account that has proved itself here.
     place: Mutex<Option<Place>>,
     is_proved: AtomicBool,
@@ -43,9 +43,9 @@ struct Known {
 
 /// A request is being answered as long as this is here.
 #[derive(Debug)]
-pub(super) struct Answering(Standing);
+pub(super) struct AnsweringGuard(ConnectionState);
 
-impl Standing {
+impl ConnectionState {
     /// Somebody has proved who they are; whether there is a place for the connection to stay open.
     pub(super) fn prove(&self, place: impl FnOnce() -> Option<Place>) -> bool {
         let mut taken = self.0.place.lock().unwrap_or_else(PoisonError::into_inner);
@@ -61,9 +61,9 @@ impl Standing {
         self.0.is_proved.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn answering(&self) -> Answering {
+    pub(super) fn answering(&self) -> AnsweringGuard {
         self.0.is_answering.store(true, Ordering::Relaxed);
-        Answering(self.clone())
+        AnsweringGuard(self.clone())
     }
 
     fn is_proved(&self) -> bool {
@@ -75,7 +75,7 @@ impl Standing {
     }
 }
 
-impl Drop for Answering {
+impl Drop for AnsweringGuard {
     fn drop(&mut self) {
         self.0.0.is_answering.store(false, Ordering::Relaxed);
     }
@@ -85,7 +85,7 @@ impl Drop for Answering {
 pub(super) struct Strict<S> {
     inner: S,
     framing: Framing,
-    standing: Standing,
+    state: ConnectionState,
     reading: Deadline,
     writing: Deadline,
 }
@@ -108,9 +108,9 @@ impl Deadline {
 
 impl<S> Strict<S> {
     /// `head_max` are the bytes that a head may have.
-    pub(super) fn new(inner: S, head_max: usize, standing: Standing) -> Strict<S> {
+    pub(super) fn new(inner: S, head_max: usize, state: ConnectionState) -> Strict<S> {
         let (reading, writing) = (Deadline::default(), Deadline::default());
-        Strict { inner, framing: Framing::new(head_max), standing, reading, writing }
+        Strict { inner, framing: Framing::new(head_max), state, reading, writing }
     }
 
     /// The stream, once the connection has turned into another.
@@ -123,7 +123,7 @@ impl<S> Strict<S> {
         if self.framing.is_in_head() {
             return Some(HEAD_WITHIN);
         }
-        let is_stranger = !self.standing.is_proved() && !self.standing.is_answering();
+        let is_stranger = !self.state.is_proved() && !self.state.is_answering();
         (self.framing.is_between() && is_stranger).then_some(UNPROVEN_IDLE_MAX)
     }
 
@@ -239,7 +239,7 @@ mod tests {
             ("POST / HTTP/1.1\r\ncontent-length: 9\r\n\r\n12345", false, None),
         ] {
             let (near, mut far) = tokio::io::duplex(1 << 10);
-            let known = Standing::default();
+            let known = ConnectionState::default();
             if proved {
                 assert!(known.prove(|| Places::new(1, 0).try_take(0)));
             }
@@ -260,7 +260,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_head_that_comes_a_byte_a_second_gains_no_time_by_it() {
         let (near, mut far) = tokio::io::duplex(1 << 10);
-        let mut strict = Strict::new(near, 1 << 10, Standing::default());
+        let mut strict = Strict::new(near, 1 << 10, ConnectionState::default());
         let begun = Instant::now();
         let drip = tokio::spawn(async move {
             for byte in b"GET / HTTP/1.1\r\nhost: test\r\n\r\n" {
@@ -278,7 +278,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_answer_that_nobody_takes_is_given_up_after_half_a_minute() {
         let (near, mut far) = tokio::io::duplex(16);
-        let mut strict = Strict::new(near, 1 << 10, Standing::default());
+        let mut strict = Strict::new(near, 1 << 10, ConnectionState::default());
         let begun = Instant::now();
         let writing = tokio::spawn(async move { strict.write_all(&[7; 64]).await });
         // Taking a little now and then is enough.
@@ -291,10 +291,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_stranger_is_not_cut_off_while_we_work_for_them() {
         let (near, mut far) = tokio::io::duplex(1 << 10);
-        let standing = Standing::default();
-        let mut strict = Strict::new(near, 1 << 10, standing.clone());
+        let state = ConnectionState::default();
+        let mut strict = Strict::new(near, 1 << 10, state.clone());
         far.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
-        let (begun, answering) = (Instant::now(), standing.answering());
+        let (begun, answering) = (Instant::now(), state.answering());
         let work = async {
             tokio::time::sleep(40 * SECOND).await;
             drop(answering);
@@ -311,7 +311,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_connection_of_a_proxy_stays_open_once_somebody_has_proved_themselves_on_it() {
         let (near, mut far) = tokio::io::duplex(1 << 10);
-        let known = Standing::default();
+        let known = ConnectionState::default();
         known.prove_without_place();
         let mut strict = Strict::new(near, 1 << 10, known);
         far.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
@@ -322,7 +322,7 @@ mod tests {
     #[test]
     fn a_connection_takes_one_place_of_an_account_and_gives_it_back() {
         let places = Places::new(1, 0);
-        let (one, two) = (Standing::default(), Standing::default());
+        let (one, two) = (ConnectionState::default(), ConnectionState::default());
         assert!(one.prove(|| places.try_take(7)) && one.prove(|| places.try_take(7)));
         assert!(!two.prove(|| places.try_take(7)) && !two.is_proved());
         drop(one);

@@ -44,7 +44,7 @@ pub(crate) struct Call<'a> {
     /// Whether it comes from this very machine, where somebody wants to know.
     pub(crate) is_local: bool,
     /// What is told about the request once it is answered.
-    pub(crate) note: &'a Note,
+    pub(crate) note: &'a RequestNotes,
 }
 
 impl Call<'_> {
@@ -72,7 +72,7 @@ impl Call<'_> {
 
 /// What there is to say about a request once it is answered.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Noted {
+pub(crate) struct RequestFacts {
     pub(crate) account: Option<access::AccountId>,
     pub(crate) candles: usize,
     /// Whoever a proxy has asked for.
@@ -81,12 +81,12 @@ pub(crate) struct Noted {
 
 /// Where it is written down meanwhile.
 #[derive(Debug, Default)]
-pub(crate) struct Note {
+pub(crate) struct RequestNotes {
     account: Cell<Option<access::AccountId>>,
     candles: Cell<usize>,
 }
 
-impl Note {
+impl RequestNotes {
     /// The account that asks.
     pub(crate) fn account(&self, id: access::AccountId) {
         self.account.set(Some(id));
@@ -97,7 +97,7 @@ impl Note {
         self.candles.set(count);
     }
 
-    pub(crate) fn noted(&self) -> Noted {
-        Noted { account: self.account.get(), candles: self.candles.get(), client: None }
+    pub(crate) fn noted(&self) -> RequestFacts {
+        RequestFacts { account: self.account.get(), candles: self.candles.get(), client: None }
     }
 }

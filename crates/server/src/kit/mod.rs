@@ -19,7 +19,7 @@ mod row;
 mod site;
 pub(crate) mod visible;
 
-pub(crate) use call::{Answer, Call, Note, Noted};
+pub(crate) use call::{Answer, Call, RequestFacts, RequestNotes};
 pub(crate) use envelope::Problem;
 pub(crate) use listening::{Face, ListenerDocument, Listening};
 pub(crate) use proof::{Me, as_operator};

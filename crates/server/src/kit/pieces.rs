@@ -48,10 +48,10 @@ pub(crate) struct Scope {
 
 /// Answers that somebody is taking apart, the newest last.
 #[derive(Debug, Default)]
-pub(crate) struct Pieces(Mutex<VecDeque<Kept>>);
+pub(crate) struct Pieces(Mutex<VecDeque<CachedAnswer>>);
 
 #[derive(Debug)]
-struct Kept {
+struct CachedAnswer {
     whose: AccountId,
     question: String,
     at: Duration,
@@ -71,7 +71,7 @@ enum Part {
 impl Pieces {
     pub(crate) fn find(&self, whose: AccountId, question: &str, now: Duration) -> Option<Whole> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_it = |one: &&Kept| {
+        let is_it = |one: &&CachedAnswer| {
             one.whose == whose && one.question == question && now.saturating_sub(one.at) < KEPT_FOR
         };
         kept.iter().rev().find(is_it).map(|one| one.whole.clone())
@@ -85,7 +85,7 @@ impl Pieces {
         kept.retain(|one| now.saturating_sub(one.at) < KEPT_FOR);
         let left =
             whole.body.len().saturating_mul(TIMES_MAX).saturating_add(SMALL_MAX.saturating_mul(PIECE_MIN));
-        kept.push_back(Kept { whose, question, at: now, whole, left });
+        kept.push_back(CachedAnswer { whose, question, at: now, whole, left });
         while kept.len() > KEPT_MAX || kept.iter().map(|one| one.whole.body.len()).sum::<usize>() > BYTES_MAX
         {
             kept.pop_front();

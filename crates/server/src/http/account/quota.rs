@@ -104,7 +104,7 @@ pub(super) fn preview(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
         let text = format!("a preview takes at most {PREVIEW_MAX} symbols, not {}", symbols.len());
         return Err(Refusal::TooMany(text).into());
     }
-    let sorted = Sorted::of(&symbols, &permit, site)?;
+    let sorted = SortedSymbols::of(&symbols, &permit, site)?;
     let (id, now) = (permit.account().id, site.core.market_now());
     let preview = site.core.access.preview(id, &sorted.good, now).map_err(Problem::from_access)?;
     let preview = preview.ok_or_else(Problem::not_found)?;
@@ -129,17 +129,17 @@ pub(super) fn preview(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
 
 /// The texts of a preview, by what would become of a request for each.
 #[derive(Default)]
-struct Sorted {
+struct SortedSymbols {
     good: Vec<Symbol>,
     unknown: Vec<Symbol>,
     no_access: Vec<Symbol>,
     invalid: Vec<String>,
 }
 
-impl Sorted {
-    fn of(texts: &[String], permit: &Permit, site: &Site) -> Result<Sorted, Problem> {
+impl SortedSymbols {
+    fn of(texts: &[String], permit: &Permit, site: &Site) -> Result<SortedSymbols, Problem> {
         let version = site.core.glance()?;
-        let (mut sorted, mut seen) = (Sorted::default(), HashSet::new());
+        let (mut sorted, mut seen) = (SortedSymbols::default(), HashSet::new());
         for text in texts {
             let Ok(symbol) = text.parse::<Symbol>() else {
                 sorted.invalid.push(text.chars().take(ECHO_MAX).collect());

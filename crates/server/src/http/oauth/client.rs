@@ -14,21 +14,21 @@ use crate::kit::{Call, fields};
 const HEADER_MAX: usize = 2_048;
 
 /// What a client has said about itself. No `Debug`: it holds a secret.
-pub(super) struct Said {
+pub(super) struct ClientCredentials {
     id: String,
     secret: Option<String>,
 }
 
-impl Said {
+impl ClientCredentials {
     pub(super) fn proof(&self) -> ClientProof<'_> {
         ClientProof { id: &self.id, secret: self.secret.as_deref() }
     }
 
-    pub(super) fn read(call: &Call<'_>, form: &Form) -> Refusable<Said> {
+    pub(super) fn read(call: &Call<'_>, form: &Form) -> Refusable<ClientCredentials> {
         let (id, secret) = (form.get("client_id"), form.get("client_secret"));
         let Some(pair) = basic(call) else {
             let id = id.ok_or(OAuthError::InvalidRequest("client_id is missing"))?;
-            return Ok(Said { id: id.to_owned(), secret: secret.map(str::to_owned) });
+            return Ok(ClientCredentials { id: id.to_owned(), secret: secret.map(str::to_owned) });
         };
         let said =
             decode(pair).ok_or(OAuthError::InvalidClient("the authorization header is not readable"))?;
@@ -54,14 +54,14 @@ fn basic<'a>(call: &'a Call<'_>) -> Option<&'a str> {
 }
 
 /// Id and secret are each written as in a form, then joined (RFC 6749, 2.3.1).
-fn decode(pair: &str) -> Option<Said> {
+fn decode(pair: &str) -> Option<ClientCredentials> {
     if pair.len() > HEADER_MAX {
         return None;
     }
     let text = String::from_utf8(STANDARD.decode(pair).ok()?).ok()?;
     let (id, secret) = text.split_once(':')?;
     let id = plain(id)?;
-    Some(Said { id, secret: plain(secret) }).filter(|said| !said.id.is_empty())
+    Some(ClientCredentials { id, secret: plain(secret) }).filter(|said| !said.id.is_empty())
 }
 
 fn plain(text: &str) -> Option<String> {

@@ -5,7 +5,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 
 use super::answer::{self, Refusable};
-use super::client::{self, Said};
+use super::client::{self, ClientCredentials};
 use super::form::Form;
 use super::metadata;
 use crate::kit::Site;
@@ -194,9 +194,9 @@ pub(super) fn revoke(call: &Call<'_>, site: &Site) -> Answer {
     })
 }
 
-fn respond(call: &Call<'_>, work: impl FnOnce(&Form, &Said) -> Refusable<Answer>) -> Answer {
+fn respond(call: &Call<'_>, work: impl FnOnce(&Form, &ClientCredentials) -> Refusable<Answer>) -> Answer {
     let answered = Form::read(call.headers, call.body).and_then(|form| {
-        let said = Said::read(call, &form)?;
+        let said = ClientCredentials::read(call, &form)?;
         work(&form, &said)
     });
     let refused = if client::is_basic(call) { answer::refused_basic } else { answer::refused };
@@ -204,7 +204,13 @@ fn respond(call: &Call<'_>, work: impl FnOnce(&Form, &Said) -> Refusable<Answer>
 }
 
 /// A client that is not who it says, or comes with what is not good, is a refused login.
-fn note_declined(call: &Call<'_>, site: &Site, said: &Said, grant: Option<Grant<'_>>, error: &OAuthError) {
+fn note_declined(
+    call: &Call<'_>,
+    site: &Site,
+    said: &ClientCredentials,
+    grant: Option<Grant<'_>>,
+    error: &OAuthError,
+) {
     let offered = Offered::Client(said.proof(), grant);
     if let Err(error) = site.core.access.note_declined(offered, error, call.peer.ip(), site.core.moment()) {
         tracing::error!(%error, "cannot write down a refused login");
