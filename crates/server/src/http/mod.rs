@@ -1,6 +1,6 @@
-//! The HTTP door: connections, and the way of a request from its head to its answer. A group of endpoints is a folder with a table
-//! of rows, `ROUTES`, and a file a task; groups do not know each other, and are made of what is in [`kit`](crate::kit). `routes.rs` puts
-//! the tables together and finds the row of a path, and `document/` makes of them what clients are told.
+//! The HTTP door: connections, and a request from its head to its answer. A group of endpoints is a folder with a table of rows, `ROUTES`,
+//! and a file for each task. Groups do not know each other and are built on the [`kit`](crate::kit). `routes.rs` joins the tables and finds
+//! the row of a path; `document/` makes the OpenAPI document from them.
 
 mod account;
 mod admin;
@@ -52,16 +52,16 @@ use routes::{Found, RouteMatch, Target};
 use sent::Sent;
 use strict::{ConnectionState, Strict};
 
-/// A connection kept alive may be silent for so long. A head has less time once it has begun (`strict.rs`).
+/// The keep-alive timeout. A head that has begun has less time (`strict.rs`).
 const HEAD_WITHIN: Duration = Duration::from_secs(30);
-/// The same for those who watch: they are on a near network, and have few places.
+/// The same for monitoring, which comes from a near network and has few connections.
 const WATCHERS_HEAD_WITHIN: Duration = Duration::from_secs(5);
 const HEAD_MAX: usize = 32 << 10;
 const HEADERS_MAX: usize = 100;
-/// How long a request waits for answers of its account to be taken, before it is refused.
+/// How long a request waits until clients have taken enough unsent answers of its account, before it is refused.
 const ROOM_WITHIN: Duration = Duration::from_secs(10);
 
-/// Serves one HTTP connection, which may turn into a long one.
+/// Serves one HTTP connection, which may be upgraded to a long connection.
 pub(crate) async fn serve<S>(stream: S, entrance: Entrance)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -98,15 +98,15 @@ where
     }
 }
 
-/// Every answer bears a trace id, and so does whatever is logged while it is made. Here it is counted, too, and held back from
-/// whoever is refused again and again.
+/// Answers a request. The answer and everything that is logged for it have a trace id. The request is counted here, and the answer to a
+/// caller that is refused again and again is delayed.
 async fn answer<S>(request: Request<Incoming>, entrance: Entrance, state: ConnectionState) -> Response<Sent>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let _answering = state.answering();
     let trace = envelope::trace_id();
-    // A proxy that is trusted has the connections of many accounts, and bounds them itself.
+    // A trusted proxy has connections of many accounts and limits them itself.
     let is_proxy = proxies::is_trusted(&entrance.trusted, entrance.peer.ip());
     let (site, peer, unproven) = (entrance.site.clone(), entrance.peer, entrance.unproven.clone());
     let has_upgrade = request.headers().contains_key(UPGRADE);
@@ -126,18 +126,18 @@ where
         } else if state.prove(place) {
             unproven.leave();
         } else {
-            // It is answered, and has its next answer over another connection.
+            // The account has too many open connections: this one is answered and then closed.
             answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
     }
-    // Whatever comes behind a wish for another protocol has not been looked at as HTTP.
+    // The bytes after a request for an upgrade have not been checked as HTTP, so a refused upgrade closes the connection.
     if has_upgrade && answer.status() != StatusCode::SWITCHING_PROTOCOLS {
         answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     let status = answer.status().as_u16();
     let outcome = answer.extensions().get().copied().unwrap_or_else(|| Outcome::of_status(status));
     let bytes = answer.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
-    // What is said about a body is not the body.
+    // The answer to HEAD has no body.
     let (bytes, candles) = if is_head { (0, 0) } else { (bytes.unwrap_or_default(), candles) };
     site.core.metrics.candles(candles);
     let ended = RequestEnd { bytes, candles, account, ..RequestEnd::at(since, outcome) };
@@ -160,12 +160,12 @@ where
     Response::from_parts(head, Sent::new(body, held))
 }
 
-/// Whether an outcome is held against whoever asked.
+/// Whether an outcome counts as a refusal of the caller.
 fn is_refused(outcome: Outcome) -> bool {
     !matches!(outcome, Outcome::Ok | Outcome::Internal | Outcome::TimedOut)
 }
 
-/// The connection is not read before it has its answer.
+/// Delays the answer to a caller with many refusals: the connection is not read before it is sent.
 async fn back_off(site: &Site, who: Who) {
     let pause = site.core.backoff.refused(who, site.core.uptime());
     if !pause.is_zero() {
@@ -174,7 +174,7 @@ async fn back_off(site: &Site, who: Who) {
     }
 }
 
-/// The answer, and when the whole request was there: how fast a client writes is not ours to answer for.
+/// The answer, and when the request was complete: a duration in the metrics does not include the time in which the client wrote.
 async fn answer_way<S>(
     request: Request<Incoming>,
     way: &RouteMatch,
@@ -206,7 +206,7 @@ where
             Err(problem) => problem.answer(),
         }
     };
-    // Whatever went wrong before there was a page, a person is told by one.
+    // A person gets an error as a page, wherever it happened.
     if let Some((language, site)) = person
         && answer.headers().get(CONTENT_TYPE) == Some(&envelope::JSON)
     {
@@ -217,7 +217,7 @@ where
     (answer, since, noted)
 }
 
-/// The languages of whoever asks for a page, or for something that is not there and would show a page; nothing for programs.
+/// The languages of a person who asks for a page, or with a browser for a path that does not exist. `None` for programs.
 fn person(request: &Request<Incoming>, way: &RouteMatch, face: Face) -> Option<HeaderValue> {
     let none = HeaderValue::from_static("");
     let language = || request.headers().get(ACCEPT_LANGUAGE).cloned().unwrap_or(none);
@@ -242,11 +242,11 @@ async fn respond(
     if timeout(ROOM_WITHIN, site.core.unsent.of(share.who).room()).await.is_err() {
         return (Problem::from(Refusal::Busy).answer(), RequestFacts::default());
     }
-    // Admission and answers may wait for the disk, which is no business of the threads that serve connections.
+    // Admission and answers may wait for the disk, which must not block the threads that serve connections.
     let workers = site.core.workers.clone();
     let told = workers.submit(share, move || {
         let note = RequestNotes::default();
-        // There was room before it waited for its turn; others may have taken it meanwhile.
+        // There was room before the request was queued; other answers may have taken it since.
         if site.core.unsent.of(share.who).is_full() {
             return (Problem::from(Refusal::Busy).answer(), note.noted());
         }
@@ -317,7 +317,7 @@ fn answer_found(call: &Call<'_>, found: Found, site: &Site) -> Result<Answer, Pr
     }
 }
 
-/// The same for an endpoint whose callers may have nothing but an address.
+/// The same for an endpoint that accepts a token in its URL.
 fn serve_addressed(call: &Call<'_>, target: Target, parameter: &str, site: &Site) -> Result<Answer, Problem> {
     let Addressed { token, query } = Addressed::of(call, parameter)?;
     serve_target(&Call { query: &query, address_token: token.as_ref(), ..*call }, target, parameter, site)

@@ -10,21 +10,21 @@ use crate::refusal::Refusal;
 /// rows into the `ROUTES` of a group; no path is in both.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Idea {
-    /// In the words of the refusal: "… are not offered here".
+    /// As the refusal has it: "… are not offered here".
     pub(super) what: &'static str,
     kind: Kind,
-    /// Methods with a space between them, and the path.
+    /// Methods, separated by spaces, and the path.
     paths: &'static [(&'static str, &'static str)],
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Of an account to trade with. Programs ask for these to see whether their login is good.
+    /// About a trading account. Programs call these to see whether their login is valid.
     Trading,
     Other,
 }
 
-/// What is said besides of what belongs to an account to trade with.
+/// Added to the refusal of anything about a trading account.
 const NO_TRADING: &str = "the sign-in is good, but this server has candles and no accounts to trade with";
 
 impl Idea {
@@ -42,7 +42,7 @@ const fn idea(what: &'static str, paths: &'static [(&'static str, &'static str)]
     Idea { what, kind: Kind::Other, paths }
 }
 
-/// Out of the sources and the binaries of the SDKs for Rust, Python, Node and Go.
+/// From the sources and the binaries of the SDKs for Rust, Python, Node and Go.
 pub(super) const IDEAS: &[Idea] = &[
     trading(
         "account balances",
@@ -335,7 +335,7 @@ pub(super) const IDEAS: &[Idea] = &[
     ),
 ];
 
-/// Method, path and idea, one for each method of each path.
+/// Method, path and row, one for each method of each path.
 pub(super) fn paths() -> impl Iterator<Item = (&'static str, &'static str, &'static Idea)> {
     IDEAS.iter().flat_map(|idea| {
         let of_path = move |(methods, path): &(&'static str, &'static str)| {
