@@ -1,4 +1,4 @@
-//! What an account may do, has used and why: `GET /v1/quota` and `POST /v1/quota/preview`.
+//! The quota of an account, what it has used, and why: `GET /v1/quota` and `POST /v1/quota/preview`.
 
 use std::collections::HashSet;
 
@@ -16,9 +16,9 @@ use crate::quota_document::QuotaDocument;
 use crate::refusal::Refusal;
 use crate::written::Day;
 
-/// Symbols of a preview; the highest level has no more by default.
+/// The most symbols of a preview; the quota of the highest level is no larger by default.
 const PREVIEW_MAX: usize = 3_000;
-/// Letters of a text that is no symbol, in the answer that says so.
+/// Characters of an invalid symbol that the answer repeats.
 const ECHO_MAX: usize = 40;
 
 pub(super) const SHOW: Doc = Doc::new(
@@ -127,7 +127,7 @@ pub(super) fn preview(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
     }))
 }
 
-/// The texts of a preview, by what would become of a request for each.
+/// The symbols of a preview, sorted by what a request for each would get.
 #[derive(Default)]
 struct SortedSymbols {
     good: Vec<Symbol>,

@@ -1,4 +1,4 @@
-//! The three endpoints that take forms: begin with a device, get tokens, give them back.
+//! The three endpoints that take forms: device authorization, token, revocation.
 
 use access::{DEVICE_CODE_LIFE_S, Grant, OAuthError, Offered, POLL_INTERVAL_S, Region, grant_type};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -184,7 +184,7 @@ fn count(grant: &Grant<'_>, error: Option<&OAuthError>, site: &Site) {
     site.core.metrics.grant(grant, granted);
 }
 
-/// `token_type_hint` is a hint, and not needed here.
+/// `token_type_hint` is not needed here and ignored.
 pub(super) fn revoke(call: &Call<'_>, site: &Site) -> Answer {
     respond(call, |form, said| {
         let token = form.need("token", "token is missing")?;
@@ -203,7 +203,7 @@ fn respond(call: &Call<'_>, work: impl FnOnce(&Form, &ClientCredentials) -> Refu
     answered.unwrap_or_else(refused)
 }
 
-/// A client that is not who it says, or comes with what is not good, is a refused login.
+/// Writes a failed client authentication or an invalid grant to the audit, as a refused login.
 fn note_declined(
     call: &Call<'_>,
     site: &Site,
