@@ -1,13 +1,13 @@
-//! What the public SDKs ask for and Chandler does not have. Whoever asks is told what it is that is not offered, instead of
-//! that nothing is there: a program that tries its login with the account's balance would take the latter for a login that failed.
+//! Endpoints that the public SDKs call and Chandler does not offer. The refusal names what is not offered, instead of 404: a program that
+//! tests its login by asking for the account's balance would take a 404 for a failed login.
 
 use crate::kit::Site;
 use crate::kit::envelope::Problem;
 use crate::kit::{Answer, Call};
 use crate::refusal::Refusal;
 
-/// One thing that is not offered, and where the SDKs ask for it. Who builds it takes its row out of [`IDEAS`] and puts its
-/// rows into the `ROUTES` of a group; no path is in both.
+/// One feature that is not offered, and the paths under which the SDKs ask for it. When it is built, its row is removed from [`IDEAS`] and
+/// its endpoints go into the `ROUTES` of a group; no path is in both.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Idea {
     /// As the refusal has it: "… are not offered here".

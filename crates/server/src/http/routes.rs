@@ -52,7 +52,7 @@ impl Target {
         self.row().map_or(Task::Other, |row| row.task)
     }
 
-    /// Whether nothing is done for somebody who does not prove who they are.
+    /// Whether the request must be authenticated.
     pub(super) fn needs_proof(self) -> bool {
         self.row().is_none_or(|row| row.asks.needs_proof())
     }

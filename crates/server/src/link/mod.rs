@@ -125,7 +125,7 @@ pub(crate) struct Link<S> {
     pushes_are_next: bool,
     /// Unsent bytes, as they count for the account.
     unsent: Option<Held>,
-    /// The deadline for signing in; `None` once somebody has.
+    /// The deadline for signing in; `None` after a sign-in.
     sign_in_by: Option<SignInBy>,
     draining: bool,
 }
