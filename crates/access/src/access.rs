@@ -66,7 +66,7 @@ struct AccountCache {
     filled: bool,
 }
 
-/// How sure to be that nothing has changed meanwhile.
+/// How fresh the data must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
     /// What the database says now.
@@ -226,8 +226,8 @@ impl Access {
         Ok(credentials.into_iter().map(|one| (one.app_key, one.token_expires_at)).collect())
     }
 
-    /// Whether the key file is the one that app secrets were sealed with: an error names the first that it does not open.
-    /// How many it has opened.
+    /// Checks that the key file is the one that app secrets were sealed with. Returns how many it has opened; an error names the first that
+    /// it does not open.
     pub fn check_key(&self) -> Result<u64, AccessError> {
         let mut opened = 0;
         for account in self.list()? {
@@ -252,8 +252,7 @@ impl Access {
         Ok(self.accounts.revoke(id, &AuditNote { at: now, actor: &actor, reason })?)
     }
 
-    /// Changes what is named of an account's terms. Whether there is such an account. They hold from the next request on, in
-    /// every process.
+    /// Changes some of an account's terms. They apply from the next request on, in every process. Returns whether there is such an account.
     pub fn change_terms(
         &self,
         id: AccountId,
@@ -317,12 +316,12 @@ impl Access {
         Ok(self.accounts.audit(filter)?)
     }
 
-    /// Forgets rows of the audit from before a time that has passed, and writes that down. How many.
+    /// Removes rows of the audit from before a past time, and records that in the audit. Returns how many.
     pub fn prune_audit(&self, before: Timestamp, by: &Actor, now: Timestamp) -> Result<u64, AccessError> {
         Ok(self.accounts.prune_audit(before, (now, &by.to_string()))?)
     }
 
-    /// The same for a portion of the oldest rows, for a server that does it beside its work; 0 when there are no more.
+    /// The same for a portion of the oldest rows, so that a server can do it in the background. Returns 0 when there are no more.
     pub fn prune_oldest_audit(
         &self,
         before: Timestamp,
@@ -332,23 +331,23 @@ impl Access {
         Ok(self.accounts.prune_oldest_audit(before, (now, &by.to_string()))?)
     }
 
-    /// Removes a portion of the tokens, codes, devices and browser sessions that have expired and are remembered no longer. How
-    /// many; 0 when there are no more.
+    /// Removes a portion of the tokens, codes, devices and browser sessions that have expired and need not be remembered any more. Returns
+    /// how many; 0 when there are no more.
     pub fn remove_expired(&self, now: Timestamp) -> Result<u64, AccessError> {
         Ok(self.accounts.remove_expired(now)?)
     }
 
-    /// A connection for whoever looks again and again whether an account has changed.
+    /// A connection for polling whether an account has changed.
     pub fn version_reader(&self) -> Result<VersionReader, AccessError> {
         Ok(self.accounts.version_reader()?)
     }
 
-    /// Looks whether an account has changed. What is then looked at with [`Look::Recent`] is as new as this.
+    /// Checks whether an account has changed. A later [`Look::Recent`] sees everything up to this check.
     pub fn glance(&self) -> Result<(), AccessError> {
         self.refresh_cache(&mut self.cache.lock().unwrap_or_else(PoisonError::into_inner)).map(drop)
     }
 
-    /// Whether the accounts can be read from the disk, whatever is in memory.
+    /// Checks that the accounts can be read from the disk, without using the cache.
     pub fn probe(&self) -> Result<(), AccessError> {
         Ok(self.accounts.probe()?)
     }
@@ -359,7 +358,7 @@ impl Access {
         let version = self.accounts.version()?;
         if cache.version != version || !cache.filled {
             *cache = AccountCache { version, filled: true, ..AccountCache::default() };
-            // With the cache locked, so that it goes back no more than the cache does.
+            // Stored while the cache is locked, so that it never goes back either.
             self.seen.store(version, Ordering::Release);
         }
         Ok(version)

@@ -63,7 +63,7 @@ impl Terms {
     }
 }
 
-/// What becomes other of an account's terms; what is `None` stays as it is.
+/// A change of an account's terms; `None` leaves a term as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TermsChange {
     pub level: Option<Option<Level>>,

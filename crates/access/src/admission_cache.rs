@@ -1,6 +1,6 @@
-//! What one connection remembers of the admission of its requests, so that a request like the one before it takes no lock and
-//! touches no counter that all connections share: with many connections on several processors those cost more than the rest of an
-//! answer out of memory. Nothing in it is older than the version of the accounts' database that was last seen.
+//! A cache of admissions for one connection. A request like the one before it takes no lock and touches no counter that all connections
+//! share: with many connections on several processors, those cost more than the rest of an answer from memory. It is not used any more once the
+//! accounts' database has a new version.
 
 use std::ops::Range;
 use std::sync::Arc;

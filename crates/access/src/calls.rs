@@ -1,5 +1,5 @@
-//! How many calls of all quote commands together an account may make, history apart, which has a rule of its own: a bucket
-//! that holds the calls of one second and fills as fast.
+//! The general rate limit of quote commands, except history, which has its own: a token bucket that holds the calls of one second and refills
+//! within one.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use store::AccountId;
 
 const SECOND: Duration = Duration::from_secs(1);
-/// Accounts whose buckets are kept before those that are full again are looked for.
+/// At this number of buckets, full ones are evicted.
 const BUCKETS_SWEEP: usize = 4_096;
 
 /// The general limit of quote commands. Accounts whose rate is `unlimited` do not have it.
@@ -42,7 +42,7 @@ impl Calls {
         }
         let full_at = buckets.entry(account).or_insert(uptime);
         let next = (*full_at).max(uptime) + each;
-        // A bucket that would take more than a second to fill has nothing in it. A division leaves a rest; it is given.
+        // A bucket that needs more than a second to refill is empty. The remainder of the division is in the caller's favour.
         let empty_at = uptime + SECOND.max(each);
         if next > empty_at {
             return Err(next - empty_at);

@@ -1,4 +1,4 @@
-//! How many connections an account has open, counted honestly: signed on and not yet gone.
+//! How many connections an account has open: signed on and not yet closed.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -1,6 +1,6 @@
 use market::{Market, Timestamp, Zone, parse_date};
 
-/// What is no time.
+/// A text that is not a time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not a time: write 2026-11-13 or 20261113 (its first moment in Hong Kong), or 2026-11-13T01:30:00Z"

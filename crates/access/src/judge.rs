@@ -152,7 +152,7 @@ impl Access {
     }
 }
 
-/// Exact. What cannot be converted is refused on its way in; if it is there all the same it counts as nothing.
+/// The exact value in HKD. A holding without a rate counts as nothing; there should be none, because reports of such holdings are refused.
 fn in_base(holding: &ReportedHolding) -> i128 {
     let rate = if holding.currency == BASE { BASE_RATE } else { holding.rate.unwrap_or(0).into() };
     i128::from(holding.amount).saturating_mul(rate)

@@ -65,13 +65,13 @@ impl Keys {
         }
     }
 
-    /// Creates the key file, unless another process was quicker; then that one's holds.
+    /// Creates the key file. If another process was faster, its key is used.
     pub(crate) fn create(dir: &Path) -> Result<Keys, AccessError> {
         let key: Key = Zeroizing::new(random()?);
         let path = dir.join(FILE);
         let draft = dir.join(format!("{FILE}.{}", hex(&random::<8>()?)));
         let placed = place(&key, &draft, &path);
-        // Whatever happened, the draft has done its work; one left behind is a key of nothing.
+        // The draft is not needed any more, whether or not it was linked. One that is left behind does no harm: nothing is sealed with it.
         fs::remove_file(&draft).ok();
         placed.map_err(|source| AccessError::KeyFile { what: "create", path: path.clone(), source })?;
         Keys::load(dir)?.ok_or(AccessError::KeyMissing { path })

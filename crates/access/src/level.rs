@@ -143,7 +143,7 @@ impl Step {
     }
 }
 
-/// What becomes other of a step; what is `None` stays as it is.
+/// A change of a step; `None` leaves a field as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StepChange {
     pub level: Level,

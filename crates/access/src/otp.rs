@@ -20,7 +20,7 @@ pub const OTP_LIFE: Duration = Duration::from_secs(60);
 /// For this long an expired one is remembered, to tell it from an unknown one.
 const REMEMBERED: Duration = Duration::from_secs(600);
 const ALL_MAX: usize = 10_000;
-/// One account cannot push out the passwords of the others.
+/// Passwords of one account, so that it cannot evict those of others.
 const OF_ACCOUNT_MAX: usize = 100;
 const TEXT_MAX: usize = 128;
 

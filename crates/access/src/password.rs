@@ -22,8 +22,8 @@ const PASSES: u32 = 2;
 const LANES: u32 = 1;
 const SALT_BYTES: usize = 16;
 
-/// The hash that is verified for a name without a password, so that it takes as long as one with. Nobody knows its
-/// password, and a match is refused all the same.
+/// The hash that is verified for a name without a password, so that it takes as long as for one with a password. Nobody knows its password,
+/// and even a match would be refused.
 const NOBODY: &str =
     "$argon2id$v=19$m=19456,t=2,p=1$bm9ib2R5J3Mgc2FsdDE2Ng$3Hq8m0yYQz1Zb6iQyYk0bYFJw2o9o2wq7m0jz8iYy2M";
 

@@ -1,4 +1,4 @@
-//! How much: so many securities a month, by level.
+//! The quota: how many securities an account may ask for in a month, by its level.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};

@@ -1,14 +1,14 @@
-//! The rate limiter: at most so many requests in any so long, for each key, counted exactly.
+//! The rate limiter: an exact sliding window for each key.
 //!
-//! In memory: a process that starts anew forgets what was counted. Time is uptime, so that a clock that is set neither ends a
-//! wait nor makes one.
+//! It is in memory, so a restart forgets what was counted. Time is uptime, so setting the machine's clock neither ends a wait nor causes
+//! one.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Accounts remembered before those that have gone quiet are forgotten.
+/// At this number of accounts, idle ones are evicted.
 const ACCOUNTS_SWEEP: usize = 4_096;
 /// Addresses remembered at most.
 const ADDRESSES_MAX: usize = 20_000;
@@ -30,16 +30,16 @@ impl RateLimit {
 #[derive(Debug)]
 pub struct RateLimiter<K> {
     windows: Mutex<HashMap<K, Window>>,
-    /// Keys remembered before those that have gone quiet are forgotten.
+    /// At this number of keys, idle ones are evicted.
     sweep_at: usize,
     when_full: WhenFull,
 }
 
-/// What becomes of a new key when there are too many, and none has gone quiet.
+/// What happens to a new key when there are too many, and none is idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WhenFull {
     Remember,
-    /// It passes and is not counted: so many different ones at once are no reason to refuse all others.
+    /// It passes without being counted: a flood of keys must not lock out all other callers.
     LetThrough,
 }
 

@@ -8,7 +8,7 @@ use crate::{Access, Actor, Denial, Look, Secret, SignedRequest};
 pub const RENEWED_LIFE_DEFAULT_S: i64 = 90 * 86_400;
 /// Ten years, as long as the first token of an account.
 pub const RENEWED_LIFE_MAX_S: i64 = crate::TOKEN_LIFE_DEFAULT_S;
-/// A token that ends sooner would be of no use.
+/// A token that expires sooner would be useless.
 pub const RENEWED_LIFE_MIN_S: i64 = 60;
 /// How long the replaced token stays good: long enough to ask again when the answer was lost, and to configure other programs
 /// of the same owner.

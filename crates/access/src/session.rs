@@ -33,7 +33,7 @@ const VERSION_OAUTH: u8 = 4;
 const BODY_BYTES_MAX: usize = 1 + 8 + 4 + 8 + 8 + 16 + 16 + 8;
 const TEXT_MAX: usize = 128;
 
-/// What a connection takes away to come back with.
+/// What a client needs to reconnect.
 #[derive(Clone, Debug)]
 pub struct Session {
     pub id: Secret,

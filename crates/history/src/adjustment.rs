@@ -1,4 +1,4 @@
-//! What a symbol's corporate actions come to: the factor of each ex-date, from the daily close before it. The store keeps
+//! The adjustment factors of a symbol: one for each ex-date, from its corporate action and the daily close before it. The store keeps
 //! them, because an adjusted answer would otherwise decode the closes of all years since.
 
 use block::Block;
@@ -10,7 +10,7 @@ use store::{Batch, Lane, Series, Snapshot, StoreError, View};
 
 use crate::HistoryError;
 
-/// The kept factors, or else what they come to now. Bytes that cannot be read are as good as none.
+/// The stored factors, or computed ones if there are none or their bytes cannot be read.
 pub(crate) fn factors(view: &View, venue: &Venue, symbol: &Symbol) -> Result<Vec<Factor>, HistoryError> {
     if let Some(kept) = view.factors(symbol)?.and_then(|bytes| read(&bytes)) {
         return Ok(kept);
@@ -29,7 +29,7 @@ pub(crate) fn reckon(
     Ok(factors_of(&actions, |date| closes.before(venue, date)))
 }
 
-/// Reckons and keeps the factors of every symbol whose actions or daily candles have changed.
+/// Computes and stores the factors of every symbol whose actions or daily candles have changed.
 pub(crate) fn keep_all(batch: &mut Batch<'_>, venues: &Venues) -> Result<(), StoreError> {
     for symbol in batch.without_factors()? {
         match reckon(batch, venues.of(symbol.market()), &symbol) {
@@ -42,7 +42,7 @@ pub(crate) fn keep_all(batch: &mut Batch<'_>, venues: &Venues) -> Result<(), Sto
     Ok(())
 }
 
-/// Whether what is kept of a symbol, if anything, is what its actions and candles come to.
+/// Whether the stored factors of a symbol, if there are any, are those that its actions and candles give.
 pub(crate) fn is_sound(view: &View, venue: &Venue, symbol: &Symbol) -> Result<bool, HistoryError> {
     match view.factors(symbol)? {
         Some(kept) if kept.first() == Some(&VERSION_FROM_FLOORS) => Ok(true),
@@ -95,9 +95,9 @@ fn first_instant(venue: &Venue, date: Date) -> Timestamp {
     first.map_or(midnight, |first| first.min(midnight))
 }
 
-/// The first byte says how the rest is written; another one is for a later version to read.
+/// The first byte: the version of the format. Bytes of a later version are ignored.
 const VERSION: u8 = 2;
-/// Factors that leave out what the candles before the published floors come to: as good as none, and no fault.
+/// Factors that left out candles before the published floors. They are computed again, and are not reported as damaged.
 const VERSION_FROM_FLOORS: u8 = 1;
 
 /// Version, checksum of what follows, then the factors.

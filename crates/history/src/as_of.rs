@@ -11,7 +11,7 @@ use std::ops::Range;
 use market::{Candles, Date, Floors, Grain, Period, Span, Timestamp, Venue};
 use store::SeriesInfo;
 
-/// When a question is asked, and by what kind of clock.
+/// The instant of a question, and the kind of its clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AsOf {
     /// By the machine's clock: what is stored has arrived, so it is known.
@@ -137,8 +137,8 @@ impl AsOf {
         Horizon { until: known.shown_until, edge }
     }
 
-    /// The day that is not over is built of its regular minutes. So is one that is over until its candle has arrived, and in
-    /// a longer candle that is being made every day of it: otherwise a week would lose its Monday for want of a daily file.
+    /// A day that is not over is built from its regular minutes, and so is one that is over until its daily candle is imported. In a longer
+    /// candle that is still forming this holds for each of its days: otherwise a week would lose its Monday if the daily file is missing.
     fn day_edge(self, venue: &Venue, span: Span, floors: Floors) -> Option<Edge> {
         let today = venue.zone().date(self.now());
         let is_open = venue.calendar().kind(today).is_some();

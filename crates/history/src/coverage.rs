@@ -1,4 +1,4 @@
-//! What is stored against what the calendar expects, day by day.
+//! Coverage: what is stored compared with what the calendar expects, day by day.
 //!
 //! A missing minute is one of two things: nobody traded, or nobody loaded it. The data can often tell: a daily
 //! candle with volume says that there was trading, and a source file that has minutes before and after a hole says
@@ -36,7 +36,7 @@ pub struct DayCoverage {
     /// Regular minutes, expected and stored. Both are zero before the first stored minute.
     pub expected: u32,
     pub stored: u32,
-    /// Stored minutes outside regular hours; how many there should be nobody can say.
+    /// Stored minutes outside regular hours. How many there should be is not known.
     pub extended: u32,
     pub gaps: Vec<Gap>,
 }
@@ -68,8 +68,7 @@ impl GapReason {
 }
 
 impl DayCoverage {
-    /// Whether it is a trading day of which everything is there. A candle of a day on which the market was closed is complete
-    /// in nothing, and worth a look.
+    /// Whether it is a trading day without gaps. A day with candles on which the market was closed is never complete, so that it is noticed.
     pub fn is_complete(&self) -> bool {
         self.kind.is_some() && self.daily && self.gaps.is_empty()
     }
@@ -149,8 +148,8 @@ pub fn coverage(
     Ok(Coverage { symbol: symbol.clone(), days })
 }
 
-/// The files that candles came from, as far as they may be known: one that goes on beyond a clock that was set would tell
-/// that trading goes on.
+/// The files that candles came from, as far as they may be known at this time. A file that reaches beyond a replay's clock would reveal that
+/// there is trading later.
 fn known_sources(
     snapshot: &Snapshot<'_>,
     venue: &Venue,

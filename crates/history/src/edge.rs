@@ -103,7 +103,7 @@ impl Sources<'_> {
             true => stored.time.binary_search(&at.0).is_ok(),
             false => edge.prefer == Prefer::StoredThenMinutes && !today.is_empty(),
         };
-        // Days before those that are read are not wanted, whatever candle they are in.
+        // Days before the source range are not needed, even if they belong to a candle in it.
         let (first, last) =
             (zone.date(edge.minutes.start.max(self.plan.sources.start)), zone.date(edge.from));
         let mut windows: Vec<Range<Timestamp>> = Vec::new();

@@ -1,5 +1,5 @@
-//! Candles as they are stored, for whoever decides by himself what may be known when: the engine that fills orders. Nothing here
-//! is adjusted, folded, or cut by a clock, and options are read like any other security.
+//! Candles as they are stored, for the engine that fills orders, which decides itself what may be known at a time. Nothing here is adjusted,
+//! folded, or cut by a clock, and options are read like any other security.
 
 use std::ops::{ControlFlow, Range};
 

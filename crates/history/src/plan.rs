@@ -64,7 +64,7 @@ impl Plan {
         Plan::over(query, venue, as_of, stamps, keep)
     }
 
-    /// A plan over a range of stamps that needs not be one a client can name; paging and export use it.
+    /// A plan over any range of stamps, also one that a client cannot ask for; paging and export use it.
     pub fn over(query: &Query, venue: &Venue, as_of: AsOf, stamps: Range<Timestamp>, keep: Keep) -> Plan {
         let period = query.period;
         let grain = period.source();

@@ -78,8 +78,8 @@ pub enum Anchor {
 }
 
 impl Anchor {
-    /// The anchor of whatever was given of a date and minutes after midnight. A time of day means nothing to day candles: it is
-    /// ignored, as the service does.
+    /// The anchor of an optional date and optional minutes after midnight. For day candles the time of day is ignored, as the live service
+    /// does.
     pub fn of(period: Period, date: Option<Date>, minute: Option<i32>) -> Anchor {
         match (date, minute.filter(|_| period.is_clock())) {
             (Some(date), Some(minute)) => Anchor::Minute(date, minute),

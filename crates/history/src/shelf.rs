@@ -1,4 +1,4 @@
-//! Stored candles in the shape in which they are sent, kept in memory page by page.
+//! The shelf: a cache of stored candles, encoded as they are sent, page by page.
 //!
 //! A plain question (one stored series, nothing folded, nothing adjusted) selects a run of stored candles, so its answer
 //! can be cut out of pages that were encoded earlier. Blocks never change and their ids are never used again, so a page

@@ -1,5 +1,5 @@
-//! Which command a number means: a row each. What came as bytes or as JSON becomes the command's own types here, and bytes or JSON
-//! again when it is answered.
+//! Finds the command of a number, in a table with a row for each. Requests are decoded from bytes or JSON into the command's own types
+//! here, and answers are encoded again.
 
 use access::Permit;
 use serde_json::{Map, Value};
@@ -12,7 +12,7 @@ use crate::command::{
 use crate::core::Core;
 use crate::metrics::Task;
 use crate::refusal::Refusal;
-use crate::route::{self, Memory, Waiting};
+use crate::route::{self, BlockingWork, Memory};
 
 /// The commands that are offered.
 const COMMANDS: &[Offered] = &[
@@ -26,7 +26,7 @@ const COMMANDS: &[Offered] = &[
     Offered::of::<Profile>(),
 ];
 
-/// The commands that the protocol has and Chandler does not, in the words of the refusal.
+/// The commands of the protocol that Chandler does not offer, in the words of the refusal.
 const NOT_OFFERED: [(u8, &str); 16] = [
     (5, "subscriptions"),
     (6, "subscriptions"),
@@ -46,7 +46,7 @@ const NOT_OFFERED: [(u8, &str); 16] = [
     (26, "calculated indexes"),
 ];
 
-/// A command by its number.
+/// A row of the table: the functions of one command, with its type erased.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Offered {
     number: u8,
@@ -58,13 +58,13 @@ pub(crate) struct Offered {
 type Start = fn(&Core, &Caller, &[u8], &mut Memory) -> Result<Step, Refusal>;
 type AnswerJson = fn(&Core, &Caller, &Permit, Map<String, Value>) -> Result<JsonReply, Refusal>;
 
-/// How far a request has come without waiting.
+/// The state of a request after everything that can be done without waiting.
 pub(crate) enum Step {
     Answered(Reply),
-    Waits(Box<dyn Waiting>),
+    Waits(Box<dyn BlockingWork>),
 }
 
-/// A response as JSON under the names of the message, and how many candles are in it.
+/// A response as JSON with the field names of the message, and the number of its candles.
 #[derive(Debug)]
 pub(crate) struct JsonReply {
     pub(crate) data: Value,
@@ -85,7 +85,7 @@ impl Offered {
         })
     }
 
-    /// Takes a request of a long connection as far as it goes without waiting.
+    /// Does everything for a request of a long connection that can be done without waiting.
     pub(crate) fn start(
         &self,
         core: &Core,
@@ -137,7 +137,7 @@ fn answer_json<C: Command>(
 }
 
 impl Task {
-    /// Of a command of the quote gateway.
+    /// The task that a command of the quote gateway counts as.
     pub(crate) const fn of_command(command: u8) -> Task {
         let mut rows = COMMANDS;
         while let [row, others @ ..] = rows {

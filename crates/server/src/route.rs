@@ -1,5 +1,5 @@
-//! The one route of every request, whatever door it came in by: count, parse, admit, answer, spend. What a door brings is a way to
-//! make a question of what it was sent; from there on everything is typed by the command.
+//! The one route of every request, through whatever door it came: count, parse, admit, answer, charge. The door says how its input is
+//! parsed; from there on everything is typed by the command.
 
 use access::{Actor, AdmissionCache, Demand, Permit, Ticket};
 use history::{Paged, Paging};
@@ -11,17 +11,17 @@ use crate::core::Core;
 use crate::refusal::Refusal;
 use crate::workers::Share;
 
-/// A request that has been let in.
+/// A request that has been admitted.
 #[derive(Debug)]
 pub(crate) struct Work<C> {
     caller: Caller,
     command: C,
     permit: Permit,
-    /// Of the store, when the request was let in.
+    /// The store's version when the request was admitted.
     version: i64,
 }
 
-/// Securities that a connection remembers to have candles.
+/// Securities with candles that a connection remembers at most.
 const KNOWN_MAX: usize = 16;
 
 /// What a long connection remembers from one request to the next, so that the next need not ask again what all connections have to
@@ -29,7 +29,7 @@ const KNOWN_MAX: usize = 16;
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     admission: AdmissionCache,
-    /// Securities that have candles at a version of the store.
+    /// Securities that have candles, and the version of the store for which that is known.
     known: (i64, Vec<Symbol>),
 }
 
@@ -56,8 +56,8 @@ impl Memory {
 }
 
 /// The order of refusals is the specification's: cannot be decoded, too fast, bad parameters or unknown symbol, nothing
-/// there, no access, quota. So the door decodes, and `parse` is called when the request has been counted. A request whose answer is
-/// as long as several is counted as so many `calls`, or not let in.
+/// there, no access, quota. That is why the door decodes, and `parse` is called only after the request has been counted. A request whose
+/// answer is as long as several counts as that many `calls`; if the rate limit does not allow them all, it is refused.
 pub(crate) fn admit<C: Command>(
     core: &Core,
     caller: &Caller,
@@ -67,17 +67,17 @@ pub(crate) fn admit<C: Command>(
 ) -> Result<Work<C>, Refusal> {
     let version = core.glance()?;
     let ticket = count(C::PACE, core, caller, calls, memory)?;
-    // A range that begins before what the account is served is refused with the other parameters, so its floors come first.
+    // A range that begins before the account's floors is refused like any bad parameter, so parsing needs the floors.
     let floors = ticket.as_ref().map_or(core.floors, |ticket| core.floors_of(ticket.account()));
     let mut command = parse(&Context { caller, floors, core })?;
     let permit = permit(command.subject(), ticket, core, caller, version, memory)?;
-    // Without the right, overnight candles are left out; that is no refusal.
+    // Without the right, overnight candles are left out; the request is not refused.
     let caller = Caller { overnight: caller.overnight && permit.overnight(), ..*caller };
     command.narrow(&caller, core.floors_of(permit.account()));
     Ok(Work { caller, command, permit, version })
 }
 
-/// Whether a request comes too fast after the others of its account.
+/// Counts a request against the rate limit of its account, and refuses it if it is over.
 fn count(
     pace: Pace,
     core: &Core,
@@ -97,7 +97,7 @@ fn count(
     }
 }
 
-/// Whether there is anything, and the account may see it.
+/// Checks that there is data, and that the account may see it.
 fn permit(
     subject: Subject<'_>,
     ticket: Option<Ticket>,
@@ -125,7 +125,8 @@ fn permit(
         (Subject::Prices | Subject::Open, _) => access.admit(Demand::Open { caller: &caller.who }, now),
     };
     permit.map_err(|refusal| {
-        // A permit that is spent tells of a level that has changed; whoever gets none has come upon it all the same.
+        // Spending a permit records a change of the account's level. A request over the quota gets no permit, so the change is recorded
+        // here.
         if matches!(refusal, access::Refusal::QuotaSpent { .. })
             && let Err(error) = core.access.settle(caller.who.account(), &Actor::Service, core.present())
         {
@@ -136,8 +137,8 @@ fn permit(
 }
 
 impl<C: Command> Work<C> {
-    /// The answer if it takes no longer than handing the work to another thread would: out of memory, or one short read;
-    /// else the work is to be done where it may wait. Never for what has to be paid.
+    /// The answer, if it takes no longer than handing the work to another thread: from memory, or with one short read. `None` if the work
+    /// belongs on a worker thread, as it always does if the answer is charged.
     pub(crate) fn reply_at_once(&mut self, core: &Core) -> Option<Result<Reply, Refusal>> {
         if !self.permit.is_free() {
             return None;
@@ -146,8 +147,8 @@ impl<C: Command> Work<C> {
         Some(reply.inspect(|reply| core.metrics.candles(reply.candles)))
     }
 
-    /// Answers in values. A security that is new this month is charged once the answer is made and before it leaves. How many
-    /// candles are sent is the door's to count.
+    /// The answer as values. A security that is new this month is charged once the answer is ready and before it is sent. The door counts
+    /// the candles that it sends.
     pub(crate) fn answer(self, core: &Core) -> Result<C::Response, Refusal> {
         let response = self.command.answer(&self.caller, &self.permit, core)?;
         spend(self.permit, core)?;
@@ -156,34 +157,34 @@ impl<C: Command> Work<C> {
 }
 
 impl Work<HistoryCandles> {
-    /// Columns, beyond the thousand of one answer, and where to go on.
+    /// Candles in columns, more than the thousand of one answer, and where the next page begins.
     pub(crate) fn pages(self, paging: Paging, core: &Core) -> Result<Paged, Refusal> {
         let paged = self.command.pages(paging, core)?;
         spend(self.permit, core)?;
         Ok(paged)
     }
 
-    /// Whether overnight hours can be in the answer: the client wants them and the account may see them.
+    /// Whether the answer can have overnight candles: the client wants them and the account has the right.
     pub(crate) fn has_overnight(&self) -> bool {
         self.command.has_overnight()
     }
 
-    /// From when on its account is served.
+    /// The floors of its account.
     pub(crate) fn floors(&self, core: &Core) -> FloorTable {
         core.floors_of(self.permit.account())
     }
 }
 
-/// Work of whichever command, to be done on a thread that may wait.
-pub(crate) trait Waiting: Send {
-    /// What its account may have of those threads.
+/// Admitted work of any command, for a worker thread that may wait for the disk.
+pub(crate) trait BlockingWork: Send {
+    /// Its account's share of the worker threads.
     fn share(&self, core: &Core) -> Share;
 
-    /// Answers in bytes and pays, if the answer is still wanted once it is made; else nothing is charged.
+    /// The answer as bytes. It is charged only if it is still wanted when it is ready.
     fn run_if(self: Box<Self>, core: &Core, is_wanted: &dyn Fn() -> bool) -> Result<Reply, Refusal>;
 }
 
-impl<C: Command> Waiting for Work<C> {
+impl<C: Command> BlockingWork for Work<C> {
     fn share(&self, core: &Core) -> Share {
         core.share(self.permit.account())
     }
@@ -200,7 +201,7 @@ impl<C: Command> Waiting for Work<C> {
     }
 }
 
-/// On the disk before the answer leaves.
+/// Charges the account. The charge is on the disk before the answer is sent.
 fn spend(permit: Permit, core: &Core) -> Result<(), Refusal> {
     let is_charged = permit.is_charged();
     core.access.spend(permit, core.machine_now())?;

@@ -225,7 +225,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Every public change runs through here, so that none can fail half-way and be committed all the same.
+    /// Every public change runs through here, so that one that failed half-way is never committed.
     pub(crate) fn write<T>(
         &mut self,
         change: impl FnOnce(&mut Self) -> Result<T, StoreError>,

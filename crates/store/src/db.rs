@@ -275,8 +275,8 @@ pub fn seal_as_it_is(path: &Path) -> Result<(), StoreError> {
     db.run(sql::COMMIT, []).map(drop)
 }
 
-/// Whether a database has no bytes. SQLite takes one for new and removes the log beside it, also where it may only read: whatever
-/// the log still has would be gone with the first look.
+/// Whether a database file is empty. SQLite takes an empty file for a new database and removes the log (WAL) beside it, even on a read-only
+/// connection: opening it would lose what the log still has.
 pub(crate) fn is_emptied(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() == 0)
 }

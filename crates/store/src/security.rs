@@ -25,7 +25,7 @@ pub struct Security {
     pub eps_ttm: Option<String>,
     pub bps: Option<String>,
     pub dividend_yield: Option<String>,
-    /// As far as it has been told; [`SecurityKind::presumed`] says what it is taken for otherwise.
+    /// `None` if no import has said it; then [`SecurityKind::presumed`] is used.
     pub kind: Option<SecurityKind>,
     /// The first day on which it is not traded any more.
     pub delisted_on: Option<Date>,

@@ -103,7 +103,7 @@ statements! {
     SERIES_OF: "list the series of a symbol",
         concat!("select ", series_columns!(), " from sealed_series where symbol = $1 order by grain, lane");
     ALL_SERIES: "list the series", concat!("select ", series_columns!(), " from sealed_series order by symbol, grain, lane");
-    // A sum of integers is no integer of PostgreSQL's unless it is told so.
+    // PostgreSQL's sum of bigints is a numeric, hence the casts.
     TOTALS: "add up the series",
         "select count(*), cast(coalesce(sum(row_count), 0) as bigint), cast(coalesce(sum(block_count), 0) as bigint), \
          cast(coalesce(sum(byte_count), 0) as bigint) from sealed_series";
@@ -121,7 +121,7 @@ statements! {
         "select not exists (select 1 from block_index where series_id = $1)";
 
     // The block that holds `from` is the last one that starts at or before it; walking from there touches only
-    // what is asked for. If that one ends before `from`, it comes all the same: it knows which block is the next.
+    // what is asked for. That block is returned even if it ends before `from`, because it says which block is the next.
     BLOCKS: "list the blocks of a series", concat!(blocks_of_series!(),
         "and b.first_at >= coalesce((select max(h.first_at) from block_index h \
          where h.series_id = s.id and h.first_at <= $4), $4) \

@@ -138,7 +138,7 @@ impl Store {
         JobLock::try_take(&self.dir)
     }
 
-    /// For whoever asks for [`View::version`] again and again.
+    /// A connection for polling [`View::version`].
     pub fn version_reader(&self) -> Result<VersionReader, StoreError> {
         VersionReader::open(&self.path)
     }

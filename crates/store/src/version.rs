@@ -26,8 +26,7 @@ impl SeenVersion {
     }
 }
 
-/// A connection that is asked for the version of a database and nothing else, so that whoever asks again and again is in
-/// nobody's way.
+/// A connection that only reads the version of a database, so that polling it does not block other readers.
 #[derive(Debug)]
 pub struct VersionReader {
     db: Db,

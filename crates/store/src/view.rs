@@ -341,7 +341,7 @@ impl View {
         read.flatten().ok_or_else(|| self.db.fail(sql::BLOCK.what)(Fault::Missing))
     }
 
-    /// A body, whatever is in it, if there is one.
+    /// The body of a block, unchecked, if there is one.
     pub(crate) fn with_body<T>(
         &self,
         id: i64,

@@ -23,7 +23,7 @@ const METHOD_NONE: &str = "none";
 const REGISTRATIONS: RateLimit = RateLimit { requests: 20, within: Duration::from_secs(3_600) };
 const FULL_FOR: Duration = Duration::from_secs(3_600);
 
-/// What a client says about itself. Whatever it leaves out has a default; it cannot say more.
+/// What a client says about itself when it registers. Absent fields have defaults.
 #[derive(Clone, Debug, Default)]
 pub struct NewClient {
     pub name: Option<String>,

@@ -85,8 +85,8 @@ impl Access {
         Err(unavailable("no code is free: try again", FULL_FOR))
     }
 
-    /// The device that waits with a code, as a person types it. Whatever is wrong with the code, the answer is the same:
-    /// unknown, late and decided codes are not told apart.
+    /// The device that waits with a code, as a person types it. Unknown, expired and decided codes get the same answer, so that guessing
+    /// tells nothing.
     pub fn pending_device(
         &self,
         user_code: &str,

@@ -1,6 +1,5 @@
-//! The same question for many securities at once, answered in a letter a day. What the calendar expects is reckoned once for a
-//! market; of the minutes only the times at both ends of each day are decoded, and a whole day only where the number of its
-//! candles does not decide.
+//! Coverage of many securities at once, with a letter for each day. What the calendar expects is computed once for a market. Of the minutes
+//! only the times at both ends of each day are decoded, and a whole day only if the number of its candles does not decide.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +14,7 @@ use super::{
 use crate::as_of::AsOf;
 use crate::read::HistoryError;
 
-/// How one day of one security stands.
+/// The coverage of one day of one security.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DayState {
     /// The daily candle is there, and each expected minute is, or is known to be without trades.
@@ -118,7 +117,7 @@ impl<'a> Expected<'a> {
         if !day.is_open {
             return Ok(DayState::Closed);
         }
-        // Of a day that is not over nothing can be said yet, whatever is stored of it.
+        // Nothing is expected of a day that is not over.
         if self.over.is_none_or(|over| over < day.date) {
             return Ok(DayState::NothingExpected);
         }

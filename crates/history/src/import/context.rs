@@ -12,7 +12,7 @@ pub struct Options {
     pub again: bool,
     /// Let a file replace many stored candles by much different ones.
     pub replace: bool,
-    /// From when on accounts are served: earlier rows are stored all the same, and counted.
+    /// Where the history that accounts are served begins. Earlier rows are stored too, and counted.
     pub floors: FloorTable,
 }
 

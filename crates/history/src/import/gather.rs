@@ -450,7 +450,7 @@ fn reject_repeated(table: &mut Records<ActionRow>) {
     table.rejected.sort_by_key(|row| row.line);
 }
 
-/// Of two rows about one symbol, nobody can say which is meant: the first holds, and the file is told of the other.
+/// Of two rows for one symbol the first is used and the other goes to the quarantine: it is unclear which one is meant.
 fn reject_second_factors(table: &mut Records<MarginRow>) {
     let mut seen = HashSet::new();
     table.rows.retain(|row| {

@@ -1,4 +1,4 @@
-//! The word a file needs before it replaces much of what is stored: asked for before anything of the file is written.
+//! Stops a file that would replace much of what is stored, before anything of it is written, unless the user has allowed it.
 //!
 //! A file that fits into one flush is judged by what its parts met when they were laid. A longer one is read once more from
 //! its beginning (`Guard::survey`) when its first flush arrives, while the gatherer goes on; its rows wait for the answer.
@@ -84,7 +84,7 @@ impl Guard {
         failed
     }
 
-    /// What is to be said of much different candles that were replaced all the same.
+    /// A note for each file that was allowed to replace candles by much different ones.
     pub(crate) fn notes(&self, context: &Context<'_>) -> HashMap<FileNo, String> {
         let note = |(file, replacing): (&FileNo, &Replacing)| Some((*file, replacing.note(context.venues)?));
         self.notes.iter().filter_map(note).collect()

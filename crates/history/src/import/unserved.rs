@@ -1,4 +1,5 @@
-//! Rows that go in and are not served: those before the floors of accounts. The owner of the store sees them, and is told.
+//! Rows that are imported but not served, because they are before the floors of accounts. The owner of the store sees them, and the import
+//! reports them.
 
 use market::{FloorTable, Grain, Market, Timestamp, Venues};
 

@@ -1,5 +1,5 @@
-//! What the two commands for candles share: a question for them, its answers out of the store or the shelf, and the numbers that
-//! messages have for periods, adjustment and hours.
+//! What the two candle commands share: the question, its answers from the store or the shelf, and the numbers that stand for periods,
+//! adjustment and trading hours in messages.
 
 use bytes::Bytes;
 use history::{Adjust, Answer, AsOf, COUNT_MAX, HistoryError, Paged, Paging, Plan, Query, Sessions, Slices};
@@ -12,10 +12,10 @@ use crate::core::Core;
 use crate::encoded_page::rows;
 use crate::refusal::Refusal;
 
-/// Candles that one request over HTTP may ask for, beyond those of one answer of the protocol.
+/// Candles that one HTTP request may ask for. An answer of the protocol has at most [`COUNT_MAX`].
 pub(crate) const PAGED_MAX: usize = 10_000;
 
-/// What the session selector of a request means.
+/// The values of a request's session selector.
 const INTRADAY: i32 = 0;
 const ALL: i32 = 100;
 
@@ -23,7 +23,7 @@ const ALL: i32 = 100;
 #[derive(Debug)]
 pub(super) struct CandleQuestion {
     pub(super) query: Query,
-    /// How it is to be answered, if that was decided before there was time to do so: nothing is planned twice.
+    /// The plan, if one was made before the question was handed to a worker thread: nothing is planned twice.
     planned: Option<Planned>,
 }
 
@@ -39,7 +39,7 @@ impl CandleQuestion {
         CandleQuestion { query, planned: None }
     }
 
-    /// Nothing before the floors of the account is in the answer, and no overnight hours without the right to them.
+    /// Leaves out candles before the floors of the account, and overnight candles if it lacks the right.
     pub(super) fn narrow(&mut self, caller: &Caller, floors: FloorTable) {
         let Query { symbol, sessions, .. } = &self.query;
         let (sessions, floors) = (seen(*sessions, caller), floors.of(symbol.market()));
@@ -47,7 +47,7 @@ impl CandleQuestion {
         self.query.floors = floors;
     }
 
-    /// The answer out of memory, or by the one short read that a plain question takes.
+    /// The answer from memory, or with the one short read that a question for stored candles takes.
     pub(super) fn reply_at_once(&mut self, core: &Core, version: i64) -> Option<Result<Reply, Refusal>> {
         let query = &self.query;
         if query.adjust != Adjust::None {
@@ -55,12 +55,12 @@ impl CandleQuestion {
         }
         let planned = Planned::now(query, core);
         let is_plain = planned.plan.stored().is_some();
-        // What goes wrong here goes wrong again below, where it is told.
+        // An error is not lost: it happens again below and is returned there.
         if is_plain && let Ok(Some(slices)) = core.shelf.slices_in_memory(version, &planned.plan) {
             core.metrics.cache_hit();
             return Some(Ok(put_together(&query.symbol, slices)));
         }
-        // What is folded, or made of minutes, takes longer, and no memory has it.
+        // Candles that are folded, or made from minutes, take longer, and are not in any cache.
         if !is_plain || planned.plan.edge.is_some() {
             self.planned = Some(planned);
             return None;
@@ -69,20 +69,20 @@ impl CandleQuestion {
         Some(planned.reply(query, core))
     }
 
-    /// For the wire: pages that are bytes already where the question is a plain one, columns else.
+    /// The answer for the wire: from encoded pages of the shelf if the candles are stored as asked, else from columns.
     pub(super) fn reply(self, core: &Core) -> Result<Reply, Refusal> {
         let planned = self.planned.unwrap_or_else(|| Planned::now(&self.query, core));
         planned.reply(&self.query, core)
     }
 
-    /// Columns, for those who do not speak protobuf.
+    /// The answer in columns, for doors that do not send protobuf.
     pub(super) fn columns(&self, core: &Core) -> Result<CandleResponse, Refusal> {
         let as_of = core.as_of();
         let answer = core.with_reader(|reader| core.history.candles(reader, &self.query, as_of));
         answer.map(CandleResponse).map_err(|error: HistoryError| Refusal::from(error))
     }
 
-    /// The same beyond the thousand of one answer, and where to go on.
+    /// The same for more than the thousand candles of one answer, and where the next page begins.
     pub(super) fn pages(&self, paging: Paging, core: &Core) -> Result<Paged, Refusal> {
         let as_of = core.as_of();
         core.with_reader(|reader| core.history.paged(reader, &self.query, paging, as_of))
@@ -98,7 +98,7 @@ impl Planned {
 
     fn reply(&self, query: &Query, core: &Core) -> Result<Reply, Refusal> {
         let Planned { plan, as_of } = self;
-        // Pages that nobody keeps are not worth making.
+        // Encoding whole pages pays only if they are cached.
         let is_paged = query.adjust == Adjust::None && !query.symbol.is_us_option() && !core.shelf.is_off();
         let found = core.with_reader(|reader| {
             if is_paged
@@ -113,7 +113,7 @@ impl Planned {
     }
 }
 
-/// A response out of pages that are bytes already.
+/// A response from encoded pages.
 fn put_together(symbol: &Symbol, slices: Slices<Bytes>) -> Reply {
     let Slices { pieces: mut body, rows } = slices;
     let mut head = Vec::new();
@@ -161,12 +161,12 @@ impl Response for CandleResponse {
     }
 }
 
-/// Calls of the rate window that an answer is worth: one for each [`COUNT_MAX`] candles begun.
+/// The calls that an answer counts as in the rate window: one for every [`COUNT_MAX`] candles, rounded up.
 pub(crate) fn calls(candles: usize) -> u32 {
     u32::try_from(candles.div_ceil(COUNT_MAX)).unwrap_or(u32::MAX)
 }
 
-/// The trading hours that a selector names; overnight ones only for a caller who asked for them when signing in.
+/// The trading hours of a selector; overnight hours only for a caller that asked for them when it signed in.
 pub(super) fn sessions(selector: i32, caller: &Caller) -> Result<Sessions, Refusal> {
     match selector {
         INTRADAY => Ok(Sessions::Intraday),
@@ -175,7 +175,7 @@ pub(super) fn sessions(selector: i32, caller: &Caller) -> Result<Sessions, Refus
     }
 }
 
-/// What a caller sees of some trading hours.
+/// The part of some trading hours that a caller sees.
 pub(super) fn seen(sessions: Sessions, caller: &Caller) -> Sessions {
     match sessions {
         Sessions::All if !caller.overnight => Sessions::Extended,
@@ -189,7 +189,7 @@ pub(crate) fn period(number: i32) -> Result<Period, Refusal> {
     Period::all().find(of_number).ok_or_else(|| bad(format!("period {number} is unknown")))
 }
 
-/// Minutes are their own number; the rest has numbers by convention.
+/// Periods in minutes have their minutes as number; the others have numbers by convention.
 fn period_number(period: Period) -> i32 {
     match period {
         Period::Clock(minutes) => i32::from(minutes.get()),

@@ -1,6 +1,6 @@
-//! What a command is made of: the request it is asked with, the values that this means, and the response.
+//! What a command consists of: its request message, the question in typed values, and its response.
 //!
-//! The parts of one command belong together by type: what a question is answered with is its own response and no other's.
+//! The three are tied together by type, so a question can be answered only with the response of its own command.
 
 use std::fmt;
 
@@ -16,72 +16,72 @@ use crate::core::Core;
 use crate::metrics::Task;
 use crate::refusal::Refusal;
 
-/// A command of the quote gateway. Whatever implements it is the question itself, in values that need no further checks.
+/// A command of the quote gateway. The type that implements it is the parsed question: its values need no further checks.
 pub(crate) trait Command: Sized + Send + 'static {
-    /// On the wire.
+    /// Its number on the wire.
     const NUMBER: u8;
-    /// What it counts as.
+    /// What it counts as in metrics.
     const TASK: Task;
     const PACE: Pace = Pace::Calls;
-    /// The message that asks it.
+    /// The request message.
     type Request: Request;
-    /// What answers it, before it is bytes or JSON.
+    /// The response, before it is encoded as bytes or JSON.
     type Response: Response;
 
-    /// What a message means. HTTP has addresses besides, which need no message to mean the same.
+    /// Parses a message. Questions from HTTP query strings are built without one.
     fn parse(request: Self::Request, context: &Context<'_>) -> Result<Self, Refusal>;
 
-    /// Whose right to see it is looked at.
+    /// What it is about, which decides the rights that it needs.
     fn subject(&self) -> Subject<'_>;
 
-    /// Takes out of the question what its account may not see; that is no refusal. The caller's wish for overnight hours holds by
-    /// now only if the account has the right.
+    /// Removes from the question what the account may not see, instead of refusing it. `caller.overnight` is set only if the account has
+    /// the right.
     fn narrow(&mut self, _caller: &Caller, _floors: FloorTable) {}
 
-    /// Answers, and may wait for the disk to do so.
+    /// Answers. May block on the disk.
     fn answer(self, caller: &Caller, permit: &Permit, core: &Core) -> Result<Self::Response, Refusal>;
 
-    /// The same in the bytes of the wire, for a command that has a shorter way to them.
+    /// The same in the bytes of the wire. A command with a faster way to encode its answer overrides it.
     fn reply(self, caller: &Caller, permit: &Permit, core: &Core) -> Result<Reply, Refusal> {
         self.answer(caller, permit, core).map(Response::encode)
     }
 
-    /// The bytes, if they take no time to speak of. What was found out meanwhile may be kept for [`Command::reply`].
+    /// The bytes, if they are there without a noticeable wait. If not, work that was done may be kept for [`Command::reply`].
     fn reply_at_once(&mut self, _core: &Core, _version: i64) -> Option<Result<Reply, Refusal>> {
         None
     }
 }
 
-/// Which limit the requests of a command count against.
+/// The rate limit that the requests of a command count against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pace {
-    /// The general one of quote commands.
+    /// The general limit of quote commands.
     Calls,
-    /// The account's window of history requests; its month of securities follows.
+    /// The account's window of history requests. Such a request also counts toward the monthly quota.
     History,
 }
 
-/// What is asked about, which decides who may have it.
+/// What a question is about, which decides who may ask it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Subject<'a> {
     /// The prices of one security.
     Security(&'a Symbol),
-    /// The prices of several; those that may not be seen are left out of the answer.
+    /// The prices of several securities; those that the account may not see are left out of the answer.
     Prices,
-    /// Nothing that has a price: it is told to accounts of every region at every listener.
+    /// No prices: answered to accounts of every region at every listener.
     Open,
 }
 
-/// What the meaning of a message depends on besides the message.
+/// What parsing a message needs besides the message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context<'a> {
     pub(crate) caller: &'a Caller,
-    /// From when on the account is served.
+    /// Where the history that the account is served begins.
     pub(crate) floors: FloorTable,
     pub(crate) core: &'a Core,
 }
 
-/// A message that asks for something, out of bytes or, under its own names, out of JSON.
+/// A request message, decoded from protobuf, or from JSON with the field names of the message.
 pub(crate) trait Request: DeserializeOwned {
     fn decode(body: &[u8]) -> Result<Self, Refusal>;
 }
@@ -92,12 +92,12 @@ impl<M: prost::Message + Default + DeserializeOwned> Request for M {
     }
 }
 
-/// What answers a question: as bytes, or as JSON under the names of the message.
+/// A response, encoded as protobuf, or as JSON with the field names of the message.
 pub(crate) trait Response {
     fn encode(self) -> Reply;
     fn json(&self) -> Value;
 
-    /// Candles in it.
+    /// The number of its candles.
     fn candles(&self) -> usize {
         0
     }
@@ -109,7 +109,7 @@ impl<M: prost::Message + Serialize> Response for M {
     }
 
     fn json(&self) -> Value {
-        // Plain numbers, texts and lists always have a form in JSON.
+        // Cannot fail: messages consist of numbers, texts and lists.
         serde_json::to_value(self).unwrap_or_default()
     }
 }
@@ -117,13 +117,13 @@ impl<M: prost::Message + Serialize> Response for M {
 /// The body of a response on a long connection.
 #[derive(Debug)]
 pub(crate) struct Reply {
-    /// In pieces that follow each other.
+    /// In pieces, in order.
     pub(crate) body: Vec<Bytes>,
-    /// Candles in it.
+    /// The number of its candles.
     pub(crate) candles: usize,
 }
 
-/// The refusal of a body that is not the message of its command.
+/// The refusal of a body that cannot be decoded.
 pub(crate) fn undecodable(error: &dyn fmt::Display) -> Refusal {
     Refusal::Malformed(format!("the body cannot be decoded: {error}"))
 }

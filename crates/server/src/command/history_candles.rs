@@ -70,17 +70,17 @@ impl Command for HistoryCandles {
 }
 
 impl HistoryCandles {
-    /// A question that came by another way than a message.
+    /// A question that did not come as a message.
     pub(crate) fn new(query: Query) -> HistoryCandles {
         HistoryCandles(CandleQuestion::new(query))
     }
 
-    /// Columns beyond the thousand of one answer, and where to go on.
+    /// Candles in columns, more than the thousand of one answer, and where the next page begins.
     pub(crate) fn pages(&self, paging: Paging, core: &Core) -> Result<Paged, Refusal> {
         self.0.pages(paging, core)
     }
 
-    /// Whether overnight hours can be in the answer.
+    /// Whether the answer can have overnight candles.
     pub(crate) fn has_overnight(&self) -> bool {
         self.0.query.sessions == Sessions::All
     }

@@ -79,7 +79,7 @@ fn lines(answer: &Answer) -> Vec<IntradayLine> {
     answer.candles.iter().map(line).collect()
 }
 
-/// Turnover over volume, rounded; none where a source has no turnover, or nothing was traded.
+/// Turnover divided by volume, rounded; `None` if the source has no turnover, or nothing was traded.
 fn average(turnover: i128, volume: i128) -> Option<Price> {
     if turnover <= 0 || volume <= 0 {
         return None;
@@ -87,8 +87,8 @@ fn average(turnover: i128, volume: i128) -> Option<Price> {
     i64::try_from((turnover + volume / 2) / volume).ok().map(Price)
 }
 
-/// The trading day of the newest minute in these sessions: before the regular hours begin it may be a day further with
-/// others than without.
+/// The trading day of the newest minute in these sessions. Before regular hours begin, it may be a day later with pre-market or
+/// overnight hours than without.
 pub(super) fn last_day(
     query: &Query,
     core: &Core,
@@ -101,7 +101,7 @@ pub(super) fn last_day(
     Ok(answer.candles.time.last().and_then(|time| venue.trading_day(Timestamp(*time))))
 }
 
-/// The minutes of one trading day, which may begin on its eve.
+/// The minutes of one trading day, which may begin on the evening before.
 pub(super) fn day_minutes(
     query: &Query,
     day: Date,
@@ -126,7 +126,7 @@ pub(super) fn minutes(symbol: &Symbol, sessions: Sessions, floors: Floors) -> Qu
     Query { symbol: symbol.clone(), period: Period::MINUTE, adjust: Adjust::None, sessions, floors, select }
 }
 
-/// A day's candle out of its minutes.
+/// A day's candle, made from its minutes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sum {
     pub(super) open: Price,
@@ -138,7 +138,7 @@ pub(super) struct Sum {
     pub(super) last: Timestamp,
 }
 
-/// The candles of one session added up; none if there are none.
+/// The candles of one session folded into one; `None` if there are none.
 pub(super) fn sum(answer: &Answer, session: market::Session) -> Option<Sum> {
     let mut sum: Option<Sum> = None;
     for candle in answer.candles.iter().filter(|candle| candle.session == session) {

@@ -1,5 +1,5 @@
-//! A file a command: the message that asks it, the values that this means, and the answer. [`Command`] says what belongs to one;
-//! `dispatch.rs` finds it by its number.
+//! The commands of the quote gateway, a file each: request message, typed question, answer. They implement [`Command`]; `dispatch.rs`
+//! finds one by its number.
 
 mod candles;
 mod days;

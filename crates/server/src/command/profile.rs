@@ -1,4 +1,4 @@
-//! Command 4: what an account may do. Clients ask it right after signing in, pace themselves by it, and print its packages.
+//! Command 4: what an account may do. Clients send it right after they sign in, take their rate limits from it, and print its packages.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::core::Core;
 use crate::metrics::Task;
 use crate::refusal::Refusal;
 
-/// Commands that clients pace as the general limit says. A limit of zero would stop them for ever: then none is named.
+/// Commands under the general rate limit. Clients would wait for ever if we announced a limit of zero, so it is left out then.
 const PACED: [u8; 6] = [
     command::TRADING_SESSIONS,
     command::TRADING_DAYS,
@@ -25,15 +25,15 @@ const PACED: [u8; 6] = [
     command::INTRADAY,
     command::CANDLESTICKS,
 ];
-/// The markets of the table that clients print, in the names it has: the package without which there is a warning, and
-/// those that may come on top.
+/// The markets of the table that clients print, by the names that it has: the package without which there is a warning, and the optional
+/// ones.
 const MARKETS: [(&str, Right, &[Right]); 4] = [
     ("US", Right::Us, &[Right::UsOvernight]),
     ("HK", Right::Hk, &[]),
     ("CN", Right::Cn, &[]),
     ("USOption", Right::UsOptions, &[]),
 ];
-/// For rights without an end: clients want one before the year 10000.
+/// The end of rights that have none. Clients need one before the year 10000.
 const WITHOUT_END: Timestamp = Timestamp(4_102_444_800);
 const _: () = assert!(WITHOUT_END.0 <= TIME_MAX.0);
 
@@ -79,7 +79,7 @@ impl Command for Profile {
     }
 }
 
-/// What the month has, as it stands in every package's name.
+/// The quota of the month, which is shown in the name of every package.
 struct Month {
     used: u32,
     limit: u32,
@@ -91,7 +91,7 @@ fn markets(permit: &Permit) -> String {
     held.map(|right| format!("{right}:LV1")).collect::<Vec<String>>().join(",")
 }
 
-/// The pace that keeps a client inside its window: half of it at once, the rest spread over the window's seconds.
+/// The rate that keeps a client inside its window: half of the requests as a burst, the rest spread over the seconds of the window.
 fn pace(rule: RateRule, calls: CallRule) -> Vec<RateLimit> {
     let limit = i32::try_from(calls.per_second).unwrap_or(i32::MAX);
     let paced = PACED.iter().filter(|_| limit > 0);
@@ -128,7 +128,7 @@ fn packages(permit: &Permit, month: &Month, language: Language) -> QuoteLevelDet
     QuoteLevelDetail { by_package_key, by_market_code }
 }
 
-/// The table that clients print has names and no descriptions, so the name says what is left of the month.
+/// Clients print names and not descriptions, so the quota of the month is in the name.
 fn package(permit: &Permit, right: Right, month: &Month, language: Language) -> PackageDetail {
     let Month { used, limit, level } = month;
     let (level, description) = match language {

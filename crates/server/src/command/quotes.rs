@@ -33,7 +33,7 @@ impl Command for Quotes {
         Subject::Prices
     }
 
-    /// Securities that are not known, have no candles or may not be seen are left out.
+    /// Leaves out securities that are unknown, have no candles, or that the account may not see.
     fn answer(self, caller: &Caller, permit: &Permit, core: &Core) -> Result<QuoteResponse, Refusal> {
         let as_of = core.as_of();
         let found = core.with_reader(|reader| {
@@ -78,8 +78,8 @@ fn quote(
     let dated = |candle: &Candle| venue.zone().date(candle.time);
     let traded = minutes.as_ref().and_then(|(day, answer)| Some((*day, sum(answer, Session::Intraday)?)));
     let before_last = days.candles.get(0).filter(|_| days.candles.len() > 1).map(|day| day.close);
-    // Daily candles are data of their own and win; minutes stand in for a day that has none yet. So they do for one that is
-    // not over, whose last price is the open of the minute that runs.
+    // Daily candles are imported as such and win. Minutes stand in for a day without one, and for a day that is not over: its last price is
+    // the open of the current minute.
     let (today, previous) = match (days.candles.last(), traded) {
         (Some(day), Some((date, sum))) if dated(&day) < date => (sum, Some(day.close)),
         (Some(day), Some((date, sum))) if dated(&day) == date && !as_of.is_over(venue, date) => {
@@ -103,7 +103,7 @@ fn quote(
         low: price(sum.low),
         prev_close: price(reference),
     };
-    // The night and the morning of a day whose regular hours have not begun follow the close of the one before.
+    // Overnight and pre-market hours of a day whose regular hours have not begun are compared with the close of the day before.
     let day = days.candles.last().map(|day| dated(&day)).max(minutes.as_ref().map(|(day, _)| *day));
     let ahead = newest.as_ref().filter(|(newest, _)| day.is_none_or(|day| *newest > day));
     let of_day = minutes.as_ref().filter(|_| symbol.market() == Market::Us);

@@ -12,32 +12,32 @@ use crate::refusal::Refusal;
 
 /// The order of the published example.
 const MARKETS: [Market; 3] = [Market::Us, Market::Hk, Market::Cn];
-/// There is no calendar of Singapore here, and the clients want all four markets: the published hours.
+/// The published hours. We have no calendar for Singapore, but clients expect all four markets.
 const SINGAPORE: [(i32, i32); 2] = [(900, 1200), (1300, 1700)];
-/// Mainland hours are published without the closing auction, which our candles have.
+/// Mainland hours are published without the closing auction; ours include it.
 const MAINLAND_CLOSE: (i32, i32) = (1500, 1457);
 const MINUTES_A_DAY: i32 = 1440;
 
 #[derive(Debug)]
 pub(crate) struct TradingSessions;
 
-/// There is nothing to say in the question, so whatever is there is not read.
+/// The question has no fields, so its body is not read.
 #[derive(Debug, serde::Deserialize)]
-pub(crate) struct Unread {}
+pub(crate) struct IgnoredBody {}
 
-impl Request for Unread {
-    fn decode(_: &[u8]) -> Result<Unread, Refusal> {
-        Ok(Unread {})
+impl Request for IgnoredBody {
+    fn decode(_: &[u8]) -> Result<IgnoredBody, Refusal> {
+        Ok(IgnoredBody {})
     }
 }
 
 impl Command for TradingSessions {
     const NUMBER: u8 = wire::command::TRADING_SESSIONS;
     const TASK: Task = Task::TradingSessions;
-    type Request = Unread;
+    type Request = IgnoredBody;
     type Response = TradingSessionsResponse;
 
-    fn parse(_: Unread, _: &Context<'_>) -> Result<TradingSessions, Refusal> {
+    fn parse(_: IgnoredBody, _: &Context<'_>) -> Result<TradingSessions, Refusal> {
         Ok(TradingSessions)
     }
 
@@ -83,13 +83,13 @@ fn span(beg_time: i32, end_time: i32, session: Session) -> SessionHours {
     SessionHours { beg_time, end_time, trade_session: session.code().into() }
 }
 
-/// Minutes after midnight as hhmm. An evening on the eve has negative minutes.
+/// Minutes after midnight as hhmm. They are negative for the evening before.
 fn clock(minutes: i32) -> i32 {
     let minutes = minutes.rem_euclid(MINUTES_A_DAY);
     minutes / 60 * 100 + minutes % 60
 }
 
-/// The same for an end: what ends at midnight ends at 2359, because clients reject 2400, and 0 would be before its start.
+/// The same for the end of a session. Midnight is written 2359: clients reject 2400, and 0 would be before the start.
 fn closing_clock(minutes: i32) -> i32 {
     match clock(minutes) {
         0 => 2359,

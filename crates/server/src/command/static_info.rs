@@ -31,7 +31,7 @@ impl Command for StaticInfo {
         Subject::Open
     }
 
-    /// Securities that are not known are left out; the rest comes in the order asked.
+    /// Leaves out unknown securities; the others are in the order of the request.
     fn answer(self, _: &Caller, _: &Permit, core: &Core) -> Result<StaticInfoResponse, Refusal> {
         let found = core.with_reader(|reader| -> Result<Vec<Security>, StoreError> {
             let snapshot = reader.snapshot()?;
@@ -75,7 +75,7 @@ fn info(security: Security) -> quote::StaticInfo {
     }
 }
 
-/// The main board of a region: a client that is told no board asks again and again.
+/// The main board of a region. A client that gets no board asks again and again.
 fn board(region: Region) -> &'static str {
     match region {
         Region::Hk => "HKEquity",

@@ -12,7 +12,7 @@ pub(crate) fn symbol(text: &str) -> Result<Symbol, Refusal> {
     text.parse().map_err(|error: market::ParseSymbolError| Refusal::BadQuery(error.to_string()))
 }
 
-/// Symbols of a list: canonical, each once, in the order asked; what is no symbol is left out.
+/// The symbols of a list: canonical, each once, in the order of the request. Texts that are not symbols are left out.
 pub(super) fn symbols(texts: &[String]) -> Result<Vec<Symbol>, Refusal> {
     if texts.is_empty() {
         return Err(Refusal::BadQuery("no symbol is named".to_owned()));

@@ -1,5 +1,5 @@
-//! Reading the body of a request: whole for those who are known, little of strangers, and nothing where it would not be looked
-//! at. What strangers send is bounded for each address and in all, what accounts send for each account.
+//! Reads the body of a request: completely from callers with a known proof, little before authentication, and nothing if no endpoint
+//! would read it. The memory for bodies is limited (`kit/bodies.rs`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use hyper::header::{COOKIE, EXPECT};
 use hyper::http::request::Parts;
 use tokio::time::timeout;
 
-use super::routes::Way;
+use super::routes::RouteMatch;
 use crate::entrance::Entrance;
 use crate::kit::{Problem, Site, cookies, proof};
 use crate::refusal::Refusal;
@@ -22,74 +22,74 @@ use crate::workers::Share;
 
 const BODY_WITHIN: Duration = Duration::from_secs(10);
 const BODY_MAX: usize = 256 << 10;
-/// Of strangers: the longest form and the longest registration of a client fit, and a little more, so that those are told in their
-/// own words.
+/// The longest body before authentication. The longest form and the longest client registration fit, and a little more, so that their
+/// endpoints can refuse them in their own words.
 const STRANGERS_BODY_MAX: usize = 72 << 10;
-/// What is read and dropped of a body that is too large: a client that is still writing when the connection closes may
-/// never see why.
+/// Bytes that are read and dropped of a body that is too large: a client that is still writing when the connection is closed may never see
+/// the refusal.
 const DROPPED_MAX: usize = 4 << 20;
 
-/// A whole request.
+/// A request that has been read completely.
 #[derive(Debug)]
-pub(super) struct Whole {
+pub(super) struct WholeRequest {
     pub(super) parts: Parts,
     pub(super) body: Bytes,
-    /// With whom it takes turns.
+    /// The queue in which it waits for a worker thread.
     pub(super) share: Share,
-    /// The body counts as long as it is here.
+    /// Counts the body against the memory limits until it is dropped.
     pub(super) held: Vec<Held>,
 }
 
-/// How much of a body is kept.
+/// How much of a body is read into memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kept {
-    Whole,
-    Little,
+enum BodyLimit {
+    All,
+    Strangers,
     Nothing,
 }
 
-impl Kept {
+impl BodyLimit {
     fn bytes(self) -> usize {
         match self {
-            Kept::Whole => BODY_MAX,
-            Kept::Little => STRANGERS_BODY_MAX,
-            Kept::Nothing => 0,
+            BodyLimit::All => BODY_MAX,
+            BodyLimit::Strangers => STRANGERS_BODY_MAX,
+            BodyLimit::Nothing => 0,
         }
     }
 }
 
-/// The whole request, if it is not too large and does not take too long.
+/// Reads the whole request, unless it is too large or takes too long.
 pub(super) async fn read(
     request: Request<Incoming>,
-    way: &Way,
+    way: &RouteMatch,
     entrance: &Entrance,
-) -> Result<Whole, Problem> {
+) -> Result<WholeRequest, Problem> {
     let site = &entrance.site;
     let (parts, body) = request.into_parts();
     let claim = proof::claim(&parts, site);
     let known = claim.and_then(|claim| site.claims.find(claim, site.core.uptime()));
     let share = known.unwrap_or_else(|| site.core.share_of_address(entrance.peer.ip()));
     if body.is_end_stream() {
-        return Ok(Whole { parts, body: Bytes::new(), share, held: Vec::new() });
+        return Ok(WholeRequest { parts, body: Bytes::new(), share, held: Vec::new() });
     }
     let declared = body.size_hint().lower();
-    // Who asks before sending is answered before it sends.
+    // A client that sends `Expect: 100-continue` is refused before it sends the body.
     if declared > BODY_MAX as u64 && (declared > DROPPED_MAX as u64 || parts.headers.contains_key(EXPECT)) {
         return Err(Problem::too_large(BODY_MAX));
     }
     let kept = match way.target() {
-        None => Kept::Nothing,
-        Some(target) if !target.needs_proof() => Kept::Little,
-        Some(_) if known.is_some() => Kept::Whole,
+        None => BodyLimit::Nothing,
+        Some(target) if !target.needs_proof() => BodyLimit::Strangers,
+        Some(_) if known.is_some() => BodyLimit::All,
         Some(_) => recognized(&parts, share, site).await?,
     };
     let mut held = site.bodies.tallies(share.who);
     let gathered = timeout(BODY_WITHIN, gather(body, kept, &mut held)).await;
     let body = gathered.unwrap_or_else(|_| Err(Problem::too_slow()))?;
-    Ok(Whole { parts, body, share, held })
+    Ok(WholeRequest { parts, body, share, held })
 }
 
-async fn gather(mut body: Incoming, kept: Kept, held: &mut [Held]) -> Result<Bytes, Problem> {
+async fn gather(mut body: Incoming, kept: BodyLimit, held: &mut [Held]) -> Result<Bytes, Problem> {
     let (mut bytes, mut seen) = (BytesMut::new(), 0_usize);
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|_| Problem::bad_request("the body ended early"))?;
@@ -106,22 +106,22 @@ async fn gather(mut body: Incoming, kept: Kept, held: &mut [Held]) -> Result<Byt
         }
     }
     match kept {
-        // Nobody looks at it.
-        Kept::Nothing => Ok(Bytes::new()),
+        // No endpoint reads it.
+        BodyLimit::Nothing => Ok(Bytes::new()),
         _ if seen <= kept.bytes() => Ok(bytes.freeze()),
         _ => Err(Problem::too_large(kept.bytes())),
     }
 }
 
-/// How much is read of somebody whose proof has not been seen lately. What brings none is refused whatever it holds. That a token is
-/// somebody's is as good as a proof here; an app key is no secret, but its signature is checked over the body.
-async fn recognized(parts: &Parts, share: Share, site: &Arc<Site>) -> Result<Kept, Problem> {
+/// How much is read from a caller whose proof is not among the recent ones. A request without a proof will be refused, so nothing is read.
+/// A valid token counts as a proof here. An app key is not secret, and its signature is checked over the body, so only little is read.
+async fn recognized(parts: &Parts, share: Share, site: &Arc<Site>) -> Result<BodyLimit, Problem> {
     let text = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let (authorization, app_key) = (text("authorization"), text("x-api-key"));
     let cookie = text(COOKIE.as_str());
     let cookie = cookie.and_then(|cookies| cookies::session(&cookies, site.is_https()).map(str::to_owned));
     if authorization.is_none() && cookie.is_none() && app_key.is_none() {
-        return Ok(Kept::Nothing);
+        return Ok(BodyLimit::Nothing);
     }
     let looking = site.clone();
     let told = site.core.workers.submit(share, move || {
@@ -133,8 +133,8 @@ async fn recognized(parts: &Parts, share: Share, site: &Arc<Site>) -> Result<Kep
     });
     let told = told.map_err(|_| Problem::from(Refusal::Busy))?;
     match told.await.map_err(|_| Problem::internal())?.map_err(Problem::from_access)? {
-        Recognized::Token => Ok(Kept::Whole),
-        Recognized::Key => Ok(Kept::Little),
-        Recognized::Nobody => Ok(Kept::Nothing),
+        Recognized::Token => Ok(BodyLimit::All),
+        Recognized::Key => Ok(BodyLimit::Strangers),
+        Recognized::Nobody => Ok(BodyLimit::Nothing),
     }
 }

@@ -1,9 +1,9 @@
-//! Which bytes of an HTTP/1 connection are heads, and whether they are written as they should be. Nothing is understood here
-//! but where a request ends: the parser above does the rest, and its word is the last.
+//! Finds the request heads in the bytes of an HTTP/1 connection, and checks their line ends. It only tracks where requests begin and end;
+//! everything else is left to hyper's parser, which decides.
 
-/// Of a line of a head, how much is looked at: names and numbers of the few that matter fit.
+/// Bytes of a header line that are looked at: enough for the few headers that matter here.
 const LINE_KEPT: usize = 64;
-/// Stands where a line ended wrongly. No part of a head may have it.
+/// Replaces a wrong line end. The parser refuses it anywhere in a head.
 const SPOILT: u8 = 0;
 
 #[derive(Debug)]
@@ -17,41 +17,41 @@ pub(super) struct Framing {
 enum State {
     /// Between requests, or inside the head of one.
     Head,
-    /// So many bytes of a body are left.
+    /// In a body of which this many bytes are left.
     Body(u64),
     Chunked(Chunk),
-    /// The connection turns into another, or what comes is not understood: the parser will say.
+    /// After an upgrade, or after bytes that cannot be followed: nothing is checked, and the parser decides.
     Free,
 }
 
-/// Where in a body that comes in pieces.
+/// The position in a chunked body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Chunk {
-    /// The digits of a length; then whatever follows them on their line.
+    /// In the digits of a chunk length; then in the rest of their line.
     Length(u64),
     LengthLine(u64),
     Data(u64),
-    /// The end of the line behind a piece.
+    /// In the line end after a chunk.
     DataLine,
-    /// Lines behind the last piece: how long the present one is.
+    /// In the trailer, with the length of the current line.
     Trailer(usize),
 }
 
-/// What a line of a head was.
+/// The kind of a line in a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Line {
     Another,
     Last,
-    /// It says how long the body is, in a way that is not followed here. The parser may understand it, and then nobody would
-    /// know where the next head begins: so it is spoilt, and refused.
+    /// It gives the length of the body in a form that is not supported here. If the parser accepted it, we would not know where the next
+    /// head begins, so the line is made invalid and the request is refused.
     Unreadable,
 }
 
-/// A head so far.
+/// The part of a head that has been read.
 #[derive(Debug)]
 struct Head {
     length: usize,
-    /// The beginning of the present line, in lower case.
+    /// The beginning of the current line, in lower case.
     line: [u8; LINE_KEPT],
     line_length: usize,
     /// Lines that were not empty.
@@ -70,26 +70,26 @@ impl Framing {
         Framing { head_max, state: State::Head, head: Head::NEW }
     }
 
-    /// Whether some of a head has come and not all of it. The first one begins with the connection.
+    /// Whether a head has begun and is not complete. The first one begins with the connection.
     pub(super) fn is_in_head(&self) -> bool {
         self.state == State::Head && !self.is_between()
     }
 
-    /// Whether the next thing to come is another request.
+    /// Whether the connection is idle between two requests.
     pub(super) fn is_between(&self) -> bool {
         self.state == State::Head && self.head.length == 0 && self.head.last == b'\n'
     }
 
-    /// How many bytes may be read now: a head is not read further than its size, and the parser then refuses it.
+    /// How many bytes may be read now. A head is not read beyond its limit; the parser then refuses it.
     pub(super) fn room(&self) -> usize {
         match self.state {
-            // One more would be too many; the parser refuses a head of the whole size that has no end.
+            // At least one byte, since a read of none would look like the end. The parser refuses a head that reaches the limit.
             State::Head => self.head_max.saturating_sub(self.head.length).max(1),
             _ => usize::MAX,
         }
     }
 
-    /// Follows bytes that have come. Line ends of a head that are not CR LF are spoilt.
+    /// Follows the bytes that were read. Line ends in a head that are not CR LF are made invalid.
     pub(super) fn follow(&mut self, bytes: &mut [u8]) {
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -108,13 +108,13 @@ impl Framing {
         }
     }
 
-    /// A request has ended; the next one may begin.
+    /// Resets after the end of a request.
     fn ended(&mut self) -> State {
         self.head = Head { last: b'\n', ..Head::NEW };
         State::Head
     }
 
-    /// Bytes up to the end of the head, or all of them.
+    /// Returns the number of bytes up to the end of the head, or of all of them.
     fn in_head(&mut self, bytes: &mut [u8]) -> usize {
         for (at, byte) in bytes.iter_mut().enumerate() {
             let last = std::mem::replace(&mut self.head.last, *byte);
@@ -144,10 +144,10 @@ impl Framing {
     }
 
     fn line_ended(&mut self) -> Line {
-        // The carriage return is one of its bytes.
+        // Without the carriage return.
         let length = std::mem::take(&mut self.head.line_length).saturating_sub(1);
         if length == 0 {
-            // Empty lines before a request are passed over by the parser, too.
+            // The parser also ignores empty lines before a request.
             return if self.head.lines > 0 { Line::Last } else { Line::Another };
         }
         self.head.lines += 1;
@@ -212,10 +212,10 @@ mod tests {
     use super::*;
 
     const MAX: usize = 1 << 10;
-    /// A length behind so many spaces that its line is not kept whole.
+    /// A length after so many spaces that the line is longer than what is looked at.
     const LONG_LENGTH: &str = "POST / HTTP/1.1\r\ncontent-length:                                                              0\r\n\r\nGET / HTTP/1.1\n";
 
-    /// Follows text in pieces of a size; what came of it, and where it stands then.
+    /// Follows a text in pieces of this size. Returns the text afterwards and the state.
     fn follow(text: &str, size: usize) -> (String, Framing) {
         let (mut framing, mut seen) = (Framing::new(MAX), Vec::new());
         for piece in text.as_bytes().chunks(size) {
@@ -250,9 +250,9 @@ mod tests {
                 "POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\ncontent-length: 1\r\n\r\n1\r\n\n\r\n0\r\n\r\nGET /\n",
                 1,
             ),
-            // What follows an upgrade is not HTTP.
+            // After an upgrade the bytes are not HTTP.
             ("GET / HTTP/1.1\r\nUpgrade: websocket\r\n\r\n\n\n", 0),
-            // Where a body ends is known, or the request is refused.
+            // If it is unclear where the body ends, the request is refused.
             ("POST / HTTP/1.1\r\ncontent-length: x\r\n\r\n\n", 2),
             (LONG_LENGTH, 2),
         ] {

@@ -1,6 +1,6 @@
-//! The HTTP door: connections, and the way of a request from its head to its answer. A group of endpoints is a folder with a table
-//! of rows, `ROUTES`, and a file a task; groups do not know each other, and are made of what is in [`kit`](crate::kit). `routes.rs` puts
-//! the tables together and finds the row of a path, and `document/` makes of them what clients are told.
+//! The HTTP door: connections, and a request from its head to its answer. A group of endpoints is a folder with a table of rows, `ROUTES`,
+//! and a file for each task. Groups do not know each other and are built on the [`kit`](crate::kit). `routes.rs` joins the tables and finds
+//! the row of a path; `document/` makes the OpenAPI document from them.
 
 mod account;
 mod admin;
@@ -39,29 +39,31 @@ use tokio::time::{Instant, timeout};
 
 use crate::entrance::{ConnectionCount, Entrance};
 use crate::kit::proof::{self, Addressed};
-use crate::kit::{Answer, Call, Face, Gate, Note, Noted, Permitted, Problem, Row, Site, envelope, open};
+use crate::kit::{
+    Answer, Call, Face, Gate, Permitted, Problem, RequestFacts, RequestNotes, Row, Site, envelope, open,
+};
 use crate::metrics::{Connection, Outcome};
 use crate::refusal::Refusal;
 use crate::request_log::{self, HttpRequestLine, RequestEnd};
 use crate::workers::{self, Who};
 use crate::{local, pages, proxies};
-use body::Whole;
+use body::WholeRequest;
 pub use data::import_document;
 pub use document::openapi;
-use routes::{Found, Target, Way};
+use routes::{Found, RouteMatch, Target};
 use sent::Sent;
-use strict::{Standing, Strict};
+use strict::{ConnectionState, Strict};
 
-/// A connection kept alive may be silent for so long. A head has less time once it has begun (`strict.rs`).
+/// The keep-alive timeout. A head that has begun has less time (`strict.rs`).
 const HEAD_WITHIN: Duration = Duration::from_secs(30);
-/// The same for those who watch: they are on a near network, and have few places.
+/// The same for monitoring, which comes from a near network and has few connections.
 const WATCHERS_HEAD_WITHIN: Duration = Duration::from_secs(5);
 const HEAD_MAX: usize = 32 << 10;
 const HEADERS_MAX: usize = 100;
-/// How long a request waits for answers of its account to be taken, before it is refused.
+/// How long a request waits until clients have taken enough unsent answers of its account, before it is refused.
 const ROOM_WITHIN: Duration = Duration::from_secs(10);
 
-/// Serves one HTTP connection, which may turn into a long one.
+/// Serves one HTTP connection, which may be upgraded to a long connection.
 pub(crate) async fn serve<S>(stream: S, entrance: Entrance)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -72,11 +74,11 @@ where
     };
     let _counted = ConnectionCount::new(&entrance.site.core, kind);
     let mut shutdown = entrance.shutdown.clone();
-    let standing = Standing::default();
-    let stream = Strict::new(stream, HEAD_MAX, standing.clone());
+    let state = ConnectionState::default();
+    let stream = Strict::new(stream, HEAD_MAX, state.clone());
     let service = service_fn(|request| {
-        let (entrance, standing) = (entrance.clone(), standing.clone());
-        async move { Ok::<_, Infallible>(answer::<S>(request, entrance, standing).await) }
+        let (entrance, state) = (entrance.clone(), state.clone());
+        async move { Ok::<_, Infallible>(answer::<S>(request, entrance, state).await) }
     });
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
@@ -98,45 +100,46 @@ where
     }
 }
 
-/// Every answer bears a trace id, and so does whatever is logged while it is made. Here it is counted, too, and held back from
-/// whoever is refused again and again.
-async fn answer<S>(request: Request<Incoming>, entrance: Entrance, standing: Standing) -> Response<Sent>
+/// Answers a request. The answer and everything that is logged for it have a trace id. The request is counted here, and the answer to a
+/// caller that is refused again and again is delayed.
+async fn answer<S>(request: Request<Incoming>, entrance: Entrance, state: ConnectionState) -> Response<Sent>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let _answering = standing.answering();
+    let _answering = state.answering();
     let trace = envelope::trace_id();
-    // A proxy that is trusted has the connections of many accounts, and bounds them itself.
+    // A trusted proxy has connections of many accounts and limits them itself.
     let is_proxy = proxies::is_trusted(&entrance.trusted, entrance.peer.ip());
     let (site, peer, unproven) = (entrance.site.clone(), entrance.peer, entrance.unproven.clone());
     let has_upgrade = request.headers().contains_key(UPGRADE);
     let is_upgrade = entrance.face == Face::Public && upgrade::is_wanted(&request);
-    let way = if is_upgrade { Way::UPGRADE } else { routes::way(request.method(), request.uri().path()) };
+    let way =
+        if is_upgrade { RouteMatch::UPGRADE } else { routes::way(request.method(), request.uri().path()) };
     let method = routes::known_method(request.method());
     let path = way.is_nowhere().then(|| proof::written(request.uri().path()));
     let is_head = request.method() == Method::HEAD;
     let (mut answer, since, noted) = answer_way::<S>(request, &way, &trace, entrance).await;
-    let Noted { account, candles, client } = noted;
+    let RequestFacts { account, candles, client } = noted;
     if let Some(account) = account {
         let place = || site.http_places.try_take(account);
         if is_proxy {
-            standing.prove_without_place();
+            state.prove_without_place();
             unproven.leave();
-        } else if standing.prove(place) {
+        } else if state.prove(place) {
             unproven.leave();
         } else {
-            // It is answered, and has its next answer over another connection.
+            // The account has too many open connections: this one is answered and then closed.
             answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
     }
-    // Whatever comes behind a wish for another protocol has not been looked at as HTTP.
+    // The bytes after a request for an upgrade have not been checked as HTTP, so a refused upgrade closes the connection.
     if has_upgrade && answer.status() != StatusCode::SWITCHING_PROTOCOLS {
         answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     let status = answer.status().as_u16();
     let outcome = answer.extensions().get().copied().unwrap_or_else(|| Outcome::of_status(status));
     let bytes = answer.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
-    // What is said about a body is not the body.
+    // The answer to HEAD has no body.
     let (bytes, candles) = if is_head { (0, 0) } else { (bytes.unwrap_or_default(), candles) };
     site.core.metrics.candles(candles);
     let ended = RequestEnd { bytes, candles, account, ..RequestEnd::at(since, outcome) };
@@ -159,12 +162,12 @@ where
     Response::from_parts(head, Sent::new(body, held))
 }
 
-/// Whether an outcome is held against whoever asked.
+/// Whether an outcome counts as a refusal of the caller.
 fn is_refused(outcome: Outcome) -> bool {
     !matches!(outcome, Outcome::Ok | Outcome::Internal | Outcome::TimedOut)
 }
 
-/// The connection is not read before it has its answer.
+/// Delays the answer to a caller with many refusals: the connection is not read before it is sent.
 async fn back_off(site: &Site, who: Who) {
     let pause = site.core.backoff.refused(who, site.core.uptime());
     if !pause.is_zero() {
@@ -173,13 +176,13 @@ async fn back_off(site: &Site, who: Who) {
     }
 }
 
-/// The answer, and when the whole request was there: how fast a client writes is not ours to answer for.
+/// The answer, and when the request was complete: a duration in the metrics does not include the time in which the client wrote.
 async fn answer_way<S>(
     request: Request<Incoming>,
-    way: &Way,
+    way: &RouteMatch,
     trace: &str,
     mut entrance: Entrance,
-) -> (Answer, Instant, Noted)
+) -> (Answer, Instant, RequestFacts)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -188,7 +191,7 @@ where
     entrance.peer = proxies::client(&entrance.trusted, entrance.peer, request.headers());
     let client = entrance.peer.ip();
     let person = person(&request, way, entrance.face).map(|language| (language, entrance.site.clone()));
-    let (mut since, mut noted) = (Instant::now(), Noted::default());
+    let (mut since, mut noted) = (Instant::now(), RequestFacts::default());
     let mut answer = if matches!(way.found, Found::Upgrade) {
         upgrade::answer::<S>(request, entrance)
     } else if let Some(Row { gate: Gate::AtOnce(_, answer), .. }) = way.row() {
@@ -205,7 +208,7 @@ where
             Err(problem) => problem.answer(),
         }
     };
-    // Whatever went wrong before there was a page, a person is told by one.
+    // A person gets an error as a page, wherever it happened.
     if let Some((language, site)) = person
         && answer.headers().get(CONTENT_TYPE) == Some(&envelope::JSON)
     {
@@ -216,8 +219,8 @@ where
     (answer, since, noted)
 }
 
-/// The languages of whoever asks for a page, or for something that is not there and would show a page; nothing for programs.
-fn person(request: &Request<Incoming>, way: &Way, face: Face) -> Option<HeaderValue> {
+/// The languages of a person who asks for a page, or with a browser for a path that does not exist. `None` for programs.
+fn person(request: &Request<Incoming>, way: &RouteMatch, face: Face) -> Option<HeaderValue> {
     let none = HeaderValue::from_static("");
     let language = || request.headers().get(ACCEPT_LANGUAGE).cloned().unwrap_or(none);
     let path = request.uri().path();
@@ -227,25 +230,25 @@ fn person(request: &Request<Incoming>, way: &Way, face: Face) -> Option<HeaderVa
 }
 
 async fn respond(
-    whole: Whole,
+    whole: WholeRequest,
     found: Found,
     trace: &str,
     is_local: bool,
     entrance: Entrance,
-) -> (Answer, Noted) {
+) -> (Answer, RequestFacts) {
     let site = entrance.site.clone();
-    let Whole { parts, body, share, held } = whole;
+    let WholeRequest { parts, body, share, held } = whole;
     let span =
         tracing::info_span!("http", trace, method = %parts.method, path = %proof::shown(parts.uri.path()));
     let claim = proof::claim(&parts, &site);
     if timeout(ROOM_WITHIN, site.core.unsent.of(share.who).room()).await.is_err() {
-        return (Problem::from(Refusal::Busy).answer(), Noted::default());
+        return (Problem::from(Refusal::Busy).answer(), RequestFacts::default());
     }
-    // Admission and answers may wait for the disk, which is no business of the threads that serve connections.
+    // Admission and answers may wait for the disk, which must not block the threads that serve connections.
     let workers = site.core.workers.clone();
     let told = workers.submit(share, move || {
-        let note = Note::default();
-        // There was room before it waited for its turn; others may have taken it meanwhile.
+        let note = RequestNotes::default();
+        // There was room before the request was queued; other answers may have taken it since.
         if site.core.unsent.of(share.who).is_full() {
             return (Problem::from(Refusal::Busy).answer(), note.noted());
         }
@@ -277,9 +280,9 @@ async fn respond(
     match told {
         Ok(told) => told.await.unwrap_or_else(|_| {
             tracing::error!(trace, "a request ended unexpectedly");
-            (Problem::internal().answer(), Noted::default())
+            (Problem::internal().answer(), RequestFacts::default())
         }),
-        Err(workers::Full) => (Problem::from(Refusal::Busy).answer(), Noted::default()),
+        Err(workers::Full) => (Problem::from(Refusal::Busy).answer(), RequestFacts::default()),
     }
 }
 
@@ -316,7 +319,7 @@ fn answer_found(call: &Call<'_>, found: Found, site: &Site) -> Result<Answer, Pr
     }
 }
 
-/// The same for an endpoint whose callers may have nothing but an address.
+/// The same for an endpoint that accepts a token in its URL.
 fn serve_addressed(call: &Call<'_>, target: Target, parameter: &str, site: &Site) -> Result<Answer, Problem> {
     let Addressed { token, query } = Addressed::of(call, parameter)?;
     serve_target(&Call { query: &query, address_token: token.as_ref(), ..*call }, target, parameter, site)

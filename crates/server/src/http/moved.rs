@@ -1,7 +1,7 @@
-//! Paths of our own that have a new name. For one release the old path tells it, with status 410. Everybody is told, without a proof:
-//! the paths are in the public documentation.
+//! Paths of ours that were renamed. For one release the old path answers 410 with the new one, without authentication: the paths are in
+//! the public documentation.
 
-/// Old paths and new ones. A row is taken out with the next release.
+/// Old and new paths. A row is removed with the next release.
 pub(super) const MOVED: &[(&str, &str)] =
     &[("/v1/admin/assets", "/v1/admin/reported-assets"), ("/v1/admin/orders", "/v1/admin/reported-orders")];
 

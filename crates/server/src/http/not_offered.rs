@@ -1,30 +1,30 @@
-//! What the public SDKs ask for and Chandler does not have. Whoever asks is told what it is that is not offered, instead of
-//! that nothing is there: a program that tries its login with the account's balance would take the latter for a login that failed.
+//! Endpoints that the public SDKs call and Chandler does not offer. The refusal names what is not offered, instead of 404: a program that
+//! tests its login by asking for the account's balance would take a 404 for a failed login.
 
 use access::Scope;
 
 use crate::kit::{Admitted, Problem};
 use crate::refusal::Refusal;
 
-/// One thing that is not offered, and where the SDKs ask for it. Who builds it takes its row out of [`IDEAS`] and puts its
-/// rows into the `ROUTES` of a group; no path is in both.
+/// One feature that is not offered, and the paths under which the SDKs ask for it. When it is built, its row is removed from [`IDEAS`] and
+/// its endpoints go into the `ROUTES` of a group; no path is in both.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Idea {
-    /// In the words of the refusal: "… are not offered here".
+    /// As the refusal has it: "… are not offered here".
     pub(super) what: &'static str,
     kind: Kind,
-    /// Methods with a space between them, and the path.
+    /// Methods, separated by spaces, and the path.
     paths: &'static [(&'static str, &'static str)],
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Of an account to trade with. Programs ask for these to see whether their login is good.
+    /// About a trading account. Programs call these to see whether their login is valid.
     Trading,
     Other,
 }
 
-/// What is said besides of what belongs to an account to trade with.
+/// Added to the refusal of anything about a trading account.
 const NO_TRADING: &str = "the sign-in is good, but this server has candles and no accounts to trade with";
 
 impl Idea {
@@ -50,7 +50,7 @@ const fn idea(what: &'static str, paths: &'static [(&'static str, &'static str)]
     Idea { what, kind: Kind::Other, paths }
 }
 
-/// Out of the sources and the binaries of the SDKs for Rust, Python, Node and Go.
+/// From the sources and the binaries of the SDKs for Rust, Python, Node and Go.
 pub(super) const IDEAS: &[Idea] = &[
     trading(
         "account balances",
@@ -343,7 +343,7 @@ pub(super) const IDEAS: &[Idea] = &[
     ),
 ];
 
-/// Method, path and idea, one for each method of each path.
+/// Method, path and row, one for each method of each path.
 pub(super) fn paths() -> impl Iterator<Item = (&'static str, &'static str, &'static Idea)> {
     IDEAS.iter().flat_map(|idea| {
         let of_path = move |(methods, path): &(&'static str, &'static str)| {

@@ -1,4 +1,4 @@
-//! What there is to ask for: the rows of all groups, and which of them a request means.
+//! The router: the rows of all groups, and which of them a request is for.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ use crate::kit::{Home, Row};
 use crate::metrics::Task;
 use crate::pages;
 
-/// The groups of endpoints. What the SDKs ask for besides is in `not_offered.rs`.
+/// The groups of endpoints. Endpoints that the SDKs know and we do not offer are in `not_offered.rs`.
 pub(super) const GROUPS: [&[Row]; 9] = [
     watch::ROUTES,
     document::ROUTES,
@@ -26,9 +26,9 @@ pub(super) const GROUPS: [&[Row]; 9] = [
     udf::ROUTES,
 ];
 
-/// Methods that a row may have, in the order of an `Allow` header.
+/// The methods that a row may have, in the order of an `Allow` header.
 const METHODS: [&str; 4] = ["GET", "POST", "PUT", "DELETE"];
-/// Bytes of a path's parameter, once it is decoded: the longest name of an account fits.
+/// The longest path parameter in bytes, once it is decoded: the longest name of an account fits.
 const PARAMETER_MAX: usize = 256;
 const _: () = assert!(access::NAME_CHARS_MAX * 4 <= PARAMETER_MAX);
 
@@ -36,7 +36,7 @@ const _: () = assert!(access::NAME_CHARS_MAX * 4 <= PARAMETER_MAX);
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Target {
     Row(&'static Row),
-    /// Something of the SDKs' that there is not.
+    /// An endpoint that the SDKs know and we do not offer.
     NotOffered(&'static Idea),
 }
 
@@ -52,7 +52,7 @@ impl Target {
         self.row().map_or(Task::Other, |row| row.task)
     }
 
-    /// Whether nothing is done for somebody who does not prove who they are.
+    /// Whether the request must be authenticated.
     pub(super) fn needs_proof(self) -> bool {
         self.row().is_none_or(|row| row.needs_proof())
     }
@@ -73,32 +73,33 @@ impl Target {
 /// Where a request leads.
 #[derive(Clone, Debug)]
 pub(super) enum Found {
-    /// With the value of the path's parameter, decoded; empty if the path has none.
+    /// With the value of the path parameter, decoded; empty if the path has none.
     Target(Target, String),
-    /// Somebody asks what may be asked.
+    /// `OPTIONS`, with the methods to answer.
     Options(HeaderValue),
     OtherMethod(HeaderValue),
-    /// What was here has this path now.
+    /// The endpoint has a new path.
     Moved(&'static str),
-    /// A WebSocket is to begin.
+    /// A request for a WebSocket.
     Upgrade,
-    /// A file of the front-end, whichever.
+    /// A file of the front-end.
     File,
     Nothing,
 }
 
-/// Where a request leads, and what that is called where it is counted and written down.
+/// Where a request leads, and its names in the metrics and the log.
 #[derive(Clone, Debug)]
-pub(super) struct Way {
+pub(super) struct RouteMatch {
     pub(super) found: Found,
     pub(super) task: Task,
-    /// The pattern of the path; of a path that leads nowhere nothing is repeated.
+    /// The pattern of the path. An unknown path is not repeated: a client could make up any number of them.
     pub(super) route: &'static str,
 }
 
-impl Way {
-    pub(super) const UPGRADE: Way = Way { found: Found::Upgrade, task: Task::Upgrade, route: "*" };
-    const NOWHERE: Way = Way { found: Found::Nothing, task: Task::Other, route: "-" };
+impl RouteMatch {
+    pub(super) const UPGRADE: RouteMatch =
+        RouteMatch { found: Found::Upgrade, task: Task::Upgrade, route: "*" };
+    const NOWHERE: RouteMatch = RouteMatch { found: Found::Nothing, task: Task::Other, route: "-" };
 
     pub(super) fn target(&self) -> Option<Target> {
         match self.found {
@@ -111,27 +112,27 @@ impl Way {
         self.target().and_then(Target::row)
     }
 
-    /// Whether there is no endpoint, be it for this method alone.
+    /// Whether the path has no endpoint for this method.
     pub(super) fn leads_nowhere(&self) -> bool {
         matches!(self.found, Found::Nothing | Found::Options(_) | Found::OtherMethod(_))
     }
 
-    /// Whether there is nothing at all, whatever the method.
+    /// Whether the path has no endpoint for any method.
     pub(super) fn is_nowhere(&self) -> bool {
         matches!(self.found, Found::Nothing)
     }
 }
 
-/// The targets of one path by their methods.
-struct Place {
+/// The targets of one path, by method.
+struct PathTargets {
     path: &'static str,
     targets: Vec<(&'static str, Target)>,
 }
 
-/// All paths. A path that is listed in full wins over one with a parameter.
+/// All paths. A literal path wins over one with a parameter.
 struct Router {
     numbers: matchit::Router<usize>,
-    places: Vec<Place>,
+    places: Vec<PathTargets>,
 }
 
 static ROUTER: LazyLock<Router> = LazyLock::new(Router::new);
@@ -152,14 +153,14 @@ impl Router {
         if let Some(place) = self.places.iter_mut().find(|place| place.path == path) {
             return place.targets.push((method, target));
         }
-        // Two patterns for the same paths would be a fault of a table, which the tests of this file find.
+        // Fails if another pattern matches the same paths; a test finds such a table.
         if self.numbers.insert(path, self.places.len()).is_ok() {
-            self.places.push(Place { path, targets: vec![(method, target)] });
+            self.places.push(PathTargets { path, targets: vec![(method, target)] });
         }
     }
 
-    fn place(&self, path: &str) -> Option<(&Place, String)> {
-        // A base address that ends in a slash gives two at the front; the signature is still that of the path as sent.
+    fn place(&self, path: &str) -> Option<(&PathTargets, String)> {
+        // A client whose base URL ends in a slash sends two at the front. The signature is checked over the path as it was sent.
         let path = format!("/{}", path.trim_start_matches('/'));
         let found = self.numbers.at(&path).ok()?;
         let value = found.params.iter().next().map_or("", |(_, value)| value);
@@ -167,35 +168,35 @@ impl Router {
     }
 }
 
-pub(super) fn way(method: &Method, path: &str) -> Way {
+pub(super) fn way(method: &Method, path: &str) -> RouteMatch {
     if path == "*" {
         let all = GROUPS.into_iter().flatten().map(|row| row.method);
-        return Way { found: without_target(method, all), ..Way::NOWHERE };
+        return RouteMatch { found: without_target(method, all), ..RouteMatch::NOWHERE };
     }
     let found = if path.is_empty() { None } else { ROUTER.place(path) };
     let Some((place, value)) = found else {
         if let Some((old, new)) = moved::find(path) {
-            return Way { found: Found::Moved(new), task: Task::Other, route: old };
+            return RouteMatch { found: Found::Moved(new), task: Task::Other, route: old };
         }
         if pages::is_file(path) {
-            return Way { found: Found::File, task: Task::Page, route: "/{file}" };
+            return RouteMatch { found: Found::File, task: Task::Page, route: "/{file}" };
         }
-        return Way::NOWHERE;
+        return RouteMatch::NOWHERE;
     };
     let wanted = if method == Method::HEAD { "GET" } else { method.as_str() };
     match place.targets.iter().find(|(method, _)| *method == wanted) {
         Some((_, target)) => {
-            Way { found: Found::Target(*target, value), task: target.task(), route: place.path }
+            RouteMatch { found: Found::Target(*target, value), task: target.task(), route: place.path }
         }
-        // Something is there, for other methods.
+        // The path has endpoints for other methods.
         None => {
             let there = place.targets.iter().map(|(method, _)| *method);
-            Way { found: without_target(method, there), task: Task::Other, route: place.path }
+            RouteMatch { found: without_target(method, there), task: Task::Other, route: place.path }
         }
     }
 }
 
-/// The answer to a method that leads nowhere, where others do.
+/// The answer to a method without an endpoint, on a path that has others.
 fn without_target<'a>(method: &Method, there: impl Iterator<Item = &'a str> + Clone) -> Found {
     let mut allow: Vec<&str> = Vec::new();
     for known in METHODS.into_iter().filter(|known| there.clone().any(|method| method == *known)) {
@@ -209,8 +210,8 @@ fn without_target<'a>(method: &Method, there: impl Iterator<Item = &'a str> + Cl
     if method == Method::OPTIONS { Found::Options(allow) } else { Found::OtherMethod(allow) }
 }
 
-/// Percent signs undone, if each of them stands for a byte and the whole is text. A plus is a plus: only query strings have it stand for
-/// a space.
+/// Percent-decodes a path parameter. `None` if an escape is malformed or the result is not UTF-8. A plus stays a plus: it is a space only in
+/// query strings.
 fn decoded(value: &str) -> Option<String> {
     let is_byte = |rest: &str| {
         rest.as_bytes().first_chunk::<2>().is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit))
@@ -227,14 +228,14 @@ pub(super) fn is_open_to_other_sites(path: &str) -> bool {
     way(&Method::GET, path).row().is_some_and(|row| row.takes_token_in_address())
 }
 
-/// Whether a path is among those that programs ask for: they read JSON, also where there is nothing.
+/// Whether a path is one for programs, which expect JSON even if the path does not exist.
 pub(super) fn is_of_programs(path: &str) -> bool {
     const ROOTS: [&str; 8] = ["v1", "v2", "v3", "quote", "content", "udf", "oauth2", ".well-known"];
     let root = path.trim_start_matches('/').split('/').next().unwrap_or_default();
     ROOTS.contains(&root)
 }
 
-/// A method by name, if it is one of the usual ones: a client may send any word.
+/// The method for metrics and the log. Unusual ones are `other`: a client may send any word.
 pub(super) fn known_method(method: &Method) -> &'static str {
     const KNOWN: [&str; 7] = ["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH"];
     KNOWN.into_iter().find(|known| method == *known).unwrap_or("other")

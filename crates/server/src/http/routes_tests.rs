@@ -1,10 +1,10 @@
-//! The finding of paths, and what the tables of routes must be like.
+//! How paths are matched, and rules for the route tables.
 
 use std::collections::BTreeSet;
 
 use super::*;
 
-/// What a request leads to, in a word: the pattern of its path and the parameter, the methods that there are, or nothing.
+/// Where a request leads, as text: the pattern of its path and the parameter, the allowed methods, or nothing.
 fn found(method: &str, path: &str) -> String {
     let way = way(&Method::from_bytes(method.as_bytes()).unwrap(), path);
     match way.found {
@@ -65,7 +65,7 @@ fn no_path_means_two_things_and_every_method_can_be_allowed() {
         assert!(path.starts_with('/') && path.matches('{').count() <= 1, "{path}");
         let whole = |segment: &str| segment.starts_with('{') && segment.ends_with('}') && segment.len() > 2;
         assert!(path.split('/').all(|segment| !segment.contains(['{', '}']) || whole(segment)), "{path}");
-        // None was left out because another pattern means the same paths.
+        // No row was left out because another pattern matches the same paths.
         let found = way(&Method::from_bytes(method.as_bytes()).unwrap(), path).row().unwrap();
         assert_eq!((found.method, found.path), (*method, *path));
     }
@@ -140,7 +140,7 @@ fn the_parameters_of_candles_are_described_as_they_are_read() {
 fn a_path_that_leads_nowhere_is_not_repeated() {
     assert_eq!(way(&Method::GET, "/nothing.js").route, "-");
     assert_eq!(way(&Method::HEAD, "//v1/quota").route, "/v1/quota");
-    // Nor is one that is there for other methods.
+    // Nor is a path that has other methods.
     assert_eq!(way(&Method::PUT, "/v1/admin/accounts/alice").route, "/v1/admin/accounts/{name}");
 }
 

@@ -1,4 +1,5 @@
-//! An answer on its way out: it is handed over a piece at a time, and counts for whoever asked until the last piece has been taken.
+//! The body of an answer while it is sent: hyper gets it a piece at a time, and it counts as unsent for its caller until the last piece has
+//! been taken.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -9,7 +10,7 @@ use hyper::body::{Body, Frame, SizeHint};
 
 use crate::unsent::Held;
 
-/// What is handed over at once, and so what may wait for a slow client uncounted.
+/// Bytes of a piece, and so what may wait for a slow client without being counted.
 const PIECE: usize = 64 << 10;
 
 #[derive(Debug, Default)]

@@ -1,8 +1,8 @@
-//! The stream under an HTTP connection, held to what the parser above it lets pass: a head has its end within seconds and within
-//! its size, its lines end in CR LF, and whoever takes nothing of an answer is not written to for ever.
+//! The stream under an HTTP connection, with checks that hyper does not make: a head must be complete within seconds and within its size,
+//! its lines must end in CR LF, and a write to a client that takes nothing times out.
 //!
-//! It follows the framing only to know which bytes are a head. What it finds it does not answer itself: a line that ends wrongly is
-//! spoilt, so that the parser refuses it, and a head that is too long is not given to it further than its size.
+//! It follows the framing only to know which bytes are a head. It never answers itself: a wrong line end is made invalid, so that the parser
+//! refuses it, and a head is not read beyond its limit.
 
 use std::future::Future;
 use std::io::{self, IoSlice};
@@ -19,34 +19,34 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use super::framing::Framing;
 use crate::places::Place;
 
-/// A head is whole within so long of its first byte; the first one within so long of the connection.
+/// The time for a head, from its first byte; for the first head, from the beginning of the connection.
 const HEAD_WITHIN: Duration = Duration::from_secs(5);
-/// How long a connection on which nobody has proved who they are may be silent between requests.
+/// The idle timeout between requests of a connection that has not been authenticated.
 const UNPROVEN_IDLE_MAX: Duration = Duration::from_secs(10);
-/// A client that takes nothing for so long while an answer waits is too slow.
+/// The write timeout: how long a client may take nothing while an answer waits.
 const STALL_MAX: Duration = Duration::from_secs(30);
-/// What is read at once.
+/// Bytes of one read.
 const READ_SIZE: usize = 8192;
 
-/// What the service knows of a connection that the stream below has to know.
+/// What the HTTP service tells the stream below it about the connection.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Standing(Arc<Known>);
+pub(super) struct ConnectionState(Arc<SharedState>);
 
 #[derive(Debug, Default)]
-struct Known {
-    /// The place of the account that has proved itself here.
+struct SharedState {
+    /// The place of the account that was authenticated on this connection.
     place: Mutex<Option<Place>>,
     is_proved: AtomicBool,
-    /// Whether a request is being answered: then it is not the client who keeps us waiting.
+    /// Whether a request is being answered. Meanwhile the client is not idle.
     is_answering: AtomicBool,
 }
 
-/// A request is being answered as long as this is here.
+/// Marks a request as being answered until it is dropped.
 #[derive(Debug)]
-pub(super) struct Answering(Standing);
+pub(super) struct AnsweringGuard(ConnectionState);
 
-impl Standing {
-    /// Somebody has proved who they are; whether there is a place for the connection to stay open.
+impl ConnectionState {
+    /// A request was authenticated. Returns whether its account has a place for the connection to stay open.
     pub(super) fn prove(&self, place: impl FnOnce() -> Option<Place>) -> bool {
         let mut taken = self.0.place.lock().unwrap_or_else(PoisonError::into_inner);
         if taken.is_none() {
@@ -56,14 +56,14 @@ impl Standing {
         taken.is_some()
     }
 
-    /// The same for a connection that counts for nobody, as a proxy's does.
+    /// The same for a connection that counts for no account, such as that of a proxy.
     pub(super) fn prove_without_place(&self) {
         self.0.is_proved.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn answering(&self) -> Answering {
+    pub(super) fn answering(&self) -> AnsweringGuard {
         self.0.is_answering.store(true, Ordering::Relaxed);
-        Answering(self.clone())
+        AnsweringGuard(self.clone())
     }
 
     fn is_proved(&self) -> bool {
@@ -75,7 +75,7 @@ impl Standing {
     }
 }
 
-impl Drop for Answering {
+impl Drop for AnsweringGuard {
     fn drop(&mut self) {
         self.0.0.is_answering.store(false, Ordering::Relaxed);
     }
@@ -85,12 +85,12 @@ impl Drop for Answering {
 pub(super) struct Strict<S> {
     inner: S,
     framing: Framing,
-    standing: Standing,
+    state: ConnectionState,
     reading: Deadline,
     writing: Deadline,
 }
 
-/// A moment by which something must have happened, while something is waited for.
+/// A timeout that starts when it is first asked for.
 #[derive(Debug, Default)]
 struct Deadline(Option<Pin<Box<Sleep>>>);
 
@@ -99,7 +99,7 @@ impl Deadline {
         self.0 = None;
     }
 
-    /// Whether time is over, so many seconds after this was first asked.
+    /// Whether the time is over, counted from the first call.
     fn is_over(&mut self, within: Duration, cx: &mut Context<'_>) -> bool {
         let sleep = self.0.get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + within)));
         sleep.as_mut().poll(cx).is_ready()
@@ -107,23 +107,23 @@ impl Deadline {
 }
 
 impl<S> Strict<S> {
-    /// `head_max` are the bytes that a head may have.
-    pub(super) fn new(inner: S, head_max: usize, standing: Standing) -> Strict<S> {
+    /// `head_max`: the most bytes of a head.
+    pub(super) fn new(inner: S, head_max: usize, state: ConnectionState) -> Strict<S> {
         let (reading, writing) = (Deadline::default(), Deadline::default());
-        Strict { inner, framing: Framing::new(head_max), standing, reading, writing }
+        Strict { inner, framing: Framing::new(head_max), state, reading, writing }
     }
 
-    /// The stream, once the connection has turned into another.
+    /// The stream below, for a connection that was upgraded.
     pub(super) fn into_inner(self) -> S {
         self.inner
     }
 
-    /// How long may be waited for bytes now; none if it is not for us to say.
+    /// The current read timeout; `None` where another one applies.
     fn patience(&self) -> Option<Duration> {
         if self.framing.is_in_head() {
             return Some(HEAD_WITHIN);
         }
-        let is_stranger = !self.standing.is_proved() && !self.standing.is_answering();
+        let is_stranger = !self.state.is_proved() && !self.state.is_answering();
         (self.framing.is_between() && is_stranger).then_some(UNPROVEN_IDLE_MAX)
     }
 
@@ -160,7 +160,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Strict<S> {
                 return match this.patience() {
                     Some(within) if this.reading.is_over(within, cx) => Poll::Ready(Err(timed_out())),
                     Some(_) => Poll::Pending,
-                    // The time begins anew once it counts again.
+                    // The next timeout starts from zero.
                     None => {
                         this.reading.clear();
                         Poll::Pending
@@ -170,7 +170,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Strict<S> {
             Poll::Ready(result) => result?,
         }
         this.framing.follow(read.filled_mut());
-        // The time of a head counts from its first byte, whatever was waited for before.
+        // The timeout of a head starts with its first byte.
         if !this.framing.is_in_head() || !was_in_head {
             this.reading.clear();
         }
@@ -226,20 +226,20 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_head_has_five_seconds_from_its_first_byte_and_silence_before_it_is_shorter_for_strangers() {
         for (sent, proved, closed_after) in [
-            // Nothing, or half a head: five seconds from the beginning.
+            // Nothing, or half a head: five seconds from the start of the connection.
             ("", false, Some(5)),
             ("GET / HT", false, Some(5)),
             ("GET / HT", true, Some(5)),
-            // A request was whole; then silence.
+            // A complete request, then silence.
             ("GET / HTTP/1.1\r\n\r\n", false, Some(10)),
             ("GET / HTTP/1.1\r\n\r\n", true, None),
             // Half of the next one.
             ("GET / HTTP/1.1\r\n\r\nGE", true, Some(5)),
-            // A body has a deadline of its own, elsewhere.
+            // The timeout of a body is in `body.rs`.
             ("POST / HTTP/1.1\r\ncontent-length: 9\r\n\r\n12345", false, None),
         ] {
             let (near, mut far) = tokio::io::duplex(1 << 10);
-            let known = Standing::default();
+            let known = ConnectionState::default();
             if proved {
                 assert!(known.prove(|| Places::new(1, 0).try_take(0)));
             }
@@ -260,7 +260,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_head_that_comes_a_byte_a_second_gains_no_time_by_it() {
         let (near, mut far) = tokio::io::duplex(1 << 10);
-        let mut strict = Strict::new(near, 1 << 10, Standing::default());
+        let mut strict = Strict::new(near, 1 << 10, ConnectionState::default());
         let begun = Instant::now();
         let drip = tokio::spawn(async move {
             for byte in b"GET / HTTP/1.1\r\nhost: test\r\n\r\n" {
@@ -278,10 +278,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_answer_that_nobody_takes_is_given_up_after_half_a_minute() {
         let (near, mut far) = tokio::io::duplex(16);
-        let mut strict = Strict::new(near, 1 << 10, Standing::default());
+        let mut strict = Strict::new(near, 1 << 10, ConnectionState::default());
         let begun = Instant::now();
         let writing = tokio::spawn(async move { strict.write_all(&[7; 64]).await });
-        // Taking a little now and then is enough.
+        // Reading a little now and then is enough.
         tokio::time::sleep(20 * SECOND).await;
         far.read_exact(&mut [0; 8]).await.unwrap();
         assert_eq!(writing.await.unwrap().unwrap_err().kind(), io::ErrorKind::TimedOut);
@@ -291,14 +291,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_stranger_is_not_cut_off_while_we_work_for_them() {
         let (near, mut far) = tokio::io::duplex(1 << 10);
-        let standing = Standing::default();
-        let mut strict = Strict::new(near, 1 << 10, standing.clone());
+        let state = ConnectionState::default();
+        let mut strict = Strict::new(near, 1 << 10, state.clone());
         far.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
-        let (begun, answering) = (Instant::now(), standing.answering());
+        let (begun, answering) = (Instant::now(), state.answering());
         let work = async {
             tokio::time::sleep(40 * SECOND).await;
             drop(answering);
-            // What is written wakes the task, as an answer does.
+            // The write wakes the task, as an answer would.
             far.write_all(b"\r\n").await.unwrap();
             tokio::time::sleep(60 * SECOND).await;
         };
@@ -311,7 +311,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_connection_of_a_proxy_stays_open_once_somebody_has_proved_themselves_on_it() {
         let (near, mut far) = tokio::io::duplex(1 << 10);
-        let known = Standing::default();
+        let known = ConnectionState::default();
         known.prove_without_place();
         let mut strict = Strict::new(near, 1 << 10, known);
         far.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
@@ -322,7 +322,7 @@ mod tests {
     #[test]
     fn a_connection_takes_one_place_of_an_account_and_gives_it_back() {
         let places = Places::new(1, 0);
-        let (one, two) = (Standing::default(), Standing::default());
+        let (one, two) = (ConnectionState::default(), ConnectionState::default());
         assert!(one.prove(|| places.try_take(7)) && one.prove(|| places.try_take(7)));
         assert!(!two.prove(|| places.try_take(7)) && !two.is_proved());
         drop(one);

@@ -116,7 +116,7 @@ async fn how_slowly_a_client_writes_is_no_part_of_how_long_its_answer_took() {
     }
 }
 
-/// The row says who may ask; that the handler holds to it is seen here, whichever row it is.
+/// The row says who may ask; this test checks for every row that its handler does too.
 #[tokio::test]
 async fn every_row_that_needs_a_proof_refuses_a_stranger() {
     let (site, _dir) = site();

@@ -1,4 +1,4 @@
-//! From HTTP to a WebSocket. Any path will do, and may name a gateway; the query says which dialect the client speaks.
+//! The upgrade from HTTP to a WebSocket, on any path. The path may name a gateway; the query says which dialect the client speaks.
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -18,7 +18,7 @@ use crate::kit::envelope::Problem;
 use crate::kit::fields;
 use crate::link::{self, GatewayKind, Opening, Program, Transport};
 
-/// The framing, codec and platform that there are; a client that does not say means these.
+/// The only framing, codec and platform that are supported; they are also the defaults.
 const DIALECT: [(&str, &str); 3] = [("version", "1"), ("codec", "1"), ("platform", "9")];
 
 pub(super) fn is_wanted(request: &Request<Incoming>) -> bool {
@@ -49,7 +49,7 @@ where
     let upgrading = hyper::upgrade::on(&mut request);
     let Entrance { hub, shutdown, tasks, place, peer, region, unproven, .. } = entrance;
     tasks.spawn(async move {
-        // A client that leaves between the two is nobody's trouble.
+        // The client may have left before the upgrade.
         let Ok(upgraded) = upgrading.await else { return };
         if let Ok(parts) = upgraded.downcast::<TokioIo<Strict<S>>>() {
             let opening = match wrong_dialect {
@@ -73,13 +73,13 @@ where
     response
 }
 
-/// The SDKs on the Rust core name a language and neither themselves nor a page they come from, which browsers do.
+/// SDKs on the Rust core send `Accept-Language`, and unlike browsers neither `User-Agent` nor `Origin`.
 fn program(headers: &HeaderMap) -> Program {
     let has = |name: HeaderName| headers.contains_key(name);
     if has(ACCEPT_LANGUAGE) && !has(USER_AGENT) && !has(ORIGIN) { Program::CoreSdk } else { Program::Other }
 }
 
-/// What is wrong with the dialect that the query asks for; the client is told on the connection, where it expects it.
+/// What is wrong with the dialect of the query. The client is told over the WebSocket, where it expects the error.
 fn wrong_dialect(query: &str) -> Option<String> {
     let wrong = DIALECT.iter().find(|(name, only)| fields::values(query, name).any(|value| value != *only));
     wrong.map(|(name, only)| format!("{name} is not {only}"))

@@ -1,4 +1,4 @@
-//! What an account has left, in the headers of every answer about history.
+//! Rate limit and quota headers: what an account has left, in every answer about history.
 
 use hyper::header::{HeaderName, HeaderValue};
 
@@ -15,7 +15,7 @@ const QUOTA_LIMIT: HeaderName = HeaderName::from_static("x-quota-limit");
 const QUOTA_USED: HeaderName = HeaderName::from_static("x-quota-used");
 const QUOTA_RESET: HeaderName = HeaderName::from_static("x-quota-reset");
 
-/// The same, as clients are told of them.
+/// The same headers in the OpenAPI document.
 pub(crate) const HEADERS: [HeaderDoc; 6] = [
     HeaderDoc::new(
         "x-ratelimit-limit",
@@ -40,8 +40,8 @@ pub(crate) const HEADERS: [HeaderDoc; 6] = [
     ),
 ];
 
-/// Writes the headers as things stand after the request. An account without a rate rule has none of its three; a failure
-/// to look is no reason to take an answer back.
+/// Sets the headers to the state after the request. An account without a rate limit does not get those three. If the state cannot be read,
+/// the answer is sent without the headers.
 pub(crate) fn tell(answer: &mut Answer, caller: &Caller, site: &Site) {
     let headers = answer.headers_mut();
     match site.core.access.allowance(&caller.who, site.core.uptime()) {

@@ -1,17 +1,17 @@
-//! The bodies of requests over HTTP that are in memory. What strangers send is bounded for each address and in all, what accounts send
-//! for each account.
+//! Memory limits for the bodies of HTTP requests: for each account, and before authentication for each address and for all addresses
+//! together.
 
 use std::sync::Arc;
 
 use crate::unsent::{Held, Tally, Unsent};
 use crate::workers::Who;
 
-/// Bodies that are being read or answered, in bytes: of one address, of all strangers, of one account.
+/// Bytes of bodies that are being read or answered: of one address, of all addresses, of one account.
 const OF_ADDRESS_MAX: usize = 1 << 20;
 const OF_STRANGERS_MAX: usize = 16 << 20;
 const OF_ACCOUNT_MAX: usize = 8 << 20;
 
-/// The bodies in memory.
+/// Counts the bytes of bodies in memory.
 #[derive(Debug)]
 pub(crate) struct Bodies {
     addresses: Unsent,
@@ -30,12 +30,12 @@ impl Default for Bodies {
 }
 
 impl Bodies {
-    /// Of everybody.
+    /// The bytes of all bodies.
     pub(crate) fn bytes(&self) -> usize {
         self.addresses.bytes() + self.accounts.bytes()
     }
 
-    /// Where the bytes of a body count.
+    /// The counters that the bytes of a caller's body are added to.
     pub(crate) fn tallies(&self, who: Who) -> Vec<Held> {
         match who {
             Who::Account(_) => vec![self.accounts.of(who).hold(0)],

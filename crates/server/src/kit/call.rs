@@ -1,4 +1,4 @@
-//! One request over HTTP, whole, as endpoints and pages see it.
+//! One complete HTTP request, as endpoints and pages see it.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -16,51 +16,51 @@ use crate::refusal::Refusal;
 
 pub(crate) type Answer = Response<Full<Bytes>>;
 
-/// A whole request.
+/// A request that has been read completely.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call<'a> {
     pub(crate) method: &'a Method,
     pub(crate) path: &'a str,
-    /// What stands in the path where its route has braces, decoded.
+    /// The value of the route's path parameter, decoded.
     pub(crate) parameter: &'a str,
     pub(crate) query: &'a str,
     pub(crate) headers: &'a HeaderMap,
     pub(crate) body: &'a [u8],
-    /// Who asks: the other end of the connection, or whom a trusted proxy there asks for.
+    /// The client's address: the peer of the connection, or the client of a trusted proxy.
     pub(crate) peer: SocketAddr,
-    /// The address of ours that was asked.
+    /// The local address of the connection.
     pub(crate) reached: SocketAddr,
-    /// The region whose accounts the listener is for; none if it is for all.
+    /// The region of the listener; `None` if it serves every region.
     pub(crate) region: Option<access::Region>,
-    /// Whether it is about the account itself, which only listeners of its own region answer.
+    /// Whether it is about the account itself, and so is answered only by listeners that serve its region.
     pub(crate) is_at_home: bool,
     /// Whether it changes something.
     pub(crate) is_change: bool,
-    /// Whether the session of a browser proves who asks.
+    /// Whether a browser session is accepted as proof.
     pub(crate) takes_session: bool,
-    /// A token that came in the address, where it may.
+    /// A token from the URL, on endpoints that accept one there.
     pub(crate) address_token: Option<&'a access::Secret>,
     pub(crate) face: Face,
-    /// Whether it comes from this very machine, where somebody wants to know.
+    /// Whether it comes from this machine. Determined only for rows that ask.
     pub(crate) is_local: bool,
-    /// What is told about the request once it is answered.
-    pub(crate) note: &'a Note,
+    /// Facts for the log and the metrics, collected while the request is answered.
+    pub(crate) note: &'a RequestNotes,
 }
 
 impl Call<'_> {
-    /// The first value of a name in the query string.
+    /// The first value of a query parameter.
     pub(crate) fn parameter_of(&self, name: &str) -> Option<String> {
         fields::values(self.query, name).next().map(Cow::into_owned)
     }
 
-    /// The body as the JSON it must be.
+    /// The body, parsed as JSON.
     pub(crate) fn json<T: serde::de::DeserializeOwned>(&self) -> Result<T, Problem> {
         let refused =
             |error: serde_json::Error| Refusal::Malformed(format!("the body cannot be decoded: {error}"));
         Ok(serde_json::from_slice(self.body).map_err(refused)?)
     }
 
-    /// A header's text; of one that stands there twice, none: what was signed would be anyone's guess.
+    /// The text of a header. `None` if it is there twice: it would be unclear which one was signed.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut values = self.headers.get_all(name).iter();
         match (values.next(), values.next()) {
@@ -70,34 +70,34 @@ impl Call<'_> {
     }
 }
 
-/// What there is to say about a request once it is answered.
+/// What the log and the metrics need of a request once it is answered.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Noted {
+pub(crate) struct RequestFacts {
     pub(crate) account: Option<access::AccountId>,
     pub(crate) candles: usize,
-    /// Whoever a proxy has asked for.
+    /// The client's address, which a trusted proxy may have named.
     pub(crate) client: Option<IpAddr>,
 }
 
-/// Where it is written down meanwhile.
+/// Collects [`RequestFacts`] while the request is answered.
 #[derive(Debug, Default)]
-pub(crate) struct Note {
+pub(crate) struct RequestNotes {
     account: Cell<Option<access::AccountId>>,
     candles: Cell<usize>,
 }
 
-impl Note {
-    /// The account that asks.
+impl RequestNotes {
+    /// Notes the account of the caller.
     pub(crate) fn account(&self, id: access::AccountId) {
         self.account.set(Some(id));
     }
 
-    /// How many candles are sent.
+    /// Notes the number of candles in the answer.
     pub(crate) fn candles(&self, count: usize) {
         self.candles.set(count);
     }
 
-    pub(crate) fn noted(&self) -> Noted {
-        Noted { account: self.account.get(), candles: self.candles.get(), client: None }
+    pub(crate) fn noted(&self) -> RequestFacts {
+        RequestFacts { account: self.account.get(), candles: self.candles.get(), client: None }
     }
 }

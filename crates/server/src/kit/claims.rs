@@ -1,6 +1,6 @@
-//! Which account a request is probably of, before its proof is checked: that decides with whom it takes turns, and how much of it
-//! is read. A claim is the secret of a proof that was good a moment ago, so that nobody can make one in another's
-//! name; that it was good then is no proof, and each request is still asked for one.
+//! Guesses the account of a request before it is authenticated: that decides in which queue it waits, and how much of its body is read.
+//! A claim is a hash of a secret that was valid a short time ago, so nobody can forge one for another account. It is no proof: every
+//! request is still authenticated.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -9,18 +9,18 @@ use std::time::Duration;
 
 use crate::workers::Share;
 
-/// Claims kept before those that have expired, and then all, are forgotten: only good proofs become any.
+/// At this size expired claims are evicted, and all of them if that is not enough. Only valid proofs add one.
 const KEPT_MAX: usize = 16_384;
-/// How long a claim is not looked at again: what an account may have can be changed.
+/// How long a claim is used before it is renewed: the share of an account can change.
 const FRESH_FOR: Duration = Duration::from_secs(5);
-/// How long it counts for anything.
+/// How long a claim is valid.
 const KEPT_FOR: Duration = Duration::from_secs(600);
 
-/// The secret of a request's proof, as a number with which it cannot be found again.
+/// A keyed hash of the secret in a request's proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Claim(u64);
 
-/// Claims and whose they are.
+/// The claims of recent requests, with the share of their account.
 #[derive(Debug, Default)]
 pub(crate) struct Claims {
     keys: RandomState,
@@ -33,19 +33,19 @@ impl Claims {
         Claim(self.keys.hash_one(secret))
     }
 
-    /// Whose a claim was when it was last good.
+    /// The share of the account that last used this secret.
     pub(crate) fn find(&self, claim: Claim, uptime: Duration) -> Option<Share> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(&claim).filter(|(_, since)| uptime < *since + KEPT_FOR).map(|(share, _)| *share)
     }
 
-    /// Whether a claim was good a moment ago.
+    /// Whether a claim was renewed within the last seconds.
     pub(super) fn is_fresh(&self, claim: Claim, uptime: Duration) -> bool {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(&claim).is_some_and(|(_, since)| uptime < *since + FRESH_FOR)
     }
 
-    /// Remembers a claim that was good.
+    /// Remembers the claim of a valid proof.
     pub(super) fn learn(&self, claim: Claim, share: Share, uptime: Duration) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= KEPT_MAX && !known.contains_key(&claim) {

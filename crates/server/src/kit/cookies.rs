@@ -1,4 +1,4 @@
-//! The three cookies of the pages: who is signed in, what a visitor's forms are tied to, and that a browser is known.
+//! The three cookies of the pages: the browser session, the CSRF secret of a visitor who is not signed in, and a browser that is known.
 
 use access::{BROWSER_LIFE_S, Secret};
 use hyper::header::HeaderValue;
@@ -6,9 +6,9 @@ use hyper::header::HeaderValue;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Session,
-    /// Of somebody who is not signed in.
+    /// For forms before sign-in.
     Visitor,
-    /// Of a browser in which an account was signed in to.
+    /// Marks a browser in which somebody has signed in before.
     Device,
 }
 
@@ -16,7 +16,7 @@ pub(crate) enum Kind {
 const DEVICE_LIFE_S: i64 = 180 * 86_400;
 
 impl Kind {
-    /// With the prefix a browser takes such a cookie from its own host alone, over https, for all paths.
+    /// With the prefix `__Host-` a browser accepts the cookie only over https, from this host itself, for all paths.
     fn name(self, secure: bool) -> &'static str {
         match (self, secure) {
             (Kind::Session, false) => "chandler_session",
@@ -31,13 +31,13 @@ impl Kind {
     fn life_s(self) -> Option<i64> {
         match self {
             Kind::Session => Some(BROWSER_LIFE_S),
-            // Until the browser closes.
+            // Until the browser is closed.
             Kind::Visitor => None,
             Kind::Device => Some(DEVICE_LIFE_S),
         }
     }
 
-    /// The cookie's value among those of a request.
+    /// The value of this cookie in the `Cookie` header of a request.
     pub(crate) fn read(self, cookies: &str, secure: bool) -> Option<&str> {
         let name = self.name(secure);
         let mut pairs = cookies.split(';').filter_map(|pair| pair.split_once('='));
@@ -65,7 +65,7 @@ impl Kind {
     }
 }
 
-/// The cookie of whoever is signed in, among those of a request. Whether it is good is to be asked.
+/// The session cookie of a request. It has not been checked.
 pub(crate) fn session(cookies: &str, is_https: bool) -> Option<&str> {
     Kind::Session.read(cookies, is_https)
 }

@@ -1,29 +1,29 @@
-//! Query strings and forms: the one reader of `name=value&name=value`. How a refusal is called is up to its callers.
+//! The parser of query strings and forms (`name=value&name=value`). Callers turn its errors into refusals of their own.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// How much of a text that is refused is repeated.
+/// Characters of a refused text that the refusal repeats.
 const ECHO_CHARS_MAX: usize = 40;
 /// Unknown names that a refusal repeats.
 const ECHO_NAMES_MAX: usize = 5;
 
-/// Fields by name, each there at most once.
+/// Fields by name, each at most once.
 #[derive(Default, PartialEq, Eq)]
 pub(crate) struct Fields(Vec<(String, String)>);
 
-/// Which names there may be.
+/// The names that are accepted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Names<'a> {
-    /// These alone.
+    /// Only these.
     Known(&'a [&'a str]),
-    /// Any, but not more than so many.
+    /// Any, but at most this many.
     Any { most: usize },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FieldsError {
-    /// Either could be meant.
+    /// It would be unclear which one is meant.
     #[error("parameter {0} is there more than once")]
     Twice(String),
     #[error("unknown parameter {unknown}: there are {known}")]
@@ -55,32 +55,32 @@ impl Fields {
         }
     }
 
-    /// A field's text; one that is empty is not there.
+    /// The text of a field. An empty field counts as absent.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
     }
 
-    /// A field's text for good, so that no copy of it stays.
+    /// Moves the text of a field out, so that no copy stays: it may be a secret.
     pub(crate) fn take(&mut self, name: &str) -> String {
         let found = self.0.iter_mut().find(|(known, _)| known == name);
         found.map(|(_, value)| std::mem::take(value)).unwrap_or_default()
     }
 
-    /// Names and texts as they came.
+    /// Names and texts, in the order of the request.
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 }
 
-/// The names alone: what is in a form may be a secret.
+/// Only the names: the texts of a form may be secret.
 impl fmt::Debug for Fields {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.0.iter().map(|(name, _)| name)).finish()
     }
 }
 
-/// All texts of a name, in order, where other names and repetitions do no harm.
+/// All texts of a name, in order. Other names are ignored, and repetitions are allowed.
 pub(crate) fn values<'a>(query: &'a str, name: &'a str) -> impl Iterator<Item = Cow<'a, str>> {
     let pairs = form_urlencoded::parse(query.as_bytes()).filter(move |(known, _)| known == name);
     pairs.map(|(_, value)| value)

@@ -6,7 +6,7 @@ use access::Region;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A place where the server listens, as it is told of.
+/// A listener, as the server describes it to operators.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Listening {
     pub(crate) kind: &'static str,
@@ -15,7 +15,7 @@ pub(crate) struct Listening {
     pub(crate) is_tls: bool,
 }
 
-/// The same in the document about the server.
+/// A listener of the server.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Listener")]
 pub(crate) struct ListenerDocument {
@@ -37,10 +37,10 @@ impl Listening {
     }
 }
 
-/// Which of the listeners somebody came in by.
+/// The kind of listener that a connection came through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Face {
     Public,
-    /// Nothing is served there but what watchers need, and to anybody.
+    /// Serves monitoring only, without authentication.
     Internal,
 }

@@ -1,5 +1,6 @@
-//! The HTTP kit: what endpoints and pages are made of. A request ([`Call`]), who asks ([`proof`]), a refusal ([`Problem`]), answers as JSON,
-//! packed or in pieces, cookies, and the state that the HTTP side shares ([`Site`]). Beside a row stands what clients are told about it ([`doc`]). It knows no endpoint and no page.
+//! The HTTP kit: what endpoints and pages are made of. A request ([`Call`]), authentication ([`proof`]), a refusal ([`Problem`]), JSON,
+//! gzip and range answers, cookies, and the state that all of HTTP shares ([`Site`]). A row of a route table also has its part of the
+//! OpenAPI document ([`doc`]). The kit knows no endpoint and no page.
 
 pub(crate) mod allowance;
 mod bodies;
@@ -19,7 +20,7 @@ mod row;
 mod site;
 pub(crate) mod visible;
 
-pub(crate) use call::{Answer, Call, Note, Noted};
+pub(crate) use call::{Answer, Call, RequestFacts, RequestNotes};
 pub(crate) use envelope::Problem;
 pub(crate) use listening::{Face, ListenerDocument, Listening};
 pub(crate) use proof::{Admitted, Watcher};

@@ -1,4 +1,4 @@
-//! Query strings in which every name is known and there at most once.
+//! Query strings in which every name must be known and may appear once.
 
 use std::ops::RangeInclusive;
 
@@ -16,12 +16,12 @@ impl Named {
         fields.map(Named).map_err(|error| Refusal::BadQuery(error.to_string()))
     }
 
-    /// A parameter's text; one that is empty is not there.
+    /// The text of a parameter. An empty one counts as absent.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name)
     }
 
-    /// A whole number, or what stands for none.
+    /// A whole number, or `otherwise` if it is absent.
     pub(crate) fn number(
         &self,
         name: &str,
@@ -37,7 +37,7 @@ impl Named {
         })
     }
 
-    /// A number that something was given before.
+    /// The number of an existing record.
     pub(crate) fn id(&self, name: &str) -> Result<Option<i64>, Refusal> {
         let Some(text) = self.get(name) else { return Ok(None) };
         let digits = text.bytes().all(|byte| byte.is_ascii_digit());

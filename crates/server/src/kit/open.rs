@@ -1,9 +1,8 @@
-//! What pages of other sites may ask for, each with a token of its own.
+//! CORS, for endpoints that pages of other sites may call with a token.
 //!
-//! To allow every origin gives nobody the session of a browser. A browser sends our cookie with no request that a script of
-//! another site makes (`SameSite=Lax`); if one did, it says so in `Sec-Fetch-Site` and is refused for it; and an answer that
-//! allows every origin is withheld from a script that asked with cookies. What is left are requests that carry a
-//! token which the other page must have been given.
+//! Allowing every origin does not expose browser sessions. A browser does not send our cookie with a request that a script of another
+//! site makes (`SameSite=Lax`). If one did, `Sec-Fetch-Site` would say so and the request would be refused. And browsers withhold an
+//! answer that allows every origin from a script that sent cookies. So only requests remain whose page has been given a token.
 
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -12,7 +11,7 @@ use hyper::header::{
 
 use super::call::Answer;
 
-/// What a script may read beside the body.
+/// The headers that a script may read.
 const TOLD: HeaderValue = HeaderValue::from_static(
     "x-quota-limit, x-quota-used, x-quota-reset, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, \
      x-next, x-trace-id, link, retry-after, accept-ranges, content-range, etag",
@@ -24,7 +23,7 @@ pub(crate) fn open(answer: &mut Answer) {
     headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, TOLD);
 }
 
-/// The answer to a browser that asks before it lets a page send a header of its own.
+/// The answer to a preflight request.
 pub(crate) fn preflight(answer: &mut Answer) {
     open(answer);
     let headers = answer.headers_mut();
@@ -33,6 +32,6 @@ pub(crate) fn preflight(answer: &mut Answer) {
         ACCESS_CONTROL_ALLOW_HEADERS,
         HeaderValue::from_static("authorization, accept, range, if-range"),
     );
-    // Chromium keeps it for two hours at most.
+    // Chromium caches a preflight for two hours at most.
     headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("7200"));
 }

@@ -1,5 +1,5 @@
-//! Long texts, packed on the way to whoever takes them so: a thousand candles as JSON are a quarter as long. Binary formats
-//! are packed as they are, and answers that are read in pieces are of the plain bytes.
+//! gzip for long texts, if the client accepts it: a thousand candles as JSON shrink to a quarter. Binary formats are compressed already,
+//! and ranges are ranges of the uncompressed bytes.
 
 use std::io::{self, Write};
 
@@ -12,10 +12,10 @@ use hyper::header::{ACCEPT_ENCODING, ACCEPT_RANGES, CONTENT_ENCODING, ETAG, Head
 use super::call::Answer;
 use crate::preferences::preferences;
 
-/// What fits into a packet or two is not worth the work.
+/// Texts that fit into a packet or two are not worth compressing.
 const BYTES_MIN: usize = 4 << 10;
 
-/// Whether a client takes gzip.
+/// Whether a client accepts gzip.
 pub(crate) fn accepts_gzip(headers: &HeaderMap) -> bool {
     let lines = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
     preferences(lines).any(|coding| {
@@ -24,19 +24,19 @@ pub(crate) fn accepts_gzip(headers: &HeaderMap) -> bool {
     })
 }
 
-/// A whole answer with its text packed; as it is, where that is not worth it.
+/// A complete answer, compressed if its text is long enough.
 pub(crate) fn packed(answer: Answer, text: &Bytes) -> Answer {
     let Some(packed) = (text.len() >= BYTES_MIN).then(|| pack(text).ok()).flatten() else { return answer };
     let (mut parts, _) = answer.into_parts();
     parts.headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-    // Its tag is that of the plain bytes, in which pieces are counted.
+    // The ETag and ranges are those of the uncompressed bytes.
     parts.headers.remove(ACCEPT_RANGES);
     parts.headers.remove(ETAG);
     Answer::from_parts(parts, Full::new(packed))
 }
 
 fn pack(text: &[u8]) -> io::Result<Bytes> {
-    // The quickest: better levels save a tenth more and take three times as long.
+    // The fastest level: better ones save a tenth more and take three times as long.
     let mut encoder = GzEncoder::new(Vec::with_capacity(text.len() / 3), Compression::fast());
     encoder.write_all(text)?;
     encoder.finish().map(Bytes::from)

@@ -1,5 +1,5 @@
-//! Answers in pieces. Readers of Parquet ask how long a file is, then for its end, then for the columns they want; all of
-//! that has to be of one answer. So an answer that somebody takes apart is kept for a moment, and counted once.
+//! Range requests. Readers of Parquet ask for the length of a file, then for its end, then for the columns they want; all of these must
+//! come from the same answer. So an answer that is read in ranges is cached for a short time, and counted once.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -15,48 +15,48 @@ use market::Floors;
 use super::call::{Answer, Call};
 use super::envelope::{self, Problem};
 
-/// How long an answer can be asked for in pieces; a program that reads one is done sooner.
+/// How long an answer is cached; a program that reads it in ranges is done sooner.
 const KEPT_FOR: Duration = Duration::from_secs(30);
-/// Answers that are kept at once, and what they may weigh together: the longest has some two megabytes.
+/// Answers in the cache, and their bytes together: the longest has about two megabytes.
 const KEPT_MAX: usize = 32;
 const BYTES_MAX: usize = 32 << 20;
-/// How often an answer may be taken as a whole before it counts again, what a piece counts for at least, and how many of the
-/// smallest there may be besides.
+/// How often an answer may be sent completely before it is counted again, the least that a piece counts as, and how many of the smallest
+/// pieces are allowed besides.
 const TIMES_MAX: usize = 3;
 const PIECE_MIN: usize = 64 << 10;
 const SMALL_MAX: usize = 64;
 
-/// An answer before it is cut.
+/// A complete answer, of which a range may be sent.
 #[derive(Clone, Debug)]
 pub(crate) struct Whole {
     pub(crate) body: Bytes,
     pub(crate) content_type: HeaderValue,
-    /// How to go on.
+    /// The token of the next page.
     pub(crate) next: Option<String>,
     pub(crate) candles: usize,
     pub(crate) scope: Scope,
 }
 
-/// What an account could see when its answer was made. Where it sees something else now, that would be another answer.
+/// What the account could see when its answer was made. If that has changed, a cached answer is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Scope {
-    /// Whether overnight hours can be in it.
+    /// Whether it can have overnight candles.
     pub(crate) has_overnight: bool,
-    /// From when on.
+    /// Where the history begins.
     pub(crate) floors: Floors,
 }
 
-/// Answers that somebody is taking apart, the newest last.
+/// The cache of answers that are read in ranges, the newest last.
 #[derive(Debug, Default)]
-pub(crate) struct Pieces(Mutex<VecDeque<Kept>>);
+pub(crate) struct Pieces(Mutex<VecDeque<CachedAnswer>>);
 
 #[derive(Debug)]
-struct Kept {
+struct CachedAnswer {
     whose: AccountId,
     question: String,
     at: Duration,
     whole: Whole,
-    /// Bytes that may still be sent of it.
+    /// Bytes of it that may still be sent.
     left: usize,
 }
 
@@ -64,14 +64,14 @@ struct Kept {
 enum Part {
     All,
     Some(Range<usize>),
-    /// It begins behind the end.
+    /// The range begins after the end.
     Nothing,
 }
 
 impl Pieces {
     pub(crate) fn find(&self, whose: AccountId, question: &str, now: Duration) -> Option<Whole> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_it = |one: &&Kept| {
+        let is_it = |one: &&CachedAnswer| {
             one.whose == whose && one.question == question && now.saturating_sub(one.at) < KEPT_FOR
         };
         kept.iter().rev().find(is_it).map(|one| one.whole.clone())
@@ -85,7 +85,7 @@ impl Pieces {
         kept.retain(|one| now.saturating_sub(one.at) < KEPT_FOR);
         let left =
             whole.body.len().saturating_mul(TIMES_MAX).saturating_add(SMALL_MAX.saturating_mul(PIECE_MIN));
-        kept.push_back(Kept { whose, question, at: now, whole, left });
+        kept.push_back(CachedAnswer { whose, question, at: now, whole, left });
         while kept.len() > KEPT_MAX || kept.iter().map(|one| one.whole.body.len()).sum::<usize>() > BYTES_MAX
         {
             kept.pop_front();
@@ -94,7 +94,7 @@ impl Pieces {
 }
 
 impl Pieces {
-    /// Counts a piece that is sent. Who has had an answer several times over asks for it anew, and is counted anew.
+    /// Counts a piece that is sent. An answer that has been sent several times over is evicted, so the next request for it counts again.
     pub(crate) fn spend(&self, whose: AccountId, question: &str, bytes: usize) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain_mut(|one| {
@@ -107,12 +107,12 @@ impl Pieces {
     }
 }
 
-/// Whether somebody is taking an answer apart.
+/// Whether the client reads the answer in ranges.
 pub(crate) fn is_piecewise(call: &Call<'_>) -> bool {
     *call.method == Method::HEAD || call.headers.contains_key(RANGE)
 }
 
-/// What is wanted of an answer, and how many candles are sent with it.
+/// The range that the client asks for, and how many candles are sent with it.
 pub(crate) fn cut(whole: &Whole, method: &Method, headers: &HeaderMap) -> Result<(Answer, usize), Problem> {
     let (body, mark) = (&whole.body, mark(&whole.body));
     let text = |value: String| HeaderValue::from_str(&value).map_err(|_| Problem::internal());
@@ -145,7 +145,7 @@ pub(crate) fn cut(whole: &Whole, method: &Method, headers: &HeaderMap) -> Result
     Ok((answer, candles))
 }
 
-/// The candles of a part, by its share of the bytes. Parts that make up the whole have together as many as it.
+/// The candles of a part, by its share of the bytes. The parts of an answer add up to its candles.
 fn share(candles: usize, part: &Part, length: usize) -> usize {
     let until = |end: usize| candles.saturating_mul(end).checked_div(length).unwrap_or_default();
     match part {
@@ -155,7 +155,7 @@ fn share(candles: usize, part: &Part, length: usize) -> usize {
     }
 }
 
-/// Whether the client has pieces of another answer than this one.
+/// Whether the client has pieces of another answer (`If-Range`).
 fn is_outdated(headers: &HeaderMap, mark: &str) -> bool {
     headers.get(IF_RANGE).is_some_and(|known| known.as_bytes() != mark.as_bytes())
 }
@@ -164,7 +164,7 @@ fn mark(body: &Bytes) -> String {
     format!("\"{:x}-{:08x}\"", body.len(), crc32fast::hash(body))
 }
 
-/// What is no range of bytes counts as none at all; so do several at once, which may be answered in full.
+/// A range that cannot be parsed is ignored. So are several ranges, which a server may answer with the whole.
 fn part(range: &str, length: usize) -> Part {
     let Some((first, last)) = range.trim().strip_prefix("bytes=").and_then(|range| range.split_once('-'))
     else {

@@ -1,5 +1,4 @@
-//! What the HTTP side of the server shares besides the core: how it is called from outside, what it remembers of those who ask, and
-//! what it keeps for them.
+//! The state that all of HTTP shares besides the core: public address and listeners, limits for callers, and caches.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,44 +22,44 @@ use crate::settings::Settings;
 use crate::tls::Tls;
 use crate::unproven::UnprovenPlaces;
 
-/// Connections of one account that stay open between requests; further ones end with their answer.
+/// Keep-alive connections of one account; further ones are closed after their answer.
 pub(crate) const CONNECTIONS_EACH: usize = 256;
-/// Searches of one account within [`SEARCHES_EACH`]: twice what somebody types.
+/// Searches of one account within [`SEARCHES_EACH`]: twice as many as a person types.
 const SEARCHES_MAX: u32 = 20;
 const SEARCHES_EACH: Duration = Duration::from_secs(1);
-/// Sessions of guests that begin within [`GUESTS_EACH`]; more than a person at a browser begins.
+/// Guest sessions that may begin within [`GUESTS_EACH`]; more than a person at a browser needs.
 const GUESTS_MAX: u32 = 60;
 const GUESTS_EACH: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub(crate) struct Site {
     pub(crate) core: Arc<Core>,
-    /// The long connections, for whoever may see or close them.
+    /// The long connections, which their owners and operators may list and close.
     pub(crate) links: Links,
-    /// How the service is called from outside, if that is set.
+    /// The public URL of the service, if it is configured.
     pub(crate) public_url: Option<PublicUrl>,
-    /// With what the listeners of HTTP speak TLS, if they do.
+    /// The TLS configuration of the HTTP listeners, if they have one.
     pub(crate) tls: Option<Arc<Tls>>,
-    /// Where it can be reached, in the order of the settings.
+    /// The listeners, in the order of the settings.
     pub(crate) listeners: Vec<Listening>,
     pub(crate) connections_max: usize,
-    /// Requests that are being read.
+    /// Memory limits for request bodies.
     pub(crate) bodies: Bodies,
     pub(crate) unproven: UnprovenPlaces,
-    /// Connections over HTTP that stay open after somebody has proved who they are.
+    /// Authenticated keep-alive connections of each account.
     pub(crate) http_places: Places<AccountId>,
-    /// Who has shown which proof lately.
+    /// The accounts of recent proofs.
     pub(crate) claims: Claims,
-    /// What there is to say about listening for other machines in clear text.
+    /// The warning about a listener for other machines without TLS.
     pub(crate) exposure: Option<String>,
-    /// Whether no request counts as one of this machine: clients may reach us through a proxy that we cannot tell from one of
-    /// its own programs, or programs have a listener of their own.
+    /// Whether no request counts as local: clients may come through a proxy on this machine that cannot be told from other local programs,
+    /// or local programs have a listener of their own.
     pub(crate) nobody_is_local: bool,
-    /// Who somebody on this machine is without signing in, in a demonstration.
+    /// In a demonstration: the account of local callers who have not signed in.
     pub(crate) guest: Option<AccountId>,
     pub(crate) guests: Pace,
     searches: Pace,
-    /// Answers that somebody is taking apart.
+    /// Answers that are read in ranges.
     pub(crate) pieces: Pieces,
     directory: DirectoryCache,
     holdings: HoldingsCache,
@@ -92,17 +91,17 @@ impl Site {
         }
     }
 
-    /// The path that a proxy has the service under; empty if it has it alone.
+    /// The path prefix of the public URL; empty if there is none.
     pub(crate) fn base(&self) -> &str {
         self.public_url.as_ref().map_or("", |url| url.parts().1)
     }
 
-    /// Whether browsers reach the service over https: as the operator says, else as it listens.
+    /// Whether browsers reach the service over https: by the public URL, or if there is none, by the listeners.
     pub(crate) fn is_https(&self) -> bool {
         self.public_url.as_ref().map_or(self.tls.is_some(), PublicUrl::is_https)
     }
 
-    /// Connections of an account, open and allowed. When all are taken, those that do not answer are given up first.
+    /// The open connections of an account, and its limit. If all are taken, those that do not answer pings are closed first.
     pub(crate) fn seats(&self, caller: &access::Caller) -> Result<access::Seats, access::Denial> {
         let seats = self.core.access.seats(caller)?;
         if seats.online < seats.limit || !self.links.give_up_overdue(self.core.uptime()) {
@@ -111,7 +110,7 @@ impl Site {
         self.core.access.seats(caller)
     }
 
-    /// Whether an account may search once more within the second; else how long it waits.
+    /// The rate limiter of searches. An error is the time to wait.
     pub(crate) fn may_search(&self, account: AccountId) -> Result<(), Duration> {
         self.searches.pass(account, self.core.uptime())
     }

@@ -1,4 +1,4 @@
-//! What an account may see of a security, where nothing is counted for it.
+//! What an account may see of a security, for endpoints that cost no quota.
 
 use access::Demand;
 use history::Sessions;
@@ -8,16 +8,16 @@ use super::site::Site;
 use crate::caller::Caller;
 use crate::refusal::Refusal;
 
-/// What somebody may see of a security.
+/// What an account may see of a security.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Visible {
-    /// At most these hours.
+    /// The widest trading hours.
     pub(crate) widest: Sessions,
-    /// From when on.
+    /// Where the history begins.
     pub(crate) floors: Floors,
 }
 
-/// Whether whoever asks may look at a security, and what of it; nothing is counted for that.
+/// Checks that the caller may see a security, without counting it against the quota.
 pub(crate) fn may_see(symbol: &Symbol, caller: &Caller, site: &Site) -> Result<Visible, Refusal> {
     site.core.known(symbol, site.core.glance()?)?;
     site.core.at_home(caller)?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::pending::Asked;
+use super::pending::LinkRequest;
 use super::{Link, UNSENT_MAX};
 use crate::refusal::Refusal;
 use crate::unsent::Held;
@@ -36,7 +36,7 @@ impl<S> Link<S> {
     }
 
     /// The next waiting request, if its answer can be sent.
-    pub(super) fn next_waiting(&mut self) -> Option<Asked> {
+    pub(super) fn next_waiting(&mut self) -> Option<LinkRequest> {
         let is_behind = self.is_behind();
         self.pending.as_mut().filter(|_| !is_behind).and_then(|pending| pending.next())
     }
@@ -44,10 +44,10 @@ impl<S> Link<S> {
     /// Holds a call that came a little faster than the account's rate, if few are held already; refuses it otherwise.
     pub(super) fn keep_early(
         &mut self,
-        asked: Asked,
+        asked: LinkRequest,
         text: String,
         retry_after: Duration,
-    ) -> Result<(), (Asked, Refusal)> {
+    ) -> Result<(), (LinkRequest, Refusal)> {
         let again_at = Instant::now() + retry_after;
         let kept = self.pending.get_or_insert_default().keep_early(asked, again_at);
         kept.map_err(|asked| (asked, Refusal::TooManyCalls { text, retry_after }))

@@ -1,4 +1,4 @@
-//! What a connection gets of the server beside others, with a clock that stands still until everybody waits.
+//! Fairness between connections, backpressure and rate limits, with tokio's paused clock.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ fn days() -> Vec<u8> {
     .encode_to_vec()
 }
 
-/// An answer, pings before it passed over: whose it is, and the code if it is a refusal.
+/// The next answer, ignoring pings: its request id, and the code if it is a refusal.
 async fn answer(far: &mut Far) -> (u32, Option<u64>) {
     loop {
         match far.see().await {
@@ -85,10 +85,10 @@ async fn calls_of_all_connections_count_together_and_a_burst_beyond_them_is_refu
             }
         }
     }
-    // Ten at once, and two of each connection that waited for their time.
+    // Ten at once, and two of each connection that were held until their time.
     assert_eq!((answered, refused), (16, 44));
     assert!(begun.elapsed() <= SECOND);
-    // History has a rule of its own, and those without limits have none.
+    // History has its own rate limit, and accounts without limits have none.
     let bob = account(&house, "bob", "unlimited");
     let (mut far, _) = house.signed_in(Kind::Tcp, &bob).await;
     for id in 0..60 {
@@ -133,7 +133,7 @@ async fn a_flood_of_refused_requests_is_read_two_hundred_times_a_second_over_all
                         far.request(27, id, Vec::new()).await;
                     }
                     for id in first..first + 100 {
-                        // In order, and each told exactly why.
+                        // In order, each with its exact reason.
                         let (answered, code) = answer(&mut far).await;
                         assert_eq!(answered, id);
                         refused += u32::from(code.is_some_and(|code| [301_600, 301_606].contains(&code)));
@@ -142,7 +142,7 @@ async fn a_flood_of_refused_requests_is_read_two_hundred_times_a_second_over_all
                 refused
             }));
         }
-        // Somebody else notices nothing of it.
+        // Another account is not affected.
         let (mut far, _) = house.signed_in(Kind::WebSocket, &bob).await;
         for id in 0..5 {
             let asked = Instant::now();
@@ -186,7 +186,7 @@ async fn answers_that_an_account_does_not_take_stop_all_of_its_connections_that_
         let body = vec![1; 1000].into();
         Packet::Request { command: 1, id: 1, timeout_ms: 0, body }.encode(&mut heartbeat).unwrap();
         let mut sent = 0;
-        // Until the other side does not read any more; it is not closed for that within five seconds.
+        // Until the server stops reading. It does not close the connection for that within five seconds.
         while tokio::time::timeout(5 * SECOND, far.stream.write_all(&heartbeat)).await.is_ok() {
             sent += heartbeat.len();
         }
@@ -196,7 +196,7 @@ async fn answers_that_an_account_does_not_take_stop_all_of_its_connections_that_
     // Of each what is on its way in both directions and in one reading; of all together what may wait.
     let bound = limits.unsent_bytes + 3 * (2 * narrow + 2 * 8192 + 2048);
     assert!(all < bound, "{all} bytes were taken, at most {bound} expected");
-    // A connection whose answers are taken goes on.
+    // A connection whose client takes its answers goes on.
     let (mut far, _) = house.signed_in(Kind::WebSocket, &ann).await;
     far.request(1, 7, Vec::new()).await;
     assert_eq!(answer(&mut far).await, (7, None));

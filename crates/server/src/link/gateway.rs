@@ -57,10 +57,10 @@ pub(crate) enum Program {
 
 /// Which gateway a client has used so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shown {
-    Nothing,
+enum UsedGateway {
+    Unknown,
     /// It has sent a command that only the quote gateway has. A list of topics is still for the trade gateway.
-    Asked,
+    QuoteCommand,
     /// It named its language or its wish for overnight quotes when it signed in, or asked for its profile.
     Quote,
     /// It has subscribed to a topic.
@@ -78,7 +78,7 @@ pub(super) enum Gateway {
 /// What decides on a mixed connection which gateway a command is meant for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mixed {
-    shown: Shown,
+    used: UsedGateway,
     program: Program,
     by: SignedInBy,
     lineage: Lineage,
@@ -143,30 +143,32 @@ impl Mixed {
         before: Option<Mixed>,
         clients: &Clients,
     ) -> Mixed {
-        let known = before.map(|before| before.shown).unwrap_or(clients.recall(lineage));
-        let shown = match (metadata, known) {
+        let known = before.map(|before| before.used).unwrap_or(clients.recall(lineage));
+        let used = match (metadata, known) {
             // A client that has subscribed to a topic is a trade client, whatever else it has sent.
-            (_, Shown::Trade) => Shown::Trade,
-            (Metadata::OfQuotes, _) => Shown::Quote,
+            (_, UsedGateway::Trade) => UsedGateway::Trade,
+            (Metadata::OfQuotes, _) => UsedGateway::Quote,
             (Metadata::Plain, known) => known,
         };
         // A second sign-in on one connection starts anew.
-        if metadata == Metadata::Plain && before.is_some() && shown != Shown::Nothing {
-            clients.remember(lineage, shown);
+        if metadata == Metadata::Plain && before.is_some() && used != UsedGateway::Unknown {
+            clients.remember(lineage, used);
         }
-        Mixed { shown, program, by, lineage }
+        Mixed { used, program, by, lineage }
     }
 
     /// Whether a command is meant for the trade gateway. The body is looked at only if nothing else decides.
     fn is_trade(&self, command: u8, body: &[u8]) -> bool {
-        match (command, self.shown) {
-            (SUBSCRIBE, Shown::Trade) => true,
+        match (command, self.used) {
+            (SUBSCRIBE, UsedGateway::Trade) => true,
             // An empty list counts as topics only from a client that subscribes to empty lists.
-            (SUBSCRIBE, Shown::Nothing) => self.subscribes_to_nothing() || topics(body) != Ok(0),
-            (SUBSCRIBE, Shown::Asked) => topics(body) != Ok(0),
+            (SUBSCRIBE, UsedGateway::Unknown) => self.subscribes_to_nothing() || topics(body) != Ok(0),
+            (SUBSCRIBE, UsedGateway::QuoteCommand) => topics(body) != Ok(0),
             // A request for participants has no body, so a list of topics is meant for the trade gateway.
-            (SUBSCRIBE, Shown::Quote) => names_topics(body),
-            (UNSUBSCRIBE, Shown::Trade | Shown::Nothing | Shown::Asked) => !has_count(body),
+            (SUBSCRIBE, UsedGateway::Quote) => names_topics(body),
+            (UNSUBSCRIBE, UsedGateway::Trade | UsedGateway::Unknown | UsedGateway::QuoteCommand) => {
+                !has_count(body)
+            }
             _ => false,
         }
     }
@@ -176,15 +178,21 @@ impl Mixed {
     }
 
     fn learn(&mut self, command: u8, body: &[u8], clients: &Clients) {
-        let shown = match (command, self.shown) {
-            (command::PROFILE, Shown::Nothing | Shown::Asked | Shown::Trade) => Shown::Quote,
-            (SUBSCRIBE, Shown::Nothing | Shown::Asked | Shown::Quote) if names_topics(body) => Shown::Trade,
+        let used = match (command, self.used) {
+            (command::PROFILE, UsedGateway::Unknown | UsedGateway::QuoteCommand | UsedGateway::Trade) => {
+                UsedGateway::Quote
+            }
+            (SUBSCRIBE, UsedGateway::Unknown | UsedGateway::QuoteCommand | UsedGateway::Quote)
+                if names_topics(body) =>
+            {
+                UsedGateway::Trade
+            }
             (SUBSCRIBE | UNSUBSCRIBE, _) => return,
-            (_, Shown::Nothing) => Shown::Asked,
+            (_, UsedGateway::Unknown) => UsedGateway::QuoteCommand,
             _ => return,
         };
-        self.shown = shown;
-        clients.remember(self.lineage, shown);
+        self.used = used;
+        clients.remember(self.lineage, used);
     }
 }
 
@@ -232,27 +240,27 @@ pub(super) struct Clients(Arc<Mutex<Remembered>>);
 
 #[derive(Debug, Default)]
 struct Remembered {
-    shown: HashMap<Lineage, Shown>,
+    used: HashMap<Lineage, UsedGateway>,
     /// Oldest first.
     order: VecDeque<Lineage>,
 }
 
 impl Clients {
-    fn recall(&self, lineage: Lineage) -> Shown {
+    fn recall(&self, lineage: Lineage) -> UsedGateway {
         let remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        remembered.shown.get(&lineage).copied().unwrap_or(Shown::Nothing)
+        remembered.used.get(&lineage).copied().unwrap_or(UsedGateway::Unknown)
     }
 
-    fn remember(&self, lineage: Lineage, shown: Shown) {
+    fn remember(&self, lineage: Lineage, used: UsedGateway) {
         let mut remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if remembered.shown.insert(lineage, shown).is_some() {
+        if remembered.used.insert(lineage, used).is_some() {
             return;
         }
         remembered.order.push_back(lineage);
         if remembered.order.len() > REMEMBERED_MAX
             && let Some(oldest) = remembered.order.pop_front()
         {
-            remembered.shown.remove(&oldest);
+            remembered.used.remove(&oldest);
         }
     }
 }

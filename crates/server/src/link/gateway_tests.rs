@@ -8,19 +8,19 @@ fn line() -> Lineage {
 fn a_client_is_remembered_by_its_lineage_and_only_so_many_are() {
     let clients = Clients::default();
     let first = line();
-    clients.remember(first, Shown::Trade);
-    assert_eq!((clients.recall(first), clients.recall(line())), (Shown::Trade, Shown::Nothing));
+    clients.remember(first, UsedGateway::Trade);
+    assert_eq!((clients.recall(first), clients.recall(line())), (UsedGateway::Trade, UsedGateway::Unknown));
     for _ in 1..REMEMBERED_MAX {
-        clients.remember(line(), Shown::Quote);
+        clients.remember(line(), UsedGateway::Quote);
     }
-    assert_eq!(clients.recall(first), Shown::Trade);
+    assert_eq!(clients.recall(first), UsedGateway::Trade);
     // A client that turns out to be for the other gateway is not remembered twice.
-    clients.remember(first, Shown::Quote);
-    assert_eq!(clients.recall(first), Shown::Quote);
-    clients.remember(line(), Shown::Trade);
-    assert_eq!(clients.recall(first), Shown::Nothing, "the oldest is forgotten");
+    clients.remember(first, UsedGateway::Quote);
+    assert_eq!(clients.recall(first), UsedGateway::Quote);
+    clients.remember(line(), UsedGateway::Trade);
+    assert_eq!(clients.recall(first), UsedGateway::Unknown, "the oldest is forgotten");
     let remembered = clients.0.lock().unwrap();
-    assert_eq!((remembered.shown.len(), remembered.order.len()), (REMEMBERED_MAX, REMEMBERED_MAX));
+    assert_eq!((remembered.used.len(), remembered.order.len()), (REMEMBERED_MAX, REMEMBERED_MAX));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What the tests of a connection need: a core over an empty folder, and a client's end of a pipe.
+//! The fixture of the link tests: a core over an empty folder, and the client's end of a connection.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ impl House {
         House::with("")
     }
 
-    /// With candles of one security: a day of a thousand is about sixty kilobytes to be sent.
+    /// With candles of one security. An answer of a thousand is about sixty kilobytes.
     pub(super) fn with_days() -> House {
         let venues = Venues::built_in().unwrap();
         let (first, last) = ("2020-01-01".parse().unwrap(), "2026-11-13".parse().unwrap());
@@ -64,7 +64,7 @@ impl House {
         House { _dir: dir, hub: hub(&core), core, shutdown: watch::channel(false).0 }
     }
 
-    /// The same, not served yet, with other limits.
+    /// The same with other limits, and not serving yet.
     pub(super) fn with_limits(self, limits: crate::limits::Limits) -> House {
         let core = Arc::new(core(self._dir.path()).with_limits(limits));
         House { hub: hub(&core), core, ..self }
@@ -93,7 +93,7 @@ impl House {
         self.core.access.issue_otp(&caller, self.core.uptime()).unwrap().expose().to_owned()
     }
 
-    /// Of the only connection of an account.
+    /// The mailbox of an account's only connection.
     pub(super) fn mailbox(&self, account: &Created) -> Mailbox {
         self.hub.links.mailboxes(account.account_id).pop().expect("the account is signed in")
     }
@@ -107,7 +107,7 @@ impl House {
         self.connect_narrow(kind, 1 << 20)
     }
 
-    /// A connection that holds so many bytes on its way.
+    /// A connection whose pipe holds this many bytes.
     pub(super) fn connect_narrow(&self, kind: Kind, bytes: usize) -> Far {
         let (near, far) = tokio::io::duplex(bytes);
         let (transport, early) = match kind {
@@ -264,7 +264,7 @@ impl<S: AsyncRead + Unpin> Far<S> {
         }
     }
 
-    /// The close push with everything behind it, pings before it passed over: code, and code of the WebSocket.
+    /// Reads up to the end, ignoring pings: the code of the close push, and that of the WebSocket's close frame.
     pub(super) async fn closed(&mut self) -> (i32, Option<u16>) {
         let push = loop {
             match self.see().await {

@@ -49,7 +49,7 @@ pub(crate) use arrival::Arrival;
 pub(crate) use gateway::{GatewayKind, Program};
 pub(crate) use hub::Hub;
 use outbox::Outbox;
-use pending::{Answered, Asked, Pending};
+use pending::{LinkRequest, LinkResponse, Pending};
 use session::{Admitted, Session};
 pub(crate) use transport::Transport;
 use transport::{AUTH, CloseCode, HEARTBEAT, Incoming, RECONNECT};
@@ -125,7 +125,7 @@ pub(crate) struct Link<S> {
     pushes_are_next: bool,
     /// Unsent bytes, as they count for the account.
     unsent: Option<Held>,
-    /// The deadline for signing in; `None` once somebody has.
+    /// The deadline for signing in; `None` after a sign-in.
     sign_in_by: Option<SignInBy>,
     draining: bool,
 }
@@ -300,7 +300,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                 // A request arrives with its last byte: the clock is read once for all packets of one read.
                 let since = self.heard;
                 let by = limit.map(|limit| since + limit);
-                self.request(Asked { command, id, by, since, body: body.into_owned() });
+                self.request(LinkRequest { command, id, by, since, body: body.into_owned() });
                 Ok(())
             }
             // Answers to our heartbeats, and pushes of the client, which mean nothing.
@@ -315,7 +315,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         }
     }
 
-    fn request(&mut self, asked: Asked) {
+    fn request(&mut self, asked: LinkRequest) {
         match asked.command {
             HEARTBEAT if asked.body.len() > HEARTBEAT_MAX => {
                 let text = format!("a heartbeat is at most {HEARTBEAT_MAX} bytes");
@@ -333,7 +333,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         }
     }
 
-    fn business(&mut self, asked: Asked) {
+    fn business(&mut self, asked: LinkRequest) {
         if self.session.is_none() {
             return self.answer(asked.answered(Err(Refusal::Unauthenticated)));
         }
@@ -346,7 +346,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         }
     }
 
-    fn start(&mut self, asked: Asked) {
+    fn start(&mut self, asked: LinkRequest) {
         let Some(session) = &mut self.session else {
             return self.answer(asked.answered(Err(Refusal::Unauthenticated)));
         };
@@ -380,11 +380,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         }
     }
 
-    fn answer(&mut self, answered: Answered) {
+    fn answer(&mut self, answered: LinkResponse) {
         self.answer_as(tally::task(answered.command), answered);
     }
 
-    fn answer_as(&mut self, task: Task, Answered { command, id, since, answer }: Answered) {
+    fn answer_as(&mut self, task: Task, LinkResponse { command, id, since, answer }: LinkResponse) {
         let (before, account) = (self.outbox.bytes(), self.account());
         let (outcome, candles) = match &answer {
             Ok(reply) => (Outcome::Ok, reply.candles),

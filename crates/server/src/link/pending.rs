@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::command::Reply;
 use crate::core::Core;
 use crate::refusal::Refusal;
-use crate::route::Waiting;
+use crate::route::BlockingWork;
 use crate::workers::Full;
 
 /// Requests of one connection that run at once.
@@ -30,7 +30,7 @@ const EARLY_WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// A request that has been read.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct LinkRequest {
     pub(super) command: u8,
     pub(super) id: u32,
     /// The client's timeout, which includes the time in the queue.
@@ -42,39 +42,39 @@ pub(super) struct Asked {
 
 /// A request with its answer.
 #[derive(Debug)]
-pub(super) struct Answered {
+pub(super) struct LinkResponse {
     pub(super) command: u8,
     pub(super) id: u32,
     pub(super) since: Instant,
     pub(super) answer: Result<Reply, Refusal>,
 }
 
-impl Asked {
-    pub(super) fn answered(&self, answer: Result<Reply, Refusal>) -> Answered {
-        Answered { command: self.command, id: self.id, since: self.since, answer }
+impl LinkRequest {
+    pub(super) fn answered(&self, answer: Result<Reply, Refusal>) -> LinkResponse {
+        LinkResponse { command: self.command, id: self.id, since: self.since, answer }
     }
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     running: JoinSet<Result<Reply, Refusal>>,
-    started: Vec<Started>,
-    waiting: VecDeque<Asked>,
+    started: Vec<RunningRequest>,
+    waiting: VecDeque<LinkRequest>,
     waiting_bytes: usize,
     /// Requests that came too early, and when to try them again.
-    early: Vec<(Instant, Asked)>,
+    early: Vec<(Instant, LinkRequest)>,
 }
 
 /// A running request. It keeps its place until it has ended, even after the client was told of a timeout: otherwise requests with short
 /// timeouts would pile up on the threads.
 #[derive(Debug)]
-struct Started {
+struct RunningRequest {
     task: task::Id,
     command: u8,
     id: u32,
     by: Option<Instant>,
     since: Instant,
-    settled: Settled,
+    decided: OnceFlag,
     /// The client has been told of the timeout.
     given_up: bool,
 }
@@ -82,10 +82,10 @@ struct Started {
 /// Whether the outcome is decided: the answer, which is then charged, or a timeout, which costs nothing. Both sides try to decide; the
 /// first one wins.
 #[derive(Clone, Debug, Default)]
-struct Settled(Arc<AtomicBool>);
+struct OnceFlag(Arc<AtomicBool>);
 
-impl Settled {
-    fn settle(&self) -> bool {
+impl OnceFlag {
+    fn set_first(&self) -> bool {
         !self.0.swap(true, Ordering::AcqRel)
     }
 }
@@ -108,7 +108,7 @@ impl Pending {
     }
 
     /// Puts a request behind the others, or gives it back if there are too many.
-    pub(super) fn wait(&mut self, asked: Asked) -> Result<(), Asked> {
+    pub(super) fn wait(&mut self, asked: LinkRequest) -> Result<(), LinkRequest> {
         let bytes = self.waiting_bytes + asked.body.len();
         if self.waiting.len() >= WAITING_MAX || bytes > WAITING_BYTES_MAX {
             return Err(asked);
@@ -119,7 +119,7 @@ impl Pending {
     }
 
     /// The next request that waits and may start now.
-    pub(super) fn next(&mut self) -> Option<Asked> {
+    pub(super) fn next(&mut self) -> Option<LinkRequest> {
         if !self.may_start() {
             return None;
         }
@@ -129,7 +129,7 @@ impl Pending {
     }
 
     /// Holds a request that came too early until it may be tried again, or returns it if the wait is too long or too many are held.
-    pub(super) fn keep_early(&mut self, asked: Asked, again_at: Instant) -> Result<(), Asked> {
+    pub(super) fn keep_early(&mut self, asked: LinkRequest, again_at: Instant) -> Result<(), LinkRequest> {
         if self.early.len() >= EARLY_MAX || again_at > asked.since + EARLY_WAIT_MAX {
             return Err(asked);
         }
@@ -138,7 +138,7 @@ impl Pending {
     }
 
     /// A request that came too early and may be tried again now.
-    pub(super) fn next_early(&mut self, now: Instant) -> Option<Asked> {
+    pub(super) fn next_early(&mut self, now: Instant) -> Option<LinkRequest> {
         let at = self.early.iter().position(|(again_at, _)| *again_at <= now)?;
         Some(self.early.remove(at).1)
     }
@@ -146,23 +146,23 @@ impl Pending {
     /// Runs admitted work on a thread that may wait for the disk, when its account has a turn.
     pub(super) fn start(
         &mut self,
-        asked: &Asked,
-        work: Box<dyn Waiting>,
+        asked: &LinkRequest,
+        work: Box<dyn BlockingWork>,
         core: Arc<Core>,
     ) -> Result<(), Full> {
-        let settled = Settled::default();
-        let settle = settled.clone();
+        let decided = OnceFlag::default();
+        let by_worker = decided.clone();
         let (workers, share) = (core.workers.clone(), work.share(&core));
-        let told = workers.submit(share, move || work.run_if(&core, &|| settle.settle()))?;
+        let told = workers.submit(share, move || work.run_if(&core, &|| by_worker.set_first()))?;
         // A panic costs its request only, and has been logged.
         let task = self.running.spawn(async { told.await.unwrap_or(Err(Refusal::Internal)) }).id();
-        let Asked { command, id, by, since, .. } = *asked;
-        self.started.push(Started { task, command, id, by, since, settled, given_up: false });
+        let LinkRequest { command, id, by, since, .. } = *asked;
+        self.started.push(RunningRequest { task, command, id, by, since, decided, given_up: false });
         Ok(())
     }
 
     /// Waits until a running request has ended. It has no answer if the client was told of a timeout.
-    pub(super) fn poll_ended(&mut self, cx: &mut Context<'_>) -> Poll<Option<Answered>> {
+    pub(super) fn poll_ended(&mut self, cx: &mut Context<'_>) -> Poll<Option<LinkResponse>> {
         let (task, answer) = match self.running.poll_join_next_with_id(cx) {
             Poll::Ready(Some(Ok((task, answer)))) => (task, answer),
             Poll::Ready(Some(Err(error))) => {
@@ -175,8 +175,8 @@ impl Pending {
         let Some(at) = self.started.iter().position(|started| started.task == task) else {
             return Poll::Ready(None);
         };
-        let Started { command, id, since, given_up, .. } = self.started.swap_remove(at);
-        Poll::Ready((!given_up).then_some(Answered { command, id, since, answer }))
+        let RunningRequest { command, id, since, given_up, .. } = self.started.swap_remove(at);
+        Poll::Ready((!given_up).then_some(LinkResponse { command, id, since, answer }))
     }
 
     pub(super) fn next_deadline(&self) -> Option<Instant> {
@@ -187,16 +187,16 @@ impl Pending {
     }
 
     /// Requests that have timed out.
-    pub(super) fn overdue(&mut self, now: Instant) -> Vec<Answered> {
+    pub(super) fn overdue(&mut self, now: Instant) -> Vec<LinkResponse> {
         let is_over = |by: Option<Instant>| by.is_some_and(|by| by <= now);
         let mut overdue = Vec::new();
         for started in self.started.iter_mut().filter(|started| is_over(started.by)) {
             started.by = None;
             // An answer that is being charged will be sent.
-            if started.settled.settle() {
+            if started.decided.set_first() {
                 started.given_up = true;
-                let Started { command, id, since, .. } = *started;
-                overdue.push(Answered { command, id, since, answer: Err(Refusal::TimedOut) });
+                let RunningRequest { command, id, since, .. } = *started;
+                overdue.push(LinkResponse { command, id, since, answer: Err(Refusal::TimedOut) });
             }
         }
         self.early.retain(|(_, asked)| {

@@ -1,4 +1,4 @@
-//! What is pushed to a client, beside its answers and while it does not read, with a clock that stands still until everybody waits.
+//! Pushes: between answers, and to a client that does not read, with tokio's paused clock.
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -18,13 +18,13 @@ use crate::mailbox::{ClosedBy, CoalescingKey, Mailbox, Push, PushError};
 const SECOND: Duration = Duration::from_secs(1);
 /// A command that clients do not mistake for another one.
 const NOTIFICATION: u8 = 18;
-/// Of a push: the number, and what fills it up.
+/// Bytes of a push's body: its number, and padding.
 const LENGTH: usize = 1000;
-/// With its head and its frame.
+/// The same with packet header and frame.
 const SENT: usize = LENGTH + 16;
-/// What a mailbox holds.
+/// Bytes that a mailbox holds.
 const MAILBOX_BYTES: usize = 1 << 20;
-/// What a connection holds on its way.
+/// Bytes that the pipe of a connection holds.
 const NARROW: usize = 16 << 10;
 
 fn body(number: u32) -> Bytes {
@@ -46,7 +46,7 @@ fn number(body: &[u8]) -> u32 {
     u32::from_be_bytes(body[..4].try_into().unwrap())
 }
 
-/// The number of the next push, pings before it passed over.
+/// The number of the next push, ignoring pings.
 async fn pushed(far: &mut Far) -> u32 {
     loop {
         match far.see().await {
@@ -86,7 +86,7 @@ async fn narrow(house: &House, kind: Kind, account: &Created) -> (Far, Mailbox) 
     (far, house.mailbox(account))
 }
 
-/// Fills the mailbox of a client that does not read until it is too slow; how many were put.
+/// Fills the mailbox of a client that does not read until it is closed as too slow. Returns how many pushes were put.
 async fn overflow(mailbox: &Mailbox) -> u32 {
     for number in 0..10_000 {
         match mailbox.put(lasting(number)) {
@@ -109,7 +109,7 @@ async fn pushes_arrive_in_order_and_none_is_lost_while_the_client_reads() {
         let begun = Instant::now();
         for first in (0..20_000).step_by(1000) {
             for number in first..first + 1000 {
-                // With a key each of its own there is nothing to coalesce.
+                // With a different key each, nothing can be coalesced.
                 let key = u64::from(number);
                 let push = if number % 3 == 0 { latest(key, number) } else { lasting(number) };
                 mailbox.put(push).unwrap();
@@ -133,7 +133,7 @@ async fn a_slow_client_gets_the_latest_of_what_has_a_key() {
             mailbox.put(latest(u64::from(number % keys), number)).unwrap();
             yield_now().await;
         }
-        // However much was put, no more is kept than fits and the latest of each.
+        // Only as many are kept as fit, and the latest of each key.
         let unsent = house.core.unsent.bytes();
         assert!(unsent <= UNSENT_MAX + (1 + usize::try_from(keys).unwrap()) * SENT, "{unsent} bytes wait");
         mailbox.put(lasting(u32::MAX)).unwrap();
@@ -167,7 +167,7 @@ async fn a_client_too_slow_for_what_must_not_be_lost_is_closed_and_told_so() {
         assert_eq!(mailbox.put(lasting(put)), Err(PushError::Gone));
         let (seen, code) = pushed_until_closed(&mut far).await;
         assert_eq!(code, 1);
-        // What was on its way is not broken off, and nothing is left out of it.
+        // Pushes that were being sent are complete, and none is missing.
         assert!(seen.iter().copied().eq(0..u32::try_from(seen.len()).unwrap()));
         assert!(seen.len() * SENT > UNSENT_MAX, "{} pushes", seen.len());
         if kind == Kind::WebSocket {

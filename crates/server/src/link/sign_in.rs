@@ -10,7 +10,7 @@ use wire::{Status, code, control};
 
 use super::Link;
 use super::gateway::{Gateway, Metadata, Mixed, SignedInBy};
-use super::pending::Asked;
+use super::pending::LinkRequest;
 use super::session::Session;
 use super::transport::{AUTH, CloseCode};
 use crate::caller::{Caller, Language};
@@ -31,7 +31,7 @@ enum Proof {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
-    pub(super) fn sign_in(&mut self, asked: &Asked) {
+    pub(super) fn sign_in(&mut self, asked: &LinkRequest) {
         let (proof, metadata) = match decode(asked) {
             Ok(decoded) => decoded,
             Err(refusal) => return self.answer(asked.answered(Err(refusal))),
@@ -96,7 +96,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     }
 
     /// The client is told at once and closes the connection itself; the server does so only if it does not.
-    fn denied(&mut self, asked: &Asked, denial: &Denial) {
+    fn denied(&mut self, asked: &LinkRequest, denial: &Denial) {
         let refused = if asked.command == AUTH { CloseCode::Auth } else { CloseCode::SessionExpired };
         let text = denial.to_string();
         let (status, number, close) = match denial {
@@ -177,7 +177,7 @@ fn manner(
     (caller, if is_quote { Metadata::OfQuotes } else { Metadata::Plain })
 }
 
-fn decode(asked: &Asked) -> Result<(Proof, BTreeMap<String, String>), Refusal> {
+fn decode(asked: &LinkRequest) -> Result<(Proof, BTreeMap<String, String>), Refusal> {
     let malformed = |error| Refusal::Malformed(format!("the body cannot be decoded: {error}"));
     Ok(if asked.command == AUTH {
         let request = control::AuthRequest::decode(asked.body.as_slice()).map_err(malformed)?;

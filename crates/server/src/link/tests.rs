@@ -1,4 +1,4 @@
-//! What a connection does as time passes, with a clock that stands still until everybody waits.
+//! Timeouts of a connection, with tokio's paused clock.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ async fn a_connection_on_which_nobody_signs_in_ends_after_ten_seconds() {
     for kind in BOTH {
         let begun = Instant::now();
         let mut far = house.connect(kind);
-        // Showing signs of life does not help.
+        // A heartbeat does not extend the time to sign in.
         advance(5 * SECOND).await;
         far.request(1, 1, Vec::new()).await;
         let Seen::Packet(Packet::Response { command: 1, .. }) = far.see().await else { panic!() };
@@ -222,7 +222,7 @@ async fn a_slow_client_that_takes_a_little_now_and_then_gets_everything() {
         assert!(read > 0, "closed after {answers} answers");
         let mut input = &room[..read];
         while let Some(packet) = decoder.decode(&mut input).unwrap() {
-            // What the server asks of its own is no answer.
+            // Requests of the server are not answers.
             if let Packet::Response { id, .. } = packet {
                 assert_eq!(id, answers);
                 answers += 1;
@@ -233,7 +233,7 @@ async fn a_slow_client_that_takes_a_little_now_and_then_gets_everything() {
     assert!(!sending.is_finished());
 }
 
-/// Requests for a thousand candles, as many as wanted, framed for a WebSocket.
+/// A number of requests for a thousand candles each, framed for a WebSocket.
 fn thousands(count: u32) -> Vec<u8> {
     let latest = wire::quote::SecurityCandlestickRequest {
         symbol: "700.HK".to_owned(),
@@ -262,7 +262,7 @@ async fn requests_that_came_together_are_not_all_answered_at_once() {
         panic!()
     };
     assert!(body.len() > 50_000, "{} bytes", body.len());
-    // From here on everything is in memory and would be answered on the spot.
+    // From here on everything is in the cache and would be answered at once.
     let (near, _far) = tokio::io::duplex(64);
     let address = ([127, 0, 0, 1], 53_124).into();
     let from = Arrival { address, region: None, program: Program::Other, unproven: Default::default() };
@@ -282,7 +282,7 @@ async fn requests_that_came_together_are_not_all_answered_at_once() {
     assert!(flood.ends_with(&link.held) && link.held.len() > flood.len() / 2);
 }
 
-/// More than a thousand candles take.
+/// More than an answer of a thousand candles needs.
 fn body_max() -> usize {
     100_000
 }
@@ -317,7 +317,7 @@ async fn a_revoked_account_is_told_with_its_next_request_and_closed() {
         let begun = Instant::now();
         let refused = far.ask::<control::Error>(4, &control::Error::default()).await;
         assert_eq!(refused.map(drop), Err((Status::Unauthenticated, 401_004)));
-        // From then on nobody is signed in.
+        // The sign-in has ended.
         let refused = far.ask::<control::Error>(8, &control::Error::default()).await;
         assert_eq!(refused.map(drop), Err((Status::Unauthenticated, 401_004)));
         assert_eq!(far.closed().await, (4, websocket(kind, 1008)));
@@ -368,7 +368,7 @@ async fn a_goodbye_is_answered_and_takes_a_second_at_most() {
     far.frame(0x88, &1000_u16.to_be_bytes()).await;
     assert_eq!(far.see().await, Seen::Close(1000));
     assert_eq!(far.see().await, Seen::End);
-    // A client that neither reads nor closes is not waited for.
+    // The server does not wait for a client that neither reads nor closes.
     let mut far = house.connect_narrow(Kind::WebSocket, 1);
     let begun = Instant::now();
     far.frame(0x81, b"text").await;

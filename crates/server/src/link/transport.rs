@@ -84,7 +84,7 @@ impl Transport {
         Transport::Tcp(Decoder::new(Limits::SIGN_IN))
     }
 
-    /// Somebody has signed in, and may send longer requests.
+    /// Allows longer requests, after a sign-in.
     pub(crate) fn allow_requests(&mut self) {
         match self {
             Transport::WebSocket(decoder) => decoder.allow(MESSAGE_MAX),

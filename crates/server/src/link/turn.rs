@@ -22,7 +22,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             self.write(cx)?;
             moved = true;
         }
-        // Requests that were not started for want of room.
+        // Requests that were not started because too many answers were unsent.
         while let Some(asked) = self.next_waiting() {
             moved = true;
             self.start(asked);

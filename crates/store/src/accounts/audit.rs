@@ -77,7 +77,7 @@ impl Accounts {
         self.change(|db| write(db, account, event, note))
     }
 
-    /// Forgets rows from before a time, a part at a time, and writes down how many that were. How many in all.
+    /// Removes rows from before a time, a portion at a time, and records how many. Returns the total.
     pub fn prune_audit(&self, before: Timestamp, (at, actor): (Timestamp, &str)) -> Result<u64, StoreError> {
         // The row about the pruning must not be pruned next.
         let (before, mut pruned) = (before.min(at), 0_u64);
@@ -89,8 +89,8 @@ impl Accounts {
         }
     }
 
-    /// Forgets some of the oldest rows if they are from before a time, and writes down how many that were. How many; 0 when
-    /// there are no more. Cheap when there are none: rows are written in the order of time, and only the first are looked at.
+    /// Removes a portion of the oldest rows if they are from before a time, and records how many. Returns how many; 0 when there are no more,
+    /// which is cheap to find out: rows are in order of time, and only the first are looked at.
     pub fn prune_oldest_audit(
         &self,
         before: Timestamp,
@@ -171,7 +171,7 @@ fn check_will(db: &Db, id: AccountId, note: &AuditNote<'_>) -> Result<(), StoreE
 }
 
 fn cut(text: &str) -> String {
-    // One line a row, whatever a client has called itself.
+    // A row is one line: the name of a client may contain line breaks.
     text.chars().take(TEXT_MAX).map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }
 

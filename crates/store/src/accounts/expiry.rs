@@ -1,6 +1,5 @@
-//! Rows that are good for nothing any more: tokens and codes of OAuth, devices that wait, sessions of browsers, replaced
-//! tokens of API keys. Some go whenever a new one comes; where none comes, they go here. Both keep them equally long, so that
-//! no client can tell who has removed a row.
+//! Removal of expired rows: OAuth tokens and codes, waiting devices, browser sessions, replaced tokens of API keys. Adding a row also removes
+//! some; this is for tables to which nothing is added. Both keep rows equally long, so a client cannot tell which of them removed one.
 
 use market::Timestamp;
 
@@ -8,11 +7,11 @@ use super::oauth::{CODE_KEPT_S, DEVICE_KEPT_S, TOKEN_KEPT_S};
 use super::{Accounts, oauth_sql, people_sql, renewal_sql};
 use crate::StoreError;
 
-/// Rows of a kind that one transaction removes: whoever wants to write meanwhile waits a few milliseconds.
+/// Rows of a kind that one transaction removes: another writer waits a few milliseconds for it.
 const PORTION: u32 = 500;
 
 impl Accounts {
-    /// Removes a portion of what has expired; how many rows that were. Those that expired first are not always the first to go.
+    /// Removes a portion of the expired rows, not always the oldest first. Returns how many.
     pub fn remove_expired(&self, now: Timestamp) -> Result<u64, StoreError> {
         let before = |kept_s: i64| now.0.saturating_sub(kept_s);
         self.change(|db| {

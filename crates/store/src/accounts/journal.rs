@@ -1,7 +1,7 @@
 //! The journals of paper accounts: entries that are only ever added, each in the order of its number.
 //!
-//! Whoever adds entries says which revision of the journal they follow from. If another process has changed it meanwhile, nothing is
-//! written and the caller reads the journal again: so an account needs no lock across processes, and two nodes never decide on
+//! Locking is optimistic: an addition names the revision of the journal that it follows from. If another process has changed the journal
+//! since, nothing is written and the caller reads it again. So an account needs no lock across processes, and two nodes never decide on
 //! different pasts. Additions to several journals share one transaction, and so one wait for the disk.
 
 use market::Timestamp;

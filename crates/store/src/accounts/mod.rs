@@ -98,7 +98,7 @@ pub struct AccountRow {
     pub region: String,
     pub created_at: Timestamp,
     pub revoked_at: Option<Timestamp>,
-    /// Raised by whatever ends all sessions of the account.
+    /// Raised by every change that ends all sessions of the account.
     pub epoch: u32,
     pub role: String,
     pub terms: AccountTerms,
@@ -152,13 +152,13 @@ impl Accounts {
         &self.path
     }
 
-    /// A number that rises with every change to an account or a credential, whichever process makes it. Usage does
-    /// not raise it. Reading it costs a few microseconds, so a server asks before each request.
+    /// A number that rises with every change to an account or a credential, by any process. Usage does not raise it. Reading it
+    /// costs a few microseconds, so a server asks before each request.
     pub fn version(&self) -> Result<i64, StoreError> {
         self.read().one(common_sql::VERSION, [], |row| Ok(row.get(0)?))
     }
 
-    /// For whoever asks for [`Accounts::version`] again and again.
+    /// A connection for polling [`Accounts::version`].
     pub fn version_reader(&self) -> Result<VersionReader, StoreError> {
         VersionReader::open(&self.path)
     }

@@ -1,9 +1,9 @@
-//! Clients of OAuth, devices and codes that wait, tokens. Secrets come here as hashes; what they mean is decided by
+//! OAuth clients, waiting devices and codes, tokens. Secrets come here as hashes; what they mean is decided by
 //! the caller. What must happen once (a code is redeemed, a refresh token is replaced) is decided here, in the
 //! transaction that writes it.
 //!
-//! All tokens that descend from one approval are a *family*. Ending it removes them: a token that is not here is good
-//! for nothing. Whatever has expired is removed as new rows come, a few at a time, and by `expiry.rs`.
+//! All tokens that descend from one approval are a *family*. Ending it removes them: a token without a row is invalid. Expired rows
+//! are removed a few at a time when new ones are added, and by `expiry.rs`.
 
 use market::Timestamp;
 
@@ -16,23 +16,23 @@ use crate::StoreError;
 use crate::count::small;
 use crate::db::Db;
 
-/// The most clients there may be. When there are so many, unused ones are evicted.
+/// The most clients. At this number, unused ones are evicted.
 pub const CLIENTS_MAX: u32 = 10_000;
-/// A client that was approved and has no tokens any more is left alone this long.
+/// How long a client that was approved and has no tokens any more is not evicted.
 const CLIENT_IDLE_S: i64 = 86_400;
-/// One that nobody has approved yet, this long: registering costs nothing, so a client that fills the table must not be able
-/// to keep others out for a day.
+/// The same for a client that nobody has approved yet: registering is free, so an attacker who fills the table must not be able to
+/// keep others out for a day.
 const CLIENT_NEW_S: i64 = 60;
 pub const DEVICES_MAX: u32 = 10_000;
-/// Devices of one client that wait at once. When there are so many, the one that has waited longest gives way to the next.
+/// Devices of one client that wait at once. At this number, a new one evicts the one that has waited longest.
 pub const DEVICES_OF_CLIENT_MAX: u32 = 100;
-/// For so long it does not give way: a person may be typing its code.
+/// How long a new device is not evicted: a person may be typing its code.
 const DEVICE_NEW_S: i64 = 60;
-/// Late devices are remembered so long: a client that asks once more is told that it is late.
+/// How long expired devices are remembered, so that a poll is answered with `expired_token`.
 pub(super) const DEVICE_KEPT_S: i64 = 600;
-/// Used codes are remembered so long, so that a second use is noticed.
+/// How long used codes are remembered, so that a second use is noticed.
 pub(super) const CODE_KEPT_S: i64 = 86_400;
-/// Expired tokens are remembered so long, to tell them from unknown ones.
+/// How long expired tokens are remembered, to tell them from unknown ones.
 pub(super) const TOKEN_KEPT_S: i64 = 7 * 86_400;
 /// Sign-ins that an account may have; one more ends the oldest.
 pub const FAMILIES_MAX: usize = 100;

@@ -153,7 +153,7 @@ const REFERENCES: Sql =
 impl Backup<'_> {
     /// Makes it, or leaves nothing behind.
     pub fn make(&self, watch: &mut Watch<'_>) -> Result<Manifest, BackupError> {
-        // A restore keeps what is left of such a store and goes on; somebody who asks for a backup believes that the accounts are in it.
+        // A restore may go on with such a store, but a backup without the accounts would be taken for a complete one.
         let accounts = self.store.join(Part::Accounts.file_name());
         if is_emptied(&accounts) && is_there(&self.store.join(Part::Key.file_name()))? {
             return Err(StoreError::Emptied { path: accounts }.into());

@@ -102,7 +102,7 @@ impl<'a> Restore<'a> {
     pub fn prepare(&self, watch: &mut Watch<'_>) -> Result<Prepared<'a>, BackupError> {
         let manifest = Manifest::read(self.from)?;
         let parts = self.parts(&manifest)?;
-        // Also the very backup that is to be restored, whatever the path to it.
+        // Also catches a restore of a backup onto itself, by whatever path.
         if is_there(&self.store.join(manifest::FILE))? {
             return Err(BackupError::IsBackup { path: self.store.to_owned() });
         }
@@ -362,7 +362,7 @@ impl Prepared<'_> {
         &self.staging.dir
     }
 
-    /// Puts it in the place of what is there. Until the first database is live, whatever goes wrong leaves all as it was.
+    /// Replaces the present databases. An error before the first of them is live leaves everything as it was.
     pub fn go_live(self, watch: &mut Watch<'_>) -> Result<Restored, BackupError> {
         let kept = self.restore.keep(&self.staging, watch)?;
         let (manifest, parts) = (self.manifest.clone(), self.parts.clone());
@@ -425,8 +425,8 @@ impl Prepared<'_> {
     }
 }
 
-/// Gives a database numbers that go on where the other stopped, and begins a new era: whatever is cached of the one is not
-/// of the other, though they may have given the same number to different blocks.
+/// Continues the counters of the replaced database, and begins a new era: the two may have given the same number to different blocks, so
+/// nothing that is cached of one may be used for the other.
 fn renumber(staged: &Db, known: &[(String, i64)]) -> Result<(), StoreError> {
     staged.run(sql::BEGIN_WRITE, [])?;
     for (name, next) in settle::highest(settle::counters(staged)?, known) {

@@ -1,4 +1,4 @@
-//! What must not go back in time when accounts do: numbers that were given out, revocations, and whatever is good once.
+//! What must not go back in time when accounts are restored: numbers that were given out, revocations, and credentials that are valid once.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -134,7 +134,7 @@ pub(super) fn settle_alone(db: &Db, note: &AuditNote<'_>) -> Result<(), StoreErr
     done
 }
 
-/// Counters as they must stand so that no number is given out twice, whichever of the two states gave it.
+/// The higher value of each counter, so that no number of either state is given out again.
 pub(super) fn highest(one: Vec<(String, i64)>, other: &[(String, i64)]) -> Vec<(String, i64)> {
     let mut all: HashMap<String, i64> = one.into_iter().collect();
     for (name, next) in other {

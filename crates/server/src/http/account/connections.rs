@@ -1,4 +1,4 @@
-//! The long connections of an account, for their owner to see and to close; an operator sees and closes everybody's.
+//! The long connections of an account, which their owner may list and close. Operators may list and close those of every account.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::links::{ConnectionInfo, Door};
 use crate::mailbox::ClosedBy;
 use crate::written::Instant;
 
-/// The word for the connections of all accounts.
+/// The value of the parameter that means all accounts.
 const ALL: &str = "all";
 
 pub(super) const LIST: Doc = Doc::new(Tag::Account, "connections", "The open long connections of an account")
@@ -112,12 +112,12 @@ pub(super) fn close(call: &Call<'_>, site: &Site, me: Admitted) -> Result<Answer
         me.as_operator(site)?;
         ClosedBy::Operator
     };
-    // Written down first: what was done must not be missing there.
+    // The audit is written first, so that nothing is done without a record.
     site.core
         .access
         .note_closed(id, guest.account, &Actor::Account(me.account().id), site.core.machine_now())
         .map_err(Problem::from_access)?;
-    // If it has left by itself meanwhile, that is what was wanted.
+    // It may have ended by itself since.
     site.links.close(id, by);
     Ok(envelope::success(ClosedConnection { id: id.to_string() }))
 }

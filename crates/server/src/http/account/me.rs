@@ -28,7 +28,7 @@ struct Identity {
 pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let (account, who) = (admitted.account(), admitted.who());
     Named::parse(call.query, &[])?;
-    // Only a browser needs the mark: whatever else proves who asks is sent by nobody's page unasked.
+    // Only browser sessions need a CSRF token: a browser sends no other proof by itself.
     let csrf = if who.is_browser() { call.session_csrf_token(site) } else { None };
     Ok(envelope::success(Identity { account: account.name.clone(), role: account.role.as_str(), csrf }))
 }

@@ -1,4 +1,4 @@
-//! What an account may do, has used and why: `GET /v1/quota` and `POST /v1/quota/preview`.
+//! The quota of an account, what it has used, and why: `GET /v1/quota` and `POST /v1/quota/preview`.
 
 use std::collections::HashSet;
 
@@ -16,9 +16,9 @@ use crate::quota_document::QuotaDocument;
 use crate::refusal::Refusal;
 use crate::written::Day;
 
-/// Symbols of a preview; the highest level has no more by default.
+/// The most symbols of a preview; the quota of the highest level is no larger by default.
 const PREVIEW_MAX: usize = 3_000;
-/// Letters of a text that is no symbol, in the answer that says so.
+/// Characters of an invalid symbol that the answer repeats.
 const ECHO_MAX: usize = 40;
 
 pub(super) const SHOW: Doc = Doc::new(
@@ -103,7 +103,7 @@ pub(super) fn preview(call: &Call<'_>, site: &Site, admitted: Admitted) -> Resul
         let text = format!("a preview takes at most {PREVIEW_MAX} symbols, not {}", symbols.len());
         return Err(Refusal::TooMany(text).into());
     }
-    let sorted = Sorted::of(&symbols, &permit, site)?;
+    let sorted = SortedSymbols::of(&symbols, &permit, site)?;
     let (id, now) = (permit.account().id, site.core.market_now());
     let preview = site.core.access.preview(id, &sorted.good, now).map_err(Problem::from_access)?;
     let preview = preview.ok_or_else(Problem::not_found)?;
@@ -126,19 +126,19 @@ pub(super) fn preview(call: &Call<'_>, site: &Site, admitted: Admitted) -> Resul
     }))
 }
 
-/// The texts of a preview, by what would become of a request for each.
+/// The symbols of a preview, sorted by what a request for each would get.
 #[derive(Default)]
-struct Sorted {
+struct SortedSymbols {
     good: Vec<Symbol>,
     unknown: Vec<Symbol>,
     no_access: Vec<Symbol>,
     invalid: Vec<String>,
 }
 
-impl Sorted {
-    fn of(texts: &[String], permit: &Permit, site: &Site) -> Result<Sorted, Problem> {
+impl SortedSymbols {
+    fn of(texts: &[String], permit: &Permit, site: &Site) -> Result<SortedSymbols, Problem> {
         let version = site.core.glance()?;
-        let (mut sorted, mut seen) = (Sorted::default(), HashSet::new());
+        let (mut sorted, mut seen) = (SortedSymbols::default(), HashSet::new());
         for text in texts {
             let Ok(symbol) = text.parse::<Symbol>() else {
                 sorted.invalid.push(text.chars().take(ECHO_MAX).collect());

@@ -1,5 +1,5 @@
-//! Programs that act for an account, for its owner to see and to end. A program sees them too, and ends its own access
-//! alone.
+//! The programs that have OAuth tokens of an account, which its owner may list and end. A program may list them too, and end only its own
+//! access.
 
 use access::{Actor, Caller, SignIn};
 use schemars::JsonSchema;

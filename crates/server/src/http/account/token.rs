@@ -49,7 +49,7 @@ pub(super) fn refresh(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answe
     }))
 }
 
-/// When the new token is to end, if the client says so. Parts of a second are dropped.
+/// The expiry that the client asks for, if it does. Fractions of a second are dropped.
 fn wanted(query: &str) -> Result<Option<Timestamp>, Problem> {
     let mut values = fields::values(query, "expired_at");
     let Some(text) = values.next() else { return Ok(None) };

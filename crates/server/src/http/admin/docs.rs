@@ -1,4 +1,4 @@
-//! The endpoints of operators, described.
+//! The OpenAPI descriptions of the endpoints for operators.
 
 use super::office::ROWS_MAX;
 use super::shapes::{
@@ -12,7 +12,7 @@ const NAME: Parameter = Parameter::path("name", "The account's name or number");
 const ACCOUNT: Parameter = Parameter::query("account", Kind::Text, "The account's name or number").required();
 const LIMIT: Parameter =
     Parameter::query("limit", Kind::Between(1, ROWS_MAX), "At most so many rows").or(Word::Number(ROWS_MAX));
-/// Of whatever names an account.
+/// The refusals of endpoints that name an account.
 const WRONG_OR_UNKNOWN: &[RefusalDoc] = &[BAD_REQUEST, NOT_FOUND];
 const AS_IT_IS_NOW: &[AnswerDoc] = &[AnswerDoc::ok("The account as it is now", &[data::<AdminAccount>()])];
 const TAKEN: &[AnswerDoc] = &[AnswerDoc::ok("How much was taken", &[data::<Reported>()])];

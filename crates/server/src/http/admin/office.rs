@@ -1,5 +1,5 @@
-//! What operators do through the service: see accounts, grant and withdraw, tell what levels rest upon, read the audit.
-//! The command line does the same on the machine of the store.
+//! The operators' endpoints: list accounts, grant and withdraw rights, report the assets and orders that decide levels, read the audit. The
+//! command line does the same on the machine of the store.
 
 use access::{
     AccessError, Account, Actor, AuditFilter, AuditId, Level, Present, ReportError, Right, Step, StepChange,
@@ -21,12 +21,12 @@ use crate::quota_document::{QuotaDocument, rights};
 use crate::refusal::Refusal;
 use crate::written::{Day, Instant};
 
-/// Accounts told of in one answer.
+/// The most accounts of one answer.
 const ACCOUNTS_MAX: usize = 10_000;
-/// Rows of a list, unless fewer are wanted.
+/// The most rows of a list, and the default.
 pub(super) const ROWS_MAX: u32 = 1_000;
 
-/// What operators tell of others' accounts and of the world.
+/// The kinds of reports that operators send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Report {
     Assets,
@@ -127,7 +127,7 @@ impl Office<'_> {
         Ok(RatesRows { rows: rows.into_iter().map(row).collect() })
     }
 
-    /// Taken whole or not at all, as JSON or as the same CSV that the command line takes.
+    /// Stores a report completely or not at all. It is JSON, or the CSV that the command line also accepts.
     pub(super) fn report(&self, report: Report) -> Result<Reported, Problem> {
         let columns: &[&str] = match report {
             Report::Rates => &["currency", "day", "rate"],
@@ -240,7 +240,7 @@ impl Office<'_> {
     }
 }
 
-/// What the operator can mend is told as it is; the rest is ours.
+/// Errors that the operator can fix are reported as they are; the others are internal.
 fn problem(error: AccessError) -> Problem {
     match error {
         error @ (AccessError::Terms(_) | AccessError::Report(_)) => wrong(&error.to_string()),
@@ -256,7 +256,7 @@ fn right(name: &str) -> Result<Right, Problem> {
     name.parse().map_err(|error: access::ParseRightError| wrong(&error.to_string()))
 }
 
-/// A time in JSON: a number is Unix seconds, a text is what people write.
+/// A time in JSON: Unix seconds as a number, or a date or an instant as text.
 fn instant(value: Option<Value>) -> Result<Option<Timestamp>, Problem> {
     match value {
         None | Some(Value::Null) => Ok(None),
@@ -270,8 +270,8 @@ fn written(text: &str) -> Result<Timestamp, Problem> {
     access::parse_instant(text).map_err(|error| wrong(&error.to_string()))
 }
 
-/// Rows of JSON as the table that a file would be. Amounts come as text or whole numbers: a number with a point has
-/// been through binary on its way.
+/// Rows of JSON as the table of a file. Amounts must be text or whole numbers: a JSON number with a fraction may have lost digits in binary
+/// floating point.
 fn table(columns: &[&str], rows: &[Map<String, Value>]) -> Result<Table, String> {
     let mut table = Table::new(columns);
     for (index, row) in rows.iter().enumerate() {
@@ -291,7 +291,7 @@ fn table(columns: &[&str], rows: &[Map<String, Value>]) -> Result<Table, String>
     Ok(table)
 }
 
-/// The fields that are there; `null` gives the choice back to the service.
+/// The fields that are present. `null` removes a setting, so that the service decides again.
 fn changed(fields: &Map<String, Value>) -> Result<TermsChange, String> {
     if fields.is_empty() {
         return Err("nothing to set: give level, quota, rate, connections or floors".to_owned());

@@ -1,4 +1,4 @@
-//! What operators send and get, as documents.
+//! The request and answer bodies of the operators' endpoints.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -220,7 +220,7 @@ pub(super) struct AdminLevel {
     orders: Option<u32>,
 }
 
-/// What is not there stays as it is, so that no number stands for it.
+/// An absent field stays unchanged, so it has no default.
 fn has_no_default(_: &u32) -> bool {
     true
 }

@@ -1,4 +1,5 @@
-//! What is stored against what the calendar expects, for operators: a letter for each security and day, and the gaps of one.
+//! Coverage, for operators: what is stored compared with what the calendar expects. A letter for each security and day, and the gaps of one
+//! security.
 
 use history::{DayCoverage, DayState, Expected, Gap, GapReason, HistoryError};
 use market::{Date, DayKind, Market, Symbol, Zone};
@@ -15,7 +16,7 @@ use crate::kit::{Admitted, Answer, Call};
 use crate::refusal::Refusal;
 use crate::written::{Day, Instant};
 
-/// A quarter, however its months fall.
+/// The longest quarter.
 const DAYS_MAX: u32 = 92;
 const DAYS_DEFAULT: u32 = 91;
 const ROWS_MAX: u32 = 100;
@@ -110,7 +111,7 @@ fn reasons(_: &mut SchemaGenerator) -> Schema {
 pub(super) fn rows(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, Problem> {
     let named = Named::parse(call.query, &["end", "days", "after", "limit"])?;
     let as_of = site.core.as_of();
-    // One date for all markets: that of the clock which months follow.
+    // One date for all markets: that of Hong Kong, as for the months of quotas.
     let today = site.core.history.venues().of(Market::Hk).zone().date(as_of.now());
     let end = named.date("end")?.unwrap_or(today);
     let start = earlier(end, named.number("days", 1..=DAYS_MAX, DAYS_DEFAULT)?)?;
@@ -142,7 +143,7 @@ pub(super) fn rows(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, 
     }))
 }
 
-/// The first of so many days that end with one.
+/// The first of `days` days up to `end`.
 fn earlier(end: Date, days: u32) -> Result<Date, Refusal> {
     let span = jiff::Span::new().days(i64::from(days.saturating_sub(1)));
     end.checked_sub(span).map_err(|_| Refusal::BadQuery(format!("there are no {days} days before {end}")))
@@ -185,7 +186,7 @@ fn described(day: &DayCoverage, zone: &Zone) -> CoverageDay {
         minutes: gap.minutes,
         reason: gap.reason.as_str(),
     };
-    // What makes the day partial stands first: a thinly traded one has a gap every few minutes.
+    // Gaps that make the day partial come first: a thinly traded security has a gap without trades every few minutes.
     let mut gaps: Vec<&Gap> = day.gaps.iter().collect();
     gaps.sort_by_key(|gap| gap.reason == GapReason::NoTrades);
     CoverageDay {

@@ -18,7 +18,7 @@ use crate::written::Instant;
 
 const ROWS_MAX: u32 = 200;
 const ROWS_DEFAULT: u32 = 50;
-/// Characters of a refused row.
+/// Characters of a refused row that are returned.
 const TEXT_MAX: usize = 500;
 
 pub(super) const LIST: Doc = Doc::new(Tag::Admin, "imports", "The ledger of imports, newest first")
@@ -107,7 +107,7 @@ pub(super) fn list(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, 
     Ok(envelope::success(Imports { imports: imports.iter().map(Import::of).collect(), next }))
 }
 
-/// So many, of one more than was wanted; and whether there was one more.
+/// The first `limit` rows of a query for one more, and whether there is a next page.
 fn page<T>(mut rows: Vec<T>, limit: u32) -> (Vec<T>, bool) {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let has_more = rows.len() > limit;
@@ -120,9 +120,9 @@ fn failed(error: StoreError) -> Problem {
     Refusal::Internal.into()
 }
 
-/// An import of the ledger, in the form that everybody gets it in: over HTTP and from the command line.
+/// An import of the ledger as JSON, the same over HTTP and on the command line.
 pub fn import_document(record: &ImportRecord) -> Value {
-    // Texts and numbers always have a form in JSON.
+    // Cannot fail: the fields are texts and numbers.
     serde_json::to_value(Import::of(record)).unwrap_or_default()
 }
 
@@ -153,7 +153,7 @@ pub(super) fn quarantine(call: &Call<'_>, site: &Site, _: Admitted) -> Result<An
     let named = Named::parse(call.query, &["import", "symbol", "limit", "after"])?;
     let limit = named.number("limit", 1..=ROWS_MAX, ROWS_DEFAULT)?;
     let after = named.id("after")?.unwrap_or(0);
-    // A row may have been refused for its symbol: what is none is looked for as it stands.
+    // A row may have been refused for its symbol, so an invalid symbol is searched for as it is.
     let plain =
         |text: &str| text.parse().map_or_else(|_| text.to_owned(), |symbol: Symbol| symbol.to_string());
     let symbol = named.get("symbol").map(plain);

@@ -1,5 +1,4 @@
-//! What is stored: securities, how far their candles reach, and how they came in. None of it is history, so it costs neither quota nor
-//! calls.
+//! What is stored: securities, coverage, and imports. None of it is history, so it costs neither quota nor calls.
 
 mod coverage;
 mod imports;

@@ -1,5 +1,5 @@
-//! What there is to look at: securities by code and name, what one of them is, and its corporate actions. None of it is
-//! history, so it costs neither quota nor calls.
+//! Securities: search by code and name, the facts of one, and its corporate actions. None of it is history, so it costs neither quota nor
+//! calls.
 
 use access::{Demand, Permit};
 use market::{Action, Segment, Session, Symbol};
@@ -18,7 +18,7 @@ use crate::kit::{Admitted, Answer, Call};
 use crate::refusal::Refusal;
 use crate::written::Day;
 
-/// Characters of a search; the longest names of companies are shorter.
+/// The longest search text; names of companies are shorter.
 const QUERY_MAX: usize = 64;
 const FOUND_MAX: u32 = 50;
 const FOUND_DEFAULT: u32 = 20;
@@ -125,7 +125,7 @@ pub(super) fn search(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let (found, more) = directory.search(typed, |symbol| permit.holds(symbol.market().into()), limit);
     let securities = found.into_iter().map(listed).collect();
-    // That there is nothing to see may be for want of rights, or of an import.
+    // Without a result, the page must tell an account without rights from a store without candles.
     let store_is_empty = directory.is_empty();
     Ok(envelope::success(FoundSecurities { securities, more, store_is_empty }))
 }
@@ -161,7 +161,7 @@ pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
     let today = venue.zone().date(site.core.market_now());
     let mut segments: Vec<&Segment> = venue.full_hours(today).iter().collect();
     segments.retain(|segment| segment.session != Session::Overnight || permit.overnight());
-    // The night comes last, its evening first, which is the eve of the trading day.
+    // Overnight hours come last, beginning with the evening before the trading day.
     segments.sort_by_key(|segment| (segment.session == Session::Overnight, segment.start));
     let market = security.symbol.market();
     Ok(envelope::success(SecurityFacts {

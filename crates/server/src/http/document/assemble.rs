@@ -1,4 +1,4 @@
-//! From rows and what stands beside them to a document of OpenAPI 3.1.
+//! Makes the OpenAPI 3.1 document from the rows and their descriptions.
 
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value, json};
@@ -8,7 +8,7 @@ use crate::kit::Row;
 use crate::kit::doc::refusals::{FAILED, FORBIDDEN, OTHERWISE, TRACE_ID, UNAUTHENTICATED};
 use crate::kit::doc::{AnswerDoc, Doc, HeaderDoc, Media, Parameter, RefusalDoc, Tag};
 
-/// What answers are described with. Where one is written, all its fields are there; where one is read, those without a default must be.
+/// The two schema generators: in what we write all fields are required; in what we read, those without a default.
 struct Assembly {
     read: SchemaGenerator,
     written: SchemaGenerator,
@@ -74,7 +74,7 @@ impl Assembly {
         }
         if !doc.body.is_empty() {
             let content = content(doc.body, &mut self.read);
-            // A command that is refused whatever it says needs no body.
+            // A command that is not offered is refused with any body, so none is required.
             put("requestBody", json!({"required": doc.tag != Tag::NotOffered, "content": content}));
         }
         put("responses", self.answers(row, doc));
@@ -108,7 +108,7 @@ impl Assembly {
         response.into()
     }
 
-    /// The refusal by its name, which is told once for all.
+    /// A reference to the refusal, which is described once under its name.
     fn refusal(&mut self, refusal: &RefusalDoc) -> Value {
         if !self.responses.contains_key(refusal.name) {
             let schema = (refusal.shape)(&mut self.written);

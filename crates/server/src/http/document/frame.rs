@@ -1,11 +1,11 @@
-//! What the document says besides its endpoints: what it is about, its chapters, and the ways to prove who asks.
+//! The parts of the document besides the endpoints: title, tags and security schemes.
 
 use serde_json::{Value, json};
 
 use crate::kit::Row;
 use crate::kit::doc::{Doc, Proof, Tag};
 
-/// With the table of refusals.
+/// Has the table of refusals.
 const DESCRIPTION: &str = include_str!("description.md");
 
 const TAGS: [Tag; 9] = [
@@ -68,11 +68,11 @@ fn about(tag: Tag) -> Option<&'static str> {
     })
 }
 
-/// The proofs that a row takes, each of which is enough.
+/// The security schemes that a row accepts; any one is enough.
 pub(super) fn security(row: &Row, doc: &Doc) -> Value {
     let bearer = json!({"bearer": []});
     let signed = json!({"appKey": [], "accessToken": [], "timestamp": [], "signature": []});
-    // A token that is part of the path is a parameter of it.
+    // A token in the path is described as a path parameter.
     let is_in_path = row.path.contains("{token}");
     match doc.proof {
         Proof::Registration => json!([{"registrationToken": []}]),
@@ -91,12 +91,12 @@ pub(super) fn security(row: &Row, doc: &Doc) -> Value {
     }
 }
 
-/// Whether somebody has to prove who they are; those who watch have to wherever they do not come from this machine.
+/// Whether the row needs authentication. Monitoring needs it unless it comes from this machine.
 fn is_proved(row: &Row) -> bool {
     row.needs_proof() || row.takes_session()
 }
 
-/// What is enough where nothing else is said.
+/// The default of the document.
 pub(super) fn usual_security() -> Value {
     json!([{"bearer": []}, {"appKey": [], "accessToken": [], "timestamp": [], "signature": []}])
 }

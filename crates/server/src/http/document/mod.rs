@@ -1,5 +1,5 @@
-//! `GET /openapi.json`: what there is to ask for, for programs that make clients of it. It is made of the rows and of what stands beside them,
-//! once, when somebody first asks.
+//! `GET /openapi.json`: the description of the HTTP interface, for programs that generate clients. It is made from the rows and their
+//! descriptions, once, at the first request.
 
 mod assemble;
 mod frame;
@@ -25,7 +25,7 @@ static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| {
     Bytes::from(assemble::document(rows).to_string())
 });
 
-/// The description of everything over HTTP, as `GET /openapi.json` has it.
+/// The OpenAPI document, as `GET /openapi.json` returns it.
 pub fn openapi() -> &'static [u8] {
     &DOCUMENT
 }

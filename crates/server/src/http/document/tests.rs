@@ -1,4 +1,4 @@
-//! The document against the rows that it is made of. Real answers are held against it by `tests/it/conformance.rs`.
+//! Compares the document with the rows that it is made from. `tests/it/conformance.rs` validates real answers against it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -33,7 +33,7 @@ fn named<'a>(operation: &'a Value, place: &str) -> BTreeSet<&'a str> {
     parameters.filter(|one| one["in"] == place).map(|one| one["name"].as_str().unwrap()).collect()
 }
 
-/// Everything in a value that has a name, with the name.
+/// Visits every named value, with its name.
 fn walk<'a>(value: &'a Value, see: &mut impl FnMut(&'a str, &'a Value)) {
     match value {
         Value::Object(fields) => {
@@ -81,7 +81,7 @@ fn every_reference_leads_somewhere_and_every_schema_is_referred_to() {
     assert_eq!(document["openapi"], "3.1.0");
 }
 
-/// The generator numbers the second type of a name, and which is the second depends on the order of rows.
+/// The generator would number the second type of a name, and which is the second would depend on the order of the rows.
 #[test]
 fn no_two_types_have_one_name() {
     let document = document();

@@ -1,4 +1,4 @@
-//! The shape of answers: an object of OAuth, never to be kept on the way.
+//! Answers of OAuth: JSON objects that must not be cached.
 
 use access::OAuthError;
 use hyper::header::{HeaderValue, PRAGMA, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -35,7 +35,7 @@ pub(super) struct OAuthProblem {
     error_description: String,
 }
 
-/// What may be refused in the words of OAuth.
+/// A result with an OAuth error.
 pub(super) type Refusable<T> = Result<T, OAuthError>;
 
 pub(super) fn object(status: u16, object: &impl Serialize) -> Answer {
@@ -51,7 +51,7 @@ pub(super) fn refused(error: OAuthError) -> Answer {
             500
         }
         OAuthError::Unavailable { .. } => 429,
-        // Public clients want 400 for all the others, also where the standard would allow 401.
+        // 400 for all others, which public clients expect even where the standard allows 401.
         _ => 400,
     };
     let mut answer = named(status, error.code(), &error.to_string());
@@ -62,7 +62,7 @@ pub(super) fn refused(error: OAuthError) -> Answer {
     answer
 }
 
-/// A client that authenticates with the header is told so in the header.
+/// A client that authenticates with the `Authorization` header gets a `WWW-Authenticate` header.
 pub(super) fn refused_basic(error: OAuthError) -> Answer {
     if !matches!(error, OAuthError::InvalidClient(_)) {
         return refused(error);
@@ -70,13 +70,13 @@ pub(super) fn refused_basic(error: OAuthError) -> Answer {
     challenged(named(401, error.code(), &error.to_string()), "Basic realm=\"chandler\"")
 }
 
-/// A registration token that opens nothing.
+/// The refusal of an invalid registration access token.
 pub(super) fn not_its_token() -> Answer {
     let text = "the registration token is not that of the client";
     challenged(named(401, "invalid_token", text), "Bearer error=\"invalid_token\"")
 }
 
-/// A registration in another form.
+/// The refusal of a registration that is not JSON.
 pub(super) fn not_json() -> Answer {
     named(415, "invalid_client_metadata", "a registration is JSON: send content-type: application/json")
 }

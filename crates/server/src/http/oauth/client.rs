@@ -1,4 +1,4 @@
-//! How a client says who it is: with its id, and its secret if it has one, in the form or in the header.
+//! Client authentication: id, and secret if the client has one, in the form or in the `Authorization` header.
 
 use std::borrow::Cow;
 
@@ -10,25 +10,25 @@ use super::answer::Refusable;
 use super::form::Form;
 use crate::kit::{Call, fields};
 
-/// Far more than an id and a secret have.
+/// Far longer than an id and a secret.
 const HEADER_MAX: usize = 2_048;
 
-/// What a client has said about itself. No `Debug`: it holds a secret.
-pub(super) struct Said {
+/// The id and the secret that a client has sent. No `Debug`: it holds a secret.
+pub(super) struct ClientCredentials {
     id: String,
     secret: Option<String>,
 }
 
-impl Said {
+impl ClientCredentials {
     pub(super) fn proof(&self) -> ClientProof<'_> {
         ClientProof { id: &self.id, secret: self.secret.as_deref() }
     }
 
-    pub(super) fn read(call: &Call<'_>, form: &Form) -> Refusable<Said> {
+    pub(super) fn read(call: &Call<'_>, form: &Form) -> Refusable<ClientCredentials> {
         let (id, secret) = (form.get("client_id"), form.get("client_secret"));
         let Some(pair) = basic(call) else {
             let id = id.ok_or(OAuthError::InvalidRequest("client_id is missing"))?;
-            return Ok(Said { id: id.to_owned(), secret: secret.map(str::to_owned) });
+            return Ok(ClientCredentials { id: id.to_owned(), secret: secret.map(str::to_owned) });
         };
         let said =
             decode(pair).ok_or(OAuthError::InvalidClient("the authorization header is not readable"))?;
@@ -42,30 +42,30 @@ impl Said {
     }
 }
 
-/// Whether the client uses the header; it is answered there too.
+/// Whether the client uses the header. Then a refusal has a header too.
 pub(super) fn is_basic(call: &Call<'_>) -> bool {
     basic(call).is_some()
 }
 
-/// What follows the word `Basic`.
+/// The credentials after `Basic`.
 fn basic<'a>(call: &'a Call<'_>) -> Option<&'a str> {
     let (scheme, pair) = call.header("authorization")?.trim().split_once(' ')?;
     scheme.eq_ignore_ascii_case("basic").then_some(pair.trim())
 }
 
-/// Id and secret are each written as in a form, then joined (RFC 6749, 2.3.1).
-fn decode(pair: &str) -> Option<Said> {
+/// Id and secret are form-encoded and then joined (RFC 6749, 2.3.1).
+fn decode(pair: &str) -> Option<ClientCredentials> {
     if pair.len() > HEADER_MAX {
         return None;
     }
     let text = String::from_utf8(STANDARD.decode(pair).ok()?).ok()?;
     let (id, secret) = text.split_once(':')?;
     let id = plain(id)?;
-    Some(Said { id, secret: plain(secret) }).filter(|said| !said.id.is_empty())
+    Some(ClientCredentials { id, secret: plain(secret) }).filter(|said| !said.id.is_empty())
 }
 
 fn plain(text: &str) -> Option<String> {
-    // As the value of a field, in which nothing but an ampersand could end it.
+    // Decoded as the value of a form field. Only an ampersand could end the value, so it is escaped.
     let field = format!("v={}", text.replace('&', "%26"));
     fields::values(&field, "v").next().map(Cow::into_owned)
 }

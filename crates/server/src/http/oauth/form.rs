@@ -1,4 +1,4 @@
-//! Bodies of forms: each name once, an empty value counts as left out (RFC 6749, 3.2).
+//! Form bodies: each name once; an empty value counts as absent (RFC 6749, 3.2).
 
 use access::OAuthError;
 use hyper::header::{CONTENT_TYPE, HeaderMap};

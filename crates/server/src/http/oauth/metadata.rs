@@ -1,4 +1,4 @@
-//! What there is (RFC 8414), and what the address of this service is.
+//! Authorization server metadata (RFC 8414), and the base URL of this service.
 
 use access::{AUTH_METHODS, SCOPE, grant_type};
 use hyper::header::HOST;
@@ -54,7 +54,7 @@ pub(super) fn describe(call: &Call<'_>, site: &Site) -> Answer {
     )
 }
 
-/// Where clients and people reach this service: as the operator says, else under a name that is surely ours.
+/// The base URL of the service: the configured public URL, or one that is certainly ours.
 pub(super) fn base(call: &Call<'_>, site: &Site) -> String {
     if let Some(url) = &site.public_url {
         return url.to_string();

@@ -1,4 +1,4 @@
-//! Clients that register themselves (RFC 7591), look at it and take it back (RFC 7592).
+//! Dynamic client registration (RFC 7591), and its management: read and delete (RFC 7592).
 
 use access::{AUTH_METHODS, NewClient, OAuthError, Registration, SCOPE, grant_type};
 use bytes::Bytes;
@@ -97,14 +97,14 @@ fn auth_methods(schema: &mut Schema) {
 }
 
 pub(super) fn add(call: &Call<'_>, site: &Site) -> Refusable<Answer> {
-    // A form of somebody else's page can be sent here without being asked first; JSON cannot.
+    // CSRF: a page of another site can post a form without a preflight, but not JSON.
     if !is_json(call) {
         return Ok(answer::not_json());
     }
     if call.body.len() > BODY_MAX {
         return Err(OAuthError::InvalidClientMetadata("the body is larger than 65536 bytes"));
     }
-    // The text of the parser would quote what it does not understand; which field it was is all there is to know.
+    // The parser's message would quote the input, so it is not repeated.
     let metadata: Metadata = serde_json::from_slice(call.body).map_err(|_| {
         OAuthError::InvalidClientMetadata("the body is not a JSON object of texts and lists of texts")
     })?;
@@ -128,7 +128,7 @@ pub(super) fn read(call: &Call<'_>, site: &Site) -> Refusable<Answer> {
     let Some(token) = bearer(call) else { return Ok(answer::not_its_token()) };
     let client = site.core.access.registration(call.parameter, token)?;
     Ok(match client {
-        // Whoever asks has just shown the token; the standard wants it back (RFC 7592, 3).
+        // The standard wants the token in the answer (RFC 7592, 3); the client has just sent it.
         Some(client) => answer::object(200, &describe(&client, token, call, site)),
         None => answer::not_its_token(),
     })

@@ -1,11 +1,11 @@
-//! The three endpoints that take forms: begin with a device, get tokens, give them back.
+//! The three endpoints that take forms: device authorization, token, revocation.
 
 use access::{DEVICE_CODE_LIFE_S, Grant, OAuthError, Offered, POLL_INTERVAL_S, Region, grant_type};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 
 use super::answer::{self, Refusable};
-use super::client::{self, Said};
+use super::client::{self, ClientCredentials};
 use super::form::Form;
 use super::metadata;
 use crate::kit::Site;
@@ -184,7 +184,7 @@ fn count(grant: &Grant<'_>, error: Option<&OAuthError>, site: &Site) {
     site.core.metrics.grant(grant, granted);
 }
 
-/// `token_type_hint` is a hint, and not needed here.
+/// `token_type_hint` is not needed here and ignored.
 pub(super) fn revoke(call: &Call<'_>, site: &Site) -> Answer {
     respond(call, |form, said| {
         let token = form.need("token", "token is missing")?;
@@ -194,17 +194,23 @@ pub(super) fn revoke(call: &Call<'_>, site: &Site) -> Answer {
     })
 }
 
-fn respond(call: &Call<'_>, work: impl FnOnce(&Form, &Said) -> Refusable<Answer>) -> Answer {
+fn respond(call: &Call<'_>, work: impl FnOnce(&Form, &ClientCredentials) -> Refusable<Answer>) -> Answer {
     let answered = Form::read(call.headers, call.body).and_then(|form| {
-        let said = Said::read(call, &form)?;
+        let said = ClientCredentials::read(call, &form)?;
         work(&form, &said)
     });
     let refused = if client::is_basic(call) { answer::refused_basic } else { answer::refused };
     answered.unwrap_or_else(refused)
 }
 
-/// A client that is not who it says, or comes with what is not good, is a refused login.
-fn note_declined(call: &Call<'_>, site: &Site, said: &Said, grant: Option<Grant<'_>>, error: &OAuthError) {
+/// Writes a failed client authentication or an invalid grant to the audit, as a refused login.
+fn note_declined(
+    call: &Call<'_>,
+    site: &Site,
+    said: &ClientCredentials,
+    grant: Option<Grant<'_>>,
+    error: &OAuthError,
+) {
     let offered = Offered::Client(said.proof(), grant);
     if let Err(error) = site.core.access.note_declined(offered, error, call.peer.ip(), site.core.moment()) {
         tracing::error!(%error, "cannot write down a refused login");

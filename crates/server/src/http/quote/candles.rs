@@ -1,5 +1,5 @@
-//! `GET /v1/quote/history-candlesticks`: the history command for people without an SDK, in the form they like, and
-//! longer than the protocol's answers if they want.
+//! `GET /v1/quote/history-candlesticks`: the history command without an SDK, in several formats, and with longer answers than the
+//! protocol's.
 
 use bytes::Bytes;
 use history::{COUNT_MAX, Paged, Paging, Sessions};
@@ -62,7 +62,7 @@ fn reply(call: &Call<'_>, admitted: &Admitted, site: &Site) -> Result<Answer, Pr
     Ok(reply)
 }
 
-/// An answer of which somebody has had a piece already. It was counted then; whether they may see it is asked again.
+/// A cached answer of which the account has already got a range. It was counted then; whether the account may see it is checked again.
 fn taken_apart(
     call: &Call<'_>,
     question: &Question,
@@ -105,12 +105,12 @@ fn whole(
     Ok(whole)
 }
 
-/// What makes two requests ask for the same bytes. Tokens are not in the query any more.
+/// The cache key: two requests with the same key ask for the same bytes. Tokens have been removed from the query.
 fn key(call: &Call<'_>, format: Format) -> String {
     format!("{} {}", format.name(), call.query)
 }
 
-/// An answer that is worth more calls than the account's rule has would never be let in; better to say so.
+/// Refuses an answer that counts as more calls than the account's rate limit ever allows, and says so.
 fn affordable(question: &Question, caller: &Caller, site: &Site) -> Result<(), Problem> {
     let allowance =
         site.core.access.allowance(&caller.who, site.core.uptime()).map_err(Problem::from_access)?;

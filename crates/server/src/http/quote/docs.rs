@@ -1,4 +1,4 @@
-//! Candles and the other pull commands, described. The bodies of commands are the messages of the protocol themselves.
+//! The OpenAPI descriptions of candles and the other pull commands. The bodies of commands are the messages of the protocol.
 
 use schemars::JsonSchema;
 use wire::quote;

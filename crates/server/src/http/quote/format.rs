@@ -1,4 +1,4 @@
-//! The forms that candles can leave in, and which one a client wants.
+//! The formats of candles, and content negotiation.
 
 use std::fmt::Write;
 use std::io::Cursor;
@@ -57,7 +57,7 @@ impl Format {
         })
     }
 
-    /// What a client would rather have; JSON if it does not say. Of two it likes as much, the one it names first.
+    /// The format that the `Accept` header prefers; JSON if there is none. Of two with the same weight, the first.
     pub(super) fn accepted(headers: &HeaderMap) -> Result<Format, Problem> {
         let lines = headers.get_all(ACCEPT).iter().filter_map(|line| line.to_str().ok());
         let mut best: Option<(u16, Format)> = None;
@@ -65,7 +65,7 @@ impl Format {
         for range in preferences(lines) {
             any = true;
             let Some(format) = Format::of_range(range.value) else { continue };
-            // A weight that cannot be read is none.
+            // A weight that cannot be parsed is ignored.
             let weight = range.weight.unwrap_or(preferences::FULL);
             if weight > best.map_or(0, |(weight, _)| weight) {
                 best = Some((weight, format));
@@ -92,7 +92,7 @@ impl Format {
         }
     }
 
-    /// Candles as the body of an answer; JSON also says how to go on.
+    /// Candles as the body of an answer; JSON also has the token of the next page.
     pub(super) fn encode(
         self,
         answer: &history::Answer,
@@ -115,7 +115,7 @@ impl Format {
     }
 }
 
-/// The wire form's names, with `time` in RFC 3339 added. Written candle by candle: ten thousand need no tree in memory.
+/// The field names of the protocol, and `time` in RFC 3339. Written candle by candle: ten thousand need no JSON tree in memory.
 fn json(answer: &history::Answer, zone: &Zone, next: Option<&str>) -> Result<String, std::fmt::Error> {
     let mut text = String::with_capacity(256 + 240 * answer.candles.len());
     let symbol = Value::from(answer.symbol.as_str());
@@ -161,7 +161,7 @@ fn file(format: files::Format, answer: &history::Answer, zone: &Zone) -> Result<
     write().map_err(|error: files::FileError| error.to_string())
 }
 
-/// Arrow's stream format out of its file format: the same batches without the directory at the end.
+/// Arrow's stream format from its file format: the same batches without the footer.
 fn stream(file: Vec<u8>) -> Result<Vec<u8>, impl std::fmt::Display> {
     let convert = || {
         let batches = arrow_ipc::reader::FileReader::try_new(Cursor::new(file), None)?;

@@ -10,7 +10,7 @@ use crate::kit::envelope::{self, Problem};
 use crate::kit::{Admitted, Answer, Call, allowance};
 use crate::refusal::Refusal;
 
-/// Fields that are numbers; some clients write those as text.
+/// Fields that are numbers, which some clients send as text.
 const NUMBERS: [&str; 6] = ["period", "adjust_type", "query_type", "direction", "count", "trade_session"];
 
 pub(super) fn answer(
@@ -37,7 +37,7 @@ fn reply(call: &Call<'_>, command: u8, admitted: &Admitted, site: &Site) -> Resu
     Ok(envelope::success(data))
 }
 
-/// The object in a body; no body at all is an empty one.
+/// The JSON object of a body; an absent body counts as an empty object.
 fn fields(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
     if body.is_empty() {
         return Ok(Map::new());
@@ -48,8 +48,8 @@ fn fields(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
     }
 }
 
-/// The protocol's own form of what JSON lets clients write in several: a field that is null is not there, names may be
-/// in camel case, and numbers may be text.
+/// Normalizes what clients write in several ways: a field that is null counts as absent, names may be in camel case, and numbers may be
+/// text.
 fn plain(fields: Map<String, Value>) -> Map<String, Value> {
     let mut plainer = Map::new();
     for (name, field) in fields {

@@ -1,5 +1,4 @@
-//! The query string of the candles endpoint: from text to the question that every other door asks, and a word for where
-//! the next answer goes on.
+//! The query string of the candles endpoint: parses it into the question that every door asks, and makes the token of the next page.
 
 use history::{Adjust, Anchor, COUNT_DEFAULT, COUNT_MAX, Direction, Query, Select, Sessions};
 use market::{
@@ -12,10 +11,10 @@ use crate::command::{PAGED_MAX, calls, period, symbol};
 use crate::kit::fields::{Fields, Names, echo};
 use crate::refusal::Refusal;
 
-/// Neither end of any clock here; what lies beyond was not written by us.
+/// The timestamps that a token of ours can have.
 const STAMPS: std::ops::Range<i64> = -100_000_000_000..100_000_000_000;
 
-/// Names that are read. Several pairs mean the same: a word for people, and the name of the message's field.
+/// The names that are accepted. Some come in pairs with one meaning: a word for people, and the field name of the message.
 pub(in crate::http) const KNOWN: [&str; 20] = [
     "symbol",
     "period",
@@ -39,17 +38,17 @@ pub(in crate::http) const KNOWN: [&str; 20] = [
     "next",
 ];
 
-/// Parameters as they came, each at most once.
+/// The parameters as text, each at most once.
 #[derive(Debug)]
 pub(super) struct Parameters {
     fields: Fields,
 }
 
-/// A value, or why there is none. What cannot be understood is refused at once; what is understood and asks for nonsense is a bad
-/// parameter of a history request, which is refused when the request has been counted.
+/// A value, or its refusal. A query that cannot be parsed is refused at once. A parsed value that is out of range is a bad parameter of a
+/// history request, which is refused after the request has been counted.
 type Judged<T> = Result<T, Refusal>;
 
-/// What is asked, and how long the answer may be.
+/// The question, and how long the answer may be.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Question {
     pub(super) symbol: Symbol,
@@ -58,17 +57,17 @@ pub(super) struct Question {
     pub(super) sessions: Sessions,
     span: Judged<Span>,
     pub(super) limit: usize,
-    /// Where an earlier answer said to go on.
+    /// Where the previous page ended.
     pub(super) from: Option<Timestamp>,
     pub(super) format: Option<Format>,
 }
 
-/// Which candles, in wall-clock terms of the security's market.
+/// Which candles, in the local time of the security's market.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Span {
-    /// Of a range of dates, both included.
+    /// A range of dates, both included.
     Dates { start: Option<Date>, end: Option<Date> },
-    /// So many from a point on.
+    /// A number of candles from a point.
     Offset { direction: Direction, anchor: Anchor },
 }
 
@@ -101,7 +100,7 @@ impl Parameters {
         Ok(Question { from, ..question })
     }
 
-    /// The same query string, going on from a token.
+    /// The same query string with the token of the next page.
     pub(super) fn with_next(&self, token: &str) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         for (name, value) in self.fields.pairs().filter(|(name, _)| *name != "next") {
@@ -110,12 +109,12 @@ impl Parameters {
         query.append_pair("next", token).finish()
     }
 
-    /// A parameter's text; one that is empty is not there.
+    /// The text of a parameter. An empty one counts as absent.
     fn get(&self, name: &str) -> Option<&str> {
         self.fields.get(name)
     }
 
-    /// Whichever of some names is there.
+    /// The first of these names that is present.
     fn first<'a>(&self, names: &[&'a str]) -> Option<&'a str> {
         names.iter().find(|name| self.get(name).is_some()).copied()
     }
@@ -131,7 +130,7 @@ impl Parameters {
         }
     }
 
-    /// Whether candles of a range of dates are asked for, rather than so many from a point.
+    /// Whether the query is for a range of dates, not for a number of candles from a point.
     fn by_dates(&self) -> Result<bool, Refusal> {
         let dates = self.first(&["start", "start_date", "end", "end_date"]);
         let point = self.first(&["before", "after", "direction", "date", "minute"]);
@@ -149,7 +148,7 @@ impl Parameters {
         }
     }
 
-    /// By its name, or by its number in the protocol.
+    /// The period by its name, or by its number in the protocol.
     fn period(&self) -> Result<Judged<Period>, Refusal> {
         let text = self.get("period").unwrap_or("day");
         if text.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -177,7 +176,7 @@ impl Parameters {
         })
     }
 
-    /// The selector of the protocol cannot say that overnight hours are wanted too: on a long connection the sign-in does.
+    /// The selector of the protocol cannot ask for overnight hours: on a long connection the sign-in does.
     fn sessions(&self) -> Result<Sessions, Refusal> {
         Ok(match self.either(["session", "trade_session"])? {
             None | Some(("session", "intraday") | ("trade_session", "0")) => Sessions::Intraday,
@@ -209,7 +208,7 @@ impl Parameters {
             .ok_or_else(|| malformed(format!("{name} {:?} is outside 1 to {PAGED_MAX}", echo(text))))
     }
 
-    /// A date, if it is there.
+    /// A date, if it is present.
     fn date(&self, found: Option<(&str, &str)>) -> Result<Option<Date>, Refusal> {
         let Some((name, text)) = found else { return Ok(None) };
         date(text).map(Some).ok_or_else(|| {
@@ -217,7 +216,7 @@ impl Parameters {
         })
     }
 
-    /// From which point on. Where the period is none, that is told before anything about the point is.
+    /// The point from which candles are counted. An invalid period is reported before anything about the point.
     fn offset(&self, period: &Judged<Period>, zone: &Zone) -> Result<Judged<Span>, Refusal> {
         let period = period.as_ref().copied().unwrap_or(Period::DAY);
         let [before, after] = ["before", "after"].map(|name| self.get(name).map(|text| (name, text)));
@@ -251,7 +250,7 @@ impl Parameters {
             }
         };
         let date = self.date(self.get("date").map(|text| ("date", text)))?;
-        // As in the message, the minute of a day candle is not even read.
+        // As in the message, the minute is ignored for days and longer periods.
         let minute = self.get("minute").filter(|_| period.is_clock()).map(parse_time_of_day).transpose();
         let anchor = minute.map(|minute| Anchor::of(period, date, minute));
         Ok(anchor.map(|anchor| Span::Offset { direction, anchor }).map_err(bad))
@@ -259,7 +258,7 @@ impl Parameters {
 }
 
 impl Question {
-    /// As it is asked of history, by an account that is served from these floors on.
+    /// The query for `history`, for an account with these floors.
     pub(super) fn query(&self, floors: FloorTable) -> Result<Query, Refusal> {
         let (symbol, floors) = (self.symbol.clone(), floors.of(self.symbol.market()));
         let period = self.period.clone()?;
@@ -272,12 +271,12 @@ impl Question {
         Ok(Query { symbol, period, adjust: self.adjust, sessions: self.sessions, floors, select })
     }
 
-    /// Calls of the rate window that the answer is worth.
+    /// The calls that the answer counts as in the rate window.
     pub(super) fn calls(&self) -> u32 {
         calls(self.limit)
     }
 
-    /// Where to go on, as a word that fits this question alone.
+    /// The token of the next page, which is valid only for this question.
     pub(super) fn token(&self, at: Timestamp) -> String {
         format!("{:016x}{:08x}", at.0.cast_unsigned(), self.fingerprint(at))
     }
@@ -292,11 +291,11 @@ impl Question {
         })
     }
 
-    /// The question without its length, in four bytes. It guards against mistakes: whoever makes a token up gets
-    /// nothing that could not be asked for otherwise.
+    /// A checksum of the question without its length. It protects against mistakes only: a forged token gives access to nothing that could
+    /// not be asked for without it.
     fn fingerprint(&self, at: Timestamp) -> u32 {
         let Question { symbol, period, adjust, sessions, span, .. } = self;
-        // Not written for anyone to read: all that counts is that two questions have two texts.
+        // Only has to be different for different questions.
         let text = format!("{symbol} {period:?} {adjust:?} {sessions:?} {span:?} {}", at.0);
         crc32fast::hash(text.as_bytes())
     }
@@ -310,12 +309,12 @@ fn date(text: &str) -> Option<Date> {
     }
 }
 
-/// Date and minute of a point in time: a date, a date with a time of day of the market, or an instant with its offset.
+/// Date and minute of a point in time, written as a date, a date with a local time of the market, or an instant with an offset.
 fn point(text: &str, zone: &Zone) -> Option<(Date, Option<i32>)> {
     if let Ok(instant) = text.parse::<jiff::Timestamp>() {
         let (date, seconds) = zone.local(Timestamp(instant.as_second()));
         let minute = i32::try_from(seconds / 60).ok()?;
-        // No other way to write a date has years before the first.
+        // Negative years cannot be written in the other forms either.
         return (date.year() >= 0).then_some((date, Some(minute)));
     }
     let Some((day, time)) = text.split_once(['T', ' ']) else {

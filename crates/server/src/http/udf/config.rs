@@ -1,11 +1,11 @@
-//! `config`: what this datafeed can do.
+//! `config`: what this datafeed supports.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::resolution;
 
-/// The places that a search can be narrowed to, by the end of their symbols.
+/// The exchanges that a search can be restricted to, by the suffix of their symbols.
 const EXCHANGES: [(&str, &str, &str); 5] = [
     ("", "All", "All exchanges"),
     ("HK", "HK", "Hong Kong"),

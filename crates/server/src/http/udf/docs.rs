@@ -1,4 +1,4 @@
-//! The requests of charts, described; and what a refusal looks like to them.
+//! The OpenAPI descriptions of the UDF requests, and the form of their refusals.
 
 use schemars::JsonSchema;
 use serde::Serialize;

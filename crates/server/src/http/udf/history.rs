@@ -1,4 +1,4 @@
-//! `history`: candles of a span of time, or so many before a point.
+//! `history`: candles of a span of time, or a number of candles before a point.
 
 use std::fmt::Write;
 
@@ -17,18 +17,18 @@ use crate::kit::{Admitted, Answer, Call};
 use crate::refusal::Refusal;
 use crate::route::{self, Memory};
 
-/// Times that are reckoned with, 1970 to 2100; charts ask for less than nothing when they are scrolled far enough.
+/// The range of times, 1970 to 2100. Others are clamped: charts ask for negative times when they are scrolled far enough.
 const STAMPS: (i64, i64) = (1, 4_102_444_800);
 const DAY: i64 = 86_400;
 
-/// What is asked, once it is understood.
+/// The parsed question.
 #[derive(Debug)]
 struct Question {
     ticker: Ticker,
     period: Period,
-    /// Candles are stamped before this.
+    /// The end, not included.
     to: i64,
-    /// Candles are stamped from here on; none if a number of them is wanted, however old.
+    /// The beginning, included; `None` if a number of candles is asked for, however old.
     from: Option<i64>,
     limit: usize,
 }
@@ -51,7 +51,7 @@ pub(super) fn answer(call: &Call<'_>, admitted: &Admitted, site: &Site) -> Resul
     let stamps: Vec<i64> = answer.candles.time.iter().map(|at| stamp(*at)).collect();
     let first = question.from.map_or(0, |from| stamps.partition_point(|at| *at < from));
     if first == stamps.len() {
-        // The newest candle that is older tells a chart how far back to look next.
+        // Without candles in the span, the stamp of the newest older candle tells the chart where to look next.
         let body = match stamps.last() {
             Some(older) => json!({"s": "no_data", "nextTime": older}),
             None => json!({"s": "no_data"}),
@@ -63,7 +63,7 @@ pub(super) fn answer(call: &Call<'_>, admitted: &Admitted, site: &Site) -> Resul
     Ok(envelope::json(200, body.into()))
 }
 
-/// The stamp of a day or of something longer: charts want midnight of its date in UTC, wherever the market is.
+/// The stamp of a day or a longer period: charts expect midnight UTC of its date, whatever the market's time zone.
 pub(super) fn day_stamp(midnight: Timestamp, zone: &Zone) -> Timestamp {
     Timestamp(midnight.0.saturating_add(zone.offset(midnight)))
 }
@@ -82,7 +82,7 @@ fn parse(call: &Call<'_>, site: &Site) -> Result<Question, Refusal> {
         })?),
     };
     let (from, limit) = match (countback, from) {
-        // So many are wanted whether or not the span has them: weekends would else make charts ask again and again.
+        // The count wins over the span: otherwise a chart would ask again and again over weekends.
         (Some(count), _) => (None, count),
         (None, Some(from)) => {
             let venue = site.core.history.venue(&ticker.symbol);
@@ -93,7 +93,7 @@ fn parse(call: &Call<'_>, site: &Site) -> Result<Question, Refusal> {
     Ok(Question { ticker, period, to, from, limit: limit.clamp(1, PAGED_MAX) })
 }
 
-/// No more than the account may ever have at once: a chart goes on from where an answer begins.
+/// The most candles that the account's rate limit allows in one answer. A chart asks for older ones later.
 fn affordable(caller: &Caller, site: &Site) -> Result<usize, Problem> {
     let allowance =
         site.core.access.allowance(&caller.who, site.core.uptime()).map_err(Problem::from_access)?;
@@ -101,14 +101,14 @@ fn affordable(caller: &Caller, site: &Site) -> Result<usize, Problem> {
     Ok(calls.saturating_mul(COUNT_MAX).max(1))
 }
 
-/// An upper bound on the candles of a span, which decides how many calls it is worth.
+/// An upper bound on the candles of a span, which decides how many calls it counts as.
 fn candles_max(from: i64, to: i64, period: Period, sessions: Sessions, venue: &Venue) -> usize {
     let seconds = to.saturating_sub(from).max(0);
     let days = |length: i64| seconds / (length * DAY) + 2;
     let candles = match period {
         Period::Clock(minutes) => {
             let length = i64::from(minutes.get());
-            // Of a full day: a span that ends on a half day has others in it.
+            // The hours of a full day: a span that ends on a half day also has full days.
             let hours = venue.full_hours(venue.zone().date(Timestamp(to)));
             let open = hours.iter().filter(|segment| {
                 let lane = history::lane_of(segment.session);
@@ -127,7 +127,7 @@ fn candles_max(from: i64, to: i64, period: Period, sessions: Sessions, venue: &V
 }
 
 impl Question {
-    /// As every other door asks it: so many candles back from a point, the point included.
+    /// The query for `history`: a number of candles back from a point, the point included.
     fn query(&self, limit: usize, zone: &Zone, floors: FloorTable) -> Query {
         let Ticker { symbol, adjust, sessions } = self.ticker.clone();
         let last = Timestamp(self.to - 1);
@@ -136,7 +136,7 @@ impl Question {
                 let (date, seconds) = zone.local(last);
                 Anchor::Minute(date, i32::try_from(seconds / 60).unwrap_or_default())
             }
-            // Days have the midnight of UTC here.
+            // Days are stamped with midnight UTC in this protocol.
             Period::Calendar(_) => {
                 let at = jiff::Timestamp::from_second(last.0).unwrap_or_default();
                 Anchor::Day(jiff::tz::Offset::UTC.to_datetime(at).date())
@@ -148,7 +148,7 @@ impl Question {
     }
 }
 
-/// Columns side by side. Prices are numbers here, written digit by digit: no binary fraction is on the way.
+/// The candles as JSON columns. Prices are numbers here, written from their digits without binary floating point.
 fn table(candles: &Candles, stamps: &[i64], first: usize, decimals: u32) -> Result<String, std::fmt::Error> {
     let rows = stamps.len().saturating_sub(first);
     let mut text = String::with_capacity(64 + 60 * rows);
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_span_is_never_worth_less_than_the_candles_it_has() {
-        // A week of each market, in which every minute is traded.
+        // A week in which every minute is traded, for each market.
         let (from, to) = (1_794_182_400, 1_794_787_200);
         for market in [Market::Hk, Market::Us, Market::Cn] {
             let venue = Venue::built_in(market).unwrap();

@@ -1,4 +1,4 @@
-//! Trading hours in the notation of charts: `0930-1200,1300-1601`, weekdays understood.
+//! Trading hours in the notation of charts: `0930-1200,1300-1601`, on weekdays.
 
 use history::Sessions;
 use market::{Date, DayKind, Segment, Session, Venue};
@@ -10,13 +10,13 @@ pub(super) fn week(venue: &Venue, sessions: Sessions, today: Date) -> String {
     of_segments(venue.full_hours(today), sessions)
 }
 
-/// Weekdays without trading, since minutes are served: `20261225,20270101`.
+/// Weekdays without trading, from the first day whose minutes are served: `20261225,20270101`.
 pub(super) fn holidays(venue: &Venue, from: Date) -> String {
     let closed = weekdays(venue, from).filter(|date| venue.calendar().kind(*date).is_none());
     closed.map(compact).collect::<Vec<_>>().join(",")
 }
 
-/// Days with hours of their own: `0930-1300:20261127;…`.
+/// Days with other hours than usual: `0930-1300:20261127;…`.
 pub(super) fn corrections(venue: &Venue, sessions: Sessions, from: Date) -> String {
     let half = weekdays(venue, from).filter(|date| venue.calendar().kind(*date) == Some(DayKind::Half));
     let told = half.map(|date| format!("{}:{}", of_segments(venue.hours(date), sessions), compact(date)));
@@ -37,14 +37,14 @@ fn of_segments(segments: &[Segment], sessions: Sessions) -> String {
     };
     let mut spans: Vec<(i32, i32)> = Vec::new();
     for segment in segments.iter().filter(|segment| wanted(segment.session)) {
-        // The candle of a closing auction is stamped with the very end, which a chart would else take to be outside.
+        // The candle of a closing auction is stamped with the end itself, which a chart would take as outside.
         let end = segment.last_minute() + 1;
         match spans.last_mut() {
             Some((_, before)) if *before == segment.start => *before = end,
             _ => spans.push((segment.start, end)),
         }
     }
-    // Hours that begin on the eve are written with the later time first, which charts read so.
+    // Hours that begin on the evening before have a start that is later than the end; charts understand that.
     let clock = |minutes: i32| {
         let minutes = minutes.rem_euclid(MINUTES_A_DAY);
         format!("{:02}{:02}", minutes / 60, minutes % 60)

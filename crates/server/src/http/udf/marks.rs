@@ -15,7 +15,7 @@ use crate::kit::envelope::Problem;
 use crate::kit::visible::may_see;
 use crate::refusal::Refusal;
 
-/// Marks of one answer, the newest: a chart with more would be nothing else.
+/// The most marks of one answer, the newest; more would cover the chart.
 const MARKS_MAX: usize = 500;
 
 /// A corporate action on the chart.
@@ -45,7 +45,7 @@ pub(super) fn answer(call: &Call<'_>, caller: &Caller, site: &Site) -> Result<Ve
         Refusal::Internal
     })?;
     let venue = site.core.history.venue(&ticker.symbol);
-    // What is announced for a later day stands on no candle.
+    // An action of a later day has no candle yet.
     let today = venue.zone().date(site.core.market_now());
     let there = numbered(&actions).filter(|(_, action)| action.ex_date <= today);
     let stamped = there.map(|(number, action)| (number, time(action, period, venue), action));
@@ -57,8 +57,7 @@ pub(super) fn answer(call: &Call<'_>, caller: &Caller, site: &Site) -> Result<Ve
     Ok(marks)
 }
 
-/// Each action with its number among those of its day. Charts tell marks apart by it, so it must not depend on what else is asked
-/// for.
+/// Each action with its number among those of its day. It is part of the id of a mark, so it must not depend on the span that is asked for.
 fn numbered(actions: &[Action]) -> impl Iterator<Item = (usize, &Action)> {
     let days = actions.chunk_by(|one, other| one.ex_date == other.ex_date);
     days.flat_map(|day| day.iter().enumerate())

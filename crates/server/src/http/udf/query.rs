@@ -1,16 +1,16 @@
-//! Parameters of a datafeed, which come in any number and order.
+//! Parameters of UDF requests. Unknown ones are ignored.
 
 use crate::kit::Call;
 pub(super) use crate::kit::fields::echo;
 use crate::refusal::Refusal;
 
-/// A parameter that has to be there.
+/// A required parameter.
 pub(super) fn required(call: &Call<'_>, name: &str) -> Result<String, Refusal> {
     let found = call.parameter_of(name).filter(|text| !text.is_empty());
     found.ok_or_else(|| Refusal::Malformed(format!("{name} is missing")))
 }
 
-/// A whole number, if it is there.
+/// A whole number, if it is present.
 pub(super) fn number(call: &Call<'_>, name: &str) -> Result<Option<i64>, Refusal> {
     let Some(text) = call.parameter_of(name).filter(|text| !text.is_empty()) else { return Ok(None) };
     let wrong = || Refusal::Malformed(format!("{name} {:?} is not a whole number", echo(&text)));

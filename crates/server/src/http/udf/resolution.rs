@@ -1,11 +1,11 @@
-//! Periods under the names that charts have for them.
+//! Periods as charts write them (`resolution`).
 
 use market::{Period, Span};
 
 use super::query::echo;
 use crate::refusal::Refusal;
 
-/// Minutes as numbers, the rest as a number and a letter.
+/// Minutes as a number, longer periods as a number and a letter.
 pub(super) fn name(period: Period) -> String {
     match period {
         Period::Clock(minutes) => minutes.get().to_string(),
@@ -17,7 +17,7 @@ pub(super) fn name(period: Period) -> String {
     }
 }
 
-/// The same back, and the shorter ways in which some charts write them.
+/// Parses a resolution, also in the shorter forms that some charts send.
 pub(super) fn parse(text: &str) -> Result<Period, Refusal> {
     let whole = match text {
         "D" => "1D",

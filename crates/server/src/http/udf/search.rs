@@ -1,4 +1,4 @@
-//! `search`: securities by code or name, with the ways in which they can be seen.
+//! `search`: securities by code or name, and their variants (adjustment, trading hours).
 
 use market::Symbol;
 use schemars::JsonSchema;
@@ -14,10 +14,10 @@ use crate::kit::envelope::Problem;
 use crate::kit::{Admitted, Call};
 use crate::refusal::Refusal;
 
-/// Rows of an answer, and what a chart gets that does not say.
+/// The most rows of an answer, and the default.
 const LIMIT_MAX: usize = 100;
 const LIMIT_DEFAULT: usize = 30;
-/// Securities that are looked at for those that can be seen in one way.
+/// The most securities that are searched for one variant.
 const LOOKED_AT_MAX: usize = 1_000;
 pub(super) const QUERY_CHARS_MAX: usize = 64;
 
@@ -58,7 +58,7 @@ pub(super) fn answer(call: &Call<'_>, admitted: &Admitted, site: &Site) -> Resul
     rows(&tickers, caller, site)
 }
 
-/// What is looked for, and behind an `@` in which way it is to be seen.
+/// The search text, and the variant after an `@`.
 fn parts(query: &str) -> (&str, Option<String>) {
     match query.split_once('@') {
         Some((words, manner)) => (words, Some(manner.to_ascii_lowercase())),
@@ -66,7 +66,7 @@ fn parts(query: &str) -> (&str, Option<String>) {
     }
 }
 
-/// Whoever types an `@` looks for a way to see securities; else only the best match is shown in all of them.
+/// With an `@`, only the variants that match it are shown. Without one, all variants of the best match and the plain ones of the others.
 fn is_shown(ticker: &Ticker, manner: Option<&str>, rank: usize) -> bool {
     let name = ticker.to_string();
     let mut words = name.split('@').skip(1);

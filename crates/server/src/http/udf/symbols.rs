@@ -1,4 +1,4 @@
-//! `symbols`: what a chart has to know of a security before it asks for candles.
+//! `symbols`: what a chart must know about a security before it asks for candles.
 
 use history::Sessions;
 use market::{Period, Region, Symbol};
@@ -55,12 +55,12 @@ pub(super) fn answer(call: &Call<'_>, caller: &Caller, site: &Site) -> Result<Ud
     let Visible { widest, floors } = may_see(&ticker.symbol, caller, site)?;
     let security = security(&ticker.symbol, site)?;
     let sessions = match ticker.sessions {
-        // What the account may not see is left out of its candles too.
+        // Hours that the account may not see are left out of its candles too.
         Sessions::All => widest,
         sessions => sessions,
     };
     let venue = site.core.history.venue(&ticker.symbol);
-    // Minutes before it are not served, so the hours of their days need not be told.
+    // Minutes before the floor are not served, so the hours of those days are not needed.
     let from = floors.minute.unwrap_or_else(|| venue.calendar().first());
     let today = venue.zone().date(site.core.market_now());
     let (minutes, longer): (Vec<Period>, Vec<Period>) = Period::all().partition(|period| period.is_clock());
@@ -110,7 +110,7 @@ pub(super) fn security(symbol: &Symbol, site: &Site) -> Result<Security, Refusal
     Ok(found.unwrap_or_else(|| Security::new(symbol.clone())))
 }
 
-/// The name in the caller's language, or in another, or the symbol; and in which way it is seen.
+/// The name in the caller's language, or in another, or the symbol; then the variant.
 pub(super) fn description(ticker: &Ticker, security: &Security, language: Language) -> String {
     let Security { name_en, name_cn, name_hk, .. } = security;
     let order = match language {
@@ -131,7 +131,7 @@ pub(super) fn exchange(security: &Security) -> &str {
     known.unwrap_or(security.symbol.region().as_str())
 }
 
-/// Whether a symbol is an index's, by the conventions of its region: there is no column for it.
+/// Whether a symbol is that of an index, by the conventions of its region: the store has no column for it.
 pub(super) fn kind(symbol: &Symbol) -> &'static str {
     let ticker = symbol.ticker();
     let is_index = match symbol.region() {

@@ -1,7 +1,6 @@
-//! What a chart calls a security: its symbol, and behind an `@` what the protocol has no parameter for.
+//! The name of a security in a chart: its symbol, and after an `@` what the protocol has no parameter for.
 //!
-//! `CNDL.US` is prices as traded in regular hours; `CNDL.US@forward`, `CNDL.US@extended`, `CNDL.US@forward@all` are the
-//! other ways to see it.
+//! `CNDL.US` is prices as traded in regular hours; `CNDL.US@forward`, `CNDL.US@extended`, `CNDL.US@forward@all` are variants of it.
 
 use std::fmt;
 
@@ -20,19 +19,19 @@ pub(super) struct Ticker {
     pub(super) sessions: Sessions,
 }
 
-/// Bytes that are looked at: the longest symbol and two words have less.
+/// The longest ticker: a symbol and two words are shorter.
 const BYTES_MAX: usize = 64;
 const FORWARD: &str = "forward";
 const EXTENDED: &str = "extended";
 const ALL: &str = "all";
 
 impl Ticker {
-    /// A security as it is traded.
+    /// Prices as traded, in regular hours.
     pub(super) fn plain(symbol: Symbol) -> Ticker {
         Ticker { symbol, adjust: Adjust::None, sessions: Sessions::Intraday }
     }
 
-    /// Charts write an exchange before the symbol when they save a layout; it says nothing that the symbol does not.
+    /// Charts put an exchange before the symbol when they save a layout. It is ignored, because the symbol has its region.
     pub(super) fn parse(text: &str) -> Result<Ticker, Refusal> {
         if text.len() > BYTES_MAX {
             return Err(Refusal::BadQuery(format!("symbol {:?} is too long", echo(text))));
@@ -58,7 +57,7 @@ impl Ticker {
         Ok(ticker)
     }
 
-    /// Every way to see a security, the plainest first. Only the United States have other hours than the regular ones.
+    /// All variants of a security, the plain one first. Only US securities have other than regular hours.
     pub(super) fn variants(symbol: &Symbol) -> Vec<Ticker> {
         let sessions: &[Sessions] = match symbol.market() {
             Market::Us => &[Sessions::Intraday, Sessions::Extended, Sessions::All],
@@ -74,7 +73,7 @@ impl Ticker {
         of(Adjust::None).chain(of(Adjust::Forward)).collect()
     }
 
-    /// What is behind the name of the security, in words.
+    /// The variant in words, for the description.
     pub(super) fn manner(&self, language: Language) -> String {
         let pick = |words: [&'static str; 3]| match (language, words) {
             (Language::En, [word, ..]) | (Language::ZhCn, [_, word, _]) | (Language::ZhHk, [.., word]) => {

@@ -1,5 +1,5 @@
-//! How the service does, for whoever keeps it running: `/healthz` and `/readyz` for everybody, `/metrics` and `/status` for
-//! those on this machine, for operators, and for whoever reaches the listener that has nothing else.
+//! Monitoring: `/healthz` and `/readyz` for everybody; `/metrics` and `/status` for programs on this machine, for operators, and for
+//! everybody at the internal listener.
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -79,7 +79,7 @@ fn obstacles(schema: &mut Schema) {
     schema.insert("items".to_owned(), json!({"type": "string", "enum": OBSTACLES}));
 }
 
-/// Browsers ask for an icon beside every page. There is none, which they may remember for a day.
+/// Browsers ask for an icon with every page. There is none, and they may cache that for a day.
 fn no_icon() -> Answer {
     let mut answer = Response::new(Full::default());
     *answer.status_mut() = StatusCode::NO_CONTENT;
@@ -99,7 +99,7 @@ fn status(_: &Call<'_>, site: &Site, _: Watcher) -> Result<Answer, Problem> {
     Ok(envelope::document(200, &document))
 }
 
-/// The process answers; that is all it says.
+/// Liveness: says only that the process answers.
 fn health() -> Answer {
     envelope::plain("ok\n")
 }

@@ -1,5 +1,5 @@
-//! What clients are told about an endpoint: the part of `GET /openapi.json` that stands beside its row. Bodies and answers are named by
-//! the types that are read and written, so that the document says what is really sent; `http/document/` puts it together.
+//! The OpenAPI description of an endpoint, which its row refers to. Bodies and answers are described by the types that are read and
+//! written, so the document says what is really sent. `http/document/` assembles `GET /openapi.json` from them.
 
 pub(crate) mod refusals;
 pub(crate) mod words;
@@ -12,23 +12,23 @@ use super::envelope::{ProblemBody, Success};
 /// The description of one endpoint.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Doc {
-    /// What generated clients call it, `operationId`.
+    /// The `operationId`, which generated clients use as its name.
     pub(crate) id: &'static str,
     pub(crate) tag: Tag,
     pub(crate) summary: &'static str,
     pub(crate) about: Option<&'static str>,
     pub(crate) proof: Proof,
     pub(crate) parameters: &'static [Parameter],
-    /// What the path has besides, where the same is answered under several.
+    /// Further path parameters, if the endpoint has several paths.
     pub(crate) path: &'static [Parameter],
-    /// The forms that the body of a request may have; none where it is not read.
+    /// The formats that the request body may have; empty if the body is not read.
     pub(crate) body: &'static [Media],
     pub(crate) answers: &'static [AnswerDoc],
-    /// Refusals besides those that follow from who may ask.
+    /// Refusals besides those of authentication and authorization.
     pub(crate) refusals: &'static [RefusalDoc],
 }
 
-/// The chapters of the document.
+/// The tags of the document, which group its endpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tag {
     Candles,
@@ -42,18 +42,18 @@ pub(crate) enum Tag {
     NotOffered,
 }
 
-/// How whoever asks is known.
+/// How the caller is authenticated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Proof {
     /// As the row says.
     ByRow,
-    /// Not at all, although the row is for those who watch.
+    /// Not at all, although the row is for monitoring.
     None,
-    /// By the token that a client of OAuth got when it registered.
+    /// By the registration access token of an OAuth client.
     Registration,
 }
 
-/// A named value of a request beside its body.
+/// A path, query or header parameter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parameter {
     pub(crate) name: &'static str,
@@ -66,7 +66,7 @@ pub(crate) struct Parameter {
     pub(crate) words: &'static str,
 }
 
-/// What the text of a parameter or a header must be.
+/// The type of a parameter or a header.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     Text,
@@ -82,17 +82,17 @@ pub(crate) enum Kind {
     NumberOf(&'static [i32]),
 }
 
-/// What stands for a parameter that is not there.
+/// The default of a parameter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Word {
     Text(&'static str),
     Number(u32),
 }
 
-/// A schema, made where all others are.
+/// Makes a schema in the generator that collects all of them.
 pub(crate) type Shape = fn(&mut SchemaGenerator) -> Schema;
 
-/// One form of a body.
+/// One media type of a body.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Media {
     pub(crate) kind: &'static str,
@@ -101,7 +101,7 @@ pub(crate) struct Media {
     pub(crate) example: Option<&'static str>,
 }
 
-/// An answer that is none of the common refusals.
+/// An answer other than the shared refusals.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AnswerDoc {
     pub(crate) status: &'static str,
@@ -110,7 +110,7 @@ pub(crate) struct AnswerDoc {
     pub(crate) forms: &'static [Media],
 }
 
-/// A refusal that several endpoints have, under a name of its own.
+/// A refusal that several endpoints share, described once under its name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RefusalDoc {
     /// `default` stands for every status that is not listed.
@@ -121,7 +121,7 @@ pub(crate) struct RefusalDoc {
     pub(crate) shape: Shape,
 }
 
-/// A header of answers, under a name of its own.
+/// A response header, described once under its name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HeaderDoc {
     pub(crate) field: &'static str,
@@ -158,7 +158,7 @@ impl Doc {
         Doc { parameters, ..self }
     }
 
-    /// The same under another path.
+    /// The same endpoint at another path.
     pub(crate) const fn also(self, id: &'static str, path: &'static [Parameter]) -> Doc {
         Doc { id, path, ..self }
     }
@@ -197,7 +197,7 @@ impl Parameter {
         Parameter { is_required: true, ..self }
     }
 
-    /// Without it, it is as if this were there.
+    /// Sets the default.
     pub(crate) const fn or(self, default: Word) -> Parameter {
         Parameter { default: Some(default), ..self }
     }
@@ -232,7 +232,7 @@ pub(crate) fn one_of(words: &[&str]) -> Schema {
     json_schema!({"type": "string", "enum": words})
 }
 
-/// The fields of a form are text, or not there: none of them is null.
+/// The fields of a form are text or absent, never null.
 pub(crate) fn of_form(schema: &mut Schema) {
     let fields = schema.get_mut("properties").and_then(Value::as_object_mut);
     for field in fields.into_iter().flat_map(|fields| fields.values_mut()) {
@@ -260,7 +260,7 @@ impl Media {
         Media::new("application/x-www-form-urlencoded", named::<T>)
     }
 
-    /// Text in whatever form.
+    /// A text format without a schema.
     pub(crate) const fn text(kind: &'static str) -> Media {
         Media::new(kind, named::<String>)
     }
@@ -310,12 +310,12 @@ impl AnswerDoc {
 }
 
 impl RefusalDoc {
-    /// In the form that all refusals have but those of OAuth and of charts.
+    /// A refusal in the common form, which all have except those of OAuth and UDF.
     pub(crate) const fn new(status: &'static str, name: &'static str, words: &'static str) -> RefusalDoc {
         RefusalDoc { status, name, words, headers: &[], shape: named::<ProblemBody> }
     }
 
-    /// In a form of its own.
+    /// A refusal in another form.
     pub(crate) const fn of<T: JsonSchema>(
         status: &'static str,
         name: &'static str,

@@ -1,9 +1,9 @@
-//! Refusals and headers that several groups of endpoints have.
+//! Refusals and headers that several groups of endpoints share.
 
 use super::{HeaderDoc, Kind, RefusalDoc};
 use crate::kit::allowance;
 
-/// Of every answer.
+/// A header of every answer.
 pub(crate) const TRACE_ID: HeaderDoc =
     HeaderDoc::new("x-trace-id", "TraceId", "Names this answer; the operator's log has the same", Kind::Text);
 pub(crate) const RETRY_AFTER: HeaderDoc =
@@ -48,7 +48,7 @@ pub(crate) const FAILED: RefusalDoc =
     RefusalDoc::new("500", "Failed", "301602 or 500000: our fault; the log has the trace id");
 pub(crate) const NOT_OFFERED: RefusalDoc =
     RefusalDoc::new("501", "NotOffered", "301602: the protocol has this command, Chandler does not");
-/// Whatever a request may be refused with before anybody looks at what it asks for: its method, its size, its pace.
+/// Refusals before the request reaches its endpoint: for its method, its size or its rate.
 pub(crate) const OTHERWISE: RefusalDoc = RefusalDoc::new(
     "default",
     "Refused",

@@ -1,4 +1,4 @@
-//! Closed lists of words in answers and bodies, each out of the type that has them.
+//! String enums of answers and bodies, each made from the type that defines its values.
 
 use access::{Region, Right, Role};
 use schemars::{Schema, SchemaGenerator};
