@@ -10,8 +10,10 @@ use crate::failure::{Failure, usage};
 use crate::terminal;
 
 /// The parts that log: our crates, and the lines of requests.
-const PARTS: [&str; 11] =
-    ["access", "block", "chandler", "files", "history", "market", "requests", "server", "store", "trading", "wire"];
+const PARTS: [&str; 11] = [
+    "access", "block", "chandler", "files", "history", "market", "requests", "server", "store", "trading",
+    "wire",
+];
 
 /// Begins to log. Once for each process: a second call changes nothing.
 pub(crate) fn start(config: &LogConfig) -> Result<(), Failure> {

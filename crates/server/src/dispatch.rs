@@ -15,15 +15,15 @@ use crate::refusal::Refusal;
 use crate::route::{self, BlockingWork, Memory};
 
 /// The commands that are offered.
-const COMMANDS: &[Offered] = &[
-    Offered::of::<HistoryCandles>(),
-    Offered::of::<LatestCandles>(),
-    Offered::of::<Quotes>(),
-    Offered::of::<Intraday>(),
-    Offered::of::<StaticInfo>(),
-    Offered::of::<TradingSessions>(),
-    Offered::of::<TradingDays>(),
-    Offered::of::<Profile>(),
+const COMMANDS: &[CommandRow] = &[
+    CommandRow::of::<HistoryCandles>(),
+    CommandRow::of::<LatestCandles>(),
+    CommandRow::of::<Quotes>(),
+    CommandRow::of::<Intraday>(),
+    CommandRow::of::<StaticInfo>(),
+    CommandRow::of::<TradingSessions>(),
+    CommandRow::of::<TradingDays>(),
+    CommandRow::of::<Profile>(),
 ];
 
 /// The commands of the protocol that Chandler does not offer, in the words of the refusal.
@@ -48,7 +48,7 @@ const NOT_OFFERED: [(u8, &str); 16] = [
 
 /// A row of the table: the functions of one command, with its type erased.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Offered {
+pub(crate) struct CommandRow {
     number: u8,
     task: Task,
     start: Start,
@@ -71,12 +71,12 @@ pub(crate) struct JsonReply {
     pub(crate) candles: usize,
 }
 
-impl Offered {
-    const fn of<C: Command>() -> Offered {
-        Offered { number: C::NUMBER, task: C::TASK, start: start::<C>, answer_json: answer_json::<C> }
+impl CommandRow {
+    const fn of<C: Command>() -> CommandRow {
+        CommandRow { number: C::NUMBER, task: C::TASK, start: start::<C>, answer_json: answer_json::<C> }
     }
 
-    pub(crate) fn find(command: u8) -> Result<&'static Offered, Refusal> {
+    pub(crate) fn find(command: u8) -> Result<&'static CommandRow, Refusal> {
         COMMANDS.iter().find(|row| row.number == command).ok_or_else(|| {
             match NOT_OFFERED.iter().find(|(number, _)| *number == command) {
                 Some((_, what)) => Refusal::NotOffered(what),
@@ -160,7 +160,7 @@ mod tests {
             let offered = COMMANDS.iter().filter(|row| row.number == number).count();
             let refused = NOT_OFFERED.iter().filter(|(refused, _)| *refused == number).count();
             assert!(offered + refused <= 1, "{number}");
-            assert_eq!(Offered::find(number).is_ok(), offered == 1, "{number}");
+            assert_eq!(CommandRow::find(number).is_ok(), offered == 1, "{number}");
             assert_eq!(Task::of_command(number) == Task::Other, offered == 0, "{number}");
         }
     }

@@ -50,7 +50,7 @@ use crate::{local, pages, proxies};
 use body::WholeRequest;
 pub use data::import_document;
 pub use document::openapi;
-use routes::{Found, RouteMatch, Target};
+use routes::{Destination, RouteMatch, Target};
 use sent::Sent;
 use strict::{ConnectionState, Strict};
 
@@ -192,7 +192,7 @@ where
     let client = entrance.peer.ip();
     let person = person(&request, way, entrance.face).map(|language| (language, entrance.site.clone()));
     let (mut since, mut noted) = (Instant::now(), RequestFacts::default());
-    let mut answer = if matches!(way.found, Found::Upgrade) {
+    let mut answer = if matches!(way.found, Destination::Upgrade) {
         upgrade::answer::<S>(request, entrance)
     } else if let Some(Row { gate: Gate::AtOnce(_, answer), .. }) = way.row() {
         answer()
@@ -231,7 +231,7 @@ fn person(request: &Request<Incoming>, way: &RouteMatch, face: Face) -> Option<H
 
 async fn respond(
     whole: WholeRequest,
-    found: Found,
+    found: Destination,
     trace: &str,
     is_local: bool,
     entrance: Entrance,
@@ -287,13 +287,13 @@ async fn respond(
 }
 
 /// The answer to a request that is there as a whole.
-fn answer_found(call: &Call<'_>, found: Found, site: &Site) -> Result<Answer, Problem> {
-    let is_internal = matches!(&found, Found::Target(Target::Row(row), _) if row.is_internal());
+fn answer_found(call: &Call<'_>, found: Destination, site: &Site) -> Result<Answer, Problem> {
+    let is_internal = matches!(&found, Destination::Target(Target::Row(row), _) if row.is_internal());
     if call.face == Face::Internal && !is_internal {
         return Err(Problem::not_found());
     }
     match found {
-        Found::Target(target, parameter) => {
+        Destination::Target(target, parameter) => {
             let takes_token = target.row().is_some_and(|row| row.takes_token_in_address());
             if !takes_token {
                 return serve_target(call, target, &parameter, site);
@@ -302,7 +302,7 @@ fn answer_found(call: &Call<'_>, found: Found, site: &Site) -> Result<Answer, Pr
             open::open(&mut answer);
             Ok(answer)
         }
-        Found::Options(allow) => {
+        Destination::Options(allow) => {
             let mut answer = Response::new(Full::default());
             *answer.status_mut() = StatusCode::NO_CONTENT;
             answer.headers_mut().insert(ALLOW, allow);
@@ -311,9 +311,9 @@ fn answer_found(call: &Call<'_>, found: Found, site: &Site) -> Result<Answer, Pr
             }
             Ok(answer)
         }
-        Found::OtherMethod(allow) => Err(Problem::wrong_method(allow)),
-        Found::Moved(path) => Err(Problem::moved(path)),
-        Found::Upgrade | Found::File | Found::Nothing => {
+        Destination::OtherMethod(allow) => Err(Problem::wrong_method(allow)),
+        Destination::Moved(path) => Err(Problem::moved(path)),
+        Destination::Upgrade | Destination::File | Destination::Nothing => {
             pages::file(call).or_else(|| pages::without_slash(call, site)).ok_or_else(Problem::not_found)
         }
     }

@@ -6,10 +6,10 @@ use access::Scope;
 use crate::kit::{Admitted, Problem};
 use crate::refusal::Refusal;
 
-/// One feature that is not offered, and the paths under which the SDKs ask for it. When it is built, its row is removed from [`IDEAS`] and
+/// One feature that is not offered, and the paths under which the SDKs ask for it. When it is built, its row is removed from [`MISSING_FEATURES`] and
 /// its endpoints go into the `ROUTES` of a group; no path is in both.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Idea {
+pub(super) struct MissingFeature {
     /// As the refusal has it: "… are not offered here".
     pub(super) what: &'static str,
     kind: Kind,
@@ -27,7 +27,7 @@ enum Kind {
 /// Added to the refusal of anything about a trading account.
 const NO_TRADING: &str = "the sign-in is good, but this server has candles and no accounts to trade with";
 
-impl Idea {
+impl MissingFeature {
     /// Whether it would be about the account that asks.
     pub(super) fn is_trading(&self) -> bool {
         self.kind == Kind::Trading
@@ -42,16 +42,16 @@ impl Idea {
     }
 }
 
-const fn trading(what: &'static str, paths: &'static [(&'static str, &'static str)]) -> Idea {
-    Idea { what, kind: Kind::Trading, paths }
+const fn trading(what: &'static str, paths: &'static [(&'static str, &'static str)]) -> MissingFeature {
+    MissingFeature { what, kind: Kind::Trading, paths }
 }
 
-const fn idea(what: &'static str, paths: &'static [(&'static str, &'static str)]) -> Idea {
-    Idea { what, kind: Kind::Other, paths }
+const fn idea(what: &'static str, paths: &'static [(&'static str, &'static str)]) -> MissingFeature {
+    MissingFeature { what, kind: Kind::Other, paths }
 }
 
 /// From the sources and the binaries of the SDKs for Rust, Python, Node and Go.
-pub(super) const IDEAS: &[Idea] = &[
+pub(super) const MISSING_FEATURES: &[MissingFeature] = &[
     trading(
         "account balances",
         &[
@@ -344,8 +344,8 @@ pub(super) const IDEAS: &[Idea] = &[
 ];
 
 /// Method, path and row, one for each method of each path.
-pub(super) fn paths() -> impl Iterator<Item = (&'static str, &'static str, &'static Idea)> {
-    IDEAS.iter().flat_map(|idea| {
+pub(super) fn paths() -> impl Iterator<Item = (&'static str, &'static str, &'static MissingFeature)> {
+    MISSING_FEATURES.iter().flat_map(|idea| {
         let of_path = move |(methods, path): &(&'static str, &'static str)| {
             let path = *path;
             methods.split(' ').map(move |method| (method, path, idea))
@@ -356,7 +356,7 @@ pub(super) fn paths() -> impl Iterator<Item = (&'static str, &'static str, &'sta
 
 /// Told only to those who have proved who they are: what a server has is not everybody's business, and whoever tries a login
 /// with such a path learns whether it is good.
-pub(super) fn refusal(idea: &Idea, _: &Admitted) -> Problem {
+pub(super) fn refusal(idea: &MissingFeature, _: &Admitted) -> Problem {
     let refusal = Problem::from(Refusal::NotOffered(idea.what));
     match idea.kind {
         Kind::Trading => refusal.because(NO_TRADING),

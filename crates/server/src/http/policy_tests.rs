@@ -109,7 +109,7 @@ fn asked() -> Vec<Asked> {
         };
         Asked { method: row.method, pattern: row.path, scope }
     });
-    let mut ideas: Vec<(&str, &str, &not_offered::Idea)> = not_offered::paths().collect();
+    let mut ideas: Vec<(&str, &str, &not_offered::MissingFeature)> = not_offered::paths().collect();
     ideas.dedup_by_key(|(_, _, idea)| idea.what);
     let ideas = ideas.into_iter().map(|(method, pattern, idea)| {
         let scope = idea.scope().as_str();

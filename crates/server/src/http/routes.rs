@@ -7,7 +7,7 @@ use hyper::header::HeaderValue;
 use percent_encoding::percent_decode_str;
 
 use super::moved;
-use super::not_offered::{self, Idea};
+use super::not_offered::{self, MissingFeature};
 use super::{account, admin, data, document, oauth, quote, udf, watch};
 use crate::kit::{Home, Row};
 use crate::metrics::Task;
@@ -37,7 +37,7 @@ const _: () = assert!(access::NAME_CHARS_MAX * 4 <= PARAMETER_MAX);
 pub(super) enum Target {
     Row(&'static Row),
     /// An endpoint that the SDKs know and we do not offer.
-    NotOffered(&'static Idea),
+    NotOffered(&'static MissingFeature),
 }
 
 impl Target {
@@ -72,7 +72,7 @@ impl Target {
 
 /// Where a request leads.
 #[derive(Clone, Debug)]
-pub(super) enum Found {
+pub(super) enum Destination {
     /// With the value of the path parameter, decoded; empty if the path has none.
     Target(Target, String),
     /// `OPTIONS`, with the methods to answer.
@@ -90,7 +90,7 @@ pub(super) enum Found {
 /// Where a request leads, and its names in the metrics and the log.
 #[derive(Clone, Debug)]
 pub(super) struct RouteMatch {
-    pub(super) found: Found,
+    pub(super) found: Destination,
     pub(super) task: Task,
     /// The pattern of the path. An unknown path is not repeated: a client could make up any number of them.
     pub(super) route: &'static str,
@@ -98,12 +98,12 @@ pub(super) struct RouteMatch {
 
 impl RouteMatch {
     pub(super) const UPGRADE: RouteMatch =
-        RouteMatch { found: Found::Upgrade, task: Task::Upgrade, route: "*" };
-    const NOWHERE: RouteMatch = RouteMatch { found: Found::Nothing, task: Task::Other, route: "-" };
+        RouteMatch { found: Destination::Upgrade, task: Task::Upgrade, route: "*" };
+    const NOWHERE: RouteMatch = RouteMatch { found: Destination::Nothing, task: Task::Other, route: "-" };
 
     pub(super) fn target(&self) -> Option<Target> {
         match self.found {
-            Found::Target(target, _) => Some(target),
+            Destination::Target(target, _) => Some(target),
             _ => None,
         }
     }
@@ -114,12 +114,12 @@ impl RouteMatch {
 
     /// Whether the path has no endpoint for this method.
     pub(super) fn leads_nowhere(&self) -> bool {
-        matches!(self.found, Found::Nothing | Found::Options(_) | Found::OtherMethod(_))
+        matches!(self.found, Destination::Nothing | Destination::Options(_) | Destination::OtherMethod(_))
     }
 
     /// Whether the path has no endpoint for any method.
     pub(super) fn is_nowhere(&self) -> bool {
-        matches!(self.found, Found::Nothing)
+        matches!(self.found, Destination::Nothing)
     }
 }
 
@@ -176,17 +176,17 @@ pub(super) fn way(method: &Method, path: &str) -> RouteMatch {
     let found = if path.is_empty() { None } else { ROUTER.place(path) };
     let Some((place, value)) = found else {
         if let Some((old, new)) = moved::find(path) {
-            return RouteMatch { found: Found::Moved(new), task: Task::Other, route: old };
+            return RouteMatch { found: Destination::Moved(new), task: Task::Other, route: old };
         }
         if pages::is_file(path) {
-            return RouteMatch { found: Found::File, task: Task::Page, route: "/{file}" };
+            return RouteMatch { found: Destination::File, task: Task::Page, route: "/{file}" };
         }
         return RouteMatch::NOWHERE;
     };
     let wanted = if method == Method::HEAD { "GET" } else { method.as_str() };
     match place.targets.iter().find(|(method, _)| *method == wanted) {
         Some((_, target)) => {
-            RouteMatch { found: Found::Target(*target, value), task: target.task(), route: place.path }
+            RouteMatch { found: Destination::Target(*target, value), task: target.task(), route: place.path }
         }
         // The path has endpoints for other methods.
         None => {
@@ -197,7 +197,7 @@ pub(super) fn way(method: &Method, path: &str) -> RouteMatch {
 }
 
 /// The answer to a method without an endpoint, on a path that has others.
-fn without_target<'a>(method: &Method, there: impl Iterator<Item = &'a str> + Clone) -> Found {
+fn without_target<'a>(method: &Method, there: impl Iterator<Item = &'a str> + Clone) -> Destination {
     let mut allow: Vec<&str> = Vec::new();
     for known in METHODS.into_iter().filter(|known| there.clone().any(|method| method == *known)) {
         allow.push(known);
@@ -206,8 +206,8 @@ fn without_target<'a>(method: &Method, there: impl Iterator<Item = &'a str> + Cl
         }
     }
     allow.push("OPTIONS");
-    let Ok(allow) = HeaderValue::from_str(&allow.join(", ")) else { return Found::Nothing };
-    if method == Method::OPTIONS { Found::Options(allow) } else { Found::OtherMethod(allow) }
+    let Ok(allow) = HeaderValue::from_str(&allow.join(", ")) else { return Destination::Nothing };
+    if method == Method::OPTIONS { Destination::Options(allow) } else { Destination::OtherMethod(allow) }
 }
 
 /// Percent-decodes a path parameter. `None` if an escape is malformed or the result is not UTF-8. A plus stays a plus: it is a space only in

@@ -8,14 +8,14 @@ use super::*;
 fn found(method: &str, path: &str) -> String {
     let way = way(&Method::from_bytes(method.as_bytes()).unwrap(), path);
     match way.found {
-        Found::Target(_, value) if value.is_empty() => way.route.to_owned(),
-        Found::Target(_, value) => format!("{} {value}", way.route),
-        Found::Options(allow) => format!("options {}", allow.to_str().unwrap()),
-        Found::OtherMethod(allow) => format!("only {}", allow.to_str().unwrap()),
-        Found::Moved(path) => format!("moved to {path}"),
-        Found::Upgrade => "upgrade".to_owned(),
-        Found::File => "file".to_owned(),
-        Found::Nothing => "nothing".to_owned(),
+        Destination::Target(_, value) if value.is_empty() => way.route.to_owned(),
+        Destination::Target(_, value) => format!("{} {value}", way.route),
+        Destination::Options(allow) => format!("options {}", allow.to_str().unwrap()),
+        Destination::OtherMethod(allow) => format!("only {}", allow.to_str().unwrap()),
+        Destination::Moved(path) => format!("moved to {path}"),
+        Destination::Upgrade => "upgrade".to_owned(),
+        Destination::File => "file".to_owned(),
+        Destination::Nothing => "nothing".to_owned(),
     }
 }
 
@@ -84,8 +84,8 @@ fn what_is_not_offered_is_listed_once_and_is_not_served_besides() {
         let Some(Target::NotOffered(found)) = way.target() else { panic!("{method} {path}: {way:?}") };
         assert_eq!((found.what, way.task, way.route), (idea.what, Task::Other, path));
     }
-    let whats: BTreeSet<&str> = not_offered::IDEAS.iter().map(|idea| idea.what).collect();
-    assert_eq!(whats.len(), not_offered::IDEAS.len(), "an idea has two rows");
+    let whats: BTreeSet<&str> = not_offered::MISSING_FEATURES.iter().map(|idea| idea.what).collect();
+    assert_eq!(whats.len(), not_offered::MISSING_FEATURES.len(), "an idea has two rows");
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn a_path_that_has_moved_leads_to_the_new_one_with_any_method() {
 #[test]
 fn the_page_about_http_names_everything_that_is_not_offered() {
     let page = include_str!("../../../../docs/http.md");
-    for idea in not_offered::IDEAS {
+    for idea in not_offered::MISSING_FEATURES {
         assert!(page.contains(idea.what), "docs/http.md does not speak of {}", idea.what);
     }
 }

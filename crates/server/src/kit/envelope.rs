@@ -76,7 +76,7 @@ pub(crate) struct Problem {
 
 /// The parts of a [`Problem`].
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct ProblemParts {
     pub(crate) status: u16,
     pub(crate) code: u64,
     pub(crate) text: String,
@@ -184,9 +184,15 @@ impl Problem {
     }
 
     /// What it says, for a door that says it in another form.
-    pub(crate) fn told(self) -> Told {
+    pub(crate) fn told(self) -> ProblemParts {
         let Problem { status, code, text, header, outcome } = self;
-        Told { status, code, text, header, outcome: outcome.unwrap_or_else(|| Outcome::of_status(status)) }
+        ProblemParts {
+            status,
+            code,
+            text,
+            header,
+            outcome: outcome.unwrap_or_else(|| Outcome::of_status(status)),
+        }
     }
 
     pub(crate) fn answer(self) -> Answer {

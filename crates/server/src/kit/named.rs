@@ -8,12 +8,12 @@ use super::fields::{Fields, Names, echo};
 use crate::refusal::Refusal;
 
 #[derive(Debug)]
-pub(crate) struct Named(Fields);
+pub(crate) struct QueryParameters(Fields);
 
-impl Named {
-    pub(crate) fn parse(query: &str, known: &[&str]) -> Result<Named, Refusal> {
+impl QueryParameters {
+    pub(crate) fn parse(query: &str, known: &[&str]) -> Result<QueryParameters, Refusal> {
         let fields = Fields::parse(query.as_bytes(), Names::Known(known));
-        fields.map(Named).map_err(|error| Refusal::BadQuery(error.to_string()))
+        fields.map(QueryParameters).map_err(|error| Refusal::BadQuery(error.to_string()))
     }
 
     /// The text of a parameter. An empty one counts as absent.
@@ -70,19 +70,19 @@ mod tests {
 
     #[test]
     fn names_are_known_and_there_once() {
-        let named = Named::parse("limit=5&after=&end=2026-11-13", &KNOWN).unwrap();
+        let named = QueryParameters::parse("limit=5&after=&end=2026-11-13", &KNOWN).unwrap();
         assert_eq!((named.get("limit"), named.get("after")), (Some("5"), None));
-        refused(Named::parse("limit=5&limit=5", &KNOWN), "limit is there more than once");
+        refused(QueryParameters::parse("limit=5&limit=5", &KNOWN), "limit is there more than once");
         refused(
-            Named::parse("limits=5&x=1", &KNOWN),
+            QueryParameters::parse("limits=5&x=1", &KNOWN),
             "unknown parameter \"limits\", \"x\": there are limit, end",
         );
-        refused(Named::parse("x", &[]), "there are none");
+        refused(QueryParameters::parse("x", &[]), "there are none");
     }
 
     #[test]
     fn numbers_and_dates_are_read_whole_or_refused() {
-        let of = |query: &str| Named::parse(query, &KNOWN).unwrap();
+        let of = |query: &str| QueryParameters::parse(query, &KNOWN).unwrap();
         assert_eq!(of("").number("limit", 1..=9, 7), Ok(7));
         assert_eq!(of("limit=9").number("limit", 1..=9, 7), Ok(9));
         for wrong in ["limit=0", "limit=10", "limit=+1", "limit=1.0", "limit=99999999999999999999"] {

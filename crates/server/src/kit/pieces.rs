@@ -28,18 +28,18 @@ const SMALL_MAX: usize = 64;
 
 /// A complete answer, of which a range may be sent.
 #[derive(Clone, Debug)]
-pub(crate) struct Whole {
+pub(crate) struct WholeAnswer {
     pub(crate) body: Bytes,
     pub(crate) content_type: HeaderValue,
     /// The token of the next page.
     pub(crate) next: Option<String>,
     pub(crate) candles: usize,
-    pub(crate) scope: Scope,
+    pub(crate) scope: AnswerScope,
 }
 
 /// What the account could see when its answer was made. If that has changed, a cached answer is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Scope {
+pub(crate) struct AnswerScope {
     /// Whether it can have overnight candles.
     pub(crate) has_overnight: bool,
     /// Where the history begins.
@@ -55,7 +55,7 @@ struct CachedAnswer {
     whose: AccountId,
     question: String,
     at: Duration,
-    whole: Whole,
+    whole: WholeAnswer,
     /// Bytes of it that may still be sent.
     left: usize,
 }
@@ -69,7 +69,7 @@ enum Part {
 }
 
 impl Pieces {
-    pub(crate) fn find(&self, whose: AccountId, question: &str, now: Duration) -> Option<Whole> {
+    pub(crate) fn find(&self, whose: AccountId, question: &str, now: Duration) -> Option<WholeAnswer> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_it = |one: &&CachedAnswer| {
             one.whose == whose && one.question == question && now.saturating_sub(one.at) < KEPT_FOR
@@ -77,7 +77,7 @@ impl Pieces {
         kept.iter().rev().find(is_it).map(|one| one.whole.clone())
     }
 
-    pub(crate) fn keep(&self, whose: AccountId, question: String, now: Duration, whole: Whole) {
+    pub(crate) fn keep(&self, whose: AccountId, question: String, now: Duration, whole: WholeAnswer) {
         if whole.body.len() > BYTES_MAX {
             return;
         }
@@ -113,7 +113,11 @@ pub(crate) fn is_piecewise(call: &Call<'_>) -> bool {
 }
 
 /// The range that the client asks for, and how many candles are sent with it.
-pub(crate) fn cut(whole: &Whole, method: &Method, headers: &HeaderMap) -> Result<(Answer, usize), Problem> {
+pub(crate) fn cut(
+    whole: &WholeAnswer,
+    method: &Method,
+    headers: &HeaderMap,
+) -> Result<(Answer, usize), Problem> {
     let (body, mark) = (&whole.body, mark(&whole.body));
     let text = |value: String| HeaderValue::from_str(&value).map_err(|_| Problem::internal());
     let part = if *method == Method::HEAD || is_outdated(headers, &mark) {
@@ -217,10 +221,10 @@ mod tests {
         }
     }
 
-    fn whole(bytes: usize) -> Whole {
+    fn whole(bytes: usize) -> WholeAnswer {
         let content_type = HeaderValue::from_static("text/csv");
-        let scope = Scope { has_overnight: false, floors: FloorTable::NONE.of(market::Market::Hk) };
-        Whole { body: vec![0; bytes].into(), content_type, next: None, candles: 7, scope }
+        let scope = AnswerScope { has_overnight: false, floors: FloorTable::NONE.of(market::Market::Hk) };
+        WholeAnswer { body: vec![0; bytes].into(), content_type, next: None, candles: 7, scope }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::hub::Hub;
 use super::transport::CloseCode;
 use crate::caller::Caller;
 use crate::core::Core;
-use crate::dispatch::{Offered, Step};
+use crate::dispatch::{CommandRow, Step};
 use crate::links::Pulse;
 use crate::mailbox::{ClosedBy, Kick, MailboxReader};
 use crate::refusal::Refusal;
@@ -44,7 +44,7 @@ impl Session {
 
     /// Takes a request as far as it goes without waiting.
     pub(super) fn start(&mut self, core: &Core, command: u8, body: &[u8]) -> Result<Step, Refusal> {
-        Offered::find(command)?.start(core, &self.caller, body, &mut self.memory)
+        CommandRow::find(command)?.start(core, &self.caller, body, &mut self.memory)
     }
 
     /// Lets in a call of the trade gateway, which needs no work.

@@ -7,11 +7,11 @@ use crate::kit::Site;
 use crate::kit::doc::refusals::BAD_REQUEST;
 use crate::kit::doc::{AnswerDoc, Doc, Tag, data, words};
 use crate::kit::envelope::{self, Problem};
-use crate::kit::named::Named;
+use crate::kit::named::QueryParameters;
 use crate::kit::{Admitted, Answer, Call};
 
 pub(super) const DOC: Doc =
-    Doc::new(Tag::Account, "me", "Who asks, and the mark that scripts of the pages send as x-csrf")
+    Doc::new(Tag::Account, "me", "Who asks, and the CSRF token that scripts of the pages send as x-csrf")
         .answers(&[AnswerDoc::ok("The account", &[data::<Identity>()])])
         .refuses(&[BAD_REQUEST]);
 
@@ -27,7 +27,7 @@ struct Identity {
 
 pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let (account, who) = (admitted.account(), admitted.who());
-    Named::parse(call.query, &[])?;
+    QueryParameters::parse(call.query, &[])?;
     // Only browser sessions need a CSRF token: a browser sends no other proof by itself.
     let csrf = if who.is_browser() { call.session_csrf_token(site) } else { None };
     Ok(envelope::success(Identity { account: account.name.clone(), role: account.role.as_str(), csrf }))

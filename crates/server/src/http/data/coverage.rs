@@ -11,7 +11,7 @@ use crate::kit::Site;
 use crate::kit::doc::refusals::{BAD_REQUEST, NOT_FOUND};
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, Word, data, one_of};
 use crate::kit::envelope::{self, Problem};
-use crate::kit::named::Named;
+use crate::kit::named::QueryParameters;
 use crate::kit::{Admitted, Answer, Call};
 use crate::refusal::Refusal;
 use crate::written::{Day, Instant};
@@ -109,7 +109,7 @@ fn reasons(_: &mut SchemaGenerator) -> Schema {
 }
 
 pub(super) fn rows(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, Problem> {
-    let named = Named::parse(call.query, &["end", "days", "after", "limit"])?;
+    let named = QueryParameters::parse(call.query, &["end", "days", "after", "limit"])?;
     let as_of = site.core.as_of();
     // One date for all markets: that of Hong Kong, as for the months of quotas.
     let today = site.core.history.venues().of(Market::Hk).zone().date(as_of.now());
@@ -150,7 +150,7 @@ fn earlier(end: Date, days: u32) -> Result<Date, Refusal> {
 }
 
 pub(super) fn days(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, Problem> {
-    let named = Named::parse(call.query, &["start", "end"])?;
+    let named = QueryParameters::parse(call.query, &["start", "end"])?;
     let symbol: Symbol = command::symbol(call.parameter)?;
     let as_of = site.core.as_of();
     let venue = site.core.history.venue(&symbol);

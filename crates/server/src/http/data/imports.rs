@@ -11,7 +11,7 @@ use crate::kit::Site;
 use crate::kit::doc::refusals::BAD_REQUEST;
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, Word, data, one_of};
 use crate::kit::envelope::{self, Problem};
-use crate::kit::named::Named;
+use crate::kit::named::QueryParameters;
 use crate::kit::{Admitted, Answer, Call};
 use crate::refusal::Refusal;
 use crate::written::Instant;
@@ -98,7 +98,7 @@ fn states(_: &mut SchemaGenerator) -> Schema {
 }
 
 pub(super) fn list(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, Problem> {
-    let named = Named::parse(call.query, &["limit", "before"])?;
+    let named = QueryParameters::parse(call.query, &["limit", "before"])?;
     let limit = named.number("limit", 1..=ROWS_MAX, ROWS_DEFAULT)?;
     let before = named.id("before")?.map(ImportId);
     let read = site.core.with_reader(|reader| reader.snapshot()?.imports_before(before, limit + 1));
@@ -150,7 +150,7 @@ impl Import {
 }
 
 pub(super) fn quarantine(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, Problem> {
-    let named = Named::parse(call.query, &["import", "symbol", "limit", "after"])?;
+    let named = QueryParameters::parse(call.query, &["import", "symbol", "limit", "after"])?;
     let limit = named.number("limit", 1..=ROWS_MAX, ROWS_DEFAULT)?;
     let after = named.id("after")?.unwrap_or(0);
     // A row may have been refused for its symbol, so an invalid symbol is searched for as it is.

@@ -13,7 +13,7 @@ use crate::kit::Site;
 use crate::kit::doc::refusals::{BAD_REQUEST, NOT_FOUND, TOO_FAST};
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, Word, data};
 use crate::kit::envelope::{self, Problem};
-use crate::kit::named::Named;
+use crate::kit::named::QueryParameters;
 use crate::kit::{Admitted, Answer, Call};
 use crate::refusal::Refusal;
 use crate::written::Day;
@@ -113,7 +113,7 @@ struct CorporateAction {
 }
 
 pub(super) fn search(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let named = Named::parse(call.query, &["query", "limit"])?;
+    let named = QueryParameters::parse(call.query, &["query", "limit"])?;
     let typed = named.get("query").unwrap_or_default();
     if typed.chars().count() > QUERY_MAX {
         return Err(Refusal::BadQuery(format!("query is longer than {QUERY_MAX} characters")).into());
@@ -141,7 +141,7 @@ fn listed(one: &ListedSecurity) -> FoundSecurity {
 
 /// A security of the path that is known and may be looked at.
 fn found(call: &Call<'_>, site: &Site, admitted: &Admitted) -> Result<(Security, Permit), Problem> {
-    Named::parse(call.query, &[])?;
+    QueryParameters::parse(call.query, &[])?;
     let symbol: Symbol = command::symbol(call.parameter)?;
     let security = site.core.with_reader(|reader| reader.snapshot()?.security(&symbol)).map_err(failed)?;
     let security = security.ok_or_else(Problem::not_found)?;

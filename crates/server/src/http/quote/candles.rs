@@ -15,7 +15,7 @@ use crate::command::HistoryCandles;
 use crate::kit::Site;
 use crate::kit::envelope::Problem;
 use crate::kit::packed::{accepts_gzip, packed};
-use crate::kit::pieces::{self, Scope, Whole};
+use crate::kit::pieces::{self, AnswerScope, WholeAnswer};
 use crate::kit::visible::may_see;
 use crate::kit::{Admitted, Answer, Call, allowance};
 use crate::refusal::Refusal;
@@ -69,7 +69,7 @@ fn taken_apart(
     format: Format,
     caller: &Caller,
     site: &Site,
-) -> Result<Option<Whole>, Problem> {
+) -> Result<Option<WholeAnswer>, Problem> {
     if !pieces::is_piecewise(call) {
         return Ok(None);
     }
@@ -79,7 +79,7 @@ fn taken_apart(
     };
     let visible = may_see(&question.symbol, caller, site)?;
     let has_overnight = question.sessions == Sessions::All && visible.widest == Sessions::All;
-    let scope = Scope { has_overnight, floors: visible.floors };
+    let scope = AnswerScope { has_overnight, floors: visible.floors };
     Ok(Some(whole).filter(|whole| whole.scope == scope))
 }
 
@@ -89,15 +89,15 @@ fn whole(
     format: Format,
     admitted: &Admitted,
     site: &Site,
-) -> Result<Whole, Problem> {
+) -> Result<WholeAnswer, Problem> {
     affordable(question, &admitted.caller, site)?;
     let (Paged { answer, next }, has_overnight, floors) = ask(question, admitted, site)?;
-    let scope = Scope { has_overnight, floors: floors.of(answer.symbol.market()) };
+    let scope = AnswerScope { has_overnight, floors: floors.of(answer.symbol.market()) };
     let candles = answer.candles.len();
     let next = next.map(|at| question.token(at));
     let zone = site.core.history.venue(&answer.symbol).zone();
     let body: Bytes = format.encode(&answer, zone, next.as_deref())?;
-    let whole = Whole { body, content_type: format.content_type(), next, candles, scope };
+    let whole = WholeAnswer { body, content_type: format.content_type(), next, candles, scope };
     if pieces::is_piecewise(call) {
         let (whose, now) = (admitted.account().id, site.core.uptime());
         site.pieces.keep(whose, key(call, format), now, whole.clone());

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use wire::command;
 
 use crate::command::undecodable;
-use crate::dispatch::{JsonReply, Offered};
+use crate::dispatch::{CommandRow, JsonReply};
 use crate::kit::Site;
 use crate::kit::envelope::{self, Problem};
 use crate::kit::{Admitted, Answer, Call, allowance};
@@ -32,7 +32,7 @@ fn reply(call: &Call<'_>, command: u8, admitted: &Admitted, site: &Site) -> Resu
     let Admitted { caller, permit } = admitted;
     let fields = fields(call.body)?;
     let JsonReply { data, candles } =
-        Offered::find(command)?.answer_json(&site.core, caller, permit, fields)?;
+        CommandRow::find(command)?.answer_json(&site.core, caller, permit, fields)?;
     call.note.candles(candles);
     Ok(envelope::success(data))
 }

@@ -20,7 +20,7 @@ use hyper::header::{HeaderValue, VARY};
 use serde::Serialize;
 
 use crate::caller::{Caller, Language};
-use crate::kit::envelope::Told;
+use crate::kit::envelope::ProblemParts;
 use crate::kit::{Admitted, Answer, Asks, Call, PermittedHandler, Problem, Row, Site, allowance, envelope};
 use crate::metrics::Task;
 use docs::UdfError;
@@ -104,7 +104,7 @@ fn refused(problem: Problem) -> Answer {
 }
 
 /// A refusal as the protocol has it, with its own status or another.
-fn told(what: Told, status: Option<u16>) -> Answer {
+fn told(what: ProblemParts, status: Option<u16>) -> Answer {
     let body = UdfError { s: "error", errmsg: what.text, code: what.code };
     let mut answer = envelope::document(status.unwrap_or(what.status), &body);
     // It counts as what it is, whatever the status says.
