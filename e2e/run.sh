@@ -16,7 +16,7 @@ find "$work" -maxdepth 1 \( -name "store-*" -o -name "making-*" -o -name "home-*
 
 if ! cmp -s e2e/requirements.txt "$work/installed.txt" || [ ! -x "$python" ]; then
     python3 -m venv "$work/venv"
-    if ! "$work/venv/bin/pip" install --quiet --disable-pip-version-check -r e2e/requirements.txt; then
+    if ! "$python" -m pip install --quiet --disable-pip-version-check -r e2e/requirements.txt; then
         echo "e2e: the SDKs cannot be installed: $(tr '\n' ' ' <e2e/requirements.txt)" >&2
         exit 1
     fi
