@@ -10,7 +10,7 @@ use crate::money::Money;
 use crate::order::{Order, OrderId};
 use crate::quantity::Quantity;
 use crate::scene::Scene;
-use crate::tables::{ChargeBasis, DayTotals};
+use crate::tables::{ChargeBasis, DayTotals, Fee};
 
 /// The money of one currency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -101,6 +101,14 @@ pub(crate) fn added_fees(
 ) -> Money {
     let charged = charged(account, order, day);
     scene.tables.fees.total(charged, after) - scene.tables.fees.total(charged, before)
+}
+
+/// Each charge of what remains of an order if it is filled at a price, with the day's fills before it.
+pub fn fees_at(account: &Account, order: &Order, scene: &Scene<'_>, price: Price) -> Vec<Fee> {
+    let (day, quantity) = (charge_day(order, scene), order.remaining());
+    let before = order.traded_on(day);
+    let after = before.plus(Money::of(price, quantity, order.facts.multiplier), quantity);
+    scene.tables.fees.added(charged(account, order, day), before, after)
 }
 
 /// What an open order holds back, whichever side it is on.

@@ -8,7 +8,7 @@ use market::{Price, Timestamp};
 
 use crate::account::Account;
 use crate::advance::advance;
-use crate::balance::{charge_day, charged};
+use crate::balance::fees_at;
 use crate::command::Command;
 use crate::currency::Currency;
 use crate::decide::decide;
@@ -119,10 +119,7 @@ fn would_be(account: &Account, event: &Event, now: Timestamp) -> Option<Order> {
 
 fn cost(account: &Account, order: &Order, scene: &Scene<'_>) -> Option<Cost> {
     let price = order.standing.reserve_price?;
-    let day = charge_day(order, scene);
     let amount = Money::of(price, order.remaining(), order.facts.multiplier);
-    let before = order.traded_on(day);
-    let fees =
-        scene.tables.fees.added(charged(account, order, day), before, before.plus(amount, order.remaining()));
+    let fees = fees_at(account, order, scene, price);
     Some(Cost { price, amount, fees, currency: order.facts.currency })
 }

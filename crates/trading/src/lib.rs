@@ -71,7 +71,7 @@ mod words;
 mod work;
 
 pub use account::Account;
-pub use balance::{Balance, balance, balances};
+pub use balance::{Balance, balance, balances, fees_at};
 pub use command::{Command, Submit};
 pub use currency::{Currency, ParseCurrencyError};
 pub use decide::decide;

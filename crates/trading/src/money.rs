@@ -177,6 +177,7 @@ impl FromStr for Money {
 pub struct Rate(i128);
 
 const RATE_DECIMALS: u32 = 8;
+const RATE_MAX: i128 = 10i128.pow(RATE_DECIMALS + 4);
 
 /// An amount in HKD, exact: money times a rate, in units of `10^-18`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -187,10 +188,16 @@ impl Rate {
 
     pub fn parse(text: &str) -> Result<Rate, DecimalError> {
         match parse_units(text, RATE_DECIMALS)? {
-            (units, _) if units <= 0 || units > 10i128.pow(RATE_DECIMALS + 4) => Err(DecimalError::Range),
+            (units, _) if !(1..=RATE_MAX).contains(&units) => Err(DecimalError::Range),
             (units, true) => Ok(Rate(units)),
             (_, false) => Err(DecimalError::Decimals(RATE_DECIMALS)),
         }
+    }
+
+    /// From hundred-millionths, in which rates are stored; `None` for what cannot be a rate.
+    pub fn from_hundred_millionths(units: i64) -> Option<Rate> {
+        let units = i128::from(units);
+        (1..=RATE_MAX).contains(&units).then_some(Rate(units))
     }
 
     /// An amount of the currency in HKD.

@@ -2,8 +2,10 @@
 
 use market::{Price, Symbol, Timestamp};
 
+use crate::account::Account;
 use crate::currency::Currency;
 use crate::decimal::Plain;
+use crate::event::{Entry, Event};
 use crate::order::{Order, OrderId};
 use crate::quantity::Quantity;
 use crate::terms::Percent;
@@ -41,8 +43,21 @@ pub struct Push {
     pub decimals: u32,
 }
 
+impl Account {
+    /// Takes one entry in and says what listeners are to be told of it: also for one that somebody else has written.
+    pub fn take_in(&mut self, entry: &Entry) -> Vec<Push> {
+        let rows = self.apply(entry);
+        let order = entry.event.order().filter(|_| rows > 0).and_then(|id| self.order(id));
+        let fill = match &entry.event {
+            Event::Filled(filled) => Some((filled.quantity, filled.price)),
+            _ => None,
+        };
+        order.map(|order| pushes(order, rows, fill)).unwrap_or_default()
+    }
+}
+
 /// The messages for the last `rows` rows of an order's history.
-pub(crate) fn pushes(order: &Order, rows: usize, fill: Option<(Quantity, Price)>) -> Vec<Push> {
+fn pushes(order: &Order, rows: usize, fill: Option<(Quantity, Price)>) -> Vec<Push> {
     let start = order.history.len().saturating_sub(rows);
     let rows = order.history.get(start..).unwrap_or_default();
     let one = |row: &crate::order::HistoryRow| Push {

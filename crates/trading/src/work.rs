@@ -5,7 +5,7 @@ use market::Timestamp;
 use crate::account::Account;
 use crate::event::{Entry, Event, VERSION};
 use crate::feed::Feed;
-use crate::push::{Push, pushes};
+use crate::push::Push;
 use crate::refusal::Refusal;
 use crate::scene::Scene;
 use crate::tables::Tables;
@@ -33,16 +33,7 @@ impl<'a> Work<'a> {
 
     pub(crate) fn record(&mut self, at: Option<Timestamp>, event: Event) {
         let entry = Entry { version: VERSION, number: self.account.entries + 1, at, event };
-        let rows = self.account.apply(&entry);
-        if rows > 0
-            && let Some(order) = entry.event.order().and_then(|id| self.account.order(id))
-        {
-            let fill = match &entry.event {
-                Event::Filled(filled) => Some((filled.quantity, filled.price)),
-                _ => None,
-            };
-            self.outcome.pushes.extend(pushes(order, rows, fill));
-        }
+        self.outcome.pushes.extend(self.account.take_in(&entry));
         self.outcome.entries.push(entry);
     }
 
