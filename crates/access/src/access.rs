@@ -36,7 +36,7 @@ const CACHE_MAX: usize = 4_096;
 /// The accounts of a store, and everything that decides for them. One for each process, shared between threads.
 #[derive(Debug)]
 pub struct Access {
-    pub(crate) accounts: Accounts,
+    pub(crate) accounts: Arc<Accounts>,
     pub(crate) keys: Keys,
     pub(crate) rates: RateLimiter<AccountId>,
     pub(crate) calls: Calls,
@@ -135,7 +135,7 @@ impl Access {
 
     fn of(accounts: Accounts, keys: Keys) -> Result<Access, AccessError> {
         Ok(Access {
-            accounts,
+            accounts: Arc::new(accounts),
             keys,
             rates: RateLimiter::of_accounts(),
             calls: Calls::default(),
@@ -152,6 +152,11 @@ impl Access {
             cache: Mutex::default(),
             seen: AtomicI64::new(UNSEEN),
         })
+    }
+
+    /// The journals of paper accounts, which are kept beside the accounts.
+    pub fn journals(&self) -> Arc<Accounts> {
+        self.accounts.clone()
     }
 
     /// Levels change on the trading days of this calendar, which is Hong Kong's, instead of those of the built-in one.

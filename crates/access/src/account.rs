@@ -22,11 +22,20 @@ pub struct Terms {
     pub connections: u32,
     /// From when on it is served, where the server is not to decide.
     pub floors: Option<FloorTable>,
+    /// It may look at its paper account, and neither order nor cancel anything.
+    pub read_only: bool,
 }
 
 impl Default for Terms {
     fn default() -> Terms {
-        Terms { level: None, quota: None, rate: None, connections: CONNECTIONS_DEFAULT, floors: None }
+        Terms {
+            level: None,
+            quota: None,
+            rate: None,
+            connections: CONNECTIONS_DEFAULT,
+            floors: None,
+            read_only: false,
+        }
     }
 }
 
@@ -36,14 +45,14 @@ impl Terms {
     }
 
     pub(crate) fn of(id: AccountId, row: AccountTerms) -> Result<Terms, AccessError> {
-        let AccountTerms { level, quota, rate, connections, floors } = row;
+        let AccountTerms { level, quota, rate, connections, floors, read_only } = row;
         let level = match level {
             0 => None,
             set => Some(Level::new(set).ok_or_else(|| wrong(id, "level", &set.to_string()))?),
         };
         let rate = rate.map(|text| text.parse().map_err(|_| wrong(id, "rate", &text))).transpose()?;
         let floors = floors.map(|text| text.parse().map_err(|_| wrong(id, "floors", &text))).transpose()?;
-        Ok(Terms { level, quota, rate, connections, floors })
+        Ok(Terms { level, quota, rate, connections, floors, read_only })
     }
 
     pub(crate) fn row(&self) -> Result<AccountTerms, AccessError> {
@@ -59,6 +68,7 @@ impl Terms {
             rate: self.rate.map(|rate| rate.to_string()),
             connections: self.connections,
             floors: self.floors.map(|floors| floors.to_string()),
+            read_only: self.read_only,
         })
     }
 }
@@ -71,17 +81,19 @@ pub struct TermsChange {
     pub rate: Option<Option<RateRule>>,
     pub connections: Option<u32>,
     pub floors: Option<Option<FloorTable>>,
+    pub read_only: Option<bool>,
 }
 
 impl From<&Terms> for TermsChange {
     fn from(terms: &Terms) -> TermsChange {
-        let Terms { level, quota, rate, connections, floors } = terms;
+        let Terms { level, quota, rate, connections, floors, read_only } = terms;
         TermsChange {
             level: Some(*level),
             quota: Some(*quota),
             rate: Some(*rate),
             connections: Some(*connections),
             floors: Some(*floors),
+            read_only: Some(*read_only),
         }
     }
 }
@@ -94,6 +106,7 @@ impl TermsChange {
             rate: self.rate.unwrap_or(terms.rate),
             connections: self.connections.unwrap_or(terms.connections),
             floors: self.floors.unwrap_or(terms.floors),
+            read_only: self.read_only.unwrap_or(terms.read_only),
         }
     }
 }
@@ -109,10 +122,10 @@ impl fmt::Display for Terms {
             write!(f, ", quota {quota}")?;
         }
         write!(f, ", rate {}, connections {}", self.rate_rule(), self.connections)?;
-        match self.floors {
-            Some(floors) => write!(f, ", floors {floors}"),
-            None => Ok(()),
+        if let Some(floors) = self.floors {
+            write!(f, ", floors {floors}")?;
         }
+        f.write_str(if self.read_only { ", read-only" } else { "" })
     }
 }
 
@@ -170,6 +183,7 @@ mod tests {
             rate: Some(RateRule::Unlimited),
             connections: 3,
             floors: Some("HK.day=1995-01-03,US.minute=none".parse().unwrap()),
+            read_only: true,
         };
         let row = |terms: AccountTerms| AccountRow {
             id: AccountId(1),

@@ -30,6 +30,7 @@ fn an_account_is_listed_and_shown_as_it_was_made() {
         rate: Some(RateRule::Unlimited),
         connections: 2,
         floors: Some(market::FloorTable::NONE),
+        read_only: true,
     };
     let rights = Rights::NONE.with(Right::Us).with(Right::UsOvernight);
     let new = NewAccount { rights, ..NewAccount::named("alice", terms.clone()) };

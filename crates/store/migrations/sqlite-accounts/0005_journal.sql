@@ -1,3 +1,6 @@
+-- Whether an account may look at what it trades, and change nothing.
+alter table account add column read_only bigint not null default 0;
+
 -- Paper accounts. The journal is the truth about one: what was asked of it and what came of that, numbered from 1 without a gap.
 -- What an entry means is known to the crate `trading` alone.
 create table journal (
@@ -16,8 +19,11 @@ create table journal_head (
     revision bigint not null,
     last_number bigint not null,
     horizon bigint not null,
+    -- The market's time at which something may happen to the account by itself; null where nothing can, or nobody waits for it.
+    wake bigint,
     seal bigint not null default 0
 ) without rowid;
+create index journal_head_wake on journal_head (wake);
 
 -- What a journal comes to, for speed alone: may be deleted at any time.
 create table journal_snapshot (

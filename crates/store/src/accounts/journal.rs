@@ -4,6 +4,8 @@
 //! since, nothing is written and the caller reads it again. So an account needs no lock across processes, and two nodes never decide on
 //! different pasts. Additions to several journals share one transaction, and so one wait for the disk.
 
+use std::collections::HashSet;
+
 use market::Timestamp;
 use rusqlite::Row;
 
@@ -23,12 +25,14 @@ const FORGOTTEN_AT_ONCE: u32 = 2_000;
 /// How far a journal is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JournalHead {
-    /// Rises with every change of the journal, also where entries are taken away.
+    /// Rises with every change of the journal: by one where entries are added, to the next era where some are taken away.
     pub revision: u64,
     /// The number of the last entry; 0 if there is none.
     pub last_number: u64,
     /// Up to when the market has been played for the account.
     pub horizon: Timestamp,
+    /// When something may happen to it by itself, if anybody waits for that.
+    pub wake: Option<Timestamp>,
 }
 
 /// One entry. What the text means is not known here.
@@ -58,6 +62,7 @@ pub struct Addition<'a> {
     /// Instant and text of each.
     pub entries: &'a [(Timestamp, String)],
     pub horizon: Timestamp,
+    pub wake: Option<Timestamp>,
     pub request: Option<NamedRequest<'a>>,
     /// For what an operator does: the kind of change and who made it.
     pub audit: Option<(&'a str, AuditNote<'a>)>,
@@ -116,14 +121,54 @@ impl Accounts {
         self.read().all(sql::HEADS, [], |row| Ok((AccountId(row.get(0)?), JournalHead::read(row, 1)?)))
     }
 
+    /// Accounts to which something may have happened by an instant, the longest waiting first; at most so many.
+    pub fn due_journals(&self, at: Timestamp, limit: u32) -> Result<Vec<AccountId>, StoreError> {
+        self.read().all(sql::DUE, (at.0, limit), |row| Ok(AccountId(row.get(0)?)))
+    }
+
+    /// When something may happen to any account.
+    pub fn next_wake(&self) -> Result<Option<Timestamp>, StoreError> {
+        self.read().first(sql::NEXT_WAKE, [], |row| Ok(Timestamp(row.get(0)?)))
+    }
+
     /// The next entries after a number, in order; fewer than there are if they are many.
     pub fn journal_entries(&self, id: AccountId, after: u64) -> Result<Vec<JournalEntry>, StoreError> {
         self.read().all(sql::ENTRIES, (id.0, signed(after), ENTRIES_MAX), JournalEntry::read)
     }
 
-    /// Adds to journals in one transaction, which is on the disk when this returns. An addition that is stale hinders no other.
+    /// The next entries after a number that happened within two instants, both included.
+    pub fn journal_entries_between(
+        &self,
+        id: AccountId,
+        after: u64,
+        (from, through): (Timestamp, Timestamp),
+    ) -> Result<Vec<JournalEntry>, StoreError> {
+        let within = (id.0, signed(after), from.0, through.0, ENTRIES_MAX);
+        self.read().all(sql::ENTRIES_BETWEEN, within, JournalEntry::read)
+    }
+
+    /// The number of the last entry that happened at an instant or before it; 0 if there is none.
+    pub fn journal_number_at(&self, id: AccountId, at: Timestamp) -> Result<u64, StoreError> {
+        self.read().one(sql::NUMBER_AT, (id.0, at.0), |row| natural(row, 0))
+    }
+
+    /// Adds to journals in one transaction, which is on the disk when this returns. An addition that is stale hinders none to another
+    /// journal. One without entries only moves the horizon.
     pub fn add_to_journals(&self, additions: &[Addition<'_>]) -> Result<Vec<AddOutcome>, StoreError> {
-        self.change(|db| additions.iter().map(|addition| add(db, addition)).collect())
+        self.change(|db| {
+            let mut stale = HashSet::new();
+            let mut outcomes = Vec::with_capacity(additions.len());
+            for addition in additions {
+                // What was to follow a stale one does not, whatever the head looks like by now.
+                let is_stale = stale.contains(&addition.account);
+                let outcome = if is_stale { AddOutcome::Stale } else { add(db, addition)? };
+                if outcome == AddOutcome::Stale {
+                    stale.insert(addition.account);
+                }
+                outcomes.push(outcome);
+            }
+            Ok(outcomes)
+        })
     }
 
     /// What a named request was answered, if that was after a time.
@@ -179,10 +224,14 @@ impl Accounts {
             db.run(sql::ADD_CUT_ENTRIES, (name, account.0, signed(*keep)))?;
             db.run(sql::CUT, (account.0, signed(*keep)))?;
             db.run(sql::DROP_SNAPSHOT, [account.0])?;
+            // A request that is repeated now is a new one: what it did has not happened.
+            db.run(sql::FORGET_REQUESTS_OF, [account.0])?;
             let now = JournalHead {
-                revision: after.revision.saturating_add(1),
+                revision: next_era(after.revision),
                 last_number: (*keep).min(after.last_number),
                 horizon: *to,
+                // Whoever advances accounts looks at it anew.
+                wake: Some(*to),
             };
             put_head(db, *account, &now)?;
             audit::write(db, Some(*account), "paper.rewound", note)?;
@@ -226,7 +275,11 @@ impl Accounts {
                 return Ok(false);
             }
             let copied = db.run(sql::COPY_ENTRIES, (to.0, from.0, signed(keep)))?;
-            put_head(db, to, &JournalHead { revision: 1, last_number: copied as u64, horizon })?;
+            put_head(
+                db,
+                to,
+                &JournalHead { revision: 1, last_number: copied as u64, horizon, wake: Some(horizon) },
+            )?;
             audit::write(db, Some(to), "paper.forked", note)?;
             Ok(true)
         })
@@ -234,7 +287,7 @@ impl Accounts {
 }
 
 fn add(db: &Db, addition: &Addition<'_>) -> Result<AddOutcome, StoreError> {
-    let Addition { account, after, entries, horizon, request, audit } = addition;
+    let Addition { account, after, entries, horizon, wake, request, audit } = addition;
     if entries.iter().any(|(_, text)| text.len() > ENTRY_BYTES_MAX) {
         return Err(StoreError::unfit("an entry of a journal", "it is too long"));
     }
@@ -253,7 +306,9 @@ fn add(db: &Db, addition: &Addition<'_>) -> Result<AddOutcome, StoreError> {
     if let Some((event, note)) = audit {
         audit::write(db, Some(*account), event, note)?;
     }
-    let now = JournalHead { revision: revision.saturating_add(1), last_number: number, horizon: *horizon };
+    // Whoever has read the journal has read all of it as long as the revision stays.
+    let revision = revision.saturating_add(u64::from(!entries.is_empty()));
+    let now = JournalHead { revision, last_number: number, horizon: *horizon, wake: *wake };
     put_head(db, *account, &now)?;
     Ok(AddOutcome::Added(now))
 }
@@ -263,16 +318,34 @@ fn head(db: &Db, id: AccountId) -> Result<Option<JournalHead>, StoreError> {
 }
 
 fn put_head(db: &Db, id: AccountId, head: &JournalHead) -> Result<(), StoreError> {
-    let JournalHead { revision, last_number, horizon } = head;
-    db.run(sql::PUT_HEAD, (id.0, signed(*revision), signed(*last_number), horizon.0)).map(drop)
+    let JournalHead { revision, last_number, horizon, wake } = head;
+    let row = (id.0, signed(*revision), signed(*last_number), horizon.0, wake.map(|wake| wake.0));
+    db.run(sql::PUT_HEAD, row).map(drop)
+}
+
+/// Revisions of one era differ by entries that were added, and by nothing else.
+const ERA_BITS: u32 = 32;
+
+/// The first revision of the era after that of another.
+pub(crate) fn next_era(revision: u64) -> u64 {
+    (revision >> ERA_BITS).saturating_add(1) << ERA_BITS
 }
 
 impl JournalHead {
+    /// Whether a journal with this head has only been added to since it had another.
+    pub fn follows(&self, other: &JournalHead) -> bool {
+        self.revision >> ERA_BITS == other.revision >> ERA_BITS
+            && self.revision >= other.revision
+            && self.last_number >= other.last_number
+            && self.horizon >= other.horizon
+    }
+
     fn read(row: &Row<'_>, first: usize) -> Result<JournalHead, Fault> {
         Ok(JournalHead {
             revision: natural(row, first)?,
             last_number: natural(row, first + 1)?,
             horizon: Timestamp(row.get(first + 2)?),
+            wake: row.get::<_, Option<i64>>(first + 3)?.map(Timestamp),
         })
     }
 }

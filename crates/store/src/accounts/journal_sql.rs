@@ -5,15 +5,24 @@ use crate::statements::statements;
 statements! {
     for crate::migrations::ACCOUNTS;
     HEAD: "read how far a journal is",
-        "select revision, last_number, horizon from sealed_journal_head where account_id = $1";
-    HEADS: "list the journals", "select account_id, revision, last_number, horizon from sealed_journal_head order by account_id";
+        "select revision, last_number, horizon, wake from sealed_journal_head where account_id = $1";
+    HEADS: "list the journals",
+        "select account_id, revision, last_number, horizon, wake from sealed_journal_head order by account_id";
+    DUE: "list the accounts that wait",
+        "select account_id from sealed_journal_head where wake <= $1 order by wake, account_id limit $2";
+    NEXT_WAKE: "look for the next account that waits", "select wake from sealed_journal_head where wake is not null order by wake limit 1";
     PUT_HEAD: "note how far a journal is",
-        "insert into journal_head (account_id, revision, last_number, horizon) values ($1, $2, $3, $4) \
+        "insert into journal_head (account_id, revision, last_number, horizon, wake) values ($1, $2, $3, $4, $5) \
          on conflict (account_id) do update set revision = excluded.revision, last_number = excluded.last_number, \
-            horizon = excluded.horizon";
+            horizon = excluded.horizon, wake = excluded.wake";
 
     ENTRIES: "read a journal",
         "select number, at, entry from sealed_journal where account_id = $1 and number > $2 order by number limit $3";
+    ENTRIES_BETWEEN: "read a part of a journal",
+        "select number, at, entry from sealed_journal \
+         where account_id = $1 and number > $2 and at >= $3 and at <= $4 order by number limit $5";
+    NUMBER_AT: "find a place in a journal",
+        "select coalesce(max(number), 0) from sealed_journal where account_id = $1 and at <= $2";
     ADD_ENTRY: "write to a journal",
         "insert into journal (account_id, number, at, entry) values ($1, $2, $3, $4)";
     CUT: "cut a journal", "delete from journal where account_id = $1 and number > $2";
@@ -33,6 +42,8 @@ statements! {
     FORGET_REQUESTS: "forget requests",
         "delete from journal_request where (account_id, name) in \
             (select account_id, name from journal_request where at <= $1 order by at limit $2)";
+
+    FORGET_REQUESTS_OF: "forget the requests of an account", "delete from journal_request where account_id = $1";
 
     HAS_CUT: "look for a cut", "select exists (select 1 from sealed_journal_cut where account_id = $1 and name = $2)";
     ADD_CUT: "note a cut",
@@ -59,7 +70,19 @@ mod tests {
     /// These are asked with each request for a paper account.
     #[test]
     fn the_statements_of_a_request_follow_the_keys() {
-        let all = [HEAD, PUT_HEAD, ENTRIES, ADD_ENTRY, CUT, SNAPSHOT, PUT_SNAPSHOT, REQUEST, PUT_REQUEST];
+        let all = [
+            HEAD,
+            DUE,
+            NEXT_WAKE,
+            PUT_HEAD,
+            ENTRIES,
+            ADD_ENTRY,
+            CUT,
+            SNAPSHOT,
+            PUT_SNAPSHOT,
+            REQUEST,
+            PUT_REQUEST,
+        ];
         crate::statements::follow_the_keys(crate::migrations::ACCOUNTS, &all);
     }
 }

@@ -169,6 +169,13 @@ impl Accounts {
         })
     }
 
+    /// Every exchange rate there is, for those who convert amounts of many days.
+    pub fn all_rates(&self) -> Result<Vec<RateRow>, StoreError> {
+        self.read().all(sql::RATES, (None::<&str>, u32::MAX), |row| {
+            Ok(RateRow { currency: row.get(0)?, day: date(row, 1)?, rate: row.get(2)? })
+        })
+    }
+
     /// All of it, or nothing where an amount could not be converted. `base` is the currency that needs no rate.
     pub fn put_reported_assets(
         &self,

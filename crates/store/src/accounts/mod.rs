@@ -20,6 +20,7 @@ use crate::{StoreError, sql as common_sql};
 pub(crate) use audit::write as write_audit;
 pub use audit::{AuditFilter, AuditId, AuditNote, AuditRow};
 pub use id::AccountId;
+pub(crate) use journal::next_era;
 pub use journal::{
     AddOutcome, Addition, JournalCut, JournalEntry, JournalHead, NamedRequest, Rewind, RewindOutcome,
 };
@@ -71,6 +72,8 @@ pub struct AccountTerms {
     pub connections: u32,
     /// From when on it is served, where the server is not to decide.
     pub floors: Option<String>,
+    /// It may look at what it trades, and change nothing.
+    pub read_only: bool,
 }
 
 /// Something an account may see, from a time on and until another, or without such a limit.
@@ -240,6 +243,7 @@ impl Accounts {
                     &terms.rate,
                     terms.connections,
                     &terms.floors,
+                    terms.read_only,
                 ),
             )?;
             if added == 0 {
@@ -274,10 +278,11 @@ impl Accounts {
     ) -> Result<bool, E> {
         self.decide(|db| {
             let Some(account) = db.first(sql::ACCOUNT, [id.0], AccountRow::read)? else { return Ok(false) };
-            let (AccountTerms { level, quota, rate, connections, floors }, reason) = decide(account.terms)?;
+            let (AccountTerms { level, quota, rate, connections, floors, read_only }, reason) =
+                decide(account.terms)?;
             let texts = [&rate, &floors].map(|text| text.as_deref().unwrap_or_default());
             check_texts("terms", &texts)?;
-            db.run(sql::CHANGE_TERMS, (level, quota, rate, connections, floors, id.0))?;
+            db.run(sql::CHANGE_TERMS, (level, quota, rate, connections, floors, read_only, id.0))?;
             audit::write(db, Some(id), "account.changed", &AuditNote { at, actor, reason: &reason })?;
             take(db, "version")?;
             Ok(true)
@@ -423,6 +428,7 @@ impl AccountRow {
                 rate: row.get(9)?,
                 connections: small(row, 10)?,
                 floors: row.get(11)?,
+                read_only: row.get(12)?,
             },
             rights: Vec::new(),
         })

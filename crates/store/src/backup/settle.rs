@@ -6,8 +6,8 @@ use std::path::Path;
 use market::Timestamp;
 use rusqlite::Row;
 
-use crate::accounts::{AccountId, AuditNote, write_audit};
-use crate::count::small;
+use crate::accounts::{AccountId, AuditNote, next_era, write_audit};
+use crate::count::{signed, small};
 use crate::db::Db;
 use crate::fault::Fault;
 use crate::statements::{Sql, statements};
@@ -28,7 +28,7 @@ statements! {
     END_TOKENS: "end the logins", "delete from oauth_token";
     END_REPLACED: "end the replaced tokens", "delete from replaced_token";
     RAW_REVISION: "read the revisions of the journals", "select coalesce(max(revision), 0) from journal_head";
-    RAISE_REVISIONS: "raise the revisions of the journals", "update journal_head set revision = revision + $1";
+    RAISE_REVISIONS: "raise the revisions of the journals", "update journal_head set revision = revision % 4294967296 + $1";
 }
 
 // These speak to SQLite alone.
@@ -187,7 +187,7 @@ fn settle(db: &Db, before: &Before, note: &AuditNote<'_>) -> Result<Settled, Sto
         db.run(SET_COUNTER, (name, next))?;
     }
     // A server may have any journal of before in memory, by its revision.
-    db.run(RAISE_REVISIONS, [before.revision.saturating_add(1)])?;
+    db.run(RAISE_REVISIONS, [signed(next_era(before.revision.unsigned_abs()))])?;
     let mut settled = Settled::default();
     let restored = db.all(ACCOUNTS, [], Standing::read)?;
     let by_id: HashMap<AccountId, &Standing> = before.accounts.iter().map(|one| (one.id, one)).collect();

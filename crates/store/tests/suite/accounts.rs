@@ -15,7 +15,7 @@ use crate::fixture::{NOW, block, fresh, minutes, put, symbol};
 const MONTH: &str = "2025-11";
 
 fn terms() -> AccountTerms {
-    AccountTerms { level: 0, quota: None, rate: None, connections: 10, floors: None }
+    AccountTerms { level: 0, quota: None, rate: None, connections: 10, floors: None, read_only: false }
 }
 
 pub(crate) fn add(accounts: &Accounts, name: &str) -> Result<AccountId, StoreError> {
@@ -122,6 +122,7 @@ fn terms_are_kept_as_they_were_given() {
         rate: Some("unlimited".to_owned()),
         connections: 1,
         floors: Some("none".to_owned()),
+        read_only: true,
     };
     assert!(change(&accounts, id, &other).unwrap());
     assert!(!change(&accounts, AccountId(99), &other).unwrap());

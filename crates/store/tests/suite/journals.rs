@@ -32,8 +32,15 @@ fn open() -> (tempfile::TempDir, Accounts, AccountId) {
 /// Adds to one journal.
 fn write(accounts: &Accounts, id: AccountId, after: Option<JournalHead>, of: &[(i64, &str)]) -> AddOutcome {
     let horizon = at(of.last().map_or(0, |(seconds, _)| *seconds));
-    let addition =
-        Addition { account: id, after, entries: &entries(of), horizon, request: None, audit: None };
+    let addition = Addition {
+        account: id,
+        after,
+        entries: &entries(of),
+        horizon,
+        wake: None,
+        request: None,
+        audit: None,
+    };
     accounts.add_to_journals(&[addition]).unwrap()[0]
 }
 
@@ -54,7 +61,7 @@ fn entries_are_numbered_in_order_and_read_from_any_number_on() {
     let (_dir, accounts, ann) = open();
     assert_eq!(accounts.journal_head(ann).unwrap(), None);
     let first = added(write(&accounts, ann, None, &[(0, "a"), (5, "b")]));
-    assert_eq!(first, JournalHead { revision: 1, last_number: 2, horizon: at(5) });
+    assert_eq!(first, JournalHead { revision: 1, last_number: 2, horizon: at(5), wake: None });
     let second = added(write(&accounts, ann, Some(first), &[(9, "c")]));
     assert_eq!(accounts.journal_head(ann).unwrap(), Some(second));
     assert_eq!(texts(&accounts, ann), "1 a, 2 b, 3 c");
@@ -66,8 +73,15 @@ fn entries_are_numbered_in_order_and_read_from_any_number_on() {
 fn a_long_journal_is_read_in_portions() {
     let (_dir, accounts, ann) = open();
     let all: Vec<(Timestamp, String)> = (1..=5_000).map(|number| (OPENING, number.to_string())).collect();
-    let addition =
-        Addition { account: ann, after: None, entries: &all, horizon: OPENING, request: None, audit: None };
+    let addition = Addition {
+        account: ann,
+        after: None,
+        entries: &all,
+        horizon: OPENING,
+        wake: None,
+        request: None,
+        audit: None,
+    };
     accounts.add_to_journals(&[addition]).unwrap();
     let mut read = Vec::new();
     loop {
@@ -92,6 +106,7 @@ fn what_follows_from_another_past_is_not_written_and_hinders_nobody() {
         after,
         entries: &late,
         horizon: at(2),
+        wake: None,
         request: None,
         audit: None,
     };
@@ -145,6 +160,7 @@ fn a_named_request_is_remembered_with_its_entries_for_a_time() {
         after: None,
         entries: &entries(&[(0, "a")]),
         horizon: OPENING,
+        wake: None,
         request: Some(request),
         audit: None,
     };
@@ -182,7 +198,8 @@ fn a_rewind_keeps_what_it_takes_under_a_name() {
     let stale = Rewind { after: JournalHead { revision: 9, ..head }, ..rewind };
     assert_eq!(accounts.rewind_journal(&stale).unwrap(), RewindOutcome::Stale);
     let RewindOutcome::Done(now) = accounts.rewind_journal(&rewind).unwrap() else { panic!() };
-    assert_eq!(now, JournalHead { revision: 2, last_number: 1, horizon: at(3) });
+    assert_eq!(now, JournalHead { revision: 1 << 32, last_number: 1, horizon: at(3), wake: Some(at(3)) });
+    assert!(!now.follows(&head), "entries were taken away");
     assert_eq!(texts(&accounts, ann), "1 a");
     assert_eq!(accounts.journal_snapshot(ann, "v1").unwrap(), None);
     let cuts = accounts.journal_cuts(ann).unwrap();
@@ -210,7 +227,7 @@ fn a_fork_is_a_journal_of_its_own() {
     assert!(accounts.fork_journal((ann, 1), bob, at(3), &note(NOW)).unwrap());
     assert!(!accounts.fork_journal((ann, 2), bob, at(3), &note(NOW)).unwrap(), "it has one now");
     let forked = accounts.journal_head(bob).unwrap().unwrap();
-    assert_eq!(forked, JournalHead { revision: 1, last_number: 1, horizon: at(3) });
+    assert_eq!(forked, JournalHead { revision: 1, last_number: 1, horizon: at(3), wake: Some(at(3)) });
     write(&accounts, bob, Some(forked), &[(4, "x")]);
     assert_eq!(
         (texts(&accounts, ann), texts(&accounts, bob)),

@@ -112,7 +112,7 @@ impl Arguments {
         let rate: Option<RateRule> = self.rate.as_deref().map(str::parse).transpose().map_err(usage)?;
         let level = self.level.and_then(Level::new);
         let floors: Option<FloorTable> = self.floors.as_deref().map(str::parse).transpose().map_err(usage)?;
-        let terms = Terms { level, quota: self.quota, rate, connections: self.connections, floors };
+        let terms = Terms { level, quota: self.quota, rate, connections: self.connections, floors, read_only: false };
         let role = match self.role {
             RoleName::User => Role::User,
             RoleName::Operator => Role::Operator,
