@@ -35,14 +35,19 @@ fn arrows_point_only_downwards() {
     let drawn = [
         ("market", &[][..]),
         ("wire", &[]),
+        ("trading", &["market"]),
         ("block", &["market"]),
         ("files", &["market"]),
         ("store", &["market"]),
         ("trading", &["market"]),
         ("history", &["block", "files", "market", "store"]),
         ("access", &["market", "store"]),
-        ("server", &["access", "files", "history", "market", "store", "wire"]),
-        ("chandler", &["access", "block", "files", "history", "market", "server", "store", "wire"]),
+        ("paper", &["history", "market", "store", "trading"]),
+        ("server", &["access", "files", "history", "market", "paper", "store", "trading", "wire"]),
+        (
+            "chandler",
+            &["access", "block", "files", "history", "market", "paper", "server", "store", "trading", "wire"],
+        ),
     ];
     for (name, to) in drawn {
         let unexpected: Vec<&&str> = arrows[name].iter().filter(|arrow| !to.contains(arrow)).collect();

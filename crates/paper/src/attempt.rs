@@ -1,0 +1,225 @@
+//! One attempt to do something to an account: with the account in hand everything is decided, then the account is given back, and only
+//! then is the disk waited for. So the next request goes on from what this one has decided, and fails with it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use market::Timestamp;
+use store::{AccountId, AddOutcome, Reader};
+use trading::{Account, Desk, Feed, OrderId, Outcome, Refusal, next_wake};
+
+use crate::PaperError;
+use crate::book::{Book, FORMAT, Kept};
+use crate::commit::{Audited, Named, Ticket};
+use crate::service::{Changed, Moment, Paper};
+
+/// Entries after which a snapshot is worth its writing, at least. It grows with the journal, so that all snapshots together cost no
+/// more than a few readings of it.
+const SNAPSHOT_AFTER: u64 = 2_000;
+/// How long the name of a request is remembered, by the machine's clock.
+pub(crate) const NAMES_KEPT_S: i64 = 600;
+
+/// How something is to be done.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Asked<'a> {
+    /// The client's own name for the request.
+    pub(crate) name: Option<&'a str>,
+    pub(crate) audit: Option<Audited>,
+    /// Nothing is asked of the account itself.
+    pub(crate) is_read: bool,
+    /// Keep how far it is and when something may happen next, also if nothing has.
+    pub(crate) keeps_head: bool,
+}
+
+/// A request that was made before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Earlier {
+    order: Option<OrderId>,
+    /// It may not be written yet.
+    ticket: Option<Ticket>,
+}
+
+/// What has been decided; it holds when it is written.
+#[derive(Debug)]
+pub(crate) enum Attempt<T> {
+    Made {
+        made: T,
+        refusal: Option<Refusal>,
+        ticket: Option<Ticket>,
+        /// Of what others have decided before, on which this rests.
+        before: Option<Ticket>,
+        is_void: Arc<AtomicBool>,
+    },
+    /// It was made before, under the same name.
+    Repeated(Earlier),
+    Ahead,
+}
+
+/// When something may happen to an account that nobody asks about. Only open orders, and positions that may be sold by force, are
+/// waited for: the rest shows when somebody asks.
+fn wake(account: &Account, feed: &dyn Feed, now: Timestamp) -> Option<Timestamp> {
+    let is_watched = account.has_open_orders() || account.settings().liquidate;
+    if is_watched { next_wake(account, feed, now) } else { None }
+}
+
+impl Paper {
+    pub(crate) fn attempt<T>(
+        &self,
+        id: AccountId,
+        (reader, moment): (&mut Reader, Moment),
+        asked: &Asked<'_>,
+        work: impl Fn(&Desk<'_>, &mut Account, Timestamp) -> Result<(Outcome, T), PaperError>,
+    ) -> Result<Attempt<T>, PaperError> {
+        let shared = self.kept(id);
+        let mut kept = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut book = self.current(&mut kept, id)?;
+        if let Some(name) = asked.name
+            && let Some(earlier) = self.repeated(&book, id, name, moment)?
+        {
+            kept.book = Some(book);
+            return Ok(Attempt::Repeated(earlier));
+        }
+        let now = moment.as_of.now();
+        if asked.is_read && book.account.horizon().is_some_and(|horizon| horizon > now) {
+            kept.book = Some(book);
+            return Ok(Attempt::Ahead);
+        }
+        let feed = self.feed(reader, moment)?;
+        let desk = Desk::new(&feed, self.tables());
+        // The book is out of its place meanwhile: if anything fails, the next request reads the journal again.
+        let worked = work(&desk, &mut book.account, now)?;
+        let (outcome, made) = feed.checked(worked)?;
+        let refusal = outcome.refusal.clone();
+        let before = book.last_ticket;
+        let is_kept = asked.keeps_head || !outcome.entries.is_empty();
+        let wake = if is_kept { feed.checked(wake(&book.account, &feed, now))? } else { None };
+        let ticket = self.enqueue(id, &mut book, (outcome, wake), asked, moment)?;
+        book.last_ticket = ticket.or(before);
+        let is_void = book.is_void.clone();
+        kept.book = Some(book);
+        Ok(Attempt::Made { made, refusal, ticket, before, is_void })
+    }
+
+    /// Puts what has happened in line to be written, if anything has.
+    fn enqueue(
+        &self,
+        id: AccountId,
+        book: &mut Book,
+        (outcome, wake): (Outcome, Option<Timestamp>),
+        asked: &Asked<'_>,
+        moment: Moment,
+    ) -> Result<Option<Ticket>, PaperError> {
+        if outcome.entries.is_empty() && !(asked.keeps_head && book.has_moved(wake)) {
+            return Ok(None);
+        }
+        let own = outcome.entries.last().filter(|_| outcome.refusal.is_none());
+        let order = own.and_then(|entry| entry.event.order());
+        let named = asked.name.zip(order);
+        let request = named.map(|(name, order)| Named {
+            name: name.to_owned(),
+            answer: order.to_string(),
+            at: moment.machine,
+        });
+        let audit = asked.audit.clone().filter(|_| outcome.refusal.is_none());
+        let ticket = self.committer.enqueue(book.pending(id, outcome, wake, request, audit)?);
+        if let Some((name, order)) = named {
+            book.unwritten_names.push((name.to_owned(), order, ticket));
+        }
+        Ok(Some(ticket))
+    }
+
+    /// Waits until an attempt is on the disk. `None` if another process was quicker: then all of it has to be decided anew.
+    pub(crate) fn finish<T>(
+        &self,
+        id: AccountId,
+        attempt: Attempt<T>,
+    ) -> Result<Option<Changed<T>>, PaperError> {
+        let (made, refusal, ticket, before, is_void) = match attempt {
+            Attempt::Ahead => return Ok(Some(Changed::Ahead)),
+            Attempt::Repeated(Earlier { order, ticket: None }) => return Ok(Some(Changed::Repeated(order))),
+            Attempt::Repeated(Earlier { ticket: Some(ticket), .. }) => {
+                // Whether it was written is in the store by then.
+                self.committer.wait_for(&self.accounts, ticket);
+                return Ok(None);
+            }
+            Attempt::Made { made, refusal, ticket, before, is_void } => {
+                (made, refusal, ticket, before, is_void)
+            }
+        };
+        let is_written = match (ticket, before) {
+            (Some(ticket), _) => matches!(self.committer.wait(&self.accounts, ticket)?, AddOutcome::Added(_)),
+            (None, Some(before)) => {
+                self.committer.wait_for(&self.accounts, before);
+                !is_void.load(Ordering::Acquire)
+            }
+            (None, None) => true,
+        };
+        if !is_written {
+            return Ok(None);
+        }
+        if ticket.is_some() {
+            self.keep_snapshot(id);
+        }
+        refusal.map_or(Ok(Some(Changed::Made(made))), |refusal| Err(refusal.into()))
+    }
+
+    /// The book as the journal has it now. Another process may have added to it, or taken from it; what it added, listeners hear of
+    /// now, before anything that follows from it.
+    pub(crate) fn current(&self, kept: &mut Kept, id: AccountId) -> Result<Book, PaperError> {
+        let held = kept.book.take().filter(|book| !book.is_void.load(Ordering::Acquire));
+        let (book, pushes) = match held {
+            // Ahead of the journal. If another process comes in between, the addition that follows from this is void.
+            Some(book) if book.last_ticket.is_some_and(|ticket| !self.committer.is_finished(ticket)) => {
+                return Ok(book);
+            }
+            Some(mut book) => {
+                book.unwritten_names.clear();
+                match self.accounts.journal_head(id)? {
+                    head if head == book.head => return Ok(book),
+                    Some(head) if book.is_behind(&head) => {
+                        let pushes = book.catch_up(&self.accounts, id, head)?;
+                        (book, pushes)
+                    }
+                    _ => kept.load(&self.accounts, id)?,
+                }
+            }
+            None => kept.load(&self.accounts, id)?,
+        };
+        self.committer.tell(id, &pushes);
+        Ok(book)
+    }
+
+    /// The order of a request that was made before under the same name, and the ticket it waits for if it is not written yet.
+    fn repeated(
+        &self,
+        book: &Book,
+        id: AccountId,
+        name: &str,
+        moment: Moment,
+    ) -> Result<Option<Earlier>, PaperError> {
+        if let Some((_, order, ticket)) = book.unwritten_names.iter().find(|(known, ..)| known == name) {
+            return Ok(Some(Earlier { order: Some(*order), ticket: Some(*ticket) }));
+        }
+        let after = Timestamp(moment.machine.0.saturating_sub(NAMES_KEPT_S));
+        let answer = self.accounts.journal_request(id, name, after)?;
+        Ok(answer.map(|answer| Earlier { order: answer.parse().ok(), ticket: None }))
+    }
+
+    /// Keeps a snapshot when enough has been added since the last one. It is for speed alone, so nothing depends on its success.
+    fn keep_snapshot(&self, id: AccountId) {
+        let shared: Arc<Mutex<Kept>> = self.kept(id);
+        let mut kept = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(book) = kept.book.as_mut() else { return };
+        let number = book.account.entries();
+        let is_due = number >= book.snapshot.saturating_add(SNAPSHOT_AFTER.max(book.snapshot / 2));
+        let is_written = book.last_ticket.is_none_or(|ticket| self.committer.is_finished(ticket));
+        if !is_due || !is_written || book.is_void.load(Ordering::Acquire) {
+            return;
+        }
+        let Ok(state) = serde_json::to_vec(&book.account) else { return };
+        match self.accounts.keep_journal_snapshot(id, number, FORMAT, &state) {
+            Ok(()) => book.snapshot = number,
+            Err(error) => tracing::warn!(%error, account = id.0, "cannot keep a snapshot"),
+        }
+    }
+}

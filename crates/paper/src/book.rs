@@ -1,0 +1,202 @@
+//! One account in memory: what its journal comes to, as of a head of it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use market::Timestamp;
+use store::{AccountId, Accounts, JournalHead};
+use trading::{Account, Entry, OrderId, Outcome, Push};
+
+use crate::PaperError;
+use crate::commit::{Audited, Named, Pending, Ticket};
+
+/// The version of snapshots. Another one is ignored, and made anew.
+pub(crate) const FORMAT: &str = "1";
+/// The mark of a journal that nobody here has read yet.
+const UNREAD: u64 = u64::MAX;
+
+/// What is kept of an account.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    /// None while somebody works on it, and after something has failed: then the journal is read again.
+    pub(crate) book: Option<Book>,
+    /// The last entry that listeners have heard of, also if another process wrote it.
+    told: Arc<AtomicU64>,
+}
+
+impl Default for Kept {
+    fn default() -> Kept {
+        Kept { book: None, told: Arc::new(AtomicU64::new(UNREAD)) }
+    }
+}
+
+impl Kept {
+    /// The book as the journal has it, and what listeners have not heard of yet.
+    pub(crate) fn load(&self, accounts: &Accounts, id: AccountId) -> Result<(Book, Vec<Push>), PaperError> {
+        let head = accounts.journal_head(id)?;
+        let last_number = head.map_or(0, |head| head.last_number);
+        // Whoever listens from now on wants to hear of what happens from now on. After a rewind there is nothing to tell either.
+        let told = self.told().filter(|told| *told <= last_number).unwrap_or(last_number);
+        let mut book = Book { told: self.told.clone(), ..Book::empty() };
+        let Some(head) = head else {
+            self.told.store(0, Ordering::Release);
+            return Ok((book, Vec::new()));
+        };
+        let kept = accounts.journal_snapshot(id, FORMAT)?.filter(|(number, _)| *number <= told);
+        // A snapshot that cannot be read is no loss.
+        let kept = kept.and_then(|(number, state)| Some((number, serde_json::from_slice(&state).ok()?)));
+        if let Some((number, account)) = kept {
+            (book.snapshot, book.account) = (number, account);
+        }
+        let pushes = book.follow(accounts, id, head, told)?;
+        self.told.store(book.account.entries(), Ordering::Release);
+        Ok((book, pushes))
+    }
+
+    fn told(&self) -> Option<u64> {
+        Some(self.told.load(Ordering::Acquire)).filter(|told| *told != UNREAD)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Book {
+    pub(crate) account: Account,
+    /// None before the first entry.
+    pub(crate) head: Option<JournalHead>,
+    /// The last entry that a snapshot has.
+    pub(crate) snapshot: u64,
+    /// Of the last addition, which may not be written yet.
+    pub(crate) last_ticket: Option<Ticket>,
+    /// Names of requests that may not be written yet.
+    pub(crate) unwritten_names: Vec<(String, OrderId, Ticket)>,
+    /// An addition could not be written: what is here never happened.
+    pub(crate) is_void: Arc<AtomicBool>,
+    told: Arc<AtomicU64>,
+}
+
+impl Book {
+    fn empty() -> Book {
+        Book {
+            account: Account::default(),
+            head: None,
+            snapshot: 0,
+            last_ticket: None,
+            unwritten_names: Vec::new(),
+            is_void: Arc::default(),
+            told: Arc::default(),
+        }
+    }
+
+    /// Whether a head is that of a journal which has only been added to since.
+    pub(crate) fn is_behind(&self, head: &JournalHead) -> bool {
+        self.head.is_some_and(|known| head.follows(&known))
+    }
+
+    /// Whether what is written of how far it is, and when something may happen next, is not so any more.
+    pub(crate) fn has_moved(&self, wake: Option<Timestamp>) -> bool {
+        self.head.is_some_and(|head| {
+            head.wake != wake || self.account.horizon().is_some_and(|horizon| horizon > head.horizon)
+        })
+    }
+
+    /// What is to be written, and the book as it will be when it is.
+    pub(crate) fn pending(
+        &mut self,
+        account: AccountId,
+        outcome: Outcome,
+        wake: Option<Timestamp>,
+        request: Option<Named>,
+        audit: Option<Audited>,
+    ) -> Result<Pending, PaperError> {
+        let entries = written(account, &outcome.entries)?;
+        let horizon = self.account.horizon().unwrap_or_default();
+        let (revision, last_number) = self.head.map_or((0, 0), |head| (head.revision, head.last_number));
+        let head = JournalHead {
+            revision: revision.saturating_add(u64::from(!entries.is_empty())),
+            last_number: last_number.saturating_add(entries.len() as u64),
+            horizon,
+            wake,
+        };
+        let after = self.head.replace(head);
+        let (told, is_void, pushes) = (self.told.clone(), self.is_void.clone(), outcome.pushes);
+        Ok(Pending { account, after, entries, horizon, wake, request, audit, pushes, told, is_void })
+    }
+
+    /// Takes in what was added to the journal since. What listeners are to hear of it: all after an entry.
+    pub(crate) fn follow(
+        &mut self,
+        accounts: &Accounts,
+        id: AccountId,
+        head: JournalHead,
+        told: u64,
+    ) -> Result<Vec<Push>, PaperError> {
+        let mut pushes = Vec::new();
+        while self.account.entries() < head.last_number {
+            let entries = read(accounts, id, self.account.entries())?;
+            if entries.is_empty() {
+                return Err(PaperError::Short { account: id.0, number: self.account.entries() });
+            }
+            for entry in entries.iter().take_while(|entry| entry.number <= head.last_number) {
+                if entry.number > told {
+                    pushes.extend(self.account.take_in(entry));
+                } else {
+                    self.account.apply(entry);
+                }
+            }
+        }
+        self.account.set_horizon(self.account.began().and(Some(head.horizon)));
+        self.head = Some(head);
+        Ok(pushes)
+    }
+
+    /// Follows a journal that others have added to; listeners are to hear of all of it.
+    pub(crate) fn catch_up(
+        &mut self,
+        accounts: &Accounts,
+        id: AccountId,
+        head: JournalHead,
+    ) -> Result<Vec<Push>, PaperError> {
+        let pushes = self.follow(accounts, id, head, self.account.entries())?;
+        self.told.store(self.account.entries(), Ordering::Release);
+        Ok(pushes)
+    }
+}
+
+/// The next entries of a journal after a number.
+pub(crate) fn read(accounts: &Accounts, id: AccountId, after: u64) -> Result<Vec<Entry>, PaperError> {
+    accounts.journal_entries(id, after)?.iter().map(|row| parsed(id, row)).collect()
+}
+
+pub(crate) fn parsed(id: AccountId, row: &store::JournalEntry) -> Result<Entry, PaperError> {
+    let entry: Entry = serde_json::from_str(&row.text).map_err(|source| PaperError::Entry {
+        account: id.0,
+        number: row.number,
+        source,
+    })?;
+    // A copy of another account's journal is numbered as it was there, so this holds for it, too.
+    if entry.version > trading::VERSION || entry.number != row.number {
+        return Err(PaperError::Foreign { account: id.0, number: row.number, version: entry.version });
+    }
+    Ok(entry)
+}
+
+/// The whole journal.
+pub(crate) fn read_all(accounts: &Accounts, id: AccountId) -> Result<Vec<Entry>, PaperError> {
+    let mut all = Vec::new();
+    loop {
+        let part = read(accounts, id, all.len() as u64)?;
+        if part.is_empty() {
+            return Ok(all);
+        }
+        all.extend(part);
+    }
+}
+
+/// Entries as they are stored. What was entered before the first request has no instant, and stands before all others.
+fn written(id: AccountId, entries: &[Entry]) -> Result<Vec<(Timestamp, String)>, PaperError> {
+    let write = |entry: &Entry| match serde_json::to_string(entry) {
+        Ok(text) => Ok((entry.at.unwrap_or_default(), text)),
+        Err(source) => Err(PaperError::Write { account: id.0, source }),
+    };
+    entries.iter().map(write).collect()
+}

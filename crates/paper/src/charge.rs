@@ -1,0 +1,17 @@
+use schemars::JsonSchema;
+use serde::Serialize;
+use trading::Fee;
+
+/// One charge of an order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Charge {
+    /// As STAMP_DUTY.
+    pub code: String,
+    pub amount: String,
+}
+
+impl Charge {
+    pub(crate) fn of(fee: &Fee) -> Charge {
+        Charge { code: fee.code.clone(), amount: fee.amount.text().to_string() }
+    }
+}

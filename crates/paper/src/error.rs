@@ -1,0 +1,60 @@
+use std::sync::Arc;
+
+use history::HistoryError;
+use market::Timestamp;
+use store::StoreError;
+use trading::Refusal;
+
+use crate::commit::CommitError;
+
+/// Why a paper account could not be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum PaperError {
+    #[error(transparent)]
+    Refused(Box<Refusal>),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Of a transaction that was shared with others.
+    #[error(transparent)]
+    Commit(Arc<StoreError>),
+    #[error(transparent)]
+    History(#[from] HistoryError),
+    #[error("entry {number} of the journal of account {account} cannot be read: {source}")]
+    Entry { account: i64, number: u64, source: serde_json::Error },
+    #[error(
+        "entry {number} of the journal of account {account} is of another program: its version is {version}"
+    )]
+    Foreign { account: i64, number: u64, version: u8 },
+    #[error("the journal of account {account} ends at entry {number}, and should go on")]
+    Short { account: i64, number: u64 },
+    #[error("an entry for the journal of account {account} cannot be written: {source}")]
+    Write { account: i64, source: serde_json::Error },
+    /// Others changed it each time that something was decided.
+    #[error("the journal of account {account} is being changed by others, again and again")]
+    Contended { account: i64 },
+    #[error("a transaction of the journals was lost")]
+    Lost,
+    #[error("the account has no journal yet")]
+    NoJournal,
+    #[error("the account is at {horizon} and cannot be rewound to {to}, which is later")]
+    NotBefore { horizon: Timestamp, to: Timestamp },
+    #[error("a part of this journal is called {0:?} already")]
+    NameTaken(String),
+    #[error("the account to copy to has a journal already")]
+    NotEmpty,
+}
+
+impl From<Refusal> for PaperError {
+    fn from(refusal: Refusal) -> PaperError {
+        PaperError::Refused(Box::new(refusal))
+    }
+}
+
+impl From<CommitError> for PaperError {
+    fn from(error: CommitError) -> PaperError {
+        match error {
+            CommitError::Store(error) => PaperError::Commit(error),
+            CommitError::Lost => PaperError::Lost,
+        }
+    }
+}

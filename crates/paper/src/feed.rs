@@ -1,0 +1,236 @@
+//! The engine's view of markets, answered out of the store.
+//!
+//! The engine's questions cannot fail, the store can: the first failure is kept, what follows is answered with nothing, and whoever
+//! asked the engine looks for it before anything of the result is used ([`StoreFeed::checked`]).
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use history::{AsOf, History, HistoryError};
+use market::{Date, Market, Price, SecurityKind, Symbol, Timestamp, Venue};
+use store::{Reader, StoreError};
+use trading::{
+    ActingCandle, CorporateAction, Currency, Factors, Feed, Kind, Quantity, Rate, Security, drop_overtaken,
+};
+
+use crate::arrivals::Arrivals;
+use crate::minutes::{Minutes, Part};
+use crate::rates::Rates;
+
+/// What the feeds of all requests share.
+#[derive(Debug)]
+pub(crate) struct Markets {
+    pub(crate) history: History,
+    pub(crate) minutes: Minutes,
+    pub(crate) arrivals: Arrivals,
+}
+
+/// The markets for one request, at one state of the store.
+pub(crate) struct StoreFeed<'a> {
+    markets: &'a Markets,
+    reader: RefCell<&'a mut Reader>,
+    rates: Arc<Rates>,
+    version: i64,
+    as_of: AsOf,
+    failed: RefCell<Option<HistoryError>>,
+}
+
+impl<'a> StoreFeed<'a> {
+    pub(crate) fn new(
+        markets: &'a Markets,
+        reader: &'a mut Reader,
+        rates: Arc<Rates>,
+        as_of: AsOf,
+    ) -> Result<StoreFeed<'a>, StoreError> {
+        let version = reader.version()?;
+        let (reader, failed) = (RefCell::new(reader), RefCell::new(None));
+        Ok(StoreFeed { markets, reader, rates, version, as_of, failed })
+    }
+
+    /// What was made of the answers, unless one of them could not be given.
+    pub(crate) fn checked<T>(&self, made: T) -> Result<T, HistoryError> {
+        self.failed.borrow_mut().take().map_or(Ok(made), Err)
+    }
+
+    /// An answer of the store; nothing once something has failed.
+    fn ask<T>(&self, ask: impl FnOnce(&mut Reader) -> Result<Option<T>, HistoryError>) -> Option<T> {
+        if self.failed.borrow().is_some() {
+            return None;
+        }
+        match ask(&mut self.reader.borrow_mut()) {
+            Ok(answer) => answer,
+            Err(error) => {
+                *self.failed.borrow_mut() = Some(error);
+                None
+            }
+        }
+    }
+
+    fn part(&self, symbol: &Symbol, index: i64) -> Option<Arc<Part>> {
+        let Markets { history, minutes, arrivals } = self.markets;
+        self.ask(|reader| {
+            let part = minutes.part((history, arrivals), reader, (symbol, index), self.version, self.as_of);
+            part.map(Some)
+        })
+    }
+
+    /// The candles of a part by stamp, those that came late with the instant of their arrival. By a clock that was set, everything
+    /// has arrived.
+    fn arrived<'p>(&self, symbol: &Symbol, part: &'p Part) -> Cow<'p, [ActingCandle]> {
+        let late = match self.as_of {
+            AsOf::Live(_) => self.markets.arrivals.of(symbol),
+            AsOf::Replay(_) => None,
+        };
+        let Some(late) = late else { return Cow::Borrowed(&part.acting) };
+        let delay = |acting: &ActingCandle| match late.arrived(acting.candle.session, acting.candle.time) {
+            Some(arrived) => ActingCandle { at: acting.at.max(arrived), ..*acting },
+            None => *acting,
+        };
+        Cow::Owned(part.acting.iter().map(delay).collect())
+    }
+}
+
+impl Feed for StoreFeed<'_> {
+    fn venue(&self, market: Market) -> &Venue {
+        self.markets.history.venues().of(market)
+    }
+
+    fn security(&self, symbol: &Symbol, date: Date) -> Option<Security> {
+        // Whatever has candles has a row, too.
+        let stored = self.ask(|reader| Ok(reader.view().security(symbol)?))?;
+        let board = stored.board.as_deref();
+        let kind = match stored.kind {
+            _ if symbol.is_us_option() => Kind::Option,
+            _ if symbol.is_index() => Kind::Index,
+            kind => match kind.unwrap_or_else(|| SecurityKind::presumed(symbol, board)) {
+                SecurityKind::Equity => Kind::Equity,
+                SecurityKind::Etf => Kind::Etf,
+                SecurityKind::Reit => Kind::Reit,
+                SecurityKind::Warrant => Kind::Warrant,
+            },
+        };
+        let lot = match symbol.market() {
+            Market::Hk => stored.lot_size.filter(|lot| *lot > 0).unwrap_or(1),
+            Market::Us | Market::Cn => 1,
+        };
+        let currency = stored.currency.as_deref().and_then(|text| text.parse().ok());
+        Some(Security {
+            kind,
+            lot: Quantity::whole(lot),
+            currency: currency.unwrap_or_else(|| currency_of(symbol.market())),
+            decimals: stored.decimals,
+            is_delisted: stored.delisted_on.is_some_and(|delisted| delisted <= date),
+        })
+    }
+
+    fn candles(&self, symbol: &Symbol, after: Timestamp, through: Timestamp, out: &mut Vec<ActingCandle>) {
+        let acts = |acting: &&ActingCandle| acting.at > after && acting.at <= through;
+        for index in Minutes::indexes(after, through) {
+            let Some(part) = self.part(symbol, index) else { return };
+            match self.arrived(symbol, &part) {
+                Cow::Borrowed(acting) => out.extend(acting.iter().filter(acts)),
+                Cow::Owned(mut acting) => {
+                    acting.sort_by_key(|acting| (acting.at, acting.candle.time));
+                    // Over the whole part: what has overtaken a late one may have acted long before.
+                    drop_overtaken(&mut acting);
+                    out.extend(acting.iter().filter(acts));
+                }
+            }
+        }
+    }
+
+    fn mark(&self, symbol: &Symbol, at: Timestamp) -> Option<Price> {
+        let mut before = None;
+        for index in Minutes::indexes(at, at).rev() {
+            let part = self.part(symbol, index)?;
+            if let Some(mark) = mark_in(&self.arrived(symbol, &part), at) {
+                return Some(mark);
+            }
+            before = part.close_before;
+        }
+        before
+    }
+
+    fn close_before(&self, symbol: &Symbol, date: Date) -> Option<Price> {
+        self.ask(|reader| self.markets.history.close_before(reader.view(), symbol, date))
+    }
+
+    fn intraday_close(&self, symbol: &Symbol, date: Date) -> Option<Price> {
+        self.ask(|reader| self.markets.history.intraday_close(reader.view(), symbol, date))
+    }
+
+    fn actions(&self, symbol: &Symbol, after: Date, through: Date) -> Vec<CorporateAction> {
+        let stored = self.ask(|reader| Ok(Some(reader.view().stored_actions(symbol)?))).unwrap_or_default();
+        let is_due = |date: Date| date > after && date <= through;
+        let due = stored.into_iter().filter(|stored| is_due(stored.action.ex_date));
+        due.map(|stored| CorporateAction { action: stored.action, pay_date: stored.pay_date }).collect()
+    }
+
+    fn rate(&self, currency: Currency, date: Date) -> Option<Rate> {
+        self.rates.on(currency, date)
+    }
+
+    fn factors(&self, symbol: &Symbol) -> Option<Factors> {
+        let margin = self.ask(|reader| Ok(reader.view().margin(symbol)?))?;
+        let [im, mm, fm] = [margin.im, margin.mm, margin.fm].map(market::MarginFactor::millionths);
+        Some(Factors { im, mm, fm })
+    }
+}
+
+/// The rule of [`trading::mark_of`], found from the end: the newest candle that tells a price does.
+fn mark_in(by_stamp: &[ActingCandle], at: Timestamp) -> Option<Price> {
+    let stamped = by_stamp.partition_point(|acting| acting.candle.time <= at);
+    let told = by_stamp.get(..stamped)?.iter().rev();
+    let mut prices = told.filter_map(|acting| {
+        let is_running = !acting.is_tail && acting.at.0 == acting.candle.time.0.saturating_add(60);
+        match acting.at <= at {
+            true => Some(acting.candle.close),
+            false => is_running.then_some(acting.candle.open),
+        }
+    });
+    prices.next()
+}
+
+fn currency_of(market: Market) -> Currency {
+    match market {
+        Market::Hk => Currency::HKD,
+        Market::Us => Currency::USD,
+        Market::Cn => Currency::CNH,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use market::{Candle, Session, Turnover};
+
+    use super::*;
+
+    fn acting(time: i64, open: i64, close: i64, at: i64, is_tail: bool) -> ActingCandle {
+        let price = |units| Price(units * market::PRICE_UNIT);
+        let candle = Candle {
+            time: Timestamp(time),
+            open: price(open),
+            high: price(open.max(close)),
+            low: price(open.min(close)),
+            close: price(close),
+            volume: 1,
+            turnover: Turnover::default(),
+            session: Session::Intraday,
+        };
+        ActingCandle { candle, at: Timestamp(at), day: "2026-03-18".parse().unwrap(), is_tail }
+    }
+
+    #[test]
+    fn a_mark_found_from_the_end_is_that_of_the_rule() {
+        let candles = [
+            acting(0, 1, 2, 60, false),
+            acting(60, 3, 4, 500, false),
+            acting(120, 5, 6, 180, false),
+            acting(180, 7, 8, 780, true),
+        ];
+        for at in (-10..900).step_by(5).map(Timestamp) {
+            assert_eq!(mark_in(&candles, at), trading::mark_of(&candles, at), "at {}", at.0);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! The movements of an account's money, out of its journal.
+
+use market::{Symbol, Timestamp};
+use store::{AccountId, Reader};
+use trading::ledger::{CashFlow, cash_flows};
+
+use crate::PaperError;
+use crate::book::parsed;
+use crate::service::{Moment, Paper};
+
+/// Which movements are asked for. They are listed newest first.
+#[derive(Clone, Debug)]
+pub struct FlowQuery {
+    /// The market's time, both included.
+    pub from: Timestamp,
+    pub through: Timestamp,
+    pub symbol: Option<Symbol>,
+}
+
+impl Paper {
+    /// The movements within two instants, newest first. What was entered before the first request happened with it.
+    pub fn flows(
+        &self,
+        id: AccountId,
+        query: &FlowQuery,
+        (reader, moment): (&mut Reader, Moment),
+    ) -> Result<Vec<CashFlow>, PaperError> {
+        let now = moment.as_of.now();
+        let began = self.read(id, (reader, moment), |reading| reading.account.began())?.unwrap_or(now);
+        let through = query.through.min(now);
+        let mut flows = Vec::new();
+        if (query.from..=through).contains(&began) {
+            // Entries without an instant are stored with the first one there is.
+            self.add_flows(id, (Timestamp::default(), Timestamp::default()), began, &mut flows)?;
+        }
+        self.add_flows(id, (query.from.max(Timestamp(1)), through), began, &mut flows)?;
+        if let Some(symbol) = &query.symbol {
+            flows.retain(|flow| flow.symbol.as_ref() == Some(symbol));
+        }
+        flows.reverse();
+        Ok(flows)
+    }
+
+    fn add_flows(
+        &self,
+        id: AccountId,
+        range: (Timestamp, Timestamp),
+        began: Timestamp,
+        flows: &mut Vec<CashFlow>,
+    ) -> Result<(), PaperError> {
+        let mut after = 0;
+        loop {
+            let rows = self.accounts.journal_entries_between(id, after, range)?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            after = last.number;
+            for row in &rows {
+                let of_entry = cash_flows(&parsed(id, row)?);
+                flows.extend(
+                    of_entry.into_iter().map(|flow| CashFlow { at: flow.at.or(Some(began)), ..flow }),
+                );
+            }
+        }
+    }
+}

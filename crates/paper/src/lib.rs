@@ -1,0 +1,43 @@
+//! Paper accounts as a service: the engine of `trading`, its journals in the store, and the markets as `history` has them.
+//!
+//! [`Paper::command`] carries out what a client or an operator asks, [`Paper::read`] shows an account as of now. Both first let
+//! everything happen that the market has brought since the account was last looked at, and both return only when what happened is on
+//! the disk. [`Paper::advance`] does that alone, for many accounts at once. An account that nobody asks about costs nothing.
+//!
+//! Start with `service.rs`, then `attempt.rs` (how a request is decided and written) and `feed.rs` (what the engine is told of
+//! markets). `commit.rs` writes for many at once; `travel.rs` is what only an operator may do to a journal. `look.rs` and `preview.rs`
+//! write nothing: an account as it is, and what would become of an order. `story.rs` tells what happened to one, and why.
+
+mod arrivals;
+mod attempt;
+mod book;
+mod charge;
+mod commit;
+mod error;
+mod feed;
+mod flows;
+mod listener;
+mod look;
+mod minutes;
+mod opening;
+mod preview;
+mod rates;
+mod reason;
+mod service;
+mod story;
+#[cfg(test)]
+mod tests;
+mod travel;
+
+pub use charge::Charge;
+pub use error::PaperError;
+pub use flows::FlowQuery;
+pub use listener::{Listener, Nobody};
+pub use look::Seen;
+pub use opening::Opening;
+pub use preview::{Change, Cost, Preview, Verdict};
+pub use reason::Reason;
+pub use service::{Audit, Done, Moment, Paper, Reading};
+pub use store::JournalCut;
+pub use story::{Step, Story, StoryCandle, StoryFill, story};
+pub use travel::{Standing, Travel};

@@ -1,0 +1,75 @@
+//! Looking at an account without writing anything: what the market has brought since is played in memory alone.
+//!
+//! A command line that only asks must not move an account: the next one may have another clock.
+
+use store::{AccountId, Reader};
+use trading::{Account, Desk, Entry, Terms};
+
+use crate::PaperError;
+use crate::book;
+use crate::opening::ensure_open;
+use crate::preview::{Preview, preview};
+use crate::service::{Moment, Paper, Reading};
+
+/// An account as of an instant, and everything that led there.
+#[derive(Debug)]
+pub struct Seen<'a> {
+    pub reading: Reading<'a>,
+    /// The journal up to that instant, and what has happened since its last entry.
+    pub entries: &'a [Entry],
+}
+
+impl Paper {
+    /// Shows an account as of now, in the past if the clock stands before the account's own time, and leaves its journal as it is.
+    pub fn look<T>(
+        &self,
+        id: AccountId,
+        (reader, moment): (&mut Reader, Moment),
+        look: impl FnOnce(&Seen<'_>) -> T,
+    ) -> Result<T, PaperError> {
+        let now = moment.as_of.now();
+        let feed = self.feed(reader, moment)?;
+        let desk = Desk::new(&feed, self.tables());
+        let (mut account, mut entries) = self.loaded(id)?;
+        if account.horizon().is_some_and(|horizon| horizon > now) {
+            let kept = entries.iter().take_while(|entry| entry.at.is_none_or(|at| at <= now)).count();
+            entries.truncate(kept);
+            account = Account::fold_until(&entries, now);
+        } else {
+            entries.extend(ensure_open(&desk, &mut account, id, now)?.entries);
+            entries.extend(desk.advance(&mut account, now).entries);
+        }
+        let reading = Reading { account: &account, scene: desk.scene(now) };
+        let seen = look(&Seen { reading, entries: &entries });
+        Ok(feed.checked(seen)?)
+    }
+
+    /// What would become of an order, and what it would cost.
+    pub fn preview(
+        &self,
+        id: AccountId,
+        terms: &Terms,
+        (reader, moment): (&mut Reader, Moment),
+    ) -> Result<Preview, PaperError> {
+        let now = moment.as_of.now();
+        let feed = self.feed(reader, moment)?;
+        let desk = Desk::new(&feed, self.tables());
+        let mut account = self.described(id)?;
+        ensure_open(&desk, &mut account, id, now)?;
+        // One that is ahead of the clock stays there, and refuses every order.
+        desk.advance(&mut account, now);
+        let preview = preview(&account, &desk.scene(now), terms);
+        Ok(feed.checked(preview)?)
+    }
+
+    /// The account as its journal has it, and the journal.
+    fn loaded(&self, id: AccountId) -> Result<(Account, Vec<Entry>), PaperError> {
+        // The head first: what is added meanwhile is not looked at.
+        let Some(head) = self.accounts.journal_head(id)? else { return Ok(Default::default()) };
+        let mut entries = book::read_all(&self.accounts, id)?;
+        entries.truncate(usize::try_from(head.last_number).unwrap_or(usize::MAX));
+        let mut account = Account::fold(&entries);
+        account.set_horizon(account.began().and(Some(head.horizon)));
+        Ok((account, entries))
+    }
+}

@@ -1,0 +1,60 @@
+//! How an account begins: with what an operator gives it, or with what every account has.
+
+use market::Timestamp;
+use store::AccountId;
+use trading::{Account, Command, Currency, Desk, Money, Outcome, Settings, start_cash};
+
+use crate::PaperError;
+
+/// What an operator gives an account before its first request.
+#[derive(Clone, Debug)]
+pub struct Opening {
+    pub settings: Settings,
+    pub cash: Vec<(Currency, Money)>,
+    /// The credit line, in HKD.
+    pub credit: Money,
+}
+
+impl Default for Opening {
+    fn default() -> Opening {
+        Opening { settings: Settings::default(), cash: start_cash().to_vec(), credit: Money::ZERO }
+    }
+}
+
+/// Opens an account that has no entries.
+pub(crate) fn open(
+    desk: &Desk<'_>,
+    account: &mut Account,
+    id: AccountId,
+    opening: &Opening,
+    now: Timestamp,
+) -> Result<Outcome, PaperError> {
+    let Opening { settings, cash, credit } = opening;
+    let open = Command::Open { account: id.0.unsigned_abs(), settings: settings.clone() };
+    let given = cash.iter().filter(|(_, amount)| !amount.is_zero());
+    let deposits = given.map(|(currency, amount)| Command::Deposit { currency: *currency, amount: *amount });
+    let credit = (!credit.is_zero()).then_some(Command::SetCredit(*credit));
+    let mut outcome = Outcome::default();
+    for command in std::iter::once(open).chain(deposits).chain(credit) {
+        let handled = desk.handle(account, &command, now);
+        if let Some(refusal) = handled.refusal {
+            return Err(refusal.into());
+        }
+        outcome.entries.extend(handled.entries);
+    }
+    Ok(outcome)
+}
+
+/// An account that nobody has prepared begins with what every account has.
+pub(crate) fn ensure_open(
+    desk: &Desk<'_>,
+    account: &mut Account,
+    id: AccountId,
+    now: Timestamp,
+) -> Result<Outcome, PaperError> {
+    if account.entries() > 0 {
+        Ok(Outcome::default())
+    } else {
+        open(desk, account, id, &Opening::default(), now)
+    }
+}

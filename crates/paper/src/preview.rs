@@ -1,0 +1,199 @@
+//! What an order would come to: the verdict of the checks, each charge, the account's money before and after. Nothing is written.
+
+use market::{Price, Symbol, Timestamp};
+use schemars::JsonSchema;
+use serde::Serialize;
+use trading::{
+    AcceptedOrder, Account, Bar, Command, Entry, EstimateQuery, Event, Execution, Fee, FillRule, Money,
+    Order, OrderStatus, OutsideRth, Rate, Scene, Terms, VERSION, balance, decide, estimate, exact_price,
+    fees_at, figures,
+};
+
+use crate::charge::Charge;
+use crate::reason::Reason;
+
+/// An order as it would be taken now. Amounts are text with two decimals, instants are unix seconds as text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Preview {
+    pub verdict: Verdict,
+    /// Why it would not be taken.
+    pub reason: Option<Reason>,
+    pub symbol: String,
+    pub side: &'static str,
+    pub order_type: &'static str,
+    pub quantity: String,
+    pub time_in_force: &'static str,
+    /// The sessions it would trade in.
+    pub outside_rth: Option<&'static str>,
+    /// The state it would have at once.
+    pub status: Option<&'static str>,
+    /// The trading day it would belong to, when it would be reported, and when it would end by itself.
+    pub trading_day: Option<String>,
+    pub reports_at: Option<String>,
+    pub expires_at: Option<String>,
+    pub cost: Option<Cost>,
+    /// The most that could be bought or sold now, by cash alone and with credit.
+    pub cash_max_qty: Option<String>,
+    pub margin_max_qty: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    Accepted,
+    /// Stored, and rejected at once.
+    Rejected,
+    /// Not even stored.
+    Refused,
+}
+
+/// What it costs if all of it fills at one price.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Cost {
+    pub currency: String,
+    /// The price that is reckoned with: the limit, what is held back for a market order, or what the market pays now.
+    pub price: String,
+    pub amount: String,
+    pub fees: Vec<Charge>,
+    pub fee_total: String,
+    /// What leaves the account, or comes in, with all charges.
+    pub total: String,
+    /// Of the currency.
+    pub available_cash: Change,
+    /// In HKD; none where a currency that is held has no rate.
+    pub buy_power: Option<Change>,
+}
+
+/// Now, and once the order has been filled at that price.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Change {
+    pub before: String,
+    pub after: String,
+}
+
+pub(crate) fn preview(account: &Account, scene: &Scene<'_>, terms: &Terms) -> Preview {
+    let asked = Preview::asked(account, scene, terms);
+    let events = match decide(account, &Command::submit(terms.clone()), scene) {
+        Ok(events) => events,
+        Err(refusal) => return Preview { reason: Some(Reason::of(&refusal)), ..asked },
+    };
+    let (accepted, reason) = match events.first() {
+        Some(Event::Accepted(accepted)) => (accepted.as_ref(), None),
+        Some(Event::Rejected { order: Some(accepted), refusal, .. }) => {
+            (accepted.as_ref(), Some(Reason::of(refusal)))
+        }
+        _ => return asked,
+    };
+    let standing = &accepted.standing;
+    let second = |at: Timestamp| at.0.to_string();
+    let status = if reason.is_some() { OrderStatus::Rejected } else { standing.status };
+    Preview {
+        verdict: if reason.is_some() { Verdict::Rejected } else { Verdict::Accepted },
+        status: Some(status.as_str()),
+        outside_rth: accepted.terms.outside_rth.map(OutsideRth::as_str),
+        trading_day: Some(standing.placement.day.to_string()),
+        reports_at: Some(second(standing.placement.reports_at)),
+        expires_at: standing.placement.expires_at.map(second),
+        cost: price_of(scene, accepted).and_then(|price| costs(account, scene, accepted, price)),
+        reason,
+        ..asked
+    }
+}
+
+impl Preview {
+    /// What was asked for, refused so far.
+    fn asked(account: &Account, scene: &Scene<'_>, terms: &Terms) -> Preview {
+        let Terms { symbol, side, order_type, quantity, time_in_force, outside_rth, price, .. } = terms;
+        let query = EstimateQuery {
+            symbol: symbol.clone(),
+            side: *side,
+            order_type: *order_type,
+            price: *price,
+            order: None,
+            fractional: account.settings().fractional,
+        };
+        let most = estimate(account, scene, &query).ok();
+        Preview {
+            verdict: Verdict::Refused,
+            reason: None,
+            symbol: symbol.to_string(),
+            side: side.as_str(),
+            order_type: order_type.as_str(),
+            quantity: quantity.to_string(),
+            time_in_force: time_in_force.as_str(),
+            outside_rth: outside_rth.map(OutsideRth::as_str),
+            status: None,
+            trading_day: None,
+            reports_at: None,
+            expires_at: None,
+            cost: None,
+            cash_max_qty: most.map(|most| most.cash_max.to_string()),
+            margin_max_qty: most.map(|most| most.margin_max.to_string()),
+        }
+    }
+}
+
+/// The price to reckon with.
+fn price_of(scene: &Scene<'_>, accepted: &AcceptedOrder) -> Option<Price> {
+    let AcceptedOrder { terms, standing, .. } = accepted;
+    let mark = |symbol: &Symbol| scene.mark(symbol);
+    // What is held back for a market order is more than a sale would bring.
+    if terms.order_type.is_market() && !terms.side.is_buy() {
+        return mark(&terms.symbol);
+    }
+    standing.reserve_price.or(terms.price).or(terms.trigger_price).or_else(|| mark(&terms.symbol))
+}
+
+fn costs(account: &Account, scene: &Scene<'_>, accepted: &AcceptedOrder, price: Price) -> Option<Cost> {
+    let mut after = account.clone();
+    let event = Event::Accepted(Box::new(accepted.clone()));
+    after.apply(&entry(&after, scene, event));
+    let order = after.order(accepted.id)?.clone();
+    let amount = Money::of(price, order.remaining(), order.facts.multiplier);
+    let fees = fees_at(&after, &order, scene, price);
+    let filled = filled(&order, scene, price, &fees);
+    after.apply(&entry(&after, scene, Event::Filled(Box::new(filled))));
+    let fee_total: Money = fees.iter().map(|fee| fee.amount).sum();
+    let total = if accepted.terms.side.is_buy() { amount + fee_total } else { amount - fee_total };
+    let currency = accepted.facts.currency;
+    let available =
+        |account: &Account| balance(account, scene, currency, None).available().text().to_string();
+    let power = |account: &Account| {
+        figures(account, scene).ok().map(|figures| figures.buy_power().to(Rate::ONE).text().to_string())
+    };
+    Some(Cost {
+        currency: currency.to_string(),
+        price: exact_price(price, accepted.facts.decimals).to_string(),
+        amount: amount.text().to_string(),
+        fees: fees.iter().map(Charge::of).collect(),
+        fee_total: fee_total.text().to_string(),
+        total: total.text().to_string(),
+        available_cash: Change { before: available(account), after: available(&after) },
+        buy_power: power(account).zip(power(&after)).map(|(before, after)| Change { before, after }),
+    })
+}
+
+fn entry(account: &Account, scene: &Scene<'_>, event: Event) -> Entry {
+    Entry { version: VERSION, number: account.entries() + 1, at: Some(scene.at), event }
+}
+
+/// The fill that there would be: of all of it, on the order's own day.
+fn filled(order: &Order, scene: &Scene<'_>, price: Price, fees: &[Fee]) -> Execution {
+    let candle =
+        Bar { time: scene.at, open: price, high: price, low: price, close: price, volume: 0, session: 0 };
+    let day = order.standing.placement.day;
+    Execution {
+        id: order.id,
+        symbol: order.symbol().clone(),
+        side: order.terms.side,
+        quantity: order.remaining(),
+        price,
+        facts: order.facts,
+        fees: fees.to_vec(),
+        day,
+        settles_on: day,
+        candle,
+        rule: FillRule::Limit,
+        budget: None,
+    }
+}

@@ -1,0 +1,108 @@
+//! Refusals in words: which check failed, and the numbers it failed by.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use trading::{Numbers, Refusal};
+
+/// Why an order was refused or rejected.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Reason {
+    /// The code that clients are told.
+    pub code: u32,
+    /// The number of the check; none for what is refused outside of them.
+    pub check: Option<u8>,
+    /// What that check looks at.
+    pub checks: Option<&'static str>,
+    /// The text that clients are told.
+    pub text: String,
+    pub rule: Option<String>,
+    pub needed: Option<String>,
+    pub available: Option<String>,
+    /// All of it as a sentence.
+    pub words: String,
+}
+
+/// What each check looks at, from 1 on.
+const CHECKS: [&str; 12] = [
+    "symbol",
+    "order type",
+    "fields",
+    "time in force",
+    "quantity",
+    "size",
+    "tick",
+    "distance from the market",
+    "trigger and quotes",
+    "funds",
+    "holdings",
+    "margin",
+];
+
+impl Reason {
+    pub fn of(refusal: &Refusal) -> Reason {
+        let checks = refusal.check.and_then(|check| usize::from(check).checked_sub(1));
+        let checks = checks.and_then(|index| CHECKS.get(index)).copied();
+        let numbers = refusal.numbers.as_ref();
+        let mut words = refusal.text.clone();
+        if let Some(numbers) = numbers {
+            words = format!("{words}: {}", in_words(refusal.check, numbers));
+        }
+        if let (Some(check), Some(checks)) = (refusal.check, checks) {
+            words = format!("{words} (check {check}, {checks})");
+        }
+        Reason {
+            code: refusal.code.into(),
+            check: refusal.check,
+            checks,
+            text: refusal.text.clone(),
+            rule: numbers.map(|numbers| numbers.rule.clone()),
+            needed: numbers.map(|numbers| numbers.needed.clone()),
+            available: numbers.map(|numbers| numbers.available.clone()),
+            words,
+        }
+    }
+}
+
+fn in_words(check: Option<u8>, numbers: &Numbers) -> String {
+    let Numbers { rule, needed, available } = numbers;
+    match check {
+        Some(6) => format!("{available} is more than {rule}, {needed}"),
+        Some(5 | 7) => format!("{available} is not"),
+        Some(8) => format!("{available} is not within {rule}"),
+        Some(10) => format!("it needs {needed} of {rule}, and there is {available}"),
+        Some(11) => format!("{needed} are to be sold, and {available} are there"),
+        Some(12) => {
+            format!("the account is at risk level {available}, and opens nothing above level {needed}")
+        }
+        _ => format!("it needs {needed} of {rule}, and there is {available}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trading::Code;
+
+    fn words(check: Option<u8>, text: &str, numbers: Option<(&str, &str, &str)>) -> String {
+        let numbers = numbers.map(|(rule, needed, available)| Numbers {
+            rule: rule.to_owned(),
+            needed: needed.to_owned(),
+            available: available.to_owned(),
+        });
+        Reason::of(&Refusal { code: Code::Parameter, check, text: text.to_owned(), numbers }).words
+    }
+
+    #[test]
+    fn a_refusal_names_its_check_and_its_numbers() {
+        assert_eq!(
+            words(Some(10), "insufficient funds", Some(("cash", "61083.75", "61000.00"))),
+            "insufficient funds: it needs 61083.75 of cash, and there is 61000.00 (check 10, funds)"
+        );
+        assert_eq!(
+            words(Some(7), "price must be a multiple of 0.2", Some(("tick", "0.2", "306.1"))),
+            "price must be a multiple of 0.2: 306.1 is not (check 7, tick)"
+        );
+        assert_eq!(words(None, "order not found", None), "order not found");
+        assert_eq!(words(Some(1), "no quotes", None), "no quotes (check 1, symbol)");
+    }
+}

@@ -1,0 +1,278 @@
+//! The service itself: accounts by their number, one request at a time each.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use history::{AsOf, History};
+use market::Timestamp;
+use store::{AccountId, Accounts, Reader, StoreError};
+use trading::{Account, Command, Entry, OrderId, Outcome, Scene, Tables};
+
+use crate::PaperError;
+use crate::arrivals::Arrivals;
+use crate::attempt::Asked;
+use crate::book::{self, Kept};
+use crate::commit::{Audited, Committer};
+use crate::feed::{Markets, StoreFeed};
+use crate::listener::Listener;
+use crate::minutes::Minutes;
+use crate::opening::{self, Opening, ensure_open};
+use crate::rates::Rates;
+
+/// Accounts in memory at most; the rest is read again when it is asked for.
+const BOOKS_MAX: usize = 10_000;
+/// How often something is decided anew because another process was quicker.
+pub(crate) const TRIES_MAX: u32 = 8;
+
+/// The times of a request: the market's, and the machine's.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    pub as_of: AsOf,
+    pub machine: Timestamp,
+}
+
+/// Who gives a command that the audit is to know of, and why.
+#[derive(Clone, Debug)]
+pub struct Audit {
+    /// The kind of change, such as `paper.deposited`.
+    pub event: &'static str,
+    pub actor: String,
+    pub reason: String,
+}
+
+/// What a command has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// The order it was about.
+    pub order: Option<OrderId>,
+    /// It had been done before, under the same name.
+    pub is_repeated: bool,
+}
+
+/// An account as of an instant.
+#[derive(Debug)]
+pub struct Reading<'a> {
+    pub account: &'a Account,
+    pub scene: Scene<'a>,
+}
+
+pub struct Paper {
+    pub(crate) accounts: Arc<Accounts>,
+    markets: Markets,
+    tables: Tables,
+    pub(crate) committer: Committer,
+    books: Mutex<HashMap<AccountId, Arc<Mutex<Kept>>>>,
+    /// The exchange rates at a version of the accounts.
+    rates: RwLock<(i64, Arc<Rates>)>,
+}
+
+impl fmt::Debug for Paper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Paper").finish_non_exhaustive()
+    }
+}
+
+impl Paper {
+    pub fn new(
+        accounts: Arc<Accounts>,
+        history: History,
+        tables: Tables,
+        listener: Arc<dyn Listener>,
+    ) -> Paper {
+        let markets = Markets { history, minutes: Minutes::default(), arrivals: Arrivals::default() };
+        Paper {
+            accounts,
+            markets,
+            tables,
+            committer: Committer::new(listener),
+            books: Mutex::default(),
+            rates: RwLock::new((i64::MIN, Arc::default())),
+        }
+    }
+
+    /// The same with other tables.
+    #[must_use]
+    pub fn with_tables(self, tables: Tables) -> Paper {
+        Paper { tables, ..self }
+    }
+
+    pub fn tables(&self) -> &Tables {
+        &self.tables
+    }
+
+    /// Opens an account with what an operator gives it. Whether it was not open before.
+    pub fn open(
+        &self,
+        id: AccountId,
+        opening: &Opening,
+        at: (&mut Reader, Moment),
+    ) -> Result<bool, PaperError> {
+        let opened = self.change(id, at, &Asked::default(), |desk, account, now| {
+            if account.entries() > 0 {
+                return Ok((Outcome::default(), false));
+            }
+            Ok((opening::open(desk, account, id, opening, now)?, true))
+        })?;
+        Ok(matches!(opened, Changed::Made(true)))
+    }
+
+    /// Carries a command out. `name` is the client's own for this request: the same name again does nothing.
+    pub fn command(
+        &self,
+        id: AccountId,
+        command: &Command,
+        name: Option<&str>,
+        audit: Option<Audit>,
+        at: (&mut Reader, Moment),
+    ) -> Result<Done, PaperError> {
+        let machine = at.1.machine;
+        let audit = audit.map(|Audit { event, actor, reason }| Audited { event, at: machine, actor, reason });
+        let asked = Asked { name, audit, ..Asked::default() };
+        let changed = self.change(id, at, &asked, |desk, account, now| {
+            let mut outcome = ensure_open(desk, account, id, now)?;
+            let handled = desk.handle(account, command, now);
+            let own = handled.entries.last().filter(|_| handled.refusal.is_none());
+            let order = own.and_then(|entry| entry.event.order());
+            outcome.entries.extend(handled.entries);
+            outcome.pushes.extend(handled.pushes);
+            outcome.refusal = handled.refusal;
+            Ok((outcome, order))
+        })?;
+        match changed {
+            Changed::Made(order) => Ok(Done { order, is_repeated: false }),
+            Changed::Repeated(order) => Ok(Done { order, is_repeated: true }),
+            Changed::Ahead => Err(PaperError::Contended { account: id.0 }),
+        }
+    }
+
+    /// Shows an account as of now: in the past if the clock stands before the account's own time.
+    pub fn read<T>(
+        &self,
+        id: AccountId,
+        (reader, moment): (&mut Reader, Moment),
+        look: impl Fn(&Reading<'_>) -> T,
+    ) -> Result<T, PaperError> {
+        let asked = Asked { is_read: true, ..Asked::default() };
+        let changed = self.change(id, (&mut *reader, moment), &asked, |desk, account, now| {
+            let mut outcome = ensure_open(desk, account, id, now)?;
+            let advanced = desk.advance(account, now);
+            outcome.entries.extend(advanced.entries);
+            outcome.pushes.extend(advanced.pushes);
+            let seen = look(&Reading { account, scene: desk.scene(now) });
+            Ok((outcome, seen))
+        })?;
+        match changed {
+            Changed::Made(seen) => Ok(seen),
+            Changed::Repeated(_) => Err(PaperError::Contended { account: id.0 }),
+            Changed::Ahead => {
+                let now = moment.as_of.now();
+                let account = Account::fold_until(&book::read_all(&self.accounts, id)?, now);
+                let feed = self.feed(reader, moment)?;
+                let scene = Scene::new(&feed, &self.tables, now);
+                let seen = look(&Reading { account: &account, scene });
+                Ok(feed.checked(seen)?)
+            }
+        }
+    }
+
+    /// Lets happen to accounts what the market has brought, and keeps when something may happen next. All of them wait for the disk
+    /// together. One that cannot be advanced is told to the log, and hinders no other.
+    pub fn advance(&self, ids: &[AccountId], (reader, moment): (&mut Reader, Moment)) {
+        let asked = Asked { is_read: true, keeps_head: true, ..Asked::default() };
+        let mut attempts = Vec::new();
+        for id in ids {
+            let attempt = self.attempt(*id, (&mut *reader, moment), &asked, |desk, account, now| {
+                // One that has not begun is not begun by the clock.
+                let has_begun = account.began().is_some();
+                Ok((if has_begun { desk.advance(account, now) } else { Outcome::default() }, ()))
+            });
+            attempts.push((*id, attempt));
+        }
+        for (id, attempt) in attempts {
+            // Where another process was quicker, the next look finds whether anything is left to do.
+            if let Err(error) = attempt.and_then(|attempt| self.finish(id, attempt)) {
+                tracing::error!(%error, account = id.0, "cannot advance a paper account");
+            }
+        }
+    }
+
+    /// Accounts to which something may have happened by an instant, at most so many.
+    pub fn due(&self, at: Timestamp, limit: u32) -> Result<Vec<AccountId>, PaperError> {
+        Ok(self.accounts.due_journals(at, limit)?)
+    }
+
+    /// When something may happen to any account.
+    pub fn next_wake(&self) -> Result<Option<Timestamp>, PaperError> {
+        Ok(self.accounts.next_wake()?)
+    }
+
+    /// Takes in what other processes have written about an account, so that listeners hear of it.
+    pub fn follow(&self, id: AccountId) -> Result<(), PaperError> {
+        let shared = self.kept(id);
+        let mut kept = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let book = self.current(&mut kept, id)?;
+        kept.book = Some(book);
+        Ok(())
+    }
+
+    /// Every entry of an account's journal.
+    pub fn journal(&self, id: AccountId) -> Result<Vec<Entry>, PaperError> {
+        book::read_all(&self.accounts, id)
+    }
+
+    /// Does something to an account in its turn, and returns when what came of it is on the disk.
+    fn change<T>(
+        &self,
+        id: AccountId,
+        (reader, moment): (&mut Reader, Moment),
+        asked: &Asked<'_>,
+        work: impl Fn(&trading::Desk<'_>, &mut Account, Timestamp) -> Result<(Outcome, T), PaperError>,
+    ) -> Result<Changed<T>, PaperError> {
+        for _ in 0..TRIES_MAX {
+            let attempt = self.attempt(id, (&mut *reader, moment), asked, &work)?;
+            if let Some(changed) = self.finish(id, attempt)? {
+                return Ok(changed);
+            }
+        }
+        Err(PaperError::Contended { account: id.0 })
+    }
+
+    pub(crate) fn kept(&self, id: AccountId) -> Arc<Mutex<Kept>> {
+        let mut books = self.books.lock().unwrap_or_else(PoisonError::into_inner);
+        if books.len() >= BOOKS_MAX {
+            // Those that nobody holds: what they come to is in their journals.
+            books.retain(|_, book| Arc::strong_count(book) > 1);
+        }
+        books.entry(id).or_default().clone()
+    }
+
+    pub(crate) fn feed<'a>(
+        &'a self,
+        reader: &'a mut Reader,
+        moment: Moment,
+    ) -> Result<StoreFeed<'a>, StoreError> {
+        StoreFeed::new(&self.markets, reader, self.rates()?, moment.as_of)
+    }
+
+    fn rates(&self) -> Result<Arc<Rates>, StoreError> {
+        let version = self.accounts.version()?;
+        let known = self.rates.read().unwrap_or_else(PoisonError::into_inner).clone();
+        if known.0 == version {
+            return Ok(known.1);
+        }
+        let rates = Arc::new(Rates::read(&self.accounts)?);
+        *self.rates.write().unwrap_or_else(PoisonError::into_inner) = (version, rates.clone());
+        Ok(rates)
+    }
+}
+
+/// What became of a request.
+#[derive(Debug)]
+pub(crate) enum Changed<T> {
+    Made(T),
+    /// It was made before, under the same name, about this order.
+    Repeated(Option<OrderId>),
+    /// The account is further than the clock, and only the past can be shown.
+    Ahead,
+}

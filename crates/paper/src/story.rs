@@ -1,0 +1,470 @@
+//! The story of an order, out of its account's journal: every event with its instant, the candle behind it, at which of its prices it
+//! was filled and by which rule, each charge; and for a refusal the check and the numbers.
+
+use market::{Market, Price, Timestamp, Zone};
+use schemars::JsonSchema;
+use serde::Serialize;
+use trading::{
+    AcceptedOrder, Bar, Direction, Entry, Event, Execution, FillRule, Money, OrderId, OrderStatus, OrderType,
+    OutsideRth, Quantity, Refusal, Release, Side, Standing, Terms, TimeInForce, Trigger, Watch, plain_price,
+};
+
+use crate::charge::Charge;
+use crate::reason::Reason;
+
+/// What happened to an order, oldest first. Instants are unix seconds as text, prices and amounts are text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Story {
+    pub order_id: String,
+    pub symbol: String,
+    pub steps: Vec<Step>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Step {
+    pub at: String,
+    pub event: &'static str,
+    /// What happened, as a sentence.
+    pub words: String,
+    /// By which rules, a sentence each.
+    pub because: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub candle: Option<StoryCandle>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fill: Option<StoryFill>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
+}
+
+/// The candle behind an event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct StoryCandle {
+    pub time: String,
+    pub open: String,
+    pub high: String,
+    pub low: String,
+    pub close: String,
+    pub volume: i64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct StoryFill {
+    pub quantity: String,
+    pub price: String,
+    /// Which price that is: `open`, `limit` or `close`.
+    pub price_of: &'static str,
+    /// `market_open`, `open`, `limit`, `opening_auction`, `closing_auction` or `odd_lot`.
+    pub rule: &'static str,
+    /// The quantity that the candle left to this order; none where nothing limits it.
+    pub budget: Option<String>,
+    pub amount: String,
+    pub currency: String,
+    pub fees: Vec<Charge>,
+    pub fee_total: String,
+    pub trading_day: String,
+    pub settles_on: String,
+}
+
+/// The story of an order; `None` if the journal has no such order.
+pub fn story(entries: &[Entry], id: OrderId) -> Option<Story> {
+    let of_order = entries.iter().filter(|entry| entry.event.order() == Some(id));
+    let mut teller: Option<Teller> = None;
+    let mut steps = Vec::new();
+    for entry in of_order {
+        let at = entry.at.unwrap_or_default();
+        if teller.is_none() {
+            teller = Teller::of(&entry.event);
+        }
+        // Nothing happens to an order before it is there.
+        let Some(teller) = teller.as_mut() else { continue };
+        steps.push(teller.step(at, &entry.event));
+    }
+    teller.map(|teller| Story { order_id: id.to_string(), symbol: teller.terms.symbol.to_string(), steps })
+}
+
+/// The order as it stands while its story is told.
+struct Teller {
+    terms: Terms,
+    executed: Quantity,
+    zone: Zone,
+}
+
+impl Teller {
+    fn of(event: &Event) -> Option<Teller> {
+        let accepted = match event {
+            Event::Accepted(accepted) => accepted,
+            Event::Rejected { order: Some(accepted), .. } => accepted,
+            _ => return None,
+        };
+        let terms = accepted.terms.clone();
+        let zone = Zone::of(terms.symbol.market());
+        Some(Teller { terms, executed: Quantity::ZERO, zone })
+    }
+
+    fn step(&mut self, at: Timestamp, event: &Event) -> Step {
+        let step = |event: &'static str, words: String, because: Vec<String>| Step {
+            at: at.0.to_string(),
+            event,
+            words,
+            because,
+            candle: None,
+            fill: None,
+            reason: None,
+        };
+        match event {
+            Event::Accepted(accepted) => {
+                let who = if accepted.is_forced { "made by forced selling" } else { "accepted" };
+                let words = format!("{who}: {}", in_words(&accepted.terms));
+                step("accepted", words, self.standing(at, accepted, &accepted.standing))
+            }
+            Event::Rejected { refusal, order, .. } => {
+                let what = order.as_ref().map(|order| format!("{}: ", in_words(&order.terms)));
+                let words = format!("rejected: {}{}", what.unwrap_or_default(), refusal.text);
+                let reason = Reason::of(refusal);
+                Step {
+                    reason: Some(reason.clone()),
+                    ..step("rejected", words, vec![rejected(refusal, &reason)])
+                }
+            }
+            Event::Activated { terms, standing, .. } => {
+                self.terms = terms.as_ref().clone();
+                let words = "its time has come: accepted by the engine".to_owned();
+                step("activated", words, self.hours(at, standing))
+            }
+            Event::Reported { .. } => {
+                step("reported", "reported: its session is open".to_owned(), Vec::new())
+            }
+            Event::Watching { best, .. } => {
+                let words = format!("began to follow the price, from {} on", plain_price(*best));
+                step("watching", words, vec![self.stop()])
+            }
+            Event::BestMoved { best, .. } => step(
+                "best_moved",
+                format!("the best price so far is {}", plain_price(*best)),
+                vec![self.stop()],
+            ),
+            Event::Released(release) => {
+                let because = self.release(release);
+                self.terms.price = release.price.or(self.terms.price);
+                let kind = match release.price {
+                    Some(price) => format!("a limit order at {}", plain_price(price)),
+                    None => "a market order".to_owned(),
+                };
+                let candle = Some(StoryCandle::of(&release.candle));
+                Step { candle, ..step("released", format!("released: it is {kind} now"), because) }
+            }
+            Event::Filled(filled) => {
+                self.executed += filled.quantity;
+                let words = self.filled(filled);
+                let (price_of, because) = self.fill_rules(filled);
+                let (candle, fill) =
+                    (Some(StoryCandle::of(&filled.candle)), Some(StoryFill::of(filled, price_of)));
+                Step { candle, fill, ..step("filled", words, because) }
+            }
+            Event::Replaced { terms, standing, .. } => {
+                self.terms = terms.as_ref().clone();
+                let mut because = self.reserve(standing);
+                because.push(format!("candles stamped after {} may fill it", self.clock(at)));
+                step("replaced", format!("replaced: {}", in_words(terms)), because)
+            }
+            Event::Canceled { reason: None, .. } => {
+                step("canceled", "cancelled, as was asked for".to_owned(), Vec::new())
+            }
+            Event::Canceled { reason: Some(reason), .. } => {
+                step("canceled", format!("cancelled: {reason}"), Vec::new())
+            }
+            Event::Expired { .. } => {
+                step("expired", "expired: its time in force was over".to_owned(), Vec::new())
+            }
+            _ => step("other", "something that is told of no order".to_owned(), Vec::new()),
+        }
+    }
+
+    fn standing(&self, at: Timestamp, accepted: &AcceptedOrder, standing: &Standing) -> Vec<String> {
+        let mut because = Vec::new();
+        match (&standing.watch, accepted.terms.trigger_price, accepted.terms.monitor_price) {
+            (Some(Watch::Touch(direction)), Some(trigger), _) => {
+                let (way, before) = way(*direction);
+                let trigger = plain_price(trigger);
+                because.push(format!("it waits for a price of {trigger} or {way}: the market was {before}"));
+            }
+            (Some(Watch::Monitor(direction)), _, Some(monitor)) => {
+                let (way, before) = way(*direction);
+                let monitor = plain_price(monitor);
+                because.push(format!(
+                    "it follows the price from {monitor} or {way} on: the market was {before}"
+                ));
+            }
+            (Some(Watch::Trail(best)), ..) => {
+                because.push(format!("it follows the price, from {} on", plain_price(*best)));
+                because.push(self.stop());
+            }
+            _ => {}
+        }
+        because.extend(self.hours(at, standing));
+        because.extend(self.reserve(standing));
+        because
+    }
+
+    /// When it trades and when it ends.
+    fn hours(&self, at: Timestamp, standing: &Standing) -> Vec<String> {
+        let placement = &standing.placement;
+        let mut hours = Vec::new();
+        hours.push(match standing.status {
+            OrderStatus::NotReported => {
+                format!("its session is closed: it is reported at {}", self.clock(placement.reports_at))
+            }
+            OrderStatus::DelayedNotReported => {
+                let until = self.terms.delayed_until.map_or_else(|| "later".to_owned(), |at| self.clock(at));
+                format!("it is held until {until}")
+            }
+            _ => format!("candles stamped after {} count for it", self.clock(at)),
+        });
+        if let Some(auction) = placement.auction {
+            let which = if auction.is_closing { "closing" } else { "opening" };
+            hours.push(format!("its auction is the {which} one of {}", placement.day));
+        }
+        hours.push(match placement.expires_at {
+            Some(at) => format!("it ends at {}", self.clock(at)),
+            None => "it has no end of its own".to_owned(),
+        });
+        hours
+    }
+
+    fn reserve(&self, standing: &Standing) -> Vec<String> {
+        let price = standing.reserve_price.filter(|_| self.terms.side.is_buy());
+        let words =
+            |price: Price| format!("{} for each, and the charges, are held back for it", plain_price(price));
+        price.map(words).into_iter().collect()
+    }
+
+    /// How far a trailing order stays behind the best price.
+    fn stop(&self) -> String {
+        let away = match (self.terms.trailing_amount, self.terms.trailing_percent) {
+            (Some(amount), _) => plain_price(amount).to_string(),
+            (None, Some(percent)) => format!("{percent} %"),
+            (None, None) => "nothing".to_owned(),
+        };
+        let side = if self.terms.side.is_buy() { "above" } else { "below" };
+        format!("it is released at {away} {side} the best price")
+    }
+
+    fn release(&self, release: &Release) -> Vec<String> {
+        let Release { candle, how, watch, .. } = release;
+        let stamp = self.minute(candle.time);
+        let level = match (self.terms.trigger_price, watch) {
+            (Some(trigger), _) => format!("the trigger {}", plain_price(trigger)),
+            (None, Some(Watch::Trail(best))) => {
+                format!("the stop that follows from the best price, {},", plain_price(*best))
+            }
+            (None, _) => "its stop".to_owned(),
+        };
+        match how {
+            Trigger::Gap => vec![
+                format!(
+                    "the open of the candle {stamp}, {}, was at {level} or beyond it",
+                    plain_price(candle.open)
+                ),
+                "so all of that candle lies behind the release, and may fill it".to_owned(),
+            ],
+            Trigger::Inside => vec![
+                format!(
+                    "the candle {stamp} ({}) reached {level} on every path that its prices allow",
+                    prices(candle)
+                ),
+                "what followed inside the minute is not known, so candles from the next one on may fill it"
+                    .to_owned(),
+            ],
+        }
+    }
+
+    fn filled(&self, filled: &Execution) -> String {
+        let Execution { quantity, price, .. } = filled;
+        let left = self.terms.quantity - self.executed;
+        let rest = if left.is_positive() { format!("; {left} are left") } else { String::new() };
+        let done = if left.is_positive() { "filled in part" } else { "filled" };
+        format!("{done}: {quantity} at {}{rest}", plain_price(*price))
+    }
+
+    /// Which of a candle's prices it was, and why.
+    fn fill_rules(&self, filled: &Execution) -> (&'static str, Vec<String>) {
+        let Execution { candle, rule, price, .. } = filled;
+        let (stamp, open) = (self.minute(candle.time), plain_price(candle.open));
+        let limit = plain_price(self.terms.price.unwrap_or(*price));
+        let (extreme, name) = match filled.side {
+            Side::Buy => (candle.low, "low"),
+            Side::Sell => (candle.high, "high"),
+        };
+        let (price_of, rule) = match rule {
+            FillRule::MarketOpen if *price != candle.open => (
+                "open",
+                format!(
+                    "a market order takes the open of a candle, {open}, and the account's slippage against it"
+                ),
+            ),
+            FillRule::MarketOpen => ("open", format!("a market order takes the open of a candle, {open}")),
+            FillRule::Open => (
+                "open",
+                format!(
+                    "the open {open} was on the good side of the limit {limit}, so the open is the price"
+                ),
+            ),
+            FillRule::Limit => (
+                "limit",
+                format!(
+                    "the open {open} was not enough for the limit {limit}, the {name} {} was; inside a candle the \
+                     limit is the price",
+                    plain_price(extreme)
+                ),
+            ),
+            FillRule::OpeningAuction => {
+                ("open", format!("the opening auction has one price for all, the open {open}"))
+            }
+            FillRule::ClosingAuction => (
+                "close",
+                format!("the closing auction has one price for all, the close {}", plain_price(candle.close)),
+            ),
+            FillRule::OddLot => ("limit", format!("an odd lot fills whole, at its limit {limit}")),
+        };
+        let mut because = vec![format!("candle {stamp}: {}", prices(candle)), rule];
+        if let Some(budget) = filled.budget {
+            because.push(format!(
+                "of its volume of {}, {budget} were left to this order: an account takes a share of each candle",
+                candle.volume
+            ));
+        }
+        because.extend(money(filled));
+        (price_of, because)
+    }
+
+    /// `2026-03-18 10:01:00` in the market's zone.
+    fn clock(&self, at: Timestamp) -> String {
+        let (date, seconds) = self.zone.local(at);
+        format!("{date} {:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
+    }
+
+    fn minute(&self, at: Timestamp) -> String {
+        let (_, seconds) = self.zone.local(at);
+        format!("{:02}:{:02}", seconds / 3600, seconds / 60 % 60)
+    }
+}
+
+/// What a fill moved.
+fn money(filled: &Execution) -> Vec<String> {
+    let Execution { facts, quantity, price, side, fees, .. } = filled;
+    let amount = Money::of(*price, *quantity, facts.multiplier);
+    let total: Money = fees.iter().map(|fee| fee.amount).sum();
+    let currency = facts.currency;
+    let mut words: Vec<String> =
+        fees.iter().map(|fee| format!("{} {currency} {}", fee.code, fee.amount.text())).collect();
+    let (verb, with_fees) =
+        if side.is_buy() { ("paid", amount + total) } else { ("received", amount - total) };
+    words.push(format!(
+        "{currency} {} {verb}: {} and charges of {}; booked on {}, settled on {}",
+        with_fees.text(),
+        amount.text(),
+        total.text(),
+        filled.day,
+        filled.settles_on
+    ));
+    words
+}
+
+fn prices(candle: &Bar) -> String {
+    let Bar { open, high, low, close, volume, .. } = candle;
+    let [open, high, low, close] = [open, high, low, close].map(|price| plain_price(*price));
+    format!("open {open}, high {high}, low {low}, close {close}, volume {volume}")
+}
+
+fn rejected(refusal: &Refusal, reason: &Reason) -> String {
+    match refusal.check {
+        Some(10..=12) => format!("{}; it was taken and then rejected, and costs nothing", reason.words),
+        _ => reason.words.clone(),
+    }
+}
+
+/// Which way a price has to go, and on which side of the level it was.
+fn way(direction: Direction) -> (&'static str, &'static str) {
+    match direction {
+        Direction::Rise => ("more", "below it"),
+        Direction::Fall => ("less", "above it"),
+    }
+}
+
+/// Terms as a person would say them: `buy 200 700.HK, limit 305.2, for the day`.
+pub(crate) fn in_words(terms: &Terms) -> String {
+    let side = if terms.side.is_buy() { "buy" } else { "sell" };
+    let price =
+        |price: Option<Price>| price.map_or_else(|| "?".to_owned(), |price| plain_price(price).to_string());
+    let (limit, trigger) = (price(terms.price), price(terms.trigger_price));
+    let offset = terms.limit_offset.map(|offset| format!(", limit {} beyond the stop", plain_price(offset)));
+    let offset = offset.unwrap_or_default();
+    let kind = match terms.order_type {
+        OrderType::Limit => format!("limit {limit}"),
+        OrderType::EnhancedLimit => format!("enhanced limit {limit}"),
+        OrderType::Market => "at the market".to_owned(),
+        OrderType::Auction => "in the auction".to_owned(),
+        OrderType::AuctionLimit => format!("in the auction, limit {limit}"),
+        OrderType::OddLot => format!("odd lot, limit {limit}"),
+        OrderType::SpecialLimit => format!("special limit {limit}"),
+        OrderType::LimitIfTouched => format!("limit {limit} once {trigger} is touched"),
+        OrderType::MarketIfTouched => format!("at the market once {trigger} is touched"),
+        OrderType::TrailingAmount => format!("trailing by {}{offset}", price(terms.trailing_amount)),
+        OrderType::TrailingPercent => {
+            let percent = terms.trailing_percent.map(|percent| percent.to_string()).unwrap_or_default();
+            format!("trailing by {percent} %{offset}")
+        }
+        other => other.to_string(),
+    };
+    let time = match (terms.time_in_force, terms.expire_date) {
+        (TimeInForce::Day, _) => "for the day".to_owned(),
+        (TimeInForce::GoodTilDate, Some(date)) => format!("until {date}"),
+        _ => "until it is cancelled".to_owned(),
+    };
+    let lanes = match terms.outside_rth {
+        Some(OutsideRth::AnyTime) => ", before and after regular hours too",
+        Some(OutsideRth::Overnight) => ", overnight",
+        Some(OutsideRth::RegularOnly) if terms.symbol.market() == Market::Us => ", in regular hours",
+        _ => "",
+    };
+    format!("{side} {} {}, {kind}, {time}{lanes}", terms.quantity, terms.symbol)
+}
+
+impl StoryCandle {
+    fn of(candle: &Bar) -> StoryCandle {
+        let Bar { time, open, high, low, close, volume, .. } = candle;
+        let [open, high, low, close] = [open, high, low, close].map(|price| plain_price(*price).to_string());
+        StoryCandle { time: time.0.to_string(), open, high, low, close, volume: *volume }
+    }
+}
+
+impl StoryFill {
+    fn of(filled: &Execution, price_of: &'static str) -> StoryFill {
+        let total: Money = filled.fees.iter().map(|fee| fee.amount).sum();
+        let amount = Money::of(filled.price, filled.quantity, filled.facts.multiplier);
+        StoryFill {
+            quantity: filled.quantity.to_string(),
+            price: plain_price(filled.price).to_string(),
+            price_of,
+            rule: rule_name(filled.rule),
+            budget: filled.budget.map(|budget| budget.to_string()),
+            amount: amount.text().to_string(),
+            currency: filled.facts.currency.to_string(),
+            fees: filled.fees.iter().map(Charge::of).collect(),
+            fee_total: total.text().to_string(),
+            trading_day: filled.day.to_string(),
+            settles_on: filled.settles_on.to_string(),
+        }
+    }
+}
+
+fn rule_name(rule: FillRule) -> &'static str {
+    match rule {
+        FillRule::MarketOpen => "market_open",
+        FillRule::Open => "open",
+        FillRule::Limit => "limit",
+        FillRule::OpeningAuction => "opening_auction",
+        FillRule::ClosingAuction => "closing_auction",
+        FillRule::OddLot => "odd_lot",
+    }
+}

@@ -1,0 +1,210 @@
+//! A folder with candles and accounts, and services over it.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use history::{AsOf, History, import};
+use market::{Timestamp, Venues};
+use store::{AccountId, AccountTerms, Accounts, AuditNote, Credential, NewAccountRow, Reader, Store};
+use trading::{Command, Currency, Money, OrderId, OrderType, Quantity, Side, Tables, Terms, parse_price};
+
+use crate::{Done, Listener, Moment, Opening, Paper, PaperError, Reading};
+
+/// 2026-03-18, 00:00 in Hong Kong.
+const MIDNIGHT: i64 = 1_773_792_000 - 8 * 3_600;
+pub(super) const MACHINE: Timestamp = Timestamp(1_790_000_000);
+
+pub(super) struct House {
+    pub(super) dir: tempfile::TempDir,
+}
+
+/// A time of the day in Hong Kong.
+pub(super) fn at(clock: &str) -> Timestamp {
+    let parts: Vec<i64> = clock.split(':').map(|part| part.parse().unwrap()).collect();
+    let [hours, minutes, seconds] = [0, 1, 2].map(|part| parts.get(part).copied().unwrap_or(0));
+    Timestamp(MIDNIGHT + hours * 3_600 + minutes * 60 + seconds)
+}
+
+pub(super) fn replay(clock: &str) -> Moment {
+    Moment { as_of: AsOf::Replay(at(clock)), machine: MACHINE }
+}
+
+pub(super) fn live(clock: &str) -> Moment {
+    Moment { as_of: AsOf::Live(at(clock)), machine: MACHINE }
+}
+
+impl House {
+    /// With candles of 700.HK, as `10:01 305.2 305.8 305 305.6 50000`.
+    pub(super) fn new(candles: &[&str]) -> House {
+        let house = House { dir: tempfile::tempdir().unwrap() };
+        let path = house.dir.path().join("securities.csv");
+        std::fs::write(&path, "symbol,name_en,currency,lot_size,board\n700.HK,Tencent,HKD,100,HKEquity\n")
+            .unwrap();
+        run_import(house.dir.path(), path);
+        house.import(candles);
+        house
+    }
+
+    pub(super) fn import(&self, candles: &[&str]) {
+        let row = |candle: &&str| {
+            let parts: Vec<&str> = candle.split(' ').collect();
+            format!("700.HK,{},{}\n", at(parts[0]).0, parts[1..].join(","))
+        };
+        let rows: String = candles.iter().map(row).collect();
+        let path = self.dir.path().join("minutes.csv");
+        std::fs::write(&path, format!("symbol,time,open,high,low,close,volume\n{rows}")).unwrap();
+        run_import(self.dir.path(), path);
+    }
+
+    pub(super) fn accounts(&self) -> Accounts {
+        Accounts::open(self.dir.path(), MACHINE).unwrap()
+    }
+
+    /// An account with half a million.
+    pub(super) fn account(&self, name: &str) -> AccountId {
+        let id = self.bare_account(name);
+        let service = self.service();
+        let cash = vec![(Currency::HKD, Money::whole(500_000))];
+        let opening = Opening { cash, ..Opening::default() };
+        assert!(
+            service
+                .with_reader(|reader| service.paper.open(id, &opening, (reader, replay("09:00"))))
+                .unwrap()
+        );
+        id
+    }
+
+    /// An account that nobody has given anything.
+    pub(super) fn bare_account(&self, name: &str) -> AccountId {
+        let accounts = self.accounts();
+        let id = accounts.take_id().unwrap();
+        let terms = AccountTerms {
+            level: 0,
+            quota: None,
+            rate: None,
+            connections: 10,
+            floors: None,
+            read_only: false,
+        };
+        let account = NewAccountRow {
+            name: name.to_owned(),
+            region: "ap".to_owned(),
+            role: "user".to_owned(),
+            created_at: MACHINE,
+            terms,
+            rights: Vec::new(),
+        };
+        let credential = Credential {
+            app_key: name.to_owned(),
+            account: id,
+            app_secret: vec![1],
+            token_hash: [u8::try_from(id.0 % 251).unwrap(); 32],
+            token_expires_at: MACHINE,
+            created_at: MACHINE,
+        };
+        let note = AuditNote { at: MACHINE, actor: "operator", reason: "a test" };
+        accounts.add(id, &account, &credential, &note).unwrap();
+        id
+    }
+
+    /// As a process of its own would have it.
+    pub(super) fn service(&self) -> Service {
+        let heard = Arc::<Mutex<Vec<String>>>::default();
+        let listener = Arc::new(Log(heard.clone()));
+        let history = History::new(Venues::built_in().unwrap());
+        let paper = Paper::new(Arc::new(self.accounts()), history, Tables::built_in().unwrap(), listener);
+        let store = Store::open(self.dir.path(), store::Access::Read).unwrap();
+        Service { paper, store, heard }
+    }
+}
+
+struct Log(Arc<Mutex<Vec<String>>>);
+
+impl Listener for Log {
+    fn changed(&self, id: AccountId, pushes: &[trading::Push]) {
+        let told = pushes.iter().map(|push| {
+            let last = push.last.map(|(quantity, price)| {
+                format!(" {quantity}@{}", trading::exact_price(price, push.decimals))
+            });
+            format!("{} {}{}", id.0, push.status, last.unwrap_or_default())
+        });
+        self.0.lock().unwrap().extend(told);
+    }
+}
+
+pub(super) struct Service {
+    pub(super) paper: Paper,
+    store: Store,
+    heard: Arc<Mutex<Vec<String>>>,
+}
+
+impl Service {
+    pub(super) fn with_reader<T>(&self, ask: impl FnOnce(&mut Reader) -> T) -> T {
+        ask(&mut self.store.reader().unwrap())
+    }
+
+    pub(super) fn command(
+        &self,
+        id: AccountId,
+        moment: Moment,
+        command: &Command,
+    ) -> Result<Done, PaperError> {
+        self.with_reader(|reader| self.paper.command(id, command, None, None, (reader, moment)))
+    }
+
+    pub(super) fn named(
+        &self,
+        id: AccountId,
+        moment: Moment,
+        command: &Command,
+        name: &str,
+    ) -> Result<Done, PaperError> {
+        self.with_reader(|reader| self.paper.command(id, command, Some(name), None, (reader, moment)))
+    }
+
+    pub(super) fn submit(&self, id: AccountId, moment: Moment, terms: Terms) -> OrderId {
+        self.command(id, moment, &Command::submit(terms)).unwrap().order.unwrap()
+    }
+
+    pub(super) fn read<T>(&self, id: AccountId, moment: Moment, look: impl Fn(&Reading<'_>) -> T) -> T {
+        self.with_reader(|reader| self.paper.read(id, (reader, moment), look)).unwrap()
+    }
+
+    /// Status, quantity and price of an order, and the cash of the account.
+    pub(super) fn seen(&self, id: AccountId, moment: Moment, order: OrderId) -> String {
+        self.read(id, moment, |reading| {
+            let order = reading.account.order(order).unwrap();
+            let price = order.executed_price().map_or_else(|| "-".to_owned(), |price| price.to_string());
+            let cash = reading.account.cash(Currency::HKD).text();
+            format!("{} {}@{price} {cash}", order.status(), order.executed)
+        })
+    }
+
+    /// What listeners have heard since the last look.
+    pub(super) fn heard(&self) -> Vec<String> {
+        std::mem::take(&mut self.heard.lock().unwrap())
+    }
+}
+
+/// A limit order of 700.HK.
+pub(super) fn limit(side: Side, quantity: i64, price: &str) -> Terms {
+    let symbol = "700.HK".parse().unwrap();
+    let terms = Terms::new(symbol, side, OrderType::Limit, Quantity::whole(quantity));
+    Terms { price: Some(parse_price(price).unwrap()), ..terms }
+}
+
+fn run_import(dir: &Path, path: std::path::PathBuf) {
+    let store = Store::open(dir, store::Access::Write { now: MACHINE }).unwrap();
+    let context = import::Context {
+        store: &store,
+        venues: &Venues::built_in().unwrap(),
+        options: &import::Options { replace: true, ..import::Options::default() },
+        now: &|| MACHINE,
+        stop: &false.into(),
+        progress: &import::Progress::default(),
+    };
+    for report in import::import(&context, &[path]).unwrap() {
+        assert_eq!(report.outcome, import::Outcome::Imported, "{report:?}");
+        assert_eq!(report.quarantined, 0, "{report:?}");
+    }
+}

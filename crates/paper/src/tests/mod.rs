@@ -1,0 +1,8 @@
+//! The service over a small store: fills over stored candles, what survives, who is told what.
+
+mod house;
+mod late;
+mod names;
+mod orders;
+mod shared;
+mod travel;

@@ -1,0 +1,150 @@
+use trading::{Changes, Command, Currency, Money, Quantity, Side, figures, parse_price};
+
+use super::house::{House, limit, replay};
+use crate::{FlowQuery, PaperError};
+
+/// G1 of the specification.
+const G1: [&str; 2] = ["10:00 305 305 300 305 50000", "10:01 305.2 305.8 305 305.6 50000"];
+
+#[test]
+fn a_limit_order_fills_over_stored_candles() {
+    let house = House::new(&G1);
+    let (id, service) = (house.account("ann"), house.service());
+    let order = service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
+    assert_eq!(service.seen(id, replay("10:01:59"), order), "NewStatus 0@- 500000.00");
+    let frozen = |moment| {
+        service.read(id, moment, |reading| {
+            let figures = figures(reading.account, &reading.scene).unwrap();
+            let balance = figures.balances[&Currency::HKD];
+            (balance.frozen().text().to_string(), balance.reserved_fees.text().to_string())
+        })
+    };
+    assert_eq!(frozen(replay("10:01:59")), ("61284.77".to_owned(), "84.77".to_owned()));
+    assert_eq!(service.seen(id, replay("10:02"), order), "FilledStatus 200@305.200 438875.25");
+    assert_eq!(frozen(replay("10:02")), ("0.00".to_owned(), "0.00".to_owned()));
+    let told: Vec<String> = ["WaitToNew", "NewStatus", "FilledStatus 200@305.200"]
+        .iter()
+        .map(|told| format!("{} {told}", id.0))
+        .collect();
+    assert_eq!(service.heard(), told);
+}
+
+#[test]
+fn a_jump_of_the_clock_gives_the_same_account_as_second_by_second() {
+    let house = House::new(&G1);
+    let (ann, bob, service) = (house.account("ann"), house.account("bob"), house.service());
+    let orders = [ann, bob].map(|id| service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00")));
+    for second in 16..=59 {
+        service.seen(ann, replay(&format!("10:00:{second}")), orders[0]);
+    }
+    for minute in 1..=3 {
+        service.seen(ann, replay(&format!("10:{minute:02}:07")), orders[0]);
+    }
+    let seen =
+        [(ann, orders[0]), (bob, orders[1])].map(|(id, order)| service.seen(id, replay("16:30"), order));
+    assert_eq!(seen[0], seen[1]);
+    let journals = [(ann, orders[0]), (bob, orders[1])].map(|(id, order)| {
+        let text = serde_json::to_string(&service.paper.journal(id).unwrap()).unwrap();
+        text.replace(&format!("\"{order}\""), "ORDER").replace(&format!("\"account\":{}", id.0), "ACCOUNT")
+    });
+    assert_eq!(journals[0], journals[1]);
+}
+
+#[test]
+fn a_cancel_at_the_instant_of_a_fill_comes_after_it() {
+    let house = House::new(&G1);
+    let (id, service) = (house.account("ann"), house.service());
+    let order = service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
+    let refused = service.command(id, replay("10:02:00"), &Command::Cancel { id: order }).unwrap_err();
+    let PaperError::Refused(refusal) = refused else { panic!("{refused:?}") };
+    assert!(refusal.text.contains("FilledStatus"), "{refusal}");
+    // What happened before the refusal is kept.
+    assert_eq!(service.seen(id, replay("10:02:00"), order), "FilledStatus 200@305.200 438875.25");
+    let other = service.submit(id, replay("10:02:10"), limit(Side::Buy, 100, "300.00"));
+    service.command(id, replay("10:02:20"), &Command::Cancel { id: other }).unwrap();
+    assert!(service.seen(id, replay("10:03"), other).starts_with("CanceledStatus"));
+}
+
+#[test]
+fn a_replace_takes_effect_and_one_too_many_changes_nothing() {
+    let house = House::new(&G1);
+    let (id, service) = (house.account("ann"), house.service());
+    let order = service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "300.00"));
+    let changes = |quantity: i64, price: &str| {
+        let price = Some(parse_price(price).unwrap());
+        Box::new(Changes { quantity: Quantity::whole(quantity), price, ..Changes::default() })
+    };
+    let replace = |changes| Command::Replace { id: order, changes };
+    service.command(id, replay("10:00:30"), &replace(changes(200, "306.00"))).unwrap();
+    let refused = service.command(id, replay("10:00:40"), &replace(changes(250, "306.00")));
+    assert!(matches!(refused, Err(PaperError::Refused(_))), "{refused:?}");
+    assert_eq!(service.seen(id, replay("10:02"), order), "FilledStatus 200@305.200 438875.25");
+}
+
+#[test]
+fn nothing_is_lost_when_a_service_ends_without_a_word() {
+    let house = House::new(&G1);
+    let id = house.account("ann");
+    let service = house.service();
+    let order = service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
+    // As a process that is killed leaves it.
+    std::mem::forget(service);
+    let service = house.service();
+    assert_eq!(service.seen(id, replay("10:02"), order), "FilledStatus 200@305.200 438875.25");
+}
+
+#[test]
+fn a_snapshot_thrown_away_comes_back_equal() {
+    let house = House::new(&G1);
+    let (id, service) = (house.account("ann"), house.service());
+    for number in 0..2_100 {
+        let amount = Money::whole(1 + number);
+        service.command(id, replay("10:00"), &Command::Deposit { currency: Currency::HKD, amount }).unwrap();
+    }
+    let accounts = house.accounts();
+    assert!(accounts.journal_snapshot(id, crate::book::FORMAT).unwrap().is_some());
+    let with =
+        house.service().read(id, replay("10:00"), |reading| serde_json::to_string(reading.account).unwrap());
+    accounts.drop_journal_snapshot(id).unwrap();
+    let without =
+        house.service().read(id, replay("10:00"), |reading| serde_json::to_string(reading.account).unwrap());
+    assert_eq!(with, without);
+    assert_eq!(
+        with,
+        service.read(id, replay("10:00"), |reading| serde_json::to_string(reading.account).unwrap())
+    );
+}
+
+#[test]
+fn the_flow_of_cash_is_in_the_journal() {
+    let house = House::new(&G1);
+    let (id, service) = (house.account("ann"), house.service());
+    service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
+    let query =
+        FlowQuery { from: super::house::at("09:00"), through: super::house::at("23:00"), symbol: None };
+    let flows =
+        service.with_reader(|reader| service.paper.flows(id, &query, (reader, replay("10:05")))).unwrap();
+    let names: Vec<String> =
+        flows.iter().map(|flow| format!("{} {}", flow.name, flow.amount.text())).collect();
+    assert_eq!(names.last().unwrap(), "Deposit 500000.00");
+    assert!(names.contains(&"BuyStock -61040.00".to_owned()), "{names:?}");
+    assert_eq!(names.iter().filter(|name| name.starts_with("Fee ")).count(), 6, "{names:?}");
+    let early = FlowQuery { through: super::house::at("10:00"), ..query };
+    let none =
+        service.with_reader(|reader| service.paper.flows(id, &early, (reader, replay("10:05")))).unwrap();
+    assert!(none.is_empty(), "the account began at its first request: {none:?}");
+}
+
+#[test]
+fn an_account_that_nobody_prepared_begins_with_what_every_account_has() {
+    let house = House::new(&G1);
+    let (id, service) = (house.bare_account("ann"), house.service());
+    let cash = service.read(id, replay("10:00"), |reading| {
+        reading
+            .account
+            .currencies()
+            .map(|(currency, cash)| format!("{currency} {}", cash.text()))
+            .collect::<Vec<_>>()
+    });
+    assert_eq!(cash, ["HKD 1000000.00", "USD 100000.00"]);
+}

@@ -1,0 +1,103 @@
+use std::sync::Barrier;
+
+use trading::{Command, Currency, Money, Side};
+
+use super::house::{House, at, limit, replay};
+
+const CANDLES: [&str; 2] = ["10:00 305 305 300 305 50000", "10:01 305.2 305.8 305 305.6 50000"];
+
+#[test]
+fn what_one_process_does_the_other_sees_and_its_listeners_hear() {
+    let house = House::new(&CANDLES);
+    let id = house.account("ann");
+    let (here, there) = (house.service(), house.service());
+    // Somebody listens there.
+    assert_eq!(there.read(id, replay("10:00"), |reading| reading.account.orders().len()), 0);
+    let order = here.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
+    assert_eq!(there.heard(), Vec::<String>::new());
+    assert!(there.seen(id, replay("10:00:20"), order).starts_with("NewStatus"));
+    let told = |status: &str| format!("{} {status}", id.0);
+    assert_eq!(there.heard(), [told("WaitToNew"), told("NewStatus")]);
+    assert!(there.seen(id, replay("10:02"), order).starts_with("FilledStatus"));
+    assert!(here.seen(id, replay("10:02"), order).starts_with("FilledStatus"));
+    assert_eq!(there.heard(), [told("FilledStatus 200@305.200")]);
+    assert_eq!(here.heard(), [told("WaitToNew"), told("NewStatus"), told("FilledStatus 200@305.200")]);
+}
+
+#[test]
+fn two_processes_that_change_an_account_at_once_lose_nothing() {
+    let house = House::new(&CANDLES);
+    let id = house.account("ann");
+    let services = [house.service(), house.service()];
+    let barrier = Barrier::new(8);
+    let deposit = Command::Deposit { currency: Currency::HKD, amount: Money::whole(1) };
+    std::thread::scope(|scope| {
+        for number in 0..8 {
+            let (service, barrier, deposit) = (&services[number % 2], &barrier, &deposit);
+            scope.spawn(move || {
+                barrier.wait();
+                for _ in 0..10 {
+                    // Those who lose every time are told so, and try again.
+                    while service.command(id, replay("10:00"), deposit).is_err() {}
+                }
+            });
+        }
+    });
+    for service in &services {
+        let cash = service
+            .read(id, replay("10:00"), |reading| reading.account.cash(Currency::HKD).text().to_string());
+        assert_eq!(cash, "500080.00");
+    }
+    let numbers: Vec<u64> = services[0].paper.journal(id).unwrap().iter().map(|entry| entry.number).collect();
+    assert!(numbers.iter().copied().eq(1..=numbers.len() as u64));
+}
+
+#[test]
+fn only_accounts_to_which_something_may_happen_are_due() {
+    let house = House::new(&CANDLES);
+    let ids: Vec<_> = ["ann", "bob", "cyd"].iter().map(|name| house.account(name)).collect();
+    let service = house.service();
+    let order = service.submit(ids[0], replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
+    service.read(ids[1], replay("10:00:15"), |_| ());
+    // The first minute that could act; nothing can happen to the others, of which one has not begun.
+    assert_eq!(service.paper.next_wake().unwrap(), Some(at("10:01")));
+    assert_eq!(service.paper.due(at("10:00:59"), 10).unwrap(), []);
+    assert_eq!(service.paper.due(at("10:01"), 10).unwrap(), [ids[0]]);
+    let advance = |clock| service.with_reader(|reader| service.paper.advance(&ids, (reader, replay(clock))));
+    advance("10:01");
+    assert_eq!(service.paper.next_wake().unwrap(), Some(at("10:02")));
+    advance("10:02");
+    assert_eq!(service.paper.standing(ids[2]).unwrap().horizon, None);
+    assert_eq!(service.heard().last().unwrap(), &format!("{} FilledStatus 200@305.200", ids[0].0));
+    assert_eq!(service.seen(ids[0], replay("10:02"), order), "FilledStatus 200@305.200 438875.25");
+    assert_eq!(service.paper.next_wake().unwrap(), None, "all is done");
+}
+
+#[test]
+fn how_far_an_account_with_open_orders_is_survives_the_process() {
+    let house = House::new(&CANDLES);
+    let (id, service) = (house.account("ann"), house.service());
+    service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "200.00"));
+    service.with_reader(|reader| service.paper.advance(&[id], (reader, replay("10:05"))));
+    let elsewhere = house.service();
+    assert_eq!(elsewhere.paper.standing(id).unwrap().horizon, Some(at("10:05")));
+    // No entry was needed for that, and the others go on from there.
+    let entries = elsewhere.paper.journal(id).unwrap().len();
+    elsewhere.submit(id, replay("10:06"), limit(Side::Buy, 100, "200.00"));
+    service.submit(id, replay("10:07"), limit(Side::Buy, 100, "200.00"));
+    assert_eq!(service.paper.journal(id).unwrap().len(), entries + 2);
+}
+
+#[test]
+fn those_who_listen_hear_of_what_another_process_did_without_asking() {
+    let house = House::new(&CANDLES);
+    let (id, here, there) = (house.account("ann"), house.service(), house.service());
+    there.paper.follow(id).unwrap();
+    here.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
+    here.with_reader(|reader| here.paper.advance(&[id], (reader, replay("10:02"))));
+    there.paper.follow(id).unwrap();
+    let told = |status: &str| format!("{} {status}", id.0);
+    assert_eq!(there.heard(), [told("WaitToNew"), told("NewStatus"), told("FilledStatus 200@305.200")]);
+    there.paper.follow(id).unwrap();
+    assert_eq!(there.heard(), Vec::<String>::new());
+}

@@ -1,0 +1,139 @@
+//! What an operator does to a journal as a whole: cut it at an instant, begin it anew, copy it to another account.
+
+use std::sync::PoisonError;
+
+use market::Timestamp;
+use store::{AccountId, AuditNote, JournalCut, JournalHead, Rewind, RewindOutcome};
+use trading::Account;
+
+use crate::PaperError;
+use crate::service::{Paper, TRIES_MAX};
+
+/// Who does it and why, by the machine's time; and what the part that is taken away will be called.
+#[derive(Clone, Copy, Debug)]
+pub struct Travel<'a> {
+    pub name: &'a str,
+    pub actor: &'a str,
+    pub reason: &'a str,
+    pub machine: Timestamp,
+}
+
+/// How far an account is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    pub entries: u64,
+    /// None before the first request.
+    pub horizon: Option<Timestamp>,
+}
+
+impl Standing {
+    fn of(head: Option<JournalHead>) -> Standing {
+        let horizon = head.map(|head| head.horizon).filter(|horizon| *horizon > Timestamp::default());
+        Standing { entries: head.map_or(0, |head| head.last_number), horizon }
+    }
+}
+
+impl Travel<'_> {
+    fn note(&self) -> AuditNote<'_> {
+        AuditNote { at: self.machine, actor: self.actor, reason: self.reason }
+    }
+}
+
+impl Paper {
+    /// How far an account is, as it is written. Asking does not begin it.
+    pub fn standing(&self, id: AccountId) -> Result<Standing, PaperError> {
+        Ok(Standing::of(self.accounts.journal_head(id)?))
+    }
+
+    /// An account as its journal has it, whatever the market has brought since. Asking does not begin it.
+    pub fn described(&self, id: AccountId) -> Result<Account, PaperError> {
+        let shared = self.kept(id);
+        let mut kept = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let book = self.current(&mut kept, id)?;
+        let account = book.account.clone();
+        kept.book = Some(book);
+        Ok(account)
+    }
+
+    /// Takes back what happened after an instant, and keeps it under a name.
+    pub fn rewind(&self, id: AccountId, to: Timestamp, travel: &Travel<'_>) -> Result<Standing, PaperError> {
+        self.cut(id, travel, |head| {
+            if to > head.horizon {
+                return Err(PaperError::NotBefore { horizon: head.horizon, to });
+            }
+            Ok((self.accounts.journal_number_at(id, to)?, to))
+        })
+    }
+
+    /// Takes everything back but what was entered before the first request; an account that nobody had prepared has nothing left,
+    /// and begins anew with what every account has.
+    pub fn reset(&self, id: AccountId, travel: &Travel<'_>) -> Result<Standing, PaperError> {
+        let none = Timestamp::default();
+        self.cut(id, travel, |_| Ok((self.accounts.journal_number_at(id, none)?, none)))
+    }
+
+    fn cut(
+        &self,
+        id: AccountId,
+        travel: &Travel<'_>,
+        place: impl Fn(&JournalHead) -> Result<(u64, Timestamp), PaperError>,
+    ) -> Result<Standing, PaperError> {
+        let shared = self.kept(id);
+        for _ in 0..TRIES_MAX {
+            // Nobody here decides anything meanwhile; what was decided and is not written yet makes the cut fail, or fails with it.
+            let mut kept = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(ticket) = kept.book.as_ref().and_then(|book| book.last_ticket) {
+                self.committer.wait_for(&self.accounts, ticket);
+            }
+            let head = self.accounts.journal_head(id)?.ok_or(PaperError::NoJournal)?;
+            let (keep, to) = place(&head)?;
+            let (name, note) = (travel.name, travel.note());
+            let rewind = Rewind { account: id, after: head, keep, to, name, note };
+            match self.accounts.rewind_journal(&rewind)? {
+                RewindOutcome::Done(head) => {
+                    kept.book = None;
+                    return Ok(Standing::of(Some(head)));
+                }
+                RewindOutcome::NameTaken => return Err(PaperError::NameTaken(name.to_owned())),
+                RewindOutcome::Stale => {}
+            }
+        }
+        Err(PaperError::Contended { account: id.0 })
+    }
+
+    /// Copies what happened up to an instant, or all of it, to an account that has no journal. Its orders keep their ids.
+    pub fn fork(
+        &self,
+        from: AccountId,
+        to: AccountId,
+        until: Option<Timestamp>,
+        travel: &Travel<'_>,
+    ) -> Result<Standing, PaperError> {
+        let head = self.accounts.journal_head(from)?.ok_or(PaperError::NoJournal)?;
+        let until = until.unwrap_or(head.horizon);
+        if until > head.horizon {
+            return Err(PaperError::NotBefore { horizon: head.horizon, to: until });
+        }
+        let keep = self.accounts.journal_number_at(from, until)?;
+        if !self.accounts.fork_journal((from, keep), to, until, &travel.note())? {
+            return Err(PaperError::NotEmpty);
+        }
+        self.standing(to)
+    }
+
+    /// What was taken from a journal, in that order.
+    pub fn cuts(&self, id: AccountId) -> Result<Vec<JournalCut>, PaperError> {
+        Ok(self.accounts.journal_cuts(id)?)
+    }
+
+    /// Every account that has a journal.
+    pub fn with_journals(&self) -> Result<Vec<AccountId>, PaperError> {
+        Ok(self.accounts.journal_heads()?.into_iter().map(|(id, _)| id).collect())
+    }
+
+    /// Forgets the names of requests that nobody will repeat, some of them. How many.
+    pub fn forget_requests(&self, machine: Timestamp) -> Result<u64, PaperError> {
+        let kept = Timestamp(machine.0.saturating_sub(crate::attempt::NAMES_KEPT_S));
+        Ok(self.accounts.forget_journal_requests(kept)?)
+    }
+}
