@@ -12,9 +12,11 @@ use std::time::Duration;
 use access::{Access, Account, Moment, Present, Region};
 use history::{AsOf, History, HistoryError, Shelf};
 use market::{FloorTable, Market, Symbol, Timestamp};
+use paper::Paper;
 use store::{AccountId, ImportRecord, Reader, Store, StoreError};
 use tokio::sync::watch;
 use tokio::time::Instant;
+use trading::Tables;
 
 use crate::backoff::Backoff;
 use crate::caller::Caller;
@@ -24,6 +26,7 @@ use crate::limits::Limits;
 use crate::market_clock::MarketClock;
 use crate::metrics::Metrics;
 use crate::refusal::{Refusal, WrongRegion};
+use crate::trade::TradeListeners;
 use crate::unsent::Unsent;
 use crate::workers::{self, Share, Who, Workers};
 
@@ -69,6 +72,10 @@ pub(crate) struct Core {
     pub(crate) workers: Workers,
     pub(crate) backoff: Backoff,
     pub(crate) unsent: Unsent,
+    /// Accounts to trade with on paper.
+    pub(crate) paper: Paper,
+    /// Who is told of their orders.
+    pub(crate) listeners: Arc<TradeListeners>,
     versions: watch::Sender<Option<Versions>>,
     is_stopping: AtomicBool,
     /// When the server began, by the machine's clock.
@@ -97,7 +104,11 @@ impl Core {
         machine: Clock,
     ) -> Core {
         let limits = Limits::default();
+        let listeners = Arc::new(TradeListeners::new(store.clone()));
+        let paper = paper(&access, &history, listeners.clone());
         Core {
+            paper,
+            listeners,
             store,
             // Levels follow the calendar that everything else follows.
             access: access.with_calendar(history.venues().of(Market::Hk).calendar().clone()),
@@ -131,6 +142,11 @@ impl Core {
             unsent: Unsent::new(limits.unsent_bytes),
             ..self
         }
+    }
+
+    /// The same with other tables of ticks, fees and settlement days.
+    pub(crate) fn with_tables(self, tables: Tables) -> Core {
+        Core { paper: self.paper.with_tables(tables), ..self }
     }
 
     /// An account's share of the worker threads.
@@ -182,6 +198,15 @@ impl Core {
         self.market.as_of()
     }
 
+    /// The times of a request to a paper account.
+    pub(crate) fn paper_moment(&self) -> paper::Moment {
+        paper::Moment { as_of: self.as_of(), machine: self.machine_now() }
+    }
+
+    pub(crate) fn market_clock(&self) -> &MarketClock {
+        &self.market
+    }
+
     pub(crate) fn machine_now(&self) -> Timestamp {
         (self.machine)()
     }
@@ -221,7 +246,10 @@ impl Core {
 
     /// Sends the versions to the receivers of [`Core::changes`], if they have changed.
     pub(crate) fn tell_versions(&self, versions: Versions) {
-        self.versions.send_if_modified(|seen| seen.replace(versions) != Some(versions));
+        if self.versions.send_if_modified(|seen| seen.replace(versions) != Some(versions)) {
+            // Candles may have come that orders wait for.
+            self.listeners.sooner().notify_one();
+        }
     }
 
     /// Refuses an account at the listener of another region.
@@ -294,6 +322,12 @@ impl Core {
         }
         answer
     }
+}
+
+#[expect(clippy::expect_used, reason = "the tables that are compiled in are read by tests of their own")]
+fn paper(access: &Access, history: &History, listeners: Arc<TradeListeners>) -> Paper {
+    let tables = Tables::built_in().expect("the compiled-in tables are good");
+    Paper::new(access.journals(), History::new(history.venues().clone()), tables, listeners)
 }
 
 #[cfg(test)]

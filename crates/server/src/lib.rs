@@ -27,6 +27,7 @@ mod local;
 mod mailbox;
 mod market_clock;
 mod metrics;
+mod names;
 mod own_names;
 mod pace;
 mod pages;
@@ -40,6 +41,7 @@ mod request_log;
 mod route;
 mod settings;
 mod tls;
+mod trade;
 mod unproven;
 mod unsent;
 mod workers;
@@ -47,7 +49,10 @@ mod written;
 
 pub use crate::core::Clock;
 pub use certificate::{Certificate, Concern};
-pub use http::{import_document, openapi};
+pub use http::{
+    cash_flow_document, execution_document, funds_document, import_document, openapi, order_detail_document,
+    order_document, positions_document,
+};
 pub use limits::Limits;
 pub use listen::{Addresses, Reloader, Server, ServerError};
 pub use market_clock::{CannotStep, MarketClock, MarketTime, Pace};

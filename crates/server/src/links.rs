@@ -106,10 +106,6 @@ impl Links {
     }
 
     /// The mailbox of a connection. There is none before sign-in: only then has a connection an id.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "nothing is pushed yet: subscriptions and changes of orders will be")
-    )]
     pub(crate) fn mailbox(&self, id: ConnectionId) -> Option<Mailbox> {
         self.lock().get(&id).map(|seat| seat.mailbox.clone())
     }
@@ -117,7 +113,10 @@ impl Links {
     /// The mailboxes of all connections of an account.
     #[cfg_attr(
         not(test),
-        expect(dead_code, reason = "nothing is pushed yet: subscriptions and changes of orders will be")
+        expect(
+            dead_code,
+            reason = "changes of orders go to those who have subscribed; quotes are not pushed yet"
+        )
     )]
     pub(crate) fn mailboxes(&self, of: AccountId) -> Vec<Mailbox> {
         let all = self.lock();

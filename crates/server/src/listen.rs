@@ -126,6 +126,9 @@ impl Server {
         let access = access.with_pkce(settings.pkce);
         let core = Core::new(store, history, access, settings.cache_bytes, market, machine);
         let mut core = core.with_limits(settings.limits);
+        if let Some(tables) = &settings.tables {
+            core = core.with_tables(tables.clone());
+        }
         let serves_all_at = http.local_addr().unwrap_or(settings.listen);
         let public = settings.public_url.as_ref().map(|url| url.as_str().to_owned());
         core.serves_all_at = public.unwrap_or_else(|| serves_all_at.to_string());

@@ -52,10 +52,7 @@ pub(crate) struct Push {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct CoalescingKey(pub(crate) u64);
 
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "nothing is pushed yet: subscriptions and changes of orders will be")
-)]
+#[cfg_attr(not(test), expect(dead_code, reason = "quotes are not pushed yet"))]
 impl Push {
     /// A push that must not be dropped.
     pub(crate) fn lasting(command: u8, body: Bytes) -> Push {
@@ -127,10 +124,6 @@ impl Mailbox {
     }
 
     /// Queues a push. `Ok` means that it will be sent, unless the client leaves or the connection is closed before.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "nothing is pushed yet: subscriptions and changes of orders will be")
-    )]
     pub(crate) fn put(&self, push: Push) -> Result<(), PushError> {
         let mut state = lock(&self.0);
         if state.is_shut || state.kick.is_some() {

@@ -37,6 +37,8 @@ pub struct Settings {
     pub limits: Limits,
     /// Which OAuth clients need PKCE.
     pub pkce: access::PkceRule,
+    /// Ticks, fees, settlement days and interest of paper accounts; `None` for those that are compiled in.
+    pub tables: Option<trading::Tables>,
     /// How long rows of the audit are kept; `None` for ever.
     pub audit_retention_days: Option<NonZeroU32>,
 }
@@ -58,6 +60,7 @@ impl Default for Settings {
             cache_bytes: 256 << 20,
             limits: Limits::default(),
             pkce: access::PkceRule::default(),
+            tables: None,
             audit_retention_days: None,
         }
     }

@@ -4,6 +4,7 @@
 
 mod account;
 mod admin;
+mod asset;
 mod body;
 mod data;
 mod document;
@@ -21,6 +22,7 @@ mod sent;
 mod strict;
 #[cfg(test)]
 pub(crate) mod tests;
+mod trade;
 mod udf;
 mod upgrade;
 mod watch;
@@ -47,12 +49,14 @@ use crate::refusal::Refusal;
 use crate::request_log::{self, HttpRequestLine, RequestEnd};
 use crate::workers::{self, Who};
 use crate::{local, pages, proxies};
+pub use asset::{cash_flow_document, funds_document, positions_document};
 use body::WholeRequest;
 pub use data::import_document;
 pub use document::openapi;
 use routes::{Destination, RouteMatch, Target};
 use sent::Sent;
 use strict::{ConnectionState, Strict};
+pub use trade::{execution_document, order_detail_document, order_document};
 
 /// The keep-alive timeout. A head that has begun has less time (`strict.rs`).
 const HEAD_WITHIN: Duration = Duration::from_secs(30);

@@ -25,7 +25,7 @@ enum Kind {
 }
 
 /// Added to the refusal of anything about a trading account.
-const NO_TRADING: &str = "the sign-in is good, but this server has candles and no accounts to trade with";
+const NO_TRADING: &str = "the sign-in is good, but a paper account does not have this";
 
 impl MissingFeature {
     /// Whether it would be about the account that asks.
@@ -53,41 +53,21 @@ const fn idea(what: &'static str, paths: &'static [(&'static str, &'static str)]
 /// From the sources and the binaries of the SDKs for Rust, Python, Node and Go.
 pub(super) const MISSING_FEATURES: &[MissingFeature] = &[
     trading(
-        "account balances",
-        &[
-            ("GET", "/v1/asset/account"),
-            ("GET", "/v1/us/assets/overview"),
-            ("GET", "/v1/us/assets/cash-and-buy-power"),
-        ],
+        "overviews of US accounts",
+        &[("GET", "/v1/us/assets/overview"), ("GET", "/v1/us/assets/cash-and-buy-power")],
     ),
-    trading(
-        "positions",
-        &[("GET", "/v1/asset/stock"), ("GET", "/v1/asset/fund"), ("GET", "/v1/us/assets/available-holding")],
-    ),
-    trading("cash flows", &[("GET", "/v1/asset/cashflow"), ("POST", "/v1/us/assets/transaction-history")]),
+    trading("holdings of US accounts", &[("GET", "/v1/us/assets/available-holding")]),
+    trading("transactions of US accounts", &[("POST", "/v1/us/assets/transaction-history")]),
     trading(
         "exchange rates",
         &[("GET", "/v1/asset/exchange_rates"), ("GET", "/v1/us/assets/exchange-rates")],
     ),
-    trading("margin ratios", &[("GET", "/v1/risk/margin-ratio")]),
-    trading("estimates of what can be bought", &[("GET", "/v1/trade/estimate/buy_limit")]),
     trading(
-        "orders",
+        "orders of several legs and of US accounts",
         &[
-            ("GET POST PUT DELETE", "/v1/trade/order"),
-            ("GET", "/v1/trade/order/today"),
-            ("GET", "/v1/trade/order/history"),
             ("POST", "/v1/trade/order/multileg"),
             ("POST", "/v1/us/orders/query"),
             ("GET", "/v1/us/orders/{order_id}"),
-        ],
-    ),
-    trading(
-        "executions",
-        &[
-            ("GET", "/v1/trade/execution/today"),
-            ("GET", "/v1/trade/execution/history"),
-            ("GET", "/v3/trade/execution/all"),
         ],
     ),
     trading(

@@ -8,13 +8,13 @@ use percent_encoding::percent_decode_str;
 
 use super::moved;
 use super::not_offered::{self, MissingFeature};
-use super::{account, admin, data, document, oauth, quote, udf, watch};
+use super::{account, admin, asset, data, document, oauth, quote, trade, udf, watch};
 use crate::kit::{Home, Row};
 use crate::metrics::Task;
 use crate::pages;
 
 /// The groups of endpoints. Endpoints that the SDKs know and we do not offer are in `not_offered.rs`.
-pub(super) const GROUPS: [&[Row]; 9] = [
+pub(super) const GROUPS: [&[Row]; 11] = [
     watch::ROUTES,
     document::ROUTES,
     oauth::ROUTES,
@@ -23,6 +23,8 @@ pub(super) const GROUPS: [&[Row]; 9] = [
     data::ROUTES,
     admin::ROUTES,
     quote::ROUTES,
+    trade::ROUTES,
+    asset::ROUTES,
     udf::ROUTES,
 ];
 

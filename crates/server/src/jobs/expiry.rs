@@ -1,5 +1,5 @@
-//! Removes expired tokens, codes, devices and browser sessions. Issuing new ones removes some as well; this job is for stores in which
-//! many were issued once and few are issued now.
+//! Removes expired tokens, codes, devices, browser sessions and names of requests. Issuing new ones removes some as well; this job is for
+//! stores in which many were issued once and few are issued now.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,9 +21,10 @@ pub(super) fn job(core: &Arc<Core>) -> Job {
         first_after: FIRST_AFTER,
         every: EVERY,
         demand: Arc::new(Notify::new()),
-        work: Arc::new(move |_| match core.access.remove_expired(core.machine_now())? {
-            0 => Ok(Progress::Done),
-            _ => Ok(Progress::More),
+        work: Arc::new(move |_| {
+            let now = core.machine_now();
+            let is_left = core.access.remove_expired(now)? > 0 || core.paper.forget_requests(now)? > 0;
+            Ok(if is_left { Progress::More } else { Progress::Done })
         }),
     }
 }

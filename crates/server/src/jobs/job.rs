@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use access::AccessError;
+use paper::PaperError;
 use store::StoreError;
 use tokio::sync::Notify;
 
@@ -34,6 +35,8 @@ pub(crate) enum Progress {
     Done,
     /// There may be more to do in this run. It goes on after a pause.
     More,
+    /// Nothing is to be done for so long, or until the next time, whichever is sooner.
+    DoneFor(Duration),
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +45,8 @@ pub(crate) enum JobError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Access(#[from] AccessError),
+    #[error(transparent)]
+    Paper(#[from] PaperError),
     #[error("the certificate from before stays in use: {0}")]
     Tls(#[from] TlsError),
     #[error("it ended unexpectedly")]

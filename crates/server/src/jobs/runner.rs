@@ -65,9 +65,11 @@ async fn repeat(job: Job, core: Arc<Core>, lock: Arc<HeldLock>) {
             Err(_) => Trigger::Time,
         };
         let began = Instant::now();
+        let mut next = job.every;
         let outcome = match run(&job, trigger, &core, &lock).await {
-            Ok(outcome) => {
+            Ok((outcome, done_for)) => {
                 last_error = None;
+                next = done_for.map_or(next, |done_for| next.min(done_for));
                 outcome
             }
             Err(error) => {
@@ -83,21 +85,21 @@ async fn repeat(job: Job, core: Arc<Core>, lock: Arc<HeldLock>) {
             }
         };
         core.metrics.job(job.name, outcome, began.elapsed(), core.machine_now());
-        wait = jittered(job.every, random());
+        wait = if next < job.every { next } else { jittered(job.every, random()) };
     }
 }
 
-/// All portions of one run.
+/// All portions of one run, and for how long nothing is to be done afterwards, if the work says so.
 async fn run(
     job: &Job,
     trigger: Trigger,
     core: &Arc<Core>,
     lock: &Arc<HeldLock>,
-) -> Result<JobOutcome, JobError> {
+) -> Result<(JobOutcome, Option<Duration>), JobError> {
     if job.place == Place::OneServer {
         let (core, lock) = (core.clone(), lock.clone());
         if !on_thread(move || Ok(lock.take(&core.store)?)).await? {
-            return Ok(JobOutcome::Elsewhere);
+            return Ok((JobOutcome::Elsewhere, None));
         }
     }
     loop {
@@ -107,7 +109,8 @@ async fn run(
             work(trigger)
         };
         match on_thread(portion).await? {
-            Progress::Done => return Ok(JobOutcome::Ok),
+            Progress::Done => return Ok((JobOutcome::Ok, None)),
+            Progress::DoneFor(time) => return Ok((JobOutcome::Ok, Some(time))),
             Progress::More => sleep(PORTION_PAUSE).await,
         }
     }

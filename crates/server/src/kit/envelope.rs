@@ -13,6 +13,7 @@ use hyper::header::{
     X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::{Response, StatusCode};
+use paper::PaperError;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -34,6 +35,8 @@ mod code {
     pub(crate) const TOO_OFTEN: u64 = 429_002;
     pub(crate) const SCOPE_MISSING: u64 = 403_008;
     pub(crate) const INTERNAL: u64 = 500_000;
+    /// A parameter of a trading request is wrong, or the account cannot do what it asks.
+    pub(crate) const TRADE_PARAMETER: u64 = 602_001;
 }
 
 /// What is answered, in the shape of every answer.
@@ -143,9 +146,49 @@ impl Problem {
         Problem::too_often("more searches a second than people type: wait", seconds)
     }
 
+    pub(crate) fn too_many_trade_calls(wait: Duration) -> Problem {
+        let seconds = i64::try_from(seconds_up(wait)).unwrap_or(i64::MAX).max(1);
+        Problem::too_often(
+            "api request is limited: at most 30 calls about orders and assets in 30 seconds",
+            seconds,
+        )
+    }
+
     /// A piece was asked for that begins behind the end.
     pub(crate) fn unsatisfiable(length: usize) -> Problem {
         Problem::new(416, 416, format!("the range begins behind the end: there are {length} bytes"))
+    }
+
+    /// A trading request that cannot be understood or carried out, as clients of it know it.
+    pub(crate) fn trade_parameter(text: impl Into<String>) -> Problem {
+        Problem::new(400, code::TRADE_PARAMETER, text)
+    }
+
+    /// The rules of the account refuse it.
+    pub(crate) fn trade_refused(refusal: &trading::Refusal) -> Problem {
+        Problem::new(400, u32::from(refusal.code).into(), refusal.text.clone())
+    }
+
+    /// The operator lets the account look, and change nothing.
+    pub(crate) fn read_only() -> Problem {
+        let text =
+            "this account is read-only: its operator lets it look at orders and assets, and change nothing";
+        Problem::new(403, code::NOT_AUTHORISED, text)
+    }
+
+    pub(crate) fn from_paper(error: PaperError) -> Problem {
+        match error {
+            PaperError::Refused(refusal) => Problem::trade_refused(&refusal),
+            PaperError::Contended { .. } => Refusal::Busy.into(),
+            error @ (PaperError::NoJournal
+            | PaperError::NotBefore { .. }
+            | PaperError::NameTaken(_)
+            | PaperError::NotEmpty) => Problem::trade_parameter(error.to_string()),
+            error => {
+                tracing::error!(%error, "cannot ask a paper account");
+                Problem::internal()
+            }
+        }
     }
 
     pub(crate) fn not_acceptable(text: &str) -> Problem {

@@ -16,8 +16,10 @@ pub(crate) mod open;
 pub(crate) mod packed;
 pub(crate) mod pieces;
 pub(crate) mod proof;
+pub(crate) mod query;
 mod row;
 mod site;
+pub(crate) mod trader;
 pub(crate) mod visible;
 
 pub(crate) use call::{Answer, Call, RequestFacts, RequestNotes};

@@ -114,6 +114,16 @@ impl Row {
         Row::new("POST", path, task, Gate::permitted(asks, scope, handler))
     }
 
+    pub(crate) const fn put(
+        path: &'static str,
+        asks: Asks,
+        scope: Scope,
+        task: Task,
+        handler: PermittedHandler,
+    ) -> Row {
+        Row::new("PUT", path, task, Gate::permitted(asks, scope, handler))
+    }
+
     pub(crate) const fn delete(
         path: &'static str,
         asks: Asks,

@@ -27,6 +27,9 @@ pub(crate) const CONNECTIONS_EACH: usize = 256;
 /// Searches of one account within [`SEARCHES_EACH`]: twice as many as a person types.
 const SEARCHES_MAX: u32 = 20;
 const SEARCHES_EACH: Duration = Duration::from_secs(1);
+/// Calls about orders and assets of one account within [`TRADES_EACH`], as the protocol has it.
+const TRADES_MAX: u32 = 30;
+const TRADES_EACH: Duration = Duration::from_secs(30);
 /// Guest sessions that may begin within [`GUESTS_EACH`]; more than a person at a browser needs.
 const GUESTS_MAX: u32 = 60;
 const GUESTS_EACH: Duration = Duration::from_secs(60);
@@ -59,6 +62,7 @@ pub(crate) struct Site {
     pub(crate) guest: Option<AccountId>,
     pub(crate) guests: Pace,
     searches: Pace,
+    trades: Pace,
     /// Answers that are read in ranges.
     pub(crate) pieces: Pieces,
     directory: DirectoryCache,
@@ -85,6 +89,7 @@ impl Site {
             guest: None,
             guests: Pace::new(GUESTS_MAX, GUESTS_EACH),
             searches: Pace::new(SEARCHES_MAX, SEARCHES_EACH),
+            trades: Pace::new(TRADES_MAX, TRADES_EACH),
             pieces: Pieces::default(),
             directory: DirectoryCache::default(),
             holdings: HoldingsCache::default(),
@@ -113,6 +118,11 @@ impl Site {
     /// The rate limiter of searches. An error is the time to wait.
     pub(crate) fn may_search(&self, account: AccountId) -> Result<(), Duration> {
         self.searches.pass(account, self.core.uptime())
+    }
+
+    /// Whether an account may ask about its orders and assets once more; else how long it waits.
+    pub(crate) fn may_trade(&self, account: AccountId) -> Result<(), Duration> {
+        self.trades.pass(account, self.core.uptime())
     }
 
     /// The securities that have candles.

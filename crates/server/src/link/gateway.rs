@@ -5,22 +5,17 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use access::{Lineage, Permit};
+use access::Lineage;
 use prost::encoding::{DecodeContext, WireType, decode_key, skip_field};
 use prost::{DecodeError, Message};
 use wire::{command, trade};
 
-use crate::command::{Reply, Response};
-use crate::refusal::Refusal;
-
 /// The trade gateway's own commands.
 const SUBSCRIBE: u8 = 16;
-const UNSUBSCRIBE: u8 = 17;
+pub(super) const UNSUBSCRIBE: u8 = 17;
 /// The field in which a request for single trades has its count; a list of topics has field 1 alone.
 const TRADES_COUNT_FIELD: u32 = 2;
 
-/// Topics that one request may name.
-const TOPICS_MAX: usize = 16;
 /// Clients that are remembered after their connection has ended. For a forgotten one the body alone decides.
 const REMEMBERED_MAX: usize = 4096;
 
@@ -215,22 +210,6 @@ fn has_count(mut body: &[u8]) -> bool {
         }
     }
     false
-}
-
-/// The smallest trade gateway: subscriptions succeed, and nothing is ever pushed.
-pub(super) fn answer(command: u8, body: &[u8], _: &Permit) -> Result<Reply, Refusal> {
-    let malformed = |error| Refusal::Malformed(format!("the body cannot be decoded: {error}"));
-    if command == UNSUBSCRIBE {
-        trade::UnsubscribeRequest::decode(body).map_err(malformed)?;
-        return Ok(Response::encode(trade::UnsubscribeResponse::default()));
-    }
-    let mut topics = trade::SubscribeRequest::decode(body).map_err(malformed)?.topics;
-    topics.truncate(TOPICS_MAX);
-    Ok(Response::encode(trade::SubscribeResponse {
-        success: topics.clone(),
-        fail: Vec::new(),
-        current: topics,
-    }))
 }
 
 /// Which gateway earlier connections used, for clients that do not say so when they sign in. A client shows it once, on its first

@@ -24,6 +24,7 @@ mod sign_in;
 mod tally;
 #[cfg(test)]
 mod tests;
+mod topics;
 mod transport;
 mod turn;
 
@@ -361,7 +362,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             Ok(Admitted::Quote(Step::Answered(reply))) => return self.answer(asked.answered(Ok(reply))),
             Ok(Admitted::Quote(Step::Waits(work))) => work,
             Ok(Admitted::Trade(permit)) => {
-                let answer = gateway::answer(asked.command, &asked.body, &permit);
+                let answer = session.answer_trade(asked.command, &asked.body, &permit);
                 return self.answer_as(Task::Trade, asked.answered(answer));
             }
             Err(Refusal::TooManyCalls { text, retry_after }) => {

@@ -7,6 +7,7 @@ use access::{ConnectionId, Look, Permit, Scope};
 
 use super::gateway::Gateway;
 use super::hub::Hub;
+use super::topics::Topics;
 use super::transport::CloseCode;
 use crate::caller::Caller;
 use crate::core::Core;
@@ -29,6 +30,7 @@ pub(super) struct Session {
     pub(super) pulse: Arc<Pulse>,
     pub(super) hub: Arc<Hub>,
     pub(super) unsent: Arc<Tally>,
+    pub(super) topics: Topics,
 }
 
 /// A request that was let in.

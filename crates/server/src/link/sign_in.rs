@@ -12,6 +12,7 @@ use super::Link;
 use super::gateway::{Gateway, Metadata, Mixed, SignedInBy};
 use super::pending::LinkRequest;
 use super::session::Session;
+use super::topics::Topics;
 use super::transport::{AUTH, CloseCode};
 use crate::caller::{Caller, Language};
 use crate::links::{Door, SignedIn};
@@ -65,10 +66,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         let gateway = Gateway::of(self.gateway, || {
             Mixed::of(metadata, self.from.program, by, lineage, before, &hub.clients)
         });
-        let memory = Memory::default();
+        let (memory, topics) = (Memory::default(), Topics::default());
         let unsent = self.hub.core.unsent.of(Who::Account(caller.who.account()));
         self.take_last_pushes();
-        self.session = Some(Session { caller, memory, gateway, id, mailbox, pulse, hub, unsent });
+        self.session = Some(Session { caller, memory, gateway, id, mailbox, pulse, hub, unsent, topics });
         // Those of the account that was signed in here before.
         self.unsent = None;
         self.sign_in_by = None;

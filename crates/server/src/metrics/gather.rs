@@ -99,6 +99,7 @@ fn pairs() -> impl Iterator<Item = (Door, Task)> {
         | Task::OAuth
         | Task::Page
         | Task::Data
+        | Task::Orders
         | Task::Watch => *door == Door::Http,
         Task::Profile
         | Task::TradingSessions

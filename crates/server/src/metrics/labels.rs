@@ -47,6 +47,7 @@ label! {
         Candlesticks => "candlesticks",
         History => "history_candlesticks",
         Trade => "trade_topics",
+        Orders => "orders",
         SocketToken => "socket_token",
         Upgrade => "upgrade",
         Account => "account",
@@ -122,6 +123,8 @@ label! {
         ExpiredGrants => "expired_grants",
         AuditRetention => "audit_retention",
         Certificate => "certificate",
+        PaperAccounts => "paper_accounts",
+        PaperListeners => "paper_listeners",
     }
 }
 

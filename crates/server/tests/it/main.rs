@@ -13,3 +13,4 @@ mod replay;
 mod restored;
 mod support;
 mod tls;
+mod trade;

@@ -11,7 +11,7 @@ use access::{Access, Actor, Created, NewAccount, Present, Region, Terms};
 use history::import::{Context, Options, Progress, import};
 use history::{AsOf, History};
 use market::{Timestamp, Venues};
-use server::{Addresses, Server, Settings};
+use server::{Addresses, CannotStep, MarketTime, Pace, Server, Settings};
 use store::Store;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -61,13 +61,7 @@ impl Running {
         let history = History::new(Venues::built_in().unwrap());
         let market_now = Arc::new(AtomicI64::new(NOW.0));
         let is_live = Arc::new(AtomicBool::new(false));
-        let market = {
-            let (now, is_live) = (market_now.clone(), is_live.clone());
-            Arc::new(move || {
-                let now = Timestamp(now.load(Ordering::Relaxed));
-                if is_live.load(Ordering::Relaxed) { AsOf::Live(now) } else { AsOf::Replay(now) }
-            })
-        };
+        let market = Arc::new(SetClock { now: market_now.clone(), is_live: is_live.clone() });
         let service = Access::open(dir.path(), machine_now()).unwrap();
         let server =
             Server::bind(&settings, store, history, service, market, Arc::new(machine_now)).await.unwrap();
@@ -260,6 +254,31 @@ impl Running {
         let mut client = self.websocket().await;
         client.sign_in(&otp, &[("accept-language", "en")]).await;
         client
+    }
+}
+
+/// The market's clock: it stands where a test has set it, until the test goes live.
+struct SetClock {
+    now: Arc<AtomicI64>,
+    is_live: Arc<AtomicBool>,
+}
+
+impl MarketTime for SetClock {
+    fn as_of(&self) -> AsOf {
+        let now = Timestamp(self.now.load(Ordering::Relaxed));
+        if self.is_live.load(Ordering::Relaxed) { AsOf::Live(now) } else { AsOf::Replay(now) }
+    }
+
+    fn pace(&self) -> Pace {
+        if self.is_live.load(Ordering::Relaxed) { Pace::Machine } else { Pace::Standing }
+    }
+
+    fn step_to(&self, to: Timestamp) -> Result<(), CannotStep> {
+        if self.is_live.load(Ordering::Relaxed) {
+            return Err(CannotStep::NotStanding);
+        }
+        let now = Timestamp(self.now.fetch_max(to.0, Ordering::Relaxed));
+        if to < now { Err(CannotStep::Back { now }) } else { Ok(()) }
     }
 }
 

@@ -1,8 +1,11 @@
 //! What operators do through the service: see accounts, grant and withdraw, tell what levels rest upon, read the audit.
 //! The command line does the same on the machine of the store.
 
+mod clock;
 mod docs;
 mod office;
+mod paper_desk;
+mod paper_docs;
 mod shapes;
 
 use access::Scope;
@@ -11,6 +14,7 @@ use serde::Serialize;
 use crate::kit::{Admitted, Answer, Asks, Call, PermittedHandler, Problem, Row, Site, envelope};
 use crate::metrics::Task;
 use office::{Office, Report};
+use paper_desk::{Desk, PaperAccount};
 
 pub(super) const ROUTES: &[Row] = &[
     get("/v1/admin/accounts", |call, site, by| answer(call, site, &by, |office| office.accounts()))
@@ -55,6 +59,31 @@ pub(super) const ROUTES: &[Row] = &[
         .doc(&docs::SET_LEVEL),
     get("/v1/admin/audit", |call, site, by| answer(call, site, &by, |office| office.audit()))
         .doc(&docs::AUDIT),
+    get("/v1/admin/clock", |_, site, _| Ok(envelope::success(clock::show(site)))).doc(&paper_docs::CLOCK),
+    post("/v1/admin/clock", |call, site, _| clock::step(call, site).map(envelope::success))
+        .doc(&paper_docs::STEP),
+    get("/v1/admin/paper/{name}", |call, site, by| desk(call, site, &by, |desk| desk.show()))
+        .doc(&paper_docs::SHOW),
+    post("/v1/admin/paper/{name}/deposit", |call, site, by| desk(call, site, &by, |desk| desk.deposit()))
+        .doc(&paper_docs::DEPOSIT),
+    post("/v1/admin/paper/{name}/withdraw", |call, site, by| desk(call, site, &by, |desk| desk.withdraw()))
+        .doc(&paper_docs::WITHDRAW),
+    post("/v1/admin/paper/{name}/exchange", |call, site, by| desk(call, site, &by, |desk| desk.exchange()))
+        .doc(&paper_docs::EXCHANGE),
+    post("/v1/admin/paper/{name}/adjust", |call, site, by| desk(call, site, &by, |desk| desk.adjust()))
+        .doc(&paper_docs::ADJUST),
+    post("/v1/admin/paper/{name}/position", |call, site, by| desk(call, site, &by, |desk| desk.position()))
+        .doc(&paper_docs::POSITION),
+    post("/v1/admin/paper/{name}/credit", |call, site, by| desk(call, site, &by, |desk| desk.credit()))
+        .doc(&paper_docs::CREDIT),
+    post("/v1/admin/paper/{name}/settings", |call, site, by| desk(call, site, &by, |desk| desk.settings()))
+        .doc(&paper_docs::SETTINGS),
+    post("/v1/admin/paper/{name}/rewind", |call, site, by| desk(call, site, &by, |desk| desk.rewind()))
+        .doc(&paper_docs::REWIND),
+    post("/v1/admin/paper/{name}/reset", |call, site, by| desk(call, site, &by, |desk| desk.reset()))
+        .doc(&paper_docs::RESET),
+    post("/v1/admin/paper/{name}/fork", |call, site, by| desk(call, site, &by, |desk| desk.fork()))
+        .doc(&paper_docs::FORK),
 ];
 
 const fn get(path: &'static str, handler: PermittedHandler) -> Row {
@@ -67,6 +96,15 @@ const fn post(path: &'static str, handler: PermittedHandler) -> Row {
 
 const fn delete(path: &'static str, handler: PermittedHandler) -> Row {
     Row::delete(path, Asks::Account, Scope::Operator, Task::Admin, handler).at_home()
+}
+
+fn desk(
+    call: &Call<'_>,
+    site: &Site,
+    by: &Admitted,
+    work: impl FnOnce(&Desk<'_>) -> Result<PaperAccount, Problem>,
+) -> Result<Answer, Problem> {
+    work(&Desk::open(call, site, by)?).map(envelope::success)
 }
 
 fn answer<T: Serialize>(

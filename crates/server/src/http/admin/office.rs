@@ -234,6 +234,7 @@ impl Office<'_> {
                 rate: account.terms.rate_rule().to_string(),
                 connections: account.terms.connections,
                 floors: account.terms.floors.map(|floors| floors.to_string()),
+                read_only: account.terms.read_only,
             },
             quota: None,
         })
@@ -248,7 +249,7 @@ fn problem(error: AccessError) -> Problem {
     }
 }
 
-fn wrong(text: &str) -> Problem {
+pub(super) fn wrong(text: &str) -> Problem {
     Refusal::BadQuery(text.to_owned()).into()
 }
 
@@ -257,7 +258,7 @@ fn right(name: &str) -> Result<Right, Problem> {
 }
 
 /// A time in JSON: Unix seconds as a number, or a date or an instant as text.
-fn instant(value: Option<Value>) -> Result<Option<Timestamp>, Problem> {
+pub(super) fn instant(value: Option<Value>) -> Result<Option<Timestamp>, Problem> {
     match value {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => written(&text).map(Some),
@@ -294,7 +295,7 @@ fn table(columns: &[&str], rows: &[Map<String, Value>]) -> Result<Table, String>
 /// The fields that are present. `null` removes a setting, so that the service decides again.
 fn changed(fields: &Map<String, Value>) -> Result<TermsChange, String> {
     if fields.is_empty() {
-        return Err("nothing to set: give level, quota, rate, connections or floors".to_owned());
+        return Err("nothing to set: give level, quota, rate, connections, floors or read_only".to_owned());
     }
     let mut change = TermsChange::default();
     for (name, value) in fields {
@@ -319,9 +320,10 @@ fn changed(fields: &Map<String, Value>) -> Result<TermsChange, String> {
                 let floors = text.parse().map_err(|error: market::ParseFloorsError| error.to_string())?;
                 change.floors = Some(Some(floors));
             }
+            ("read_only", Value::Bool(on)) => change.read_only = Some(*on),
             _ => {
-                return Err("the fields are level, quota, rate (as text), connections and floors (as text)"
-                    .to_owned());
+                let fields = "level, quota, rate (as text), connections, floors (as text) and read_only (true or false)";
+                return Err(format!("the fields are {fields}"));
             }
         }
     }

@@ -49,6 +49,8 @@ pub(super) struct AdminTerms {
     pub(super) connections: u32,
     /// From when on it is served: published, none, or dates such as HK.day=1995-01-03,US.minute=none; null as the server has it.
     pub(super) floors: Option<String>,
+    /// It may look at its paper account, and change nothing.
+    pub(super) read_only: bool,
 }
 
 /// The limits of an account that change; those that are not there stay. It is read field by field, because null is not the same as nothing.
@@ -66,6 +68,9 @@ pub(super) struct AdminTermsChange {
     connections: u32,
     /// From when on it is served: published, none, or dates such as HK.day=1995-01-03,US.minute=none; null as the server has it.
     floors: Option<String>,
+    /// Whether it may look at its paper account, and change nothing.
+    #[schemars(default, skip_serializing_if = "has_no_default")]
+    read_only: bool,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -221,7 +226,7 @@ pub(super) struct AdminLevel {
 }
 
 /// An absent field stays unchanged, so it has no default.
-fn has_no_default(_: &u32) -> bool {
+fn has_no_default<T>(_: &T) -> bool {
     true
 }
 

@@ -8,12 +8,13 @@ use crate::kit::doc::{Doc, Proof, Tag};
 /// Has the table of refusals.
 const DESCRIPTION: &str = include_str!("description.md");
 
-const TAGS: [Tag; 9] = [
+const TAGS: [Tag; 10] = [
     Tag::Candles,
     Tag::Udf,
     Tag::Mirrors,
     Tag::Service,
     Tag::Account,
+    Tag::Trade,
     Tag::Admin,
     Tag::OAuth,
     Tag::Pages,
@@ -45,6 +46,7 @@ pub(super) fn name(tag: Tag) -> &'static str {
         Tag::Mirrors => "mirrors",
         Tag::Service => "service",
         Tag::Account => "account",
+        Tag::Trade => "trade",
         Tag::Admin => "admin",
         Tag::OAuth => "oauth",
         Tag::Pages => "pages",
@@ -59,6 +61,7 @@ fn about(tag: Tag) -> Option<&'static str> {
         Tag::Mirrors => "Commands of the long connection, for SDKs that speak HTTP",
         Tag::Service => return None,
         Tag::Account => "What an account may do, has used and has open",
+        Tag::Trade => "Paper accounts: orders, executions, cash and positions",
         Tag::Admin => "For accounts with the operator's role",
         Tag::OAuth => {
             "OAuth 2.0 for programs: plain objects of the standards, without code, message and data"

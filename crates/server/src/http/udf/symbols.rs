@@ -1,7 +1,7 @@
 //! `symbols`: what a chart must know about a security before it asks for candles.
 
 use history::Sessions;
-use market::{Period, Region, Symbol};
+use market::{Period, Symbol};
 use schemars::JsonSchema;
 use serde::Serialize;
 use store::{Security, StoreError};
@@ -14,6 +14,7 @@ use crate::kit::Call;
 use crate::kit::Site;
 use crate::kit::envelope::Problem;
 use crate::kit::visible::{Visible, may_see};
+use crate::names::name_in;
 use crate::refusal::Refusal;
 
 /// Name, hours, zone, decimals and resolutions of a ticker.
@@ -112,14 +113,7 @@ pub(super) fn security(symbol: &Symbol, site: &Site) -> Result<Security, Refusal
 
 /// The name in the caller's language, or in another, or the symbol; then the variant.
 pub(super) fn description(ticker: &Ticker, security: &Security, language: Language) -> String {
-    let Security { name_en, name_cn, name_hk, .. } = security;
-    let order = match language {
-        Language::En => [name_en, name_cn, name_hk],
-        Language::ZhCn => [name_cn, name_hk, name_en],
-        Language::ZhHk => [name_hk, name_cn, name_en],
-    };
-    let name = order.into_iter().flatten().find(|name| !name.is_empty());
-    let name = name.map_or(ticker.symbol.as_str(), String::as_str);
+    let name = name_in(security, language).unwrap_or(ticker.symbol.as_str());
     match ticker.manner(language) {
         manner if manner.is_empty() => name.to_owned(),
         manner => format!("{name} ({manner})"),
@@ -131,16 +125,8 @@ pub(super) fn exchange(security: &Security) -> &str {
     known.unwrap_or(security.symbol.region().as_str())
 }
 
-/// Whether a symbol is that of an index, by the conventions of its region: the store has no column for it.
 pub(super) fn kind(symbol: &Symbol) -> &'static str {
-    let ticker = symbol.ticker();
-    let is_index = match symbol.region() {
-        Region::Us => ticker.starts_with('.'),
-        Region::Hk => !ticker.bytes().all(|byte| byte.is_ascii_digit()),
-        Region::Sh => ticker.starts_with("000"),
-        Region::Sz => ticker.starts_with("399"),
-    };
-    if is_index { config::INDEX } else { config::STOCK }
+    if symbol.is_index() { config::INDEX } else { config::STOCK }
 }
 
 #[cfg(test)]

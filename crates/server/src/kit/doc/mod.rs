@@ -36,6 +36,7 @@ pub(crate) enum Tag {
     Mirrors,
     Service,
     Account,
+    Trade,
     Admin,
     OAuth,
     Pages,

@@ -16,6 +16,17 @@ pub(crate) const BAD_REQUEST: RefusalDoc = RefusalDoc::new(
     "BadRequest",
     "The request is not understood, or asks for something that cannot be: 301600",
 );
+pub(crate) const TRADE_REFUSED: RefusalDoc = RefusalDoc::new(
+    "400",
+    "TradeRefused",
+    "602001: a field is missing or wrong, or the order is in no state for it; 602301: a short sale where they are off",
+);
+pub(crate) const TRADE_TOO_FAST: RefusalDoc = RefusalDoc::new(
+    "429",
+    "TradeTooFast",
+    "429002: more than 30 requests about orders and assets in 30 seconds",
+)
+.headers(&[RETRY_AFTER]);
 pub(crate) const UNAUTHENTICATED: RefusalDoc = RefusalDoc::new(
     "401",
     "Unauthenticated",

@@ -42,15 +42,14 @@ async fn nothing_that_an_sdk_asks_for_is_not_found() {
 async fn a_refusal_says_what_it_is_that_is_not_offered() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
-    let why = "the sign-in is good, but this server has candles and no accounts to trade with";
+    let why = "the sign-in is good, but a paper account does not have this";
     for (path, wanted) in [
         ("/v1/watchlist/groups", "watchlists are not offered here".to_owned()),
         ("/v1/quote/short-positions/hk?symbol=700.HK", "short positions are not offered here".to_owned()),
         ("/v1/content/700.HK/news", "news are not offered here".to_owned()),
         // Programs try their login with these, and must not read that it failed.
-        ("/v1/asset/account?", format!("account balances are not offered here: {why}")),
-        ("/v1/asset/stock", format!("positions are not offered here: {why}")),
-        ("/v1/trade/order/today", format!("orders are not offered here: {why}")),
+        ("/v1/us/assets/overview", format!("overviews of US accounts are not offered here: {why}")),
+        ("/v1/statement/list", format!("statements are not offered here: {why}")),
     ] {
         assert_eq!(told(&server.get(path, &account).await), (501, 301_602, wanted), "{path}");
     }

@@ -136,7 +136,6 @@ async fn calls_about_an_account_of_another_region_get_401() {
         ("GET", "/v1/quota", ""),
         ("POST", "/v1/quota/preview", r#"{"symbols":["700.HK"]}"#),
         ("GET", "/v1/admin/accounts", ""),
-        // Not built, but programs try their login with it.
         ("GET", "/v1/asset/account", ""),
     ] {
         let answer = ask(&server, address, &account, request).await;

@@ -1,0 +1,56 @@
+//! `GET` and `POST /v1/admin/clock`: what the market's clock shows, and moving one that stands forward.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::office::{instant, wrong};
+use crate::core::Core;
+use crate::kit::{Call, Problem, Site};
+use crate::market_clock::Pace;
+use crate::written::Instant;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ClockStep")]
+#[serde(deny_unknown_fields)]
+pub(super) struct Step {
+    /// An instant as 2026-03-18T02:00:15Z, or Unix seconds as a number.
+    now: Value,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Clock")]
+pub(super) struct Shown {
+    now: Instant,
+    /// `standing`, `running`, or `machine` for a clock that nobody has set.
+    pace: &'static str,
+    /// Seconds of the market in one of the machine's.
+    speed: f64,
+}
+
+pub(super) fn show(site: &Site) -> Shown {
+    shown(&site.core)
+}
+
+pub(super) fn step(call: &Call<'_>, site: &Site) -> Result<Shown, Problem> {
+    let Step { now } = call.json()?;
+    let to = instant(Some(now))?.ok_or_else(|| wrong("give now, as 2026-03-18T02:00:15Z"))?;
+    let core = &site.core;
+    core.market_clock().step_to(to).map_err(|error| wrong(&error.to_string()))?;
+    // What happens to accounts meanwhile is told to those who listen, without their asking.
+    core.listeners.sooner().notify_one();
+    Ok(shown(core))
+}
+
+fn shown(core: &Core) -> Shown {
+    let (pace, speed) = match core.market_clock().pace() {
+        Pace::Machine => ("machine", 1.0),
+        Pace::Standing => ("standing", 0.0),
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "it is for people to read, and far below what is exact"
+        )]
+        Pace::Running { thousandths } => ("running", thousandths as f64 / 1_000.0),
+    };
+    Shown { now: Instant::utc(core.market_now()), pace, speed }
+}

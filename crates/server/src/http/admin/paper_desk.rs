@@ -1,0 +1,373 @@
+//! What operators do to paper accounts: money in and out, positions, settings, and the journal as a whole. Each is an entry of the
+//! account's journal and a row of the audit.
+
+use access::{Account, Actor};
+use market::Timestamp;
+use paper::{Audit, PaperError, Standing, Travel};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use trading::{Command, Currency, DecimalError, Money, Quantity, Setting, Share, parse_price};
+
+use super::office::{instant, wrong};
+use crate::kit::{Admitted, Call, Problem, Site};
+use crate::written::Instant;
+
+/// Letters of a reason or the name of a part that is cut.
+const TEXT_MAX: usize = 256;
+
+/// One request of an operator about one account.
+pub(super) struct Desk<'a> {
+    call: &'a Call<'a>,
+    site: &'a Site,
+    by: String,
+    account: Account,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "PaperAmount")]
+#[serde(deny_unknown_fields)]
+pub(super) struct Amount {
+    /// As text, or a whole number.
+    amount: Value,
+    currency: String,
+    #[serde(default)]
+    reason: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "PaperExchange")]
+#[serde(deny_unknown_fields)]
+pub(super) struct Exchange {
+    from: String,
+    to: String,
+    /// As text, or a whole number.
+    amount: Value,
+    #[serde(default)]
+    reason: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "PaperPosition")]
+#[serde(deny_unknown_fields)]
+pub(super) struct Holding {
+    symbol: String,
+    /// As text, or a whole number.
+    quantity: Value,
+    /// As text, or a whole number.
+    cost: Value,
+    #[serde(default)]
+    reason: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "PaperCredit")]
+#[serde(deny_unknown_fields)]
+pub(super) struct Credit {
+    /// As text, or a whole number.
+    amount: Value,
+    #[serde(default)]
+    reason: String,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "PaperJourney")]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Journey {
+    /// An instant.
+    to: Option<Value>,
+    /// What the part that is cut will be called.
+    name: Option<String>,
+    /// The account to copy to.
+    account: Option<String>,
+    reason: String,
+}
+
+/// A paper account as its operator sees it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct PaperAccount {
+    account: String,
+    account_id: i64,
+    /// Of its journal.
+    entries: u64,
+    /// Up to when it was played; null before its first request.
+    horizon: Option<Instant>,
+    read_only: bool,
+    #[serde(flatten)]
+    state: Option<PaperState>,
+    /// What was taken from its journal, where it is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Vec<PaperCut>")]
+    cuts: Option<Vec<PaperCut>>,
+}
+
+/// Of an account that has been opened.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct PaperState {
+    settings: Value,
+    /// The credit line, in HKD.
+    credit: String,
+    /// By currency.
+    cash: Map<String, Value>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct PaperCut {
+    name: String,
+    /// null where everything was taken.
+    rewound_to: Option<Instant>,
+    horizon: Option<Instant>,
+    cut_at: Instant,
+    entries: u64,
+}
+
+impl<'a> Desk<'a> {
+    pub(super) fn open(call: &'a Call<'a>, site: &'a Site, by: &Admitted) -> Result<Desk<'a>, Problem> {
+        let account = named(call.parameter, site)?;
+        Ok(Desk { call, site, by: Actor::Account(by.account().id).to_string(), account })
+    }
+
+    pub(super) fn show(&self) -> Result<PaperAccount, Problem> {
+        let core = &self.site.core;
+        let cuts = core.paper.cuts(self.account.id).map_err(Problem::from_paper)?;
+        let cut = |cut: &paper::JournalCut| PaperCut {
+            name: cut.name.clone(),
+            rewound_to: moment(cut.rewound_to),
+            horizon: moment(cut.horizon),
+            cut_at: Instant::utc(cut.cut_at),
+            entries: cut.entries,
+        };
+        Ok(PaperAccount { cuts: Some(cuts.iter().map(cut).collect()), ..self.shown()? })
+    }
+
+    pub(super) fn deposit(&self) -> Result<PaperAccount, Problem> {
+        let Amount { amount, currency, reason } = self.body()?;
+        let command = Command::Deposit { currency: self::currency(&currency)?, amount: money(&amount)? };
+        self.done("paper.deposited", &reason, &command)
+    }
+
+    pub(super) fn withdraw(&self) -> Result<PaperAccount, Problem> {
+        let Amount { amount, currency, reason } = self.body()?;
+        let command = Command::Withdraw { currency: self::currency(&currency)?, amount: money(&amount)? };
+        self.done("paper.withdrawn", &reason, &command)
+    }
+
+    pub(super) fn exchange(&self) -> Result<PaperAccount, Problem> {
+        let Exchange { from, to, amount, reason } = self.body()?;
+        let (from, to) = (currency(&from)?, currency(&to)?);
+        self.done("paper.exchanged", &reason, &Command::Exchange { from, amount: money(&amount)?, to })
+    }
+
+    pub(super) fn adjust(&self) -> Result<PaperAccount, Problem> {
+        let Amount { amount, currency, reason } = self.body()?;
+        let (currency, amount) = (self::currency(&currency)?, money(&amount)?);
+        let note = text("reason", &reason)?.to_owned();
+        self.done("paper.adjusted", &reason, &Command::Adjust { currency, amount, note })
+    }
+
+    pub(super) fn position(&self) -> Result<PaperAccount, Problem> {
+        let Holding { symbol, quantity, cost, reason } = self.body()?;
+        let symbol = symbol.parse().map_err(|error: market::ParseSymbolError| wrong(&error.to_string()))?;
+        let quantity = decimal("quantity", &quantity, Quantity::parse)?;
+        let cost = decimal("cost", &cost, parse_price)?;
+        self.done("paper.position", &reason, &Command::EnterPosition { symbol, quantity, cost })
+    }
+
+    pub(super) fn credit(&self) -> Result<PaperAccount, Problem> {
+        let Credit { amount, reason } = self.body()?;
+        self.done("paper.credit", &reason, &Command::SetCredit(money(&amount)?))
+    }
+
+    pub(super) fn settings(&self) -> Result<PaperAccount, Problem> {
+        let mut fields: Map<String, Value> = self.body()?;
+        let reason = match fields.remove("reason") {
+            None => String::new(),
+            Some(Value::String(reason)) => reason,
+            Some(_) => return Err(wrong("reason is text")),
+        };
+        let mut settings = Vec::new();
+        for (name, value) in &fields {
+            settings.extend(setting(name, value)?);
+        }
+        if settings.is_empty() {
+            return Err(wrong(SETTINGS));
+        }
+        // All of them are looked at before the first is set.
+        for one in &settings {
+            trading::Settings::check(*one).map_err(|refusal| wrong(&refusal.text))?;
+        }
+        for one in settings {
+            self.command("paper.set", &reason, &Command::Set(one))?;
+        }
+        self.shown()
+    }
+
+    pub(super) fn rewind(&self) -> Result<PaperAccount, Problem> {
+        let Journey { to, name, reason, .. } = self.body()?;
+        let to = instant(to)?.ok_or_else(|| wrong("give to, as 2026-03-18T02:00:15Z"))?;
+        let name = self.cut_name(name)?;
+        let standing = self.site.core.paper.rewind(self.account.id, to, &self.travel(&name, &reason)?);
+        self.travelled(standing)
+    }
+
+    pub(super) fn reset(&self) -> Result<PaperAccount, Problem> {
+        let Journey { name, reason, .. } = self.body()?;
+        let name = self.cut_name(name)?;
+        let standing = self.site.core.paper.reset(self.account.id, &self.travel(&name, &reason)?);
+        self.travelled(standing)
+    }
+
+    pub(super) fn fork(&self) -> Result<PaperAccount, Problem> {
+        let Journey { to, account, reason, .. } = self.body()?;
+        let account =
+            account.ok_or_else(|| wrong("give account, the name of an account without a journal"))?;
+        let (account, until) = (named(&account, self.site)?, instant(to)?);
+        let travel = self.travel("", &reason)?;
+        let standing = self.site.core.paper.fork(self.account.id, account.id, until, &travel);
+        let standing = standing.map_err(Problem::from_paper)?;
+        self.site.core.listeners.sooner().notify_one();
+        Ok(standing_of(&account, &standing))
+    }
+
+    /// The body; nothing at all is as good as an object without fields.
+    fn body<T: DeserializeOwned>(&self) -> Result<T, Problem> {
+        let body = if self.call.body.is_empty() { b"{}" } else { self.call.body };
+        serde_json::from_slice(body).map_err(|error| wrong(&format!("the body cannot be decoded: {error}")))
+    }
+
+    fn travel<'t>(&'t self, name: &'t str, reason: &'t str) -> Result<Travel<'t>, Problem> {
+        let (machine, reason) = (self.site.core.machine_now(), text("reason", reason)?);
+        Ok(Travel { name, actor: &self.by, reason, machine })
+    }
+
+    /// The instant of the machine, where the operator has given no name.
+    fn cut_name(&self, name: Option<String>) -> Result<String, Problem> {
+        let name =
+            name.filter(|name| !name.is_empty()).unwrap_or_else(|| self.site.core.machine_now().to_string());
+        text("name", &name).map(str::to_owned)
+    }
+
+    fn travelled(&self, standing: Result<Standing, PaperError>) -> Result<PaperAccount, Problem> {
+        let standing = standing.map_err(Problem::from_paper)?;
+        self.site.core.listeners.sooner().notify_one();
+        Ok(standing_of(&self.account, &standing))
+    }
+
+    fn done(&self, event: &'static str, reason: &str, command: &Command) -> Result<PaperAccount, Problem> {
+        self.command(event, reason, command)?;
+        self.shown()
+    }
+
+    fn command(&self, event: &'static str, reason: &str, command: &Command) -> Result<(), Problem> {
+        let (core, id) = (&self.site.core, self.account.id);
+        let audit = Audit { event, actor: self.by.clone(), reason: text("reason", reason)?.to_owned() };
+        let at = core.paper_moment();
+        let done =
+            core.with_reader(|reader| core.paper.command(id, command, None, Some(audit), (reader, at)));
+        done.map(drop).map_err(Problem::from_paper)
+    }
+
+    fn shown(&self) -> Result<PaperAccount, Problem> {
+        let standing = self.site.core.paper.standing(self.account.id).map_err(Problem::from_paper)?;
+        let shown = standing_of(&self.account, &standing);
+        if standing.entries == 0 {
+            return Ok(shown);
+        }
+        let described = self.site.core.paper.described(self.account.id).map_err(Problem::from_paper)?;
+        let cash = described.currencies();
+        let cash = cash.map(|(currency, amount)| (currency.to_string(), amount.text().to_string().into()));
+        let state = PaperState {
+            settings: serde_json::to_value(described.settings()).map_err(|_| Problem::internal())?,
+            credit: described.credit().text().to_string(),
+            cash: cash.collect(),
+        };
+        Ok(PaperAccount { state: Some(state), ..shown })
+    }
+}
+
+fn named(name: &str, site: &Site) -> Result<Account, Problem> {
+    let account = site.core.access.account_called(name).map_err(Problem::from_access)?;
+    account.ok_or_else(Problem::not_found)
+}
+
+fn standing_of(account: &Account, standing: &Standing) -> PaperAccount {
+    PaperAccount {
+        account: account.name.clone(),
+        account_id: account.id.0,
+        entries: standing.entries,
+        horizon: standing.horizon.and_then(moment),
+        read_only: account.terms.read_only,
+        state: None,
+        cuts: None,
+    }
+}
+
+/// Nothing for the time before there was any.
+fn moment(at: Timestamp) -> Option<Instant> {
+    (at > Timestamp::default()).then(|| Instant::utc(at))
+}
+
+fn text<'t>(field: &str, text: &'t str) -> Result<&'t str, Problem> {
+    if text.chars().count() > TEXT_MAX || text.chars().any(char::is_control) {
+        return Err(wrong(&format!("{field} is at most {TEXT_MAX} printable letters")));
+    }
+    Ok(text)
+}
+
+fn currency(text: &str) -> Result<Currency, Problem> {
+    text.parse().map_err(|error: trading::ParseCurrencyError| wrong(&error.to_string()))
+}
+
+fn money(value: &Value) -> Result<Money, Problem> {
+    decimal("amount", value, Money::parse)
+}
+
+/// As text or as a whole number: a number with a point has been through binary on its way.
+fn decimal<T>(
+    field: &str,
+    value: &Value,
+    parse: impl Fn(&str) -> Result<T, DecimalError>,
+) -> Result<T, Problem> {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) if number.is_i64() || number.is_u64() => number.to_string(),
+        _ => return Err(wrong(&format!("write {field} as text"))),
+    };
+    parse(&text).map_err(|error| wrong(&format!("{field} {error}")))
+}
+
+const SETTINGS: &str = "the settings are participation, touch, slippage_ticks, market_reserve, account_type, fees, cost, \
+    fractional, short, short_us, short_hk and liquidate";
+
+/// `short` stands for both markets.
+fn setting(name: &str, value: &Value) -> Result<Vec<Setting>, Problem> {
+    let refused = || wrong(&format!("{value} is no value of {name}"));
+    let word = || value.as_str().ok_or_else(refused);
+    let share = || decimal(name, value, Share::parse);
+    let on = || match value {
+        Value::Bool(on) => Ok(*on),
+        Value::String(text) if text == "on" => Ok(true),
+        Value::String(text) if text == "off" => Ok(false),
+        _ => Err(refused()),
+    };
+    Ok(vec![match name {
+        "participation" if value == "off" => Setting::Participation(None),
+        "participation" => Setting::Participation(Some(share()?)),
+        "touch" => Setting::Touch(word()?.parse().map_err(|_| refused())?),
+        "slippage_ticks" => {
+            let ticks = value.as_u64().or_else(|| value.as_str().and_then(|text| text.parse().ok()));
+            Setting::SlippageTicks(ticks.and_then(|ticks| u32::try_from(ticks).ok()).ok_or_else(refused)?)
+        }
+        "market_reserve" => Setting::MarketReserve(share()?),
+        "account_type" => Setting::AccountType(word()?.parse().map_err(|_| refused())?),
+        "fees" => Setting::Fees(word()?.parse().map_err(|_| refused())?),
+        "cost" => Setting::Cost(word()?.parse().map_err(|_| refused())?),
+        "fractional" => Setting::Fractional(on()?),
+        "short" => return Ok(vec![Setting::ShortUs(on()?), Setting::ShortHk(on()?)]),
+        "short_us" => Setting::ShortUs(on()?),
+        "short_hk" => Setting::ShortHk(on()?),
+        "liquidate" => Setting::Liquidate(on()?),
+        _ => return Err(wrong(SETTINGS)),
+    }])
+}

@@ -1,0 +1,117 @@
+//! `GET /v1/asset/account`: cash, credit, margins and what they leave.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use trading::{Balance, Currency, Money, Report, figures};
+
+use crate::kit::query::Query;
+use crate::kit::trader::Trader;
+use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
+
+/// Currencies in which the figures may be asked for.
+const CURRENCIES: [Currency; 3] = [Currency::HKD, Currency::USD, Currency::CNH];
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "AccountBalances")]
+pub(super) struct Accounts {
+    list: [Row; 1],
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "AccountBalance")]
+struct Row {
+    total_cash: String,
+    max_finance_amount: String,
+    remaining_finance_amount: String,
+    risk_level: String,
+    margin_call: String,
+    currency: String,
+    net_assets: String,
+    init_margin: String,
+    maintenance_margin: String,
+    buy_power: String,
+    cash_infos: Vec<CashInfo>,
+    frozen_transaction_fees: Vec<FrozenFee>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct CashInfo {
+    withdraw_cash: String,
+    available_cash: String,
+    frozen_cash: String,
+    settling_cash: String,
+    currency: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct FrozenFee {
+    currency: String,
+    frozen_transaction_fee: String,
+}
+
+pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let trader = Trader::open(site, &admitted)?;
+    let query = Query::parse(call.query)?;
+    let asked: Option<Currency> = query.word("currency")?;
+    if asked.is_some_and(|asked| !CURRENCIES.contains(&asked)) {
+        return Err(Problem::trade_parameter("currency is one of HKD, USD and CNH"));
+    }
+    let report = trader.read(|reading| {
+        figures(reading.account, &reading.scene)?.report(reading.account, &reading.scene, asked)
+    })?;
+    Ok(envelope::success(Accounts { list: [Row::of(&report)] }))
+}
+
+/// The same for the command line.
+pub fn funds_document(report: &Report) -> Value {
+    serde_json::to_value(Accounts { list: [Row::of(report)] }).unwrap_or_default()
+}
+
+impl Row {
+    fn of(report: &Report) -> Row {
+        let fees = report.balances.iter().filter(|(_, balance)| !balance.reserved_fees.is_zero());
+        Row {
+            total_cash: text(report.total_cash),
+            max_finance_amount: text(report.max_finance_amount),
+            remaining_finance_amount: text(report.remaining_finance_amount),
+            risk_level: report.risk_level.to_string(),
+            margin_call: text(report.margin_call),
+            currency: report.currency.to_string(),
+            net_assets: text(report.net_assets),
+            init_margin: text(report.init_margin),
+            maintenance_margin: text(report.maintenance_margin),
+            buy_power: text(report.buy_power),
+            cash_infos: report
+                .balances
+                .iter()
+                .map(|(currency, balance)| CashInfo::of(*currency, balance))
+                .collect(),
+            frozen_transaction_fees: fees
+                .map(|(currency, balance)| FrozenFee::of(*currency, balance))
+                .collect(),
+        }
+    }
+}
+
+impl CashInfo {
+    fn of(currency: Currency, balance: &Balance) -> CashInfo {
+        CashInfo {
+            withdraw_cash: text(balance.withdrawable()),
+            available_cash: text(balance.available()),
+            frozen_cash: text(balance.frozen()),
+            settling_cash: text(balance.settling()),
+            currency: currency.to_string(),
+        }
+    }
+}
+
+impl FrozenFee {
+    fn of(currency: Currency, balance: &Balance) -> FrozenFee {
+        FrozenFee { currency: currency.to_string(), frozen_transaction_fee: text(balance.reserved_fees) }
+    }
+}
+
+fn text(money: Money) -> String {
+    money.text().to_string()
+}

@@ -1,0 +1,80 @@
+//! `GET /v1/asset/cashflow`: movements of cash, newest first.
+
+use paper::FlowQuery;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use trading::ledger::CashFlow;
+
+use crate::kit::query::{Query, missing};
+use crate::kit::trader::Trader;
+use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
+
+/// The kind of balance that these movements are of; stocks and funds have none.
+const CASH: u32 = 1;
+const OUT: u32 = 1;
+const IN: u32 = 2;
+const SIZE_DEFAULT: u32 = 50;
+const SIZE_MAX: u32 = 10_000;
+const PAGES_MAX: u32 = 1_000_000;
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "CashFlows")]
+pub(super) struct Flows {
+    list: Vec<Flow>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "CashFlow")]
+struct Flow {
+    transaction_flow_name: &'static str,
+    direction: u32,
+    business_type: u32,
+    balance: String,
+    currency: String,
+    business_time: String,
+    symbol: String,
+    description: String,
+}
+
+pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let trader = Trader::open(site, &admitted)?;
+    let query = Query::parse(call.query)?;
+    // One SDK has other names for these.
+    let from = query.time(&["start_time", "start_at"])?.ok_or_else(|| missing("start_time"))?;
+    let through = query.time(&["end_time", "end_at"])?.ok_or_else(|| missing("end_time"))?;
+    if from > through {
+        return Err(Problem::trade_parameter("start_time is after end_time"));
+    }
+    let kind = query.number("business_type", (0, 3), 0)?;
+    let page = query.number("page", (1, PAGES_MAX), 1)?;
+    let size = query.number("size", (1, SIZE_MAX), SIZE_DEFAULT)?;
+    let symbol = query.symbol()?;
+    if kind > CASH {
+        return Ok(envelope::success(Flows { list: Vec::new() }));
+    }
+    let flows = trader.flows(&FlowQuery { from, through, symbol })?;
+    let before = (size as usize).saturating_mul(page.saturating_sub(1) as usize);
+    let list = flows.iter().skip(before).take(size as usize).map(Flow::of).collect();
+    Ok(envelope::success(Flows { list }))
+}
+
+/// The same for the command line.
+pub fn cash_flow_document(flow: &CashFlow) -> Value {
+    serde_json::to_value(Flow::of(flow)).unwrap_or_default()
+}
+
+impl Flow {
+    fn of(flow: &CashFlow) -> Flow {
+        Flow {
+            transaction_flow_name: flow.name,
+            direction: if flow.amount.is_negative() { OUT } else { IN },
+            business_type: CASH,
+            balance: flow.amount.text().to_string(),
+            currency: flow.currency.to_string(),
+            business_time: flow.at.unwrap_or_default().0.to_string(),
+            symbol: flow.symbol.as_ref().map(ToString::to_string).unwrap_or_default(),
+            description: flow.description.clone(),
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! What a paper account has: cash, positions, movements of cash. A file an endpoint.
+
+mod account;
+mod cashflow;
+mod docs;
+mod fund;
+mod stock;
+
+use access::Scope;
+
+use crate::kit::{Asks, PermittedHandler, Row};
+use crate::metrics::Task;
+
+pub use account::funds_document;
+pub use cashflow::cash_flow_document;
+pub use stock::positions_document;
+
+pub(super) const ROUTES: &[Row] = &[
+    get("/v1/asset/account", account::answer).doc(&docs::ACCOUNT),
+    get("/v1/asset/stock", stock::answer).doc(&docs::STOCK),
+    get("/v1/asset/cashflow", cashflow::answer).doc(&docs::CASH_FLOW),
+    get("/v1/asset/fund", fund::answer).doc(&docs::FUND),
+];
+
+const fn get(path: &'static str, handler: PermittedHandler) -> Row {
+    Row::get(path, Asks::Account, Scope::Trade, Task::Orders, handler).at_home()
+}

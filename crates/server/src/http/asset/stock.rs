@@ -1,0 +1,82 @@
+//! `GET /v1/asset/stock`: positions of stocks and options.
+
+use market::Symbol;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use trading::{Account, Position};
+
+use crate::kit::query::Query;
+use crate::kit::trader::{CHANNEL, Trader};
+use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "StockPositions")]
+pub(super) struct Channels {
+    list: [Channel; 1],
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "StockChannel")]
+struct Channel {
+    account_channel: &'static str,
+    stock_info: Vec<StockInfo>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct StockInfo {
+    symbol: String,
+    symbol_name: String,
+    quantity: String,
+    available_quantity: String,
+    currency: String,
+    cost_price: String,
+    market: &'static str,
+    init_quantity: String,
+    #[serde(skip)]
+    security: Symbol,
+}
+
+pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let trader = Trader::open(site, &admitted)?;
+    let symbols = Query::parse(call.query)?.symbols()?;
+    let mut held: Vec<StockInfo> = trader.read(|reading| {
+        let account = reading.account;
+        let wanted = account.positions().filter(|(symbol, _)| symbols.is_empty() || symbols.contains(symbol));
+        Ok(wanted.map(|(symbol, position)| StockInfo::of(account, symbol, position)).collect())
+    })?;
+    let names = trader.names(held.iter().map(|info| &info.security))?;
+    for info in &mut held {
+        info.symbol_name = names.get(&info.security);
+    }
+    Ok(envelope::success(Channels { list: [Channel { account_channel: CHANNEL, stock_info: held }] }))
+}
+
+/// The same for the command line.
+pub fn positions_document(account: &Account, symbols: &[Symbol], name: impl Fn(&Symbol) -> String) -> Value {
+    let wanted = account.positions().filter(|(symbol, _)| symbols.is_empty() || symbols.contains(symbol));
+    let named = |(symbol, position): (&Symbol, &Position)| StockInfo {
+        symbol_name: name(symbol),
+        ..StockInfo::of(account, symbol, position)
+    };
+    let stock_info = wanted.map(named).collect();
+    serde_json::to_value(Channels { list: [Channel { account_channel: CHANNEL, stock_info }] })
+        .unwrap_or_default()
+}
+
+impl StockInfo {
+    fn of(account: &Account, symbol: &Symbol, position: &Position) -> StockInfo {
+        let init = position.init_quantity;
+        StockInfo {
+            symbol: symbol.to_string(),
+            symbol_name: String::new(),
+            quantity: position.quantity.to_string(),
+            available_quantity: account.available_quantity(symbol, None).to_string(),
+            currency: position.currency.to_string(),
+            cost_price: position.cost_price(account.settings().cost).to_string(),
+            market: symbol.market().as_str(),
+            init_quantity: if init.is_zero() { String::new() } else { init.to_string() },
+            security: symbol.clone(),
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! `DELETE /v1/trade/order`: withdraws an open order.
+
+use trading::Command;
+
+use crate::kit::query::{Query, missing, not_found};
+use crate::kit::trader::{Nothing, Trader};
+use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
+
+pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let trader = Trader::open(site, &admitted)?;
+    let query = Query::parse(call.query)?;
+    let id = query.order()?.ok_or_else(|| missing("order_id"))?;
+    // There are none, so nobody has one with this id.
+    if query.is_true("is_attached") {
+        return Err(not_found());
+    }
+    trader.command(&Command::Cancel { id }, None)?;
+    Ok(envelope::success(Nothing {}))
+}

@@ -1,0 +1,132 @@
+//! `GET /v1/trade/order`: one order with its history and charges.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use trading::{Order, Tables, charges};
+
+use super::order_row::{OrderRow, price_text};
+use super::words;
+use crate::caller::Language;
+use crate::kit::query::{Query, missing, not_found};
+use crate::kit::trader::Trader;
+use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "OrderDetail")]
+pub(super) struct Detail {
+    #[serde(flatten)]
+    order: OrderRow,
+    free_status: &'static str,
+    free_amount: &'static str,
+    free_currency: &'static str,
+    deductions_status: &'static str,
+    deductions_amount: &'static str,
+    deductions_currency: &'static str,
+    platform_deducted_status: &'static str,
+    platform_deducted_amount: &'static str,
+    platform_deducted_currency: &'static str,
+    history: Vec<HistoryRow>,
+    charge_detail: ChargeDetail,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "OrderHistoryRow")]
+struct HistoryRow {
+    price: String,
+    quantity: String,
+    status: &'static str,
+    msg: String,
+    time: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct ChargeDetail {
+    total_amount: String,
+    currency: String,
+    items: Vec<ChargeItem>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct ChargeItem {
+    code: &'static str,
+    name: &'static str,
+    fees: Vec<FeeRow>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct FeeRow {
+    code: String,
+    name: String,
+    amount: String,
+    currency: String,
+}
+
+pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let trader = Trader::open(site, &admitted)?;
+    let query = Query::parse(call.query)?;
+    let id = query.order()?.ok_or_else(|| missing("order_id"))?;
+    let language = trader.language();
+    let found = trader.read(|reading| {
+        let order = reading.account.order(id);
+        Ok(order.map(|order| Detail::of(order, reading.scene.tables, language)))
+    })?;
+    // Attached orders have details of their own, and there are none.
+    let mut detail = found.filter(|_| !query.is_true("is_attached")).ok_or_else(not_found)?;
+    let names = trader.names([detail.order.security()])?;
+    detail.order.name(&names);
+    Ok(envelope::success(detail))
+}
+
+/// The same for the command line, in English.
+pub fn order_detail_document(order: &Order, name: &str, tables: &Tables) -> Value {
+    let detail = Detail::of(order, tables, Language::En);
+    serde_json::to_value(Detail { order: detail.order.called(name), ..detail }).unwrap_or_default()
+}
+
+impl Detail {
+    fn of(order: &Order, tables: &Tables, language: Language) -> Detail {
+        let history = order.history.iter().rev().map(|row| HistoryRow {
+            price: price_text(row.price, order.facts.decimals),
+            quantity: row.quantity.to_string(),
+            status: row.status.as_str(),
+            msg: row.msg.clone(),
+            time: row.at.0.to_string(),
+        });
+        Detail {
+            history: history.collect(),
+            charge_detail: ChargeDetail::of(order, tables, language),
+            order: OrderRow::of(order),
+            free_status: "None",
+            free_amount: "",
+            free_currency: "",
+            deductions_status: "NONE",
+            deductions_amount: "",
+            deductions_currency: "",
+            platform_deducted_status: "NONE",
+            platform_deducted_amount: "",
+            platform_deducted_currency: "",
+        }
+    }
+}
+
+impl ChargeDetail {
+    fn of(order: &Order, tables: &Tables, language: Language) -> ChargeDetail {
+        let currency = order.facts.currency.to_string();
+        let row = |fee: trading::Fee| FeeRow {
+            name: words::charge(&fee.code, language).to_owned(),
+            code: fee.code,
+            amount: fee.amount.text().to_string(),
+            currency: currency.clone(),
+        };
+        let items = charges(order, tables).into_iter().map(|(group, fees)| ChargeItem {
+            code: group.as_str(),
+            name: words::group(group, language),
+            fees: fees.into_iter().map(row).collect(),
+        });
+        let items: Vec<ChargeItem> = items.collect();
+        let total = order.fee_total();
+        let total_amount = if total.is_zero() { "0".to_owned() } else { total.text().to_string() };
+        ChargeDetail { total_amount, currency: currency.clone(), items }
+    }
+}

@@ -1,0 +1,47 @@
+//! `GET /v1/trade/estimate/buy_limit`: how much could be bought or sold.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use trading::{Currency, EstimateQuery, OrderType, Side, parse_price};
+
+use crate::kit::query::{Query, echo, missing, unknown};
+use crate::kit::trader::Trader;
+use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "BuyLimit")]
+pub(super) struct Estimated {
+    cash_max_qty: String,
+    margin_max_qty: String,
+}
+
+pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let trader = Trader::open(site, &admitted)?;
+    let query = Query::parse(call.query)?;
+    let asked = asked(&query)?;
+    let estimate = trader.read(|reading| trading::estimate(reading.account, &reading.scene, &asked))?;
+    Ok(envelope::success(Estimated {
+        cash_max_qty: estimate.cash_max.to_string(),
+        margin_max_qty: estimate.margin_max.to_string(),
+    }))
+}
+
+fn asked(query: &Query) -> Result<EstimateQuery, Problem> {
+    let order_type = query.required("order_type")?;
+    let order_type: OrderType =
+        order_type.parse().map_err(|_| Problem::trade_parameter("order type not support"))?;
+    let side: Option<Side> = query.word("side")?;
+    if let Some(text) = query.get("currency") {
+        text.parse::<Currency>().map_err(|_| unknown("currency", text))?;
+    }
+    let wrong = |text: &str, error| Problem::trade_parameter(format!("price {:?} {error}", echo(text)));
+    let price = query.get("price").map(|text| parse_price(text).map_err(|error| wrong(text, error)));
+    Ok(EstimateQuery {
+        symbol: query.symbol()?.ok_or_else(|| missing("symbol"))?,
+        side: side.ok_or_else(|| missing("side"))?,
+        order_type,
+        price: price.transpose()?,
+        order: query.order()?,
+        fractional: query.is_true("fractional_shares"),
+    })
+}

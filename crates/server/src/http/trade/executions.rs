@@ -1,0 +1,132 @@
+//! Executions: today's, those of the days before, or both.
+
+use market::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use trading::{Fill, Order, OrderId, exact_price};
+
+use super::history::range;
+use crate::kit::query::Query;
+use crate::kit::trader::Trader;
+use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
+
+/// Rows of one page.
+const PAGE_ROWS: usize = 1_000;
+const PAGES_MAX: u32 = 1_000_000;
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Execution")]
+struct Trade {
+    order_id: String,
+    trade_id: String,
+    symbol: String,
+    trade_done_at: String,
+    quantity: String,
+    price: String,
+    side: &'static str,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Executions")]
+pub(super) struct Trades {
+    trades: Vec<Trade>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ExecutionPage")]
+pub(super) struct Page {
+    has_more: bool,
+    trades: Vec<Trade>,
+}
+
+/// Which days are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Days {
+    Today,
+    Before,
+    All,
+}
+
+/// `GET /v1/trade/execution/today`.
+pub(super) fn today(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let trader = Trader::open(site, &admitted)?;
+    let query = Query::parse(call.query)?;
+    let trades = found(&trader, &query, Days::Today, (Timestamp(i64::MIN), Timestamp(i64::MAX)))?;
+    Ok(envelope::success(Trades { trades }))
+}
+
+/// `GET /v1/trade/execution/history`.
+pub(super) fn history(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let trader = Trader::open(site, &admitted)?;
+    let query = Query::parse(call.query)?;
+    let range = range(&query, trader.moment().as_of.now())?;
+    page(&query, found(&trader, &query, Days::Before, range)?)
+}
+
+/// `GET /v3/trade/execution/all`.
+pub(super) fn all(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let trader = Trader::open(site, &admitted)?;
+    let query = Query::parse(call.query)?;
+    let start = query.time(&["start_at"])?.unwrap_or(Timestamp(i64::MIN));
+    let end = query.time(&["end_at"])?.unwrap_or(Timestamp(i64::MAX));
+    page(&query, found(&trader, &query, Days::All, (start, end))?)
+}
+
+fn page(query: &Query, trades: Vec<Trade>) -> Result<Answer, Problem> {
+    let page = query.number("page", (1, PAGES_MAX), 1)?;
+    let start = PAGE_ROWS.saturating_mul(page.saturating_sub(1) as usize);
+    let has_more = trades.len() > start.saturating_add(PAGE_ROWS);
+    let trades = trades.into_iter().skip(start).take(PAGE_ROWS).collect();
+    Ok(envelope::success(Page { has_more, trades }))
+}
+
+/// Newest first.
+fn found(
+    trader: &Trader<'_>,
+    query: &Query,
+    days: Days,
+    (start, end): (Timestamp, Timestamp),
+) -> Result<Vec<Trade>, Problem> {
+    let (symbol, id): (_, Option<OrderId>) = (query.symbol()?, query.order()?);
+    trader.read(|reading| {
+        let wanted = |order: &&Order| {
+            symbol.as_ref().is_none_or(|symbol| order.symbol() == symbol)
+                && id.is_none_or(|id| order.id == id)
+        };
+        let mut fills: Vec<(&Order, &Fill)> = Vec::new();
+        for order in reading.account.orders().iter().filter(wanted) {
+            let today = reading.scene.dates.of(order.market());
+            let is_in = |fill: &&Fill| {
+                let is_day = match days {
+                    Days::Today => fill.day >= today,
+                    Days::Before => fill.day < today,
+                    Days::All => true,
+                };
+                is_day && (start..=end).contains(&fill.at)
+            };
+            fills.extend(order.fills.iter().filter(is_in).map(|fill| (order, fill)));
+        }
+        fills.sort_by_key(|(order, fill)| std::cmp::Reverse((fill.at, order.id, fill.number)));
+        Ok(fills.into_iter().map(|(order, fill)| Trade::of(order, fill)).collect())
+    })
+}
+
+/// The same for the command line.
+pub fn execution_document(order: &Order, fill: &Fill) -> Value {
+    serde_json::to_value(Trade::of(order, fill)).unwrap_or_default()
+}
+
+impl Trade {
+    fn of(order: &Order, fill: &Fill) -> Trade {
+        Trade {
+            order_id: order.id.to_string(),
+            trade_id: fill.trade_id(order.id),
+            symbol: order.symbol().to_string(),
+            trade_done_at: fill.at.0.to_string(),
+            quantity: fill.quantity.to_string(),
+            price: exact_price(fill.price, order.facts.decimals).to_string(),
+            side: order.terms.side.as_str(),
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Values in the bodies of requests. Decimals come as text or as numbers, numbers as text, and what is empty is not there: each SDK
+//! has a way of its own.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use market::{Date, Price, Timestamp};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Deserialize, Deserializer, Visitor};
+use trading::{DecimalError, Percent, Quantity, parse_price};
+
+use crate::kit::Call;
+use crate::kit::envelope::Problem;
+use crate::kit::query::{echo, missing, unknown};
+
+/// How long a text of a request may be, other than a remark.
+const TEXT_MAX: usize = 128;
+/// A remark is at most this long in bytes; the engine counts its letters.
+const REMARK_MAX: usize = 2_048;
+/// Past the year 9999.
+const TIME_MAX: i64 = 253_402_300_799;
+
+/// The body as an object with fields; others than those asked for are passed over.
+pub(super) fn body<T: serde::de::DeserializeOwned>(call: &Call<'_>) -> Result<T, Problem> {
+    serde_json::from_slice(call.body)
+        .map_err(|error| Problem::trade_parameter(format!("the body cannot be read: {error}")))
+}
+
+/// A field as text, whether it came as text or as a number; nothing if it is empty, null or not there.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Field(Option<String>);
+
+impl Field {
+    pub(super) fn text(&self, name: &str) -> Result<Option<&str>, Problem> {
+        self.limited(name, TEXT_MAX)
+    }
+
+    pub(super) fn remark(&self) -> Result<Option<String>, Problem> {
+        let remark = self.limited("remark", REMARK_MAX)?;
+        if remark.is_some_and(|remark| remark.chars().any(char::is_control)) {
+            return Err(Problem::trade_parameter("remark has control characters"));
+        }
+        Ok(remark.map(str::to_owned))
+    }
+
+    fn limited(&self, name: &str, most: usize) -> Result<Option<&str>, Problem> {
+        match self.0.as_deref() {
+            Some(text) if text.len() > most => {
+                Err(Problem::trade_parameter(format!("{name} has more than {most} bytes")))
+            }
+            text => Ok(text.filter(|text| !text.is_empty())),
+        }
+    }
+
+    pub(super) fn required(&self, name: &str) -> Result<&str, Problem> {
+        self.text(name)?.ok_or_else(|| missing(name))
+    }
+
+    /// One of a closed set, or what is said of another one.
+    pub(super) fn word<T: FromStr>(&self, name: &str, otherwise: Option<&str>) -> Result<T, Problem> {
+        let text = self.required(name)?;
+        text.parse().map_err(|_| otherwise.map_or_else(|| unknown(name, text), Problem::trade_parameter))
+    }
+
+    pub(super) fn price(&self, name: &str) -> Result<Option<Price>, Problem> {
+        self.decimal(name, parse_price)
+    }
+
+    pub(super) fn percent(&self, name: &str) -> Result<Option<Percent>, Problem> {
+        self.decimal(name, Percent::parse)
+    }
+
+    pub(super) fn quantity(&self, name: &str) -> Result<Quantity, Problem> {
+        self.decimal(name, Quantity::parse)?.ok_or_else(|| missing(name))
+    }
+
+    fn decimal<T>(
+        &self,
+        name: &str,
+        parse: impl Fn(&str) -> Result<T, DecimalError>,
+    ) -> Result<Option<T>, Problem> {
+        let Some(text) = self.text(name)? else { return Ok(None) };
+        let wrong = |error| Problem::trade_parameter(format!("{name} {:?} {error}", echo(text)));
+        parse(text).map(Some).map_err(wrong)
+    }
+
+    pub(super) fn date(&self, name: &str) -> Result<Option<Date>, Problem> {
+        let Some(text) = self.text(name)? else { return Ok(None) };
+        let date: Option<Date> = text.parse().ok().filter(|date: &Date| date.to_string() == text);
+        let wrong =
+            || Problem::trade_parameter(format!("{name} {:?} is not a date: write 2026-11-13", echo(text)));
+        date.map(Some).ok_or_else(wrong)
+    }
+
+    pub(super) fn whole(&self, name: &str) -> Result<Option<i32>, Problem> {
+        let Some(text) = self.text(name)? else { return Ok(None) };
+        let wrong = || Problem::trade_parameter(format!("{name} {:?} is not a whole number", echo(text)));
+        text.parse().map(Some).map_err(|_| wrong())
+    }
+
+    /// Unix seconds; 0 for none.
+    pub(super) fn time(&self, name: &str) -> Result<Option<Timestamp>, Problem> {
+        let Some(text) = self.text(name)? else { return Ok(None) };
+        match text.parse::<i64>() {
+            Ok(0) => Ok(None),
+            Ok(seconds) if (1..=TIME_MAX).contains(&seconds) => Ok(Some(Timestamp(seconds))),
+            _ => Err(Problem::trade_parameter(format!(
+                "{name} {:?} is not a time in Unix seconds",
+                echo(text)
+            ))),
+        }
+    }
+
+    /// The first of two that is there: the same under another spelling.
+    pub(super) fn or(self, other: Field) -> Field {
+        if self.0.is_some() { self } else { other }
+    }
+}
+
+impl JsonSchema for Field {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Field".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": ["string", "number", "null"]})
+    }
+}
+
+impl<'de> Deserialize<'de> for Field {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Field, D::Error> {
+        struct Plain;
+
+        impl Visitor<'_> for Plain {
+            type Value = Field;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text or a number")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Field, E> {
+                Ok(Field(Some(text.to_owned()).filter(|text| !text.is_empty())))
+            }
+
+            fn visit_i64<E>(self, number: i64) -> Result<Field, E> {
+                Ok(Field(Some(number.to_string())))
+            }
+
+            fn visit_u64<E>(self, number: u64) -> Result<Field, E> {
+                Ok(Field(Some(number.to_string())))
+            }
+
+            fn visit_f64<E>(self, number: f64) -> Result<Field, E> {
+                Ok(Field(Some(number.to_string())))
+            }
+
+            fn visit_unit<E>(self) -> Result<Field, E> {
+                Ok(Field(None))
+            }
+        }
+
+        from.deserialize_any(Plain)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize as _;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn field(value: Value) -> Field {
+        Field::deserialize(value).unwrap()
+    }
+
+    fn told<T: fmt::Debug>(result: Result<T, Problem>) -> String {
+        result.unwrap_err().told().text
+    }
+
+    #[test]
+    fn a_decimal_comes_as_text_or_as_a_number() {
+        for value in [json!("305.20"), json!(305.2), json!("305.2")] {
+            assert_eq!(field(value).price("price").unwrap(), Some(Price(305_200_000)));
+        }
+        for none in [json!(""), json!(null)] {
+            assert_eq!(field(none).price("price").unwrap(), None);
+        }
+        for (value, error) in [
+            (json!("NaN"), "price \"NaN\" is not a decimal"),
+            (json!("1e3"), "price \"1e3\" is not a decimal"),
+            (json!("9".repeat(40)), "is too large"),
+            (json!("-"), "price \"-\" is not a decimal"),
+            (json!("9".repeat(200)), "price has more than 128 bytes"),
+        ] {
+            let told = told(field(value).price("price"));
+            assert!(told.contains(error), "{told}");
+        }
+        assert!(Field::deserialize(json!(["1"])).is_err() && Field::deserialize(json!(true)).is_err());
+    }
+
+    #[test]
+    fn other_values_are_read_strictly() {
+        assert_eq!(
+            told(field(json!("0.00001")).quantity("quantity")),
+            "quantity \"0.00001\" has more than 4 decimals"
+        );
+        assert_eq!(told(field(json!(null)).quantity("quantity")), "quantity required");
+        assert_eq!(
+            told(field(json!("2026-2-1")).date("expire_date")),
+            "expire_date \"2026-2-1\" is not a date: write 2026-11-13"
+        );
+        assert_eq!(
+            field(json!("2026-02-01")).date("expire_date").unwrap().unwrap().to_string(),
+            "2026-02-01"
+        );
+        assert_eq!(field(json!(3)).whole("trigger_count").unwrap(), Some(3));
+        assert_eq!(
+            told(field(json!(1.5)).whole("trigger_count")),
+            "trigger_count \"1.5\" is not a whole number"
+        );
+        assert_eq!(field(json!(0)).time("delayed_until").unwrap(), None);
+        assert_eq!(told(field(json!("a\nb")).remark()), "remark has control characters");
+        let side: Result<trading::Side, Problem> = field(json!("Hold")).word("side", None);
+        assert_eq!(told(side), "side \"Hold\" is not known");
+    }
+}

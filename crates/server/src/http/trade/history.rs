@@ -1,0 +1,60 @@
+//! `GET /v1/trade/order/history`: orders that are not among today's, by when they were submitted.
+
+use market::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
+use trading::is_today;
+
+use super::order_row::OrderRow;
+use super::today::Filter;
+use crate::kit::query::Query;
+use crate::kit::trader::Trader;
+use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
+
+/// Rows of one answer.
+const ROWS_MAX: usize = 1_000;
+/// What is looked through where one end is not given.
+const DAYS_DEFAULT: i64 = 90;
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "OrderHistory")]
+pub(super) struct History {
+    has_more: bool,
+    orders: Vec<OrderRow>,
+}
+
+/// From when until when, both included.
+pub(super) fn range(query: &Query, now: Timestamp) -> Result<(Timestamp, Timestamp), Problem> {
+    let (start, end) = (query.time(&["start_at"])?, query.time(&["end_at"])?);
+    let days = DAYS_DEFAULT * 86_400;
+    let range = match (start, end) {
+        (Some(start), Some(end)) => (start, end),
+        (Some(start), None) => (start, Timestamp(start.0.saturating_add(days)).min(now)),
+        (None, end) => {
+            let end = end.unwrap_or(now);
+            (Timestamp(end.0.saturating_sub(days)), end)
+        }
+    };
+    if start.is_some() && end.is_some() && range.0 > range.1 {
+        return Err(Problem::trade_parameter("start_at is after end_at"));
+    }
+    Ok(range)
+}
+
+pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let trader = Trader::open(site, &admitted)?;
+    let query = Query::parse(call.query)?;
+    let filter = Filter::of(&query)?;
+    let (start, end) = range(&query, trader.moment().as_of.now())?;
+    let mut orders: Vec<OrderRow> = trader.read(|reading| {
+        let all = reading.account.orders().iter().rev();
+        let within = all.filter(|order| (start..=end).contains(&order.submitted_at));
+        let wanted = within.filter(|order| filter.takes(order) && !is_today(order, &reading.scene));
+        Ok(wanted.take(ROWS_MAX + 1).map(OrderRow::of).collect())
+    })?;
+    let has_more = orders.len() > ROWS_MAX;
+    orders.truncate(ROWS_MAX);
+    let names = trader.names(orders.iter().map(OrderRow::security))?;
+    orders.iter_mut().for_each(|order| order.name(&names));
+    Ok(envelope::success(History { has_more, orders }))
+}

@@ -1,0 +1,115 @@
+//! An order as SDKs read it: every key always, and an empty text where there is nothing.
+
+use market::{Price, Symbol};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use trading::{Order, TimeInForce, exact_price};
+
+use crate::names::Names;
+
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Order")]
+pub(super) struct OrderRow {
+    order_id: String,
+    status: &'static str,
+    stock_name: String,
+    quantity: String,
+    executed_quantity: String,
+    price: String,
+    executed_price: String,
+    submitted_at: String,
+    side: &'static str,
+    symbol: String,
+    order_type: &'static str,
+    last_done: String,
+    trigger_price: String,
+    msg: String,
+    tag: &'static str,
+    time_in_force: &'static str,
+    expire_date: String,
+    updated_at: String,
+    trigger_at: String,
+    trailing_amount: String,
+    trailing_percent: String,
+    limit_offset: String,
+    trigger_status: &'static str,
+    currency: String,
+    outside_rth: &'static str,
+    limit_depth_level: i32,
+    trigger_count: i32,
+    monitor_price: String,
+    remark: String,
+    /// There are none yet.
+    attached_orders: [(); 0],
+    #[serde(skip)]
+    security: Symbol,
+}
+
+impl OrderRow {
+    /// All but the name, which is looked up for all rows together.
+    pub(super) fn of(order: &Order) -> OrderRow {
+        let terms = &order.terms;
+        let price = |price: Option<Price>| price_text(price, order.facts.decimals);
+        let is_dated = terms.time_in_force == TimeInForce::GoodTilDate;
+        OrderRow {
+            order_id: order.id.to_string(),
+            status: order.status().as_str(),
+            stock_name: String::new(),
+            quantity: terms.quantity.to_string(),
+            executed_quantity: order.executed.to_string(),
+            price: price(terms.price),
+            executed_price: order.executed_price().map_or_else(|| "0".to_owned(), |price| price.to_string()),
+            submitted_at: order.submitted_at.0.to_string(),
+            side: terms.side.as_str(),
+            symbol: terms.symbol.to_string(),
+            order_type: terms.order_type.as_str(),
+            last_done: order.last_price().map(|price| price.to_string()).unwrap_or_default(),
+            trigger_price: price(terms.trigger_price),
+            msg: order.msg.clone(),
+            tag: terms.tag().as_str(),
+            time_in_force: terms.time_in_force.as_str(),
+            expire_date: terms
+                .expire_date
+                .filter(|_| is_dated)
+                .map(|date| date.to_string())
+                .unwrap_or_default(),
+            updated_at: order.updated_at.0.to_string(),
+            trigger_at: order.trigger_at.unwrap_or_default().0.to_string(),
+            trailing_amount: price(terms.trailing_amount),
+            trailing_percent: terms.trailing_percent.map(|percent| percent.to_string()).unwrap_or_default(),
+            limit_offset: price(terms.limit_offset),
+            trigger_status: order.trigger_status.as_str(),
+            currency: order.facts.currency.to_string(),
+            outside_rth: order.outside_rth().as_str(),
+            limit_depth_level: terms.depth_level,
+            trigger_count: terms.trigger_count,
+            monitor_price: price(terms.monitor_price),
+            remark: terms.remark.clone(),
+            attached_orders: [],
+            security: terms.symbol.clone(),
+        }
+    }
+
+    pub(super) fn security(&self) -> &Symbol {
+        &self.security
+    }
+
+    pub(super) fn called(self, name: &str) -> OrderRow {
+        OrderRow { stock_name: name.to_owned(), ..self }
+    }
+
+    pub(super) fn name(&mut self, names: &Names) {
+        self.stock_name = names.get(&self.security);
+    }
+}
+
+/// A price with the decimals of its security at least; an empty text for none.
+pub(super) fn price_text(price: Option<Price>, decimals: u32) -> String {
+    price.map(|price| exact_price(price, decimals).to_string()).unwrap_or_default()
+}
+
+/// The same for the command line, which answers from a store as a server does. `name` is that of the security.
+pub fn order_document(order: &Order, name: &str) -> Value {
+    serde_json::to_value(OrderRow::of(order).called(name)).unwrap_or_default()
+}

@@ -1,0 +1,54 @@
+//! `PUT /v1/trade/order`: gives an open order other terms.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use trading::{Changes, Command};
+
+use super::fields::{Field, body};
+use crate::kit::query::not_found;
+use crate::kit::trader::{Nothing, Trader};
+use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "OrderReplacement")]
+#[serde(default)]
+pub(super) struct Body {
+    order_id: Field,
+    quantity: Field,
+    price: Field,
+    trigger_price: Field,
+    limit_offset: Field,
+    trailing_amount: Field,
+    /// As one SDK spells it.
+    trailing_ammount: Field,
+    trailing_percent: Field,
+    limit_depth_level: Field,
+    trigger_count: Field,
+    monitor_price: Field,
+    remark: Field,
+    attached_params: Option<Value>,
+}
+
+pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let trader = Trader::open(site, &admitted)?;
+    let body: Body = body(call)?;
+    if body.attached_params.is_some() {
+        return Err(Problem::trade_parameter("attached_params not support"));
+    }
+    let id = body.order_id.required("order_id")?.parse().map_err(|_| not_found())?;
+    let changes = Changes {
+        quantity: body.quantity.quantity("quantity")?,
+        price: body.price.price("price")?,
+        trigger_price: body.trigger_price.price("trigger_price")?,
+        limit_offset: body.limit_offset.price("limit_offset")?,
+        trailing_amount: body.trailing_amount.or(body.trailing_ammount).price("trailing_amount")?,
+        trailing_percent: body.trailing_percent.percent("trailing_percent")?,
+        depth_level: body.limit_depth_level.whole("limit_depth_level")?,
+        trigger_count: body.trigger_count.whole("trigger_count")?,
+        monitor_price: body.monitor_price.price("monitor_price")?,
+        remark: body.remark.remark()?,
+    };
+    trader.command(&Command::Replace { id, changes: Box::new(changes) }, None)?;
+    Ok(envelope::success(Nothing {}))
+}

@@ -1,0 +1,11 @@
+//! `GET /v1/trade/order/why`: what happened to an order, and by which rules. Not one of the SDKs' requests.
+
+use crate::kit::query::{Query, missing, not_found};
+use crate::kit::trader::Trader;
+use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
+
+pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let trader = Trader::open(site, &admitted)?;
+    let id = Query::parse(call.query)?.order()?.ok_or_else(|| missing("order_id"))?;
+    trader.story(id)?.map(envelope::success).ok_or_else(not_found)
+}

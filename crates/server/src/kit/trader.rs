@@ -1,0 +1,106 @@
+//! One request about the paper account of whoever asks.
+
+use market::Symbol;
+use paper::{Done, FlowQuery, Moment, PaperError, Preview, Reading, Story};
+use schemars::JsonSchema;
+use serde::Serialize;
+use trading::ledger::CashFlow;
+use trading::{Command, OrderId, Terms};
+
+use super::envelope::Problem;
+use super::proof::Admitted;
+use super::site::Site;
+use crate::names::Names;
+
+/// What SDKs are told an account to trade on paper is.
+pub(crate) const CHANNEL: &str = "lb_papertrading";
+
+pub(crate) struct Trader<'a> {
+    site: &'a Site,
+    admitted: &'a Admitted,
+    moment: Moment,
+}
+
+impl<'a> Trader<'a> {
+    /// Who asks more often than the service's rule allows is told to wait. A person at a page asks for several things at once, and
+    /// is held to the limits that everybody has.
+    pub(crate) fn open(site: &'a Site, admitted: &'a Admitted) -> Result<Trader<'a>, Problem> {
+        let account = admitted.account();
+        let is_limited =
+            account.terms.rate_rule() != access::RateRule::Unlimited && !admitted.who().is_browser();
+        if is_limited {
+            site.may_trade(account.id).map_err(Problem::too_many_trade_calls)?;
+        }
+        Ok(Trader { site, admitted, moment: site.core.paper_moment() })
+    }
+
+    /// The account as of now.
+    pub(crate) fn read<T>(
+        &self,
+        look: impl Fn(&Reading<'_>) -> Result<T, trading::Refusal>,
+    ) -> Result<T, Problem> {
+        let core = &self.site.core;
+        let id = self.admitted.account().id;
+        let seen = core.with_reader(|reader| core.paper.read(id, (reader, self.moment), &look));
+        seen.map_err(Problem::from_paper)?.map_err(|refusal| Problem::trade_refused(&refusal))
+    }
+
+    /// Has something done. Only whoever may change the account gets here.
+    pub(crate) fn command(&self, command: &Command, name: Option<&str>) -> Result<Done, Problem> {
+        let account = self.admitted.account();
+        if account.terms.read_only {
+            return Err(Problem::read_only());
+        }
+        let core = &self.site.core;
+        let done = core
+            .with_reader(|reader| core.paper.command(account.id, command, name, None, (reader, self.moment)));
+        done.map_err(Problem::from_paper)
+    }
+
+    /// What would become of an order.
+    pub(crate) fn preview(&self, terms: &Terms) -> Result<Preview, Problem> {
+        let core = &self.site.core;
+        let id = self.admitted.account().id;
+        let preview = core.with_reader(|reader| core.paper.preview(id, terms, (reader, self.moment)));
+        preview.map_err(Problem::from_paper)
+    }
+
+    /// What happened to an order, if there is one of that number.
+    pub(crate) fn story(&self, order: OrderId) -> Result<Option<Story>, Problem> {
+        let core = &self.site.core;
+        let id = self.admitted.account().id;
+        let look = |seen: &paper::Seen<'_>| paper::story(seen.entries, order);
+        let story = core.with_reader(|reader| core.paper.look(id, (reader, self.moment), look));
+        story.map_err(Problem::from_paper)
+    }
+
+    pub(crate) fn flows(&self, query: &FlowQuery) -> Result<Vec<CashFlow>, Problem> {
+        let core = &self.site.core;
+        let id = self.admitted.account().id;
+        let flows = core.with_reader(|reader| core.paper.flows(id, query, (reader, self.moment)));
+        flows.map_err(Problem::from_paper)
+    }
+
+    /// What securities are called in the language of whoever asks.
+    pub(crate) fn names<'s>(&self, symbols: impl IntoIterator<Item = &'s Symbol>) -> Result<Names, Problem> {
+        let language = self.admitted.caller.language;
+        let names = self.site.core.with_reader(|reader| Names::of(symbols, language, reader));
+        names.map_err(|error| Problem::from_paper(PaperError::Store(error)))
+    }
+
+    pub(crate) fn language(&self) -> crate::caller::Language {
+        self.admitted.caller.language
+    }
+
+    pub(crate) fn moment(&self) -> Moment {
+        self.moment
+    }
+
+    pub(crate) fn site(&self) -> &'a Site {
+        self.site
+    }
+}
+
+/// The data of an answer that only says that something was done.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Nothing {}

@@ -1,0 +1,71 @@
+//! Subscriptions at the trade gateway. There is one topic: what happens to the orders of the account.
+
+use access::Permit;
+use prost::{DecodeError, Message};
+use wire::trade;
+
+use super::gateway::UNSUBSCRIBE;
+use super::session::Session;
+use crate::command::{Reply, Response};
+use crate::refusal::Refusal;
+use crate::trade::{Listening, TradeListeners};
+
+/// Topics that one request may name.
+const TOPICS_MAX: usize = 16;
+/// Of a topic that is not known, how much is repeated.
+const ECHO_CHARS_MAX: usize = 40;
+
+/// What a connection is subscribed to. The client says it again after it has come back.
+#[derive(Debug, Default)]
+pub(super) struct Topics(Option<Listening>);
+
+impl Topics {
+    fn current(&self) -> Vec<String> {
+        self.0.iter().map(|_| TradeListeners::TOPIC.to_owned()).collect()
+    }
+}
+
+impl Session {
+    /// Subscribes and unsubscribes, and tells what the connection is subscribed to then.
+    pub(super) fn answer_trade(
+        &mut self,
+        command: u8,
+        body: &[u8],
+        permit: &Permit,
+    ) -> Result<Reply, Refusal> {
+        if command == UNSUBSCRIBE {
+            let request = trade::UnsubscribeRequest::decode(body).map_err(malformed)?;
+            if request.topics.iter().any(|topic| topic == TradeListeners::TOPIC) {
+                self.topics = Topics::default();
+            }
+            return Ok(Response::encode(trade::UnsubscribeResponse { current: self.topics.current() }));
+        }
+        let asked = trade::SubscribeRequest::decode(body).map_err(malformed)?.topics;
+        let (known, unknown): (Vec<String>, Vec<String>) =
+            asked.into_iter().take(TOPICS_MAX).partition(|topic| topic == TradeListeners::TOPIC);
+        if !known.is_empty() && self.topics.0.is_none() {
+            self.listen(permit);
+        }
+        let fail = |topic: String| trade::subscribe_response::Fail {
+            topic: topic.chars().take(ECHO_CHARS_MAX).collect(),
+            reason: format!("there is no such topic: subscribe to {}", TradeListeners::TOPIC),
+        };
+        Ok(Response::encode(trade::SubscribeResponse {
+            success: known,
+            fail: unknown.into_iter().map(fail).collect(),
+            current: self.topics.current(),
+        }))
+    }
+
+    fn listen(&mut self, permit: &Permit) {
+        // A connection that has lost its seat is being closed.
+        let Some(mailbox) = self.hub.links.mailbox(self.id) else { return };
+        let (account, language) = (permit.account().id, self.caller.language);
+        let listening = self.hub.core.listeners.listen(account, (self.id, mailbox), language);
+        self.topics = Topics(Some(listening));
+    }
+}
+
+fn malformed(error: DecodeError) -> Refusal {
+    Refusal::Malformed(format!("the body cannot be decoded: {error}"))
+}

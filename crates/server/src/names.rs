@@ -1,0 +1,87 @@
+//! What securities are called, in the language of whoever asks.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use market::Symbol;
+use store::{Reader, Security, Store, StoreError};
+
+use crate::caller::Language;
+
+/// The name of a security in a language, or in another one if it has none in this.
+pub(crate) fn name_in(security: &Security, language: Language) -> Option<&str> {
+    let Security { name_en, name_cn, name_hk, .. } = security;
+    let order = match language {
+        Language::En => [name_en, name_cn, name_hk],
+        Language::ZhCn => [name_cn, name_hk, name_en],
+        Language::ZhHk => [name_hk, name_cn, name_en],
+    };
+    order.into_iter().flatten().find(|name| !name.is_empty()).map(String::as_str)
+}
+
+/// The same, or the ticker of a security that has no name.
+pub(crate) fn stock_name(security: Option<&Security>, symbol: &Symbol, language: Language) -> String {
+    let name = security.and_then(|security| name_in(security, language));
+    name.unwrap_or_else(|| symbol.ticker()).to_owned()
+}
+
+/// Looks securities up for those who are told something without asking, with a reader of its own.
+#[derive(Debug)]
+pub(crate) struct SecurityLookup {
+    store: Store,
+    reader: Mutex<Option<Reader>>,
+}
+
+/// Names of some securities, looked up once each.
+#[derive(Debug)]
+pub(crate) struct Names {
+    language: Language,
+    known: HashMap<Symbol, String>,
+}
+
+impl Names {
+    /// Those of all these symbols.
+    pub(crate) fn of<'a>(
+        symbols: impl IntoIterator<Item = &'a Symbol>,
+        language: Language,
+        reader: &mut Reader,
+    ) -> Result<Names, StoreError> {
+        let mut known = HashMap::new();
+        for symbol in symbols {
+            if !known.contains_key(symbol) {
+                let security = reader.view().security(symbol)?;
+                known.insert(symbol.clone(), stock_name(security.as_ref(), symbol, language));
+            }
+        }
+        Ok(Names { language, known })
+    }
+
+    pub(crate) fn get(&self, symbol: &Symbol) -> String {
+        let unknown = || stock_name(None, symbol, self.language);
+        self.known.get(symbol).cloned().unwrap_or_else(unknown)
+    }
+}
+
+impl SecurityLookup {
+    pub(crate) fn new(store: Store) -> SecurityLookup {
+        SecurityLookup { store, reader: Mutex::default() }
+    }
+
+    /// What is known of a security; nothing if that cannot be looked up, which is no reason to tell less of the rest.
+    pub(crate) fn security(&self, symbol: &Symbol) -> Option<Security> {
+        let mut kept = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        let look = |kept: &mut Option<Reader>| {
+            let mut reader = match kept.take() {
+                Some(reader) => reader,
+                None => self.store.reader()?,
+            };
+            let security = reader.view().security(symbol)?;
+            *kept = Some(reader);
+            Ok::<_, StoreError>(security)
+        };
+        look(&mut kept).unwrap_or_else(|error| {
+            tracing::warn!(%error, "cannot look up the name of a security");
+            None
+        })
+    }
+}

@@ -1,0 +1,7 @@
+//! Paper accounts through the doors: whole sessions, pushes, wrong input, an operator's hands.
+
+mod hall;
+mod operator;
+mod orders;
+mod pushes;
+mod wrong;

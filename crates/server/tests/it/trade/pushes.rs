@@ -1,0 +1,101 @@
+use serde_json::{Value, json};
+use wire::trade;
+
+use super::hall::{Hall, at, data, event};
+
+const EVENT_KEYS: [&str; 25] = [
+    "side",
+    "stock_name",
+    "submitted_quantity",
+    "symbol",
+    "order_type",
+    "submitted_price",
+    "executed_quantity",
+    "executed_price",
+    "order_id",
+    "currency",
+    "status",
+    "submitted_at",
+    "updated_at",
+    "trigger_price",
+    "msg",
+    "tag",
+    "trigger_status",
+    "trigger_at",
+    "trailing_amount",
+    "trailing_percent",
+    "limit_offset",
+    "account_no",
+    "last_share",
+    "last_price",
+    "remark",
+];
+
+#[tokio::test]
+async fn whoever_listens_is_told_of_every_change_in_order() {
+    let hall = Hall::open().await;
+    let (mut one, mut other) = (hall.listener().await, hall.listener().await);
+    hall.step("10:00:15").await;
+    let id = hall.submit(json!({"submitted_price": "306.00", "remark": "demo"})).await;
+    // Nobody asks: the clock alone brings the fill.
+    hall.step("10:05").await;
+    for client in [&mut one, &mut other] {
+        let mut statuses = Vec::new();
+        for _ in 0..3 {
+            let event = event(client).await;
+            for key in EVENT_KEYS {
+                assert!(event[key].is_string(), "{key}: {event}");
+            }
+            assert_eq!((&event["order_id"], &event["remark"]), (&json!(id), &json!("demo")));
+            statuses.push((event["status"].as_str().unwrap().to_owned(), event.clone()));
+        }
+        let told: Vec<&str> = statuses.iter().map(|(status, _)| status.as_str()).collect();
+        assert_eq!(told, ["WaitToNew", "NewStatus", "FilledStatus"]);
+        let fill = &statuses[2].1;
+        assert_eq!((&fill["last_share"], &fill["last_price"]), (&json!("200"), &json!("305.200")));
+        assert_eq!(fill["updated_at"], json!(at("10:02").to_string()));
+        assert_eq!(
+            (&statuses[0].1["last_share"], &statuses[0].1["executed_price"]),
+            (&json!(""), &json!("0"))
+        );
+    }
+    // Readable afterwards, too.
+    assert_eq!(hall.detail(&id).await["status"], "FilledStatus");
+}
+
+#[tokio::test]
+async fn topics_are_answered_with_what_is_current() {
+    let hall = Hall::open().await;
+    let mut client = hall.listener().await;
+    let topics = vec!["private".to_owned(), "public".to_owned()];
+    let answer: trade::SubscribeResponse = client.ask(16, &trade::SubscribeRequest { topics }).await.unwrap();
+    assert_eq!((answer.success, answer.current), (vec!["private".to_owned()], vec!["private".to_owned()]));
+    assert_eq!(answer.fail.len(), 1);
+    assert_eq!(answer.fail[0].topic, "public");
+    // What one SDK sends when it has come back and had nothing.
+    let answer: trade::SubscribeResponse =
+        client.ask(16, &trade::SubscribeRequest { topics: Vec::new() }).await.unwrap();
+    assert_eq!(answer.current, ["private"]);
+    let topics = vec!["private".to_owned()];
+    let answer: trade::UnsubscribeResponse =
+        client.ask(17, &trade::UnsubscribeRequest { topics }).await.unwrap();
+    assert_eq!(answer.current, Vec::<String>::new());
+    hall.server.set_now(at("10:00:15"));
+    hall.submit(json!({"submitted_price": "306.00"})).await;
+    assert!(client.is_alive().await, "nothing is pushed to it");
+}
+
+#[tokio::test]
+async fn whoever_comes_back_reads_what_was_missed_and_hears_what_follows() {
+    let hall = Hall::open().await;
+    let client = hall.listener().await;
+    drop(client);
+    hall.step("10:00:15").await;
+    let id = hall.submit(json!({"submitted_price": "300.00"})).await;
+    let mut client = hall.listener().await;
+    assert_eq!(hall.detail(&id).await["status"], "NewStatus");
+    data(&hall.ask("DELETE", &format!("/v1/trade/order?order_id={id}"), &Value::Null).await);
+    for status in ["WaitToCancel", "PendingCancelStatus", "CanceledStatus"] {
+        assert_eq!(event(&mut client).await["status"], status);
+    }
+}
