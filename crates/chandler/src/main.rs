@@ -66,6 +66,18 @@ enum Command {
     Serve(command::serve::Arguments),
     /// Create, change and revoke the accounts that clients sign in with; report what their levels are earned by
     Account(command::account::Arguments),
+    /// Give, change, list and explain the orders of a paper account
+    Order(command::order::Arguments),
+    /// Show what a paper account holds
+    Positions(command::positions::Arguments),
+    /// Show the money of a paper account
+    Assets(command::assets::Arguments),
+    /// List what was executed in a paper account
+    Executions(command::executions::Arguments),
+    /// List what came into a paper account and what left it
+    Cashflow(command::cashflow::Arguments),
+    /// Show the market's clock of a server, or move one that stands
+    Clock(command::clock::Arguments),
     /// Show what accounts have used this month, at which level, and why
     Quota(command::quota::Arguments),
     /// List or close long connections at a server
@@ -143,6 +155,12 @@ fn run(command: Command, surroundings: Surroundings, matches: &ArgMatches) -> Re
         Command::Quarantine(arguments) => command::quarantine::run(&arguments, surroundings),
         Command::Serve(arguments) => command::serve::run(&arguments, surroundings),
         Command::Account(arguments) => command::account::run(&arguments, surroundings),
+        Command::Order(arguments) => command::order::run(&arguments, surroundings),
+        Command::Positions(arguments) => command::positions::run(&arguments, surroundings),
+        Command::Assets(arguments) => command::assets::run(&arguments, surroundings),
+        Command::Executions(arguments) => command::executions::run(&arguments, surroundings),
+        Command::Cashflow(arguments) => command::cashflow::run(&arguments, surroundings),
+        Command::Clock(arguments) => command::clock::run(&arguments, surroundings),
         Command::Quota(arguments) => command::quota::run(&arguments, surroundings),
         Command::Connections(arguments) => command::connections::run(&arguments),
         Command::Audit(arguments) => command::audit::run(&arguments, surroundings),

@@ -8,6 +8,7 @@ use clap::{ArgMatches, Args};
 use history::{AsOf, History};
 use market::{Calendar, Market, SessionTable, Symbol, Timestamp, Venue, Venues};
 use store::{Access, Store};
+use trading::Tables;
 
 use crate::clock::Clock;
 use crate::failure::{Failure, usage};
@@ -21,7 +22,8 @@ pub(crate) struct Flags {
     /// Take this instant for now; with ",run" it runs on from there, with ",run@60" a minute in a second
     #[arg(long, global = true, env = "CHANDLER_CLOCK", value_name = "INSTANT[,run[@SPEED]]")]
     clock: Option<Clock>,
-    /// A folder with hk.csv, us.csv, cn.csv or sessions.csv to use instead of the built-in calendars
+    /// A folder with hk.csv, us.csv, cn.csv or sessions.csv to use instead of the built-in calendars; ticks.csv, fees.csv, plan.csv,
+    /// settlement.csv and interest.csv too
     #[arg(long, global = true, env = "CHANDLER_CALENDARS", value_name = "DIR")]
     calendars: Option<PathBuf>,
 }
@@ -35,6 +37,7 @@ pub(crate) struct Surroundings {
     /// `None` if none is named and there is no home folder for the default; commands that need no store still work.
     store: Option<PathBuf>,
     is_default: bool,
+    calendars: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -67,13 +70,14 @@ impl Surroundings {
             named,
             store,
             is_default,
+            calendars: flags.calendars,
         })
     }
 
     /// The same surroundings for another thread.
     pub(crate) fn again(&self) -> Surroundings {
         let history = History::new(self.history.venues().clone());
-        Surroundings { history, store: self.store.clone(), ..*self }
+        Surroundings { history, store: self.store.clone(), calendars: self.calendars.clone(), ..*self }
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -110,6 +114,26 @@ impl Surroundings {
             let store = self.store.as_deref().and_then(suggest::store_for_hints);
             suggest::symbol(text, store.as_ref())
         })
+    }
+
+    /// Ticks, fees, settlement days and interest: the built-in tables, each unless the folder of the calendars has another.
+    pub(crate) fn tables(&self) -> Result<Tables, Failure> {
+        let Some(directory) = &self.calendars else { return Ok(Tables::built_in()?) };
+        let mut replaced: Vec<(&str, String)> = Vec::new();
+        for (name, _) in trading::tables::BUILT_IN {
+            let path = directory.join(name);
+            match std::fs::read_to_string(&path) {
+                Ok(text) => replaced.push((name, text)),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => {
+                    return Err(anyhow::Error::new(error)
+                        .context(format!("cannot read {}", path.display()))
+                        .into());
+                }
+            }
+        }
+        let of = |name: &str| replaced.iter().find(|(known, _)| *known == name).map(|(_, text)| text.clone());
+        Tables::with(of).with_context(|| directory.display().to_string()).map_err(Failure::from)
     }
 
     pub(crate) fn open(&self, access: Access) -> Result<Store, Failure> {

@@ -1,13 +1,16 @@
-//! `chandler account`: accounts, their rights, and the reports that their levels are earned by. It works while a server runs; changes
-//! apply from the next request on.
+//! `chandler account`: accounts, their rights, the reports that their levels are earned by, and their paper accounts. It works while a
+//! server runs; changes apply from the next request on.
 
 mod create;
 mod device;
 mod levels;
+mod money;
+mod paper_account;
 mod password;
 mod reports;
 mod rights;
 mod show;
+mod travel;
 mod words;
 
 use access::{Access, Account, Actor, Present};
@@ -45,12 +48,26 @@ enum Action {
         #[arg(long, value_enum, default_value_t)]
         format: Format,
     },
-    /// Change the limits of an account
+    /// Change the limits of an account, or the settings of its paper account
     Set(create::Set),
     /// Let an account see a package: HK, US, US_OVERNIGHT, CN, SG, US_OPTIONS
     Grant(rights::Grant),
-    /// Take a package away from an account
-    Withdraw(rights::Withdraw),
+    /// Pay money into a paper account
+    Deposit(money::Deposit),
+    /// Pay money out of a paper account; or take a package away from an account
+    Withdraw(money::Withdraw),
+    /// Change money of a paper account into another currency, at the stored rate
+    Exchange(money::Exchange),
+    /// Book an amount to a paper account, with a note
+    Adjust(money::Adjust),
+    /// Set what a paper account holds of a security, and what that cost
+    Position(money::Position),
+    /// Take a paper account back to an instant of the market; what came after is kept under a name
+    Rewind(travel::Rewind),
+    /// Begin a paper account anew, with what it was prepared with
+    Reset(travel::Reset),
+    /// Copy a paper account to a new account
+    Fork(travel::Fork),
     /// Report what accounts are worth at the end of a day, which their levels rest upon
     // The former name still works.
     #[command(alias = "assets")]
@@ -80,12 +97,21 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     let access = open_accounts(surroundings)?;
     let present = Present { market: surroundings.now(), machine: Clock::Machine.now() };
     match &arguments.action {
-        Action::Create(arguments) => arguments.run(&access, present),
+        Action::Create(arguments) => arguments.run(&access, surroundings, present),
         Action::List { format } => show::list(&access, *format, present),
-        Action::Show { name, format } => show::show(&access, &named(&access, name)?, *format, present),
-        Action::Set(arguments) => arguments.run(&access, present),
+        Action::Show { name, format } => {
+            show::show(&access, &named(&access, name)?, *format, (surroundings, present))
+        }
+        Action::Set(arguments) => arguments.run(&access, surroundings, present),
         Action::Grant(arguments) => arguments.run(&access, present),
-        Action::Withdraw(arguments) => arguments.run(&access, present),
+        Action::Deposit(arguments) => arguments.run(&access, surroundings),
+        Action::Withdraw(arguments) => arguments.run(&access, surroundings, present),
+        Action::Exchange(arguments) => arguments.run(&access, surroundings),
+        Action::Adjust(arguments) => arguments.run(&access, surroundings),
+        Action::Position(arguments) => arguments.run(&access, surroundings),
+        Action::Rewind(arguments) => arguments.run(&access, surroundings, present),
+        Action::Reset(arguments) => arguments.run(&access, surroundings, present),
+        Action::Fork(arguments) => arguments.run(&access, surroundings, present),
         Action::ReportedAssets(arguments) => arguments.run(&access, present),
         Action::ReportedOrders(arguments) => arguments.run(&access, present),
         Action::Rates(arguments) => arguments.run(&access, present),

@@ -1,11 +1,14 @@
 //! A file a command: its arguments, and what it does.
 
 pub(crate) mod account;
+pub(crate) mod assets;
 pub(crate) mod audit;
 pub(crate) mod auth;
 pub(crate) mod backup;
 pub(crate) mod calendar;
+pub(crate) mod cashflow;
 pub(crate) mod check;
+pub(crate) mod clock;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod connections;
@@ -13,6 +16,7 @@ pub(crate) mod coverage;
 pub(crate) mod demo;
 pub(crate) mod demo_serve;
 pub(crate) mod doctor;
+pub(crate) mod executions;
 pub(crate) mod export;
 pub(crate) mod import;
 pub(crate) mod imports;
@@ -21,8 +25,11 @@ pub(crate) mod kline;
 pub(crate) mod login;
 pub(crate) mod logout;
 pub(crate) mod man;
+pub(crate) mod order;
+pub(crate) mod positions;
 pub(crate) mod quarantine;
 pub(crate) mod quota;
 pub(crate) mod restore;
 pub(crate) mod serve;
 pub(crate) mod time;
+pub(crate) mod trade;

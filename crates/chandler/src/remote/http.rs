@@ -34,6 +34,7 @@ pub(crate) fn announce(command: String) {
 pub(crate) enum Method {
     Get,
     Post,
+    Put,
     Delete,
 }
 
@@ -170,6 +171,7 @@ impl Http for Network {
         let method = match request.method {
             Method::Get => http::Method::GET,
             Method::Post => http::Method::POST,
+            Method::Put => http::Method::PUT,
             Method::Delete => http::Method::DELETE,
         };
         let mut head =

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::files::{Logins, Registration, TokenFile, UserFiles};
 use super::flags::{Flags, check};
-use super::http::{Answer, Headers, Http, Method, Network, Request, field, is_token};
+use super::http::{Answer, Body, Headers, Http, Method, Network, Request, field, is_token};
 use super::oauth::Provider;
 use crate::clock::Clock;
 use crate::failure::{Failure, usage};
@@ -143,6 +143,14 @@ impl Session {
         }
         rows.truncate(count);
         Ok(rows)
+    }
+
+    pub(crate) fn post(&self, path: &str, body: Value) -> Result<Value, ApiError> {
+        self.ask(Request { body: Some(Body::Json(body)), ..Request::new(Method::Post, self.address(path)) })
+    }
+
+    pub(crate) fn put(&self, path: &str, body: Value) -> Result<Value, ApiError> {
+        self.ask(Request { body: Some(Body::Json(body)), ..Request::new(Method::Put, self.address(path)) })
     }
 
     pub(crate) fn delete(&self, path: &str) -> Result<Value, ApiError> {

@@ -70,11 +70,11 @@ fn terms_are_kept_as_they_were_given() {
     let terms = |index: usize| accounts[index]["terms"].to_string();
     assert_eq!(
         terms(0),
-        r#"{"connections":10,"floors":null,"level":1,"markets":["HK","US","CN","SG"],"overnight":false,"own_level":null,"own_quota":null,"quota":100,"rate":"60/30"}"#
+        r#"{"connections":10,"floors":null,"level":1,"markets":["HK","US","CN","SG"],"overnight":false,"own_level":null,"own_quota":null,"quota":100,"rate":"60/30","read_only":false}"#
     );
     assert_eq!(
         terms(1),
-        r#"{"connections":2,"floors":"HK.day=1995-01-03","level":3,"markets":["HK","CN"],"overnight":true,"own_level":3,"own_quota":7,"quota":7,"rate":"5/10"}"#
+        r#"{"connections":2,"floors":"HK.day=1995-01-03","level":3,"markets":["HK","CN"],"overnight":true,"own_level":3,"own_quota":7,"quota":7,"rate":"5/10","read_only":false}"#
     );
     let table = world.ok(&["account", "list"]);
     assert!(

@@ -49,7 +49,7 @@ impl Server {
         command
     }
 
-    fn run(&self, world: &World, arguments: &[&str]) -> Ran {
+    pub(crate) fn run(&self, world: &World, arguments: &[&str]) -> Ran {
         Ran::of(self.command(world, arguments).output().unwrap())
     }
 }

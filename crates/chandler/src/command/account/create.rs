@@ -10,12 +10,15 @@ use clap::{Args, ValueEnum};
 use market::FloorTable;
 use serde_json::{Map, Value, json};
 
+use super::paper_account::{self, Beginning, Switch};
 use super::show;
 use super::words::{named, say, theirs};
 use crate::clock::Clock;
+use crate::command::trade::Books;
 use crate::failure::{Failure, usage};
 use crate::output::{self, Format};
 use crate::sdk::{self, Credentials, Url};
+use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
@@ -42,6 +45,9 @@ pub(super) struct Arguments {
     /// Where its history begins: published, none, or dates like HK.day=1995-01-03 [default: as the server has it]
     #[arg(long, value_name = "FLOORS")]
     floors: Option<String>,
+    /// Let it look at its paper account alone, and trade nothing
+    #[arg(long)]
+    read_only: bool,
     /// What it may do beyond its own account
     #[arg(long, value_enum, default_value_t)]
     role: RoleName,
@@ -51,6 +57,8 @@ pub(super) struct Arguments {
     /// The address at which its clients reach the server
     #[arg(long, default_value = "http://127.0.0.1:8080", value_name = "URL")]
     url: String,
+    #[command(flatten)]
+    beginning: Beginning,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -81,18 +89,37 @@ pub(super) struct Set {
     /// Where its history begins: published, none, dates like HK.day=1995-01-03, or `server`: as the server has it
     #[arg(long, value_name = "FLOORS|server")]
     floors: Option<String>,
+    /// Whether it may look at its paper account alone, and trade nothing
+    #[arg(long, value_enum)]
+    read_only: Option<Switch>,
+    #[command(flatten)]
+    paper: paper_account::Settings,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
 
 impl Arguments {
-    pub(super) fn run(&self, access: &Access, present: Present) -> Result<(), Failure> {
-        let url = Url::parse(&self.url)?;
+    pub(super) fn run(
+        &self,
+        access: &Access,
+        surroundings: &Surroundings,
+        present: Present,
+    ) -> Result<(), Failure> {
+        let (url, opening) = (Url::parse(&self.url)?, self.beginning.opening()?);
+        // Before the account is there: what keeps journals from being opened keeps nobody from trying again.
+        let mut books = opening.is_some().then(|| Books::open(surroundings)).transpose()?;
         let (account, credentials) = create(access, &self.new_account()?)?;
         // The new level is recorded now and not with the next request.
         access.settle(account.id, &Actor::Operator, present)?;
+        if let (Some(books), Some(opening)) = (&mut books, &opening) {
+            books.begin(&account, opening)?;
+        }
         if self.format == Format::Json {
-            return Ok(output::json(&created_json(access, &account, &credentials, &url, present)?)?);
+            let mut document = created_json(access, &account, &credentials, &url, present)?;
+            if let (Some(books), Some(fields)) = (&books, document.as_object_mut()) {
+                fields.insert("paper".to_owned(), paper_account::document(books, &account)?);
+            }
+            return Ok(output::json(&document)?);
         }
         let words = show::in_words(access, &account, present)?;
         let mut out = output::stdout();
@@ -112,7 +139,8 @@ impl Arguments {
         let rate: Option<RateRule> = self.rate.as_deref().map(str::parse).transpose().map_err(usage)?;
         let level = self.level.and_then(Level::new);
         let floors: Option<FloorTable> = self.floors.as_deref().map(str::parse).transpose().map_err(usage)?;
-        let terms = Terms { level, quota: self.quota, rate, connections: self.connections, floors, read_only: false };
+        let (quota, connections) = (self.quota, self.connections);
+        let terms = Terms { level, quota, rate, connections, floors, read_only: self.read_only };
         let role = match self.role {
             RoleName::User => Role::User,
             RoleName::Operator => Role::Operator,
@@ -122,24 +150,52 @@ impl Arguments {
 }
 
 impl Set {
-    pub(super) fn run(&self, access: &Access, present: Present) -> Result<(), Failure> {
+    pub(super) fn run(
+        &self,
+        access: &Access,
+        surroundings: &Surroundings,
+        present: Present,
+    ) -> Result<(), Failure> {
+        let (change, commands) = (self.change()?, self.paper.commands()?);
+        if change.is_none() && commands.is_empty() {
+            return Err(usage(
+                "nothing to set: give --level, --quota, --rate, --connections, --floors, or a setting of its paper account \
+                 such as --participation",
+            ));
+        }
         let account = named(access, &self.name)?;
-        access.change_terms(account.id, self.change()?, &Actor::Operator, present).map_err(theirs)?;
+        let mut books = (!commands.is_empty()).then(|| Books::open(surroundings)).transpose()?;
+        if let Some(change) = change {
+            access.change_terms(account.id, change, &Actor::Operator, present).map_err(theirs)?;
+        }
+        for (event, reason, command) in &commands {
+            if let Some(books) = &mut books {
+                books.operate(&account, event, reason.clone(), command)?;
+            }
+        }
         let account = named(access, &self.name)?;
-        let text = format!("account {:?}: {}", account.name, show::in_words(access, &account, present)?);
-        let document = json!({
+        let mut text = format!("account {:?}: {}", account.name, show::in_words(access, &account, present)?);
+        let mut document = json!({
             "account_id": account.id.0, "name": account.name, "terms": show::terms_json(access, &account, present)?,
         });
+        if let (Some(books), Some(fields)) = (&books, document.as_object_mut()) {
+            let paper = paper_account::document(books, &account)?;
+            let settings = paper.get("settings").unwrap_or(&Value::Null);
+            text = format!("account {:?}: {}", account.name, paper_account::in_words(settings));
+            fields.insert("paper".to_owned(), paper);
+        }
         say(self.format, &text, document)
     }
 
-    fn change(&self) -> Result<TermsChange, Failure> {
-        let Set { level, quota, rate, connections, floors, .. } = self;
+    /// `None` if nothing about its limits was said.
+    fn change(&self) -> Result<Option<TermsChange>, Failure> {
+        let Set { level, quota, rate, connections, floors, read_only, .. } = self;
         let texts = [level, quota, rate, floors];
-        if texts.iter().all(|text| text.is_none()) && connections.is_none() {
-            return Err(usage("nothing to set: give --level, --quota, --rate, --connections or --floors"));
+        if texts.iter().all(|text| text.is_none()) && connections.is_none() && read_only.is_none() {
+            return Ok(None);
         }
-        let mut change = TermsChange { connections: *connections, ..TermsChange::default() };
+        let read_only = read_only.map(Switch::is_on);
+        let mut change = TermsChange { connections: *connections, read_only, ..TermsChange::default() };
         if let Some(level) = level.as_deref() {
             let number = |text: &str| text.parse().ok().and_then(Level::new);
             change.level = Some(match level {
@@ -166,7 +222,7 @@ impl Set {
             change.floors =
                 Some(if floors == "server" { None } else { Some(floors.parse().map_err(usage)?) });
         }
-        Ok(change)
+        Ok(Some(change))
     }
 }
 
@@ -181,7 +237,7 @@ pub(crate) fn create(access: &Access, new: &NewAccount) -> Result<(Account, Cred
     Ok((named(access, &new.name)?, credentials))
 }
 
-fn created_json(
+pub(super) fn created_json(
     access: &Access,
     account: &Account,
     credentials: &Credentials,

@@ -1,4 +1,4 @@
-//! `chandler account grant` and `withdraw`.
+//! `chandler account grant`. What takes a package away is in `money.rs`, since the same word pays money out.
 
 use access::{Access, Actor, Present, Right, Validity, parse_instant};
 use clap::Args;
@@ -23,15 +23,6 @@ pub(super) struct Grant {
     format: Format,
 }
 
-#[derive(Debug, Args)]
-pub(super) struct Withdraw {
-    name: String,
-    /// HK, US, US_OVERNIGHT, CN, SG or US_OPTIONS
-    package: String,
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
-}
-
 impl Grant {
     pub(super) fn run(&self, access: &Access, present: Present) -> Result<(), Failure> {
         let right: Right = self.package.parse().map_err(usage)?;
@@ -44,18 +35,5 @@ impl Grant {
             "account_id": account.id.0, "name": account.name, "package": right.as_str(), "from": from, "until": until,
         });
         say(self.format, &format!("account {:?} has {right} {validity}", account.name), document)
-    }
-}
-
-impl Withdraw {
-    pub(super) fn run(&self, access: &Access, present: Present) -> Result<(), Failure> {
-        let right: Right = self.package.parse().map_err(usage)?;
-        let account = named(access, &self.name)?;
-        let had = access.withdraw(account.id, right, &Actor::Operator, present.machine)?;
-        let said = if had { "no longer has" } else { "did not have" };
-        let document = json!({
-            "account_id": account.id.0, "name": account.name, "package": right.as_str(), "changed": had,
-        });
-        say(self.format, &format!("account {:?} {said} {right}", account.name), document)
     }
 }

@@ -6,8 +6,11 @@ use access::{Access, Account, Present, RateRule, Right, Usage};
 use anyhow::anyhow;
 use serde_json::{Map, Value, json};
 
+use super::paper_account;
+use crate::command::trade::Books;
 use crate::failure::Failure;
 use crate::output::{self, Column, Format};
+use crate::surroundings::Surroundings;
 
 pub(super) fn list(access: &Access, format: Format, present: Present) -> Result<(), Failure> {
     let accounts = access.list()?;
@@ -67,8 +70,9 @@ pub(super) fn show(
     access: &Access,
     account: &Account,
     format: Format,
-    present: Present,
+    (surroundings, present): (&Surroundings, Present),
 ) -> Result<(), Failure> {
+    let paper = paper_account::document(&Books::open(surroundings)?, account)?;
     let keys = access.app_keys(account.id)?;
     let usage = usage(access, account, present)?;
     let charged = access.charged(account.id, present.market)?;
@@ -86,7 +90,11 @@ pub(super) fn show(
             .iter()
             .map(|(key, ends)| json!({"app_key": key, "token_expires_at": ends.to_string()}))
             .collect();
-        value.extend([("usage".to_owned(), usage), ("app_keys".to_owned(), keys)]);
+        value.extend([
+            ("usage".to_owned(), usage),
+            ("app_keys".to_owned(), keys),
+            ("paper".to_owned(), paper),
+        ]);
         return Ok(output::json(&value)?);
     }
     let mut out = output::stdout();
@@ -108,6 +116,7 @@ pub(super) fn show(
     for (symbol, at) in &charged {
         writeln!(out, "             {symbol} since {at}")?;
     }
+    paper_account::print(&mut out, &paper)?;
     out.flush()?;
     Ok(())
 }
@@ -131,8 +140,9 @@ pub(super) fn in_words(access: &Access, account: &Account, present: Present) -> 
     };
     let (limit, connections) = (usage.limit, account.terms.connections);
     let floors = account.terms.floors.map(|floors| format!(", floors {floors}")).unwrap_or_default();
+    let read_only = if account.terms.read_only { ", read-only" } else { "" };
     Ok(format!(
-        "rights {}, {limit} securities a month{of}, {rate}, {connections} connections{floors}",
+        "rights {}, {limit} securities a month{of}, {rate}, {connections} connections{floors}{read_only}",
         account.rights
     ))
 }
@@ -152,7 +162,7 @@ pub(super) fn terms_json(access: &Access, account: &Account, present: Present) -
         "level": usage.standing.level.number(), "quota": usage.limit,
         "own_level": account.terms.level.map(access::Level::number), "own_quota": account.terms.quota,
         "rate": account.terms.rate_rule().to_string(), "connections": account.terms.connections,
-        "floors": account.terms.floors.map(|floors| floors.to_string()),
+        "floors": account.terms.floors.map(|floors| floors.to_string()), "read_only": account.terms.read_only,
     }))
 }
 

@@ -1,0 +1,225 @@
+//! `chandler account deposit`, `withdraw`, `exchange`, `adjust` and `position`: an operator's entries in the journal of a paper account.
+
+use access::{Access, Account, Actor, Present, Right};
+use clap::Args;
+use serde_json::{Value, json};
+use trading::{Command, Quantity, parse_price};
+
+use super::paper_account::{money, parse_currency};
+use super::words::{named, say};
+use crate::command::trade::Books;
+use crate::failure::{Failure, usage};
+use crate::output::Format;
+use crate::surroundings::Surroundings;
+
+#[derive(Debug, Args)]
+pub(super) struct Deposit {
+    /// The account, by name or number
+    name: String,
+    amount: String,
+    /// Three letters, such as HKD
+    currency: String,
+    /// Why, for the audit
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    reason: String,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Withdraw {
+    /// The account, by name or number
+    name: String,
+    /// Money: an amount and its currency. Or a package: HK, US, US_OVERNIGHT, CN, SG or US_OPTIONS
+    #[arg(value_name = "AMOUNT|PACKAGE")]
+    what: String,
+    /// Three letters, such as HKD
+    currency: Option<String>,
+    /// Why, for the audit
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    reason: String,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Exchange {
+    /// The account, by name or number
+    name: String,
+    /// How much is given
+    amount: String,
+    /// Of which currency
+    from: String,
+    /// Into which one, at the stored rate
+    to: String,
+    /// Why, for the audit
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    reason: String,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Adjust {
+    /// The account, by name or number
+    name: String,
+    /// What is added; with a minus, what is taken away
+    #[arg(allow_negative_numbers = true)]
+    amount: String,
+    /// Three letters, such as HKD
+    currency: String,
+    /// What it is for: stands in the cash flow and in the audit
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    note: String,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Position {
+    /// The account, by name or number
+    name: String,
+    /// The security
+    symbol: String,
+    /// How much it holds from now on; with a minus, how much it is short of
+    #[arg(allow_negative_numbers = true)]
+    quantity: String,
+    /// What each of them cost
+    cost: String,
+    /// Why, for the audit
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    reason: String,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// Carries out an operator's entry and says so.
+fn enter(
+    surroundings: &Surroundings,
+    account: &Account,
+    (event, words, reason): (&'static str, String, &str),
+    command: &Command,
+    mut document: Value,
+    format: Format,
+) -> Result<(), Failure> {
+    let mut books = Books::open(surroundings)?;
+    let audited = if reason.is_empty() { words.clone() } else { format!("{words}: {reason}") };
+    books.operate(account, event, audited, command)?;
+    if let Some(fields) = document.as_object_mut() {
+        fields.insert("account_id".to_owned(), account.id.0.into());
+        fields.insert("name".to_owned(), account.name.clone().into());
+    }
+    say(format, &format!("account {:?}: {words}", account.name), document)
+}
+
+impl Deposit {
+    pub(super) fn run(&self, access: &Access, surroundings: &Surroundings) -> Result<(), Failure> {
+        let account = named(access, &self.name)?;
+        let (amount, currency) = (money(&self.amount)?, parse_currency(&self.currency)?);
+        let words = format!("{currency} {} paid in", amount.text());
+        let document = json!({"currency": currency, "amount": amount.text().to_string()});
+        let command = Command::Deposit { currency, amount };
+        enter(
+            surroundings,
+            &account,
+            ("paper.deposited", words, &self.reason),
+            &command,
+            document,
+            self.format,
+        )
+    }
+}
+
+impl Withdraw {
+    /// One word stands for two things: with a currency it is about money, without about what an account may see.
+    pub(super) fn run(
+        &self,
+        access: &Access,
+        surroundings: &Surroundings,
+        present: Present,
+    ) -> Result<(), Failure> {
+        let account = named(access, &self.name)?;
+        let Some(currency) = &self.currency else { return self.package(access, &account, present) };
+        let (amount, currency) = (money(&self.what)?, parse_currency(currency)?);
+        let words = format!("{currency} {} paid out", amount.text());
+        let document = json!({"currency": currency, "amount": amount.text().to_string()});
+        let command = Command::Withdraw { currency, amount };
+        enter(
+            surroundings,
+            &account,
+            ("paper.withdrawn", words, &self.reason),
+            &command,
+            document,
+            self.format,
+        )
+    }
+
+    fn package(&self, access: &Access, account: &Account, present: Present) -> Result<(), Failure> {
+        if self.what.starts_with(|first: char| first.is_ascii_digit()) {
+            return Err(usage(format!("write NAME {} CURRENCY to pay money out", self.what)));
+        }
+        let right: Right = self.what.parse().map_err(usage)?;
+        let had = access.withdraw(account.id, right, &Actor::Operator, present.machine)?;
+        let said = if had { "no longer has" } else { "did not have" };
+        let document = json!({
+            "account_id": account.id.0, "name": account.name, "package": right.as_str(), "changed": had,
+        });
+        say(self.format, &format!("account {:?} {said} {right}", account.name), document)
+    }
+}
+
+impl Exchange {
+    pub(super) fn run(&self, access: &Access, surroundings: &Surroundings) -> Result<(), Failure> {
+        let account = named(access, &self.name)?;
+        let amount = money(&self.amount)?;
+        let (from, to) = (parse_currency(&self.from)?, parse_currency(&self.to)?);
+        let words = format!("{from} {} changed into {to}", amount.text());
+        let document = json!({"from": from, "amount": amount.text().to_string(), "to": to});
+        let command = Command::Exchange { from, amount, to };
+        enter(
+            surroundings,
+            &account,
+            ("paper.exchanged", words, &self.reason),
+            &command,
+            document,
+            self.format,
+        )
+    }
+}
+
+impl Adjust {
+    pub(super) fn run(&self, access: &Access, surroundings: &Surroundings) -> Result<(), Failure> {
+        let account = named(access, &self.name)?;
+        let (amount, currency) = (money(&self.amount)?, parse_currency(&self.currency)?);
+        let words = format!("{currency} {} adjusted", amount.text());
+        let document = json!({"currency": currency, "amount": amount.text().to_string()});
+        let command = Command::Adjust { currency, amount, note: self.note.clone() };
+        enter(surroundings, &account, ("paper.adjusted", words, &self.note), &command, document, self.format)
+    }
+}
+
+impl Position {
+    pub(super) fn run(&self, access: &Access, surroundings: &Surroundings) -> Result<(), Failure> {
+        let account = named(access, &self.name)?;
+        let symbol = surroundings.symbol(&self.symbol)?;
+        let wrong = |what: &str, text: &str, error: trading::DecimalError| {
+            usage(format!("the {what} {text:?} {error}"))
+        };
+        let quantity =
+            Quantity::parse(&self.quantity).map_err(|error| wrong("quantity", &self.quantity, error))?;
+        let cost = parse_price(&self.cost).map_err(|error| wrong("cost", &self.cost, error))?;
+        let words = format!("holds {quantity} {symbol} at a cost of {}", trading::plain_price(cost));
+        let document = json!({
+            "symbol": symbol.as_str(), "quantity": quantity, "cost": trading::plain_price(cost).to_string(),
+        });
+        let command = Command::EnterPosition { symbol, quantity, cost };
+        enter(
+            surroundings,
+            &account,
+            ("paper.position", words, &self.reason),
+            &command,
+            document,
+            self.format,
+        )
+    }
+}

@@ -1,0 +1,317 @@
+//! What `chandler account` knows of paper accounts: settings and money that an account begins with, changes of settings, and what is
+//! shown of one.
+
+use std::error::Error;
+use std::io::Write;
+use std::str::FromStr;
+
+use access::Account;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
+use paper::Opening;
+use serde_json::{Map, Value, json};
+use trading::{
+    AccountType, Command, CostMethod, Currency, FeePlan, Money, Setting, Settings as PaperSettings, Share,
+    Touch,
+};
+
+use crate::command::trade::shown::grouped;
+use crate::command::trade::{Books, told};
+use crate::failure::{Failure, usage};
+use crate::output;
+
+/// What a paper account begins with.
+#[derive(Debug, Args)]
+pub(super) struct Beginning {
+    /// Cash of its paper account, or `none` [default: HKD=1000000,USD=100000]
+    #[arg(long, value_name = "HKD=500000,USD=20000")]
+    cash: Option<String>,
+    /// What its paper account is charged
+    #[arg(long, value_parser = words::<FeePlan>(&["standard", "none"]))]
+    fees: Option<FeePlan>,
+    /// Credit line of its paper account, in HKD [default: 0]
+    #[arg(long, value_name = "HKD=AMOUNT")]
+    credit: Option<String>,
+}
+
+impl Beginning {
+    /// `None` if nothing was said: such an account begins with what every account has, when it is first asked.
+    pub(super) fn opening(&self) -> Result<Option<Opening>, Failure> {
+        let Beginning { cash, fees, credit } = self;
+        if cash.is_none() && fees.is_none() && credit.is_none() {
+            return Ok(None);
+        }
+        let mut opening = Opening::default();
+        if let Some(text) = cash {
+            opening.cash = amounts(text)?;
+        }
+        if let Some(text) = credit {
+            opening.credit = line(text)?;
+        }
+        opening.settings.fees = fees.unwrap_or(opening.settings.fees);
+        Ok(Some(opening))
+    }
+}
+
+/// Settings of a paper account that are to change.
+#[derive(Debug, Args)]
+pub(super) struct Settings {
+    /// Paper account: the share of a candle's volume it may take, or `off` for no cap
+    #[arg(long, value_name = "SHARE|off")]
+    participation: Option<String>,
+    /// Paper account: whether a resting limit needs a price beyond it, or an equal one is enough
+    #[arg(long, value_parser = words::<Touch>(&["through", "touch"]))]
+    touch: Option<Touch>,
+    /// Paper account: ticks against it on every market fill
+    #[arg(long, value_name = "N")]
+    slippage_ticks: Option<u32>,
+    /// Paper account: what is held back for a market buy beyond the price of the moment, as a share of it
+    #[arg(long, value_name = "SHARE")]
+    market_reserve: Option<String>,
+    /// Paper account: whether it may owe money and securities
+    #[arg(long, value_parser = words::<AccountType>(&["margin", "cash"]))]
+    account_type: Option<AccountType>,
+    /// Paper account: what it is charged
+    #[arg(long, value_parser = words::<FeePlan>(&["standard", "none"]))]
+    fees: Option<FeePlan>,
+    /// Paper account: how the cost of a position is reckoned
+    #[arg(long, value_parser = words::<CostMethod>(&["diluted", "average"]))]
+    cost: Option<CostMethod>,
+    /// Paper account: whether it may sell short
+    #[arg(long, value_enum)]
+    short: Option<Short>,
+    /// Paper account: US quantities with up to four decimals
+    #[arg(long, value_enum)]
+    fractional: Option<Switch>,
+    /// Paper account: positions are sold by force when it owes too much
+    #[arg(long, value_enum)]
+    liquidate: Option<Switch>,
+    /// Paper account: its credit line, in HKD
+    #[arg(long, value_name = "HKD=AMOUNT")]
+    credit: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Switch {
+    On,
+    Off,
+}
+
+impl Switch {
+    pub(super) fn is_on(self) -> bool {
+        self == Switch::On
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Short {
+    /// In the US and in Hong Kong
+    On,
+    Off,
+    /// In the US alone, as it is at first
+    Us,
+}
+
+impl Settings {
+    /// What is to be done, each with a word for the audit. All of it can be: a mistake in one changes nothing.
+    pub(super) fn commands(&self) -> Result<Vec<(&'static str, String, Command)>, Failure> {
+        let mut settings: Vec<Setting> = Vec::new();
+        if let Some(text) = &self.participation {
+            let share = if text == "off" { None } else { Some(share("--participation", text)?) };
+            settings.push(Setting::Participation(share));
+        }
+        settings.extend(self.touch.map(Setting::Touch));
+        settings.extend(self.slippage_ticks.map(Setting::SlippageTicks));
+        if let Some(text) = &self.market_reserve {
+            settings.push(Setting::MarketReserve(share("--market-reserve", text)?));
+        }
+        settings.extend(self.account_type.map(Setting::AccountType));
+        settings.extend(self.fees.map(Setting::Fees));
+        settings.extend(self.cost.map(Setting::Cost));
+        if let Some(short) = self.short {
+            settings.push(Setting::ShortUs(short != Short::Off));
+            settings.push(Setting::ShortHk(short == Short::On));
+        }
+        settings.extend(self.fractional.map(|switch| Setting::Fractional(switch.is_on())));
+        settings.extend(self.liquidate.map(|switch| Setting::Liquidate(switch.is_on())));
+        let mut commands = Vec::new();
+        for setting in settings {
+            PaperSettings::check(setting).map_err(usage)?;
+            commands.push(("paper.set", setting_in_words(setting)?, Command::Set(setting)));
+        }
+        if let Some(text) = &self.credit {
+            let credit = line(text)?;
+            commands.push((
+                "paper.credit",
+                format!("credit HKD {}", credit.text()),
+                Command::SetCredit(credit),
+            ));
+        }
+        Ok(commands)
+    }
+}
+
+/// `participation 0.1`: key and value as the journal has them.
+fn setting_in_words(setting: Setting) -> Result<String, Failure> {
+    let document = serde_json::to_value(setting)?;
+    let part = |name: &str| match document.get(name) {
+        None | Some(Value::Null | Value::Bool(false)) => "off".to_owned(),
+        Some(Value::Bool(true)) => "on".to_owned(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    };
+    Ok(format!("{} {}", part("key"), part("value")))
+}
+
+fn share(flag: &str, text: &str) -> Result<Share, Failure> {
+    text.parse()
+        .map_err(|error| usage(format!("{flag}: {text:?} {error}; write a share from 0 to 1, like 0.1")))
+}
+
+/// `HKD=500000,USD=20000`.
+fn amounts(text: &str) -> Result<Vec<(Currency, Money)>, Failure> {
+    if text == "none" {
+        return Ok(Vec::new());
+    }
+    let mut amounts: Vec<(Currency, Money)> = Vec::new();
+    for part in text.split(',') {
+        let (currency, amount) = one_amount(part)?;
+        if amounts.iter().any(|(known, _)| *known == currency) {
+            return Err(usage(format!("{currency} is there twice in {text:?}")));
+        }
+        amounts.push((currency, amount));
+    }
+    Ok(amounts)
+}
+
+fn one_amount(text: &str) -> Result<(Currency, Money), Failure> {
+    let wrong = || usage(format!("{text:?} is not an amount: write HKD=500000"));
+    let (currency, amount) = text.split_once('=').ok_or_else(wrong)?;
+    let amount = money(amount)?;
+    if amount.is_negative() {
+        return Err(usage(format!("{text:?} is below 0")));
+    }
+    Ok((parse_currency(currency)?, amount))
+}
+
+/// A credit line is kept in HKD.
+fn line(text: &str) -> Result<Money, Failure> {
+    match one_amount(text)? {
+        (Currency::HKD, amount) => Ok(amount),
+        (other, _) => {
+            Err(usage(format!("a credit line is in HKD: write --credit HKD=AMOUNT instead of {other}")))
+        }
+    }
+}
+
+pub(super) fn money(text: &str) -> Result<Money, Failure> {
+    Money::parse(text).map_err(|error| usage(format!("the amount {text:?} {error}")))
+}
+
+pub(super) fn parse_currency(text: &str) -> Result<Currency, Failure> {
+    text.to_ascii_uppercase().parse().map_err(usage)
+}
+
+/// One of a few words that mean a value.
+fn words<T>(known: &'static [&'static str]) -> impl TypedValueParser<Value = T>
+where
+    T: FromStr<Err: Error + Send + Sync + 'static> + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(known.iter().copied()).try_map(|text| text.parse::<T>())
+}
+
+/// A paper account as its journal has it: nothing is played for it by being shown.
+pub(super) fn document(books: &Books, account: &Account) -> Result<Value, Failure> {
+    let standing = books.paper.standing(account.id).map_err(told)?;
+    if standing.entries == 0 {
+        return Ok(Value::Null);
+    }
+    let paper = books.paper.described(account.id).map_err(told)?;
+    let cash: Map<String, Value> = paper
+        .currencies()
+        .map(|(currency, amount)| (currency.to_string(), amount.text().to_string().into()))
+        .collect();
+    Ok(json!({
+        "horizon": standing.horizon.map(|at| at.to_string()),
+        "entries": standing.entries,
+        "cash": cash,
+        "credit": paper.credit().text().to_string(),
+        "positions": paper.positions().count(),
+        "open_orders": paper.open_orders().count(),
+        "settings": serde_json::to_value(paper.settings())?,
+    }))
+}
+
+/// The same for people.
+pub(super) fn print(out: &mut impl Write, document: &Value) -> Result<(), Failure> {
+    let of = |name: &str| document.get(name).unwrap_or(&Value::Null);
+    if document.is_null() {
+        writeln!(
+            out,
+            "paper        not begun: its first order or question gives it HKD 1,000,000 and USD 100,000"
+        )?;
+        return Ok(());
+    }
+    let entries = of("entries").as_u64().unwrap_or_default();
+    let entries =
+        if entries == 1 { "1 entry".to_owned() } else { format!("{} entries", output::thousands(entries)) };
+    match of("horizon").as_str() {
+        Some(horizon) => writeln!(out, "paper        at {horizon}, {entries}")?,
+        None => writeln!(out, "paper        prepared, and not begun: {entries}")?,
+    }
+    let cash: Vec<String> = of("cash")
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(currency, amount)| format!("{currency} {}", grouped(amount.as_str().unwrap_or_default())))
+        .collect();
+    let credit = grouped(of("credit").as_str().unwrap_or_default());
+    let cash = if cash.is_empty() { "none".to_owned() } else { cash.join(", ") };
+    writeln!(out, "cash         {cash}; credit HKD {credit}")?;
+    let count = |name: &str, one: &str| output::count(of(name).as_u64().unwrap_or_default(), one);
+    writeln!(out, "holds        {}, {}", count("positions", "position"), count("open_orders", "open order"))?;
+    writeln!(out, "settings     {}", in_words(of("settings")))?;
+    Ok(())
+}
+
+/// Settings in a line.
+pub(super) fn in_words(settings: &Value) -> String {
+    let settings = settings.as_object().into_iter().flatten();
+    let word = |(key, value): (&String, &Value)| {
+        let value = match value {
+            Value::Null | Value::Bool(false) => "off".to_owned(),
+            Value::Bool(true) => "on".to_owned(),
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        format!("{key} {value}")
+    };
+    settings.map(word).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cash_is_written_by_currency() {
+        let read = |text: &str| {
+            amounts(text).map(|amounts| {
+                amounts
+                    .iter()
+                    .map(|(currency, amount)| format!("{currency} {amount}"))
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            })
+        };
+        assert_eq!(read("HKD=500000,USD=20000.5").unwrap(), "HKD 500000 USD 20000.5");
+        assert_eq!(read("hkd=0").unwrap(), "HKD 0");
+        assert_eq!(read("none").unwrap(), "");
+        for wrong in
+            ["", "HKD", "500000", "HKD=", "HKD=1,HKD=2", "HKD=-1", "HKD=1e3", "HONG=1", "HKD=1;USD=2"]
+        {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+        assert!(line("USD=1").is_err() && line("HKD=400000").is_ok());
+    }
+}

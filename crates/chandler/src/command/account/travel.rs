@@ -1,0 +1,190 @@
+//! `chandler account rewind`, `reset` and `fork`: what is done to the whole journal of a paper account.
+
+use std::io::Write;
+
+use access::{Access, Account, Actor, NewAccount, Present};
+use anyhow::anyhow;
+use clap::Args;
+use market::Timestamp;
+use paper::Standing;
+use serde_json::json;
+
+use super::create::{create, created_json};
+use super::words::{named, say, theirs};
+use crate::command::trade::{Books, told};
+use crate::failure::{Failure, usage};
+use crate::output::{self, Format};
+use crate::sdk::{self, Url};
+use crate::surroundings::Surroundings;
+
+#[derive(Debug, Args)]
+pub(super) struct Rewind {
+    /// The account, by name or number
+    name: String,
+    /// The market's time to go back to, such as 2026-03-18T02:00:00Z: what happened at it stays, what came after is cut
+    instant: String,
+    #[command(flatten)]
+    cut: Cut,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Reset {
+    /// The account, by name or number
+    name: String,
+    #[command(flatten)]
+    cut: Cut,
+}
+
+/// How what is cut is kept.
+#[derive(Debug, Args)]
+struct Cut {
+    /// What to call the part that is cut; it is kept [default: by when it was cut]
+    #[arg(long = "as", value_name = "TEXT")]
+    called: Option<String>,
+    /// Why, for the audit
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    reason: String,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Fork {
+    /// The account, by name or number
+    name: String,
+    /// The copy: a new account with the same terms, whose credentials are printed; or one whose paper account nobody has used
+    new: String,
+    /// As it was at this instant of the market [default: as it is]
+    #[arg(long, value_name = "INSTANT")]
+    at: Option<String>,
+    /// Where the clients of the new account find the server
+    #[arg(long, default_value = "http://127.0.0.1:8080", value_name = "URL")]
+    url: String,
+    /// Why, for the audit
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    reason: String,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+impl Cut {
+    fn name(&self, machine: Timestamp) -> String {
+        self.called.clone().unwrap_or_else(|| machine.to_string())
+    }
+}
+
+/// An instant of the market.
+fn instant(text: &str) -> Result<Timestamp, Failure> {
+    let at: jiff::Timestamp =
+        text.parse().map_err(|_| usage(format!("{text:?} is not an instant: write 2026-03-18T02:00:00Z")))?;
+    Ok(Timestamp(at.as_second()))
+}
+
+/// Where an account stands.
+fn place(standing: &Standing) -> String {
+    match standing.horizon {
+        Some(at) => format!("at {at}, with {} entries", standing.entries),
+        None => format!("as it was prepared, with {} entries", standing.entries),
+    }
+}
+
+impl Rewind {
+    pub(super) fn run(
+        &self,
+        access: &Access,
+        surroundings: &Surroundings,
+        present: Present,
+    ) -> Result<(), Failure> {
+        let (account, to) = (named(access, &self.name)?, instant(&self.instant)?);
+        let books = Books::open(surroundings)?;
+        let (name, reason) = (self.cut.name(present.machine), self.cut.reason.as_str());
+        let standing = books.paper.rewind(account.id, to, &books.travel(&name, reason)).map_err(told)?;
+        cut(&account, &standing, &name, self.cut.format)
+    }
+}
+
+impl Reset {
+    pub(super) fn run(
+        &self,
+        access: &Access,
+        surroundings: &Surroundings,
+        present: Present,
+    ) -> Result<(), Failure> {
+        let account = named(access, &self.name)?;
+        let books = Books::open(surroundings)?;
+        let (name, reason) = (self.cut.name(present.machine), self.cut.reason.as_str());
+        let standing = books.paper.reset(account.id, &books.travel(&name, reason)).map_err(told)?;
+        cut(&account, &standing, &name, self.cut.format)
+    }
+}
+
+fn cut(account: &Account, standing: &Standing, name: &str, format: Format) -> Result<(), Failure> {
+    let text =
+        format!("account {:?} is {}; what came after is kept as {name:?}", account.name, place(standing));
+    let document = json!({
+        "account_id": account.id.0, "name": account.name, "cut": name,
+        "horizon": standing.horizon.map(|at| at.to_string()), "entries": standing.entries,
+    });
+    say(format, &text, document)
+}
+
+impl Fork {
+    pub(super) fn run(
+        &self,
+        access: &Access,
+        surroundings: &Surroundings,
+        present: Present,
+    ) -> Result<(), Failure> {
+        let account = named(access, &self.name)?;
+        let (at, url) = (self.at.as_deref().map(instant).transpose()?, Url::parse(&self.url)?);
+        let books = Books::open(surroundings)?;
+        // Nothing is made that could not be filled.
+        let from = books.paper.standing(account.id).map_err(told)?;
+        let beyond = at.is_some_and(|at| from.horizon.is_none_or(|horizon| at > horizon));
+        if from.entries == 0 || beyond {
+            let is = if from.entries == 0 {
+                "without a journal: nothing was asked of it".to_owned()
+            } else {
+                place(&from)
+            };
+            return Err(anyhow!("account {:?} is {is}", account.name).into());
+        }
+        let known = access.account_called(&self.new)?;
+        let (to, credentials) = match known {
+            Some(account) => (account, None),
+            None => {
+                let Account { region, role, rights, terms, .. } = &account;
+                let new = NewAccount {
+                    region: *region,
+                    role: *role,
+                    rights: *rights,
+                    ..NewAccount::named(&self.new, terms.clone())
+                };
+                let (account, credentials) = create(access, &new)?;
+                access.settle(account.id, &Actor::Operator, present).map_err(theirs)?;
+                (account, Some(credentials))
+            }
+        };
+        let standing =
+            books.paper.fork(account.id, to.id, at, &books.travel("", &self.reason)).map_err(told)?;
+        let mut document = match &credentials {
+            Some(credentials) => created_json(access, &to, credentials, &url, present)?,
+            None => json!({"account_id": to.id.0, "name": to.name}),
+        };
+        if let Some(fields) = document.as_object_mut() {
+            fields.insert("horizon".to_owned(), standing.horizon.map(|at| at.to_string()).into());
+            fields.insert("entries".to_owned(), standing.entries.into());
+        }
+        let text = format!("account {:?} is a copy of {:?}, {}", to.name, account.name, place(&standing));
+        match &credentials {
+            Some(credentials) if self.format == Format::Table => {
+                let mut out = output::stdout();
+                writeln!(out, "# {text}")?;
+                writeln!(out, "# Keep the secret and the token: they are not shown again.")?;
+                write!(out, "{}", sdk::exports(&url, credentials))?;
+                Ok(out.flush()?)
+            }
+            _ => say(self.format, &text, document),
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! `chandler assets`: the money of a paper account.
+
+use std::io::Write;
+
+use clap::Args;
+use serde_json::Value;
+use trading::Currency;
+
+use super::trade::Whose;
+use super::trade::shown::{amount, rows, text};
+use crate::failure::{Failure, usage};
+use crate::output::{self, Column, Format};
+use crate::surroundings::Surroundings;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The currency of the sums [default: HKD]
+    #[arg(long)]
+    currency: Option<String>,
+    #[command(flatten)]
+    whose: Whose,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+    let currency = arguments.currency.as_ref().map(|text| text.to_ascii_uppercase().parse::<Currency>());
+    let currency = currency.transpose().map_err(usage)?;
+    let document = arguments.whose.source(surroundings)?.assets(currency)?;
+    if arguments.format == Format::Json {
+        return Ok(output::json(&document)?);
+    }
+    let mut out = output::stdout();
+    for funds in rows(&document, "list") {
+        print(&mut out, funds)?;
+    }
+    Ok(out.flush()?)
+}
+
+fn print(out: &mut impl Write, funds: &Value) -> Result<(), Failure> {
+    let currency = text(funds, "currency");
+    let lines = [
+        ("net assets", "net_assets"),
+        ("cash", "total_cash"),
+        ("buying power", "buy_power"),
+        ("margin", "init_margin"),
+        ("maintenance", "maintenance_margin"),
+        ("credit", "max_finance_amount"),
+        ("credit left", "remaining_finance_amount"),
+    ];
+    let mut line = |word: &str, value: &str| writeln!(out, "{word:<12} {value}");
+    for (word, name) in lines {
+        line(word, &format!("{currency} {}", amount(funds, name)))?;
+    }
+    let level = text(funds, "risk_level");
+    let risk = match level.as_str() {
+        "0" => "0, safe",
+        "1" => "1, medium",
+        "2" => "2, early warning: nothing is opened or enlarged",
+        "3" => "3, danger: nothing is opened or enlarged",
+        other => other,
+    };
+    line("risk level", risk)?;
+    if level == "3" {
+        line("margin call", &format!("{currency} {}", amount(funds, "margin_call")))?;
+    }
+    let columns = [
+        Column::Left("currency"),
+        Column::Right("available"),
+        Column::Right("frozen"),
+        Column::Right("settling"),
+        Column::Right("to withdraw"),
+    ];
+    let row = |cash: &Value| {
+        vec![
+            text(cash, "currency"),
+            amount(cash, "available_cash"),
+            amount(cash, "frozen_cash"),
+            amount(cash, "settling_cash"),
+            amount(cash, "withdraw_cash"),
+        ]
+    };
+    let cash = rows(funds, "cash_infos").iter().map(row);
+    writeln!(out, "{}", output::text(&output::table(&columns, cash)))?;
+    Ok(())
+}

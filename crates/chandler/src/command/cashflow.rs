@@ -1,0 +1,54 @@
+//! `chandler cashflow`: what came into a paper account and what left it.
+
+use clap::Args;
+use serde_json::Value;
+
+use super::trade::shown::{self, amount, clock, rows, text};
+use super::trade::{CashQuestion, Range, Whose};
+use crate::failure::Failure;
+use crate::output::{self, Column, Format};
+use crate::surroundings::Surroundings;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Of this security alone
+    #[arg(long)]
+    symbol: Option<String>,
+    #[command(flatten)]
+    range: Range,
+    #[command(flatten)]
+    whose: Whose,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+    let between = arguments.range.between()?;
+    let mut source = arguments.whose.source(surroundings)?;
+    let symbol = arguments.symbol.as_deref().map(|text| source.symbol(text, surroundings)).transpose()?;
+    let document = source.cash_flow(&CashQuestion { symbol, between })?;
+    if arguments.format == Format::Json {
+        return Ok(output::json(&document)?);
+    }
+    let columns = [
+        Column::Left("time"),
+        Column::Left("what"),
+        Column::Right("amount"),
+        Column::Left("currency"),
+        Column::Left("symbol"),
+        Column::Left("description"),
+    ];
+    shown::table(&columns, rows(&document, "list").iter().map(row).collect(), "no cash has moved")
+}
+
+fn row(flow: &Value) -> Vec<String> {
+    let symbol = text(flow, "symbol");
+    vec![
+        clock(flow, "business_time", &symbol),
+        text(flow, "transaction_flow_name"),
+        amount(flow, "balance"),
+        text(flow, "currency"),
+        symbol,
+        text(flow, "description"),
+    ]
+}

@@ -1,0 +1,119 @@
+//! `chandler clock`: the market's clock of a server, shown and moved. It is for operators.
+
+use std::io::Write;
+
+use clap::Args;
+use market::Timestamp;
+use serde_json::{Value, json};
+
+use super::trade::shown::text;
+use crate::failure::{Failure, usage};
+use crate::output::{self, Format};
+use crate::remote;
+use crate::remote::session::Session;
+use crate::surroundings::Surroundings;
+
+const PATH: &str = "/v1/admin/clock";
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Where to move a clock that stands, forward alone: an instant such as 2026-03-18T02:00:15Z, or a step such as +15s, +5m, +1h, +1d
+    to: Option<String>,
+    #[command(flatten)]
+    remote: remote::Flags,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+pub(crate) fn run(arguments: &Arguments, _: &Surroundings) -> Result<(), Failure> {
+    let wish = arguments.to.as_deref().map(Wish::parse).transpose()?;
+    let session = Session::open(&arguments.remote)?;
+    let get = || session.get(PATH).map_err(|error| session.told(error));
+    let document = match wish {
+        None => get()?,
+        Some(wish) => {
+            let to = match wish {
+                Wish::To(at) => at,
+                Wish::On(seconds) => {
+                    let shown = get()?;
+                    let now = text(&shown, "now").parse::<jiff::Timestamp>().map_err(|_| {
+                        usage("the server does not say what its clock shows: name an instant to move it to")
+                    })?;
+                    Timestamp(now.as_second().saturating_add(seconds))
+                }
+            };
+            session.post(PATH, json!({"now": to.to_string()})).map_err(|error| session.told(error))?
+        }
+    };
+    if arguments.format == Format::Json {
+        return Ok(output::json(&document)?);
+    }
+    let mut out = output::stdout();
+    writeln!(out, "{}{}", text(&document, "now"), pace(&document))?;
+    Ok(out.flush()?)
+}
+
+/// How a clock goes on, where the server says so.
+fn pace(document: &Value) -> String {
+    match (text(document, "pace").as_str(), text(document, "speed").as_str()) {
+        ("", _) => String::new(),
+        ("standing", _) => ", stands: `chandler clock INSTANT` moves it".to_owned(),
+        ("machine", _) => ", by the machine's clock".to_owned(),
+        ("running", "" | "1") => ", runs".to_owned(),
+        ("running", speed) => format!(", runs {speed} times as quick as the machine's"),
+        (other, _) => format!(", {other}"),
+    }
+}
+
+/// Where a clock is to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wish {
+    To(Timestamp),
+    /// So many seconds on.
+    On(i64),
+}
+
+impl Wish {
+    fn parse(text: &str) -> Result<Wish, Failure> {
+        let wrong = || {
+            usage(format!(
+                "{text:?} is neither an instant nor a step: write 2026-03-18T02:00:15Z, or +15s, +5m, +1h, +1d"
+            ))
+        };
+        let Some(step) = text.strip_prefix('+') else {
+            let at: jiff::Timestamp = text.parse().map_err(|_| wrong())?;
+            return Ok(Wish::To(Timestamp(at.as_second())));
+        };
+        let unit = step.chars().last().and_then(|unit| match unit {
+            's' => Some(1),
+            'm' => Some(60),
+            'h' => Some(3_600),
+            'd' => Some(86_400),
+            _ => None,
+        });
+        let number = step
+            .get(..step.len().saturating_sub(1))
+            .filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
+        let number = number.and_then(|digits| digits.parse::<i64>().ok());
+        let seconds = unit.zip(number).and_then(|(unit, number)| number.checked_mul(unit));
+        seconds.map(Wish::On).ok_or_else(wrong)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_is_moved_to_an_instant_or_by_a_step() {
+        for (text, seconds) in [("+15s", 15), ("+5m", 300), ("+1h", 3_600), ("+2d", 172_800)] {
+            assert_eq!(Wish::parse(text).unwrap(), Wish::On(seconds));
+        }
+        assert_eq!(Wish::parse("1970-01-01T00:01:00Z").unwrap(), Wish::To(Timestamp(60)));
+        for text in
+            ["", "+", "+5", "+s", "+5w", "+-5s", "5s", "+5 s", "2026-03-18", "+99999999999999999999s", "+5ü"]
+        {
+            assert!(Wish::parse(text).is_err(), "{text}");
+        }
+    }
+}

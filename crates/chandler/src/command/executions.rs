@@ -1,0 +1,66 @@
+//! `chandler executions`: what was filled.
+
+use clap::Args;
+use serde_json::Value;
+
+use super::trade::shown::{self, amount, clock, rows, text};
+use super::trade::{Range, TradesQuestion, Whose, order_id};
+use crate::failure::Failure;
+use crate::output::{self, Column, Format};
+use crate::surroundings::Surroundings;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Of this security alone
+    #[arg(long)]
+    symbol: Option<String>,
+    /// Of this order alone
+    #[arg(long, value_name = "ID")]
+    order: Option<String>,
+    /// Those of earlier days instead of today's; --start and --end say so too
+    #[arg(long)]
+    history: bool,
+    #[command(flatten)]
+    range: Range,
+    #[command(flatten)]
+    whose: Whose,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+    let order = arguments.order.as_deref().map(order_id).transpose()?;
+    let between = arguments.range.between()?;
+    let mut source = arguments.whose.source(surroundings)?;
+    let symbol = arguments.symbol.as_deref().map(|text| source.symbol(text, surroundings)).transpose()?;
+    let history = (arguments.history || arguments.range.is_given()).then_some(between);
+    let document = source.trades(&TradesQuestion { symbol, order, history })?;
+    if arguments.format == Format::Json {
+        return Ok(output::json(&document)?);
+    }
+    let columns = [
+        Column::Left("execution"),
+        Column::Left("time"),
+        Column::Left("symbol"),
+        Column::Left("side"),
+        Column::Right("quantity"),
+        Column::Right("price"),
+    ];
+    let nothing = match history {
+        Some(_) => "nothing was executed on earlier days",
+        None => "nothing was executed today: `--history` lists what was on earlier days",
+    };
+    shown::table(&columns, rows(&document, "trades").iter().map(row).collect(), nothing)
+}
+
+fn row(trade: &Value) -> Vec<String> {
+    let symbol = text(trade, "symbol");
+    vec![
+        text(trade, "trade_id"),
+        clock(trade, "trade_done_at", &symbol),
+        symbol,
+        text(trade, "side").to_lowercase(),
+        amount(trade, "quantity"),
+        amount(trade, "price"),
+    ]
+}

@@ -1,0 +1,124 @@
+//! `chandler order replace` and `cancel`.
+
+use std::io::Write;
+
+use clap::Args;
+use serde_json::json;
+use trading::{Changes, Percent, Quantity};
+
+use super::ticket::{decimal, price};
+use crate::command::trade::shown::text;
+use crate::command::trade::{Whose, order_id};
+use crate::failure::{Failure, usage};
+use crate::output::{self, Format};
+use crate::surroundings::Surroundings;
+
+#[derive(Debug, Args)]
+pub(super) struct Replace {
+    /// The id of the order
+    id: String,
+    /// The new total, with what was executed [default: as it is]
+    #[arg(long, value_name = "QUANTITY")]
+    quantity: Option<String>,
+    /// The worst price it may be filled at
+    #[arg(long, value_name = "PRICE")]
+    limit: Option<String>,
+    /// The price that releases it
+    #[arg(long, value_name = "PRICE")]
+    trigger: Option<String>,
+    /// How far a trailing order stays behind the best price
+    #[arg(long, value_name = "AMOUNT", conflicts_with = "trailing_percent")]
+    trailing_amount: Option<String>,
+    /// The same in percent of it
+    #[arg(long, value_name = "PERCENT")]
+    trailing_percent: Option<String>,
+    /// How far beyond the stop the limit of a trailing order lies
+    #[arg(long, value_name = "AMOUNT")]
+    limit_offset: Option<String>,
+    /// Take the limit of a trailing order from this level of the depth instead: -5 to 5
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    depth_level: Option<i32>,
+    /// Follow the price only from this one on
+    #[arg(long, value_name = "PRICE")]
+    monitor: Option<String>,
+    /// How often the trigger has to be touched within a minute: 0 to 3
+    #[arg(long, value_name = "N")]
+    trigger_count: Option<i32>,
+    /// A note that stays with it
+    #[arg(long, value_name = "TEXT")]
+    remark: Option<String>,
+    #[command(flatten)]
+    whose: Whose,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Cancel {
+    /// The id of the order
+    id: String,
+    #[command(flatten)]
+    whose: Whose,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+impl Replace {
+    pub(super) fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
+        let id = order_id(&self.id)?;
+        let mut changes = self.changes()?;
+        let mut source = self.whose.source(surroundings)?;
+        changes.quantity = match &self.quantity {
+            Some(text) => decimal("--quantity", text, Quantity::parse)?,
+            // The interface wants it each time.
+            None => {
+                let known = text(&source.order(id)?, "quantity");
+                decimal("the order's quantity", &known, Quantity::parse)?
+            }
+        };
+        source.replace(id, &changes)?;
+        done(self.format, &format!("order {id} is replaced"), &id)
+    }
+
+    fn changes(&self) -> Result<Changes, Failure> {
+        let price = |flag: &str, text: &Option<String>| price(flag, text.as_deref());
+        let percent = self.trailing_percent.as_deref();
+        let changes = Changes {
+            quantity: Quantity::ZERO,
+            price: price("--limit", &self.limit)?,
+            trigger_price: price("--trigger", &self.trigger)?,
+            limit_offset: price("--limit-offset", &self.limit_offset)?,
+            trailing_amount: price("--trailing-amount", &self.trailing_amount)?,
+            trailing_percent: percent
+                .map(|text| decimal("--trailing-percent", text, Percent::parse))
+                .transpose()?,
+            depth_level: self.depth_level,
+            trigger_count: self.trigger_count,
+            monitor_price: price("--monitor", &self.monitor)?,
+            remark: self.remark.clone(),
+        };
+        if changes == Changes::default() && self.quantity.is_none() {
+            return Err(usage(
+                "nothing to change: give --quantity, --limit, --trigger or another of its flags",
+            ));
+        }
+        Ok(changes)
+    }
+}
+
+impl Cancel {
+    pub(super) fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
+        let id = order_id(&self.id)?;
+        self.whose.source(surroundings)?.cancel(id)?;
+        done(self.format, &format!("order {id} is cancelled"), &id)
+    }
+}
+
+fn done(format: Format, text: &str, id: &trading::OrderId) -> Result<(), Failure> {
+    if format == Format::Json {
+        return Ok(output::json(&json!({"order_id": id}))?);
+    }
+    let mut out = output::stdout();
+    writeln!(out, "{text}")?;
+    Ok(out.flush()?)
+}

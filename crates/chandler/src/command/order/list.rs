@@ -1,0 +1,195 @@
+//! `chandler order list` and `show`.
+
+use std::io::Write;
+
+use clap::{Args, ValueEnum};
+use serde_json::Value;
+use trading::{OrderStatus, Side};
+
+use crate::command::trade::shown::{self, amount, clock, rows, text};
+use crate::command::trade::{OrdersQuestion, Range, Whose, order_id};
+use crate::failure::{Failure, usage};
+use crate::output::{self, Column, Format};
+use crate::remote::field;
+use crate::surroundings::Surroundings;
+
+#[derive(Debug, Args)]
+pub(super) struct List {
+    /// Of this security alone
+    #[arg(long)]
+    symbol: Option<String>,
+    /// In this state alone, such as NewStatus or FilledStatus; may be given several times
+    #[arg(long, value_name = "STATUS")]
+    status: Vec<String>,
+    /// Of this side alone
+    #[arg(long, value_enum)]
+    side: Option<SideName>,
+    /// Those of earlier days instead of today's; --start and --end say so too
+    #[arg(long)]
+    history: bool,
+    #[command(flatten)]
+    range: Range,
+    #[command(flatten)]
+    whose: Whose,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum SideName {
+    Buy,
+    Sell,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Show {
+    /// The id of the order
+    id: String,
+    #[command(flatten)]
+    whose: Whose,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+impl List {
+    pub(super) fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
+        let mut source = self.whose.source(surroundings)?;
+        let between = self.range.between()?;
+        let status = |text: &String| {
+            let known = OrderStatus::ALL.iter().find(|status| status.as_str().eq_ignore_ascii_case(text));
+            known.copied().ok_or_else(|| {
+                let all: Vec<&str> = OrderStatus::ALL.iter().map(|status| status.as_str()).collect();
+                usage(format!("{text:?} is not a state of orders: write one of {}", all.join(", ")))
+            })
+        };
+        let question = OrdersQuestion {
+            symbol: self.symbol.as_deref().map(|text| source.symbol(text, surroundings)).transpose()?,
+            statuses: self.status.iter().map(status).collect::<Result<_, _>>()?,
+            side: self.side.map(|side| match side {
+                SideName::Buy => Side::Buy,
+                SideName::Sell => Side::Sell,
+            }),
+            history: (self.history || self.range.is_given()).then_some(between),
+        };
+        let document = source.orders(&question)?;
+        if self.format == Format::Json {
+            return Ok(output::json(&document)?);
+        }
+        let columns = [
+            Column::Right("order"),
+            Column::Left("submitted"),
+            Column::Left("symbol"),
+            Column::Left("side"),
+            Column::Left("type"),
+            Column::Right("quantity"),
+            Column::Right("executed"),
+            Column::Right("price"),
+            Column::Right("average"),
+            Column::Left("state"),
+            Column::Left("reason"),
+        ];
+        let nothing = match question.history {
+            Some(_) => "no orders of earlier days",
+            None => "no orders today: `--history` lists those of earlier days",
+        };
+        shown::table(&columns, rows(&document, "orders").iter().map(row).collect(), nothing)
+    }
+}
+
+fn row(order: &Value) -> Vec<String> {
+    let of = |name: &str| text(order, name);
+    let average = of("executed_price");
+    vec![
+        of("order_id"),
+        clock(order, "submitted_at", &of("symbol")),
+        of("symbol"),
+        of("side").to_lowercase(),
+        of("order_type"),
+        amount(order, "quantity"),
+        amount(order, "executed_quantity"),
+        amount(order, "price"),
+        if average == "0" { String::new() } else { shown::grouped(&average) },
+        shown::status(&of("status")).to_owned(),
+        of("msg"),
+    ]
+}
+
+impl Show {
+    pub(super) fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
+        let order = self.whose.source(surroundings)?.order(order_id(&self.id)?)?;
+        if self.format == Format::Json {
+            return Ok(output::json(&order)?);
+        }
+        let mut out = output::stdout();
+        print(&mut out, &order)?;
+        Ok(out.flush()?)
+    }
+}
+
+fn print(out: &mut impl Write, order: &Value) -> Result<(), Failure> {
+    let of = |name: &str| text(order, name);
+    let (symbol, currency) = (of("symbol"), of("currency"));
+    let side = of("side").to_lowercase();
+    writeln!(
+        out,
+        "order        {}: {side} {} {symbol} {}",
+        of("order_id"),
+        amount(order, "quantity"),
+        of("stock_name")
+    )?;
+    let state = shown::status(&of("status")).to_owned();
+    let msg = of("msg");
+    writeln!(out, "state        {state}{}{msg}", if msg.is_empty() { "" } else { ": " })?;
+    let mut terms = vec![of("order_type"), of("time_in_force")];
+    let named = [
+        ("limit", "price"),
+        ("trigger", "trigger_price"),
+        ("trailing amount", "trailing_amount"),
+        ("trailing percent", "trailing_percent"),
+        ("limit offset", "limit_offset"),
+        ("monitor", "monitor_price"),
+        ("until", "expire_date"),
+    ];
+    let given = named.iter().filter(|(_, name)| !of(name).is_empty());
+    terms.extend(given.map(|(word, name)| format!("{word} {}", of(name))));
+    if of("outside_rth") != "UnknownOutsideRth" {
+        terms.push(of("outside_rth"));
+    }
+    writeln!(out, "terms        {}", terms.join(", "))?;
+    writeln!(out, "submitted    {}", clock(order, "submitted_at", &symbol))?;
+    let triggered = clock(order, "trigger_at", &symbol);
+    if !triggered.is_empty() {
+        writeln!(out, "released     {triggered}")?;
+    }
+    let executed = of("executed_quantity");
+    match executed.as_str() {
+        "0" => writeln!(out, "executed     nothing")?,
+        _ => writeln!(
+            out,
+            "executed     {} at {currency} {} on average",
+            shown::grouped(&executed),
+            amount(order, "executed_price")
+        )?,
+    }
+    let charges = field(order, "charge_detail");
+    for group in rows(charges, "items") {
+        for fee in rows(group, "fees") {
+            let (name, amount) = (text(fee, "name"), amount(fee, "amount"));
+            writeln!(out, "charge       {currency} {amount} {name} ({})", text(fee, "code"))?;
+        }
+    }
+    writeln!(out, "charges      {currency} {}", amount(charges, "total_amount"))?;
+    let remark = of("remark");
+    if !remark.is_empty() {
+        writeln!(out, "remark       {remark}")?;
+    }
+    // Oldest first: a story is read downwards.
+    for one in rows(order, "history").iter().rev() {
+        let (quantity, price, msg) = (amount(one, "quantity"), amount(one, "price"), text(one, "msg"));
+        let at = if price.is_empty() { String::new() } else { format!(" at {price}") };
+        let msg = if msg.is_empty() { msg } else { format!(", {msg}") };
+        let time = clock(one, "time", &symbol);
+        writeln!(out, "             {time} {} {quantity}{at}{msg}", text(one, "status"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,271 @@
+//! `chandler order buy` and `sell`.
+
+use std::io::Write;
+
+use access::parse_instant;
+use clap::{Args, ValueEnum};
+use market::{Price, Symbol};
+use serde_json::Value;
+use trading::{
+    DecimalError, OrderType, OutsideRth, Percent, Quantity, Side, Terms, TimeInForce, parse_price,
+};
+
+use crate::command::time;
+use crate::command::trade::Whose;
+use crate::command::trade::shown::{self, amount, text};
+use crate::failure::{Failure, usage};
+use crate::output::{self, Format};
+use crate::remote::field;
+use crate::surroundings::Surroundings;
+
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// The security: 700.HK, AAPL.US, or an option such as AAPL260417C190000.US
+    symbol: String,
+    /// How many shares, or contracts of an option
+    quantity: String,
+    /// The worst price it may be filled at
+    #[arg(long, value_name = "PRICE")]
+    limit: Option<String>,
+    /// LO, MO, LIT, MIT, TSLPAMT, TSLPPCT; in Hong Kong ELO, AO, ALO, ODD, SLO too [default: what the other flags make of it]
+    #[arg(long = "type", value_name = "TYPE")]
+    order_type: Option<String>,
+    /// The price that releases it: with --limit a LIT, without a MIT
+    #[arg(long, value_name = "PRICE")]
+    trigger: Option<String>,
+    /// Follow the price, released so much behind the best one: a TSLPAMT
+    #[arg(long, value_name = "AMOUNT", conflicts_with_all = ["trailing_percent", "trigger"])]
+    trailing_amount: Option<String>,
+    /// The same in percent of it: a TSLPPCT
+    #[arg(long, value_name = "PERCENT", conflicts_with = "trigger")]
+    trailing_percent: Option<String>,
+    /// How far beyond the stop the limit of a trailing order lies
+    #[arg(long, value_name = "AMOUNT")]
+    limit_offset: Option<String>,
+    /// Take the limit of a trailing order from this level of the depth instead: -5 to 5
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    depth_level: Option<i32>,
+    /// Follow the price only from this one on
+    #[arg(long, value_name = "PRICE")]
+    monitor: Option<String>,
+    /// How often the trigger has to be touched within a minute: 0 to 3
+    #[arg(long, value_name = "N")]
+    trigger_count: Option<i32>,
+    /// How long it stays
+    #[arg(long, value_enum, default_value_t)]
+    tif: Tif,
+    /// The last day of a gtd order
+    #[arg(long, value_name = "DATE")]
+    expire: Option<String>,
+    /// In which sessions it trades; US alone [default: regular]
+    #[arg(long, value_enum, value_name = "SESSIONS")]
+    outside_rth: Option<Lanes>,
+    /// Hold it until this instant, at most 90 days ahead
+    #[arg(long, value_name = "INSTANT")]
+    delay_until: Option<String>,
+    /// A note that stays with it
+    #[arg(long, value_name = "TEXT")]
+    remark: Option<String>,
+    /// A name of your own for this request: the same name again within ten minutes is answered with the same order
+    #[arg(long, value_name = "TEXT")]
+    request_id: Option<String>,
+    /// Say what would become of it and what it would cost, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    whose: Whose,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum Tif {
+    #[default]
+    Day,
+    /// Until it is cancelled
+    Gtc,
+    /// Until --expire
+    Gtd,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Lanes {
+    /// Regular hours
+    #[value(alias = "RTH_ONLY")]
+    Regular,
+    /// Before and after them too
+    #[value(alias = "ANY_TIME")]
+    Any,
+    /// Overnight alone
+    #[value(alias = "OVERNIGHT")]
+    Overnight,
+}
+
+impl Arguments {
+    pub(super) fn run(&self, side: Side, surroundings: &Surroundings) -> Result<(), Failure> {
+        let mut source = self.whose.source(surroundings)?;
+        let terms = self.terms(side, source.symbol(&self.symbol, surroundings)?)?;
+        if self.dry_run {
+            return print_preview(&source.preview(&terms)?, self.format);
+        }
+        let answer = source.submit(&terms)?;
+        if self.format == Format::Json {
+            return Ok(output::json(&answer)?);
+        }
+        let (id, state, msg) = (text(&answer, "order_id"), text(&answer, "status"), text(&answer, "msg"));
+        let mut out = output::stdout();
+        match (state.as_str(), msg.as_str()) {
+            ("", _) => writeln!(out, "order {id}")?,
+            (state, "") => writeln!(out, "order {id}: {}", shown::status(state))?,
+            (state, msg) => {
+                writeln!(
+                    out,
+                    "order {id}: {}: {msg}; `chandler order why {id}` tells more",
+                    shown::status(state)
+                )?;
+            }
+        }
+        Ok(out.flush()?)
+    }
+
+    fn terms(&self, side: Side, symbol: Symbol) -> Result<Terms, Failure> {
+        let quantity = decimal("the quantity", &self.quantity, Quantity::parse)?;
+        let mut terms = Terms::new(symbol, side, self.order_type()?, quantity);
+        let price = |flag: &str, text: &Option<String>| price(flag, text.as_deref());
+        terms.price = price("--limit", &self.limit)?;
+        terms.trigger_price = price("--trigger", &self.trigger)?;
+        terms.trailing_amount = price("--trailing-amount", &self.trailing_amount)?;
+        terms.limit_offset = price("--limit-offset", &self.limit_offset)?;
+        terms.monitor_price = price("--monitor", &self.monitor)?;
+        let percent = self.trailing_percent.as_deref();
+        terms.trailing_percent =
+            percent.map(|text| decimal("--trailing-percent", text, Percent::parse)).transpose()?;
+        terms.depth_level = self.depth_level.unwrap_or_default();
+        terms.trigger_count = self.trigger_count.unwrap_or_default();
+        terms.time_in_force = match self.tif {
+            Tif::Day => TimeInForce::Day,
+            Tif::Gtc => TimeInForce::GoodTilCanceled,
+            Tif::Gtd => TimeInForce::GoodTilDate,
+        };
+        terms.expire_date = self.expire.as_deref().map(time::date).transpose()?;
+        if terms.expire_date.is_some() != matches!(self.tif, Tif::Gtd) {
+            return Err(usage("--tif gtd and --expire DATE belong together"));
+        }
+        terms.outside_rth = self.outside_rth.map(|lanes| match lanes {
+            Lanes::Regular => OutsideRth::RegularOnly,
+            Lanes::Any => OutsideRth::AnyTime,
+            Lanes::Overnight => OutsideRth::Overnight,
+        });
+        terms.delayed_until = self.delay_until.as_deref().map(parse_instant).transpose().map_err(usage)?;
+        terms.remark = self.remark.clone().unwrap_or_default();
+        terms.client_request_id = self.request_id.clone();
+        Ok(terms)
+    }
+
+    /// The type that was named, or the one that the other flags make.
+    fn order_type(&self) -> Result<OrderType, Failure> {
+        if let Some(name) = &self.order_type {
+            return name.to_ascii_uppercase().parse().map_err(|_| {
+                let known: Vec<&str> = OFFERED.iter().map(|one| one.as_str()).collect();
+                usage(format!("{name:?} is not a type of order: write one of {}", known.join(", ")))
+            });
+        }
+        Ok(match () {
+            () if self.trailing_amount.is_some() => OrderType::TrailingAmount,
+            () if self.trailing_percent.is_some() => OrderType::TrailingPercent,
+            () if self.trigger.is_some() && self.limit.is_some() => OrderType::LimitIfTouched,
+            () if self.trigger.is_some() => OrderType::MarketIfTouched,
+            () if self.limit.is_some() => OrderType::Limit,
+            () => OrderType::Market,
+        })
+    }
+}
+
+const OFFERED: [OrderType; 11] = [
+    OrderType::Limit,
+    OrderType::Market,
+    OrderType::LimitIfTouched,
+    OrderType::MarketIfTouched,
+    OrderType::TrailingAmount,
+    OrderType::TrailingPercent,
+    OrderType::EnhancedLimit,
+    OrderType::Auction,
+    OrderType::AuctionLimit,
+    OrderType::OddLot,
+    OrderType::SpecialLimit,
+];
+
+/// A price of a flag.
+pub(super) fn price(flag: &str, text: Option<&str>) -> Result<Option<Price>, Failure> {
+    text.map(|text| decimal(flag, text, parse_price)).transpose()
+}
+
+pub(super) fn decimal<T>(
+    what: &str,
+    text: &str,
+    parse: impl FnOnce(&str) -> Result<T, DecimalError>,
+) -> Result<T, Failure> {
+    parse(text).map_err(|error| usage(format!("{what}: {text:?} {error}")))
+}
+
+/// What would become of an order, and what it would cost.
+fn print_preview(preview: &Value, format: Format) -> Result<(), Failure> {
+    if format == Format::Json {
+        return Ok(output::json(preview)?);
+    }
+    let of = |name: &str| text(preview, name);
+    let mut out = output::stdout();
+    let what =
+        format!("{} {} {} {}", of("side").to_lowercase(), of("quantity"), of("symbol"), of("order_type"));
+    let (reason, symbol) = (field(preview, "reason"), of("symbol"));
+    match of("verdict").as_str() {
+        "accepted" => writeln!(out, "{what} would be accepted: {}", shown::status(&of("status")))?,
+        verdict => writeln!(out, "{what} would be {verdict}: {}", text(reason, "words"))?,
+    }
+    if !field(preview, "trading_day").is_null() {
+        writeln!(out, "trading day  {}", of("trading_day"))?;
+        writeln!(out, "reported     {}", shown::clock(preview, "reports_at", &symbol))?;
+        let end = shown::clock(preview, "expires_at", &symbol);
+        writeln!(
+            out,
+            "ends         {}",
+            if end.is_empty() { "when it is filled or cancelled" } else { end.as_str() }
+        )?;
+    }
+    print_cost(&mut out, field(preview, "cost"))?;
+    let (cash, margin) = (of("cash_max_qty"), of("margin_max_qty"));
+    if !cash.is_empty() {
+        writeln!(
+            out,
+            "at most      {} by cash alone, {} with credit",
+            shown::grouped(&cash),
+            shown::grouped(&margin)
+        )?;
+    }
+    writeln!(out, "nothing was done")?;
+    Ok(out.flush()?)
+}
+
+fn print_cost(out: &mut impl Write, cost: &Value) -> Result<(), Failure> {
+    if cost.is_null() {
+        return Ok(());
+    }
+    let currency = text(cost, "currency");
+    writeln!(out, "amount       {currency} {}, at {}", amount(cost, "amount"), amount(cost, "price"))?;
+    for fee in shown::rows(cost, "fees") {
+        writeln!(out, "charge       {currency} {} {}", amount(fee, "amount"), text(fee, "code"))?;
+    }
+    writeln!(out, "charges      {currency} {}", amount(cost, "fee_total"))?;
+    writeln!(out, "total        {currency} {}", amount(cost, "total"))?;
+    let change = |name: &str| {
+        let change = field(cost, name);
+        (amount(change, "before"), amount(change, "after"))
+    };
+    let (before, after) = change("available_cash");
+    writeln!(out, "cash         {currency} {before} available now, {after} once it is filled")?;
+    if !field(cost, "buy_power").is_null() {
+        let (before, after) = change("buy_power");
+        writeln!(out, "buying power HKD {before} now, {after} once it is filled")?;
+    }
+    Ok(())
+}

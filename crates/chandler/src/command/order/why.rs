@@ -1,0 +1,40 @@
+//! `chandler order why`: the story of an order.
+
+use std::io::Write;
+
+use clap::Args;
+
+use crate::command::trade::shown::{clock, rows, text};
+use crate::command::trade::{Whose, order_id};
+use crate::failure::Failure;
+use crate::output::{self, Format};
+use crate::surroundings::Surroundings;
+
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// The id of the order
+    id: String,
+    #[command(flatten)]
+    whose: Whose,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+impl Arguments {
+    pub(super) fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
+        let story = self.whose.source(surroundings)?.story(order_id(&self.id)?)?;
+        if self.format == Format::Json {
+            return Ok(output::json(&story)?);
+        }
+        let symbol = text(&story, "symbol");
+        let mut out = output::stdout();
+        writeln!(out, "order {}", text(&story, "order_id"))?;
+        for step in rows(&story, "steps") {
+            writeln!(out, "{}  {}", clock(step, "at", &symbol), text(step, "words"))?;
+            for reason in rows(step, "because") {
+                writeln!(out, "    {}", output::printable(reason.as_str().unwrap_or_default()))?;
+            }
+        }
+        Ok(out.flush()?)
+    }
+}

@@ -1,0 +1,57 @@
+//! `chandler positions`: what a paper account holds.
+
+use clap::Args;
+use serde_json::Value;
+
+use super::trade::Whose;
+use super::trade::shown::{self, amount, rows, text};
+use crate::failure::Failure;
+use crate::output::{self, Column, Format};
+use crate::surroundings::Surroundings;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// These securities alone
+    symbols: Vec<String>,
+    #[command(flatten)]
+    whose: Whose,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+    let mut source = arguments.whose.source(surroundings)?;
+    let symbols: Result<Vec<_>, Failure> =
+        arguments.symbols.iter().map(|text| source.symbol(text, surroundings)).collect();
+    let document = source.positions(&symbols?)?;
+    if arguments.format == Format::Json {
+        return Ok(output::json(&document)?);
+    }
+    let columns = [
+        Column::Left("symbol"),
+        Column::Left("name"),
+        Column::Right("quantity"),
+        Column::Right("available"),
+        Column::Right("cost"),
+        Column::Right("last"),
+        Column::Right("value"),
+        Column::Right("unrealised"),
+        Column::Left("currency"),
+    ];
+    let positions = rows(&document, "list").iter().flat_map(|channel| rows(channel, "stock_info"));
+    shown::table(&columns, positions.map(row).collect(), "no positions")
+}
+
+fn row(position: &Value) -> Vec<String> {
+    vec![
+        text(position, "symbol"),
+        text(position, "symbol_name"),
+        amount(position, "quantity"),
+        amount(position, "available_quantity"),
+        amount(position, "cost_price"),
+        amount(position, "last_price"),
+        amount(position, "market_value"),
+        amount(position, "unrealised"),
+        text(position, "currency"),
+    ]
+}

@@ -1,0 +1,170 @@
+//! Paper accounts of the store here: their journals, and the market they are played on. A server may serve the same store meanwhile.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use access::{Access, Account};
+use anyhow::anyhow;
+use history::History;
+use market::Symbol;
+use paper::{Audit, Done, Moment, Nobody, Opening, Paper, PaperError, Preview, Reason, Seen, Travel};
+use store::{Reader, Store};
+use trading::{Command, Terms};
+
+use crate::clock::Clock;
+use crate::command::account::named;
+use crate::command::serve::open_accounts;
+use crate::failure::{Failure, usage};
+use crate::output;
+use crate::surroundings::Surroundings;
+
+/// By the machine's clock, an account that was last at work longer ago than this may well be one of a replayed past.
+const LONG_AGO_S: i64 = 40 * 86_400;
+/// Whoever is at this command line, in the audit.
+const OPERATOR: &str = "operator";
+
+pub(crate) struct Books {
+    pub(crate) access: Access,
+    pub(crate) paper: Paper,
+    store: Store,
+    reader: Reader,
+    moment: Moment,
+    clock: Clock,
+}
+
+impl Books {
+    pub(crate) fn open(surroundings: &Surroundings) -> Result<Books, Failure> {
+        let store = surroundings.open(store::Access::Read)?;
+        let reader = store.reader()?;
+        let access = open_accounts(surroundings)?;
+        let machine = Clock::Machine.now();
+        let history = History::new(surroundings.history.venues().clone());
+        // Nobody listens here: a server that has listeners sees the journal.
+        let paper = Paper::new(access.journals(), history, surroundings.tables()?, Arc::new(Nobody));
+        let moment = Moment { as_of: surroundings.as_of(), machine };
+        Ok(Books { access, paper, store, reader, moment, clock: surroundings.clock })
+    }
+
+    /// The account of a name, or the only one there is.
+    pub(crate) fn account(&self, name: Option<&str>) -> Result<Account, Failure> {
+        if let Some(name) = name {
+            return named(&self.access, name);
+        }
+        let mut accounts: Vec<Account> =
+            self.access.list()?.into_iter().filter(|account| account.revoked_at.is_none()).collect();
+        match (accounts.pop(), accounts.as_slice()) {
+            (Some(account), []) => Ok(account),
+            (Some(_), _) => Err(usage(
+                "there are several accounts: add --account NAME; `chandler account list` shows them",
+            )),
+            (None, _) => Err(anyhow!("there is no account: `chandler account create NAME` makes one").into()),
+        }
+    }
+
+    /// Shows an account as of now. Nothing is written.
+    pub(crate) fn look<T>(
+        &mut self,
+        account: &Account,
+        look: impl FnOnce(&Seen<'_>) -> T,
+    ) -> Result<T, Failure> {
+        self.paper.look(account.id, (&mut self.reader, self.moment), look).map_err(told)
+    }
+
+    pub(crate) fn preview(&mut self, account: &Account, terms: &Terms) -> Result<Preview, Failure> {
+        self.paper.preview(account.id, terms, (&mut self.reader, self.moment)).map_err(told)
+    }
+
+    /// What a client asks for.
+    pub(crate) fn order(
+        &mut self,
+        account: &Account,
+        command: &Command,
+        name: Option<&str>,
+    ) -> Result<Done, Failure> {
+        if account.revoked_at.is_some() {
+            return Err(usage(format!(
+                "account {:?} is revoked: nothing is traded in its name",
+                account.name
+            )));
+        }
+        if account.terms.read_only {
+            return Err(usage(format!(
+                "account {:?} is read-only: `chandler account set {} --read-only off` lets it trade",
+                account.name, account.id.0
+            )));
+        }
+        self.run(account, command, name, None)
+    }
+
+    /// What an operator does, which the audit is told.
+    pub(crate) fn operate(
+        &mut self,
+        account: &Account,
+        event: &'static str,
+        reason: String,
+        command: &Command,
+    ) -> Result<Done, Failure> {
+        let audit = Audit { event, actor: OPERATOR.to_owned(), reason };
+        self.run(account, command, None, Some(audit))
+    }
+
+    /// Opens an account with settings and cash of its own.
+    pub(crate) fn begin(&mut self, account: &Account, opening: &Opening) -> Result<bool, Failure> {
+        self.paper.open(account.id, opening, (&mut self.reader, self.moment)).map_err(told)
+    }
+
+    /// What is done to a whole journal: by whom, why, and what the part that is cut will be called.
+    pub(crate) fn travel<'a>(&self, name: &'a str, reason: &'a str) -> Travel<'a> {
+        Travel { name, actor: OPERATOR, reason, machine: self.moment.machine }
+    }
+
+    fn run(
+        &mut self,
+        account: &Account,
+        command: &Command,
+        name: Option<&str>,
+        audit: Option<Audit>,
+    ) -> Result<Done, Failure> {
+        let before = self.paper.standing(account.id).map_err(told)?.horizon;
+        let done = self
+            .paper
+            .command(account.id, command, name, audit, (&mut self.reader, self.moment))
+            .map_err(told)?;
+        let now = self.moment.as_of.now();
+        if let (Clock::Machine, Some(before)) = (self.clock, before)
+            && now.0.saturating_sub(before.0) > LONG_AGO_S
+        {
+            output::tell(format_args!(
+                "note: account {:?} was at {before} and is at {now} now, by the machine's clock; --clock sets another, and \
+                 `chandler account rewind {} {before}` goes back",
+                account.name, account.id.0
+            ));
+        }
+        Ok(done)
+    }
+
+    /// What securities are called. A name is for reading: one that cannot be read is none.
+    pub(crate) fn names(&self) -> Result<impl Fn(&Symbol) -> String + use<>, Failure> {
+        let reader = RefCell::new(self.store.reader()?);
+        Ok(move |symbol: &Symbol| {
+            let found = reader.borrow_mut().view().security(symbol).ok().flatten();
+            found.and_then(|one| one.name_en.or(one.name_hk).or(one.name_cn)).unwrap_or_default()
+        })
+    }
+}
+
+/// What could not be done, with the check that failed and its numbers.
+pub(crate) fn told(error: PaperError) -> Failure {
+    match error {
+        PaperError::Refused(refusal) => {
+            let words = Reason::of(&refusal).words;
+            match refusal.text.strip_prefix("no rate for ") {
+                Some(currency) => {
+                    anyhow!("{words}: tell one with `chandler account rates {currency} RATE`").into()
+                }
+                None => anyhow!(words).into(),
+            }
+        }
+        error => error.into(),
+    }
+}

@@ -1,0 +1,141 @@
+//! What the commands about orders and money share: whose paper account is meant, where it is, and how it is shown.
+//!
+//! An account is asked in one of two ways, with the same documents as answers: [`here`] opens the store and its journals, [`there`] asks
+//! a server. So everything is printed from documents, and a script need not know which of the two it was.
+
+mod books;
+mod here;
+mod questions;
+pub(crate) mod shown;
+mod there;
+
+use clap::Args;
+use serde_json::Value;
+use trading::{Changes, OrderId, Terms};
+
+pub(crate) use books::{Books, told};
+pub(crate) use questions::{CashQuestion, OrdersQuestion, Range, TradesQuestion, order_id};
+
+use crate::failure::{Failure, usage};
+use crate::remote;
+use crate::surroundings::Surroundings;
+use here::Here;
+use there::There;
+
+/// Whose paper account, and where it is.
+#[derive(Debug, Args)]
+pub(crate) struct Whose {
+    /// The account in the store here, by name or number [default: the only one there is]
+    #[arg(long, value_name = "NAME")]
+    account: Option<String>,
+    #[command(flatten)]
+    remote: remote::ServerFlags,
+}
+
+/// An account that can be asked.
+pub(crate) enum Source {
+    Here(Box<Here>),
+    There(There),
+}
+
+impl Whose {
+    pub(crate) fn source(&self, surroundings: &Surroundings) -> Result<Source, Failure> {
+        match self.remote.session(surroundings)? {
+            Some(_) if self.account.is_some() => Err(usage(
+                "--account is for the store here: a server answers for the account that has signed in to it",
+            )),
+            Some(session) => Ok(Source::There(There::new(session))),
+            None => Ok(Source::Here(Box::new(Here::open(surroundings, self.account.as_deref())?))),
+        }
+    }
+}
+
+impl Source {
+    /// The id of the new order, and as far as is known what became of it.
+    pub(crate) fn submit(&mut self, terms: &Terms) -> Result<Value, Failure> {
+        match self {
+            Source::Here(here) => here.submit(terms),
+            Source::There(there) => there.submit(terms),
+        }
+    }
+
+    /// What would become of an order, and what it would cost.
+    pub(crate) fn preview(&mut self, terms: &Terms) -> Result<Value, Failure> {
+        match self {
+            Source::Here(here) => here.preview(terms),
+            Source::There(there) => there.preview(terms),
+        }
+    }
+
+    pub(crate) fn replace(&mut self, id: OrderId, changes: &Changes) -> Result<(), Failure> {
+        match self {
+            Source::Here(here) => here.replace(id, changes),
+            Source::There(there) => there.replace(id, changes),
+        }
+    }
+
+    pub(crate) fn cancel(&mut self, id: OrderId) -> Result<(), Failure> {
+        match self {
+            Source::Here(here) => here.cancel(id),
+            Source::There(there) => there.cancel(id),
+        }
+    }
+
+    pub(crate) fn order(&mut self, id: OrderId) -> Result<Value, Failure> {
+        match self {
+            Source::Here(here) => here.order(id),
+            Source::There(there) => there.order(id),
+        }
+    }
+
+    /// What happened to an order, and why.
+    pub(crate) fn story(&mut self, id: OrderId) -> Result<Value, Failure> {
+        match self {
+            Source::Here(here) => here.story(id),
+            Source::There(there) => there.story(id),
+        }
+    }
+
+    pub(crate) fn orders(&mut self, question: &OrdersQuestion) -> Result<Value, Failure> {
+        match self {
+            Source::Here(here) => here.orders(question),
+            Source::There(there) => there.orders(question),
+        }
+    }
+
+    pub(crate) fn trades(&mut self, question: &TradesQuestion) -> Result<Value, Failure> {
+        match self {
+            Source::Here(here) => here.trades(question),
+            Source::There(there) => there.trades(question),
+        }
+    }
+
+    pub(crate) fn cash_flow(&mut self, question: &CashQuestion) -> Result<Value, Failure> {
+        match self {
+            Source::Here(here) => here.cash_flow(question),
+            Source::There(there) => there.cash_flow(question),
+        }
+    }
+
+    pub(crate) fn positions(&mut self, symbols: &[market::Symbol]) -> Result<Value, Failure> {
+        match self {
+            Source::Here(here) => here.positions(symbols),
+            Source::There(there) => there.positions(symbols),
+        }
+    }
+
+    pub(crate) fn assets(&mut self, currency: Option<trading::Currency>) -> Result<Value, Failure> {
+        match self {
+            Source::Here(here) => here.assets(currency),
+            Source::There(there) => there.assets(currency),
+        }
+    }
+
+    /// Whether the store here answers, in which mistyped symbols are looked for.
+    pub(crate) fn symbol(&self, text: &str, surroundings: &Surroundings) -> Result<market::Symbol, Failure> {
+        match self {
+            Source::Here(_) => surroundings.symbol(text),
+            Source::There(_) => crate::surroundings::symbol(text),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! What is asked about orders, executions and cash.
+
+use access::parse_instant;
+use clap::Args;
+use market::{Symbol, Timestamp};
+use trading::{OrderId, OrderStatus, Side};
+
+use crate::failure::{Failure, usage};
+
+/// A range of time on the command line.
+#[derive(Debug, Args)]
+pub(crate) struct Range {
+    /// From when on: a date (its first moment in Hong Kong) or an instant such as 2026-11-13T01:30:00Z
+    #[arg(long, value_name = "TIME")]
+    start: Option<String>,
+    /// Until when, that moment included; of a date its last one
+    #[arg(long, value_name = "TIME")]
+    end: Option<String>,
+}
+
+/// The same as instants, both included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Between {
+    pub(crate) start: Option<Timestamp>,
+    pub(crate) end: Option<Timestamp>,
+}
+
+const DAY_SECONDS: i64 = 86_400;
+
+impl Range {
+    pub(crate) fn between(&self) -> Result<Between, Failure> {
+        let time = |text: &Option<String>| text.as_deref().map(parse_instant).transpose().map_err(usage);
+        let (start, mut end) = (time(&self.start)?, time(&self.end)?);
+        // Hong Kong has no clock changes, so a day there has as many seconds as any other.
+        if self.end.as_deref().is_some_and(|text| !text.contains('T')) {
+            end = end.map(|at| Timestamp(at.0.saturating_add(DAY_SECONDS - 1)));
+        }
+        match (start, end) {
+            (Some(start), Some(end)) if start > end => Err(usage("--start is after --end")),
+            _ => Ok(Between { start, end }),
+        }
+    }
+
+    pub(crate) fn is_given(&self) -> bool {
+        self.start.is_some() || self.end.is_some()
+    }
+}
+
+impl Between {
+    pub(crate) fn holds(&self, at: Timestamp) -> bool {
+        self.start.is_none_or(|start| start <= at) && self.end.is_none_or(|end| at <= end)
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OrdersQuestion {
+    pub(crate) symbol: Option<Symbol>,
+    pub(crate) statuses: Vec<OrderStatus>,
+    pub(crate) side: Option<Side>,
+    /// Those of earlier days instead of today's; with a range by when they were submitted.
+    pub(crate) history: Option<Between>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TradesQuestion {
+    pub(crate) symbol: Option<Symbol>,
+    pub(crate) order: Option<OrderId>,
+    pub(crate) history: Option<Between>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CashQuestion {
+    pub(crate) symbol: Option<Symbol>,
+    pub(crate) between: Between,
+}
+
+/// The id of an order, as a list shows it.
+pub(crate) fn order_id(text: &str) -> Result<OrderId, Failure> {
+    let is_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse()
+        .ok()
+        .filter(|_| is_digits)
+        .ok_or_else(|| usage(format!("{text:?} is not the id of an order: `chandler order list` shows them")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn between(start: &str, end: &str) -> Result<Between, Failure> {
+        let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        Range { start: text(start), end: text(end) }.between()
+    }
+
+    #[test]
+    fn a_range_has_its_last_day_in_it() {
+        let day = between("2026-11-13", "2026-11-13").unwrap();
+        let zone = market::Zone::of(market::Market::Hk);
+        let noon = zone.instant(jiff::civil::date(2026, 11, 13), 12 * 3600);
+        assert!(day.holds(noon));
+        assert!(!day.holds(Timestamp(noon.0 + DAY_SECONDS)) && !day.holds(Timestamp(noon.0 - DAY_SECONDS)));
+        assert!(between("", "").unwrap().holds(noon));
+        assert!(between("2026-11-14", "2026-11-13").is_err() && between("soon", "").is_err());
+        assert!(!between("", "2026-11-13T03:59:59Z").unwrap().holds(noon), "an instant is itself");
+    }
+}

@@ -1,0 +1,247 @@
+//! A paper account at a server, asked through its HTTP interface.
+
+use serde_json::{Map, Value, json};
+use trading::{Changes, Currency, OrderId, Terms, plain_price};
+
+use super::questions::{Between, CashQuestion, OrdersQuestion, TradesQuestion};
+use crate::failure::Failure;
+use crate::remote::field;
+use crate::remote::session::Session;
+
+/// Pages of a list that are read at most.
+const PAGES_MAX: usize = 1_000;
+/// Rows of a page of the cash flow.
+const CASH_ROWS: usize = 1_000;
+/// The ends of all time, where a server wants to be told some: 1970 and 2100.
+const ALWAYS: (i64, i64) = (0, 4_102_444_800);
+
+pub(crate) struct There {
+    session: Session,
+}
+
+impl There {
+    pub(super) fn new(session: Session) -> There {
+        There { session }
+    }
+
+    pub(super) fn submit(&self, terms: &Terms) -> Result<Value, Failure> {
+        let answer = self
+            .session
+            .post("/v1/trade/order", submitted(terms))
+            .map_err(|error| self.session.told(error))?;
+        let id = field(&answer, "order_id").clone();
+        // What became of it is told besides; the order is there also if that cannot be asked.
+        let known =
+            id.as_str().and_then(|id| self.get("/v1/trade/order", &[("order_id", id.to_owned())]).ok());
+        let of = |name: &str| known.as_ref().map(|order| field(order, name).clone());
+        match (of("status"), of("msg")) {
+            (Some(status), Some(msg)) => Ok(json!({"order_id": id, "status": status, "msg": msg})),
+            _ => Ok(json!({"order_id": id})),
+        }
+    }
+
+    pub(super) fn preview(&self, terms: &Terms) -> Result<Value, Failure> {
+        let answer = self.session.post("/v1/trade/order/preview", submitted(terms));
+        answer.map_err(|error| self.session.told(error))
+    }
+
+    pub(super) fn replace(&self, id: OrderId, changes: &Changes) -> Result<(), Failure> {
+        let answer = self.session.put("/v1/trade/order", replaced(id, changes));
+        answer.map(drop).map_err(|error| self.session.told(error))
+    }
+
+    pub(super) fn cancel(&self, id: OrderId) -> Result<(), Failure> {
+        let answer = self.session.delete(&format!("/v1/trade/order?order_id={id}"));
+        answer.map(drop).map_err(|error| self.session.told(error))
+    }
+
+    pub(super) fn order(&self, id: OrderId) -> Result<Value, Failure> {
+        self.get("/v1/trade/order", &[("order_id", id.to_string())])
+    }
+
+    pub(super) fn story(&self, id: OrderId) -> Result<Value, Failure> {
+        self.get("/v1/trade/order/why", &[("order_id", id.to_string())])
+    }
+
+    pub(super) fn orders(&self, question: &OrdersQuestion) -> Result<Value, Failure> {
+        let OrdersQuestion { symbol, statuses, side, history } = question;
+        let mut parameters: Vec<(&str, String)> = Vec::new();
+        parameters.extend(symbol.iter().map(|symbol| ("symbol", symbol.to_string())));
+        parameters.extend(statuses.iter().map(|status| ("status", status.to_string())));
+        parameters.extend(side.iter().map(|side| ("side", side.to_string())));
+        match history {
+            None => self.get("/v1/trade/order/today", &parameters),
+            Some(between) => {
+                parameters.extend(range(*between));
+                self.get("/v1/trade/order/history", &parameters)
+            }
+        }
+    }
+
+    pub(super) fn trades(&self, question: &TradesQuestion) -> Result<Value, Failure> {
+        let TradesQuestion { symbol, order, history } = question;
+        let mut parameters: Vec<(&str, String)> = Vec::new();
+        parameters.extend(symbol.iter().map(|symbol| ("symbol", symbol.to_string())));
+        parameters.extend(order.iter().map(|id| ("order_id", id.to_string())));
+        let Some(between) = history else { return self.get("/v1/trade/execution/today", &parameters) };
+        parameters.extend(range(*between));
+        let mut trades: Vec<Value> = Vec::new();
+        for page in 1..=PAGES_MAX {
+            let paged = [parameters.as_slice(), &[("page", page.to_string())]].concat();
+            let answer = self.get("/v1/trade/execution/history", &paged)?;
+            let rows = rows(&answer, "trades");
+            // A page of nothing new would be followed by as much.
+            let news: Vec<Value> = rows.iter().filter(|row| !trades.contains(row)).cloned().collect();
+            let is_last = news.is_empty() || field(&answer, "has_more").as_bool() != Some(true);
+            trades.extend(news);
+            if is_last {
+                break;
+            }
+        }
+        Ok(json!({"has_more": false, "trades": trades}))
+    }
+
+    pub(super) fn cash_flow(&self, question: &CashQuestion) -> Result<Value, Failure> {
+        let CashQuestion { symbol, between } = question;
+        let start = between.start.map_or(ALWAYS.0, |at| at.0);
+        let end = between.end.map_or(ALWAYS.1, |at| at.0);
+        let mut list: Vec<Value> = Vec::new();
+        for page in 1..=PAGES_MAX {
+            let mut parameters = vec![
+                ("start_time", start.to_string()),
+                ("end_time", end.to_string()),
+                ("page", page.to_string()),
+                ("size", CASH_ROWS.to_string()),
+            ];
+            parameters.extend(symbol.iter().map(|symbol| ("symbol", symbol.to_string())));
+            let answer = self.get("/v1/asset/cashflow", &parameters)?;
+            let rows = rows(&answer, "list");
+            list.extend_from_slice(rows);
+            if rows.len() < CASH_ROWS {
+                break;
+            }
+        }
+        Ok(json!({"list": list}))
+    }
+
+    pub(super) fn positions(&self, symbols: &[market::Symbol]) -> Result<Value, Failure> {
+        let parameters: Vec<(&str, String)> =
+            symbols.iter().map(|symbol| ("symbol", symbol.to_string())).collect();
+        self.get("/v1/asset/stock", &parameters)
+    }
+
+    pub(super) fn assets(&self, currency: Option<Currency>) -> Result<Value, Failure> {
+        let parameters: Vec<(&str, String)> =
+            currency.iter().map(|currency| ("currency", currency.to_string())).collect();
+        self.get("/v1/asset/account", &parameters)
+    }
+
+    fn get(&self, path: &str, parameters: &[(&str, String)]) -> Result<Value, Failure> {
+        let path = if parameters.is_empty() {
+            path.to_owned()
+        } else {
+            let mut query = form_urlencoded::Serializer::new(String::new());
+            query.extend_pairs(parameters);
+            format!("{path}?{}", query.finish())
+        };
+        self.session.get(&path).map_err(|error| self.session.told(error))
+    }
+}
+
+fn rows<'a>(answer: &'a Value, name: &str) -> &'a [Value] {
+    field(answer, name).as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+fn range(between: Between) -> Vec<(&'static str, String)> {
+    let [start, end] = [("start_at", between.start), ("end_at", between.end)]
+        .map(|(name, at)| at.map(|at| (name, at.0.to_string())));
+    start.into_iter().chain(end).collect()
+}
+
+/// Fields of a body; what is not there is not sent.
+#[derive(Default)]
+struct Fields(Map<String, Value>);
+
+impl Fields {
+    fn text(&mut self, name: &str, value: Option<impl ToString>) {
+        if let Some(value) = value {
+            self.0.insert(name.to_owned(), value.to_string().into());
+        }
+    }
+
+    fn number(&mut self, name: &str, value: Option<i64>) {
+        if let Some(value) = value {
+            self.0.insert(name.to_owned(), value.into());
+        }
+    }
+}
+
+/// The body of a new order.
+fn submitted(terms: &Terms) -> Value {
+    let mut body = Fields::default();
+    body.text("symbol", Some(&terms.symbol));
+    body.text("side", Some(terms.side));
+    body.text("order_type", Some(terms.order_type));
+    body.text("submitted_quantity", Some(terms.quantity));
+    body.text("time_in_force", Some(terms.time_in_force));
+    body.text("submitted_price", terms.price.map(plain_price));
+    body.text("trigger_price", terms.trigger_price.map(plain_price));
+    body.text("limit_offset", terms.limit_offset.map(plain_price));
+    body.text("trailing_amount", terms.trailing_amount.map(plain_price));
+    body.text("trailing_percent", terms.trailing_percent);
+    body.text("expire_date", terms.expire_date);
+    body.text("outside_rth", terms.outside_rth);
+    body.text("monitor_price", terms.monitor_price.map(plain_price));
+    body.text("remark", Some(&terms.remark).filter(|remark| !remark.is_empty()));
+    body.text("client_request_id", terms.client_request_id.as_ref());
+    body.number("limit_depth_level", Some(i64::from(terms.depth_level)).filter(|level| *level != 0));
+    body.number("trigger_count", Some(i64::from(terms.trigger_count)).filter(|count| *count != 0));
+    body.number("delayed_until", terms.delayed_until.map(|at| at.0));
+    Value::Object(body.0)
+}
+
+/// The body of a replacement.
+fn replaced(id: OrderId, changes: &Changes) -> Value {
+    let mut body = Fields::default();
+    body.text("order_id", Some(id));
+    body.text("quantity", Some(changes.quantity));
+    body.text("price", changes.price.map(plain_price));
+    body.text("trigger_price", changes.trigger_price.map(plain_price));
+    body.text("limit_offset", changes.limit_offset.map(plain_price));
+    body.text("trailing_amount", changes.trailing_amount.map(plain_price));
+    body.text("trailing_percent", changes.trailing_percent);
+    body.text("monitor_price", changes.monitor_price.map(plain_price));
+    body.text("remark", changes.remark.as_ref());
+    body.number("limit_depth_level", changes.depth_level.map(i64::from));
+    body.number("trigger_count", changes.trigger_count.map(i64::from));
+    Value::Object(body.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use market::Price;
+    use trading::{OrderType, Quantity, Side};
+
+    use super::*;
+
+    #[test]
+    fn a_body_has_what_was_said_and_nothing_else() {
+        let symbol = "700.HK".parse().unwrap();
+        let mut terms = Terms::new(symbol, Side::Buy, OrderType::Limit, Quantity::whole(200));
+        terms.price = Some(Price(306 * market::PRICE_UNIT));
+        let plain = json!({
+            "symbol": "700.HK", "side": "Buy", "order_type": "LO", "submitted_quantity": "200", "time_in_force": "Day",
+            "submitted_price": "306",
+        });
+        assert_eq!(submitted(&terms), plain);
+        terms.remark = "lamp".to_owned();
+        terms.depth_level = -1;
+        let body = submitted(&terms);
+        assert_eq!((&body["remark"], &body["limit_depth_level"]), (&json!("lamp"), &json!(-1)));
+        let changes = Changes { quantity: Quantity::whole(300), ..Changes::default() };
+        assert_eq!(
+            replaced(OrderId::of(7, 1), &changes),
+            json!({"order_id": "7000000001", "quantity": "300"})
+        );
+    }
+}

@@ -1,0 +1,318 @@
+//! Orders of a paper account as whole commands: on a past morning, by a clock that every command is given.
+
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+const SECURITIES: &str =
+    "symbol,name_en,exchange,currency,lot_size,decimals\n700.HK,Lamp & Wick,HKEX,HKD,100,3\n";
+const MINUTES: &str = "symbol,time,open,high,low,close,volume\n\
+    700.HK,2026-03-18 10:00,305,305,300,305,50000\n\
+    700.HK,2026-03-18 10:01,305.2,305.8,305,305.6,50000\n\
+    700.HK,2026-03-18 10:02,305.6,305.6,304.8,305,50000\n\
+    700.HK,2026-03-18 10:03,305,305.4,304.8,305.2,2000\n";
+
+/// A morning of one security, and an account with half a million.
+fn world() -> World {
+    let world = World::with(&[("securities.csv", SECURITIES), ("minutes.csv", MINUTES)]);
+    world.ok(&["account", "create", "ann", "--cash", "HKD=500000"]);
+    world
+}
+
+/// A command at an instant of that morning in Hong Kong.
+fn at<'a>(clock: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
+    [arguments, &["--clock", clock]].concat()
+}
+
+const BEFORE: &str = "2026-03-18T10:00:15+08:00";
+const RESTING: &str = "2026-03-18T10:00:30+08:00";
+const FILLED: &str = "2026-03-18T10:02:00+08:00";
+const LATER: &str = "2026-03-18T10:04:30+08:00";
+
+fn buy(world: &World, clock: &str, arguments: &[&str]) -> String {
+    let order = world.json(&at(clock, &[&["order", "buy", "700.HK"], arguments].concat()));
+    order["order_id"].as_str().unwrap_or_else(|| panic!("{order}")).to_owned()
+}
+
+#[test]
+fn a_limit_order_is_filled_at_the_open_and_says_why() {
+    let world = world();
+    let id = buy(&world, BEFORE, &["200", "--limit", "306"]);
+    assert_eq!(id, "1000000001");
+    let funds = world.json(&at(RESTING, &["assets"]))["list"][0].clone();
+    let cash = &funds["cash_infos"][0];
+    assert_eq!(
+        (
+            &cash["frozen_cash"],
+            &cash["available_cash"],
+            &funds["frozen_transaction_fees"][0]["frozen_transaction_fee"]
+        ),
+        (&json!("61284.77"), &json!("438715.23"), &json!("84.77"))
+    );
+    let listed = world.ok(&at(RESTING, &["order", "list"]));
+    assert!(
+        listed.contains("1000000001") && listed.contains("open") && listed.contains("306.000"),
+        "{listed}"
+    );
+    let order = world.json(&at(FILLED, &["order", "show", &id]));
+    assert_eq!(
+        (
+            &order["status"],
+            &order["executed_price"],
+            &order["stock_name"],
+            &order["charge_detail"]["total_amount"]
+        ),
+        (&json!("FilledStatus"), &json!("305.200"), &json!("Lamp & Wick"), &json!("84.75"))
+    );
+    let shown = world.ok(&at(FILLED, &["order", "show", &id]));
+    for line in
+        ["state        filled", "charge       HKD 62.00 Stamp duty (STAMP_DUTY)", "charges      HKD 84.75"]
+    {
+        assert!(shown.lines().any(|found| found == line), "{line:?} is not in\n{shown}");
+    }
+    let story = world.ok(&at(FILLED, &["order", "why", &id]));
+    for line in [
+        "order 1000000001",
+        "2026-03-18 10:00:15  accepted: buy 200 700.HK, limit 306, for the day",
+        "    candles stamped after 2026-03-18 10:00:15 count for it",
+        "    it ends at 2026-03-18 16:10:00",
+        "2026-03-18 10:02:00  filled: 200 at 305.2",
+        "    candle 10:01: open 305.2, high 305.8, low 305, close 305.6, volume 50000",
+        "    the open 305.2 was on the good side of the limit 306, so the open is the price",
+        "    STAMP_DUTY HKD 62.00",
+        "    HKD 61124.75 paid: 61040.00 and charges of 84.75; booked on 2026-03-18, settled on 2026-03-20",
+    ] {
+        assert!(story.lines().any(|found| found == line), "{line:?} is not in\n{story}");
+    }
+    let told = world.json(&at(FILLED, &["order", "why", &id]));
+    let fill = &told["steps"][1]["fill"];
+    assert_eq!(
+        (&fill["price_of"], &fill["rule"], &fill["budget"]),
+        (&json!("open"), &json!("open"), &json!("5000"))
+    );
+    let positions = world.json(&at(FILLED, &["positions"]));
+    let position = &positions["list"][0]["stock_info"][0];
+    assert_eq!((&position["quantity"], &position["cost_price"]), (&json!("200"), &json!("305.200")));
+    assert!(world.ok(&at(FILLED, &["positions"])).contains("Lamp & Wick"));
+    let executed = world.ok(&at(FILLED, &["executions"]));
+    assert!(executed.contains("1000000001-1") && executed.contains("2026-03-18 10:02:00"), "{executed}");
+    let flows = world.json(&at(FILLED, &["cashflow"]));
+    let names: Vec<&str> = flows["list"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["transaction_flow_name"].as_str().unwrap())
+        .collect();
+    assert!(
+        names.contains(&"BuyStock") && names.contains(&"Fee") && names.last() == Some(&"Deposit"),
+        "{names:?}"
+    );
+    let assets = world.ok(&at(FILLED, &["assets"]));
+    assert!(assets.contains("cash         HKD 438,875.25"), "{assets}");
+}
+
+#[test]
+fn whoever_only_asks_writes_nothing() {
+    let world = world();
+    let id = buy(&world, BEFORE, &["200", "--limit", "306"]);
+    let entries = || world.json(&["account", "show", "ann"])["paper"]["entries"].clone();
+    let before = entries();
+    for question in [
+        &["assets"][..],
+        &["positions"],
+        &["executions"],
+        &["cashflow"],
+        &["order", "list"],
+        &["order", "why", &id],
+    ] {
+        world.ok(&at(LATER, question));
+        world.ok(&at(LATER, &[question, &["--format", "json"]].concat()));
+    }
+    world.ok(&at(LATER, &["order", "buy", "700.HK", "100", "--dry-run"]));
+    assert_eq!(entries(), before);
+    // So the account can go on from where it was.
+    world.ok(&at(RESTING, &["order", "cancel", &id]));
+    assert_eq!(world.json(&at(LATER, &["order", "show", &id]))["status"], "CanceledStatus");
+}
+
+#[test]
+fn a_dry_run_says_what_would_be_refused_and_what_it_would_cost() {
+    let world = world();
+    let try_out = |arguments: &[&str]| {
+        world.json(&at(BEFORE, &[&["order", "buy", "700.HK"], arguments, &["--dry-run"]].concat()))
+    };
+    let fine = try_out(&["200", "--limit", "306"]);
+    let cost = &fine["cost"];
+    assert_eq!(
+        (&fine["verdict"], &fine["status"], &cost["amount"], &cost["fee_total"], &cost["total"]),
+        (&json!("accepted"), &json!("NewStatus"), &json!("61200.00"), &json!("84.77"), &json!("61284.77"))
+    );
+    assert_eq!(cost["available_cash"], json!({"before": "500000.00", "after": "438715.23"}));
+    assert_eq!(cost["buy_power"], json!({"before": "500000.00", "after": "438715.23"}));
+    assert!(
+        cost["fees"].as_array().unwrap().contains(&json!({"code": "STAMP_DUTY", "amount": "62.00"})),
+        "{cost}"
+    );
+    let text = world.ok(&at(BEFORE, &["order", "buy", "700.HK", "200", "--limit", "306", "--dry-run"]));
+    for line in [
+        "buy 200 700.HK LO would be accepted: open",
+        "charge       HKD 62.00 STAMP_DUTY",
+        "total        HKD 61,284.77",
+        "cash         HKD 500,000.00 available now, 438,715.23 once it is filled",
+        "nothing was done",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line:?} is not in\n{text}");
+    }
+    let dear = try_out(&["2000", "--limit", "306"]);
+    assert_eq!((&dear["verdict"], &dear["reason"]["check"]), (&json!("rejected"), &json!(10)));
+    let words = dear["reason"]["words"].as_str().unwrap();
+    assert!(
+        words.starts_with("insufficient funds: it needs 612")
+            && words.ends_with("there is 500000.00 (check 10, funds)"),
+        "{words}"
+    );
+    let off = try_out(&["200", "--limit", "306.1"]);
+    assert_eq!(
+        (&off["verdict"], &off["reason"]["code"], &off["cost"]),
+        (&json!("refused"), &json!(602_001), &Value::Null)
+    );
+    assert_eq!(off["reason"]["words"], "price must be a multiple of 0.2: 306.1 is not (check 7, tick)");
+    assert_eq!(try_out(&["150"])["reason"]["text"], "quantity must be a multiple of 100");
+    let none = world.ok(&at(BEFORE, &["order", "list"]));
+    assert_eq!(none, "no orders today: `--history` lists those of earlier days\n");
+}
+
+#[test]
+fn an_order_is_replaced_and_cancelled_and_a_rejected_one_tells_its_check() {
+    let world = world();
+    let id = buy(&world, BEFORE, &["200", "--limit", "290", "--remark", "low", "--tif", "gtc"]);
+    assert_eq!(
+        world.ok(&at(RESTING, &["order", "replace", &id, "--limit", "291"])),
+        format!("order {id} is replaced\n")
+    );
+    let order = world.json(&at(RESTING, &["order", "show", &id]));
+    assert_eq!(
+        (&order["price"], &order["quantity"], &order["remark"]),
+        (&json!("291.000"), &json!("200"), &json!("low"))
+    );
+    assert_eq!(world.json(&at(RESTING, &["order", "cancel", &id])), json!({"order_id": id}));
+    let (code, again) = world.fails(&at(RESTING, &["order", "cancel", &id]));
+    assert!(code == 1 && again.contains("CanceledStatus"), "{again}");
+    let dear = world.ok(&at(RESTING, &["order", "buy", "700.HK", "2000", "--limit", "306"]));
+    assert_eq!(
+        dear,
+        "order 1000000002: rejected: insufficient funds; `chandler order why 1000000002` tells more\n"
+    );
+    let story = world.ok(&at(RESTING, &["order", "why", "1000000002"]));
+    assert!(story.contains("check 10, funds") && story.contains("there is 500000.00"), "{story}");
+    let listed = world.json(&at(RESTING, &["order", "list", "--status", "RejectedStatus"]));
+    assert_eq!(listed["orders"].as_array().unwrap().len(), 1);
+    assert_eq!(world.json(&at(RESTING, &["order", "list", "--side", "sell"]))["orders"], json!([]));
+    // A day later they are history.
+    let next = "2026-03-19T09:00:00+08:00";
+    assert_eq!(world.json(&at(next, &["order", "list"]))["orders"], json!([]));
+    let past = world.json(&at(next, &["order", "list", "--start", "2026-03-18", "--end", "2026-03-18"]));
+    assert_eq!(past["orders"].as_array().unwrap().len(), 2, "{past}");
+}
+
+#[test]
+fn conditional_orders_are_made_by_their_flags_and_tell_when_they_were_released() {
+    let world = world();
+    let types = |arguments: &[&str]| {
+        let arguments = [&["order", "buy", "700.HK", "100"], arguments, &["--dry-run"]].concat();
+        world.json(&at(BEFORE, &arguments))["order_type"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(types(&[]), "MO");
+    assert_eq!(types(&["--limit", "305"]), "LO");
+    assert_eq!(types(&["--trigger", "305.4"]), "MIT");
+    assert_eq!(types(&["--trigger", "305.4", "--limit", "307"]), "LIT");
+    assert_eq!(types(&["--trailing-amount", "2", "--limit-offset", "1"]), "TSLPAMT");
+    assert_eq!(types(&["--trailing-percent", "1.5", "--limit-offset", "1"]), "TSLPPCT");
+    assert_eq!(types(&["--limit", "305", "--type", "elo"]), "ELO");
+    let id = buy(&world, BEFORE, &["100", "--trigger", "305.6", "--limit", "307"]);
+    let story = world.ok(&at(LATER, &["order", "why", &id]));
+    for line in [
+        "2026-03-18 10:00:15  accepted: buy 100 700.HK, limit 307 once 305.6 is touched, for the day",
+        "    it waits for a price of 305.6 or more: the market was below it",
+        "2026-03-18 10:02:00  released: it is a limit order at 307 now",
+        "2026-03-18 10:03:00  filled: 100 at 305.6",
+    ] {
+        assert!(story.lines().any(|found| found == line), "{line:?} is not in\n{story}");
+    }
+}
+
+#[test]
+fn the_same_request_twice_is_one_order() {
+    let world = world();
+    let order = || buy(&world, BEFORE, &["100", "--limit", "290", "--request-id", "mine"]);
+    assert_eq!(order(), order());
+    assert_eq!(world.json(&at(BEFORE, &["order", "list"]))["orders"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn the_account_is_the_only_one_or_has_to_be_named() {
+    let world = world();
+    world.ok(&["account", "create", "bob"]);
+    let (code, said) = world.fails(&at(BEFORE, &["positions"]));
+    assert!(code == 2 && said.contains("--account NAME"), "{said}");
+    assert_eq!(world.ok(&at(BEFORE, &["positions", "--account", "ann"])), "no positions\n");
+    world.ok(&["account", "revoke", "bob"]);
+    assert_eq!(world.ok(&at(BEFORE, &["positions"])), "no positions\n");
+    let (code, said) = world.fails(&at(BEFORE, &["order", "buy", "700.HK", "100", "--account", "bob"]));
+    assert!(code == 2 && said.contains("revoked"), "{said}");
+    let set = world.ok(&["account", "set", "ann", "--read-only", "on"]);
+    assert!(set.trim_end().ends_with(", read-only"), "{set}");
+    let (code, said) = world.fails(&at(BEFORE, &["order", "buy", "700.HK", "100"]));
+    assert!(code == 2 && said.contains("--read-only off"), "{said}");
+    assert_eq!(world.fails(&at(BEFORE, &["assets", "--account", "eve"])).0, 1);
+    let empty = World::with(&[("securities.csv", SECURITIES), ("minutes.csv", MINUTES)]);
+    let (code, said) = empty.fails(&["positions"]);
+    assert!(code == 1 && said.contains("account create"), "{said}");
+}
+
+#[test]
+fn an_account_ahead_of_the_clock_answers_from_its_past_and_takes_no_orders() {
+    let world = world();
+    let id = buy(&world, BEFORE, &["200", "--limit", "306"]);
+    buy(&world, LATER, &["100", "--limit", "290"]);
+    assert_eq!(world.json(&at(RESTING, &["order", "show", &id]))["status"], "NewStatus");
+    let (code, said) = world.fails(&at(RESTING, &["order", "buy", "700.HK", "100"]));
+    assert!(code == 1 && said.contains("account is at 2026-03-18T02:04:30Z"), "{said}");
+    let tried = world.json(&at(RESTING, &["order", "buy", "700.HK", "100", "--dry-run"]));
+    assert_eq!(tried["verdict"], "refused");
+}
+
+#[test]
+fn mistakes_are_told_in_a_line() {
+    let world = world();
+    for (arguments, code, says) in [
+        (&["order", "buy", "700", "100"][..], 2, "did you mean 700.HK"),
+        (&["order", "buy", "700.HK", "many"], 2, "the quantity: \"many\" is not a decimal"),
+        (&["order", "buy", "700.HK", "1e3"], 2, "is not a decimal"),
+        (&["order", "buy", "700.HK", "100", "--limit", "3o6"], 2, "--limit"),
+        (&["order", "buy", "700.HK", "100", "--type", "XO"], 2, "TSLPPCT"),
+        (&["order", "buy", "700.HK", "100", "--tif", "gtd"], 2, "--expire"),
+        (&["order", "buy", "700.HK", "100", "--expire", "2026-03-20"], 2, "--tif gtd"),
+        (&["order", "buy", "600519.SH", "100"], 1, "symbol not tradable (check 1, symbol)"),
+        (
+            &["order", "buy", "700.HK", "150", "--limit", "305"],
+            1,
+            "quantity must be a multiple of 100: 150 is not",
+        ),
+        (&["order", "buy", "700.HK", "100", "--limit", "3000"], 1, "price too far from 305: "),
+        (&["order", "sell", "700.HK", "100"], 1, "insufficient holdings"),
+        (&["order", "cancel", "1"], 1, "order not found"),
+        (&["order", "cancel", "x"], 2, "order list"),
+        (&["order", "show", "1000000009"], 1, "has no order"),
+        (&["order", "why", "1000000009"], 1, "has no order"),
+        (&["order", "replace", "1000000001"], 2, "nothing to change"),
+        (&["order", "list", "--status", "open"], 2, "NewStatus"),
+        (&["order", "list", "--start", "soon"], 2, "not a time"),
+        (&["assets", "--currency", "dollar"], 2, "three letters"),
+        (&["assets", "--currency", "USD"], 1, "chandler account rates USD RATE"),
+    ] {
+        let (found, stderr) = world.fails(&at(BEFORE, arguments));
+        assert_eq!((found, stderr.lines().count()), (code, 1), "{arguments:?}: {stderr}");
+        assert!(stderr.contains(says), "{arguments:?}: {stderr}");
+    }
+}

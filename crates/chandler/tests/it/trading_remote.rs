@@ -1,0 +1,211 @@
+//! Orders and money at a server: the same as from the store; and, at a server that answers with what it is given, what is asked.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::thread::JoinHandle;
+
+use serde_json::{Value, json};
+
+use crate::remote::Server;
+use crate::world::{Ran, World};
+
+/// Answers one request after another, and tells what they were: method and path, then the body.
+fn answering(answers: Vec<Value>) -> (String, JoinHandle<Vec<(String, Value)>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let asked =
+        std::thread::spawn(move || answers.into_iter().map(|data| answer(&listener, &data)).collect());
+    (url, asked)
+}
+
+fn answer(listener: &TcpListener, data: &Value) -> (String, Value) {
+    let (mut stream, _) = listener.accept().unwrap();
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let (mut head, mut length) = (Vec::new(), 0);
+    for line in reader.by_ref().lines().map(Result::unwrap).take_while(|line| !line.is_empty()) {
+        if let Some(text) = line.to_ascii_lowercase().strip_prefix("content-length: ") {
+            length = text.parse().unwrap();
+        }
+        head.push(line);
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    let text = json!({"code": 0, "message": "", "data": data}).to_string();
+    let length = text.len();
+    write!(stream, "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{text}").unwrap();
+    let what = head[0].strip_suffix(" HTTP/1.1").unwrap().to_owned();
+    (what, serde_json::from_slice(&body).unwrap_or_default())
+}
+
+fn run(arguments: &[&str], answers: Vec<Value>) -> (Ran, Vec<(String, Value)>) {
+    let (world, (url, asked)) = (World::new(), answering(answers));
+    let mut command = world.command(&[arguments, &["--server", &url]].concat());
+    command.env_remove("CHANDLER_STORE").env("CHANDLER_TOKEN", "ap_x").env("HOME", world.path("home"));
+    let ran = Ran::of(command.output().unwrap());
+    assert_eq!(ran.code, Some(0), "{arguments:?}: {}", ran.stderr);
+    (ran, asked.join().unwrap())
+}
+
+fn order() -> Value {
+    json!({
+        "order_id": "1000000001", "status": "NewStatus", "stock_name": "Lamp", "quantity": "200", "executed_quantity": "0",
+        "price": "306.000", "executed_price": "0", "submitted_at": "1773799215", "side": "Buy", "symbol": "700.HK",
+        "order_type": "LO", "msg": "", "time_in_force": "Day", "currency": "HKD", "outside_rth": "UnknownOutsideRth",
+        "trigger_at": "0", "history": [], "charge_detail": {"total_amount": "0", "currency": "HKD", "items": []},
+    })
+}
+
+#[test]
+fn an_order_is_sent_as_the_interface_has_it() {
+    let arguments = [
+        "order",
+        "sell",
+        "700.HK",
+        "200",
+        "--limit",
+        "306",
+        "--tif",
+        "gtd",
+        "--expire",
+        "2026-12-31",
+        "--format",
+        "json",
+    ];
+    let (ran, asked) = run(&arguments, vec![json!({"order_id": "1000000001"}), order()]);
+    let told: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(told, json!({"order_id": "1000000001", "status": "NewStatus", "msg": ""}));
+    let body = json!({
+        "symbol": "700.HK", "side": "Sell", "order_type": "LO", "submitted_quantity": "200", "submitted_price": "306",
+        "time_in_force": "GTD", "expire_date": "2026-12-31",
+    });
+    assert_eq!(asked[0], ("POST /v1/trade/order".to_owned(), body));
+    assert_eq!(asked[1].0, "GET /v1/trade/order?order_id=1000000001");
+}
+
+#[test]
+fn orders_are_listed_replaced_and_cancelled_there() {
+    let (ran, asked) = run(&["order", "list", "--symbol", "700.HK"], vec![json!({"orders": [order()]})]);
+    assert!(ran.stdout.contains("2026-03-18 10:00:15") && ran.stdout.contains("open"), "{}", ran.stdout);
+    assert_eq!(asked[0].0, "GET /v1/trade/order/today?symbol=700.HK");
+    let (_, asked) =
+        run(&["order", "list", "--history", "--start", "2026-03-18T00:00:00Z"], vec![json!({"orders": []})]);
+    assert_eq!(asked[0].0, "GET /v1/trade/order/history?start_at=1773792000");
+    let (_, asked) = run(&["order", "replace", "1000000001", "--limit", "305"], vec![order(), json!({})]);
+    assert_eq!(
+        asked[1],
+        (
+            "PUT /v1/trade/order".to_owned(),
+            json!({"order_id": "1000000001", "quantity": "200", "price": "305"})
+        )
+    );
+    let (ran, asked) = run(&["order", "cancel", "1000000001"], vec![json!({})]);
+    assert_eq!(
+        (asked[0].0.as_str(), ran.stdout.as_str()),
+        ("DELETE /v1/trade/order?order_id=1000000001", "order 1000000001 is cancelled\n")
+    );
+}
+
+#[test]
+fn money_and_holdings_are_shown_as_the_server_tells_them() {
+    let funds = json!({"list": [{
+        "total_cash": "250300.00", "max_finance_amount": "400000.00", "remaining_finance_amount": "650000.00", "risk_level": "0",
+        "margin_call": "0", "currency": "HKD", "net_assets": "331300.00", "init_margin": "28350.00",
+        "maintenance_margin": "24300.00", "buy_power": "302950.00", "frozen_transaction_fees": [],
+        "cash_infos": [{"withdraw_cash": "172000.00", "available_cash": "172000.00", "frozen_cash": "300.00",
+            "settling_cash": "0.00", "currency": "HKD"}],
+    }]});
+    let (ran, asked) = run(&["assets", "--currency", "hkd"], vec![funds]);
+    assert_eq!(asked[0].0, "GET /v1/asset/account?currency=HKD");
+    assert!(
+        ran.stdout.contains("net assets   HKD 331,300.00") && ran.stdout.contains("172,000.00"),
+        "{}",
+        ran.stdout
+    );
+    let stock = json!({"list": [{"account_channel": "lb_papertrading", "stock_info": [
+        {"symbol": "700.HK", "symbol_name": "\u{1b}[31mLamp", "quantity": "300", "available_quantity": "200", "currency": "HKD",
+         "cost_price": "310.400", "market": "HK", "init_quantity": "200"},
+    ]}]});
+    let (ran, asked) = run(&["positions", "700.HK"], vec![stock]);
+    assert_eq!(asked[0].0, "GET /v1/asset/stock?symbol=700.HK");
+    assert!(ran.stdout.contains("310.400") && !ran.stdout.contains('\u{1b}'), "{:?}", ran.stdout);
+    let trade = |number: u32| {
+        json!({"order_id": "1", "trade_id": format!("1-{number}"), "symbol": "AAPL.US",
+        "trade_done_at": "1773311300", "quantity": "10", "price": "189.95", "side": "Buy"})
+    };
+    let pages = vec![
+        json!({"has_more": true, "trades": [trade(1)]}),
+        json!({"has_more": false, "trades": [trade(2)]}),
+    ];
+    let (ran, asked) = run(&["executions", "--history"], pages);
+    assert!(ran.stdout.contains("1-1") && ran.stdout.contains("1-2"), "{}", ran.stdout);
+    assert_eq!(asked[1].0, "GET /v1/trade/execution/history?page=2");
+    let flow = json!({"list": [{"transaction_flow_name": "BuyStock", "direction": 1, "business_type": 1, "balance": "-31040.00",
+        "currency": "HKD", "business_time": "1773311221", "symbol": "700.HK", "description": "700"}]});
+    let (ran, asked) = run(&["cashflow"], vec![flow]);
+    assert!(ran.stdout.contains("-31,040.00"), "{}", ran.stdout);
+    assert!(asked[0].0.starts_with("GET /v1/asset/cashflow?start_time=0&end_time="), "{asked:?}");
+}
+
+#[test]
+fn the_clock_of_a_server_is_shown_and_moved() {
+    let standing = |now: &str| json!({"now": now, "pace": "standing"});
+    let (ran, asked) = run(&["clock"], vec![standing("2026-03-18T02:00:00Z")]);
+    assert_eq!(ran.stdout, "2026-03-18T02:00:00Z, stands: `chandler clock INSTANT` moves it\n");
+    assert_eq!(asked[0].0, "GET /v1/admin/clock");
+    let (_, asked) = run(&["clock", "2026-03-18T02:00:15Z"], vec![standing("2026-03-18T02:00:15Z")]);
+    assert_eq!(asked[0], ("POST /v1/admin/clock".to_owned(), json!({"now": "2026-03-18T02:00:15Z"})));
+    let (_, asked) =
+        run(&["clock", "+1m"], vec![standing("2026-03-18T02:00:15Z"), standing("2026-03-18T02:01:15Z")]);
+    assert_eq!(asked[1].1, json!({"now": "2026-03-18T02:01:15Z"}));
+}
+
+#[test]
+fn an_account_is_named_for_the_store_here_alone() {
+    let world = World::new();
+    let mut command = world.command(&["assets", "--account", "ann", "--server", "http://127.0.0.1:9"]);
+    command.env_remove("CHANDLER_STORE").env("CHANDLER_TOKEN", "ap_x").env("HOME", world.path("home"));
+    let ran = Ran::of(command.output().unwrap());
+    assert!(ran.code == Some(2) && ran.stderr.contains("--account is for the store here"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_server_answers_what_the_store_does() {
+    let securities =
+        "symbol,name_en,exchange,currency,lot_size,decimals\n700.HK,Lamp & Wick,HKEX,HKD,100,3\n";
+    let minutes = "symbol,time,open,high,low,close,volume\n\
+        700.HK,2026-03-18 10:00,305,305,300,305,50000\n700.HK,2026-03-18 10:01,305.2,305.8,305,305.6,50000\n";
+    let world = World::with(&[("securities.csv", securities), ("minutes.csv", minutes)]);
+    let token = |made: Value| made["access_token"].as_str().unwrap().to_owned();
+    let ann = token(world.json(&["account", "create", "ann", "--cash", "HKD=500000", "--rate", "unlimited"]));
+    let operator = token(world.json(&["account", "create", "op", "--role", "operator"]));
+    let mut server = Server::of(&world, &ann, &["--clock", "2026-03-18T10:00:15+08:00"]);
+    let there = |server: &Server, arguments: &[&str]| {
+        let ran = server.run(&world, &[arguments, &["--format", "json"]].concat());
+        assert_eq!(ran.code, Some(0), "{arguments:?}: {}", ran.stderr);
+        serde_json::from_str::<Value>(&ran.stdout).unwrap()
+    };
+    let tried = ["order", "buy", "700.HK", "200", "--limit", "306", "--dry-run"];
+    let local = |clock: &str, arguments: &[&str]| {
+        world.json(&[arguments, &["--account", "ann", "--clock", clock]].concat())
+    };
+    assert_eq!(there(&server, &tried), local("2026-03-18T10:00:15+08:00", &tried));
+    let order = there(&server, &["order", "buy", "700.HK", "200", "--limit", "306"]);
+    assert_eq!(order, json!({"order_id": "1000000001", "status": "NewStatus", "msg": ""}));
+    server.token = operator;
+    assert_eq!(there(&server, &["clock"])["pace"], "standing");
+    assert_eq!(there(&server, &["clock", "+105s"])["now"], "2026-03-18T02:02:00Z");
+    server.token = ann;
+    for question in [
+        &["order", "list"][..],
+        &["order", "list", "--history"],
+        &["order", "show", "1000000001"],
+        &["order", "why", "1000000001"],
+        &["assets"],
+        &["executions"],
+        &["cashflow"],
+    ] {
+        assert_eq!(there(&server, question), local("2026-03-18T10:02:00+08:00", question), "{question:?}");
+    }
+    let held = there(&server, &["positions"])["list"][0]["stock_info"][0].clone();
+    assert_eq!((&held["quantity"], &held["cost_price"]), (&json!("200"), &json!("305.200")));
+}
