@@ -259,7 +259,7 @@ async fn respond(
         let call = Call {
             method: &parts.method,
             path: parts.uri.path(),
-            parameter: "",
+            path_values: found.path_values(),
             query: parts.uri.query().unwrap_or_default(),
             headers: &parts.headers,
             body: &body,
@@ -274,7 +274,7 @@ async fn respond(
             is_local,
             note: &note,
         };
-        let answer = span.in_scope(|| answer_found(&call, found, &site).unwrap_or_else(Problem::answer));
+        let answer = span.in_scope(|| answer_found(&call, &found, &site).unwrap_or_else(Problem::answer));
         if let (Some(claim), Some(account)) = (claim, note.noted().account) {
             proof::learn(claim, account, &site);
         }
@@ -291,31 +291,31 @@ async fn respond(
 }
 
 /// The answer to a request that is there as a whole.
-fn answer_found(call: &Call<'_>, found: Destination, site: &Site) -> Result<Answer, Problem> {
-    let is_internal = matches!(&found, Destination::Target(Target::Row(row), _) if row.is_internal());
+fn answer_found(call: &Call<'_>, found: &Destination, site: &Site) -> Result<Answer, Problem> {
+    let is_internal = matches!(found, Destination::Target(Target::Row(row), _) if row.is_internal());
     if call.face == Face::Internal && !is_internal {
         return Err(Problem::not_found());
     }
     match found {
-        Destination::Target(target, parameter) => {
+        Destination::Target(target, _) => {
             let takes_token = target.row().is_some_and(|row| row.takes_token_in_address());
             if !takes_token {
-                return serve_target(call, target, &parameter, site);
+                return serve_target(call, *target, site);
             }
-            let mut answer = serve_addressed(call, target, &parameter, site).unwrap_or_else(Problem::answer);
+            let mut answer = serve_addressed(call, *target, site).unwrap_or_else(Problem::answer);
             open::open(&mut answer);
             Ok(answer)
         }
         Destination::Options(allow) => {
             let mut answer = Response::new(Full::default());
             *answer.status_mut() = StatusCode::NO_CONTENT;
-            answer.headers_mut().insert(ALLOW, allow);
+            answer.headers_mut().insert(ALLOW, allow.clone());
             if routes::is_open_to_other_sites(call.path) {
                 open::preflight(&mut answer);
             }
             Ok(answer)
         }
-        Destination::OtherMethod(allow) => Err(Problem::wrong_method(allow)),
+        Destination::OtherMethod(allow) => Err(Problem::wrong_method(allow.clone())),
         Destination::Moved(path) => Err(Problem::moved(path)),
         Destination::Upgrade | Destination::File | Destination::Nothing => {
             pages::file(call).or_else(|| pages::without_slash(call, site)).ok_or_else(Problem::not_found)
@@ -324,15 +324,15 @@ fn answer_found(call: &Call<'_>, found: Destination, site: &Site) -> Result<Answ
 }
 
 /// The same for an endpoint that accepts a token in its URL.
-fn serve_addressed(call: &Call<'_>, target: Target, parameter: &str, site: &Site) -> Result<Answer, Problem> {
-    let Addressed { token, query } = Addressed::of(call, parameter)?;
-    serve_target(&Call { query: &query, address_token: token.as_ref(), ..*call }, target, parameter, site)
+fn serve_addressed(call: &Call<'_>, target: Target, site: &Site) -> Result<Answer, Problem> {
+    let Addressed { token, query } = Addressed::of(call)?;
+    serve_target(&Call { query: &query, address_token: token.as_ref(), ..*call }, target, site)
 }
 
-fn serve_target(call: &Call<'_>, target: Target, parameter: &str, site: &Site) -> Result<Answer, Problem> {
+fn serve_target(call: &Call<'_>, target: Target, site: &Site) -> Result<Answer, Problem> {
     let takes_session = target.row().is_some_and(|row| row.takes_session());
     let (is_at_home, is_change) = (target.is_at_home(), target.is_change(call.method));
-    let call = Call { parameter, is_at_home, is_change, takes_session, ..*call };
+    let call = Call { is_at_home, is_change, takes_session, ..*call };
     match target {
         Target::Row(row) => match row.gate {
             Gate::AtOnce(_, answer) => Ok(answer()),

@@ -9,7 +9,7 @@ use percent_encoding::percent_decode_str;
 use super::moved;
 use super::not_offered::{self, MissingFeature};
 use super::{account, admin, asset, data, document, oauth, quote, trade, udf, watch};
-use crate::kit::{Home, Row};
+use crate::kit::{Home, PathValue, Row};
 use crate::metrics::Task;
 use crate::pages;
 
@@ -75,8 +75,8 @@ impl Target {
 /// Where a request leads.
 #[derive(Clone, Debug)]
 pub(super) enum Destination {
-    /// With the value of the path parameter, decoded; empty if the path has none.
-    Target(Target, String),
+    /// With the values of the path parameters, decoded.
+    Target(Target, Vec<PathValue>),
     /// `OPTIONS`, with the methods to answer.
     Options(HeaderValue),
     OtherMethod(HeaderValue),
@@ -87,6 +87,15 @@ pub(super) enum Destination {
     /// A file of the front-end.
     File,
     Nothing,
+}
+
+impl Destination {
+    pub(super) fn path_values(&self) -> &[PathValue] {
+        match self {
+            Destination::Target(_, values) => values,
+            _ => &[],
+        }
+    }
 }
 
 /// Where a request leads, and its names in the metrics and the log.
@@ -161,12 +170,12 @@ impl Router {
         }
     }
 
-    fn place(&self, path: &str) -> Option<(&PathTargets, String)> {
+    fn place(&'static self, path: &str) -> Option<(&'static PathTargets, Vec<PathValue>)> {
         // A client whose base URL ends in a slash sends two at the front. The signature is checked over the path as it was sent.
         let path = format!("/{}", path.trim_start_matches('/'));
         let found = self.numbers.at(&path).ok()?;
-        let value = found.params.iter().next().map_or("", |(_, value)| value);
-        Some((self.places.get(*found.value)?, decoded(value)?))
+        let values = found.params.iter().map(|(name, value)| Some((name, decoded(value)?)));
+        Some((self.places.get(*found.value)?, values.collect::<Option<_>>()?))
     }
 }
 
@@ -176,7 +185,7 @@ pub(super) fn way(method: &Method, path: &str) -> RouteMatch {
         return RouteMatch { found: without_target(method, all), ..RouteMatch::NOWHERE };
     }
     let found = if path.is_empty() { None } else { ROUTER.place(path) };
-    let Some((place, value)) = found else {
+    let Some((place, values)) = found else {
         if let Some((old, new)) = moved::find(path) {
             return RouteMatch { found: Destination::Moved(new), task: Task::Other, route: old };
         }
@@ -188,7 +197,7 @@ pub(super) fn way(method: &Method, path: &str) -> RouteMatch {
     let wanted = if method == Method::HEAD { "GET" } else { method.as_str() };
     match place.targets.iter().find(|(method, _)| *method == wanted) {
         Some((_, target)) => {
-            RouteMatch { found: Destination::Target(*target, value), task: target.task(), route: place.path }
+            RouteMatch { found: Destination::Target(*target, values), task: target.task(), route: place.path }
         }
         // The path has endpoints for other methods.
         None => {

@@ -16,13 +16,16 @@ use crate::refusal::Refusal;
 
 pub(crate) type Answer = Response<Full<Bytes>>;
 
+/// The name of a path parameter, and its value.
+pub(crate) type PathValue = (&'static str, String);
+
 /// A request that has been read completely.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call<'a> {
     pub(crate) method: &'a Method,
     pub(crate) path: &'a str,
-    /// The value of the route's path parameter, decoded.
-    pub(crate) parameter: &'a str,
+    /// The values of the route's path parameters, decoded.
+    pub(crate) path_values: &'a [PathValue],
     pub(crate) query: &'a str,
     pub(crate) headers: &'a HeaderMap,
     pub(crate) body: &'a [u8],
@@ -48,6 +51,11 @@ pub(crate) struct Call<'a> {
 }
 
 impl Call<'_> {
+    /// The value of a path parameter; empty if the route has none of this name.
+    pub(crate) fn path_value(&self, name: &str) -> &str {
+        self.path_values.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value)
+    }
+
     /// The first value of a query parameter.
     pub(crate) fn parameter_of(&self, name: &str) -> Option<String> {
         fields::values(self.query, name).next().map(Cow::into_owned)

@@ -22,7 +22,7 @@ mod site;
 pub(crate) mod trader;
 pub(crate) mod visible;
 
-pub(crate) use call::{Answer, Call, RequestFacts, RequestNotes};
+pub(crate) use call::{Answer, Call, PathValue, RequestFacts, RequestNotes};
 pub(crate) use envelope::Problem;
 pub(crate) use listening::{Face, ListenerDocument, Listening};
 pub(crate) use proof::{Admitted, Watcher};

@@ -78,9 +78,9 @@ pub(crate) struct Addressed<'a> {
 }
 
 impl<'a> Addressed<'a> {
-    /// For an endpoint that takes tokens so. `parameter` is that of the path.
-    pub(crate) fn of(call: &Call<'a>, parameter: &str) -> Result<Addressed<'a>, Problem> {
-        let mut token = is_keyed(call.path).then(|| Secret::new(parameter.to_owned()));
+    /// For an endpoint that takes tokens so.
+    pub(crate) fn of(call: &Call<'a>) -> Result<Addressed<'a>, Problem> {
+        let mut token = is_keyed(call.path).then(|| Secret::new(call.path_value("token").to_owned()));
         let is_token = |pair: &&str| {
             form_urlencoded::parse(pair.as_bytes()).next().is_some_and(|(name, _)| name == IN_QUERY)
         };

@@ -13,7 +13,7 @@ use crate::metrics::Task;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
     pub(crate) method: &'static str,
-    /// With at most one segment in braces, which stands for any text but none at all.
+    /// A segment in braces stands for any text but none at all.
     pub(crate) path: &'static str,
     pub(crate) gate: Gate,
     pub(crate) home: Home,

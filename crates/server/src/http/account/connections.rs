@@ -100,7 +100,7 @@ pub(super) fn list(call: &Call<'_>, site: &Site, me: Admitted) -> Result<Answer,
 }
 
 pub(super) fn close(call: &Call<'_>, site: &Site, me: Admitted) -> Result<Answer, Problem> {
-    let id: ConnectionId = call.parameter.parse().map_err(|_| Problem::not_found())?;
+    let id: ConnectionId = call.path_value("id").parse().map_err(|_| Problem::not_found())?;
     let guest = site.links.get(id).ok_or_else(Problem::not_found)?;
     let by = if guest.account == me.account().id {
         ClosedBy::Owner

@@ -60,7 +60,7 @@ impl Office<'_> {
     }
 
     pub(super) fn account(&self) -> Result<AdminAccount, Problem> {
-        let account = self.named(self.call.parameter)?;
+        let account = self.named(self.call.path_value("name"))?;
         let described = self.described(&account)?;
         let quota = self.site.core.access.quota(account.id, self.present.market).map_err(problem)?;
         let quota = quota.ok_or_else(Problem::not_found)?;
@@ -68,32 +68,32 @@ impl Office<'_> {
     }
 
     pub(super) fn set_account(&self) -> Result<AdminAccount, Problem> {
-        let account = self.named(self.call.parameter)?;
+        let account = self.named(self.call.path_value("name"))?;
         let fields: Map<String, Value> = self.call.json()?;
         let change = changed(&fields).map_err(Refusal::BadQuery)?;
         self.site.core.access.change_terms(account.id, change, &self.by, self.present).map_err(problem)?;
-        self.described(&self.named(self.call.parameter)?)
+        self.described(&self.named(self.call.path_value("name"))?)
     }
 
     pub(super) fn grant(&self) -> Result<AdminAccount, Problem> {
-        let account = self.named(self.call.parameter)?;
+        let account = self.named(self.call.path_value("name"))?;
         let Grant { package, from, until } = self.call.json()?;
         let right = right(&package)?;
         let validity = Validity { starts_at: instant(from)?, ends_at: instant(until)? };
         let machine = self.present.machine;
         self.site.core.access.grant(account.id, right, validity, &self.by, machine).map_err(problem)?;
-        self.described(&self.named(self.call.parameter)?)
+        self.described(&self.named(self.call.path_value("name"))?)
     }
 
     pub(super) fn withdraw(&self) -> Result<AdminAccount, Problem> {
-        let account = self.named(self.call.parameter)?;
+        let account = self.named(self.call.path_value("name"))?;
         let package = self.call.parameter_of("package");
         let right = right(&package.ok_or_else(|| wrong("name the package: ?package=US"))?)?;
         let machine = self.present.machine;
         if !self.site.core.access.withdraw(account.id, right, &self.by, machine).map_err(problem)? {
             return Err(Problem::not_found());
         }
-        self.described(&self.named(self.call.parameter)?)
+        self.described(&self.named(self.call.path_value("name"))?)
     }
 
     pub(super) fn reported_assets(&self) -> Result<AssetsRows, Problem> {
@@ -164,7 +164,8 @@ impl Office<'_> {
     }
 
     pub(super) fn set_level(&self) -> Result<Levels, Problem> {
-        let level = self.call.parameter.parse().ok().and_then(Level::new).ok_or_else(Problem::not_found)?;
+        let level =
+            self.call.path_value("level").parse().ok().and_then(Level::new).ok_or_else(Problem::not_found)?;
         let fields: Map<String, Value> = self.call.json()?;
         let change = changed_step(level, &fields).map_err(Refusal::BadQuery)?;
         self.site.core.access.change_level(change, &self.by, self.present).map_err(problem)?;

@@ -124,7 +124,7 @@ pub(super) struct PaperCut {
 
 impl<'a> Desk<'a> {
     pub(super) fn open(call: &'a Call<'a>, site: &'a Site, by: &Admitted) -> Result<Desk<'a>, Problem> {
-        let account = named(call.parameter, site)?;
+        let account = named(call.path_value("name"), site)?;
         Ok(Desk { call, site, by: Actor::Account(by.account().id).to_string(), account })
     }
 

@@ -142,7 +142,7 @@ fn listed(one: &ListedSecurity) -> FoundSecurity {
 /// A security of the path that is known and may be looked at.
 fn found(call: &Call<'_>, site: &Site, admitted: &Admitted) -> Result<(Security, Permit), Problem> {
     QueryParameters::parse(call.query, &[])?;
-    let symbol: Symbol = command::symbol(call.parameter)?;
+    let symbol: Symbol = command::symbol(call.path_value("symbol"))?;
     let security = site.core.with_reader(|reader| reader.snapshot()?.security(&symbol)).map_err(failed)?;
     let security = security.ok_or_else(Problem::not_found)?;
     let demand = Demand::Quotes { caller: admitted.who(), market: symbol.market().into() };
