@@ -257,6 +257,7 @@ async fn respond(
             return (Problem::from(Refusal::Busy).answer(), note.noted());
         }
         let call = Call {
+            terms: found.proof_terms(),
             method: &parts.method,
             path: parts.uri.path(),
             path_values: found.path_values(),
@@ -266,9 +267,6 @@ async fn respond(
             peer: entrance.peer,
             reached: entrance.reached,
             region: entrance.region,
-            is_at_home: false,
-            is_change: false,
-            takes_session: false,
             address_token: None,
             face: entrance.face,
             is_local,
@@ -292,14 +290,12 @@ async fn respond(
 
 /// The answer to a request that is there as a whole.
 fn answer_found(call: &Call<'_>, found: &Destination, site: &Site) -> Result<Answer, Problem> {
-    let is_internal = matches!(found, Destination::Target(Target::Row(row), _) if row.is_internal());
-    if call.face == Face::Internal && !is_internal {
+    if call.face == Face::Internal && !found.row().is_some_and(Row::is_internal) {
         return Err(Problem::not_found());
     }
     match found {
         Destination::Target(target, _) => {
-            let takes_token = target.row().is_some_and(|row| row.takes_token_in_address());
-            if !takes_token {
+            if !found.row().is_some_and(Row::takes_token_in_address) {
                 return serve_target(call, *target, site);
             }
             let mut answer = serve_addressed(call, *target, site).unwrap_or_else(Problem::answer);
@@ -330,19 +326,20 @@ fn serve_addressed(call: &Call<'_>, target: Target, site: &Site) -> Result<Answe
 }
 
 fn serve_target(call: &Call<'_>, target: Target, site: &Site) -> Result<Answer, Problem> {
-    let takes_session = target.row().is_some_and(|row| row.takes_session());
-    let (is_at_home, is_change) = (target.is_at_home(), target.is_change(call.method));
-    let call = Call { is_at_home, is_change, takes_session, ..*call };
     match target {
-        Target::Row(row) => match row.gate {
-            Gate::AtOnce(_, answer) => Ok(answer()),
-            Gate::Open(_, answer) => answer(&call, site),
-            Gate::Watched(answer) => answer(&call, site, call.watcher(site)?),
-            Gate::Permitted(Permitted { scope, answer, refuse, .. }) => match call.admit(scope, site) {
-                Ok(admitted) => answer(&call, site, admitted),
-                Err(problem) => Ok(refuse(problem)),
-            },
-        },
+        Target::Row(row) => serve_row(call, row, site),
         Target::NotOffered(idea) => Err(not_offered::refusal(idea, &call.admit(idea.scope(), site)?)),
+    }
+}
+
+fn serve_row(call: &Call<'_>, row: &Row, site: &Site) -> Result<Answer, Problem> {
+    match row.gate {
+        Gate::AtOnce(_, answer) => Ok(answer()),
+        Gate::Open(_, answer) => answer(call, site),
+        Gate::Watched(answer) => answer(call, site, call.watcher(site)?),
+        Gate::Permitted(Permitted { scope, answer, refuse, .. }) => match call.admit(scope, site) {
+            Ok(admitted) => answer(call, site, admitted),
+            Err(problem) => Ok(refuse(problem)),
+        },
     }
 }

@@ -9,7 +9,7 @@ use percent_encoding::percent_decode_str;
 use super::moved;
 use super::not_offered::{self, MissingFeature};
 use super::{account, admin, asset, data, document, oauth, quote, trade, udf, watch};
-use crate::kit::{Home, PathValue, Row};
+use crate::kit::{Home, PathValue, ProofTerms, Row};
 use crate::metrics::Task;
 use crate::pages;
 
@@ -59,16 +59,15 @@ impl Target {
         self.row().is_none_or(|row| row.needs_proof())
     }
 
-    /// Whether it is about the account that asks.
-    pub(super) fn is_at_home(self) -> bool {
+    /// What it says about the proof of a request.
+    fn proof_terms(self) -> ProofTerms {
         match self {
-            Target::Row(row) => row.home == Home::OwnRegion,
-            Target::NotOffered(idea) => idea.is_trading(),
+            Target::Row(row) => row.proof_terms(),
+            Target::NotOffered(idea) if idea.is_trading() => {
+                ProofTerms { home: Home::OwnRegion, ..ProofTerms::NO_ROW }
+            }
+            Target::NotOffered(_) => ProofTerms::NO_ROW,
         }
-    }
-
-    pub(super) fn is_change(self, method: &Method) -> bool {
-        self.row().is_some_and(|row| row.is_change(method))
     }
 }
 
@@ -90,6 +89,21 @@ pub(super) enum Destination {
 }
 
 impl Destination {
+    fn target(&self) -> Option<Target> {
+        match self {
+            Destination::Target(target, _) => Some(*target),
+            _ => None,
+        }
+    }
+
+    pub(super) fn row(&self) -> Option<&'static Row> {
+        self.target().and_then(Target::row)
+    }
+
+    pub(super) fn proof_terms(&self) -> ProofTerms {
+        self.target().map_or(ProofTerms::NO_ROW, Target::proof_terms)
+    }
+
     pub(super) fn path_values(&self) -> &[PathValue] {
         match self {
             Destination::Target(_, values) => values,
@@ -113,14 +127,11 @@ impl RouteMatch {
     const NOWHERE: RouteMatch = RouteMatch { found: Destination::Nothing, task: Task::Other, route: "-" };
 
     pub(super) fn target(&self) -> Option<Target> {
-        match self.found {
-            Destination::Target(target, _) => Some(target),
-            _ => None,
-        }
+        self.found.target()
     }
 
     pub(super) fn row(&self) -> Option<&'static Row> {
-        self.target().and_then(Target::row)
+        self.found.row()
     }
 
     /// Whether the path has no endpoint for this method.

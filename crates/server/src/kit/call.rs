@@ -12,6 +12,7 @@ use hyper::{Method, Response};
 use super::envelope::Problem;
 use super::fields;
 use super::listening::Face;
+use super::terms::ProofTerms;
 use crate::refusal::Refusal;
 
 pub(crate) type Answer = Response<Full<Bytes>>;
@@ -22,6 +23,8 @@ pub(crate) type PathValue = (&'static str, String);
 /// A request that has been read completely.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call<'a> {
+    /// What its row says about its proof.
+    pub(crate) terms: ProofTerms,
     pub(crate) method: &'a Method,
     pub(crate) path: &'a str,
     /// The values of the route's path parameters, decoded.
@@ -35,12 +38,6 @@ pub(crate) struct Call<'a> {
     pub(crate) reached: SocketAddr,
     /// The region of the listener; `None` if it serves every region.
     pub(crate) region: Option<access::Region>,
-    /// Whether it is about the account itself, and so is answered only by listeners that serve its region.
-    pub(crate) is_at_home: bool,
-    /// Whether it changes something.
-    pub(crate) is_change: bool,
-    /// Whether a browser session is accepted as proof.
-    pub(crate) takes_session: bool,
     /// A token from the URL, on endpoints that accept one there.
     pub(crate) address_token: Option<&'a access::Secret>,
     pub(crate) face: Face,

@@ -19,6 +19,7 @@ pub(crate) mod proof;
 pub(crate) mod query;
 mod row;
 mod site;
+mod terms;
 pub(crate) mod trader;
 pub(crate) mod visible;
 
@@ -26,5 +27,6 @@ pub(crate) use call::{Answer, Call, PathValue, RequestFacts, RequestNotes};
 pub(crate) use envelope::Problem;
 pub(crate) use listening::{Face, ListenerDocument, Listening};
 pub(crate) use proof::{Admitted, Watcher};
-pub(crate) use row::{Asks, Audience, Gate, Home, OpenHandler, Permitted, PermittedHandler, Row};
+pub(crate) use row::{Asks, Audience, Gate, OpenHandler, Permitted, PermittedHandler, Row};
 pub(crate) use site::{CONNECTIONS_EACH, Site};
+pub(crate) use terms::{Home, ProofTerms};

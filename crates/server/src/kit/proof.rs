@@ -17,6 +17,7 @@ use super::envelope::Problem;
 use super::fields;
 use super::listening::Face;
 use super::site::Site;
+use super::terms::Home;
 use crate::caller::{Caller, Language};
 use crate::metrics::{Entry, Proven};
 use crate::refusal::Refusal;
@@ -184,7 +185,7 @@ impl Call<'_> {
             return Err(Problem::bad_request(&format!("the header {name} is there more than once")));
         }
         let in_headers = PROOFS.iter().any(|name| self.headers.contains_key(*name));
-        let session = self.session(site).filter(|_| self.takes_session && !in_headers);
+        let session = self.session(site).filter(|_| self.terms.takes_session && !in_headers);
         let bearer = self.address_token.map(|token| Secret::new(format!("Bearer {}", token.expose())));
         let header = |name: &str| match &bearer {
             Some(bearer) if name == "authorization" => Some(bearer.expose()),
@@ -220,7 +221,7 @@ impl Call<'_> {
             return Err(Refusal::Busy.into());
         }
         // Last, so that what is refused for want of room may be sent again as it is.
-        if self.is_change && bearer.is_none() && session.is_none() {
+        if self.terms.is_change(self.method) && bearer.is_none() && session.is_none() {
             site.core.access.use_once(&request, site.core.machine_now()).map_err(refused)?;
         }
         site.core.metrics.proof(Entry::Http, Proven::Accepted);
@@ -231,7 +232,7 @@ impl Call<'_> {
         // The mirrors have no way to opt in: whoever has the right gets overnight hours, and the SDKs leave them out
         // themselves where the user does not want them. Leaving them out here would lose them for those who do.
         let caller = Caller { who, language, overnight: true, entrance: self.region };
-        if self.is_at_home {
+        if self.terms.home == Home::OwnRegion {
             site.core.at_home(&caller).inspect_err(|_| self.note_denied(offered, &ELSEWHERE, site))?;
         }
         Ok(caller)

@@ -1,13 +1,13 @@
 //! An endpoint as a row: where it is, who may ask and what answers, for whose accounts it is, and what it counts as.
 
 use access::Scope;
-use hyper::Method;
 
 use super::call::{Answer, Call};
 use super::doc::Doc;
 use super::envelope::Problem;
 use super::proof::{Admitted, Watcher};
 use super::site::Site;
+use super::terms::{Effect, Home, ProofTerms};
 use crate::metrics::Task;
 
 #[derive(Clone, Copy, Debug)]
@@ -72,25 +72,6 @@ pub(crate) enum Asks {
     /// The same, or a tool that can be given nothing but an address, with the token in it. Addresses are kept in histories and
     /// logs, so this is for candles alone, and pages of other sites may ask for them too.
     Address,
-}
-
-/// Whose accounts are answered, where a listener is for one region alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Home {
-    /// Any: it is public, signs in, or tells prices, which have a refusal of their own.
-    Anywhere,
-    /// It is about the account itself: one of another region is told that its token is not good here.
-    OwnRegion,
-}
-
-/// What a request does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Effect {
-    /// By its method: GET asks, the others change something.
-    ByMethod,
-    /// It only asks, with whatever method. SDKs sign with a time in seconds, so that two equal questions of one second have one
-    /// signature, and both are answered.
-    Question,
 }
 
 impl Row {
@@ -192,10 +173,9 @@ impl Row {
         Row { gate, ..self }
     }
 
-    /// Whether a request with this method changes something.
-    pub(crate) fn is_change(&self, method: &Method) -> bool {
-        let is_safe = [Method::GET, Method::HEAD, Method::OPTIONS].contains(method);
-        !is_safe && self.effect == Effect::ByMethod
+    /// What it says about the proof of a request.
+    pub(crate) fn proof_terms(&self) -> ProofTerms {
+        ProofTerms { home: self.home, effect: self.effect, takes_session: self.takes_session() }
     }
 
     /// Which proofs are taken, if one is needed.
