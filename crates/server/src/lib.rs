@@ -47,6 +47,7 @@ mod written;
 
 pub use crate::core::Clock;
 pub use certificate::{Certificate, Concern};
+pub use command::PAGED_MAX;
 pub use http::{import_document, openapi};
 pub use limits::Limits;
 pub use listen::{Addresses, Reloader, Server, ServerError};
