@@ -13,7 +13,6 @@ use wire::quote::{
 use super::definition::{Command, Context, Subject};
 use crate::caller::{Caller, Language};
 use crate::core::Core;
-use crate::metrics::Task;
 use crate::refusal::Refusal;
 
 /// Commands under the general rate limit. Clients would wait for ever if we announced a limit of zero, so it is left out then.
@@ -44,7 +43,7 @@ pub(crate) struct Profile {
 
 impl Command for Profile {
     const NUMBER: u8 = command::PROFILE;
-    const TASK: Task = Task::Profile;
+    const LABEL: &'static str = "profile";
     type Request = QuoteProfileRequest;
     type Response = QuoteProfileResponse;
 
