@@ -6,24 +6,24 @@ use serde_json::{Map, Value};
 
 use crate::caller::Caller;
 use crate::command::{
-    Command, HistoryCandles, Intraday, LatestCandles, Profile, Quotes, Reply, Request, Response, StaticInfo,
-    TradingDays, TradingSessions, undecodable,
+    Command, HistoryCandles, Intraday, LatestCandles, Pace, Profile, Quotes, Reply, Request, Response,
+    StaticInfo, TradingDays, TradingSessions, undecodable,
 };
 use crate::core::Core;
 use crate::metrics::{COMMANDS_MAX, CommandLabel, Task};
 use crate::refusal::Refusal;
 use crate::route::{self, BlockingWork, Memory};
 
-/// The commands that are offered.
+/// The commands that are offered, in the order of their numbers.
 const COMMANDS: &[CommandRow] = &[
-    CommandRow::of::<HistoryCandles>(),
-    CommandRow::of::<LatestCandles>(),
-    CommandRow::of::<Quotes>(),
-    CommandRow::of::<Intraday>(),
-    CommandRow::of::<StaticInfo>(),
+    CommandRow::of::<Profile>(),
     CommandRow::of::<TradingSessions>(),
     CommandRow::of::<TradingDays>(),
-    CommandRow::of::<Profile>(),
+    CommandRow::of::<StaticInfo>(),
+    CommandRow::of::<Quotes>(),
+    CommandRow::of::<Intraday>(),
+    CommandRow::of::<LatestCandles>(),
+    CommandRow::of::<HistoryCandles>(),
 ];
 const _: () = assert!(COMMANDS.len() <= COMMANDS_MAX);
 
@@ -52,6 +52,7 @@ const NOT_OFFERED: [(u8, &str); 16] = [
 pub(crate) struct CommandRow {
     number: u8,
     label: &'static str,
+    pace: Pace,
     start: Start,
     answer_json: AnswerJson,
 }
@@ -74,7 +75,18 @@ pub(crate) struct JsonReply {
 
 impl CommandRow {
     const fn of<C: Command>() -> CommandRow {
-        CommandRow { number: C::NUMBER, label: C::LABEL, start: start::<C>, answer_json: answer_json::<C> }
+        CommandRow {
+            number: C::NUMBER,
+            label: C::LABEL,
+            pace: C::PACE,
+            start: start::<C>,
+            answer_json: answer_json::<C>,
+        }
+    }
+
+    /// The numbers of all commands, and the rate limit of each.
+    pub(crate) fn paces() -> impl Iterator<Item = (u8, Pace)> {
+        COMMANDS.iter().map(|row| (row.number, row.pace))
     }
 
     pub(crate) fn find(command: u8) -> Result<&'static CommandRow, Refusal> {
