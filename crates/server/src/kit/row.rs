@@ -1,4 +1,4 @@
-//! An endpoint as a row: where it is, who may ask and what answers, for whose accounts it is, and what it counts as.
+//! A row of a route table: method, path, authentication and scope, handler, region rule, metrics label, and documentation of one endpoint.
 
 use access::Scope;
 
@@ -13,27 +13,27 @@ use crate::metrics::Task;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
     pub(crate) method: &'static str,
-    /// A segment in braces stands for any text but none at all.
+    /// A segment in braces is a parameter; it matches any text that is not empty.
     pub(crate) path: &'static str,
     pub(crate) gate: Gate,
     pub(crate) home: Home,
     pub(crate) effect: Effect,
     pub(crate) task: Task,
-    /// What clients are told about it. A test finds the row that has none.
+    /// Its part of the OpenAPI document. A test fails for a row without one.
     pub(crate) doc: Option<&'static Doc>,
 }
 
-/// Who may ask, and what answers them. What needs a proof is answered by functions that take a permit: a row that forgets to ask for
-/// one does not compile.
+/// Who may call the endpoint, and its handler. Handlers of endpoints that need authentication take a permit as an argument, so a row that
+/// does not check for one does not compile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Gate {
-    /// Needs no thread that may wait: whether the process answers must not depend on whether it has one to spare.
+    /// Answered without a worker thread: a liveness check must not fail because all of them are busy.
     AtOnce(Audience, fn() -> Answer),
-    /// Without a proof, or with one of its own.
+    /// Without authentication, or the handler authenticates by itself.
     Open(Audience, OpenHandler),
-    /// For those who keep the service running.
+    /// For monitoring ([`Call::watcher`]).
     Watched(WatchedHandler),
-    /// For an account, within a scope.
+    /// For an account whose credentials have a scope.
     Permitted(Permitted),
 }
 
@@ -44,33 +44,32 @@ pub(crate) type PermittedHandler = fn(&Call<'_>, &Site, Admitted) -> Result<Answ
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Permitted {
     pub(crate) asks: Asks,
-    /// What the credentials must be good for.
+    /// The scope that the credentials must have.
     pub(crate) scope: Scope,
     pub(crate) answer: PermittedHandler,
-    /// How somebody is told that they are not let in.
+    /// The form of the answer if authentication or authorization fails.
     pub(crate) refuse: fn(Problem) -> Answer,
 }
 
-/// Who may ask where nobody has to prove who they are.
+/// Who an endpoint without authentication is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Audience {
     Anyone,
-    /// A person at a browser. Who that is, is the page's own matter.
+    /// A person with a browser. The page itself checks who is signed in.
     Person,
-    /// Anyone, at the internal listener too: programs that look whether the service is there.
+    /// Anyone, also at the internal listener: programs that monitor the service.
     Monitor,
 }
 
-/// Which proofs are taken of an account.
+/// Which proofs of identity an endpoint accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asks {
-    /// A program that proves itself in its headers. What outlives the session of a browser is for programs, and so is what only SDKs
-    /// ask for.
+    /// A signature or a bearer token in the headers. For endpoints that only SDKs call, and for credentials that outlive a browser session.
     Program,
-    /// The same, or a browser with a session.
+    /// The same, or a browser session.
     Account,
-    /// The same, or a tool that can be given nothing but an address, with the token in it. Addresses are kept in histories and
-    /// logs, so this is for candles alone, and pages of other sites may ask for them too.
+    /// The same, or a token in the URL, for tools that can be configured with a URL only. URLs are stored in histories and logs, so only
+    /// candles can be requested like this. Pages of other sites may do so, too (CORS).
     Address,
 }
 
@@ -149,22 +148,22 @@ impl Row {
         Row { method, path, gate, home: Home::Anywhere, effect: Effect::ByMethod, task, doc: None }
     }
 
-    /// The same, for accounts of the listener's region alone.
+    /// Only for accounts of the listener's region.
     pub(crate) const fn at_home(self) -> Row {
         Row { home: Home::OwnRegion, ..self }
     }
 
-    /// The same, and it changes nothing.
+    /// Changes nothing, whatever the method.
     pub(crate) const fn question(self) -> Row {
         Row { effect: Effect::Question, ..self }
     }
 
-    /// The same, described.
+    /// With documentation.
     pub(crate) const fn doc(self, doc: &'static Doc) -> Row {
         Row { doc: Some(doc), ..self }
     }
 
-    /// The same, with words of its own for those who are not let in.
+    /// With another form of the answer if authentication or authorization fails.
     pub(crate) const fn refusing(self, refuse: fn(Problem) -> Answer) -> Row {
         let gate = match self.gate {
             Gate::Permitted(permitted) => Gate::Permitted(Permitted { refuse, ..permitted }),
@@ -178,7 +177,7 @@ impl Row {
         ProofTerms { home: self.home, effect: self.effect, takes_session: self.takes_session() }
     }
 
-    /// Which proofs are taken, if one is needed.
+    /// The proofs that are accepted, if one is needed.
     fn asks(&self) -> Option<Asks> {
         match self.gate {
             Gate::Permitted(Permitted { asks, .. }) => Some(asks),
@@ -186,17 +185,17 @@ impl Row {
         }
     }
 
-    /// Whether nothing is done for somebody who does not prove who they are. The others have proofs of their own, or need none.
+    /// Whether the request is authenticated before the handler is called.
     pub(crate) fn needs_proof(&self) -> bool {
         self.asks().is_some()
     }
 
-    /// Whether the session of a browser is a proof.
+    /// Whether a browser session is accepted as proof.
     pub(crate) fn takes_session(&self) -> bool {
         matches!(self.gate, Gate::Watched(_)) || self.asks().is_some_and(|asks| asks != Asks::Program)
     }
 
-    /// Whether the token may stand in the address.
+    /// Whether a token in the URL is accepted as proof.
     pub(crate) fn takes_token_in_address(&self) -> bool {
         self.asks() == Some(Asks::Address)
     }

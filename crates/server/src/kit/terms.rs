@@ -1,32 +1,32 @@
-//! What the row of a request says about its proof. It is below the request, which rows and their handlers are made of.
+//! What a row says about the authentication of its requests. It stands below the request: a row cannot, since its handler takes one.
 
 use hyper::Method;
 
-/// Read when a request proves who sends it.
+/// What authentication reads of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ProofTerms {
     pub(crate) home: Home,
     pub(crate) effect: Effect,
-    /// Whether the session of a browser is a proof.
+    /// Whether a browser session is accepted as proof.
     pub(crate) takes_session: bool,
 }
 
-/// Whose accounts are answered, where a listener is for one region alone.
+/// Which accounts a listener of one region answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Home {
-    /// Any: it is public, signs in, or tells prices, which have a refusal of their own.
+    /// All: the endpoint is public, or for signing in, or it returns market data, for which the route itself checks the region.
     Anywhere,
-    /// It is about the account itself: one of another region is told that its token is not good here.
+    /// Only those of its region: the endpoint is about the account itself. For others the token is invalid here.
     OwnRegion,
 }
 
-/// What a request does.
+/// Whether a request changes something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// By its method: GET asks, the others change something.
+    /// It does unless the method is GET, HEAD or OPTIONS.
     ByMethod,
-    /// It only asks, with whatever method. SDKs sign with a time in seconds, so that two equal questions of one second have one
-    /// signature, and both are answered.
+    /// It does not, whatever the method. SDKs sign with a time in seconds, so two equal requests within a second have the same signature;
+    /// both are answered, while a change with a repeated signature is refused.
     Question,
 }
 
