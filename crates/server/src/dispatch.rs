@@ -84,6 +84,18 @@ impl CommandRow {
         }
     }
 
+    /// The rate limit of a command that is offered.
+    pub(crate) const fn pace_of(command: u8) -> Option<Pace> {
+        let mut rows = COMMANDS;
+        while let [row, others @ ..] = rows {
+            if row.number == command {
+                return Some(row.pace);
+            }
+            rows = others;
+        }
+        None
+    }
+
     /// The numbers of all commands, and the rate limit of each.
     pub(crate) fn paces() -> impl Iterator<Item = (u8, Pace)> {
         COMMANDS.iter().map(|row| (row.number, row.pace))

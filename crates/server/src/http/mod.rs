@@ -42,7 +42,8 @@ use tokio::time::{Instant, timeout};
 use crate::entrance::{ConnectionCount, Entrance};
 use crate::kit::proof::{self, Addressed};
 use crate::kit::{
-    Answer, Call, Face, Gate, Permitted, Problem, RequestFacts, RequestNotes, Row, Site, envelope, open,
+    Answer, Call, Face, Gate, Permitted, Problem, RequestFacts, RequestNotes, Row, RowPace, Site, envelope,
+    open,
 };
 use crate::metrics::{Connection, Outcome};
 use crate::refusal::Refusal;
@@ -337,9 +338,25 @@ fn serve_row(call: &Call<'_>, row: &Row, site: &Site) -> Result<Answer, Problem>
         Gate::AtOnce(_, answer) => Ok(answer()),
         Gate::Open(_, answer) => answer(call, site),
         Gate::Watched(answer) => answer(call, site, call.watcher(site)?),
-        Gate::Permitted(Permitted { scope, answer, refuse, .. }) => match call.admit(scope, site) {
-            Ok(admitted) => answer(call, site, admitted),
-            Err(problem) => Ok(refuse(problem)),
-        },
+        Gate::Permitted(permitted) => serve_permitted(call, permitted, row.pace, site),
+    }
+}
+
+fn serve_permitted(
+    call: &Call<'_>,
+    Permitted { scope, answer, refuse, .. }: Permitted,
+    pace: RowPace,
+    site: &Site,
+) -> Result<Answer, Problem> {
+    let admitted = call.admit(scope, site).and_then(|admitted| {
+        pace.pass(&admitted, site)?;
+        Ok(admitted)
+    });
+    match admitted {
+        Ok(admitted) => {
+            let caller = admitted.caller;
+            pace.tell(answer(call, site, admitted), &caller, site)
+        }
+        Err(problem) => Ok(refuse(problem)),
     }
 }

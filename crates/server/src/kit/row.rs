@@ -1,10 +1,12 @@
-//! A row of a route table: method, path, authentication and scope, handler, region rule, metrics label, and documentation of one endpoint.
+//! A row of a route table: method, path, authentication and scope, handler, region rule, rate limit, metrics label,
+//! and documentation of one endpoint.
 
 use access::Scope;
 
 use super::call::{Answer, Call};
 use super::doc::Doc;
 use super::envelope::Problem;
+use super::pace::RowPace;
 use super::proof::{Admitted, Watcher};
 use super::site::Site;
 use super::terms::{Effect, Home, ProofTerms};
@@ -18,6 +20,7 @@ pub(crate) struct Row {
     pub(crate) gate: Gate,
     pub(crate) home: Home,
     pub(crate) effect: Effect,
+    pub(crate) pace: RowPace,
     pub(crate) task: Task,
     /// Its part of the OpenAPI document. A test fails for a row without one.
     pub(crate) doc: Option<&'static Doc>,
@@ -47,7 +50,7 @@ pub(crate) struct Permitted {
     /// The scope that the credentials must have.
     pub(crate) scope: Scope,
     pub(crate) answer: PermittedHandler,
-    /// The form of the answer if authentication or authorization fails.
+    /// The form of the answer if authentication or authorization fails, or the rate limit is exceeded.
     pub(crate) refuse: fn(Problem) -> Answer,
 }
 
@@ -145,7 +148,16 @@ impl Row {
     }
 
     const fn new(method: &'static str, path: &'static str, task: Task, gate: Gate) -> Row {
-        Row { method, path, gate, home: Home::Anywhere, effect: Effect::ByMethod, task, doc: None }
+        Row {
+            method,
+            path,
+            gate,
+            home: Home::Anywhere,
+            effect: Effect::ByMethod,
+            pace: RowPace::Unlimited,
+            task,
+            doc: None,
+        }
     }
 
     /// Only for accounts of the listener's region.
@@ -158,12 +170,17 @@ impl Row {
         Row { effect: Effect::Question, ..self }
     }
 
+    /// With a rate limit.
+    pub(crate) const fn paced(self, pace: RowPace) -> Row {
+        Row { pace, ..self }
+    }
+
     /// With documentation.
     pub(crate) const fn doc(self, doc: &'static Doc) -> Row {
         Row { doc: Some(doc), ..self }
     }
 
-    /// With another form of the answer if authentication or authorization fails.
+    /// With another form of the answer if authentication or authorization fails, or the rate limit is exceeded.
     pub(crate) const fn refusing(self, refuse: fn(Problem) -> Answer) -> Row {
         let gate = match self.gate {
             Gate::Permitted(permitted) => Gate::Permitted(Permitted { refuse, ..permitted }),

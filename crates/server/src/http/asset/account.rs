@@ -51,7 +51,7 @@ struct FrozenFee {
 }
 
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let trader = Trader::open(site, &admitted)?;
+    let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
     let asked: Option<Currency> = query.word("currency")?;
     if asked.is_some_and(|asked| !CURRENCIES.contains(&asked)) {

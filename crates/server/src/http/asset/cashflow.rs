@@ -38,7 +38,7 @@ struct Flow {
 }
 
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let trader = Trader::open(site, &admitted)?;
+    let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
     // One SDK has other names for these.
     let from = query.time(&["start_time", "start_at"])?.ok_or_else(|| missing("start_time"))?;

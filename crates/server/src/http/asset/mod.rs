@@ -8,7 +8,7 @@ mod stock;
 
 use access::Scope;
 
-use crate::kit::{Asks, PermittedHandler, Row};
+use crate::kit::{Asks, PermittedHandler, Row, RowPace};
 use crate::metrics::Task;
 
 pub use account::funds_document;
@@ -23,5 +23,5 @@ pub(super) const ROUTES: &[Row] = &[
 ];
 
 const fn get(path: &'static str, handler: PermittedHandler) -> Row {
-    Row::get(path, Asks::Account, Scope::Trade, Task::Orders, handler).at_home()
+    Row::get(path, Asks::Account, Scope::Trade, Task::Orders, handler).at_home().paced(RowPace::Trade)
 }

@@ -38,7 +38,7 @@ struct StockInfo {
 }
 
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let trader = Trader::open(site, &admitted)?;
+    let trader = Trader::open(site, &admitted);
     let symbols = Query::parse(call.query)?.symbols()?;
     let mut held: Vec<StockInfo> = trader.read(|reading| {
         let account = reading.account;

@@ -120,7 +120,6 @@ pub(super) fn search(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     }
     let limit = named.number("limit", 1..=FOUND_MAX, FOUND_DEFAULT)?;
     let permit = admitted.permit;
-    site.may_search(permit.account().id).map_err(Problem::too_many_searches)?;
     let directory = site.directory()?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let (found, more) = directory.search(typed, |symbol| permit.holds(symbol.market().into()), limit);

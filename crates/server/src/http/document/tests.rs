@@ -6,6 +6,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::*;
+use crate::kit::RowPace;
+use crate::kit::doc::Tag;
 use crate::refusal::Refusal;
 
 fn rows() -> impl Iterator<Item = &'static Row> {
@@ -128,6 +130,22 @@ fn whoever_has_to_prove_something_is_told_how() {
     assert_eq!(ways("get", "/udf/config"), ["bearer", "accessToken", "inAddress", "session"]);
     assert_eq!(ways("get", "/udf/key/{token}/config"), [""; 0]);
     assert_eq!(ways("get", "/oauth2/register/{client_id}"), ["registrationToken"]);
+}
+
+#[test]
+fn answers_say_what_is_left_of_a_rate_limit_as_the_row_has_it() {
+    for row in rows() {
+        let Row { method, path, pace, doc, .. } = row;
+        let doc = doc.unwrap();
+        let mut headers = doc.answers.iter().flat_map(|answer| answer.headers);
+        let is_told = headers.any(|header| header.field == "x-ratelimit-limit");
+        assert_eq!(is_told, *pace == RowPace::History, "{method} {path}");
+        // Datafeeds are told in an answer with the status 200.
+        let is_limited = matches!(pace, RowPace::Search | RowPace::Trade | RowPace::History);
+        if is_limited && doc.tag != Tag::Udf {
+            assert!(doc.refusals.iter().any(|refusal| refusal.status == "429"), "{method} {path}");
+        }
+    }
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::kit::envelope::Problem;
 use crate::kit::packed::{accepts_gzip, packed};
 use crate::kit::pieces::{self, AnswerScope, WholeAnswer};
 use crate::kit::visible::may_see;
-use crate::kit::{Admitted, Answer, Call, allowance};
+use crate::kit::{Admitted, Answer, Call};
 use crate::refusal::Refusal;
 use crate::route::{self, Memory};
 
@@ -25,7 +25,6 @@ const NEXT: HeaderName = HeaderName::from_static("x-next");
 
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let mut answer = reply(call, &admitted, site).unwrap_or_else(Problem::answer);
-    allowance::tell(&mut answer, &admitted.caller, site);
     answer.headers_mut().insert(VARY, HeaderValue::from_static("accept, accept-encoding"));
     Ok(answer)
 }

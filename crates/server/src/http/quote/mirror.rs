@@ -1,13 +1,12 @@
 //! The pull commands as HTTP: the same messages as JSON, the same route, the same refusals.
 
 use serde_json::{Map, Value};
-use wire::command;
 
 use crate::command::undecodable;
 use crate::dispatch::{CommandRow, JsonReply};
 use crate::kit::Site;
 use crate::kit::envelope::{self, Problem};
-use crate::kit::{Admitted, Answer, Call, allowance};
+use crate::kit::{Admitted, Answer, Call};
 use crate::refusal::Refusal;
 
 /// Fields that are numbers, which some clients send as text.
@@ -19,16 +18,6 @@ pub(super) fn answer(
     site: &Site,
     admitted: &Admitted,
 ) -> Result<Answer, Problem> {
-    let answer = reply(call, command, admitted, site);
-    if command != command::HISTORY {
-        return answer;
-    }
-    let mut answer = answer.unwrap_or_else(Problem::answer);
-    allowance::tell(&mut answer, &admitted.caller, site);
-    Ok(answer)
-}
-
-fn reply(call: &Call<'_>, command: u8, admitted: &Admitted, site: &Site) -> Result<Answer, Problem> {
     let Admitted { caller, permit } = admitted;
     let fields = fields(call.body)?;
     let JsonReply { data, candles } =

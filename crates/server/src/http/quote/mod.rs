@@ -10,13 +10,15 @@ pub(super) mod parameters;
 use access::Scope;
 use wire::command;
 
-use crate::kit::{Asks, Row};
+use crate::dispatch::CommandRow;
+use crate::kit::{Asks, Row, RowPace};
 use crate::metrics::Task;
 
 pub(super) const ROUTES: &[Row] = &[
     Row::get("/v1/quote/cmd", Asks::Program, Scope::Quote, Task::Other, announce::answer)
         .doc(&docs::ANNOUNCE),
     Row::get("/v1/quote/history-candlesticks", Asks::Address, Scope::Quote, HISTORY, candles::answer)
+        .paced(RowPace::History)
         .doc(&docs::CANDLES),
     mirror::<{ command::HISTORY }>("/quote/history-candlesticks").doc(&docs::HISTORY),
     mirror::<{ command::CANDLESTICKS }>("/quote/candlesticks").doc(&docs::CANDLESTICKS),
@@ -45,11 +47,19 @@ pub(super) const ROUTES: &[Row] = &[
 /// The address for people counts as the command that it asks.
 const HISTORY: Task = Task::of_command(command::HISTORY);
 
+/// The address for people counts as the command that it asks.
+const HISTORY: Task = Task::of_command(command::HISTORY);
+
 /// A command of the long connection, by its number.
 const fn mirror<const COMMAND: u8>(path: &'static str) -> Row {
     let task = Task::of_command(COMMAND);
+    let pace = match CommandRow::pace_of(COMMAND) {
+        Some(pace) => RowPace::of(pace),
+        None => RowPace::Unlimited,
+    };
     Row::post(path, Asks::Program, Scope::Quote, task, |call, site, admitted| {
         mirror::answer(call, COMMAND, site, &admitted)
     })
     .question()
+    .paced(pace)
 }

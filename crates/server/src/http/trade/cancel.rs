@@ -7,7 +7,7 @@ use crate::kit::trader::{Nothing, Trader};
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let trader = Trader::open(site, &admitted)?;
+    let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
     let id = query.order()?.ok_or_else(|| missing("order_id"))?;
     // There are none, so nobody has one with this id.

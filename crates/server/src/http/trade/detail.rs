@@ -63,7 +63,7 @@ struct FeeRow {
 }
 
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let trader = Trader::open(site, &admitted)?;
+    let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
     let id = query.order()?.ok_or_else(|| missing("order_id"))?;
     let language = trader.language();

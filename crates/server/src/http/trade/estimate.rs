@@ -16,7 +16,7 @@ pub(super) struct Estimated {
 }
 
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let trader = Trader::open(site, &admitted)?;
+    let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
     let asked = asked(&query)?;
     let estimate = trader.read(|reading| trading::estimate(reading.account, &reading.scene, &asked))?;

@@ -50,7 +50,7 @@ enum Days {
 
 /// `GET /v1/trade/execution/today`.
 pub(super) fn today(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let trader = Trader::open(site, &admitted)?;
+    let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
     let trades = found(&trader, &query, Days::Today, (Timestamp(i64::MIN), Timestamp(i64::MAX)))?;
     Ok(envelope::success(Trades { trades }))
@@ -58,7 +58,7 @@ pub(super) fn today(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<
 
 /// `GET /v1/trade/execution/history`.
 pub(super) fn history(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let trader = Trader::open(site, &admitted)?;
+    let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
     let range = range(&query, trader.moment().as_of.now())?;
     page(&query, found(&trader, &query, Days::Before, range)?)
@@ -66,7 +66,7 @@ pub(super) fn history(call: &Call<'_>, site: &Site, admitted: Admitted) -> Resul
 
 /// `GET /v3/trade/execution/all`.
 pub(super) fn all(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let trader = Trader::open(site, &admitted)?;
+    let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
     let start = query.time(&["start_at"])?.unwrap_or(Timestamp(i64::MIN));
     let end = query.time(&["end_at"])?.unwrap_or(Timestamp(i64::MAX));

@@ -21,7 +21,7 @@ pub(super) struct Ratios {
 }
 
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let trader = Trader::open(site, &admitted)?;
+    let trader = Trader::open(site, &admitted);
     let symbol = Query::parse(call.query)?.symbol()?.ok_or_else(|| missing("symbol"))?;
     let stored = trader.site().core.with_reader(|reader| {
         let view = reader.view();

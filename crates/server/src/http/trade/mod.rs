@@ -21,7 +21,7 @@ mod words;
 
 use access::Scope;
 
-use crate::kit::{Asks, PermittedHandler, Row};
+use crate::kit::{Asks, PermittedHandler, Row, RowPace};
 use crate::metrics::Task;
 
 pub use detail::order_detail_document;
@@ -31,17 +31,21 @@ pub use order_row::order_document;
 pub(super) const ROUTES: &[Row] = &[
     Row::post("/v1/trade/order", Asks::Account, Scope::Trade, Task::Orders, submit::answer)
         .at_home()
+        .paced(RowPace::Trade)
         .doc(&docs::SUBMIT),
     Row::put("/v1/trade/order", Asks::Account, Scope::Trade, Task::Orders, replace::answer)
         .at_home()
+        .paced(RowPace::Trade)
         .doc(&docs::REPLACE),
     Row::delete("/v1/trade/order", Asks::Account, Scope::Trade, Task::Orders, cancel::answer)
         .at_home()
+        .paced(RowPace::Trade)
         .doc(&docs::CANCEL),
     get("/v1/trade/order", detail::answer).doc(&docs::DETAIL),
     get("/v1/trade/order/why", why::answer).doc(&docs::WHY),
     Row::post("/v1/trade/order/preview", Asks::Account, Scope::Trade, Task::Orders, preview::answer)
         .at_home()
+        .paced(RowPace::Trade)
         .question()
         .doc(&docs::PREVIEW),
     get("/v1/trade/order/today", today::answer).doc(&docs::TODAY),
@@ -54,5 +58,5 @@ pub(super) const ROUTES: &[Row] = &[
 ];
 
 const fn get(path: &'static str, handler: PermittedHandler) -> Row {
-    Row::get(path, Asks::Account, Scope::Trade, Task::Orders, handler).at_home()
+    Row::get(path, Asks::Account, Scope::Trade, Task::Orders, handler).at_home().paced(RowPace::Trade)
 }

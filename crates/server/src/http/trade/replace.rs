@@ -31,7 +31,7 @@ pub(super) struct Body {
 }
 
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let trader = Trader::open(site, &admitted)?;
+    let trader = Trader::open(site, &admitted);
     let body: Body = body(call)?;
     if body.attached_params.is_some() {
         return Err(Problem::trade_parameter("attached_params not support"));

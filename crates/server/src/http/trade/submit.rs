@@ -40,7 +40,7 @@ pub(super) struct Submitted {
 }
 
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let trader = Trader::open(site, &admitted)?;
+    let trader = Trader::open(site, &admitted);
     let body: Body = body(call)?;
     let name = body.client_request_id.text("client_request_id")?.map(str::to_owned);
     let has_attached = body.attached_params.is_some();

@@ -5,7 +5,7 @@ use crate::kit::trader::Trader;
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let trader = Trader::open(site, &admitted)?;
+    let trader = Trader::open(site, &admitted);
     let id = Query::parse(call.query)?.order()?.ok_or_else(|| missing("order_id"))?;
     trader.story(id)?.map(envelope::success).ok_or_else(not_found)
 }

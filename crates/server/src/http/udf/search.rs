@@ -45,7 +45,6 @@ pub(super) fn answer(call: &Call<'_>, admitted: &Admitted, site: &Site) -> Resul
             && (place.is_empty() || place.eq_ignore_ascii_case(symbol.region().as_str()))
             && (wanted_kind.is_empty() || wanted_kind == kind(symbol))
     };
-    site.may_search(permit.account().id).map_err(Problem::too_many_searches)?;
     let directory = site.directory()?;
     let (words, manner) = parts(&query);
     let (found, _) = directory.search(words, is_wanted, LOOKED_AT_MAX);
