@@ -15,6 +15,7 @@ pub(crate) mod named;
 pub(crate) mod open;
 mod pace;
 pub(crate) mod packed;
+pub(crate) mod paths;
 pub(crate) mod pieces;
 pub(crate) mod proof;
 pub(crate) mod query;

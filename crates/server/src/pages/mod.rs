@@ -10,7 +10,7 @@ mod forms;
 mod front;
 mod home;
 mod html;
-pub(crate) mod path;
+mod path;
 mod programs;
 mod sign_in;
 mod sign_in_form;

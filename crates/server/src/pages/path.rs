@@ -1,7 +1,7 @@
 //! The paths of the pages.
 
-pub(crate) const CONFIRM: &str = "/oauth2/device/authorize/confirm";
-pub(crate) const AUTHORIZE: &str = "/oauth2/authorize";
+pub(crate) use crate::kit::paths::{AUTHORIZE, CONFIRM};
+
 pub(crate) const SIGN_IN: &str = "/signin";
 pub(crate) const SIGN_OUT: &str = "/signout";
 pub(crate) const END: &str = "/signin/end";

@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use super::*;
 use crate::kit::RowPace;
-use crate::kit::doc::Tag;
 use crate::refusal::Refusal;
 
 fn rows() -> impl Iterator<Item = &'static Row> {
