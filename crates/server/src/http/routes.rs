@@ -1,5 +1,6 @@
 //! The router: the rows of all groups, and which of them a request is for.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use hyper::Method;
@@ -252,10 +253,15 @@ pub(super) fn is_open_to_other_sites(path: &str) -> bool {
 
 /// Whether a path is one for programs, which expect JSON even if the path does not exist.
 pub(super) fn is_of_programs(path: &str) -> bool {
-    const ROOTS: [&str; 8] = ["v1", "v2", "v3", "quote", "content", "udf", "oauth2", ".well-known"];
-    let root = path.trim_start_matches('/').split('/').next().unwrap_or_default();
-    ROOTS.contains(&root)
+    path.trim_start_matches('/').split('/').next().is_some_and(|root| PROGRAM_ROOTS.contains(root))
 }
+
+/// The first segments of the paths for programs, of what is offered and what is not. A path of one segment has nothing below it.
+static PROGRAM_ROOTS: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
+    let rows = GROUPS.into_iter().flatten().filter(|row| row.task != Task::Page).map(|row| row.path);
+    let paths = rows.chain(not_offered::paths().map(|(_, path, _)| path));
+    paths.filter_map(|path| Some(path.strip_prefix('/')?.split_once('/')?.0)).collect()
+});
 
 /// The method for metrics and the log. Unusual ones are `other`: a client may send any word.
 pub(super) fn known_method(method: &Method) -> &'static str {

@@ -1,7 +1,5 @@
 //! How paths are matched, and rules for the route tables.
 
-use std::collections::BTreeSet;
-
 use super::*;
 
 /// Where a request leads, as text: the pattern of its path and the values of its parameters, the allowed methods, or nothing.
@@ -97,6 +95,21 @@ fn what_is_not_offered_is_listed_once_and_is_not_served_besides() {
     }
     let whats: BTreeSet<&str> = not_offered::MISSING_FEATURES.iter().map(|idea| idea.what).collect();
     assert_eq!(whats.len(), not_offered::MISSING_FEATURES.len(), "an idea has two rows");
+}
+
+#[test]
+fn paths_for_programs_are_known_by_their_first_segment() {
+    let roots: Vec<&str> = PROGRAM_ROOTS.iter().copied().collect();
+    assert_eq!(roots, [".well-known", "content", "oauth2", "quote", "udf", "v1", "v2", "v3"]);
+    for (path, is) in [
+        ("/v1", true),
+        ("//quote/nothing", true),
+        ("/health/more", false),
+        ("/", false),
+        ("/assets/x", false),
+    ] {
+        assert_eq!(is_of_programs(path), is, "{path}");
+    }
 }
 
 #[test]

@@ -207,6 +207,11 @@ impl Row {
         self.asks().is_some()
     }
 
+    /// Whether it is a page, or a form of one: for a person with a browser.
+    pub(crate) fn is_for_people(&self) -> bool {
+        matches!(self.gate, Gate::Open(Audience::Person, _))
+    }
+
     /// Whether a browser session is accepted as proof.
     pub(crate) fn takes_session(&self) -> bool {
         matches!(self.gate, Gate::Watched(_)) || self.asks().is_some_and(|asks| asks != Asks::Program)
