@@ -344,11 +344,11 @@ fn serve_row(call: &Call<'_>, row: &Row, site: &Site) -> Result<Answer, Problem>
 
 fn serve_permitted(
     call: &Call<'_>,
-    Permitted { scope, answer, refuse, .. }: Permitted,
+    Permitted { scope, or, answer, refuse, .. }: Permitted,
     pace: RowPace,
     site: &Site,
 ) -> Result<Answer, Problem> {
-    let admitted = call.admit(scope, site).and_then(|admitted| {
+    let admitted = call.admit_either(scope, or, site).and_then(|admitted| {
         pace.pass(&admitted, site)?;
         Ok(admitted)
     });

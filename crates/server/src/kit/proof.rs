@@ -283,8 +283,19 @@ impl Call<'_> {
 
     /// Authenticates the request and checks the scope. This is the only way to get the caller of a request.
     pub(crate) fn admit(&self, scope: Scope, site: &Site) -> Result<Admitted, Problem> {
+        self.admit_either(scope, None, site)
+    }
+
+    /// The same with credentials for one scope or for another.
+    pub(crate) fn admit_either(
+        &self,
+        scope: Scope,
+        or: Option<Scope>,
+        site: &Site,
+    ) -> Result<Admitted, Problem> {
         let caller = self.caller(site)?;
-        let permit = permit(&caller, scope, site)?;
+        let has_other = |other: &Scope| !caller.who.has(scope) && caller.who.has(*other);
+        let permit = permit(&caller, or.filter(has_other).unwrap_or(scope), site)?;
         Ok(Admitted { caller, permit })
     }
 

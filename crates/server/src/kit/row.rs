@@ -49,6 +49,8 @@ pub(crate) struct Permitted {
     pub(crate) asks: Asks,
     /// The scope that the credentials must have.
     pub(crate) scope: Scope,
+    /// Another one that will do as well.
+    pub(crate) or: Option<Scope>,
     pub(crate) answer: PermittedHandler,
     /// The form of the answer if authentication or authorization fails, or the rate limit is exceeded.
     pub(crate) refuse: fn(Problem) -> Answer,
@@ -180,6 +182,15 @@ impl Row {
         Row { doc: Some(doc), ..self }
     }
 
+    /// With another scope that will do as well.
+    pub(crate) const fn or_scope(self, scope: Scope) -> Row {
+        let gate = match self.gate {
+            Gate::Permitted(permitted) => Gate::Permitted(Permitted { or: Some(scope), ..permitted }),
+            gate => gate,
+        };
+        Row { gate, ..self }
+    }
+
     /// With another form of the answer if authentication or authorization fails, or the rate limit is exceeded.
     pub(crate) const fn refusing(self, refuse: fn(Problem) -> Answer) -> Row {
         let gate = match self.gate {
@@ -236,6 +247,6 @@ impl Row {
 
 impl Gate {
     const fn permitted(asks: Asks, scope: Scope, answer: PermittedHandler) -> Gate {
-        Gate::Permitted(Permitted { asks, scope, answer, refuse: Problem::answer })
+        Gate::Permitted(Permitted { asks, scope, or: None, answer, refuse: Problem::answer })
     }
 }
