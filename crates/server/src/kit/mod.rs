@@ -6,6 +6,7 @@ pub(crate) mod allowance;
 mod bodies;
 mod call;
 mod claims;
+pub(crate) mod codes;
 pub(crate) mod cookies;
 pub(crate) mod doc;
 pub(crate) mod envelope;

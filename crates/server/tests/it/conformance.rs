@@ -37,7 +37,15 @@ pub(crate) fn check(request: &[u8], response: &Response) {
 }
 
 fn held(method: &str, path: &str, status: u16, answer: &Value) -> Result<(), String> {
-    fits(described(method, path, status)?, answer, "")
+    fits(described(method, path, status)?, answer, "")?;
+    // A refusal in the form of most has a code, and every code is in the table.
+    let table = DOCUMENT["info"]["description"].as_str().unwrap_or_default();
+    match answer["code"].as_u64().filter(|_| status >= 400) {
+        Some(code) if !table.contains(&format!("\n| {status} | {code} |")) => {
+            Err(format!("the code {code} is not in the table of refusals"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The schema of an answer.
@@ -191,6 +199,7 @@ fn an_answer_that_is_not_described_is_found() {
     assert_eq!(held("GET", "/nowhere", 404, &refusal), Ok(()));
     assert_eq!(held("DELETE", "/v1/connections/7", 404, &refusal), Ok(()));
     assert!(held("GET", "/v1/me", 201, &refusal).is_err());
+    assert!(held("GET", "/v1/me", 404, &json!({"code": 405, "message": "not found", "data": null})).is_err());
     assert!(held("GET", "/nowhere", 200, &me).is_err());
     assert!(held("GET", "/v1/me", 404, &json!({"error": "not found"})).is_err());
 }
