@@ -29,19 +29,20 @@ pub(super) const ROUTES: &[Row] = &[
     mirror::<{ command::TRADING_DAYS }>("/quote/markets/trading-days").doc(&docs::TRADING_DAYS),
     mirror::<{ command::PROFILE }>("/quote/profile").doc(&docs::PROFILE),
     // Commands that the protocol has and Chandler does not: they are told so, instead of that nothing is there.
-    mirror::<12>("/quote/options/quotes").doc(&docs::OPTION_QUOTES),
-    mirror::<13>("/quote/warrants/quotes").doc(&docs::WARRANT_QUOTES),
-    mirror::<14>("/quote/depth").doc(&docs::DEPTH),
-    mirror::<15>("/quote/brokers").doc(&docs::BROKERS),
-    mirror::<16>("/quote/participants").doc(&docs::PARTICIPANTS),
-    mirror::<17>("/quote/trades").doc(&docs::TRADES),
-    mirror::<20>("/quote/options/expiry-dates").doc(&docs::OPTION_EXPIRY_DATES),
-    mirror::<21>("/quote/options/strikes").doc(&docs::OPTION_STRIKES),
-    mirror::<22>("/quote/warrants/issuers").doc(&docs::WARRANT_ISSUERS),
-    mirror::<23>("/quote/warrants").doc(&docs::WARRANTS),
-    mirror::<24>("/quote/capital-flow").doc(&docs::CAPITAL_FLOW),
-    mirror::<25>("/quote/capital-distribution").doc(&docs::CAPITAL_DISTRIBUTION),
-    mirror::<26>("/quote/calc-indexes").doc(&docs::CALC_INDEXES),
+    mirror::<{ command::OPTION_QUOTE }>("/quote/options/quotes").doc(&docs::OPTION_QUOTES),
+    mirror::<{ command::WARRANT_QUOTE }>("/quote/warrants/quotes").doc(&docs::WARRANT_QUOTES),
+    mirror::<{ command::DEPTH }>("/quote/depth").doc(&docs::DEPTH),
+    mirror::<{ command::BROKERS }>("/quote/brokers").doc(&docs::BROKERS),
+    mirror::<{ command::PARTICIPANTS }>("/quote/participants").doc(&docs::PARTICIPANTS),
+    mirror::<{ command::TRADES }>("/quote/trades").doc(&docs::TRADES),
+    mirror::<{ command::OPTION_EXPIRY_DATES }>("/quote/options/expiry-dates").doc(&docs::OPTION_EXPIRY_DATES),
+    mirror::<{ command::OPTION_STRIKES }>("/quote/options/strikes").doc(&docs::OPTION_STRIKES),
+    mirror::<{ command::WARRANT_ISSUERS }>("/quote/warrants/issuers").doc(&docs::WARRANT_ISSUERS),
+    mirror::<{ command::WARRANT_FILTER }>("/quote/warrants").doc(&docs::WARRANTS),
+    mirror::<{ command::CAPITAL_FLOW }>("/quote/capital-flow").doc(&docs::CAPITAL_FLOW),
+    mirror::<{ command::CAPITAL_DISTRIBUTION }>("/quote/capital-distribution")
+        .doc(&docs::CAPITAL_DISTRIBUTION),
+    mirror::<{ command::CALC_INDEXES }>("/quote/calc-indexes").doc(&docs::CALC_INDEXES),
 ];
 
 /// The address for people counts as the command that it asks.
