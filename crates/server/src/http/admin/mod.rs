@@ -1,64 +1,68 @@
 //! What operators do through the service: see accounts, grant and withdraw, tell what levels rest upon, read the audit.
 //! The command line does the same on the machine of the store.
 
+mod accounts;
+mod audit;
 mod clock;
-mod docs;
+mod levels;
 mod office;
 mod paper_desk;
 mod paper_docs;
-mod shapes;
+mod reports;
+mod rights;
 
 use access::Scope;
 use serde::Serialize;
 
 use crate::kit::{Admitted, Answer, Asks, Call, PermittedHandler, Problem, Row, Site, envelope};
 use crate::metrics::Task;
-use office::{Office, Report};
+use office::Office;
 use paper_desk::{Desk, PaperAccount};
+use reports::Report;
 
 pub(super) const ROUTES: &[Row] = &[
     get("/v1/admin/accounts", |call, site, by| answer(call, site, &by, |office| office.accounts()))
-        .doc(&docs::ACCOUNTS),
+        .doc(&accounts::ACCOUNTS),
     get("/v1/admin/accounts/{name}", |call, site, by| answer(call, site, &by, |office| office.account()))
-        .doc(&docs::SHOW_ACCOUNT),
+        .doc(&accounts::SHOW_ACCOUNT),
     post("/v1/admin/accounts/{name}", |call, site, by| {
         answer(call, site, &by, |office| office.set_account())
     })
-    .doc(&docs::SET_ACCOUNT),
+    .doc(&accounts::SET_ACCOUNT),
     post("/v1/admin/accounts/{name}/rights", |call, site, by| {
         answer(call, site, &by, |office| office.grant())
     })
-    .doc(&docs::GRANT),
+    .doc(&rights::GRANT),
     delete("/v1/admin/accounts/{name}/rights", |call, site, by| {
         answer(call, site, &by, |office| office.withdraw())
     })
-    .doc(&docs::WITHDRAW),
+    .doc(&rights::WITHDRAW),
     get("/v1/admin/reported-assets", |call, site, by| {
         answer(call, site, &by, |office| office.reported_assets())
     })
-    .doc(&docs::REPORTED_ASSETS),
+    .doc(&reports::REPORTED_ASSETS),
     post("/v1/admin/reported-assets", |call, site, by| {
         answer(call, site, &by, |office| office.report(Report::Assets))
     })
-    .doc(&docs::REPORT_ASSETS),
+    .doc(&reports::REPORT_ASSETS),
     get("/v1/admin/reported-orders", |call, site, by| {
         answer(call, site, &by, |office| office.reported_orders())
     })
-    .doc(&docs::REPORTED_ORDERS),
+    .doc(&reports::REPORTED_ORDERS),
     post("/v1/admin/reported-orders", |call, site, by| {
         answer(call, site, &by, |office| office.report(Report::Orders))
     })
-    .doc(&docs::REPORT_ORDERS),
+    .doc(&reports::REPORT_ORDERS),
     get("/v1/admin/rates", |call, site, by| answer(call, site, &by, |office| office.rates()))
-        .doc(&docs::RATES),
+        .doc(&reports::RATES),
     post("/v1/admin/rates", |call, site, by| answer(call, site, &by, |office| office.report(Report::Rates)))
-        .doc(&docs::REPORT_RATES),
+        .doc(&reports::REPORT_RATES),
     get("/v1/admin/levels", |call, site, by| answer(call, site, &by, |office| office.levels()))
-        .doc(&docs::LEVELS),
+        .doc(&levels::LEVELS),
     post("/v1/admin/levels/{level}", |call, site, by| answer(call, site, &by, |office| office.set_level()))
-        .doc(&docs::SET_LEVEL),
+        .doc(&levels::SET_LEVEL),
     get("/v1/admin/audit", |call, site, by| answer(call, site, &by, |office| office.audit()))
-        .doc(&docs::AUDIT),
+        .doc(&audit::AUDIT),
     get("/v1/admin/clock", |_, site, _| Ok(envelope::success(clock::show(site)))).doc(&paper_docs::CLOCK),
     post("/v1/admin/clock", |call, site, _| clock::step(call, site).map(envelope::success))
         .doc(&paper_docs::STEP),
