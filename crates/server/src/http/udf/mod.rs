@@ -5,7 +5,7 @@
 //! here is passed over instead of refused.
 
 mod config;
-mod docs;
+mod form;
 mod history;
 mod hours;
 mod marks;
@@ -20,26 +20,31 @@ use hyper::header::{HeaderValue, VARY};
 use serde::Serialize;
 
 use crate::caller::{Caller, Language};
+use crate::kit::doc::{AnswerDoc, Doc, Media};
 use crate::kit::envelope::ProblemParts;
 use crate::kit::{Admitted, Answer, Asks, Call, PermittedHandler, Problem, Row, RowPace, Site, envelope};
 use crate::metrics::{Outcome, Task};
-use docs::UdfError;
+use form::{TOKEN, UdfError, WORDS, udf};
 
 pub(super) const ROUTES: &[Row] = &[
-    row("/udf/config", Task::Data, config).doc(&docs::CONFIG),
-    row("/udf/time", Task::Data, time).doc(&docs::TIME),
-    row("/udf/symbols", Task::Data, symbols).doc(&docs::SYMBOLS),
-    row("/udf/search", Task::Data, search).paced(RowPace::Search).doc(&docs::SEARCH),
-    row("/udf/marks", Task::Data, marks).doc(&docs::MARKS),
-    row("/udf/history", HISTORY, history).paced(RowPace::History).doc(&docs::HISTORY),
+    row("/udf/config", Task::Data, config).doc(&config::CONFIG),
+    row("/udf/time", Task::Data, time).doc(&TIME),
+    row("/udf/symbols", Task::Data, symbols).doc(&symbols::SYMBOLS),
+    row("/udf/search", Task::Data, search).paced(RowPace::Search).doc(&search::SEARCH),
+    row("/udf/marks", Task::Data, marks).doc(&marks::MARKS),
+    row("/udf/history", HISTORY, history).paced(RowPace::History).doc(&history::HISTORY),
     // For charts that can be given an address and nothing else.
-    row("/udf/key/{token}/config", Task::Data, config).doc(&docs::CONFIG_BY_KEY),
-    row("/udf/key/{token}/time", Task::Data, time).doc(&docs::TIME_BY_KEY),
-    row("/udf/key/{token}/symbols", Task::Data, symbols).doc(&docs::SYMBOLS_BY_KEY),
-    row("/udf/key/{token}/search", Task::Data, search).paced(RowPace::Search).doc(&docs::SEARCH_BY_KEY),
-    row("/udf/key/{token}/marks", Task::Data, marks).doc(&docs::MARKS_BY_KEY),
-    row("/udf/key/{token}/history", HISTORY, history).paced(RowPace::History).doc(&docs::HISTORY_BY_KEY),
+    row("/udf/key/{token}/config", Task::Data, config).doc(&config::CONFIG_BY_KEY),
+    row("/udf/key/{token}/time", Task::Data, time).doc(&TIME_BY_KEY),
+    row("/udf/key/{token}/symbols", Task::Data, symbols).doc(&symbols::SYMBOLS_BY_KEY),
+    row("/udf/key/{token}/search", Task::Data, search).paced(RowPace::Search).doc(&search::SEARCH_BY_KEY),
+    row("/udf/key/{token}/marks", Task::Data, marks).doc(&marks::MARKS_BY_KEY),
+    row("/udf/key/{token}/history", HISTORY, history).paced(RowPace::History).doc(&history::HISTORY_BY_KEY),
 ];
+
+const TIME: Doc = udf("udfTime", "The market's time in Unix seconds, as text")
+    .answers(&[AnswerDoc::ok(WORDS, &[Media::text("text/plain"), Media::json::<UdfError>()])]);
+const TIME_BY_KEY: Doc = TIME.also("udfTimeByKey", &[TOKEN]);
 
 /// Candles count as the command that gives them to other clients.
 const HISTORY: Task = Task::of_command(wire::command::HISTORY);
