@@ -7,7 +7,6 @@ mod clock;
 mod levels;
 mod office;
 mod paper_desk;
-mod paper_docs;
 mod reports;
 mod rights;
 
@@ -63,31 +62,30 @@ pub(super) const ROUTES: &[Row] = &[
         .doc(&levels::SET_LEVEL),
     get("/v1/admin/audit", |call, site, by| answer(call, site, &by, |office| office.audit()))
         .doc(&audit::AUDIT),
-    get("/v1/admin/clock", |_, site, _| Ok(envelope::success(clock::show(site)))).doc(&paper_docs::CLOCK),
-    post("/v1/admin/clock", |call, site, _| clock::step(call, site).map(envelope::success))
-        .doc(&paper_docs::STEP),
+    get("/v1/admin/clock", |_, site, _| Ok(envelope::success(clock::show(site)))).doc(&clock::CLOCK),
+    post("/v1/admin/clock", |call, site, _| clock::step(call, site).map(envelope::success)).doc(&clock::STEP),
     get("/v1/admin/paper/{name}", |call, site, by| desk(call, site, &by, |desk| desk.show()))
-        .doc(&paper_docs::SHOW),
+        .doc(&paper_desk::SHOW),
     post("/v1/admin/paper/{name}/deposit", |call, site, by| desk(call, site, &by, |desk| desk.deposit()))
-        .doc(&paper_docs::DEPOSIT),
+        .doc(&paper_desk::DEPOSIT),
     post("/v1/admin/paper/{name}/withdraw", |call, site, by| desk(call, site, &by, |desk| desk.withdraw()))
-        .doc(&paper_docs::WITHDRAW),
+        .doc(&paper_desk::WITHDRAW),
     post("/v1/admin/paper/{name}/exchange", |call, site, by| desk(call, site, &by, |desk| desk.exchange()))
-        .doc(&paper_docs::EXCHANGE),
+        .doc(&paper_desk::EXCHANGE),
     post("/v1/admin/paper/{name}/adjust", |call, site, by| desk(call, site, &by, |desk| desk.adjust()))
-        .doc(&paper_docs::ADJUST),
+        .doc(&paper_desk::ADJUST),
     post("/v1/admin/paper/{name}/position", |call, site, by| desk(call, site, &by, |desk| desk.position()))
-        .doc(&paper_docs::POSITION),
+        .doc(&paper_desk::POSITION),
     post("/v1/admin/paper/{name}/credit", |call, site, by| desk(call, site, &by, |desk| desk.credit()))
-        .doc(&paper_docs::CREDIT),
+        .doc(&paper_desk::CREDIT),
     post("/v1/admin/paper/{name}/settings", |call, site, by| desk(call, site, &by, |desk| desk.settings()))
-        .doc(&paper_docs::SETTINGS),
+        .doc(&paper_desk::CHANGE_SETTINGS),
     post("/v1/admin/paper/{name}/rewind", |call, site, by| desk(call, site, &by, |desk| desk.rewind()))
-        .doc(&paper_docs::REWIND),
+        .doc(&paper_desk::REWIND),
     post("/v1/admin/paper/{name}/reset", |call, site, by| desk(call, site, &by, |desk| desk.reset()))
-        .doc(&paper_docs::RESET),
+        .doc(&paper_desk::RESET),
     post("/v1/admin/paper/{name}/fork", |call, site, by| desk(call, site, &by, |desk| desk.fork()))
-        .doc(&paper_docs::FORK),
+        .doc(&paper_desk::FORK),
 ];
 
 const fn get(path: &'static str, handler: PermittedHandler) -> Row {
