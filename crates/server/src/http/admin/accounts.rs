@@ -1,11 +1,11 @@
 //! `/v1/admin/accounts` and `/v1/admin/accounts/{name}`: the accounts, and what is set for one.
 
-use access::{Account, Level, TermsChange};
+use access::{Account, Level, ParseRateRuleError, TermsChange};
+use market::ParseFloorsError;
 use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::{Map, Value};
+use serde::{Deserialize, Serialize};
 
-use super::office::{NAME, Office, WRONG_OR_UNKNOWN, has_no_default, problem};
+use super::office::{NAME, Office, WRONG_OR_UNKNOWN, has_no_default, not_null, null_or, problem};
 use crate::kit::Problem;
 use crate::kit::doc::refusals::NOT_FOUND;
 use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data, words};
@@ -79,24 +79,70 @@ pub(super) struct AdminTerms {
     pub(super) read_only: bool,
 }
 
-/// The limits of an account that change; those that are not there stay. It is read field by field, because null is not the same as nothing.
-#[derive(JsonSchema)]
-#[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "its shape alone is used")]
+/// The limits of an account that change; those that are not there stay.
+#[derive(Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub(super) struct AdminTermsChange {
     /// null where it is to be earned.
-    level: Option<u32>,
+    #[serde(default, deserialize_with = "null_or")]
+    #[schemars(with = "Option<u32>", skip_serializing_if = "has_no_default")]
+    level: Option<Option<u32>>,
     /// null where the level is to decide.
-    quota: Option<u32>,
+    #[serde(default, deserialize_with = "null_or")]
+    #[schemars(with = "Option<u32>", skip_serializing_if = "has_no_default")]
+    quota: Option<Option<u32>>,
     /// Such as 60/30 or unlimited; null for the rule of the service.
-    rate: Option<String>,
-    #[schemars(default, skip_serializing_if = "has_no_default")]
-    connections: u32,
+    #[serde(default, deserialize_with = "null_or")]
+    #[schemars(with = "Option<String>", skip_serializing_if = "has_no_default")]
+    rate: Option<Option<String>>,
+    #[serde(default, deserialize_with = "not_null")]
+    #[schemars(with = "u32", skip_serializing_if = "has_no_default")]
+    connections: Option<u32>,
     /// From when on it is served: published, none, or dates such as HK.day=1995-01-03,US.minute=none; null as the server has it.
-    floors: Option<String>,
+    #[serde(default, deserialize_with = "null_or")]
+    #[schemars(with = "Option<String>", skip_serializing_if = "has_no_default")]
+    floors: Option<Option<String>>,
     /// Whether it may look at its paper account, and change nothing.
-    #[schemars(default, skip_serializing_if = "has_no_default")]
-    read_only: bool,
+    #[serde(default, deserialize_with = "not_null")]
+    #[schemars(with = "bool", skip_serializing_if = "has_no_default")]
+    read_only: Option<bool>,
+}
+
+impl AdminTermsChange {
+    const FIELDS: &str = "level (1 to 6, or null), quota (a number, or null), rate (as text, or null), connections (a number), \
+        floors (as text, or null) and read_only (true or false)";
+
+    fn terms(self) -> Result<TermsChange, String> {
+        if self == AdminTermsChange::default() {
+            return Err(
+                "nothing to set: give level, quota, rate, connections, floors or read_only".to_owned()
+            );
+        }
+        let AdminTermsChange { level, quota, rate, connections, floors, read_only } = self;
+        let known =
+            |number| Level::new(number).ok_or("level is a number from 1 to 6, or null where it is earned");
+        Ok(TermsChange {
+            level: parsed(level, known)?,
+            quota,
+            rate: parsed(rate, |text| text.parse()).map_err(|error: ParseRateRuleError| error.to_string())?,
+            connections,
+            floors: parsed(floors, |text| text.parse())
+                .map_err(|error: ParseFloorsError| error.to_string())?,
+            read_only,
+        })
+    }
+}
+
+/// A field that is there and not null.
+fn parsed<T, U, E>(
+    field: Option<Option<T>>,
+    parse: impl FnOnce(T) -> Result<U, E>,
+) -> Result<Option<Option<U>>, E> {
+    Ok(match field {
+        Some(Some(value)) => Some(Some(parse(value)?)),
+        Some(None) => Some(None),
+        None => None,
+    })
 }
 
 impl Office<'_> {
@@ -119,8 +165,8 @@ impl Office<'_> {
 
     pub(super) fn set_account(&self) -> Result<AdminAccount, Problem> {
         let account = self.named(self.call.path_value("name"))?;
-        let fields: Map<String, Value> = self.call.json()?;
-        let change = changed(&fields).map_err(Refusal::BadQuery)?;
+        let change: AdminTermsChange = self.change(AdminTermsChange::FIELDS)?;
+        let change = change.terms().map_err(Refusal::BadQuery)?;
         self.site.core.access.change_terms(account.id, change, &self.by, self.present).map_err(problem)?;
         self.described(&self.named(self.call.path_value("name"))?)
     }
@@ -150,42 +196,4 @@ impl Office<'_> {
             quota: None,
         })
     }
-}
-
-/// The fields that are present. `null` removes a setting, so that the service decides again.
-fn changed(fields: &Map<String, Value>) -> Result<TermsChange, String> {
-    if fields.is_empty() {
-        return Err("nothing to set: give level, quota, rate, connections, floors or read_only".to_owned());
-    }
-    let mut change = TermsChange::default();
-    for (name, value) in fields {
-        let number = || value.as_u64().and_then(|number| u32::try_from(number).ok());
-        match (name.as_str(), value) {
-            ("level", Value::Null) => change.level = Some(None),
-            ("level", _) => {
-                let level = number().and_then(Level::new);
-                let level = level.ok_or("level is a number from 1 to 6, or null where it is earned")?;
-                change.level = Some(Some(level));
-            }
-            ("quota", Value::Null) => change.quota = Some(None),
-            ("quota", _) => change.quota = Some(Some(number().ok_or("quota is a number, or null")?)),
-            ("rate", Value::Null) => change.rate = Some(None),
-            ("rate", Value::String(text)) => {
-                let rate = text.parse().map_err(|error: access::ParseRateRuleError| error.to_string())?;
-                change.rate = Some(Some(rate));
-            }
-            ("connections", _) => change.connections = Some(number().ok_or("connections is a number")?),
-            ("floors", Value::Null) => change.floors = Some(None),
-            ("floors", Value::String(text)) => {
-                let floors = text.parse().map_err(|error: market::ParseFloorsError| error.to_string())?;
-                change.floors = Some(Some(floors));
-            }
-            ("read_only", Value::Bool(on)) => change.read_only = Some(*on),
-            _ => {
-                let fields = "level, quota, rate (as text), connections, floors (as text) and read_only (true or false)";
-                return Err(format!("the fields are {fields}"));
-            }
-        }
-    }
-    Ok(change)
 }

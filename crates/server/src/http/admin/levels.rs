@@ -2,13 +2,11 @@
 
 use access::{Level, Step, StepChange};
 use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::{Map, Value};
+use serde::{Deserialize, Serialize};
 
-use super::office::{Office, WRONG_OR_UNKNOWN, has_no_default, problem};
+use super::office::{Office, WRONG_OR_UNKNOWN, has_no_default, not_null, null_or, problem, wrong};
 use crate::kit::Problem;
 use crate::kit::doc::{AnswerDoc, Doc, Media, Parameter, Tag, data};
-use crate::refusal::Refusal;
 
 pub(super) const LEVELS: Doc = Doc::new(Tag::Admin, "adminLevels", "The ladder of levels")
     .answers(&[AnswerDoc::ok("The levels", &[data::<Levels>()])]);
@@ -40,17 +38,21 @@ pub(super) struct LevelRow {
     pub(super) orders: Option<u32>,
 }
 
-/// What changes of a level; what is not there stays. It is read field by field, because null is not the same as nothing.
-#[derive(JsonSchema)]
-#[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "its shape alone is used")]
+/// What changes of a level; what is not there stays.
+#[derive(Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub(super) struct AdminLevel {
-    #[schemars(default, skip_serializing_if = "has_no_default")]
-    quota: u32,
+    #[serde(default, deserialize_with = "not_null")]
+    #[schemars(with = "u32", skip_serializing_if = "has_no_default")]
+    quota: Option<u32>,
     /// HKD to be reached.
-    assets: Option<u64>,
+    #[serde(default, deserialize_with = "null_or")]
+    #[schemars(with = "Option<u64>", skip_serializing_if = "has_no_default")]
+    assets: Option<Option<u64>>,
     /// Of a month, to be exceeded.
-    orders: Option<u32>,
+    #[serde(default, deserialize_with = "null_or")]
+    #[schemars(with = "Option<u32>", skip_serializing_if = "has_no_default")]
+    orders: Option<Option<u32>>,
 }
 
 impl Office<'_> {
@@ -62,32 +64,16 @@ impl Office<'_> {
     pub(super) fn set_level(&self) -> Result<Levels, Problem> {
         let level =
             self.call.path_value("level").parse().ok().and_then(Level::new).ok_or_else(Problem::not_found)?;
-        let fields: Map<String, Value> = self.call.json()?;
-        let change = changed_step(level, &fields).map_err(Refusal::BadQuery)?;
+        let change: AdminLevel =
+            self.change("quota, assets and orders, whole numbers, the last two or null")?;
+        if change == AdminLevel::default() {
+            return Err(wrong("nothing to set: give quota, assets or orders"));
+        }
+        let AdminLevel { quota, assets, orders } = change;
+        let change = StepChange { level, quota, assets, orders };
         self.site.core.access.change_level(change, &self.by, self.present).map_err(problem)?;
         self.levels()
     }
-}
-
-fn changed_step(level: Level, fields: &Map<String, Value>) -> Result<StepChange, String> {
-    if fields.is_empty() {
-        return Err("nothing to set: give quota, assets or orders".to_owned());
-    }
-    let mut change = StepChange { level, quota: None, assets: None, orders: None };
-    for (name, value) in fields {
-        let number = || value.as_u64().ok_or(format!("{name} is a whole number"));
-        let small =
-            || number().and_then(|number| u32::try_from(number).map_err(|_| format!("{name} is too large")));
-        match (name.as_str(), value) {
-            ("quota", _) => change.quota = Some(small()?),
-            ("assets", Value::Null) => change.assets = Some(None),
-            ("assets", _) => change.assets = Some(Some(number()?)),
-            ("orders", Value::Null) => change.orders = Some(None),
-            ("orders", _) => change.orders = Some(Some(small()?)),
-            _ => return Err("the fields are quota, assets and orders".to_owned()),
-        }
-    }
-    Ok(change)
 }
 
 fn step(step: &Step) -> LevelRow {

@@ -2,7 +2,10 @@
 
 use access::{AccessError, Account, Actor, Present};
 use market::Timestamp;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use serde_json::error::Category;
 
 use crate::kit::doc::refusals::{BAD_REQUEST, NOT_FOUND};
 use crate::kit::doc::{Kind, Parameter, RefusalDoc, Word};
@@ -36,6 +39,17 @@ impl<'a> Office<'a> {
 }
 
 impl Office<'_> {
+    /// The body of a change. `fields` is for those who send others.
+    pub(super) fn change<T: DeserializeOwned>(&self, fields: &str) -> Result<T, Problem> {
+        serde_json::from_slice(self.call.body).map_err(|error| {
+            let text = format!("the body cannot be decoded: {error}");
+            match error.classify() {
+                Category::Data => wrong(&format!("{text}: the fields are {fields}")),
+                Category::Io | Category::Syntax | Category::Eof => Refusal::Malformed(text).into(),
+            }
+        })
+    }
+
     pub(super) fn named(&self, name: &str) -> Result<Account, Problem> {
         let account = self.site.core.access.account_called(name).map_err(problem)?;
         account.ok_or_else(Problem::not_found)
@@ -79,7 +93,21 @@ pub(super) fn written(text: &str) -> Result<Timestamp, Problem> {
     access::parse_instant(text).map_err(|error| wrong(&error.to_string()))
 }
 
-/// An absent field stays unchanged, so it has no default.
+/// Reads a field that is there: null is a value. Without the field, the default says that it is not there.
+pub(super) fn null_or<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    field: D,
+) -> Result<Option<Option<T>>, D::Error> {
+    Option::deserialize(field).map(Some)
+}
+
+/// The same for a field that cannot be null.
+pub(super) fn not_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    field: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(field).map(Some)
+}
+
+/// An absent field stays unchanged, so it has no default in the document.
 pub(super) fn has_no_default<T>(_: &T) -> bool {
     true
 }
