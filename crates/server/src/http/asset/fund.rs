@@ -3,9 +3,17 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::docs::{REFUSALS, SYMBOLS};
+use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
 use crate::kit::query::Query;
 use crate::kit::trader::CHANNEL;
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
+
+pub(super) const FUND: Doc =
+    Doc::new(Tag::Trade, "fundPositions", "Positions of funds, of which there are none")
+        .parameters(&[SYMBOLS])
+        .answers(&[AnswerDoc::ok("One channel", &[data::<FundChannels>()])])
+        .refuses(REFUSALS);
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "FundPositions")]

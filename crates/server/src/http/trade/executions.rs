@@ -6,10 +6,29 @@ use serde::Serialize;
 use serde_json::Value;
 use trading::{Fill, Order, OrderId, exact_price};
 
+use super::docs::{END_AT, ORDER_ID, PAGE, REFUSALS, START_AT, SYMBOL};
 use super::history::range;
+use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
 use crate::kit::query::Query;
 use crate::kit::trader::Trader;
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
+
+pub(super) const EXECUTIONS_TODAY: Doc =
+    Doc::new(Tag::Trade, "todayExecutions", "Executions of the trading day")
+        .parameters(&[SYMBOL, ORDER_ID])
+        .answers(&[AnswerDoc::ok("Newest first", &[data::<Trades>()])])
+        .refuses(REFUSALS);
+
+pub(super) const EXECUTIONS_HISTORY: Doc =
+    Doc::new(Tag::Trade, "historyExecutions", "Executions of the days before")
+        .parameters(&[SYMBOL, ORDER_ID, START_AT, END_AT, PAGE])
+        .answers(&[AnswerDoc::ok("A page of them, newest first", &[data::<Page>()])])
+        .refuses(REFUSALS);
+
+pub(super) const EXECUTIONS_ALL: Doc = Doc::new(Tag::Trade, "allExecutions", "Executions of all days")
+    .parameters(&[SYMBOL, ORDER_ID, START_AT, END_AT, PAGE])
+    .answers(&[AnswerDoc::ok("A page of them, newest first", &[data::<Page>()])])
+    .refuses(REFUSALS);
 
 /// Rows of one page.
 const PAGE_ROWS: usize = 1_000;

@@ -4,10 +4,18 @@ use market::MarginFactor;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::docs::{REFUSALS, SYMBOL};
+use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
 use crate::kit::query::{Query, missing};
 use crate::kit::trader::Trader;
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 use paper::PaperError;
+
+pub(super) const MARGIN_RATIO: Doc =
+    Doc::new(Tag::Trade, "marginRatio", "What part of a position must be covered")
+        .parameters(&[SYMBOL.required()])
+        .answers(&[AnswerDoc::ok("Initial, maintenance and forced selling", &[data::<Ratios>()])])
+        .refuses(REFUSALS);
 
 /// Where nothing is stored of a security there is no credit on it.
 const WHOLE: &str = "1";
