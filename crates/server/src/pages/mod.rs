@@ -36,14 +36,15 @@ const STYLE: &str = include_str!("pages.css");
 const STYLE_KEPT: HeaderValue = HeaderValue::from_static("public, max-age=300");
 
 pub(crate) const ROUTES: &[Row] = &[
-    get(path::CONFIRM, |call, site| show(call, site, device::answer)).doc(&docs::CONFIRM_DEVICE),
-    post(path::CONFIRM, |call, site| show(call, site, device::answer)).doc(&docs::DECIDE_DEVICE),
-    get(path::AUTHORIZE, |call, site| show(call, site, authorize::answer)).doc(&docs::AUTHORIZE),
-    post(path::AUTHORIZE, |call, site| show(call, site, authorize::answer)).doc(&docs::DECIDE_AUTHORIZATION),
-    get(path::SIGN_IN, |call, site| show(call, site, sign_in::answer)).doc(&docs::SIGN_IN_PAGE),
-    post(path::SIGN_IN, |call, site| show(call, site, sign_in::answer)).doc(&docs::SIGN_IN),
-    post(path::SIGN_OUT, |call, site| show(call, site, sign_in::sign_out)).doc(&docs::SIGN_OUT),
-    post(path::END, |call, site| show(call, site, programs::end)).doc(&docs::END_PROGRAM),
+    get(path::CONFIRM, |call, site| show(call, site, device::answer)).doc(&device::CONFIRM_DEVICE),
+    post(path::CONFIRM, |call, site| show(call, site, device::answer)).doc(&device::DECIDE_DEVICE),
+    get(path::AUTHORIZE, |call, site| show(call, site, authorize::answer)).doc(&authorize::AUTHORIZE),
+    post(path::AUTHORIZE, |call, site| show(call, site, authorize::answer))
+        .doc(&authorize::DECIDE_AUTHORIZATION),
+    get(path::SIGN_IN, |call, site| show(call, site, sign_in::answer)).doc(&sign_in::SIGN_IN_PAGE),
+    post(path::SIGN_IN, |call, site| show(call, site, sign_in::answer)).doc(&sign_in::SIGN_IN),
+    post(path::SIGN_OUT, |call, site| show(call, site, sign_in::sign_out)).doc(&sign_in::SIGN_OUT),
+    post(path::END, |call, site| show(call, site, programs::end)).doc(&programs::END_PROGRAM),
     Row::open_get(path::STYLE, Audience::Anyone, Task::Page, |_, _| Ok(style())).doc(&docs::STYLE),
     get(path::CHART, |call, site| show(call, site, |visit| front::answer(visit, assets::CHART)))
         .doc(&docs::CHART),
