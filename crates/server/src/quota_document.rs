@@ -76,7 +76,7 @@ struct MonthOrders {
     month: String,
 }
 
-/// `reason` for whoever says it in words of their own.
+/// The reason as values, for clients that phrase it themselves.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 enum LevelReason {

@@ -267,7 +267,7 @@ keys! {
             flag: "pkce", variable: "CHANDLER_PKCE", value: "PKCE", choices: &["always", "remote", "never"],
             help: "Which OAuth clients without a secret need PKCE: always, remote (redirected to another machine), never",
         }
-        /// How many days rows of the audit are kept. Older ones are removed once a day, and a row says how many. 0 keeps them for
+        /// How many days rows of the audit are kept. Older ones are removed daily, and rows of the audit say how many. 0 keeps them for
         /// ever, or until `chandler audit --prune` (docs/operating.md).
         audit_retention_days: u32, default 0, {
             flag: "audit-retention-days", variable: "CHANDLER_AUDIT_RETENTION_DAYS", value: "DAYS",

@@ -1,4 +1,4 @@
-//! The pages, described: what a program that sees one has come upon.
+//! OpenAPI descriptions of the HTML pages.
 
 use schemars::JsonSchema;
 

@@ -1,5 +1,5 @@
-//! The pages that people see: entering a device's code, signing in, approving or denying, errors. Plain HTML without scripts; one
-//! stylesheet, in the executable. Opening a page decides nothing: only a form does that this server made for this browser.
+//! The pages that people see. Those for entering a device's code, signing in and deciding are plain HTML without scripts; the chart and
+//! the desk are documents with scripts of our own (`front.rs`). Stylesheets and scripts are in the executable. Opening a page decides nothing: only a form does that this server made for this browser.
 
 mod assets;
 mod authorize;

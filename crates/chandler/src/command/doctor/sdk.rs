@@ -45,7 +45,7 @@ pub(super) fn all(env: &dyn Fn(&str) -> Option<String>, listens: &dyn Fn(&str, u
     let set = |family: &&str| CREDENTIALS.iter().any(|name| value(family, name).is_some());
     if checks.is_empty() {
         let says =
-            if FAMILIES.iter().any(set) { "whole, and somebody listens there" } else { "none are set" };
+            if FAMILIES.iter().any(set) { "complete, and a server answers there" } else { "none are set" };
         checks.push(Check::ok(NAME, says));
     }
     checks.extend(FAMILIES.iter().any(set).then(heedless));
