@@ -413,6 +413,15 @@ test('dates of rights are those of Hong Kong', () => {
   assert.equal(hongKongDate('2026-12-01T01:30:00Z'), '2026-12-01 09:30:00 HKT');
 });
 
+test('spans begin and end where the service has them begin and end', async () => {
+  const rows = JSON.parse(await readFile(new URL('./served-spans.json', import.meta.url), 'utf8'));
+  assert.ok(rows.length > 0);
+  for (const [date, period, first, last] of rows) {
+    assert.equal(periodFloor(date, period), first, `${date} ${period}`);
+    assert.equal(lastDate(date, period), last, `${date} ${period}`);
+  }
+});
+
 test('the candle of a long period lies at its last date', () => {
   assert.deepEqual(
     ['week', 'month', 'quarter', 'year', 'day', '5m'].map((period) => lastDate('2024-02-13', period)),

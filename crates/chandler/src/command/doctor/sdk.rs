@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn all_or_none_is_well() {
         assert_eq!(told(&[]), ["ok: none are set"]);
-        assert_eq!(told(&WHOLE), ["ok: whole, and somebody listens there"]);
+        assert_eq!(told(&WHOLE), ["ok: complete, and a server answers there"]);
     }
 
     #[test]
@@ -220,7 +220,7 @@ mod tests {
         };
         assert_eq!(
             told(&go(&["LONGPORT_QUOTE_URL", "LONGPORT_TRADE_URL"])),
-            ["ok: whole, and somebody listens there"]
+            ["ok: complete, and a server answers there"]
         );
         let half = "warn: half set: LONGPORT_TRADE_URL is missing, so a part of an SDK would ask elsewhere";
         assert_eq!(told(&go(&["LONGPORT_QUOTE_URL"])), [half]);
