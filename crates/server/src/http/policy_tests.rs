@@ -321,7 +321,11 @@ fn matrix(outcomes: &[[String; ROLES.len()]]) -> String {
     let [one, two, three] = ROLES.map(|(name, ..)| name);
     let mut text = format!("    {one:<8}{two:<10}{three}\n");
     for ([one, two, three], names) in lines {
-        let names = if names.len() > PROOFS.len() / 2 { "all others".to_owned() } else { names.join(", ") };
+        let names = match names.len() {
+            count if count == PROOFS.len() => "all".to_owned(),
+            count if count > PROOFS.len() / 2 => "all others".to_owned(),
+            _ => names.join(", "),
+        };
         writeln!(text, "    {one:<8}{two:<10}{three:<14}{names}").unwrap();
     }
     text

@@ -32,20 +32,56 @@ label! {
     Entry { WebSocket => "websocket", Tcp => "tcp", Http => "http", Page => "page" }
 }
 
-label! {
-    /// What was asked for. The first ones are commands of the protocol, through any door; the rest is HTTP's alone.
+/// The same with a variant for the commands of the quote gateway, whose labels are in their own table (`dispatch.rs`).
+macro_rules! label_with_commands {
+    ($(#[$about:meta])* $name:ident { $($variant:ident => $text:literal),+ $(,)? }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum $name { Command(CommandLabel), $($variant),+ }
+
+        impl $name {
+            pub(crate) const WITHOUT_COMMANDS: &'static [$name] = &[$($name::$variant),+];
+            pub(crate) const COUNT: usize = COMMANDS_MAX + $name::WITHOUT_COMMANDS.len();
+
+            pub(crate) fn as_str(self) -> &'static str {
+                match self { $name::Command(command) => command.text, $($name::$variant => $text),+ }
+            }
+
+            pub(super) fn index(self) -> usize {
+                enum Index { $($variant),+ }
+                match self {
+                    $name::Command(command) => command.row,
+                    $($name::$variant => COMMANDS_MAX + Index::$variant as usize),+
+                }
+            }
+        }
+    };
+}
+
+/// Commands that can be counted, which is room for more than there are: the table of commands is above this module.
+pub(crate) const COMMANDS_MAX: usize = 12;
+
+/// A command's place in the table of commands, and its label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CommandLabel {
+    row: usize,
+    text: &'static str,
+}
+
+impl CommandLabel {
+    /// `row` is below [`COMMANDS_MAX`].
+    pub(crate) const fn new(row: usize, text: &'static str) -> CommandLabel {
+        CommandLabel { row, text }
+    }
+}
+
+label_with_commands! {
+    /// What was asked for: a command of the quote gateway, through any door; something that only long connections have; or something that
+    /// only HTTP has.
     Task {
         Heartbeat => "heartbeat",
         SignIn => "sign_in",
         Resume => "resume",
-        Profile => "profile",
-        TradingSessions => "trading_sessions",
-        TradingDays => "trading_days",
-        StaticInfo => "static_info",
-        Quotes => "quotes",
-        Intraday => "intraday",
-        Candlesticks => "candlesticks",
-        History => "history_candlesticks",
         Trade => "trade_topics",
         Orders => "orders",
         SocketToken => "socket_token",

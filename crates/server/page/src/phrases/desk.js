@@ -157,6 +157,7 @@ export const phrase = phrasesOf({
   'kind candles': ['candles', 'K线', 'K線'],
   'kind securities': ['securities', '证券', '證券'],
   'kind actions': ['actions', '公司行动', '公司行動'],
+  'kind margins': ['margin factors', '保证金比率', '保證金比率'],
   'kind unknown': ['unknown', '未知', '未知'],
   rows: ['Rows', '行数', '行數'],
   added: ['Added', '新增', '新增'],

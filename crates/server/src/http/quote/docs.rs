@@ -61,9 +61,8 @@ const CONTENT_RANGE: HeaderDoc =
 
 const DAY: Kind = Kind::Pattern(r"^\d{4}-?\d{2}-?\d{2}$");
 const MINUTE: Kind = Kind::Pattern(r"^\d{2}:?\d{2}$");
-const CANDLES_MAX: u32 = 10_000;
-const COUNT: Kind = Kind::Between(1, CANDLES_MAX);
-const _: () = assert!(PAGED_MAX == CANDLES_MAX as usize);
+const COUNT: Kind = Kind::Between(1, PAGED_MAX as u32);
+const _: () = assert!(PAGED_MAX <= u32::MAX as usize);
 
 pub(super) const CANDLES: Doc = Doc::new(
     Tag::Candles,

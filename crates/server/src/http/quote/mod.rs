@@ -16,7 +16,7 @@ use crate::metrics::Task;
 pub(super) const ROUTES: &[Row] = &[
     Row::get("/v1/quote/cmd", Asks::Program, Scope::Quote, Task::Other, announce::answer)
         .doc(&docs::ANNOUNCE),
-    Row::get("/v1/quote/history-candlesticks", Asks::Address, Scope::Quote, Task::History, candles::answer)
+    Row::get("/v1/quote/history-candlesticks", Asks::Address, Scope::Quote, HISTORY, candles::answer)
         .doc(&docs::CANDLES),
     mirror::<{ command::HISTORY }>("/quote/history-candlesticks").doc(&docs::HISTORY),
     mirror::<{ command::CANDLESTICKS }>("/quote/candlesticks").doc(&docs::CANDLESTICKS),
@@ -41,6 +41,9 @@ pub(super) const ROUTES: &[Row] = &[
     mirror::<25>("/quote/capital-distribution").doc(&docs::CAPITAL_DISTRIBUTION),
     mirror::<26>("/quote/calc-indexes").doc(&docs::CALC_INDEXES),
 ];
+
+/// The address for people counts as the command that it asks.
+const HISTORY: Task = Task::of_command(command::HISTORY);
 
 /// A command of the long connection, by its number.
 const fn mirror<const COMMAND: u8>(path: &'static str) -> Row {

@@ -31,15 +31,18 @@ pub(super) const ROUTES: &[Row] = &[
     row("/udf/symbols", Task::Data, symbols).doc(&docs::SYMBOLS),
     row("/udf/search", Task::Data, search).doc(&docs::SEARCH),
     row("/udf/marks", Task::Data, marks).doc(&docs::MARKS),
-    row("/udf/history", Task::History, history).doc(&docs::HISTORY),
+    row("/udf/history", HISTORY, history).doc(&docs::HISTORY),
     // For charts that can be given an address and nothing else.
     row("/udf/key/{token}/config", Task::Data, config).doc(&docs::CONFIG_BY_KEY),
     row("/udf/key/{token}/time", Task::Data, time).doc(&docs::TIME_BY_KEY),
     row("/udf/key/{token}/symbols", Task::Data, symbols).doc(&docs::SYMBOLS_BY_KEY),
     row("/udf/key/{token}/search", Task::Data, search).doc(&docs::SEARCH_BY_KEY),
     row("/udf/key/{token}/marks", Task::Data, marks).doc(&docs::MARKS_BY_KEY),
-    row("/udf/key/{token}/history", Task::History, history).doc(&docs::HISTORY_BY_KEY),
+    row("/udf/key/{token}/history", HISTORY, history).doc(&docs::HISTORY_BY_KEY),
 ];
+
+/// Candles count as the command that gives them to other clients.
+const HISTORY: Task = Task::of_command(wire::command::HISTORY);
 
 const fn row(path: &'static str, task: Task, handler: PermittedHandler) -> Row {
     // A caller without a proof gets the status that says so.
