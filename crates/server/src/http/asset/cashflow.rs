@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 use trading::ledger::CashFlow;
 
-use crate::kit::query::{Query, missing};
+use crate::kit::query::Query;
 use crate::kit::trader::Trader;
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 
@@ -41,8 +41,8 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let trader = Trader::open(site, &admitted)?;
     let query = Query::parse(call.query)?;
     // One SDK has other names for these.
-    let from = query.time(&["start_time", "start_at"])?.ok_or_else(|| missing("start_time"))?;
-    let through = query.time(&["end_time", "end_at"])?.ok_or_else(|| missing("end_time"))?;
+    let from = query.required_time(&["start_time", "start_at"])?;
+    let through = query.required_time(&["end_time", "end_at"])?;
     if from > through {
         return Err(Problem::trade_parameter("start_time is after end_time"));
     }
