@@ -3,6 +3,7 @@
 
 use access::Permit;
 use serde_json::{Map, Value};
+use wire::command;
 
 use crate::caller::Caller;
 use crate::command::{
@@ -29,22 +30,22 @@ const _: () = assert!(COMMANDS.len() <= COMMANDS_MAX);
 
 /// The commands of the protocol that Chandler does not offer, in the words of the refusal.
 const NOT_OFFERED: [(u8, &str); 16] = [
-    (5, "subscriptions"),
-    (6, "subscriptions"),
-    (7, "subscriptions"),
-    (12, "option quotes"),
-    (13, "warrant quotes"),
-    (14, "order books"),
-    (15, "broker queues"),
-    (16, "participants"),
-    (17, "single trades"),
-    (20, "options"),
-    (21, "options"),
-    (22, "warrants"),
-    (23, "warrants"),
-    (24, "capital flows"),
-    (25, "capital distributions"),
-    (26, "calculated indexes"),
+    (command::SUBSCRIPTIONS, "subscriptions"),
+    (command::SUBSCRIBE, "subscriptions"),
+    (command::UNSUBSCRIBE, "subscriptions"),
+    (command::OPTION_QUOTE, "option quotes"),
+    (command::WARRANT_QUOTE, "warrant quotes"),
+    (command::DEPTH, "order books"),
+    (command::BROKERS, "broker queues"),
+    (command::PARTICIPANTS, "participants"),
+    (command::TRADES, "single trades"),
+    (command::OPTION_EXPIRY_DATES, "options"),
+    (command::OPTION_STRIKES, "options"),
+    (command::WARRANT_ISSUERS, "warrants"),
+    (command::WARRANT_FILTER, "warrants"),
+    (command::CAPITAL_FLOW, "capital flows"),
+    (command::CAPITAL_DISTRIBUTION, "capital distributions"),
+    (command::CALC_INDEXES, "calculated indexes"),
 ];
 
 /// A row of the table: the functions of one command, with its type erased.
@@ -82,6 +83,18 @@ impl CommandRow {
             start: start::<C>,
             answer_json: answer_json::<C>,
         }
+    }
+
+    /// The rate limit of a command that is offered.
+    pub(crate) const fn pace_of(command: u8) -> Option<Pace> {
+        let mut rows = COMMANDS;
+        while let [row, others @ ..] = rows {
+            if row.number == command {
+                return Some(row.pace);
+            }
+            rows = others;
+        }
+        None
     }
 
     /// The numbers of all commands, and the rate limit of each.

@@ -17,7 +17,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::tests::{connect_from, site_with};
 use super::{not_offered, routes};
-use crate::kit::{Face, Gate, Site};
+use crate::kit::{Face, Gate, Permitted, Site};
 
 const BACK: &str = "http://localhost:1/back";
 const CANDLES: &str =
@@ -32,7 +32,7 @@ Forms are sent without the token of the form.
 ";
 
 /// The order of the tables.
-const SCOPES: [&str; 5] = ["none", "quote", "trade", "account", "operator"];
+const SCOPES: [&str; 6] = ["none", "quote", "quote or trade", "trade", "account", "operator"];
 
 /// The columns.
 const ROLES: [(&str, Role, Region); 3] = [
@@ -96,23 +96,26 @@ struct Asked {
     method: &'static str,
     pattern: &'static str,
     /// The scope that its row names.
-    scope: &'static str,
+    scope: String,
 }
 
 /// Everything there is to ask for, and of what is not offered one path each.
 fn asked() -> Vec<Asked> {
     let rows = routes::GROUPS.into_iter().flatten().map(|row| {
         let scope = match row.gate {
-            Gate::Permitted(permitted) => permitted.scope.as_str(),
-            Gate::Watched(_) => "operator",
-            Gate::AtOnce(..) | Gate::Open(..) => "none",
+            Gate::Permitted(Permitted { scope, or: Some(or), .. }) => {
+                format!("{} or {}", scope.as_str(), or.as_str())
+            }
+            Gate::Permitted(permitted) => permitted.scope.as_str().to_owned(),
+            Gate::Watched(_) => "operator".to_owned(),
+            Gate::AtOnce(..) | Gate::Open(..) => "none".to_owned(),
         };
         Asked { method: row.method, pattern: row.path, scope }
     });
     let mut ideas: Vec<(&str, &str, &not_offered::MissingFeature)> = not_offered::paths().collect();
     ideas.dedup_by_key(|(_, _, idea)| idea.what);
     let ideas = ideas.into_iter().map(|(method, pattern, idea)| {
-        let scope = idea.scope().as_str();
+        let scope = idea.scope().as_str().to_owned();
         Asked { method, pattern, scope }
     });
     rows.chain(ideas).collect()
@@ -353,7 +356,7 @@ async fn every_row_lets_in_whom_the_policy_names() {
         let (matrix, row) = (matrix(outcomes), format!("{} {}", asked.method, asked.pattern));
         match groups.iter_mut().find(|(scope, known, _)| *scope == asked.scope && *known == matrix) {
             Some((_, _, rows)) => rows.push(row),
-            None => groups.push((asked.scope, matrix, vec![row])),
+            None => groups.push((asked.scope.as_str(), matrix, vec![row])),
         }
     }
     groups.sort_by_key(|(scope, ..)| SCOPES.iter().position(|known| known == scope));

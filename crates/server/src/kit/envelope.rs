@@ -18,26 +18,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::call::Answer;
+use super::codes as code;
 use crate::metrics::Outcome;
 use crate::refusal::{Refusal, WrongRegion};
 
 const TRACE_ID: HeaderName = HeaderName::from_static("x-trace-id");
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
-
-/// Codes that belong to HTTP alone.
-mod code {
-    pub(crate) const TOKEN_EXPIRED: u64 = 401_003;
-    pub(crate) const TOKEN_INVALID: u64 = 401_004;
-    pub(crate) const SIGNATURE_INVALID: u64 = 403_201;
-    pub(crate) const KEY_UNKNOWN: u64 = 403_203;
-    pub(crate) const NOT_AUTHORISED: u64 = 403_008;
-    pub(crate) const TOO_OFTEN: u64 = 429_002;
-    pub(crate) const SCOPE_MISSING: u64 = 403_008;
-    pub(crate) const INTERNAL: u64 = 500_000;
-    /// A parameter of a trading request is wrong, or the account cannot do what it asks.
-    pub(crate) const TRADE_PARAMETER: u64 = 602_001;
-}
 
 /// The envelope of a successful answer.
 #[derive(Debug, Serialize, JsonSchema)]

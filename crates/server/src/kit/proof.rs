@@ -17,6 +17,7 @@ use super::envelope::Problem;
 use super::fields;
 use super::listening::Face;
 use super::site::Site;
+use super::terms::Home;
 use crate::caller::{Caller, Language};
 use crate::metrics::{Entry, Proven};
 use crate::refusal::Refusal;
@@ -77,9 +78,9 @@ pub(crate) struct Addressed<'a> {
 }
 
 impl<'a> Addressed<'a> {
-    /// For rows that accept a token in the URL. `parameter` is the path parameter.
-    pub(crate) fn of(call: &Call<'a>, parameter: &str) -> Result<Addressed<'a>, Problem> {
-        let mut token = is_keyed(call.path).then(|| Secret::new(parameter.to_owned()));
+    /// For rows that accept a token in the URL.
+    pub(crate) fn of(call: &Call<'a>) -> Result<Addressed<'a>, Problem> {
+        let mut token = is_keyed(call.path).then(|| Secret::new(call.path_value("token").to_owned()));
         let is_token = |pair: &&str| {
             form_urlencoded::parse(pair.as_bytes()).next().is_some_and(|(name, _)| name == IN_QUERY)
         };
@@ -183,7 +184,7 @@ impl Call<'_> {
             return Err(Problem::bad_request(&format!("the header {name} is there more than once")));
         }
         let in_headers = PROOFS.iter().any(|name| self.headers.contains_key(*name));
-        let session = self.session(site).filter(|_| self.takes_session && !in_headers);
+        let session = self.session(site).filter(|_| self.terms.takes_session && !in_headers);
         let bearer = self.address_token.map(|token| Secret::new(format!("Bearer {}", token.expose())));
         let header = |name: &str| match &bearer {
             Some(bearer) if name == "authorization" => Some(bearer.expose()),
@@ -219,7 +220,7 @@ impl Call<'_> {
             return Err(Refusal::Busy.into());
         }
         // Last: a request that was refused as busy may be sent again with the same signature.
-        if self.is_change && bearer.is_none() && session.is_none() {
+        if self.terms.is_change(self.method) && bearer.is_none() && session.is_none() {
             site.core.access.use_once(&request, site.core.machine_now()).map_err(refused)?;
         }
         site.core.metrics.proof(Entry::Http, Proven::Accepted);
@@ -230,7 +231,7 @@ impl Call<'_> {
         // HTTP has no parameter to opt in to overnight hours, so accounts with the right always get them. The SDKs leave them out for users
         // who do not want them.
         let caller = Caller { who, language, overnight: true, entrance: self.region };
-        if self.is_at_home {
+        if self.terms.home == Home::OwnRegion {
             site.core.at_home(&caller).inspect_err(|_| self.note_denied(offered, &ELSEWHERE, site))?;
         }
         Ok(caller)
@@ -282,8 +283,19 @@ impl Call<'_> {
 
     /// Authenticates the request and checks the scope. This is the only way to get the caller of a request.
     pub(crate) fn admit(&self, scope: Scope, site: &Site) -> Result<Admitted, Problem> {
+        self.admit_either(scope, None, site)
+    }
+
+    /// The same with credentials for one scope or for another.
+    pub(crate) fn admit_either(
+        &self,
+        scope: Scope,
+        or: Option<Scope>,
+        site: &Site,
+    ) -> Result<Admitted, Problem> {
         let caller = self.caller(site)?;
-        let permit = permit(&caller, scope, site)?;
+        let has_other = |other: &Scope| !caller.who.has(scope) && caller.who.has(*other);
+        let permit = permit(&caller, or.filter(has_other).unwrap_or(scope), site)?;
         Ok(Admitted { caller, permit })
     }
 

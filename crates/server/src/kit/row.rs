@@ -1,23 +1,26 @@
-//! A row of a route table: method, path, authentication and scope, handler, region rule, metrics label, and documentation of one endpoint.
+//! A row of a route table: method, path, authentication and scope, handler, region rule, rate limit, metrics label,
+//! and documentation of one endpoint.
 
 use access::Scope;
-use hyper::Method;
 
 use super::call::{Answer, Call};
 use super::doc::Doc;
 use super::envelope::Problem;
+use super::pace::RowPace;
 use super::proof::{Admitted, Watcher};
 use super::site::Site;
+use super::terms::{Effect, Home, ProofTerms};
 use crate::metrics::Task;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
     pub(crate) method: &'static str,
-    /// At most one segment is a parameter in braces; it matches any text that is not empty.
+    /// A segment in braces is a parameter; it matches any text that is not empty.
     pub(crate) path: &'static str,
     pub(crate) gate: Gate,
     pub(crate) home: Home,
     pub(crate) effect: Effect,
+    pub(crate) pace: RowPace,
     pub(crate) task: Task,
     /// Its part of the OpenAPI document. A test fails for a row without one.
     pub(crate) doc: Option<&'static Doc>,
@@ -46,8 +49,10 @@ pub(crate) struct Permitted {
     pub(crate) asks: Asks,
     /// The scope that the credentials must have.
     pub(crate) scope: Scope,
+    /// Another one that will do as well.
+    pub(crate) or: Option<Scope>,
     pub(crate) answer: PermittedHandler,
-    /// The form of the answer if authentication or authorization fails.
+    /// The form of the answer if authentication or authorization fails, or the rate limit is exceeded.
     pub(crate) refuse: fn(Problem) -> Answer,
 }
 
@@ -71,25 +76,6 @@ pub(crate) enum Asks {
     /// The same, or a token in the URL, for tools that can be configured with a URL only. URLs are stored in histories and logs, so only
     /// candles can be requested like this. Pages of other sites may do so, too (CORS).
     Address,
-}
-
-/// Which accounts a listener of one region answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Home {
-    /// All: the endpoint is public, or for signing in, or it returns market data, for which the route itself checks the region.
-    Anywhere,
-    /// Only those of its region: the endpoint is about the account itself. For others the token is invalid here.
-    OwnRegion,
-}
-
-/// Whether a request changes something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Effect {
-    /// It does unless the method is GET, HEAD or OPTIONS.
-    ByMethod,
-    /// It does not, whatever the method. SDKs sign with a time in seconds, so two equal requests within a second have the same signature;
-    /// both are answered, while a change with a repeated signature is refused.
-    Question,
 }
 
 impl Row {
@@ -164,7 +150,16 @@ impl Row {
     }
 
     const fn new(method: &'static str, path: &'static str, task: Task, gate: Gate) -> Row {
-        Row { method, path, gate, home: Home::Anywhere, effect: Effect::ByMethod, task, doc: None }
+        Row {
+            method,
+            path,
+            gate,
+            home: Home::Anywhere,
+            effect: Effect::ByMethod,
+            pace: RowPace::Unlimited,
+            task,
+            doc: None,
+        }
     }
 
     /// Only for accounts of the listener's region.
@@ -177,12 +172,26 @@ impl Row {
         Row { effect: Effect::Question, ..self }
     }
 
+    /// With a rate limit.
+    pub(crate) const fn paced(self, pace: RowPace) -> Row {
+        Row { pace, ..self }
+    }
+
     /// With documentation.
     pub(crate) const fn doc(self, doc: &'static Doc) -> Row {
         Row { doc: Some(doc), ..self }
     }
 
-    /// With another form of the answer if authentication or authorization fails.
+    /// With another scope that will do as well.
+    pub(crate) const fn or_scope(self, scope: Scope) -> Row {
+        let gate = match self.gate {
+            Gate::Permitted(permitted) => Gate::Permitted(Permitted { or: Some(scope), ..permitted }),
+            gate => gate,
+        };
+        Row { gate, ..self }
+    }
+
+    /// With another form of the answer if authentication or authorization fails, or the rate limit is exceeded.
     pub(crate) const fn refusing(self, refuse: fn(Problem) -> Answer) -> Row {
         let gate = match self.gate {
             Gate::Permitted(permitted) => Gate::Permitted(Permitted { refuse, ..permitted }),
@@ -191,10 +200,9 @@ impl Row {
         Row { gate, ..self }
     }
 
-    /// Whether a request with this method changes something.
-    pub(crate) fn is_change(&self, method: &Method) -> bool {
-        let is_safe = [Method::GET, Method::HEAD, Method::OPTIONS].contains(method);
-        !is_safe && self.effect == Effect::ByMethod
+    /// What it says about the proof of a request.
+    pub(crate) fn proof_terms(&self) -> ProofTerms {
+        ProofTerms { home: self.home, effect: self.effect, takes_session: self.takes_session() }
     }
 
     /// The proofs that are accepted, if one is needed.
@@ -208,6 +216,11 @@ impl Row {
     /// Whether the request is authenticated before the handler is called.
     pub(crate) fn needs_proof(&self) -> bool {
         self.asks().is_some()
+    }
+
+    /// Whether it is a page, or a form of one: for a person with a browser.
+    pub(crate) fn is_for_people(&self) -> bool {
+        matches!(self.gate, Gate::Open(Audience::Person, _))
     }
 
     /// Whether a browser session is accepted as proof.
@@ -234,6 +247,6 @@ impl Row {
 
 impl Gate {
     const fn permitted(asks: Asks, scope: Scope, answer: PermittedHandler) -> Gate {
-        Gate::Permitted(Permitted { asks, scope, answer, refuse: Problem::answer })
+        Gate::Permitted(Permitted { asks, scope, or: None, answer, refuse: Problem::answer })
     }
 }

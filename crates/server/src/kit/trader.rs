@@ -22,16 +22,8 @@ pub(crate) struct Trader<'a> {
 }
 
 impl<'a> Trader<'a> {
-    /// Who asks more often than the service's rule allows is told to wait. A person at a page asks for several things at once, and
-    /// is held to the limits that everybody has.
-    pub(crate) fn open(site: &'a Site, admitted: &'a Admitted) -> Result<Trader<'a>, Problem> {
-        let account = admitted.account();
-        let is_limited =
-            account.terms.rate_rule() != access::RateRule::Unlimited && !admitted.who().is_browser();
-        if is_limited {
-            site.may_trade(account.id).map_err(Problem::too_many_trade_calls)?;
-        }
-        Ok(Trader { site, admitted, moment: site.core.paper_moment() })
+    pub(crate) fn open(site: &'a Site, admitted: &'a Admitted) -> Trader<'a> {
+        Trader { site, admitted, moment: site.core.paper_moment() }
     }
 
     /// The account as of now.

@@ -2,7 +2,7 @@
 
 /// An enum whose variants have a text each and are numbered from 0.
 macro_rules! label {
-    ($(#[$about:meta])* $name:ident { $($variant:ident => $text:literal),+ $(,)? }) => {
+    ($(#[$about:meta])* $name:ident { $($variant:ident => $text:expr),+ $(,)? }) => {
         $(#[$about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum $name { $($variant),+ }
@@ -22,19 +22,24 @@ macro_rules! label {
     };
 }
 
+// Words of several labels.
+const WEBSOCKET: &str = "websocket";
+const TCP: &str = "tcp";
+const HTTP: &str = "http";
+
 label! {
     /// The door that a request came through.
-    Door { WebSocket => "websocket", Tcp => "tcp", Http => "http" }
+    Door { WebSocket => WEBSOCKET, Tcp => TCP, Http => HTTP }
 }
 
 label! {
     /// Where a proof of identity is given; on a page it is a password.
-    Entry { WebSocket => "websocket", Tcp => "tcp", Http => "http", Page => "page" }
+    Entry { WebSocket => WEBSOCKET, Tcp => TCP, Http => HTTP, Page => "page" }
 }
 
 /// The same with a variant for the commands of the quote gateway, whose labels are in their own table (`dispatch.rs`).
 macro_rules! label_with_commands {
-    ($(#[$about:meta])* $name:ident { $($variant:ident => $text:literal),+ $(,)? }) => {
+    ($(#[$about:meta])* $name:ident { $($variant:ident => $text:expr),+ $(,)? }) => {
         $(#[$about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum $name { Command(CommandLabel), $($variant),+ }
@@ -121,9 +126,9 @@ label! {
 label! {
     /// The current kind of a connection.
     Connection {
-        Http => "http",
-        WebSocket => "websocket",
-        Tcp => "tcp",
+        Http => HTTP,
+        WebSocket => WEBSOCKET,
+        Tcp => TCP,
         Internal => "internal",
         Handshake => "handshake",
     }

@@ -1,7 +1,7 @@
 //! The paths of the pages.
 
-pub(crate) const CONFIRM: &str = "/oauth2/device/authorize/confirm";
-pub(crate) const AUTHORIZE: &str = "/oauth2/authorize";
+pub(crate) use crate::kit::paths::{AUTHORIZE, CONFIRM};
+
 pub(crate) const SIGN_IN: &str = "/signin";
 pub(crate) const SIGN_OUT: &str = "/signout";
 pub(crate) const END: &str = "/signin/end";
@@ -11,5 +11,7 @@ pub(crate) const QUOTA: &str = "/quota";
 pub(crate) const CONNECTIONS: &str = "/connections";
 pub(crate) const COVERAGE: &str = "/coverage";
 pub(crate) const IMPORTS: &str = "/imports";
-/// The chart page and the desk, which have scripts.
-pub(crate) const FRONT: [&str; 5] = [CHART, QUOTA, CONNECTIONS, COVERAGE, IMPORTS];
+/// Every page that can be opened, to which a person may be redirected. The rows would say so too, but their handlers need it; a test
+/// compares the two.
+pub(crate) const PAGES: [&str; 8] =
+    [CONFIRM, AUTHORIZE, SIGN_IN, CHART, QUOTA, CONNECTIONS, COVERAGE, IMPORTS];

@@ -11,7 +11,7 @@ use crate::kit::doc::refusals::NOT_FOUND;
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, data, one_of, words};
 use crate::kit::envelope::{self, Problem};
 use crate::kit::{Admitted, Answer, Call};
-use crate::links::{ConnectionInfo, Door};
+use crate::links::{ConnectionInfo, LinkDoor};
 use crate::mailbox::ClosedBy;
 use crate::written::Instant;
 
@@ -77,7 +77,7 @@ struct ClosedConnection {
 }
 
 fn doors(_: &mut SchemaGenerator) -> Schema {
-    one_of(&[Door::WebSocket, Door::Tcp].map(Door::as_str))
+    one_of(&[LinkDoor::WebSocket, LinkDoor::Tcp].map(LinkDoor::as_str))
 }
 
 pub(super) fn list(call: &Call<'_>, site: &Site, me: Admitted) -> Result<Answer, Problem> {
@@ -100,7 +100,7 @@ pub(super) fn list(call: &Call<'_>, site: &Site, me: Admitted) -> Result<Answer,
 }
 
 pub(super) fn close(call: &Call<'_>, site: &Site, me: Admitted) -> Result<Answer, Problem> {
-    let id: ConnectionId = call.parameter.parse().map_err(|_| Problem::not_found())?;
+    let id: ConnectionId = call.path_value("id").parse().map_err(|_| Problem::not_found())?;
     let guest = site.links.get(id).ok_or_else(Problem::not_found)?;
     let by = if guest.account == me.account().id {
         ClosedBy::Owner

@@ -6,9 +6,19 @@ use serde_json::Value;
 
 use super::office::{instant, wrong};
 use crate::core::Core;
+use crate::kit::doc::refusals::BAD_REQUEST;
+use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
 use crate::kit::{Call, Problem, Site};
 use crate::market_clock::Pace;
 use crate::written::Instant;
+
+pub(super) const CLOCK: Doc = Doc::new(Tag::Admin, "adminClock", "What the market's clock shows")
+    .answers(&[AnswerDoc::ok("The clock", &[data::<Shown>()])]);
+
+pub(super) const STEP: Doc = Doc::new(Tag::Admin, "adminStepClock", "Moves a clock that stands forward")
+    .body(&[Media::json::<Step>()])
+    .answers(&[AnswerDoc::ok("The clock", &[data::<Shown>()])])
+    .refuses(&[BAD_REQUEST]);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "ClockStep")]

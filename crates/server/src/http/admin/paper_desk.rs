@@ -10,12 +10,50 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use trading::{Command, Currency, DecimalError, Money, Quantity, Setting, Share, parse_price};
 
-use super::office::{instant, wrong};
+use super::office::{NAME, WRONG_OR_UNKNOWN, instant, wrong};
+use crate::kit::doc::refusals::NOT_FOUND;
+use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
 use crate::kit::{Admitted, Call, Problem, Site};
 use crate::written::Instant;
 
 /// Letters of a reason or the name of a part that is cut.
 const TEXT_MAX: usize = 256;
+
+const NOW: &[AnswerDoc] = &[AnswerDoc::ok("The account as it is now", &[data::<PaperAccount>()])];
+
+pub(super) const SHOW: Doc =
+    Doc::new(Tag::Admin, "adminPaper", "A paper account, and what was cut from its journal")
+        .parameters(&[NAME])
+        .answers(NOW)
+        .refuses(&[NOT_FOUND]);
+
+pub(super) const DEPOSIT: Doc = change("adminPaperDeposit", "Adds cash").body(&[Media::json::<Amount>()]);
+pub(super) const WITHDRAW: Doc =
+    change("adminPaperWithdraw", "Takes cash out").body(&[Media::json::<Amount>()]);
+pub(super) const ADJUST: Doc =
+    change("adminPaperAdjust", "Books an amount, positive or negative").body(&[Media::json::<Amount>()]);
+pub(super) const EXCHANGE: Doc =
+    change("adminPaperExchange", "Changes one currency into another at the stored rate")
+        .body(&[Media::json::<Exchange>()]);
+pub(super) const POSITION: Doc =
+    change("adminPaperPosition", "Sets a position and what it cost, without cash")
+        .body(&[Media::json::<Holding>()]);
+pub(super) const CREDIT: Doc =
+    change("adminPaperCredit", "Sets the credit line, in HKD").body(&[Media::json::<Credit>()]);
+pub(super) const CHANGE_SETTINGS: Doc = change("adminPaperSettings", "Changes settings, from now on")
+    .body(&[Media::json::<serde_json::Map<String, serde_json::Value>>()]);
+pub(super) const REWIND: Doc =
+    change("adminPaperRewind", "Takes back what happened after an instant").body(&[Media::json::<Journey>()]);
+pub(super) const RESET: Doc =
+    change("adminPaperReset", "Takes back all but what was given before the first request")
+        .body(&[Media::json::<Journey>()]);
+pub(super) const FORK: Doc =
+    change("adminPaperFork", "Copies a journal, or its first part, to an account that has none")
+        .body(&[Media::json::<Journey>()]);
+
+const fn change(id: &'static str, summary: &'static str) -> Doc {
+    Doc::new(Tag::Admin, id, summary).parameters(&[NAME]).answers(NOW).refuses(WRONG_OR_UNKNOWN)
+}
 
 /// One request of an operator about one account.
 pub(super) struct Desk<'a> {
@@ -124,7 +162,7 @@ pub(super) struct PaperCut {
 
 impl<'a> Desk<'a> {
     pub(super) fn open(call: &'a Call<'a>, site: &'a Site, by: &Admitted) -> Result<Desk<'a>, Problem> {
-        let account = named(call.parameter, site)?;
+        let account = named(call.path_value("name"), site)?;
         Ok(Desk { call, site, by: Actor::Account(by.account().id).to_string(), account })
     }
 

@@ -6,9 +6,23 @@ use serde::Serialize;
 use serde_json::Value;
 use trading::ledger::CashFlow;
 
+use super::docs::REFUSALS;
+use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, Word, data};
 use crate::kit::query::Query;
 use crate::kit::trader::Trader;
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
+
+pub(super) const CASH_FLOW: Doc = Doc::new(Tag::Trade, "cashFlow", "Movements of cash, newest first")
+    .parameters(&[
+        Parameter::query("start_time", Kind::Stamp, "Unix seconds; start_at is the same"),
+        Parameter::query("end_time", Kind::Stamp, "Unix seconds; end_at is the same"),
+        Parameter::query("business_type", Kind::Between(0, 3), "1 cash; there are no movements of others"),
+        Parameter::query("symbol", Kind::Text, "As 700.HK"),
+        Parameter::query("page", Kind::AtLeast(1), "").or(Word::Number(1)),
+        Parameter::query("size", Kind::Between(1, 10_000), "Rows of a page").or(Word::Number(50)),
+    ])
+    .answers(&[AnswerDoc::ok("The movements", &[data::<Flows>()])])
+    .refuses(REFUSALS);
 
 /// The kind of balance that these movements are of; stocks and funds have none.
 const CASH: u32 = 1;
@@ -38,7 +52,7 @@ struct Flow {
 }
 
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let trader = Trader::open(site, &admitted)?;
+    let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
     // One SDK has other names for these.
     let from = query.required_time(&["start_time", "start_at"])?;

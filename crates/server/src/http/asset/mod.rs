@@ -8,7 +8,7 @@ mod stock;
 
 use access::Scope;
 
-use crate::kit::{Asks, PermittedHandler, Row};
+use crate::kit::{Asks, PermittedHandler, Row, RowPace};
 use crate::metrics::Task;
 
 pub use account::funds_document;
@@ -16,12 +16,12 @@ pub use cashflow::cash_flow_document;
 pub use stock::positions_document;
 
 pub(super) const ROUTES: &[Row] = &[
-    get("/v1/asset/account", account::answer).doc(&docs::ACCOUNT),
-    get("/v1/asset/stock", stock::answer).doc(&docs::STOCK),
-    get("/v1/asset/cashflow", cashflow::answer).doc(&docs::CASH_FLOW),
-    get("/v1/asset/fund", fund::answer).doc(&docs::FUND),
+    get("/v1/asset/account", account::answer).doc(&account::ACCOUNT),
+    get("/v1/asset/stock", stock::answer).doc(&stock::STOCK),
+    get("/v1/asset/cashflow", cashflow::answer).doc(&cashflow::CASH_FLOW),
+    get("/v1/asset/fund", fund::answer).doc(&fund::FUND),
 ];
 
 const fn get(path: &'static str, handler: PermittedHandler) -> Row {
-    Row::get(path, Asks::Account, Scope::Trade, Task::Orders, handler).at_home()
+    Row::get(path, Asks::Account, Scope::Trade, Task::Orders, handler).at_home().paced(RowPace::Trade)
 }

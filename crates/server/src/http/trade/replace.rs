@@ -5,10 +5,17 @@ use serde::Deserialize;
 use serde_json::Value;
 use trading::{Changes, Command};
 
+use super::docs::REFUSALS;
 use super::fields::{Field, body};
+use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
 use crate::kit::query::not_found;
 use crate::kit::trader::{Nothing, Trader};
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
+
+pub(super) const REPLACE: Doc = Doc::new(Tag::Trade, "replaceOrder", "Gives an open order other terms")
+    .body(&[Media::json::<Body>()])
+    .answers(&[AnswerDoc::ok("It has them", &[data::<Nothing>()])])
+    .refuses(REFUSALS);
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(rename = "OrderReplacement")]
@@ -31,7 +38,7 @@ pub(super) struct Body {
 }
 
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let trader = Trader::open(site, &admitted)?;
+    let trader = Trader::open(site, &admitted);
     let body: Body = body(call)?;
     if body.attached_params.is_some() {
         return Err(Problem::trade_parameter("attached_params not support"));

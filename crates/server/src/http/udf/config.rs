@@ -4,7 +4,13 @@ use market::Region;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::form::{OrError, TOKEN, WORDS, udf};
 use super::resolution;
+use crate::kit::doc::{AnswerDoc, Doc, Media};
+
+pub(super) const CONFIG: Doc = udf("udfConfig", "What this datafeed can do")
+    .answers(&[AnswerDoc::ok(WORDS, &[Media::json::<OrError<UdfConfig>>()])]);
+pub(super) const CONFIG_BY_KEY: Doc = CONFIG.also("udfConfigByKey", &[TOKEN]);
 
 pub(super) const STOCK: &str = "stock";
 pub(super) const INDEX: &str = "index";
