@@ -125,6 +125,7 @@ label! {
         Certificate => "certificate",
         PaperAccounts => "paper_accounts",
         PaperListeners => "paper_listeners",
+        PaperLevels => "paper_levels",
     }
 }
 
