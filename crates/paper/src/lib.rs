@@ -6,7 +6,8 @@
 //!
 //! Start with `service.rs`, then `attempt.rs` (how a request is decided and written) and `feed.rs` (what the engine is told of
 //! markets). `commit.rs` writes for many at once; `travel.rs` is what only an operator may do to a journal. `look.rs` and `preview.rs`
-//! write nothing: an account as it is, and what would become of an order. `story.rs` tells what happened to one, and why.
+//! write nothing: an account as it is, and what would become of an order. `story.rs` tells what happened to one, and why. `tallies.rs`
+//! works out what accounts contribute to levels.
 
 mod arrivals;
 mod attempt;
@@ -25,6 +26,7 @@ mod rates;
 mod reason;
 mod service;
 mod story;
+mod tallies;
 #[cfg(test)]
 mod tests;
 mod travel;

@@ -32,6 +32,7 @@ mod names;
 mod own_names;
 mod pace;
 mod pages;
+mod paper_levels;
 mod places;
 mod preferences;
 mod proxies;

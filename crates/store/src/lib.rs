@@ -45,9 +45,9 @@ pub use accounts::{
     AuditId, AuditNote, AuditRow, BrowserRow, CLIENTS_MAX, ClientRow, CodeRow, Credential, DEVICES_MAX,
     DEVICES_OF_CLIENT_MAX, DeviceOutcome, DeviceRow, DeviceState, FAMILIES_MAX, FamilyRow, Hash, JournalCut,
     JournalEntry, JournalHead, LevelChange, LevelRow, MonthUsage, NamedRequest, NewAccountRow, NewDevice,
-    NewTokens, OrderReport, Person, RateRow, RecordedLevel, Redemption, Renewal, RenewalOutcome,
-    ReportedAssetsRow, ReportedHolding, ReportedOrdersRow, Rewind, RewindOutcome, RightRow, Spend, TokenKind,
-    TokenRow,
+    NewTokens, OrderReport, PaperAssets, PaperTally, Person, RateRow, RecordedLevel, Redemption, Renewal,
+    RenewalOutcome, ReportedAssetsRow, ReportedHolding, ReportedOrdersRow, Rewind, RewindOutcome, RightRow,
+    Spend, TallyDays, TokenKind, TokenRow,
 };
 pub use action::{ActionChanges, StoredAction};
 pub use backup::{

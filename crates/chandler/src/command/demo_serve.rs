@@ -104,7 +104,8 @@ fn start(
     let [listen, tcp] = asked_for;
     let usual = Settings::default();
     let (listen, tcp) = (listen.unwrap_or(usual.listen), tcp.unwrap_or(usual.tcp));
-    let mut settings = Settings { guest, listen, tcp, ..usual };
+    // So that what one does on paper shows at /quota.
+    let mut settings = Settings { guest, listen, tcp, levels_from_paper: true, ..usual };
     loop {
         let taken = match Serving::start(&settings, surroundings) {
             Ok(serving) => return Ok(serving),

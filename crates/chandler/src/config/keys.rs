@@ -274,6 +274,13 @@ keys! {
             help: "How many days rows of the audit are kept; 0 for ever",
             range: 0..=RETENTION_DAYS_MAX,
         }
+        /// Whether the assets that accounts have on paper, and the orders that are filled there, count for their levels, beside what an
+        /// operator reports (docs/accounts.md).
+        levels_from_paper: bool, of settings.levels_from_paper, {
+            flag: "levels-from-paper", variable: "CHANDLER_LEVELS_FROM_PAPER", value: "true|false",
+            choices: &["true", "false"],
+            help: "Whether assets and orders of paper accounts count for levels",
+        }
     }
 
     /// How much of the server one account may use, or one address where nobody has signed in (docs/operating.md).

@@ -46,9 +46,13 @@ impl House {
     }
 
     pub(super) fn import(&self, candles: &[&str]) {
+        self.import_of("700.HK", candles);
+    }
+
+    pub(super) fn import_of(&self, symbol: &str, candles: &[&str]) {
         let row = |candle: &&str| {
             let parts: Vec<&str> = candle.split(' ').collect();
-            format!("700.HK,{},{}\n", at(parts[0]).0, parts[1..].join(","))
+            format!("{symbol},{},{}\n", at(parts[0]).0, parts[1..].join(","))
         };
         let rows: String = candles.iter().map(row).collect();
         let path = self.dir.path().join("minutes.csv");

@@ -5,4 +5,5 @@ mod late;
 mod names;
 mod orders;
 mod shared;
+mod tallies;
 mod travel;

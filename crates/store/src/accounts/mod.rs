@@ -36,6 +36,7 @@ pub use oauth_rows::{
 };
 pub use people::{BrowserRow, Person};
 pub use renewal::{Renewal, RenewalOutcome};
+pub use tallies::{PaperAssets, PaperTally, TallyDays};
 
 mod audit;
 mod audit_sql;
@@ -54,6 +55,8 @@ mod people_sql;
 mod renewal;
 mod renewal_sql;
 mod sql;
+mod tallies;
+mod tallies_sql;
 
 pub(crate) use crate::file_names::ACCOUNTS as FILE;
 
