@@ -1,8 +1,12 @@
 //! What clients are told about cash and positions.
 
+use paper::Equity;
+
 use super::account::Accounts;
 use super::cashflow::Flows;
+use super::equity::{DAYS_DEFAULT, DAYS_MAX};
 use super::fund::FundChannels;
+use super::portfolio::Portfolio;
 use super::stock::Channels;
 use crate::kit::doc::refusals::{TRADE_REFUSED, TRADE_TOO_FAST};
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, RefusalDoc, Tag, Word, data};
@@ -43,3 +47,26 @@ pub(super) const CASH_FLOW: Doc = Doc::new(Tag::Trade, "cashFlow", "Movements of
     ])
     .answers(&[AnswerDoc::ok("The movements", &[data::<Flows>()])])
     .refuses(REFUSALS);
+
+pub(super) const PORTFOLIO: Doc = Doc::new(
+    Tag::Trade,
+    "portfolio",
+    "Assets of each currency, and positions with price, value and unrealised profit",
+)
+.about("What is worth something in a currency without a rate is there all the same; only the totals are not.")
+.answers(&[AnswerDoc::ok("The account now", &[data::<Portfolio>()])])
+.refuses(REFUSALS);
+
+pub(super) const EQUITY: Doc = Doc::new(
+    Tag::Trade,
+    "equity",
+    "What the account was worth at the end of each day, in HKD",
+)
+.about(
+    "A date is over at 09:00 in Hong Kong on the day after, when it has ended in the US too. Holdings count at the closes of the \
+     date, the last point at the prices of now.",
+)
+.parameters(&[Parameter::query("days", Kind::Between(1, DAYS_MAX), "How many dates back from now")
+    .or(Word::Number(DAYS_DEFAULT))])
+.answers(&[AnswerDoc::ok("Oldest first", &[data::<Equity>()])])
+.refuses(REFUSALS);

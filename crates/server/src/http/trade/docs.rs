@@ -7,6 +7,7 @@ use super::estimate::Estimated;
 use super::executions::{Page, Trades};
 use super::history::History;
 use super::margin_ratio::Ratios;
+use super::marks::ChartMarks;
 use super::replace::Body as Replacement;
 use super::submit::{Body as Submission, Submitted};
 use super::today::Today;
@@ -121,6 +122,16 @@ pub(super) const ESTIMATE: Doc = Doc::new(Tag::Trade, "estimateBuyLimit", "How m
     ])
     .answers(&[AnswerDoc::ok("With cash, and with credit", &[data::<Estimated>()])])
     .refuses(REFUSALS);
+
+pub(super) const MARKS: Doc = Doc::new(
+    Tag::Trade,
+    "chartMarks",
+    "What a chart of a security shows of the account: open orders, and fills at their candles",
+)
+.about("At most 1,000 fills, the newest. Asking does not begin an account.")
+.parameters(&[SYMBOL.required()])
+.answers(&[AnswerDoc::ok("Oldest first", &[data::<ChartMarks>()])])
+.refuses(REFUSALS);
 
 pub(super) const MARGIN_RATIO: Doc =
     Doc::new(Tag::Trade, "marginRatio", "What part of a position must be covered")

@@ -11,6 +11,7 @@ mod executions;
 mod fields;
 mod history;
 mod margin_ratio;
+mod marks;
 mod order_row;
 mod preview;
 mod replace;
@@ -49,6 +50,7 @@ pub(super) const ROUTES: &[Row] = &[
     get("/v1/trade/execution/today", executions::today).doc(&docs::EXECUTIONS_TODAY),
     get("/v1/trade/execution/history", executions::history).doc(&docs::EXECUTIONS_HISTORY),
     get("/v3/trade/execution/all", executions::all).doc(&docs::EXECUTIONS_ALL),
+    get("/v1/trade/marks", marks::answer).doc(&docs::MARKS),
     get("/v1/trade/estimate/buy_limit", estimate::answer).doc(&docs::ESTIMATE),
     get("/v1/risk/margin-ratio", margin_ratio::answer).doc(&docs::MARGIN_RATIO),
 ];

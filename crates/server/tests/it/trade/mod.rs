@@ -3,5 +3,6 @@
 mod hall;
 mod operator;
 mod orders;
+mod portfolio;
 mod pushes;
 mod wrong;
