@@ -126,7 +126,7 @@ export class ChartView {
         price: Number(price),
         color: colour(side),
         lineWidth: 1,
-        lineStyle: isTrigger ? LineStyle.Dotted : LineStyle.Dashed,
+        lineStyle: isTrigger ? LineStyle.Dashed : LineStyle.LargeDashed,
         axisLabelVisible: true,
         title: words,
       }),

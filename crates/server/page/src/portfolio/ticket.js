@@ -35,7 +35,10 @@ export class Ticket {
     // A whole symbol counts when the box is left with Tab, too.
     this.input.addEventListener('keydown', (event) => {
       const typed = event.key === 'Tab' && this.input.value !== this.symbol ? symbolOf(this.input.value) : undefined;
-      if (typed) this.search.choose(typed);
+      if (!typed) return;
+      // Choosing goes on to the quantity, and the key would go one further.
+      event.preventDefault();
+      this.search.choose(typed);
     });
     this.form.addEventListener('input', (event) => {
       if (event.target !== this.input) this.changed();
@@ -138,7 +141,7 @@ export class Ticket {
       const { data } = await ask(`/v1/securities/${encodeURIComponent(symbol)}`);
       if (this.symbol !== symbol) return;
       const lot = data.lot > 1 ? phrase('lot', data.lot) : '';
-      this.named.textContent = [nameFor(data), data.currency, lot].filter(Boolean).join(' · ') || '\u00a0';
+      this.named.textContent = [data.currency, lot, nameFor(data)].filter(Boolean).join(' · ') || '\u00a0';
     } catch (error) {
       // A ticket without the name is still a ticket; whether there is such a security, the preview says.
       if (error.name !== 'Refused') throw error;
