@@ -98,18 +98,14 @@ export class Ticket {
       this.said,
     );
     this.readOnly = el('p', { class: 'lead', hidden: true }, phrase('read_only'));
-    this.box = el(
-      'section',
-      { class: 'sheet ticket', 'aria-label': phrase('ticket') },
-      el('div', { class: 'row' }, el('h2', {}, phrase('ticket')), el('small', { class: 'push lead keyed' }, phrase('key_new'))),
-      this.readOnly,
-      this.form,
-    );
+    this.head = el('div', { class: 'row' }, el('h2', {}, phrase('ticket')), el('small', { class: 'push lead keyed' }, phrase('key_new')));
+    this.box = el('section', { class: 'sheet ticket', 'aria-label': phrase('ticket') }, this.readOnly, this.head, this.form);
   }
 
   /** How the account is: one that may not trade has no ticket, and what was reckoned a while ago is reckoned anew. */
   show({ now }) {
     this.form.hidden = now.read_only;
+    this.head.hidden = now.read_only;
     this.readOnly.hidden = !now.read_only;
     this.at = Number(now.at);
     if (this.previewed && !this.isSending && Math.abs(this.at - this.previewed.at) >= STALE_S) this.preview();
