@@ -322,7 +322,8 @@ impl Fraction {
         self.above == 0
     }
 
-    pub(crate) fn parts(self) -> (i128, i128) {
+    /// Numerator and denominator, which is positive.
+    pub fn parts(self) -> (i128, i128) {
         (self.above, self.below)
     }
 }

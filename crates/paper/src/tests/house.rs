@@ -60,6 +60,13 @@ impl House {
         run_import(self.dir.path(), path);
     }
 
+    /// Any other file.
+    pub(super) fn import_file(&self, name: &str, text: &str) {
+        let path = self.dir.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        run_import(self.dir.path(), path);
+    }
+
     pub(super) fn accounts(&self) -> Accounts {
         Accounts::open(self.dir.path(), MACHINE).unwrap()
     }

@@ -1,5 +1,6 @@
 //! The service over a small store: fills over stored candles, what survives, who is told what.
 
+mod equity;
 mod house;
 mod late;
 mod names;

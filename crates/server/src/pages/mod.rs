@@ -49,6 +49,7 @@ pub(crate) const ROUTES: &[Row] = &[
     get(path::CHART, |call, site| show(call, site, |visit| front::answer(visit, assets::CHART)))
         .doc(&docs::CHART),
     // The desk: the pages of accounts and operators.
+    get(path::PORTFOLIO, desk).doc(&docs::PORTFOLIO),
     get(path::QUOTA, desk).doc(&docs::QUOTA),
     get(path::CONNECTIONS, desk).doc(&docs::CONNECTIONS),
     get(path::COVERAGE, desk).doc(&docs::COVERAGE),

@@ -5,5 +5,6 @@ mod hall;
 mod levels;
 mod operator;
 mod orders;
+mod portfolio;
 mod pushes;
 mod wrong;
