@@ -34,8 +34,8 @@ pub(super) const FUND: Doc =
 
 pub(super) const CASH_FLOW: Doc = Doc::new(Tag::Trade, "cashFlow", "Movements of cash, newest first")
     .parameters(&[
-        Parameter::query("start_time", Kind::Stamp, "Unix seconds; start_at is the same"),
-        Parameter::query("end_time", Kind::Stamp, "Unix seconds; end_at is the same"),
+        Parameter::query("start_time", Kind::Stamp, "Unix seconds, 0 for the beginning; start_at is the same"),
+        Parameter::query("end_time", Kind::Stamp, "Unix seconds, 0 for now; end_at is the same"),
         Parameter::query("business_type", Kind::Between(0, 3), "1 cash; there are no movements of others"),
         Parameter::query("symbol", Kind::Text, "As 700.HK"),
         Parameter::query("page", Kind::AtLeast(1), "").or(Word::Number(1)),
