@@ -45,7 +45,7 @@ pub(super) struct Words {
     pub(super) decide_device: &'static str,
     pub(super) decide_client: &'static str,
     pub(super) may_title: &'static str,
-    pub(super) may: [&'static str; 4],
+    pub(super) may: [&'static str; 5],
     pub(super) may_not: &'static str,
     pub(super) no_operator: &'static str,
     pub(super) client_id: &'static str,
@@ -127,6 +127,7 @@ const EN: Words = Words {
     may_title: "It will be able to",
     may: [
         "read prices and history, within your rights and your monthly quota",
+        "see your paper account and trade with it",
         "see what your account may do and has used",
         "list and close your account’s connections",
         "see which programs use your account",
@@ -198,6 +199,7 @@ const ZH_CN: Words = Words {
     may_title: "它将可以",
     may: [
         "在您的权限和每月额度内读取行情与历史数据",
+        "查看您的模拟账户并用它交易",
         "查看您的账户权限和用量",
         "列出并关闭您账户的连接",
         "查看哪些程序正在使用您的账户",
@@ -269,6 +271,7 @@ const ZH_HK: Words = Words {
     may_title: "它將可以",
     may: [
         "在您的權限和每月額度內讀取行情與歷史數據",
+        "查看您的模擬帳戶並用它交易",
         "查看您的帳戶權限和用量",
         "列出並關閉您帳戶的連接",
         "查看哪些程式正在使用您的帳戶",
