@@ -71,20 +71,11 @@ impl Query {
 
     /// Unix seconds under one of several names; 0 is how one SDK says that there is none.
     pub(crate) fn time(&self, names: &[&'static str]) -> Result<Option<Timestamp>, Problem> {
-        Ok(self.second(names)?.filter(|at| at.0 != 0))
-    }
-
-    /// Unix seconds that have to be given. Here 0 is the beginning of all time.
-    pub(crate) fn required_time(&self, names: &[&'static str]) -> Result<Timestamp, Problem> {
-        let name = names.first().copied().unwrap_or_default();
-        self.second(names)?.ok_or_else(|| missing(name))
-    }
-
-    fn second(&self, names: &[&'static str]) -> Result<Option<Timestamp>, Problem> {
         let found = names.iter().find_map(|name| self.get(name).map(|text| (*name, text)));
         let Some((name, text)) = found else { return Ok(None) };
         match text.parse::<i64>() {
-            Ok(seconds) if (0..=TIME_MAX).contains(&seconds) => Ok(Some(Timestamp(seconds))),
+            Ok(0) => Ok(None),
+            Ok(seconds) if (1..=TIME_MAX).contains(&seconds) => Ok(Some(Timestamp(seconds))),
             _ => Err(Problem::trade_parameter(format!(
                 "{name} {:?} is not a time in Unix seconds",
                 echo(text)
@@ -142,7 +133,6 @@ mod tests {
         assert_eq!(query.symbol().unwrap(), None);
         assert_eq!(query.time(&["start_time", "start_at"]).unwrap(), None);
         assert_eq!(query.time(&["end_time", "end_at"]).unwrap(), Some(Timestamp(12)));
-        assert_eq!(query.required_time(&["start_time", "start_at"]).unwrap(), Timestamp(0));
         assert!(query.is_true("is_attached"));
     }
 
