@@ -29,7 +29,7 @@ fn a_path_is_found_by_its_method_however_many_slashes_it_begins_with() {
         ("get", "/health", "only GET, HEAD, OPTIONS"),
         ("GET", "/quote/quotes", "only POST, OPTIONS"),
         ("OPTIONS", "/quote/quotes", "options POST, OPTIONS"),
-        ("OPTIONS", "*", "options GET, HEAD, POST, DELETE, OPTIONS"),
+        ("OPTIONS", "*", "options GET, HEAD, POST, PUT, DELETE, OPTIONS"),
         ("DELETE", "/v1/connections/7", "/v1/connections/{id} 7"),
         ("GET", "/v1/connections/7", "only DELETE, OPTIONS"),
         ("GET", "", "nothing"),
