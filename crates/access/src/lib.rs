@@ -105,5 +105,5 @@ pub use session::{SESSION_LIFE_S, Session};
 pub use sign_on::SignedOn;
 pub use signature::{SignedRequest, TIMESTAMP_TOLERANCE_S, verify_signature};
 pub use standing::{Outlook, Standing};
-pub use store::{AccountId, AuditFilter, AuditId, AuditRow};
+pub use store::{AccountId, AuditFilter, AuditId, AuditRow, TallyDays};
 pub use usage::{Preview, Quota, Usage};

@@ -53,7 +53,7 @@ impl Replays {
         if seen.fingerprints.len() >= ALL_MAX || seen.each.get(&key).is_some_and(|count| *count >= EACH_MAX) {
             return SignatureUse::NoRoom;
         }
-        // Made by a clock that is ahead by all that is allowed, it would be taken for so long.
+        // A signature made by a clock that is ahead by the whole tolerance stays valid this long.
         let until = Timestamp(now.0.saturating_add(2 * i64::from(TIMESTAMP_TOLERANCE_S) + 1));
         seen.order.insert((until, fingerprint));
         seen.fingerprints.insert(fingerprint, key);

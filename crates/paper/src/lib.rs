@@ -6,13 +6,15 @@
 //!
 //! Start with `service.rs`, then `attempt.rs` (how a request is decided and written) and `feed.rs` (what the engine is told of
 //! markets). `commit.rs` writes for many at once; `travel.rs` is what only an operator may do to a journal. `look.rs` and `preview.rs`
-//! write nothing: an account as it is, and what would become of an order. `story.rs` tells what happened to one, and why.
+//! write nothing: an account as it is, and what would become of an order. `story.rs` tells what happened to one, and why; `equity.rs` what
+//! an account was worth day by day. `tallies.rs` works out what accounts contribute to levels.
 
 mod arrivals;
 mod attempt;
 mod book;
 mod charge;
 mod commit;
+mod equity;
 mod error;
 mod feed;
 mod flows;
@@ -25,11 +27,13 @@ mod rates;
 mod reason;
 mod service;
 mod story;
+mod tallies;
 #[cfg(test)]
 mod tests;
 mod travel;
 
 pub use charge::Charge;
+pub use equity::{Equity, EquityPoint, equity};
 pub use error::PaperError;
 pub use flows::FlowQuery;
 pub use listener::{Listener, Nobody};

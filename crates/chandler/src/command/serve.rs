@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
 /// Threads that serve connections at most: on a machine with many processors other parts are the bottleneck.
 const SERVING_THREADS_MAX: usize = 24;
 /// Blocking threads besides those for requests: one for each background job, and a few more.
-const SPARE_THREADS: usize = 6;
+const SPARE_THREADS: usize = 8;
 const _: () = assert!(SERVING_THREADS_MAX + server::THREADS_MAX + SPARE_THREADS < 60);
 
 fn serving_threads() -> usize {

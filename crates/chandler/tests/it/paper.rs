@@ -198,9 +198,9 @@ fn mistakes_are_told_in_a_line() {
     world.ok(&["account", "create", "ann"]);
     world.ok(&["account", "create", "bob"]);
     for (arguments, code, says) in [
-        (&["account", "create", "eve", "--cash", "500000"][..], 2, "HKD=500000"),
-        (&["account", "create", "eve", "--credit", "USD=1"], 2, "in HKD"),
-        (&["account", "deposit", "eve", "5", "HKD"], 1, "no account"),
+        (&["account", "create", "zoe", "--cash", "500000"][..], 2, "HKD=500000"),
+        (&["account", "create", "zoe", "--credit", "USD=1"], 2, "in HKD"),
+        (&["account", "deposit", "zoe", "5", "HKD"], 1, "no account"),
         (&["account", "deposit", "ann", "five", "HKD"], 2, "not a decimal"),
         (&["account", "deposit", "ann", "0", "HKD"], 1, "above 0"),
         (&["account", "deposit", "ann", "5", "dollars"], 2, "three letters"),
@@ -219,5 +219,5 @@ fn mistakes_are_told_in_a_line() {
         assert_eq!((found, stderr.lines().count()), (code, 1), "{arguments:?}: {stderr}");
         assert!(stderr.contains(says), "{arguments:?}: {stderr}");
     }
-    assert!(!world.ok(&["account", "list"]).contains("eve"));
+    assert!(!world.ok(&["account", "list"]).contains("zoe"));
 }

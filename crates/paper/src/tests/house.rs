@@ -46,13 +46,24 @@ impl House {
     }
 
     pub(super) fn import(&self, candles: &[&str]) {
+        self.import_of("700.HK", candles);
+    }
+
+    pub(super) fn import_of(&self, symbol: &str, candles: &[&str]) {
         let row = |candle: &&str| {
             let parts: Vec<&str> = candle.split(' ').collect();
-            format!("700.HK,{},{}\n", at(parts[0]).0, parts[1..].join(","))
+            format!("{symbol},{},{}\n", at(parts[0]).0, parts[1..].join(","))
         };
         let rows: String = candles.iter().map(row).collect();
         let path = self.dir.path().join("minutes.csv");
         std::fs::write(&path, format!("symbol,time,open,high,low,close,volume\n{rows}")).unwrap();
+        run_import(self.dir.path(), path);
+    }
+
+    /// Any other file.
+    pub(super) fn import_file(&self, name: &str, text: &str) {
+        let path = self.dir.path().join(name);
+        std::fs::write(&path, text).unwrap();
         run_import(self.dir.path(), path);
     }
 

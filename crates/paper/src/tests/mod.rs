@@ -1,8 +1,10 @@
 //! The service over a small store: fills over stored candles, what survives, who is told what.
 
+mod equity;
 mod house;
 mod late;
 mod names;
 mod orders;
 mod shared;
+mod tallies;
 mod travel;

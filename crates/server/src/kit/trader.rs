@@ -1,7 +1,7 @@
 //! One request about the paper account of whoever asks.
 
 use market::Symbol;
-use paper::{Done, FlowQuery, Moment, PaperError, Preview, Reading, Story};
+use paper::{Done, Equity, FlowQuery, Moment, PaperError, Preview, Reading, Story};
 use schemars::JsonSchema;
 use serde::Serialize;
 use trading::ledger::CashFlow;
@@ -64,6 +64,25 @@ impl<'a> Trader<'a> {
         let look = |seen: &paper::Seen<'_>| paper::story(seen.entries, order);
         let story = core.with_reader(|reader| core.paper.look(id, (reader, self.moment), look));
         story.map_err(Problem::from_paper)
+    }
+
+    /// What the account was worth on each of the last so many days.
+    pub(crate) fn equity(&self, days: u32) -> Result<Equity, Problem> {
+        let core = &self.site.core;
+        let id = self.admitted.account().id;
+        let look = |seen: &paper::Seen<'_>| paper::equity(seen, days);
+        let equity = core.with_reader(|reader| core.paper.look(id, (reader, self.moment), look));
+        equity.map_err(Problem::from_paper)
+    }
+
+    /// Whether the account has begun to trade. Asking does not begin it.
+    pub(crate) fn has_begun(&self) -> Result<bool, Problem> {
+        let standing = self.site.core.paper.standing(self.admitted.account().id);
+        Ok(standing.map_err(Problem::from_paper)?.horizon.is_some())
+    }
+
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.admitted.account().terms.read_only
     }
 
     pub(crate) fn flows(&self, query: &FlowQuery) -> Result<Vec<CashFlow>, Problem> {

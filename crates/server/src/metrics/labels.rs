@@ -166,6 +166,7 @@ label! {
         Certificate => "certificate",
         PaperAccounts => "paper_accounts",
         PaperListeners => "paper_listeners",
+        PaperLevels => "paper_levels",
     }
 }
 

@@ -21,6 +21,9 @@ const FRONT: &[AnswerDoc] = &[
 ];
 
 pub(super) const CHART: Doc = page("chartPage", "The chart").answers(FRONT);
+pub(super) const PORTFOLIO: Doc =
+    page("portfolioPage", "The desk: the paper account, its orders, and a ticket for new ones")
+        .answers(FRONT);
 pub(super) const QUOTA: Doc = page("quotaPage", "The desk: the month's securities").answers(FRONT);
 pub(super) const CONNECTIONS: Doc = page("connectionsPage", "The desk: long connections").answers(FRONT);
 pub(super) const COVERAGE: Doc =

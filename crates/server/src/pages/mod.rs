@@ -1,5 +1,5 @@
-//! The pages that people see: entering a device's code, signing in, approving or denying, errors. Plain HTML without scripts; one
-//! stylesheet, in the executable. Opening a page decides nothing: only a form does that this server made for this browser.
+//! The pages that people see. Those for entering a device's code, signing in and deciding are plain HTML without scripts; the chart and
+//! the desk are documents with scripts of our own (`front.rs`). Stylesheets and scripts are in the executable. Opening a page decides nothing: only a form does that this server made for this browser.
 
 mod assets;
 mod authorize;
@@ -49,6 +49,7 @@ pub(crate) const ROUTES: &[Row] = &[
     get(path::CHART, |call, site| show(call, site, |visit| front::answer(visit, assets::CHART)))
         .doc(&docs::CHART),
     // The desk: the pages of accounts and operators.
+    get(path::PORTFOLIO, desk).doc(&docs::PORTFOLIO),
     get(path::QUOTA, desk).doc(&docs::QUOTA),
     get(path::CONNECTIONS, desk).doc(&docs::CONNECTIONS),
     get(path::COVERAGE, desk).doc(&docs::COVERAGE),

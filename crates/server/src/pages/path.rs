@@ -7,11 +7,12 @@ pub(crate) const SIGN_OUT: &str = "/signout";
 pub(crate) const END: &str = "/signin/end";
 pub(crate) const STYLE: &str = "/assets/pages.css";
 pub(crate) const CHART: &str = "/";
+pub(crate) const PORTFOLIO: &str = "/portfolio";
 pub(crate) const QUOTA: &str = "/quota";
 pub(crate) const CONNECTIONS: &str = "/connections";
 pub(crate) const COVERAGE: &str = "/coverage";
 pub(crate) const IMPORTS: &str = "/imports";
 /// Every page that can be opened, to which a person may be redirected. The rows would say so too, but their handlers need it; a test
 /// compares the two.
-pub(crate) const PAGES: [&str; 8] =
-    [CONFIRM, AUTHORIZE, SIGN_IN, CHART, QUOTA, CONNECTIONS, COVERAGE, IMPORTS];
+pub(crate) const PAGES: [&str; 9] =
+    [CONFIRM, AUTHORIZE, SIGN_IN, CHART, PORTFOLIO, QUOTA, CONNECTIONS, COVERAGE, IMPORTS];

@@ -30,7 +30,12 @@ pub(super) fn page(visit: &Visit<'_>, cookie: &str, permit: &Permit) -> Result<A
     let (words, access) = (visit.words, &visit.site.core.access);
     let mut html = Html::default();
     html.raw("<p>").filled(words.signed_in_as, &permit.account().name).raw("</p>\n<ul>\n");
-    let ways = [(path::CHART, words.chart), (path::QUOTA, words.desk), (path::CONFIRM, words.code_title)];
+    let ways = [
+        (path::CHART, words.chart),
+        (path::PORTFOLIO, words.portfolio),
+        (path::QUOTA, words.desk),
+        (path::CONFIRM, words.code_title),
+    ];
     for (path, name) in ways {
         html.raw("<li>").a(&visit.frame.at(path), name).raw("</li>\n");
     }

@@ -138,6 +138,8 @@ fn fits(schema: &'static Value, value: &Value, at: &str, unknown: Unknown) -> Re
             "format" => has_format(rule.as_str().unwrap(), value),
             "minimum" => value.as_i64().is_none_or(|number| number >= rule.as_i64().unwrap()),
             "maximum" => value.as_i64().is_none_or(|number| number <= rule.as_i64().unwrap()),
+            "minItems" => value.as_array().is_none_or(|items| items.len() as u64 >= rule.as_u64().unwrap()),
+            "maxItems" => value.as_array().is_none_or(|items| items.len() as u64 <= rule.as_u64().unwrap()),
             "required" => {
                 rule.as_array().unwrap().iter().all(|name| value.get(name.as_str().unwrap()).is_some())
             }
@@ -209,6 +211,8 @@ fn has_format(name: &str, value: &Value) -> bool {
         "int32" => value.as_i64().is_none_or(|number| i32::try_from(number).is_ok()),
         "uint8" => value.as_i64().is_none_or(|number| u8::try_from(number).is_ok()),
         "uint32" => value.as_i64().is_none_or(|number| u32::try_from(number).is_ok()),
+        // JSON has one kind of number, and these are all of it.
+        "double" => true,
         "int64" => !value.is_u64() || value.is_i64(),
         "uint" | "uint64" => !value.is_i64() || value.is_u64(),
         other => panic!("{other} is not known here: say what it means"),

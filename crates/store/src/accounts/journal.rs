@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use market::Timestamp;
 use rusqlite::Row;
 
-use super::{AccountId, Accounts, AuditNote, audit, check_texts, journal_sql as sql};
+use super::{AccountId, Accounts, AuditNote, audit, check_texts, journal_sql as sql, tallies};
 use crate::StoreError;
 use crate::count::{natural, signed};
 use crate::db::Db;
@@ -234,6 +234,7 @@ impl Accounts {
                 wake: Some(*to),
             };
             put_head(db, *account, &now)?;
+            tallies::take_back(db, *account, *to)?;
             audit::write(db, Some(*account), "paper.rewound", note)?;
             Ok(RewindOutcome::Done(now))
         })
@@ -313,7 +314,7 @@ fn add(db: &Db, addition: &Addition<'_>) -> Result<AddOutcome, StoreError> {
     Ok(AddOutcome::Added(now))
 }
 
-fn head(db: &Db, id: AccountId) -> Result<Option<JournalHead>, StoreError> {
+pub(super) fn head(db: &Db, id: AccountId) -> Result<Option<JournalHead>, StoreError> {
     db.first(sql::HEAD, [id.0], |row| JournalHead::read(row, 0))
 }
 
@@ -328,13 +329,22 @@ const ERA_BITS: u32 = 32;
 
 /// The first revision of the era after that of another.
 pub(crate) fn next_era(revision: u64) -> u64 {
-    (revision >> ERA_BITS).saturating_add(1) << ERA_BITS
+    era(revision).saturating_add(1) << ERA_BITS
+}
+
+pub(super) fn era(revision: u64) -> u64 {
+    revision >> ERA_BITS
 }
 
 impl JournalHead {
+    /// Within an era a journal is only added to.
+    pub(super) fn era(&self) -> u64 {
+        era(self.revision)
+    }
+
     /// Whether a journal with this head has only been added to since it had another.
     pub fn follows(&self, other: &JournalHead) -> bool {
-        self.revision >> ERA_BITS == other.revision >> ERA_BITS
+        self.era() == other.era()
             && self.revision >= other.revision
             && self.last_number >= other.last_number
             && self.horizon >= other.horizon

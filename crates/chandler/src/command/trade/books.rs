@@ -6,7 +6,7 @@ use std::sync::Arc;
 use access::{Access, Account};
 use anyhow::anyhow;
 use history::History;
-use market::Symbol;
+use market::{Symbol, Timestamp};
 use paper::{Audit, Done, Moment, Nobody, Opening, Paper, PaperError, Preview, Reason, Seen, Travel};
 use store::{Reader, Store};
 use trading::{Command, Terms};
@@ -106,6 +106,21 @@ impl Books {
     ) -> Result<Done, Failure> {
         let audit = Audit { event, actor: OPERATOR.to_owned(), reason };
         self.run(account, command, None, Some(audit))
+    }
+
+    /// Goes on at another instant of the market.
+    pub(crate) fn go_to(&mut self, at: Timestamp) {
+        self.clock = Clock::Fixed(at);
+        self.moment.as_of = self.clock.as_of();
+    }
+
+    /// What a client asks for and may be refused: whether it was not.
+    pub(crate) fn offer(&mut self, account: &Account, command: &Command) -> Result<bool, Failure> {
+        match self.paper.command(account.id, command, None, None, (&mut self.reader, self.moment)) {
+            Ok(_) => Ok(true),
+            Err(PaperError::Refused(_)) => Ok(false),
+            Err(error) => Err(told(error)),
+        }
     }
 
     /// Opens an account with settings and cash of its own.

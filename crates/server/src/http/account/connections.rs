@@ -105,7 +105,7 @@ pub(super) fn close(call: &Call<'_>, site: &Site, me: Admitted) -> Result<Answer
     let by = if guest.account == me.account().id {
         ClosedBy::Owner
     } else {
-        // Somebody else's connection is told from none at all only to operators.
+        // Only operators can tell another account's connection from none.
         if me.account().role != Role::Operator {
             return Err(Problem::not_found());
         }
@@ -125,7 +125,7 @@ pub(super) fn close(call: &Call<'_>, site: &Site, me: Admitted) -> Result<Answer
 /// Whose connections are asked for; `None` for everybody's.
 fn whose(call: &Call<'_>, me: &Admitted, site: &Site) -> Result<Option<Arc<Account>>, Problem> {
     let Some(name) = call.parameter_of("account") else { return Ok(Some(me.permit.account().clone())) };
-    // An account whose name is the word for all is still an account, but not for those who may see all.
+    // An account may be named `all`; to an operator the word means every account.
     let is_all = name == ALL && me.account().role == Role::Operator;
     if name == me.account().name && !is_all {
         return Ok(Some(me.permit.account().clone()));

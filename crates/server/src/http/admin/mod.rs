@@ -1,4 +1,4 @@
-//! What operators do through the service: see accounts, grant and withdraw, tell what levels rest upon, read the audit.
+//! What operators do through the service: see accounts, grant and withdraw, report what levels are earned by, read the audit.
 //! The command line does the same on the machine of the store.
 
 mod accounts;

@@ -289,6 +289,7 @@ impl<'a> Desk<'a> {
     fn travelled(&self, standing: Result<Standing, PaperError>) -> Result<PaperAccount, Problem> {
         let standing = standing.map_err(Problem::from_paper)?;
         self.site.core.listeners.sooner().notify_one();
+        self.site.core.paper_levels.tally_soon();
         Ok(standing_of(&self.account, &standing))
     }
 

@@ -25,7 +25,7 @@ pub(super) const REPORTED_ASSETS: Doc =
 pub(super) const REPORT_ASSETS: Doc = Doc::new(
     Tag::Admin,
     "adminReportAssets",
-    "Tell what accounts were worth at the end of days: all rows are taken, or none",
+    "Report assets of accounts by day; all rows are stored or none",
 )
 .body(&[
     Media::json::<ReportOf<AssetsReportRow>>(),
@@ -41,7 +41,7 @@ pub(super) const REPORTED_ORDERS: Doc =
         .refuses(WRONG_OR_UNKNOWN);
 
 pub(super) const REPORT_ORDERS: Doc =
-    Doc::new(Tag::Admin, "adminReportOrders", "Tell completed orders: as the number of a day, or one by one")
+    Doc::new(Tag::Admin, "adminReportOrders", "Report completed orders: a count for a day, or one by one")
         .body(&[
             Media::json::<ReportOf<OrdersReportRow>>(),
             CSV.about("A line of names and rows: account,day,count or account,day,order_id"),
@@ -56,7 +56,7 @@ pub(super) const RATES: Doc =
         .refuses(&[BAD_REQUEST]);
 
 pub(super) const REPORT_RATES: Doc =
-    Doc::new(Tag::Admin, "adminReportRates", "Tell exchange rates: HKD for one unit, from a day on")
+    Doc::new(Tag::Admin, "adminReportRates", "Report exchange rates: HKD for one unit, from a day on")
         .body(&[
             Media::json::<ReportOf<RatesReportRow>>(),
             CSV.about("A line of names and rows: currency,day,rate"),

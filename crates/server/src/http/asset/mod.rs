@@ -3,7 +3,9 @@
 mod account;
 mod cashflow;
 mod docs;
+mod equity;
 mod fund;
+mod portfolio;
 mod stock;
 
 use access::Scope;
@@ -20,6 +22,8 @@ pub(super) const ROUTES: &[Row] = &[
     get("/v1/asset/stock", stock::answer).doc(&stock::STOCK),
     get("/v1/asset/cashflow", cashflow::answer).doc(&cashflow::CASH_FLOW),
     get("/v1/asset/fund", fund::answer).doc(&fund::FUND),
+    get("/v1/asset/portfolio", portfolio::answer).doc(&portfolio::PORTFOLIO),
+    get("/v1/asset/equity", equity::answer).doc(&equity::EQUITY),
 ];
 
 const fn get(path: &'static str, handler: PermittedHandler) -> Row {

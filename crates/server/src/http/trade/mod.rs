@@ -11,6 +11,7 @@ mod executions;
 mod fields;
 mod history;
 mod margin_ratio;
+mod marks;
 mod order_row;
 mod preview;
 mod replace;
@@ -53,6 +54,7 @@ pub(super) const ROUTES: &[Row] = &[
     get("/v1/trade/execution/today", executions::today).doc(&executions::EXECUTIONS_TODAY),
     get("/v1/trade/execution/history", executions::history).doc(&executions::EXECUTIONS_HISTORY),
     get("/v3/trade/execution/all", executions::all).doc(&executions::EXECUTIONS_ALL),
+    get("/v1/trade/marks", marks::answer).doc(&marks::MARKS),
     get("/v1/trade/estimate/buy_limit", estimate::answer).doc(&estimate::ESTIMATE),
     get("/v1/risk/margin-ratio", margin_ratio::answer).doc(&margin_ratio::MARGIN_RATIO),
 ];

@@ -81,7 +81,8 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
     let filter = Filter::of(&query)?;
-    if query.is_true("is_attached") {
+    // By itself it says nothing: it tells of which kind the order is that is asked for.
+    if filter.id.is_some() && query.is_true("is_attached") {
         return Ok(envelope::success(Today { orders: Vec::new() }));
     }
     let mut orders: Vec<OrderRow> = trader.read(|reading| {

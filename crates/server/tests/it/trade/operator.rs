@@ -17,6 +17,9 @@ async fn a_clock_that_stands_is_moved_forward() {
     for (body, words) in [
         (json!({"now": "2026-03-18T02:00:14Z"}), "only moves forward: it is at 2026-03-18T02:00:15Z"),
         (json!({"now": "noon"}), "noon"),
+        (json!({"now": "2100-01-01T00:00:00Z"}), "ends with the year 2099"),
+        (json!({"now": i64::MAX}), "ends with the year 2099"),
+        (json!({"now": -1}), "only moves forward"),
         (json!({}), "now"),
         (json!({"now": null}), "give now"),
     ] {
