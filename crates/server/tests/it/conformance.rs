@@ -64,8 +64,9 @@ fn held_body(method: &str, path: &str, head: &str, body: &str) -> Result<(), Str
     let fields = head.lines().filter_map(|line| line.split_once(": "));
     let mut kinds = fields.filter(|(name, _)| name.eq_ignore_ascii_case("content-type"));
     let kind = kinds.next().and_then(|(_, kind)| kind.split(';').next()).unwrap_or("application/json");
-    let schema = forms.get(kind).map(|form| &form["schema"]).ok_or(format!("{kind} is not described"))?;
-    let value: Value = match kind {
+    let kind = kind.trim().to_ascii_lowercase();
+    let schema = forms.get(&kind).map(|form| &form["schema"]).ok_or(format!("{kind} is not described"))?;
+    let value: Value = match kind.as_str() {
         "application/json" => serde_json::from_str(body).map_err(|error| error.to_string())?,
         "application/x-www-form-urlencoded" => {
             let fields = form_urlencoded::parse(body.as_bytes()).filter(|(_, value)| !value.is_empty());
@@ -138,6 +139,9 @@ fn fits(schema: &'static Value, value: &Value, at: &str, unknown: Unknown) -> Re
             "format" => has_format(rule.as_str().unwrap(), value),
             "minimum" => value.as_i64().is_none_or(|number| number >= rule.as_i64().unwrap()),
             "maximum" => value.as_i64().is_none_or(|number| number <= rule.as_i64().unwrap()),
+            "maxLength" => {
+                value.as_str().is_none_or(|text| text.chars().count() as u64 <= rule.as_u64().unwrap())
+            }
             "minItems" => value.as_array().is_none_or(|items| items.len() as u64 >= rule.as_u64().unwrap()),
             "maxItems" => value.as_array().is_none_or(|items| items.len() as u64 <= rule.as_u64().unwrap()),
             "required" => {
