@@ -75,7 +75,7 @@ impl Paper {
         &self,
         id: AccountId,
         travel: &Travel<'_>,
-        place: impl Fn(&JournalHead) -> Result<(u64, Timestamp), PaperError>,
+        keeps: impl Fn(&JournalHead) -> Result<(u64, Timestamp), PaperError>,
     ) -> Result<Standing, PaperError> {
         let place = self.place(id);
         for _ in 0..TRIES_MAX {
@@ -85,7 +85,7 @@ impl Paper {
                 self.committer.wait_for(&self.accounts, ticket);
             }
             let head = self.accounts.journal_head(id)?.ok_or(PaperError::NoJournal)?;
-            let (keep, to) = place(&head)?;
+            let (keep, to) = keeps(&head)?;
             let (name, note) = (travel.name, travel.note());
             let rewind = Rewind { account: id, after: head, keep, to, name, note };
             match self.accounts.rewind_journal(&rewind)? {
