@@ -10,7 +10,6 @@ use store::{AccountId, JournalHead, PaperAssets, PaperTally, Reader, TallyDays};
 use trading::{Account, Currency, Desk, Entry, Feed, Money, Scene};
 
 use crate::PaperError;
-use crate::book;
 use crate::service::{Moment, Paper};
 
 impl Paper {
@@ -94,7 +93,7 @@ impl Paper {
                 return Ok(Replay { account, rest: Vec::new().into_iter().peekable(), horizon });
             }
         }
-        let mut entries = book::read_all(&self.accounts, id)?;
+        let mut entries = self.journal(id)?;
         // What is added meanwhile is not looked at.
         entries.truncate(usize::try_from(head.last_number).unwrap_or(usize::MAX));
         Ok(Replay { account: Account::default(), rest: entries.into_iter().peekable(), horizon })

@@ -109,6 +109,8 @@ impl Serving {
         let store = open_store(surroundings)?;
         let access = open_accounts(surroundings)?;
         let history = History::new(surroundings.history.venues().clone());
+        // A table of the operator's that is wrong is told now, and not with the first order.
+        let settings = &Settings { tables: Some(surroundings.tables()?), ..settings.clone() };
         let clock = surroundings.clock;
         let (market, machine): (server::MarketClock, server::Clock) =
             (Arc::new(ServedClock::new(clock)), Arc::new(|| Clock::Machine.now()));

@@ -133,14 +133,16 @@ struct Log(Arc<Mutex<Vec<String>>>);
 
 impl Listener for Log {
     fn changed(&self, id: AccountId, pushes: &[trading::Push]) {
-        let told = pushes.iter().map(|push| {
-            let last = push.last.map(|(quantity, price)| {
-                format!(" {quantity}@{}", trading::exact_price(price, push.decimals))
-            });
-            format!("{} {}{}", id.0, push.status, last.unwrap_or_default())
-        });
-        self.0.lock().unwrap().extend(told);
+        self.0.lock().unwrap().extend(pushes.iter().map(|push| told(id, push)));
     }
+}
+
+/// A push in words: `7 FilledStatus 200@305.200`.
+pub(super) fn told(id: AccountId, push: &trading::Push) -> String {
+    let last = push
+        .last
+        .map(|(quantity, price)| format!(" {quantity}@{}", trading::exact_price(price, push.decimals)));
+    format!("{} {}{}", id.0, push.status, last.unwrap_or_default())
 }
 
 pub(super) struct Service {

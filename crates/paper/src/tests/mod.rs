@@ -5,6 +5,7 @@ mod house;
 mod late;
 mod names;
 mod orders;
+mod refused;
 mod shared;
 mod tallies;
 mod travel;

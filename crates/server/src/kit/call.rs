@@ -50,7 +50,7 @@ pub(crate) struct Call<'a> {
 impl Call<'_> {
     /// The value of a path parameter; empty if the route has none of this name.
     pub(crate) fn path_value(&self, name: &str) -> &str {
-        self.path_values.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value)
+        self.path_values.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value.as_str())
     }
 
     /// The first value of a query parameter.

@@ -16,7 +16,7 @@ static DOCUMENT: LazyLock<Value> = LazyLock::new(|| serde_json::from_slice(serve
 #[track_caller]
 pub(crate) fn check(request: &[u8], response: &Response) {
     let request = String::from_utf8_lossy(request);
-    let (head, sent) = request.split_once("\r\n\r\n").unwrap_or((&request, ""));
+    let (head, sent) = request.split_once("\r\n\r\n").unwrap_or((&*request, ""));
     let mut words = request.trim_start().lines().next().unwrap_or_default().split(' ');
     let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let path = format!("/{}", path.split('?').next().unwrap_or_default().trim_start_matches('/'));
@@ -61,12 +61,12 @@ fn held_body(method: &str, path: &str, head: &str, body: &str) -> Result<(), Str
     if operation["tags"][0] == "mirrors" || body.is_empty() {
         return Ok(());
     }
-    let kind = head.lines().filter_map(|line| line.split_once(": "));
-    let kind =
-        kind.filter(|(name, _)| name.eq_ignore_ascii_case("content-type")).map(|(_, kind)| kind).last();
-    let kind = kind.and_then(|kind| kind.split(';').next()).unwrap_or("application/json");
-    let schema = forms.get(kind).map(|form| &form["schema"]).ok_or(format!("{kind} is not described"))?;
-    let value: Value = match kind {
+    let fields = head.lines().filter_map(|line| line.split_once(": "));
+    let mut kinds = fields.filter(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+    let kind = kinds.next().and_then(|(_, kind)| kind.split(';').next()).unwrap_or("application/json");
+    let kind = kind.trim().to_ascii_lowercase();
+    let schema = forms.get(&kind).map(|form| &form["schema"]).ok_or(format!("{kind} is not described"))?;
+    let value: Value = match kind.as_str() {
         "application/json" => serde_json::from_str(body).map_err(|error| error.to_string())?,
         "application/x-www-form-urlencoded" => {
             let fields = form_urlencoded::parse(body.as_bytes()).filter(|(_, value)| !value.is_empty());
@@ -139,6 +139,9 @@ fn fits(schema: &'static Value, value: &Value, at: &str, unknown: Unknown) -> Re
             "format" => has_format(rule.as_str().unwrap(), value),
             "minimum" => value.as_i64().is_none_or(|number| number >= rule.as_i64().unwrap()),
             "maximum" => value.as_i64().is_none_or(|number| number <= rule.as_i64().unwrap()),
+            "maxLength" => {
+                value.as_str().is_none_or(|text| text.chars().count() as u64 <= rule.as_u64().unwrap())
+            }
             "minItems" => value.as_array().is_none_or(|items| items.len() as u64 >= rule.as_u64().unwrap()),
             "maxItems" => value.as_array().is_none_or(|items| items.len() as u64 <= rule.as_u64().unwrap()),
             "required" => {

@@ -195,14 +195,21 @@ impl Accounts {
         self.read().first(sql::SNAPSHOT, (id.0, format), |row| Ok((natural(row, 0)?, row.get(1)?)))
     }
 
+    /// Keeps a state of a journal that had this head, unless it has been cut since: then it never was in that state. Whether it was kept.
     pub fn keep_journal_snapshot(
         &self,
         id: AccountId,
-        number: u64,
+        of: &JournalHead,
         format: &str,
         state: &[u8],
-    ) -> Result<(), StoreError> {
-        self.change(|db| db.run(sql::PUT_SNAPSHOT, (id.0, signed(number), format, state)).map(drop))
+    ) -> Result<bool, StoreError> {
+        self.change(|db| {
+            let is_of_it = head(db, id)?.is_some_and(|now| now.follows(of));
+            if is_of_it {
+                db.run(sql::PUT_SNAPSHOT, (id.0, signed(of.last_number), format, state))?;
+            }
+            Ok(is_of_it)
+        })
     }
 
     pub fn drop_journal_snapshot(&self, id: AccountId) -> Result<(), StoreError> {
@@ -261,29 +268,6 @@ impl Accounts {
         after: u64,
     ) -> Result<Vec<JournalEntry>, StoreError> {
         self.read().all(sql::CUT_ENTRIES, (id.0, name, signed(after), ENTRIES_MAX), JournalEntry::read)
-    }
-
-    /// Copies the entries of a journal up to a number to an account that has none. Whether it had none.
-    pub fn fork_journal(
-        &self,
-        (from, keep): (AccountId, u64),
-        to: AccountId,
-        horizon: Timestamp,
-        note: &AuditNote<'_>,
-    ) -> Result<bool, StoreError> {
-        self.change(|db| {
-            if head(db, to)?.is_some() {
-                return Ok(false);
-            }
-            let copied = db.run(sql::COPY_ENTRIES, (to.0, from.0, signed(keep)))?;
-            put_head(
-                db,
-                to,
-                &JournalHead { revision: 1, last_number: copied as u64, horizon, wake: Some(horizon) },
-            )?;
-            audit::write(db, Some(to), "paper.forked", note)?;
-            Ok(true)
-        })
     }
 }
 

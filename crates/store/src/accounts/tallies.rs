@@ -112,7 +112,8 @@ fn put(db: &Db, tally: &PaperTally) -> Result<bool, StoreError> {
     let mut is_changed = false;
     for PaperAssets { day, amounts } in assets {
         let on = (account.0, day.to_string());
-        let kept = db.all(sql::ASSETS_ON, on.clone(), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let kept: Vec<(String, i64)> =
+            db.all(sql::ASSETS_ON, on.clone(), |row| Ok((row.get(0)?, row.get(1)?)))?;
         if kept == *amounts {
             continue;
         }

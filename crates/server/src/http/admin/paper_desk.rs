@@ -235,9 +235,8 @@ impl<'a> Desk<'a> {
         for one in &settings {
             trading::Settings::check(*one).map_err(|refusal| wrong(&refusal.text))?;
         }
-        for one in settings {
-            self.command("paper.set", &reason, &Command::Set(one))?;
-        }
+        let commands: Vec<Command> = settings.into_iter().map(Command::Set).collect();
+        self.commands("paper.set", &reason, &commands)?;
         self.shown()
     }
 
@@ -294,16 +293,17 @@ impl<'a> Desk<'a> {
     }
 
     fn done(&self, event: &'static str, reason: &str, command: &Command) -> Result<PaperAccount, Problem> {
-        self.command(event, reason, command)?;
+        self.commands(event, reason, std::slice::from_ref(command))?;
         self.shown()
     }
 
-    fn command(&self, event: &'static str, reason: &str, command: &Command) -> Result<(), Problem> {
+    /// All of them, or none.
+    fn commands(&self, event: &'static str, reason: &str, commands: &[Command]) -> Result<(), Problem> {
         let (core, id) = (&self.site.core, self.account.id);
         let audit = Audit { event, actor: self.by.clone(), reason: text("reason", reason)?.to_owned() };
         let at = core.paper_moment();
         let done =
-            core.with_reader(|reader| core.paper.command(id, command, None, Some(audit), (reader, at)));
+            core.with_reader(|reader| core.paper.commands(id, commands, None, Some(audit), (reader, at)));
         done.map(drop).map_err(Problem::from_paper)
     }
 

@@ -79,6 +79,15 @@ pub(super) struct Rows {
     pub(super) rows: Vec<Map<String, Value>>,
 }
 
+/// What a cell may be: binary floating point has lost digits of a number with a fraction, so that one is text.
+#[derive(JsonSchema)]
+#[schemars(untagged, inline)]
+#[expect(dead_code, reason = "its shape alone is used")]
+enum Cell {
+    Text(String),
+    Whole(i64),
+}
+
 /// The same, as clients are told of them: each kind of report has columns of its own.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields, inline)]
@@ -92,12 +101,12 @@ pub(super) struct ReportOf<T> {
 #[expect(dead_code, reason = "its shape alone is used")]
 pub(super) struct AssetsReportRow {
     /// Name or number.
-    account: String,
+    account: Cell,
     /// Today in Hong Kong if it is not there.
     day: Option<Day>,
     currency: String,
     /// Up to four decimals.
-    amount: String,
+    amount: Cell,
 }
 
 #[derive(JsonSchema)]
@@ -105,13 +114,13 @@ pub(super) struct AssetsReportRow {
 #[expect(dead_code, reason = "its shape alone is used")]
 pub(super) struct OrdersReportRow {
     /// Name or number.
-    account: String,
+    account: Cell,
     /// Today in Hong Kong if it is not there.
     day: Option<Day>,
     /// All orders of the day.
-    count: Option<u32>,
+    count: Option<Cell>,
     /// Or one order, counted once however often it is told.
-    order_id: Option<String>,
+    order_id: Option<Cell>,
 }
 
 #[derive(JsonSchema)]
@@ -122,7 +131,7 @@ pub(super) struct RatesReportRow {
     /// Today in Hong Kong if it is not there.
     day: Option<Day>,
     /// HKD for one unit, up to eight decimals.
-    rate: String,
+    rate: Cell,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]

@@ -43,7 +43,8 @@ pub(super) const REVOKE: Doc =
 #[schemars(transform = of_form)]
 #[expect(dead_code, reason = "its shape alone is used")]
 struct OAuthDeviceRequest {
-    client_id: String,
+    /// Unless it is in the authorization header.
+    client_id: Option<String>,
     /// For clients that have one, unless it is in the authorization header.
     client_secret: Option<String>,
     /// openapi, 3 or nothing.

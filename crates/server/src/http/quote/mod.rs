@@ -48,9 +48,6 @@ pub(super) const ROUTES: &[Row] = &[
 /// The address for people counts as the command that it asks.
 const HISTORY: Task = Task::of_command(command::HISTORY);
 
-/// The address for people counts as the command that it asks.
-const HISTORY: Task = Task::of_command(command::HISTORY);
-
 /// A command of the long connection, by its number.
 const fn mirror<const COMMAND: u8>(path: &'static str) -> Row {
     let task = Task::of_command(COMMAND);

@@ -316,3 +316,21 @@ async fn a_range_of_cash_flow_is_named_and_may_be_open() {
         assert_eq!(refused(&answer), (400, 602_001, words.to_owned()));
     }
 }
+
+#[tokio::test]
+async fn a_cancel_comes_before_a_fill_by_a_second_and_after_one_of_the_same_instant() {
+    let hall = Hall::open().await;
+    hall.server.set_now(at("10:00:15"));
+    let (early, late) = (
+        hall.submit(json!({"submitted_price": "306.00"})).await,
+        hall.submit(json!({"submitted_price": "306.00"})).await,
+    );
+    let cancel =
+        async |id: &str| hall.ask("DELETE", &format!("/v1/trade/order?order_id={id}"), &Value::Null).await;
+    hall.server.set_now(at("10:01:59"));
+    assert_eq!(data(&cancel(&early).await), json!({}));
+    hall.server.set_now(at("10:02"));
+    assert_eq!(refused(&cancel(&late).await), (400, 602_001, "order is FilledStatus".to_owned()));
+    let statuses = [hall.detail(&early).await, hall.detail(&late).await].map(|order| order["status"].clone());
+    assert_eq!(statuses, [json!("CanceledStatus"), json!("FilledStatus")]);
+}
