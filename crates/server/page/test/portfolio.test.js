@@ -93,7 +93,7 @@ function server() {
   const told = { entries: 5, at: stamp('2026-03-18T10:00:00+08:00'), today: [], history: [], isMore: false };
   const asked = [];
   const answers = {
-    '/v1/asset/portfolio': () => ({ entries: told.entries, at: String(told.at) }),
+    '/v1/asset/portfolio': () => ({ entries: told.entries, at: String(told.at), totals: told.totals ?? null }),
     '/v1/asset/equity': () => ({ points: [] }),
     '/v1/trade/order/today': () => ({ orders: told.today }),
     '/v1/trade/order/history': () => ({ orders: told.history, has_more: told.isMore }),
@@ -129,6 +129,10 @@ test('lists are asked for when something has happened, and the price of a look i
   await state.refresh();
   assert.deepEqual(taken(), ['cashflow', 'equity', 'history', 'portfolio', 'today']);
   assert.deepEqual([ids(state.openOrders), ids(state.pastOrders)], [[], ['3', '2', '1']]);
+  // A rate has come: days have a value that had none.
+  told.totals = { net_assets: '1' };
+  await state.refresh();
+  assert.deepEqual(taken(), ['equity', 'portfolio']);
   // Rewound: nothing is known of what was taken back.
   Object.assign(told, { at: told.at - 86_400, entries: 4, history: [] });
   await state.refresh();

@@ -46,13 +46,14 @@ export function equitySheet() {
   const stage = el('div', { class: 'curve', tabindex: 0, role: 'application', 'aria-label': phrase('equity_keys') }, picture, high, low, from, to);
   const box = el('section', { class: 'sheet equity', 'aria-label': title }, el('div', { class: 'row' }, el('h2', {}, title), told), stage);
   let points = [];
+  let missing;
   let places = [];
   let at;
 
   const look = (index) => {
     at = index;
     const shown = points[index ?? points.length - 1];
-    if (!shown) return told.replaceChildren(phrase('equity_none'));
+    if (!shown) return told.replaceChildren(missing ? phrase('no_totals', missing) : phrase('equity_none'));
     told.replaceChildren(...words(points, index ?? points.length - 1));
     const place = places[index];
     cursor.setAttribute('d', place ? `M${place.x} 0V${HEIGHT}` : '');
@@ -81,6 +82,7 @@ export function equitySheet() {
 
   const show = ({ equity, now }) => {
     points = pointsOf(equity, now);
+    missing = equity?.missing;
     if (points.length === 0) return look(undefined);
     const drawing = placed(points);
     places = drawing.places;

@@ -37,11 +37,16 @@ export class AccountState {
     if (isRewound) this.forget();
     const asked = [];
     if (hasHappened || isNextDay) asked.push(this.askToday(now, isNew), this.askFlows(now));
-    if (isNextDay) asked.push(this.get('/v1/asset/equity').then((equity) => (this.equity = equity)));
+    // With a rate that has come, or is gone, other days have a value.
+    if (isNextDay || !before.totals !== !now.totals) asked.push(this.askEquity());
     await Promise.all(asked);
     // Only now, so that what could not be asked for is asked for again.
     this.now = now;
     return asked.length > 0;
+  }
+
+  async askEquity() {
+    this.equity = await this.get('/v1/asset/equity');
   }
 
   async askToday(now, isNew) {
