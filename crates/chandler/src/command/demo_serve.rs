@@ -10,8 +10,8 @@ use anyhow::{Context, anyhow};
 use clap::Args;
 use server::Settings;
 
-use super::{account, demo_paper};
 use super::serve::{ServeError, Serving, open_accounts};
+use super::{account, demo_paper};
 use crate::config::LogConfig;
 use crate::failure::{Failure, usage};
 use crate::sdk::{self, Credentials, Url};

@@ -15,7 +15,11 @@ use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 
 pub(super) const CASH_FLOW: Doc = Doc::new(Tag::Trade, "cashFlow", "Movements of cash, newest first")
     .parameters(&[
-        Parameter::query("start_time", Kind::Stamp, "Unix seconds, 0 for the beginning; start_at is the same"),
+        Parameter::query(
+            "start_time",
+            Kind::Stamp,
+            "Unix seconds, 0 for the beginning; start_at is the same",
+        ),
         Parameter::query("end_time", Kind::Stamp, "Unix seconds, 0 for now; end_at is the same"),
         Parameter::query("business_type", Kind::Between(0, 3), "1 cash; there are no movements of others"),
         Parameter::query("symbol", Kind::Text, "As 700.HK"),
