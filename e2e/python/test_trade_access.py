@@ -15,6 +15,7 @@ BY_TOKEN_FILE = """
 import sys
 from decimal import Decimal
 from longbridge.openapi import *
+from longbridge.openapi import OpenApiException
 def nowhere(url): raise SystemExit("the SDK wants a browser")
 oauth = OAuthBuilder(sys.argv[1]).build(nowhere)
 trade = TradeContext(Config.from_oauth(oauth))

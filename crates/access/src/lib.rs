@@ -96,6 +96,7 @@ pub use rate_limiter::{RateLimit, RateLimiter};
 pub use refused::Offered;
 pub use region::{ParseRegionError, Region, Role};
 pub use renew::{FORMER_LIFE_S, RENEWED_LIFE_DEFAULT_S, RENEWED_LIFE_MAX_S, RENEWED_LIFE_MIN_S, RenewError};
+pub use replay::Repetition;
 pub use report::{RateEntry, Reported, ReportedAssets};
 pub use rights::{Hold, ParseRightError, ParseRightsError, Right, Rights, TIME_MAX, Validity};
 pub use scope::{Scope, Scopes};

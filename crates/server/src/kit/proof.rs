@@ -221,7 +221,8 @@ impl Call<'_> {
         }
         // Last: a request that was refused as busy may be sent again with the same signature.
         if self.terms.is_change(self.method) && bearer.is_none() && session.is_none() {
-            site.core.access.use_once(&request, site.core.machine_now()).map_err(refused)?;
+            let repetition = self.terms.repetition();
+            site.core.access.use_once(&request, repetition, site.core.machine_now()).map_err(refused)?;
         }
         site.core.metrics.proof(Entry::Http, Proven::Accepted);
         if let (true, Some(cookie)) = (who.is_browser(), session) {

@@ -172,6 +172,11 @@ impl Row {
         Row { effect: Effect::Question, ..self }
     }
 
+    /// A client may mean the same change twice.
+    pub(crate) const fn orders(self) -> Row {
+        Row { effect: Effect::Orders, ..self }
+    }
+
     /// With a rate limit.
     pub(crate) const fn paced(self, pace: RowPace) -> Row {
         Row { pace, ..self }

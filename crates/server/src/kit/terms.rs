@@ -1,5 +1,6 @@
 //! What a row says about the authentication of its requests. It stands below the request: a row cannot, since its handler takes one.
 
+use access::Repetition;
 use hyper::Method;
 
 /// What authentication reads of a row.
@@ -28,6 +29,9 @@ pub(crate) enum Effect {
     /// It does not, whatever the method. SDKs sign with a time in seconds, so two equal requests within a second have the same signature;
     /// both are answered, while a change with a repeated signature is refused.
     Question,
+    /// It does unless the method is GET, HEAD or OPTIONS, and a client may mean the same change twice: of two equal orders within a second
+    /// both count.
+    Orders,
 }
 
 impl ProofTerms {
@@ -38,6 +42,14 @@ impl ProofTerms {
     /// Whether a request with this method changes something.
     pub(crate) fn is_change(self, method: &Method) -> bool {
         let is_safe = [Method::GET, Method::HEAD, Method::OPTIONS].contains(method);
-        !is_safe && self.effect == Effect::ByMethod
+        !is_safe && self.effect != Effect::Question
+    }
+
+    /// Whether the signature of a change may come again.
+    pub(crate) fn repetition(self) -> Repetition {
+        match self.effect {
+            Effect::Orders => Repetition::InAMoment,
+            Effect::ByMethod | Effect::Question => Repetition::Never,
+        }
     }
 }

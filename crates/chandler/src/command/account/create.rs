@@ -166,7 +166,7 @@ impl Set {
         let account = named(access, &self.name)?;
         let mut books = (!changes.is_empty()).then(|| Books::open(surroundings)).transpose()?;
         // What may be refused comes first.
-        for (event, reason, commands) in &changes {
+        for paper_account::AuditedChange { event, reason, commands } in &changes {
             if let Some(books) = &mut books {
                 books.operate(&account, event, reason.clone(), commands)?;
             }

@@ -112,21 +112,31 @@ enum Short {
     Us,
 }
 
+/// Commands that the audit has one entry of.
+#[derive(Debug)]
+pub(super) struct AuditedChange {
+    pub(super) event: &'static str,
+    /// What is changed, in words.
+    pub(super) reason: String,
+    pub(super) commands: Vec<Command>,
+}
+
 impl Settings {
     /// What is to be done, in one entry of the audit each. A mistake in one setting changes none.
-    pub(super) fn changes(&self) -> Result<Vec<(&'static str, String, Vec<Command>)>, Failure> {
+    pub(super) fn changes(&self) -> Result<Vec<AuditedChange>, Failure> {
         let settings = self.settings()?;
         let mut changes = Vec::new();
         if !settings.is_empty() {
             let words: Vec<String> =
                 settings.iter().map(|setting| setting_in_words(*setting)).collect::<Result<_, _>>()?;
             let commands = settings.into_iter().map(Command::Set).collect();
-            changes.push(("paper.set", words.join(", "), commands));
+            changes.push(AuditedChange { event: "paper.set", reason: words.join(", "), commands });
         }
         if let Some(text) = &self.credit {
             let credit = line(text)?;
-            let words = format!("credit HKD {}", credit.text());
-            changes.push(("paper.credit", words, vec![Command::SetCredit(credit)]));
+            let reason = format!("credit HKD {}", credit.text());
+            let commands = vec![Command::SetCredit(credit)];
+            changes.push(AuditedChange { event: "paper.credit", reason, commands });
         }
         Ok(changes)
     }

@@ -33,14 +33,17 @@ pub(super) const ROUTES: &[Row] = &[
     Row::post("/v1/trade/order", Asks::Account, Scope::Trade, Task::Orders, submit::answer)
         .at_home()
         .paced(RowPace::Trade)
+        .orders()
         .doc(&submit::SUBMIT),
     Row::put("/v1/trade/order", Asks::Account, Scope::Trade, Task::Orders, replace::answer)
         .at_home()
         .paced(RowPace::Trade)
+        .orders()
         .doc(&replace::REPLACE),
     Row::delete("/v1/trade/order", Asks::Account, Scope::Trade, Task::Orders, cancel::answer)
         .at_home()
         .paced(RowPace::Trade)
+        .orders()
         .doc(&cancel::CANCEL),
     get("/v1/trade/order", detail::answer).doc(&detail::DETAIL),
     get("/v1/trade/order/why", why::answer).doc(&why::WHY),
