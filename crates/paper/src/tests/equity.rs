@@ -60,7 +60,7 @@ fn a_day_is_worth_its_closes_and_today_what_the_market_pays() {
 fn a_split_of_the_next_morning_does_not_change_what_a_day_was_worth() {
     let house = House::new(&TWO_DAYS[..2]);
     house.import(&["39:59 155 155 155 155 1000"]);
-    house.import_file("actions.csv", "symbol,ex_date,split\n700.HK,2026-03-19,2\n");
+    house.import_file("actions.csv", "symbol,ex_date,cash,split\n700.HK,2026-03-19,0,2\n");
     let (id, service) = (house.account("ann"), house.service());
     service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
     assert_eq!(
@@ -73,7 +73,6 @@ fn a_split_of_the_next_morning_does_not_change_what_a_day_was_worth() {
 fn what_cannot_be_valued_is_named_and_left_out() {
     let house = House::new(&TWO_DAYS);
     let (id, service) = (house.bare_account("bob"), house.service());
-    service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
     let equity = curve(&service, id, replay("40:00"), 10);
     assert_eq!((equity.points.len(), equity.missing.as_deref()), (0, Some("no rate for USD")));
 }

@@ -73,8 +73,9 @@ impl Set {
 fn tell_fault(access: &Access, format: Format) -> Result<(), Failure> {
     match access.ladder() {
         Err(AccessError::Terms(fault)) => {
-            let text =
-                format!("the levels contradict each other, so no account is served: {fault}; correct them with `levels set`");
+            let text = format!(
+                "the levels contradict each other, so no account is served: {fault}; correct them with `levels set`"
+            );
             if format == Format::Json {
                 output::tell(text);
                 return Ok(());
