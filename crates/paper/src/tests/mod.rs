@@ -4,5 +4,7 @@ mod house;
 mod late;
 mod names;
 mod orders;
+mod preview;
 mod shared;
+mod story;
 mod travel;
