@@ -9,7 +9,7 @@ PATH=$tools/bin:$PATH
 export PATH
 # The sanitizer flags are unstable; this lets the stable compiler take them.
 export RUSTC_BOOTSTRAP=1
-for target in block text packet frame; do
+for target in block text packet frame order; do
     # What is found goes to corpus, which is not committed; seeds are.
     mkdir -p "fuzz/corpus/$target"
     set -- "fuzz/corpus/$target"

@@ -62,7 +62,13 @@ export function temporary(prefix) {
 /** A server process with a fresh store. */
 export class Server {
   static async start(...options) {
+    return Server.startAt(NOW, ...options);
+  }
+
+  /** The same at another instant of the market. */
+  static async startAt(clock, ...options) {
     const server = new Server();
+    server.clock = clock;
     server.store = temporary('store-');
     if (!MARKET) throw new Error('CHANDLER_E2E_MARKET is not set: run the browser tests by e2e/run.sh --browser');
     copyFileSync(path.join(MARKET, 'candles.db'), path.join(server.store, 'candles.db'));
@@ -88,7 +94,7 @@ export class Server {
   }
 
   words() {
-    return ['--store', `sqlite:${this.store}`, '--clock', NOW];
+    return ['--store', `sqlite:${this.store}`, '--clock', this.clock];
   }
 
   log() {

@@ -9,7 +9,12 @@ export const CONFIRM = '/oauth2/device/authorize/confirm';
 export const PASSWORD = 'paraffin and twine';
 
 /** Comes up before the tests of a file, with the people they share (`[name, …options]`), and goes down after them. */
-export function stage(...people) {
+export const stage = (...people) => stageOf(() => Server.start(), people);
+
+/** The same with a market clock that stands elsewhere. */
+export const stageAt = (clock, ...people) => stageOf(() => Server.startAt(clock), people);
+
+function stageOf(start, people) {
   const stage = {
     people: {},
     /** Does something as a visitor whose browser has nothing to complain about in the end. */
@@ -20,7 +25,7 @@ export function stage(...people) {
     person: (name, ...options) => stage.server.account(name, PASSWORD, ...options),
   };
   before(async () => {
-    stage.server = await Server.start();
+    stage.server = await start();
     stage.browser = await openBrowser();
     for (const [name, ...options] of people) stage.people[name] = await stage.person(name, ...options);
   });

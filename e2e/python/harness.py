@@ -18,7 +18,7 @@ import conformance
 
 # Before the SDK is loaded: it prints a table at every connection, and reads proxies and time zone from here.
 for name in [name for name in os.environ if name.startswith(("LONGBRIDGE_", "LONGPORT_", "CHANDLER_"))]:
-    if name not in ("CHANDLER_E2E_BINARY", "CHANDLER_E2E_WORK", "CHANDLER_E2E_MORE"):
+    if name not in ("CHANDLER_E2E_BINARY", "CHANDLER_E2E_WORK", "CHANDLER_E2E_MORE", "CHANDLER_E2E_RUST"):
         del os.environ[name]
 for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
     del os.environ[name]
@@ -136,8 +136,13 @@ class Server:
 
     def account(self, name, *options):
         """Credentials of a new account, made while the server runs."""
-        created = chandler(self.store, "account", "create", name, "--url", self.url, "--format", "json", *options)
+        words = ("account", "create", name, "--url", self.url, "--format", "json", *options)
+        created = chandler(self.store, *words, clock=self.clock)
         return json.loads(created)
+
+    def report_rates(self):
+        """What a dollar is worth, so that accounts which have dollars can be told what they have in all."""
+        chandler(self.store, "account", "rates", "USD", "7.8", "--day", "2024-01-02", clock=self.clock)
 
     def generous(self, name="generous"):
         """An account that nothing is refused to."""
@@ -207,5 +212,6 @@ def shared():
     global _shared
     if _shared is None:
         server = Server()
+        server.report_rates()
         _shared = (server, server.generous())
     return _shared

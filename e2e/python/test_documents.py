@@ -16,6 +16,11 @@ DOCS, EXAMPLES = harness.ROOT / "docs", harness.ROOT / "e2e/examples"
 QUOTED = re.compile(r"<!-- (e2e/examples/\S+) -->\n```\w+\n(.*?)```", re.DOTALL)
 
 
+# What the strategy of the pages does on its day, and what it comes to.
+STRATEGY = """\
+""".splitlines()
+
+
 def quoted():
     return [(page.name, path, code) for page in sorted(DOCS.glob("*.md")) for path, code in QUOTED.findall(page.read_text())]
 
@@ -51,6 +56,32 @@ class Runner(unittest.TestCase):
         self.assertEqual(ran.returncode, 0, ran.stderr)
         for text in says:
             self.assertIn(text, ran.stdout)
+
+
+class Strategies(Runner):
+    """The strategy of the pages in each language, on a day of the demo market: one clock, one result."""
+
+    def play(self, program, path):
+        server = harness.Server(clock="2026-11-12T01:30:00Z")
+        self.addCleanup(server.kill)
+        account = server.account("quant", "--role", "operator", "--rate", "unlimited", "--cash", "HKD=500000")
+        with tempfile.TemporaryDirectory(dir=harness.WORK, prefix="home-") as folder:
+            environment = {**harness.foreign_environment(account), "HOME": folder, "PYTHONDONTWRITEBYTECODE": "1"}
+            ran = subprocess.run(
+                [*program, str(path)] if program else [str(path)], env=environment, cwd=folder, capture_output=True, text=True,
+                timeout=harness.PATIENCE_S * 4)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertEqual(ran.stdout.splitlines(), STRATEGY)
+
+    def test_python(self):
+        self.play([sys.executable], EXAMPLES / "python/strategy.py")
+
+    def test_node(self):
+        self.play(["node"], EXAMPLES / "node/strategy.js")
+
+    @unittest.skipUnless("CHANDLER_E2E_RUST" in os.environ, "run with `make e2e-rust`")
+    def test_rust(self):
+        self.play([], pathlib.Path(os.environ["CHANDLER_E2E_RUST"]) / "e2e-example-strategy")
 
 
 class Examples(Runner):

@@ -22,7 +22,7 @@ pub enum Demand<'a> {
     Open { caller: &'a Caller },
 }
 
-/// Why somebody has no power over other accounts and the store.
+/// Why a caller may not act as an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotOperator {
     #[error("this is for accounts with the operator's role")]
@@ -180,8 +180,8 @@ fn within(caller: &Caller, account: &Account, scope: Scope) -> Result<(), Refusa
 }
 
 impl Access {
-    /// Whether a caller may have something of a scope. This is all there is to ask about what is neither counted nor of one
-    /// market; the other questions begin with its permit ([`Permit::admission_cache`]). `now` is the market's.
+    /// Admits a caller to a scope. That is enough where no rate limit, quota or market right applies; other requests continue from
+    /// this permit ([`Permit::admission_cache`]). `now` is the market's.
     pub fn admit_within(
         &self,
         caller: &Caller,

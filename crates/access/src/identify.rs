@@ -2,7 +2,7 @@ use market::Timestamp;
 use store::Credential;
 use subtle::ConstantTimeEq;
 
-use crate::replay::SignatureUse;
+use crate::replay::{Repetition, SignatureUse};
 use crate::signature::signature_of;
 use crate::token::hash_token;
 use crate::{Access, AccessError, Caller, Denial, Look, SignedRequest, verify_signature};
@@ -102,15 +102,20 @@ impl Access {
     }
 
     /// Takes a request that changes something, and that has just been identified. If a signature proved it, that signature is good
-    /// this once.
-    pub fn use_once(&self, request: &SignedRequest<'_>, now: Timestamp) -> Result<(), Denial> {
+    /// this once, or for this moment.
+    pub fn use_once(
+        &self,
+        request: &SignedRequest<'_>,
+        repetition: Repetition,
+        now: Timestamp,
+    ) -> Result<(), Denial> {
         let header = |name| (request.header)(name).filter(|value| value.len() <= HEADER_BYTES_MAX);
         if header("authorization").map(str::trim).and_then(bearer).is_some() {
             return Ok(());
         }
         let Some(signature) = signature_of(request) else { return Ok(()) };
-        match self.replays.first_use(header("x-api-key").unwrap_or_default(), &signature, now) {
-            SignatureUse::First => Ok(()),
+        match self.replays.take(header("x-api-key").unwrap_or_default(), &signature, repetition, now) {
+            SignatureUse::Good => Ok(()),
             SignatureUse::Again => Err(Denial::SignatureInvalid(
                 "this signed request was received before, and changes something: sign it anew with the present time",
             )),

@@ -1,9 +1,10 @@
 //! Judges levels: reads what an account has earned, and writes a change of its level down.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use market::{Date, Timestamp};
-use store::{AccountId, LevelChange, RecordedLevel, ReportedHolding};
+use store::{AccountId, LevelChange, RecordedLevel, ReportedHolding, TallyDays};
 
 use crate::standing::UnrecordedLevel;
 use crate::{
@@ -123,36 +124,61 @@ impl Access {
 
     /// What was complete before a trading day: its own assets and orders are not.
     fn grounds(&self, id: AccountId, day: Date) -> Result<Grounds, AccessError> {
-        let days = &self.standings.days;
-        let month = Month::of(day);
+        let (month, [month_end, yesterday]) = (Month::of(day), self.days_before(day));
         let before = month.previous();
-        let month_end = days.last_until(month.first().yesterday().unwrap_or(Date::MIN));
-        let yesterday = days.last_until(day.yesterday().unwrap_or(Date::MIN));
         let (then, now) = (self.worth(id, month_end)?, self.worth(id, yesterday)?);
         let assets = match (then, now) {
             (Some(then), Some(now)) => Some(if then.total > now.total { then } else { now }),
             (then, now) => then.or(now),
         };
-        let last = self.accounts.reported_orders_between(id, before.first(), month.first())?;
-        let this = self.accounts.reported_orders_between(id, month.first(), day)?;
-        let orders = if last > this {
-            MonthOrders { count: last, month: before }
-        } else {
-            MonthOrders { count: this, month }
-        };
+        let (last, this) = (self.orders(id, before, month.first())?, self.orders(id, month, day)?);
+        let orders = if last.count > this.count { last } else { this };
         Ok(Grounds { assets, orders })
     }
 
-    /// The total as of a day: that of the latest day with a report.
+    /// The two trading days whose assets the level of a trading day is judged by: the last of the month before, and the last before it.
+    fn days_before(&self, day: Date) -> [Date; 2] {
+        let firsts = [Month::of(day).first(), day];
+        firsts.map(|first| self.standings.days.last_until(first.yesterday().unwrap_or(Date::MIN)))
+    }
+
+    /// Orders of a month before a day: those that were reported, and those of the paper account.
+    fn orders(&self, id: AccountId, month: Month, before: Date) -> Result<MonthOrders, AccessError> {
+        let reported = self.accounts.reported_orders_between(id, month.first(), before)?;
+        let paper = self.accounts.paper_orders_between(id, month.first(), before)?;
+        Ok(MonthOrders { count: reported.saturating_add(paper), paper, month })
+    }
+
+    /// The total as of a day: what was reported for the latest day with a report, and what the account had on paper on the latest day
+    /// for which that is known. A paper account is one more securities account, so they add up.
     fn worth(&self, id: AccountId, day: Date) -> Result<Option<Worth>, AccessError> {
-        let holdings = self.accounts.reported_assets_as_of(id, day)?;
-        let Some(day) = holdings.first().map(|holding| holding.day) else { return Ok(None) };
-        let total = holdings.iter().map(in_base).fold(0_i128, i128::saturating_add);
-        Ok(Some(Worth { total: Hkd(total), day }))
+        let reported = self.accounts.reported_assets_as_of(id, day)?;
+        let on_paper = self.accounts.paper_assets_as_of(id, day)?;
+        let known = |holdings: &[ReportedHolding]| holdings.first().map(|holding| holding.day);
+        let Some(day) = known(&reported).max(known(&on_paper)) else { return Ok(None) };
+        // A paper account that owes more than it has takes nothing from what was reported.
+        let paper = total(&on_paper).max(0);
+        Ok(Some(Worth { total: Hkd(total(&reported).saturating_add(paper)), paper: Hkd(paper), day }))
+    }
+
+    /// For which days paper accounts are to be tallied, so that levels can be judged at a time of the market, and foretold.
+    pub fn tally_days(&self, now: Timestamp) -> TallyDays {
+        let days = &self.standings.days;
+        let (today, in_force) = (days.today(now), days.in_force(now));
+        let judged = [in_force, days.first_after(today)];
+        let mut ends: BTreeSet<Date> = judged.into_iter().flat_map(|day| self.days_before(day)).collect();
+        // Orders count up to the end of yesterday, whether or not it was a trading day.
+        ends.extend(today.yesterday());
+        let ends = ends.into_iter().filter(|day| *day < today).collect();
+        TallyDays { today, ends, orders_from: Month::of(in_force).previous().first() }
     }
 }
 
-/// The exact value in HKD. A holding without a rate counts as nothing; there should be none, because reports of such holdings are refused.
+fn total(holdings: &[ReportedHolding]) -> i128 {
+    holdings.iter().map(in_base).fold(0, i128::saturating_add)
+}
+
+/// The exact value in HKD. A holding without a rate counts as nothing: reports of such are refused, but a paper account may have some.
 fn in_base(holding: &ReportedHolding) -> i128 {
     let rate = if holding.currency == BASE { BASE_RATE } else { holding.rate.unwrap_or(0).into() };
     i128::from(holding.amount).saturating_mul(rate)

@@ -66,10 +66,12 @@ impl fmt::Display for Hkd {
     }
 }
 
-/// What an account was worth, and the day of that report.
+/// What an account was worth, and the day for which that is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Worth {
     pub total: Hkd,
+    /// How much of the total it has on paper.
+    pub paper: Hkd,
     pub day: Date,
 }
 
@@ -77,13 +79,15 @@ pub struct Worth {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MonthOrders {
     pub count: u64,
+    /// How many of them are those of its paper account.
+    pub paper: u64,
     pub month: Month,
 }
 
 /// What a level is judged by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grounds {
-    /// `None` if nothing was ever reported.
+    /// `None` if nothing was ever reported, and nothing is known of a paper account.
     pub assets: Option<Worth>,
     pub orders: MonthOrders,
 }
@@ -111,14 +115,20 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reason::Opened => f.write_str("neither assets nor orders reach a higher level"),
-            Reason::Assets { worth, level } => {
-                write!(f, "assets {} on {} reach level {level}", worth.total, worth.day)
+            Reason::Assets { worth: Worth { total, paper, day }, level } => {
+                write!(f, "assets {total} on {day}")?;
+                if *paper > Hkd::default() {
+                    write!(f, ", {paper} of it on paper,")?;
+                }
+                write!(f, " reach level {level}")
             }
-            Reason::Orders { orders, exceeded, level } => write!(
-                f,
-                "{} completed orders in {} are more than the {exceeded} of level {level}",
-                orders.count, orders.month
-            ),
+            Reason::Orders { orders: MonthOrders { count, paper, month }, exceeded, level } => {
+                write!(f, "{count} completed orders in {month}")?;
+                if *paper > 0 {
+                    write!(f, ", {paper} of them on paper,")?;
+                }
+                write!(f, " are more than the {exceeded} of level {level}")
+            }
             Reason::Set => f.write_str("set by the operator"),
         }
     }

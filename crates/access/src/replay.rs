@@ -1,5 +1,8 @@
 //! A signed request that changes something is good once. Its signature stays valid for minutes, so a recorded request could be
 //! replayed. Signatures are therefore remembered for as long as they are valid.
+//!
+//! SDKs sign with whole seconds, so two equal orders of one second have the same signature, and so has one that an SDK sends again because
+//! it came too early. Such changes may come again for a moment.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
@@ -9,15 +12,27 @@ use sha2::{Digest, Sha256};
 
 use crate::signature::TIMESTAMP_TOLERANCE_S;
 
-/// Signatures of one key that are remembered: more changes than that within ten minutes are refused.
-const EACH_MAX: usize = 10_000;
-/// Of all keys.
-const ALL_MAX: usize = 200_000;
+/// Signatures of one key that are remembered: more changes than that within ten minutes are refused. A program that plays months in an
+/// hour sends some hundred orders a second.
+const EACH_MAX: usize = 100_000;
+/// Of all keys: some fifty megabytes.
+const ALL_MAX: usize = 500_000;
+/// How long after its first use a signature may come again where that can be meant: the second it was made in, and one on the way.
+const AGAIN_S: i64 = 2;
+
+/// Whether a client can mean the same change twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repetition {
+    /// What is set is set.
+    Never,
+    /// As with orders: two of them are not one.
+    InAMoment,
+}
 
 /// What became of a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SignatureUse {
-    First,
+    Good,
     Again,
     /// There is no room to remember it, so it cannot be let through.
     NoRoom,
@@ -32,8 +47,8 @@ pub(crate) struct Replays {
 struct SeenSignatures {
     /// When each is forgotten, so that the oldest are found first.
     order: BTreeSet<(Timestamp, Fingerprint)>,
-    /// What is remembered, and of which key.
-    fingerprints: HashMap<Fingerprint, Key>,
+    /// What is remembered, of which key, and since when.
+    fingerprints: HashMap<Fingerprint, (Key, Timestamp)>,
     each: HashMap<Key, usize>,
 }
 
@@ -43,22 +58,29 @@ type Key = [u8; 16];
 
 impl Replays {
     /// Takes a signature that has been verified just now.
-    pub(crate) fn first_use(&self, app_key: &str, signature: &[u8; 32], now: Timestamp) -> SignatureUse {
+    pub(crate) fn take(
+        &self,
+        app_key: &str,
+        signature: &[u8; 32],
+        repetition: Repetition,
+        now: Timestamp,
+    ) -> SignatureUse {
         let (key, fingerprint) = (digest(&[app_key.as_bytes()]), digest(&[app_key.as_bytes(), signature]));
         let mut seen = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         seen.forget(now);
-        if seen.fingerprints.contains_key(&fingerprint) {
-            return SignatureUse::Again;
+        if let Some((_, first)) = seen.fingerprints.get(&fingerprint) {
+            let is_meant = repetition == Repetition::InAMoment && now.0.saturating_sub(first.0) <= AGAIN_S;
+            return if is_meant { SignatureUse::Good } else { SignatureUse::Again };
         }
         if seen.fingerprints.len() >= ALL_MAX || seen.each.get(&key).is_some_and(|count| *count >= EACH_MAX) {
             return SignatureUse::NoRoom;
         }
-        // Made by a clock that is ahead by all that is allowed, it would be taken for so long.
+        // A signature made by a clock that is ahead by the whole tolerance stays valid this long.
         let until = Timestamp(now.0.saturating_add(2 * i64::from(TIMESTAMP_TOLERANCE_S) + 1));
         seen.order.insert((until, fingerprint));
-        seen.fingerprints.insert(fingerprint, key);
+        seen.fingerprints.insert(fingerprint, (key, now));
         *seen.each.entry(key).or_default() += 1;
-        SignatureUse::First
+        SignatureUse::Good
     }
 }
 
@@ -68,7 +90,7 @@ impl SeenSignatures {
             && until <= now
         {
             self.order.remove(&(until, fingerprint));
-            let Some(key) = self.fingerprints.remove(&fingerprint) else { continue };
+            let Some((key, _)) = self.fingerprints.remove(&fingerprint) else { continue };
             if let Some(count) = self.each.get_mut(&key) {
                 *count -= 1;
                 if *count == 0 {
@@ -106,17 +128,18 @@ mod tests {
     #[test]
     fn a_signature_is_good_once_for_as_long_as_it_would_be_taken() {
         let replays = Replays::default();
-        let first =
-            |key, number, after: i64| replays.first_use(key, &signature(number), Timestamp(NOW.0 + after));
-        assert_eq!(first("ann", 1, 0), SignatureUse::First);
+        let first = |key, number, after: i64| {
+            replays.take(key, &signature(number), Repetition::Never, Timestamp(NOW.0 + after))
+        };
+        assert_eq!(first("ann", 1, 0), SignatureUse::Good);
         assert_eq!(first("ann", 1, 0), SignatureUse::Again);
-        assert_eq!(first("ann", 2, 1), SignatureUse::First);
-        assert_eq!(first("bob", 1, 1), SignatureUse::First, "the same of another key is another");
+        assert_eq!(first("ann", 2, 1), SignatureUse::Good);
+        assert_eq!(first("bob", 1, 1), SignatureUse::Good, "the same of another key is another");
         assert_eq!(first("ann", 1, 600), SignatureUse::Again, "its clock may have been five minutes ahead");
         // No clock within the tolerance makes the signature valid by then.
-        assert_eq!(first("ann", 1, 601), SignatureUse::First);
+        assert_eq!(first("ann", 1, 601), SignatureUse::Good);
         let later = Timestamp(NOW.0 + 10_000);
-        assert_eq!(replays.first_use("cid", &signature(1), later), SignatureUse::First);
+        assert_eq!(replays.take("cid", &signature(1), Repetition::Never, later), SignatureUse::Good);
         let seen = replays.inner.lock().unwrap();
         assert_eq!(
             (seen.order.len(), seen.fingerprints.len(), seen.each.len()),
@@ -128,11 +151,21 @@ mod tests {
     #[test]
     fn what_is_remembered_is_bounded_and_nobody_is_let_through_for_want_of_room() {
         let replays = Replays::default();
+        let take = |key: &str, signature: &[u8; 32]| replays.take(key, signature, Repetition::Never, NOW);
         for number in 0..EACH_MAX as u64 {
-            assert_eq!(replays.first_use("ann", &signature(number), NOW), SignatureUse::First);
+            assert_eq!(take("ann", &signature(number)), SignatureUse::Good);
         }
-        assert_eq!(replays.first_use("ann", &signature(u64::MAX), NOW), SignatureUse::NoRoom);
-        assert_eq!(replays.first_use("ann", &signature(0), NOW), SignatureUse::Again);
-        assert_eq!(replays.first_use("bob", &signature(0), NOW), SignatureUse::First);
+        assert_eq!(take("ann", &signature(u64::MAX)), SignatureUse::NoRoom);
+        assert_eq!(take("ann", &signature(0)), SignatureUse::Again);
+        assert_eq!(take("bob", &signature(0)), SignatureUse::Good);
+    }
+
+    #[test]
+    fn what_can_be_meant_twice_may_come_again_in_the_same_moment() {
+        let replays = Replays::default();
+        let take =
+            |after: i64| replays.take("ann", &signature(1), Repetition::InAMoment, Timestamp(NOW.0 + after));
+        assert_eq!([0, 0, 1, 2].map(take), [SignatureUse::Good; 4]);
+        assert_eq!([3, 600].map(take), [SignatureUse::Again; 2], "by then it was recorded");
     }
 }

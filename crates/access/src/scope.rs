@@ -66,14 +66,20 @@ impl Scopes {
         Scopes(self.0 | other.0)
     }
 
-    pub const fn contains(self, other: Scopes) -> bool {
-        self.0 & other.0 == other.0
-    }
-
     /// Those that are in both.
     #[must_use]
     pub const fn and(self, other: Scopes) -> Scopes {
         Scopes(self.0 & other.0)
+    }
+
+    /// As a number, a bit each.
+    pub(crate) const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// Those of a number; `None` if it has a bit of no scope.
+    pub(crate) const fn of_bits(bits: u8) -> Option<Scopes> {
+        if bits & !Scopes::ALL.0 == 0 { Some(Scopes(bits)) } else { None }
     }
 
     pub const fn is_empty(self) -> bool {
@@ -105,6 +111,7 @@ mod tests {
         assert_eq!(Scopes::ADDRESS.to_string(), "quote");
         assert_eq!(Scopes::PROGRAM.and(Scopes::ADDRESS), Scopes::ADDRESS);
         assert!(Scopes::NONE.is_empty() && !Scopes::ADDRESS.has(Scope::Trade));
-        assert!(Scopes::ALL.contains(Scopes::PROGRAM) && !Scopes::ADDRESS.contains(Scopes::PROGRAM));
+        assert_eq!(Scopes::of_bits(Scopes::PROGRAM.bits()), Some(Scopes::PROGRAM));
+        assert_eq!(Scopes::of_bits(16), None);
     }
 }

@@ -2,18 +2,19 @@
 //!
 //! | bytes | what |
 //! |---|---|
-//! | 1 | version: 3, or 4 if an OAuth token was used to sign on |
+//! | 1 | version: 5, or 6 if an OAuth token was used to sign on |
 //! | 8 | account |
 //! | 4 | epoch of the account |
 //! | 8 | expiry, Unix milliseconds |
 //! | 8 | end of the token that was used to sign on, Unix seconds |
 //! | 16 | lineage, random: the same in every id that descends from one sign-on |
-//! | 16 | version 4 alone: the family of the token |
+//! | 1 | scopes of the token, a bit each |
+//! | 16 | version 6 alone: the family of the token |
 //! | 8 | random, so that no two ids are the same |
 //! | 16 | tag: HMAC-SHA256 over all before it, cut |
 //!
-//! Numbers are big-endian; the whole is base64url without padding. Versions 1 and 2 did not know the end of the token, and
-//! are refused.
+//! Numbers are big-endian; the whole is base64url without padding. Versions 3 and 4 are the same without scopes, and are good for
+//! the scopes of an account and of a program. Versions 1 and 2 did not know the end of the token, and are refused.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -24,13 +25,17 @@ use crate::keys::{Keys, TAG_BYTES};
 use crate::lineage::Lineage;
 use crate::oauth::Family;
 use crate::random::random;
+use crate::scope::Scopes;
 use crate::{AccessError, Caller, Denial, Secret};
 
 /// A day, or less if the token ends sooner. An id stays good until then however often it is used.
 pub const SESSION_LIFE_S: i64 = 86_400;
-const VERSION: u8 = 3;
-const VERSION_OAUTH: u8 = 4;
-const BODY_BYTES_MAX: usize = 1 + 8 + 4 + 8 + 8 + 16 + 16 + 8;
+const VERSION: u8 = 5;
+const VERSION_OAUTH: u8 = 6;
+/// Those that the last release issued: they are used for a day.
+const UNSCOPED: u8 = 3;
+const UNSCOPED_OAUTH: u8 = 4;
+const BODY_BYTES_MAX: usize = 1 + 8 + 4 + 8 + 8 + 16 + 1 + 16 + 8;
 const TEXT_MAX: usize = 128;
 
 /// What a client needs to reconnect.
@@ -56,6 +61,7 @@ pub(crate) fn issue(
     bytes.extend(expires_at_ms.to_be_bytes());
     bytes.extend(caller.until().0.to_be_bytes());
     bytes.extend(lineage.0);
+    bytes.push(caller.scopes().bits());
     bytes.extend(family.into_iter().flat_map(|family| family.0));
     bytes.extend(random::<8>()?);
     let tag = keys.session_tag(&bytes);
@@ -90,20 +96,29 @@ fn parse(body: &[u8]) -> Option<(Caller, i64, Lineage)> {
     let (lineage, rest) = rest.split_first_chunk::<16>()?;
     let (account, epoch) = (AccountId(i64::from_be_bytes(*account)), u32::from_be_bytes(*epoch));
     let caller = Caller::new(account, epoch, Timestamp(i64::from_be_bytes(*until)));
+    let (scopes, rest) = match version {
+        VERSION | VERSION_OAUTH => {
+            let (&bits, rest) = rest.split_first()?;
+            (Scopes::of_bits(bits)?, rest)
+        }
+        UNSCOPED | UNSCOPED_OAUTH => (Scopes::ALL, rest),
+        _ => return None,
+    };
     let (caller, rest) = match version {
-        VERSION => (caller, rest),
-        VERSION_OAUTH => {
+        VERSION_OAUTH | UNSCOPED_OAUTH => {
             let (family, rest) = rest.split_first_chunk::<16>()?;
             (caller.of_family(Family(*family)), rest)
         }
-        _ => return None,
+        _ => (caller, rest),
     };
+    let caller = caller.within(scopes);
     (rest.len() == 8).then(|| (caller, i64::from_be_bytes(*expires), Lineage(*lineage)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scope::Scope;
 
     const NOW: Timestamp = Timestamp(1_700_000_000);
 
@@ -132,18 +147,37 @@ mod tests {
     }
 
     #[test]
-    fn a_session_ends_with_the_token_that_it_came_from_and_remembers_when_that_is() {
+    fn a_session_ends_with_its_token_and_remembers_when_that_is_and_what_it_is_good_for() {
         let (keys, lineage) = (keys(), Lineage::new().unwrap());
         let until = Timestamp(NOW.0 + 100);
+        let plain = Caller::new(AccountId(7), 3, until);
         for caller in [
-            Caller::new(AccountId(7), 3, until),
-            Caller::new(AccountId(7), 3, until).of_family(Family([5; 16])),
+            plain,
+            plain.of_family(Family([5; 16])),
+            plain.of_family(Family([5; 16])).within(Scopes::NONE.with(Scope::Trade)),
+            plain.within(Scopes::ADDRESS),
         ] {
             let session = issue(&keys, caller, lineage, NOW).unwrap();
             assert_eq!(session.expires_at_ms, until.0 * 1_000);
             assert_eq!(read(&keys, session.id.expose(), Timestamp(until.0 - 1)).unwrap(), (caller, lineage));
             let late = read(&keys, session.id.expose(), until);
             assert!(matches!(late, Err(Denial::TokenExpired(_))), "{late:?}");
+        }
+    }
+
+    #[test]
+    fn a_session_of_the_last_release_is_good_for_what_was_asked_of_it_then() {
+        let (keys, lineage) = (keys(), Lineage::new().unwrap());
+        for (caller, version) in [(caller(), 3), (caller().of_family(Family([5; 16])), 4)] {
+            let session = issue(&keys, caller, lineage, NOW).unwrap();
+            let mut bytes = URL_SAFE_NO_PAD.decode(session.id.expose()).unwrap();
+            bytes.truncate(bytes.len() - TAG_BYTES);
+            bytes[0] = version;
+            let scopes_at = 1 + 8 + 4 + 8 + 8 + 16;
+            bytes.remove(scopes_at);
+            bytes.extend(keys.session_tag(&bytes));
+            let id = URL_SAFE_NO_PAD.encode(&bytes);
+            assert_eq!(read(&keys, &id, NOW).unwrap(), (caller, lineage), "version {version}");
         }
     }
 

@@ -3,8 +3,7 @@ use std::time::Duration;
 use market::Timestamp;
 
 use crate::{
-    Access, Caller, Connection, ConnectionId, Denial, Lineage, Moment, Scopes, Seats, Secret, Session,
-    session,
+    Access, Caller, Connection, ConnectionId, Denial, Lineage, Moment, Scope, Seats, Secret, Session, session,
 };
 
 /// A connection that knows who it belongs to.
@@ -24,10 +23,12 @@ pub struct SignedOn {
 }
 
 impl Access {
-    /// A password with which a connection can sign on as this caller, once, within [`OTP_LIFE`](crate::OTP_LIFE). The session of a
-    /// connection does not say for which scopes it is, so it is for callers who have all that a program may have.
+    /// A password with which a connection can sign on as this caller, once, within [`OTP_LIFE`](crate::OTP_LIFE). The connection and
+    /// its sessions are good for the scopes of the caller. A connection is for quotes and orders, and of no use without either; a token
+    /// in an address is for single answers.
     pub fn issue_otp(&self, caller: &Caller, uptime: Duration) -> Result<Secret, Denial> {
-        if !caller.scopes().contains(Scopes::PROGRAM) {
+        let is_of_use = caller.has(Scope::Quote) || caller.has(Scope::Trade);
+        if !is_of_use || caller.is_in_address() {
             return Err(Denial::ScopeMissing);
         }
         Ok(self.otps.issue(*caller, uptime)?)

@@ -8,7 +8,7 @@ use crate::layout::{self, Entry, Header};
 use crate::residual::{COLUMNS, Residuals, Rows};
 use crate::{BlockError, PAGE_ROWS, PAGE_ROWS_MAX, ROWS_MAX};
 
-/// What to spare: bytes, or the time of whoever reads.
+/// What to optimise for: size or decoding time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Effort {
     /// For the many. One-minute candles with gaps and odd lots take 9.10, 8.92 and 8.79 bytes at levels 4, 5 and 6; decoding a

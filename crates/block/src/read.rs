@@ -60,7 +60,7 @@ impl<'a> Block<'a> {
         self.columns()?.read_rows(rows, out)
     }
 
-    /// The columns, for whoever decodes more than once: their tables are read only once.
+    /// The columns, for callers that decode more than once: their tables are read only once.
     pub fn columns(&self) -> Result<Columns<'a>, BlockError> {
         let (codec, _) = FileDecompressor::new(self.layout.header.codec_version.as_slice())?;
         let page = Page::new(self.layout.header.page_rows.min(self.rows()));

@@ -71,17 +71,15 @@ impl ColumnTable {
         wanted.sort_unstable();
         wanted.dedup();
         let total = u64::try_from(self.metadata.metadata().file_metadata().num_rows()).unwrap_or_default();
-        let reader = self.reader(&wanted, 0)?;
-        Ok(ColumnRows { table: self, wanted, reader, row: 0, total })
+        let reader = self.reader(&wanted)?;
+        Ok(ColumnRows { wanted, reader, row: 0, total })
     }
 
-    fn reader(&self, wanted: &[usize], offset: u64) -> Result<ParquetRecordBatchReader, Problem> {
+    fn reader(&self, wanted: &[usize]) -> Result<ParquetRecordBatchReader, Problem> {
         let file = self.file.try_clone()?;
         let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone());
         let mask = ProjectionMask::roots(builder.parquet_schema(), wanted.iter().copied());
-        let builder = builder.with_projection(mask).with_batch_size(BATCH_ROWS);
-        let offset = usize::try_from(offset).unwrap_or(usize::MAX);
-        builder.with_offset(offset).build().map_err(unreadable)
+        builder.with_projection(mask).with_batch_size(BATCH_ROWS).build().map_err(unreadable)
     }
 }
 
@@ -89,7 +87,7 @@ impl TextCells for ColumnTable {
     fn each(&mut self, row: &mut RowSink<'_>) -> Result<(), Problem> {
         let all: Vec<usize> = (0..self.names.len()).collect();
         let mut number = 0;
-        for batch in self.reader(&all, 0)? {
+        for batch in self.reader(&all)? {
             let batch = batch.map_err(unreadable)?;
             for at in 0..batch.num_rows() {
                 number += 1;
@@ -126,7 +124,6 @@ fn two_levels(names: &mut [String]) -> Result<Option<String>, Problem> {
 
 /// A Parquet file's candles, being read.
 pub(crate) struct ColumnRows {
-    table: ColumnTable,
     wanted: Vec<usize>,
     reader: ParquetRecordBatchReader,
     row: u64,
@@ -147,15 +144,6 @@ impl ColumnRows {
     pub(crate) fn consumed(&self, bytes: u64) -> u64 {
         let share = u128::from(bytes) * u128::from(self.row) / u128::from(self.total.max(1));
         u64::try_from(share).unwrap_or(bytes)
-    }
-
-    pub(crate) fn skip(&mut self, rows: u64) -> Result<u64, Problem> {
-        let skipped = rows.min(self.total.saturating_sub(self.row));
-        if skipped > 0 {
-            self.row += skipped;
-            self.reader = self.table.reader(&self.wanted, self.row)?;
-        }
-        Ok(skipped)
     }
 
     pub(crate) fn read(&mut self, rows: &mut Rows) -> Result<Option<RawChunk>, Problem> {

@@ -263,7 +263,7 @@ impl CandleReader {
         notes
     }
 
-    /// Rows of the file that have been returned, rejected or skipped: where [`CandleReader::skip_rows`] resumes.
+    /// Rows of the file that have been returned or rejected.
     pub fn rows_read(&self) -> u64 {
         self.rows_read
     }
@@ -299,28 +299,6 @@ impl CandleReader {
             self.watch(&batch)?;
         }
         Ok(Some(batch))
-    }
-
-    /// Passes over the next rows, as after an interrupted import; says how many there were.
-    pub fn skip_rows(&mut self, rows: u64) -> Result<u64, FileError> {
-        let mut left = rows;
-        while left > 0 {
-            let Some(mut chunk) = self.pending.pop_front() else { break };
-            if chunk.consumed > left {
-                drop_rows(&mut chunk, left);
-                self.pending.push_front(chunk);
-                left = 0;
-            } else {
-                left -= chunk.consumed;
-            }
-        }
-        let skipped = match &mut self.input {
-            Input::Text(text) => text.skip(left),
-            Input::Columns(columns) => columns.skip(left),
-        };
-        let skipped = rows - left + skipped.map_err(|problem| problem.at(&self.path))?;
-        self.rows_read += skipped;
-        Ok(skipped)
     }
 
     fn watch(&mut self, batch: &CandleBatch) -> Result<(), FileError> {
@@ -365,21 +343,6 @@ impl CandleReader {
         }
         batch
     }
-}
-
-/// Removes the first rows of a chunk, read and rejected ones in the order of the file.
-fn drop_rows(chunk: &mut RawChunk, count: u64) {
-    let (mut good, mut bad) = (0, 0);
-    for _ in 0..count {
-        match (chunk.rows.get(good), chunk.rejected.get(bad)) {
-            (Some(row), Some(rejected)) if row.line < rejected.line => good += 1,
-            (Some(_), None) => good += 1,
-            _ => bad += 1,
-        }
-    }
-    chunk.rows.drain(..good.min(chunk.rows.len()));
-    chunk.rejected.drain(..bad.min(chunk.rejected.len()));
-    chunk.consumed -= count;
 }
 
 fn first_notes(

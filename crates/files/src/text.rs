@@ -104,16 +104,6 @@ impl TextRows {
         }
         Ok((chunk.consumed > 0).then_some(chunk))
     }
-
-    /// Passes over rows without looking into them.
-    pub(crate) fn skip(&mut self, mut rows: u64) -> Result<u64, Problem> {
-        let asked = rows;
-        while rows > 0 {
-            let Some(line) = self.lines.next()? else { break };
-            rows -= u64::from(!line.trim_ascii().is_empty());
-        }
-        Ok(asked - rows)
-    }
 }
 
 impl Rows {

@@ -1,6 +1,9 @@
 use crate::Date;
 use crate::time::{date_of_days, days_of_date};
 
+/// Days before its end from which a calendar is warned about: early enough to act, late enough that the warning is read.
+pub const CALENDAR_WARNING_DAYS: i32 = 30;
+
 /// How long a trading day lasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DayKind {

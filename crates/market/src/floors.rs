@@ -118,7 +118,7 @@ impl FromStr for FloorTable {
     }
 }
 
-/// As it is read: what is as published is not named.
+/// In the form that is parsed; dates as published are left out.
 impl fmt::Display for FloorTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if *self == FloorTable::PUBLISHED {

@@ -23,7 +23,7 @@ mod time;
 mod venue;
 
 pub use adjust::{Action, Adjuster, IgnoredAction};
-pub use calendar::{Calendar, CalendarError, DayKind};
+pub use calendar::{CALENDAR_WARNING_DAYS, Calendar, CalendarError, DayKind};
 pub use candle::{Candle, Candles, Flaw};
 pub use decimal::{DECIMALS_MAX, DecimalError, PRICE_UNIT, Price, Turnover, parse_scaled};
 pub use floors::{FloorTable, Floors, ParseFloorsError};

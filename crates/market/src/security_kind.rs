@@ -33,7 +33,7 @@ impl SecurityKind {
         SecurityKind::ALL.into_iter().find(|kind| kind.as_str().eq_ignore_ascii_case(text))
     }
 
-    /// What a security is taken for whose kind nobody has told: a warrant by its board, or by its code where the exchange
+    /// The kind of a security for which none was imported: a warrant by its board, or by its code where the exchange
     /// keeps a range for them; an equity otherwise.
     pub fn presumed(symbol: &Symbol, board: Option<&str>) -> SecurityKind {
         let is_warrant = board == Some(WARRANT_BOARD) || is_warrant_code(symbol);

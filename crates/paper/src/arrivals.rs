@@ -1,25 +1,17 @@
 //! When candles arrived that came later than they would have acted. Only where the machine's clock is the market's: then an import may
 //! bring a minute that the market has passed.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use market::{Session, Symbol, Timestamp};
 
 /// How long an arrival is remembered, in seconds. Afterwards the candle has acted on every account that had an order open.
-const REMEMBERED_FOR: i64 = 7 * 86_400;
+pub(crate) const REMEMBERED_FOR: i64 = 7 * 86_400;
 
-/// The late candles of one symbol, a list for each session: up to this stamp they had arrived at that instant.
+/// The late candles of one symbol, for each session: when that of a stamp arrived.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Late([Vec<Arrived>; 4]);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Arrived {
-    /// The stamps, first and last.
-    from: Timestamp,
-    through: Timestamp,
-    at: Timestamp,
-}
+pub(crate) struct Late([BTreeMap<Timestamp, Timestamp>; 4]);
 
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
@@ -29,17 +21,30 @@ pub(crate) struct Arrivals {
 impl Late {
     /// When a candle arrived, if that was late.
     pub(crate) fn arrived(&self, session: Session, stamp: Timestamp) -> Option<Timestamp> {
-        let list = self.0.get(usize::from(session.code()))?;
-        let after = list.partition_point(|arrived| arrived.from <= stamp);
-        let found = list.get(after.checked_sub(1)?)?;
-        (stamp <= found.through).then_some(found.at)
+        self.0.get(usize::from(session.code()))?.get(&stamp).copied()
     }
 
-    fn note(&mut self, session: Session, arrived: Arrived) {
-        let Some(list) = self.0.get_mut(usize::from(session.code())) else { return };
-        list.retain(|known| known.at.0 > arrived.at.0.saturating_sub(REMEMBERED_FOR));
-        let place = list.partition_point(|known| known.from <= arrived.from);
-        list.insert(place, arrived);
+    /// The oldest candle that arrived after one instant and up to another.
+    pub(crate) fn oldest(&self, after: Timestamp, through: Timestamp) -> Option<Timestamp> {
+        let arrived = |(_, at): &(&Timestamp, &Timestamp)| **at > after && **at <= through;
+        self.0.iter().filter_map(|stamps| stamps.iter().find(arrived)).map(|(stamp, _)| *stamp).min()
+    }
+
+    /// The first arrival after an instant.
+    pub(crate) fn next(&self, after: Timestamp) -> Option<Timestamp> {
+        self.0.iter().flat_map(|stamps| stamps.values()).copied().filter(|at| *at > after).min()
+    }
+
+    fn note(&mut self, session: Session, stamp: Timestamp, at: Timestamp) {
+        let Some(stamps) = self.0.get_mut(usize::from(session.code())) else { return };
+        // Two requests may notice the same one: it has arrived, and acts, when the first did.
+        stamps.entry(stamp).or_insert(at);
+    }
+
+    fn forget(&mut self, now: Timestamp) {
+        for stamps in &mut self.0 {
+            stamps.retain(|_, at| at.0 > now.0.saturating_sub(REMEMBERED_FOR));
+        }
     }
 }
 
@@ -48,17 +53,17 @@ impl Arrivals {
         self.symbols.read().unwrap_or_else(PoisonError::into_inner).get(symbol).cloned()
     }
 
-    /// Candles of these stamps have been seen for the first time at an instant, which some of them should have acted before.
-    pub(crate) fn note(
-        &self,
-        symbol: &Symbol,
-        session: Session,
-        stamps: (Timestamp, Timestamp),
-        at: Timestamp,
-    ) {
+    /// Candles of these stamps have been seen for the first time at an instant, before which they should have acted.
+    pub(crate) fn note(&self, symbol: &Symbol, stamps: &[(Session, Timestamp)], at: Timestamp) {
+        if stamps.is_empty() {
+            return;
+        }
         let mut symbols = self.symbols.write().unwrap_or_else(PoisonError::into_inner);
         let late = Arc::make_mut(symbols.entry(symbol.clone()).or_default());
-        late.note(session, Arrived { from: stamps.0, through: stamps.1, at });
+        late.forget(at);
+        for (session, stamp) in stamps {
+            late.note(*session, *stamp, at);
+        }
     }
 }
 
@@ -66,18 +71,39 @@ impl Arrivals {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_candle_that_came_late_has_the_instant_of_its_arrival() {
+    const ON: Session = Session::Intraday;
+
+    fn noted(notes: &[(i64, i64)]) -> Arc<Late> {
         let (arrivals, symbol) = (Arrivals::default(), "700.HK".parse().unwrap());
         assert!(arrivals.of(&symbol).is_none());
-        arrivals.note(&symbol, Session::Intraday, (Timestamp(600), Timestamp(720)), Timestamp(900));
-        arrivals.note(&symbol, Session::Intraday, (Timestamp(780), Timestamp(780)), Timestamp(960));
-        let late = arrivals.of(&symbol).unwrap();
-        let at = |stamp| late.arrived(Session::Intraday, Timestamp(stamp)).map(|at| at.0);
-        assert_eq!(
-            [540, 600, 660, 720, 780, 840].map(at),
-            [None, Some(900), Some(900), Some(900), Some(960), None]
-        );
+        for (stamp, at) in notes {
+            arrivals.note(&symbol, &[(ON, Timestamp(*stamp))], Timestamp(*at));
+        }
+        arrivals.of(&symbol).unwrap()
+    }
+
+    #[test]
+    fn a_candle_that_came_late_has_the_instant_of_its_arrival() {
+        let late = noted(&[(600, 900), (660, 900), (780, 960)]);
+        let at = |stamp| late.arrived(ON, Timestamp(stamp)).map(|at| at.0);
+        assert_eq!([540, 600, 660, 720, 780].map(at), [None, Some(900), Some(900), None, Some(960)]);
         assert_eq!(late.arrived(Session::Pre, Timestamp(600)), None);
+        let oldest = |after, through| late.oldest(Timestamp(after), Timestamp(through)).map(|stamp| stamp.0);
+        assert_eq!(
+            [oldest(0, 899), oldest(899, 900), oldest(900, 960), oldest(960, 9_999)],
+            [None, Some(600), Some(780), None]
+        );
+        assert_eq!(
+            [0, 900, 960].map(|after| late.next(Timestamp(after)).map(|at| at.0)),
+            [Some(900), Some(960), None]
+        );
+    }
+
+    #[test]
+    fn a_candle_arrives_once_and_is_forgotten_after_a_week() {
+        let late = noted(&[(600, 900), (600, 901)]);
+        assert_eq!(late.arrived(ON, Timestamp(600)), Some(Timestamp(900)));
+        let late = noted(&[(600, 900), (1_200, 900 + REMEMBERED_FOR)]);
+        assert_eq!(late.arrived(ON, Timestamp(600)), None);
     }
 }

@@ -1,16 +1,17 @@
 //! One attempt to do something to an account: with the account in hand everything is decided, then the account is given back, and only
 //! then is the disk waited for. So the next request goes on from what this one has decided, and fails with it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use market::Timestamp;
 use store::{AccountId, AddOutcome, Reader};
-use trading::{Account, Desk, Feed, OrderId, Outcome, Refusal, next_wake};
+use trading::{Account, Desk, OrderId, Outcome, Push, Refusal, next_wake};
 
 use crate::PaperError;
-use crate::book::{Book, FORMAT, Kept};
+use crate::book::{Book, FORMAT, Kept, TRIES_MAX};
 use crate::commit::{Audited, Named, Ticket};
+use crate::feed::StoreFeed;
 use crate::service::{Changed, Moment, Paper};
 
 /// Entries after which a snapshot is worth its writing, at least. It grows with the journal, so that all snapshots together cost no
@@ -57,9 +58,12 @@ pub(crate) enum Attempt<T> {
 
 /// When something may happen to an account that nobody asks about. Only open orders, and positions that may be sold by force, are
 /// waited for: the rest shows when somebody asks.
-fn wake(account: &Account, feed: &dyn Feed, now: Timestamp) -> Option<Timestamp> {
+fn wake(account: &Account, feed: &StoreFeed<'_>, now: Timestamp) -> Option<Timestamp> {
     let is_watched = account.has_open_orders() || account.settings().liquidate;
-    if is_watched { next_wake(account, feed, now) } else { None }
+    if !is_watched {
+        return None;
+    }
+    [next_wake(account, feed, now), feed.next_late(account, now)].into_iter().flatten().min()
 }
 
 impl Paper {
@@ -70,8 +74,8 @@ impl Paper {
         asked: &Asked<'_>,
         work: impl Fn(&Desk<'_>, &mut Account, Timestamp) -> Result<(Outcome, T), PaperError>,
     ) -> Result<Attempt<T>, PaperError> {
-        let shared = self.kept(id);
-        let mut kept = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = self.place(id);
+        let mut kept = place.lock();
         let mut book = self.current(&mut kept, id)?;
         if let Some(name) = asked.name
             && let Some(earlier) = self.repeated(&book, id, name, moment)?
@@ -85,6 +89,7 @@ impl Paper {
             return Ok(Attempt::Ahead);
         }
         let feed = self.feed(reader, moment)?;
+        feed.notice(&book.account);
         let desk = Desk::new(&feed, self.tables());
         // The book is out of its place meanwhile: if anything fails, the next request reads the journal again.
         let worked = work(&desk, &mut book.account, now)?;
@@ -95,6 +100,7 @@ impl Paper {
         let wake = if is_kept { feed.checked(wake(&book.account, &feed, now))? } else { None };
         let ticket = self.enqueue(id, &mut book, (outcome, wake), asked, moment)?;
         book.last_ticket = ticket.or(before);
+        kept.last_ticket = book.last_ticket.or(kept.last_ticket);
         let is_void = book.is_void.clone();
         kept.book = Some(book);
         Ok(Attempt::Made { made, refusal, ticket, before, is_void })
@@ -122,6 +128,7 @@ impl Paper {
         });
         let audit = asked.audit.clone().filter(|_| outcome.refusal.is_none());
         let ticket = self.committer.enqueue(book.pending(id, outcome, wake, request, audit)?);
+        book.unwritten_names.retain(|(_, _, ticket)| !self.committer.is_finished(*ticket));
         if let Some((name, order)) = named {
             book.unwritten_names.push((name.to_owned(), order, ticket));
         }
@@ -166,27 +173,39 @@ impl Paper {
     /// The book as the journal has it now. Another process may have added to it, or taken from it; what it added, listeners hear of
     /// now, before anything that follows from it.
     pub(crate) fn current(&self, kept: &mut Kept, id: AccountId) -> Result<Book, PaperError> {
-        let held = kept.book.take().filter(|book| !book.is_void.load(Ordering::Acquire));
-        let (book, pushes) = match held {
-            // Ahead of the journal. If another process comes in between, the addition that follows from this is void.
-            Some(book) if book.last_ticket.is_some_and(|ticket| !self.committer.is_finished(ticket)) => {
+        for _ in 0..TRIES_MAX {
+            let held = kept.book.take().filter(|book| !book.is_void.load(Ordering::Acquire));
+            let followed = match held {
+                // Ahead of the journal. If another process comes in between, the addition that follows from this is void.
+                Some(book) if book.last_ticket.is_some_and(|ticket| !self.committer.is_finished(ticket)) => {
+                    return Ok(book);
+                }
+                Some(mut book) => {
+                    book.unwritten_names.clear();
+                    match self.accounts.journal_head(id)? {
+                        head if head == book.head => return Ok(book),
+                        Some(head) if book.is_behind(&head) => {
+                            book.catch_up(&self.accounts, id, head)?.map(|pushes| (book, pushes))
+                        }
+                        _ => self.loaded(kept, id)?,
+                    }
+                }
+                None => self.loaded(kept, id)?,
+            };
+            if let Some((book, pushes)) = followed {
+                self.committer.tell(id, &pushes);
                 return Ok(book);
             }
-            Some(mut book) => {
-                book.unwritten_names.clear();
-                match self.accounts.journal_head(id)? {
-                    head if head == book.head => return Ok(book),
-                    Some(head) if book.is_behind(&head) => {
-                        let pushes = book.catch_up(&self.accounts, id, head)?;
-                        (book, pushes)
-                    }
-                    _ => kept.load(&self.accounts, id)?,
-                }
-            }
-            None => kept.load(&self.accounts, id)?,
-        };
-        self.committer.tell(id, &pushes);
-        Ok(book)
+        }
+        Err(PaperError::Contended { account: id.0 })
+    }
+
+    /// The book out of the journal. What was decided here and is not written yet comes first: its listeners hear of it once.
+    fn loaded(&self, kept: &Kept, id: AccountId) -> Result<Option<(Book, Vec<Push>)>, PaperError> {
+        if let Some(ticket) = kept.last_ticket {
+            self.committer.wait_for(&self.accounts, ticket);
+        }
+        kept.load(&self.accounts, id)
     }
 
     /// The order of a request that was made before under the same name, and the ticket it waits for if it is not written yet.
@@ -197,7 +216,11 @@ impl Paper {
         name: &str,
         moment: Moment,
     ) -> Result<Option<Earlier>, PaperError> {
-        if let Some((_, order, ticket)) = book.unwritten_names.iter().find(|(known, ..)| known == name) {
+        // One that is written by now is in the store.
+        let is_waiting = |(known, _, ticket): &&(String, OrderId, Ticket)| {
+            known == name && !self.committer.is_finished(*ticket)
+        };
+        if let Some((_, order, ticket)) = book.unwritten_names.iter().find(is_waiting) {
             return Ok(Some(Earlier { order: Some(*order), ticket: Some(*ticket) }));
         }
         let after = Timestamp(moment.machine.0.saturating_sub(NAMES_KEPT_S));
@@ -207,18 +230,21 @@ impl Paper {
 
     /// Keeps a snapshot when enough has been added since the last one. It is for speed alone, so nothing depends on its success.
     fn keep_snapshot(&self, id: AccountId) {
-        let shared: Arc<Mutex<Kept>> = self.kept(id);
-        let mut kept = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = self.place(id);
+        let mut kept = place.lock();
         let Some(book) = kept.book.as_mut() else { return };
         let number = book.account.entries();
         let is_due = number >= book.snapshot.saturating_add(SNAPSHOT_AFTER.max(book.snapshot / 2));
         let is_written = book.last_ticket.is_none_or(|ticket| self.committer.is_finished(ticket));
-        if !is_due || !is_written || book.is_void.load(Ordering::Acquire) {
+        let Some(head) = book.head.filter(|_| is_due && is_written) else { return };
+        if book.is_void.load(Ordering::Acquire) {
             return;
         }
         let Ok(state) = serde_json::to_vec(&book.account) else { return };
-        match self.accounts.keep_journal_snapshot(id, number, FORMAT, &state) {
-            Ok(()) => book.snapshot = number,
+        match self.accounts.keep_journal_snapshot(id, &head, FORMAT, &state) {
+            Ok(true) => book.snapshot = number,
+            // The journal was cut meanwhile, and the next request will see it.
+            Ok(false) => {}
             Err(error) => tracing::warn!(%error, account = id.0, "cannot keep a snapshot"),
         }
     }

@@ -1,7 +1,7 @@
 //! One account in memory: what its journal comes to, as of a head of it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use market::Timestamp;
 use store::{AccountId, Accounts, JournalHead};
@@ -10,29 +10,57 @@ use trading::{Account, Entry, OrderId, Outcome, Push};
 use crate::PaperError;
 use crate::commit::{Audited, Named, Pending, Ticket};
 
+/// How often something is decided or read anew because another process was quicker.
+pub(crate) const TRIES_MAX: u32 = 8;
 /// The version of snapshots. Another one is ignored, and made anew.
 pub(crate) const FORMAT: &str = "1";
 /// The mark of a journal that nobody here has read yet.
 const UNREAD: u64 = u64::MAX;
+
+/// The place of an account in memory: whoever works on it holds the lock.
+#[derive(Debug)]
+pub(crate) struct Place {
+    kept: Mutex<Kept>,
+    told: Arc<AtomicU64>,
+}
+
+impl Default for Place {
+    fn default() -> Place {
+        let told = Arc::new(AtomicU64::new(UNREAD));
+        Place { kept: Mutex::new(Kept { book: None, last_ticket: None, told: told.clone() }), told }
+    }
+}
+
+impl Place {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Kept> {
+        // Whoever panics has taken the book out, and it is read again.
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whoever listens hears of what comes after this entry, unless they heard of some before. Waits for nobody.
+    pub(crate) fn listens_after(&self, number: u64) {
+        self.told.compare_exchange(UNREAD, number, Ordering::AcqRel, Ordering::Acquire).ok();
+    }
+}
 
 /// What is kept of an account.
 #[derive(Debug)]
 pub(crate) struct Kept {
     /// None while somebody works on it, and after something has failed: then the journal is read again.
     pub(crate) book: Option<Book>,
+    /// Of the last addition, also if its book is gone.
+    pub(crate) last_ticket: Option<Ticket>,
     /// The last entry that listeners have heard of, also if another process wrote it.
     told: Arc<AtomicU64>,
 }
 
-impl Default for Kept {
-    fn default() -> Kept {
-        Kept { book: None, told: Arc::new(AtomicU64::new(UNREAD)) }
-    }
-}
-
 impl Kept {
-    /// The book as the journal has it, and what listeners have not heard of yet.
-    pub(crate) fn load(&self, accounts: &Accounts, id: AccountId) -> Result<(Book, Vec<Push>), PaperError> {
+    /// The book as the journal has it, and what listeners have not heard of yet. `None` if the journal was cut meanwhile.
+    pub(crate) fn load(
+        &self,
+        accounts: &Accounts,
+        id: AccountId,
+    ) -> Result<Option<(Book, Vec<Push>)>, PaperError> {
         let head = accounts.journal_head(id)?;
         let last_number = head.map_or(0, |head| head.last_number);
         // Whoever listens from now on wants to hear of what happens from now on. After a rewind there is nothing to tell either.
@@ -40,7 +68,7 @@ impl Kept {
         let mut book = Book { told: self.told.clone(), ..Book::empty() };
         let Some(head) = head else {
             self.told.store(0, Ordering::Release);
-            return Ok((book, Vec::new()));
+            return Ok(Some((book, Vec::new())));
         };
         let kept = accounts.journal_snapshot(id, FORMAT)?.filter(|(number, _)| *number <= told);
         // A snapshot that cannot be read is no loss.
@@ -48,9 +76,23 @@ impl Kept {
         if let Some((number, account)) = kept {
             (book.snapshot, book.account) = (number, account);
         }
-        let pushes = book.follow(accounts, id, head, told)?;
+        let Some(pushes) = book.follow(accounts, id, head, told)? else { return Ok(None) };
         self.told.store(book.account.entries(), Ordering::Release);
-        Ok((book, pushes))
+        Ok(Some((book, pushes)))
+    }
+
+    /// Listeners have heard of nothing after an entry: what they heard of has been cut.
+    pub(crate) fn untold_after(&self, number: u64) {
+        self.told
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |told| {
+                (told != UNREAD && told > number).then_some(number)
+            })
+            .ok();
+    }
+
+    /// There is nothing to tell of an entry and those before it: they happened to another account.
+    pub(crate) fn told_up_to(&self, number: u64) {
+        self.told.store(number, Ordering::Release);
     }
 
     fn told(&self) -> Option<u64> {
@@ -122,19 +164,23 @@ impl Book {
         Ok(Pending { account, after, entries, horizon, wake, request, audit, pushes, told, is_void })
     }
 
-    /// Takes in what was added to the journal since. What listeners are to hear of it: all after an entry.
-    pub(crate) fn follow(
+    /// Takes in what was added to the journal since. What listeners are to hear of it: all after an entry. `None` if the journal was
+    /// cut meanwhile: then this is neither what it was nor what it is.
+    fn follow(
         &mut self,
         accounts: &Accounts,
         id: AccountId,
         head: JournalHead,
         told: u64,
-    ) -> Result<Vec<Push>, PaperError> {
+    ) -> Result<Option<Vec<Push>>, PaperError> {
         let mut pushes = Vec::new();
-        while self.account.entries() < head.last_number {
+        let is_whole = loop {
+            if self.account.entries() >= head.last_number {
+                break true;
+            }
             let entries = read(accounts, id, self.account.entries())?;
             if entries.is_empty() {
-                return Err(PaperError::Short { account: id.0, number: self.account.entries() });
+                break false;
             }
             for entry in entries.iter().take_while(|entry| entry.number <= head.last_number) {
                 if entry.number > told {
@@ -143,22 +189,28 @@ impl Book {
                     self.account.apply(entry);
                 }
             }
+        };
+        if !accounts.journal_head(id)?.is_some_and(|now| now.follows(&head)) {
+            return Ok(None);
+        }
+        if !is_whole {
+            return Err(PaperError::Short { account: id.0, number: self.account.entries() });
         }
         self.account.set_horizon(self.account.began().and(Some(head.horizon)));
         self.head = Some(head);
-        Ok(pushes)
+        Ok(Some(pushes))
     }
 
-    /// Follows a journal that others have added to; listeners are to hear of all of it.
+    /// Follows a journal that others have added to; listeners are to hear of all of it. `None` if it was cut meanwhile.
     pub(crate) fn catch_up(
         &mut self,
         accounts: &Accounts,
         id: AccountId,
         head: JournalHead,
-    ) -> Result<Vec<Push>, PaperError> {
-        let pushes = self.follow(accounts, id, head, self.account.entries())?;
+    ) -> Result<Option<Vec<Push>>, PaperError> {
+        let Some(pushes) = self.follow(accounts, id, head, self.account.entries())? else { return Ok(None) };
         self.told.store(self.account.entries(), Ordering::Release);
-        Ok(pushes)
+        Ok(Some(pushes))
     }
 }
 
@@ -180,20 +232,37 @@ pub(crate) fn parsed(id: AccountId, row: &store::JournalEntry) -> Result<Entry, 
     Ok(entry)
 }
 
-/// The whole journal.
-pub(crate) fn read_all(accounts: &Accounts, id: AccountId) -> Result<Vec<Entry>, PaperError> {
-    let mut all = Vec::new();
-    loop {
-        let part = read(accounts, id, all.len() as u64)?;
-        if part.is_empty() {
-            return Ok(all);
+/// The whole journal at one of its heads. One that is cut meanwhile is read again.
+pub(crate) fn read_all(
+    accounts: &Accounts,
+    id: AccountId,
+) -> Result<Option<(JournalHead, Vec<Entry>)>, PaperError> {
+    for _ in 0..TRIES_MAX {
+        let Some(head) = accounts.journal_head(id)? else { return Ok(None) };
+        let mut all = Vec::new();
+        while (all.len() as u64) < head.last_number {
+            let part = read(accounts, id, all.len() as u64)?;
+            if part.is_empty() {
+                break;
+            }
+            all.extend(part);
         }
-        all.extend(part);
+        if !accounts.journal_head(id)?.is_some_and(|now| now.follows(&head)) {
+            continue;
+        }
+        let number = all.len() as u64;
+        if number < head.last_number {
+            return Err(PaperError::Short { account: id.0, number });
+        }
+        // What was added meanwhile belongs to another head.
+        all.truncate(usize::try_from(head.last_number).unwrap_or(usize::MAX));
+        return Ok(Some((head, all)));
     }
+    Err(PaperError::Contended { account: id.0 })
 }
 
 /// Entries as they are stored. What was entered before the first request has no instant, and stands before all others.
-fn written(id: AccountId, entries: &[Entry]) -> Result<Vec<(Timestamp, String)>, PaperError> {
+pub(crate) fn written(id: AccountId, entries: &[Entry]) -> Result<Vec<(Timestamp, String)>, PaperError> {
     let write = |entry: &Entry| match serde_json::to_string(entry) {
         Ok(text) => Ok((entry.at.unwrap_or_default(), text)),
         Err(source) => Err(PaperError::Write { account: id.0, source }),

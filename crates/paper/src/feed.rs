@@ -3,18 +3,19 @@
 //! The engine's questions cannot fail, the store can: the first failure is kept, what follows is answered with nothing, and whoever
 //! asked the engine looks for it before anything of the result is used ([`StoreFeed::checked`]).
 
-use std::borrow::Cow;
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use history::{AsOf, History, HistoryError};
 use market::{Date, Market, Price, SecurityKind, Symbol, Timestamp, Venue};
 use store::{Reader, StoreError};
 use trading::{
-    ActingCandle, CorporateAction, Currency, Factors, Feed, Kind, Quantity, Rate, Security, drop_overtaken,
+    Account, ActingCandle, CorporateAction, Currency, Factors, Feed, Kind, Quantity, Rate, Security,
+    drop_overtaken,
 };
 
-use crate::arrivals::Arrivals;
+use crate::arrivals::{Arrivals, Late, REMEMBERED_FOR};
 use crate::minutes::{Minutes, Part};
 use crate::rates::Rates;
 
@@ -75,19 +76,63 @@ impl<'a> StoreFeed<'a> {
         })
     }
 
-    /// The candles of a part by stamp, those that came late with the instant of their arrival. By a clock that was set, everything
-    /// has arrived.
-    fn arrived<'p>(&self, symbol: &Symbol, part: &'p Part) -> Cow<'p, [ActingCandle]> {
-        let late = match self.as_of {
+    /// Looks for candles that have come since somebody last looked, of every symbol in which an account has open orders. They act
+    /// from the next second on: for every account in the same one, whoever looks first.
+    pub(crate) fn notice(&self, account: &Account) {
+        let AsOf::Live(now) = self.as_of else { return };
+        let mut since: BTreeMap<&Symbol, Timestamp> = BTreeMap::new();
+        for order in account.open_orders() {
+            let oldest = since.entry(order.symbol()).or_insert(order.submitted_at);
+            *oldest = order.submitted_at.min(*oldest);
+        }
+        let remembered = Timestamp(now.0.saturating_sub(REMEMBERED_FOR));
+        for (symbol, since) in since {
+            for index in Minutes::indexes(since.max(remembered), now) {
+                self.part(symbol, index);
+            }
+        }
+    }
+
+    /// When a candle that came late acts next on an open order.
+    pub(crate) fn next_late(&self, account: &Account, after: Timestamp) -> Option<Timestamp> {
+        let late = account.open_orders().filter_map(|order| self.late(order.symbol()));
+        late.filter_map(|late| late.next(after)).min()
+    }
+
+    /// What came late; by a clock that was set, everything has arrived.
+    fn late(&self, symbol: &Symbol) -> Option<Arc<Late>> {
+        match self.as_of {
             AsOf::Live(_) => self.markets.arrivals.of(symbol),
             AsOf::Replay(_) => None,
-        };
-        let Some(late) = late else { return Cow::Borrowed(&part.acting) };
-        let delay = |acting: &ActingCandle| match late.arrived(acting.candle.session, acting.candle.time) {
-            Some(arrived) => ActingCandle { at: acting.at.max(arrived), ..*acting },
-            None => *acting,
-        };
-        Cow::Owned(part.acting.iter().map(delay).collect())
+        }
+    }
+
+    /// Candles that act after one instant and up to another where some came late. What has overtaken one of those may have acted long
+    /// before, so everything since the oldest of them is looked at.
+    fn candles_with_late(
+        &self,
+        symbol: &Symbol,
+        late: &Late,
+        (after, through): (Timestamp, Timestamp),
+    ) -> Vec<ActingCandle> {
+        let oldest = late.oldest(after, through).map_or(after, |oldest| oldest.min(after));
+        let mut acting = Vec::new();
+        for index in Minutes::indexes(oldest, through) {
+            let Some(part) = self.part(symbol, index) else { return Vec::new() };
+            acting.extend(part.acting.iter().map(|acting| delayed(acting, late)));
+        }
+        acting.sort_by_key(|acting| (acting.at, acting.candle.time));
+        drop_overtaken(&mut acting);
+        acting.retain(|acting| acting.at > after && acting.at <= through);
+        acting
+    }
+}
+
+/// A candle with the instant at which it acts, later if it came later.
+fn delayed(acting: &ActingCandle, late: &Late) -> ActingCandle {
+    match late.arrived(acting.candle.session, acting.candle.time) {
+        Some(arrived) => ActingCandle { at: acting.at.max(arrived), ..*acting },
+        None => *acting,
     }
 }
 
@@ -125,27 +170,31 @@ impl Feed for StoreFeed<'_> {
     }
 
     fn candles(&self, symbol: &Symbol, after: Timestamp, through: Timestamp, out: &mut Vec<ActingCandle>) {
-        let acts = |acting: &&ActingCandle| acting.at > after && acting.at <= through;
+        if let Some(late) = self.late(symbol) {
+            out.extend(self.candles_with_late(symbol, &late, (after, through)));
+            return;
+        }
         for index in Minutes::indexes(after, through) {
             let Some(part) = self.part(symbol, index) else { return };
-            match self.arrived(symbol, &part) {
-                Cow::Borrowed(acting) => out.extend(acting.iter().filter(acts)),
-                Cow::Owned(mut acting) => {
-                    acting.sort_by_key(|acting| (acting.at, acting.candle.time));
-                    // Over the whole part: what has overtaken a late one may have acted long before.
-                    drop_overtaken(&mut acting);
-                    out.extend(acting.iter().filter(acts));
-                }
-            }
+            out.extend(part.acting.iter().filter(|acting| acting.at > after && acting.at <= through));
         }
     }
 
     fn mark(&self, symbol: &Symbol, at: Timestamp) -> Option<Price> {
+        let late = self.late(symbol);
         let mut before = None;
         for index in Minutes::indexes(at, at).rev() {
             let part = self.part(symbol, index)?;
-            if let Some(mark) = mark_in(&self.arrived(symbol, &part), at) {
-                return Some(mark);
+            let mark = match &late {
+                None => mark_in(&part.acting, at),
+                Some(late) => {
+                    let acting: Vec<ActingCandle> =
+                        part.acting.iter().map(|acting| delayed(acting, late)).collect();
+                    mark_in(&acting, at)
+                }
+            };
+            if mark.is_some() {
+                return mark;
             }
             before = part.close_before;
         }

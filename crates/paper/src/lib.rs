@@ -6,13 +6,15 @@
 //!
 //! Start with `service.rs`, then `attempt.rs` (how a request is decided and written) and `feed.rs` (what the engine is told of
 //! markets). `commit.rs` writes for many at once; `travel.rs` is what only an operator may do to a journal. `look.rs` and `preview.rs`
-//! write nothing: an account as it is, and what would become of an order. `story.rs` tells what happened to one, and why.
+//! write nothing: an account as it is, and what would become of an order. `story.rs` tells what happened to one, and why; `equity.rs` what
+//! an account was worth day by day. `tallies.rs` works out what accounts contribute to levels.
 
 mod arrivals;
 mod attempt;
 mod book;
 mod charge;
 mod commit;
+mod equity;
 mod error;
 mod feed;
 mod flows;
@@ -20,16 +22,19 @@ mod listener;
 mod look;
 mod minutes;
 mod opening;
+mod orders;
 mod preview;
 mod rates;
 mod reason;
 mod service;
 mod story;
+mod tallies;
 #[cfg(test)]
 mod tests;
 mod travel;
 
 pub use charge::Charge;
+pub use equity::{Equity, EquityPoint, equity};
 pub use error::PaperError;
 pub use flows::FlowQuery;
 pub use listener::{Listener, Nobody};
@@ -37,7 +42,7 @@ pub use look::Seen;
 pub use opening::Opening;
 pub use preview::{Change, Cost, Preview, Verdict};
 pub use reason::Reason;
-pub use service::{Audit, Done, Moment, Paper, Reading};
+pub use service::{Audit, Done, Moment, Paper, Reading, Watched};
 pub use store::JournalCut;
 pub use story::{Step, Story, StoryCandle, StoryFill, story};
 pub use travel::{Standing, Travel};

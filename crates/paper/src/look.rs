@@ -30,7 +30,7 @@ impl Paper {
         let now = moment.as_of.now();
         let feed = self.feed(reader, moment)?;
         let desk = Desk::new(&feed, self.tables());
-        let (mut account, mut entries) = self.loaded(id)?;
+        let (mut account, mut entries) = self.with_entries(id)?;
         if account.horizon().is_some_and(|horizon| horizon > now) {
             let kept = entries.iter().take_while(|entry| entry.at.is_none_or(|at| at <= now)).count();
             entries.truncate(kept);
@@ -63,11 +63,10 @@ impl Paper {
     }
 
     /// The account as its journal has it, and the journal.
-    fn loaded(&self, id: AccountId) -> Result<(Account, Vec<Entry>), PaperError> {
-        // The head first: what is added meanwhile is not looked at.
-        let Some(head) = self.accounts.journal_head(id)? else { return Ok(Default::default()) };
-        let mut entries = book::read_all(&self.accounts, id)?;
-        entries.truncate(usize::try_from(head.last_number).unwrap_or(usize::MAX));
+    fn with_entries(&self, id: AccountId) -> Result<(Account, Vec<Entry>), PaperError> {
+        let Some((head, entries)) = book::read_all(&self.accounts, id)? else {
+            return Ok(Default::default());
+        };
         let mut account = Account::fold(&entries);
         account.set_horizon(account.began().and(Some(head.horizon)));
         Ok((account, entries))

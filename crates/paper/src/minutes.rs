@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use history::{AsOf, History, HistoryError};
-use market::{Price, Symbol, Timestamp};
+use market::{Price, Session, Symbol, Timestamp};
 use quick_cache::sync::Cache;
 use store::Reader;
 use trading::{ActTimes, ActingCandle};
@@ -72,9 +72,7 @@ impl Minutes {
         if let (Some(known), AsOf::Live(now)) = (&known, as_of) {
             // Whoever has been advanced to this very second has not seen them, so they act in the next one.
             let at = Timestamp(now.0.saturating_add(1));
-            for (session, stamps) in part.new_since(known, at) {
-                arrivals.note(symbol, session, stamps, at);
-            }
+            arrivals.note(symbol, &part.new_since(known, at), at);
         }
         // Another request may have read a newer state meanwhile; then the next one reads this part again.
         self.parts.insert(key, part.clone());
@@ -102,24 +100,11 @@ impl Part {
         Ok(Part { version, acting, close_before: before.map(|candle| candle.close) })
     }
 
-    /// Candles that an older state of the part did not have and that should have acted before an instant, as runs of stamps.
-    fn new_since(&self, older: &Part, at: Timestamp) -> Vec<(market::Session, (Timestamp, Timestamp))> {
+    /// Candles that an older state of the part did not have and that should have acted before an instant.
+    fn new_since(&self, older: &Part, at: Timestamp) -> Vec<(Session, Timestamp)> {
         let stamp = |acting: &ActingCandle| (acting.candle.session, acting.candle.time);
         let known: HashSet<_> = older.acting.iter().map(stamp).collect();
-        let mut runs: Vec<(market::Session, (Timestamp, Timestamp))> = Vec::new();
-        for session in market::Session::ALL {
-            let mut is_run = false;
-            for acting in self.acting.iter().filter(|acting| acting.candle.session == session) {
-                let is_new = acting.at < at && !known.contains(&stamp(acting));
-                let time = acting.candle.time;
-                match runs.last_mut() {
-                    Some((_, run)) if is_new && is_run => run.1 = time,
-                    _ if is_new => runs.push((session, (time, time))),
-                    _ => {}
-                }
-                is_run = is_new;
-            }
-        }
-        runs
+        let should_have = self.acting.iter().filter(|acting| acting.at < at);
+        should_have.map(stamp).filter(|stamp| !known.contains(stamp)).collect()
     }
 }

@@ -12,18 +12,17 @@ use trading::{Account, Command, Entry, OrderId, Outcome, Scene, Tables};
 use crate::PaperError;
 use crate::arrivals::Arrivals;
 use crate::attempt::Asked;
-use crate::book::{self, Kept};
+use crate::book::{self, Place, TRIES_MAX};
 use crate::commit::{Audited, Committer};
 use crate::feed::{Markets, StoreFeed};
 use crate::listener::Listener;
 use crate::minutes::Minutes;
 use crate::opening::{self, Opening, ensure_open};
+use crate::orders::{carry_out, check_texts};
 use crate::rates::Rates;
 
 /// Accounts in memory at most; the rest is read again when it is asked for.
 const BOOKS_MAX: usize = 10_000;
-/// How often something is decided anew because another process was quicker.
-pub(crate) const TRIES_MAX: u32 = 8;
 
 /// The times of a request: the market's, and the machine's.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +49,12 @@ pub struct Done {
     pub is_repeated: bool,
 }
 
+/// An account that somebody listens to: it stays in memory, and with it what they have heard of.
+#[derive(Debug)]
+pub struct Watched {
+    _place: Arc<Place>,
+}
+
 /// An account as of an instant.
 #[derive(Debug)]
 pub struct Reading<'a> {
@@ -62,7 +67,7 @@ pub struct Paper {
     markets: Markets,
     tables: Tables,
     pub(crate) committer: Committer,
-    books: Mutex<HashMap<AccountId, Arc<Mutex<Kept>>>>,
+    places: Mutex<HashMap<AccountId, Arc<Place>>>,
     /// The exchange rates at a version of the accounts.
     rates: RwLock<(i64, Arc<Rates>)>,
 }
@@ -86,7 +91,7 @@ impl Paper {
             markets,
             tables,
             committer: Committer::new(listener),
-            books: Mutex::default(),
+            places: Mutex::default(),
             rates: RwLock::new((i64::MIN, Arc::default())),
         }
     }
@@ -126,19 +131,25 @@ impl Paper {
         audit: Option<Audit>,
         at: (&mut Reader, Moment),
     ) -> Result<Done, PaperError> {
+        self.commands(id, std::slice::from_ref(command), name, audit, at)
+    }
+
+    /// The same for several commands: all of them are carried out, or none.
+    pub fn commands(
+        &self,
+        id: AccountId,
+        commands: &[Command],
+        name: Option<&str>,
+        audit: Option<Audit>,
+        at: (&mut Reader, Moment),
+    ) -> Result<Done, PaperError> {
+        let name = name.filter(|name| !name.is_empty());
+        check_texts(commands, name)?;
         let machine = at.1.machine;
         let audit = audit.map(|Audit { event, actor, reason }| Audited { event, at: machine, actor, reason });
         let asked = Asked { name, audit, ..Asked::default() };
-        let changed = self.change(id, at, &asked, |desk, account, now| {
-            let mut outcome = ensure_open(desk, account, id, now)?;
-            let handled = desk.handle(account, command, now);
-            let own = handled.entries.last().filter(|_| handled.refusal.is_none());
-            let order = own.and_then(|entry| entry.event.order());
-            outcome.entries.extend(handled.entries);
-            outcome.pushes.extend(handled.pushes);
-            outcome.refusal = handled.refusal;
-            Ok((outcome, order))
-        })?;
+        let changed =
+            self.change(id, at, &asked, |desk, account, now| carry_out(desk, account, (id, commands), now))?;
         match changed {
             Changed::Made(order) => Ok(Done { order, is_repeated: false }),
             Changed::Repeated(order) => Ok(Done { order, is_repeated: true }),
@@ -167,7 +178,8 @@ impl Paper {
             Changed::Repeated(_) => Err(PaperError::Contended { account: id.0 }),
             Changed::Ahead => {
                 let now = moment.as_of.now();
-                let account = Account::fold_until(&book::read_all(&self.accounts, id)?, now);
+                let entries = self.journal(id)?;
+                let account = Account::fold_until(&entries, now);
                 let feed = self.feed(reader, moment)?;
                 let scene = Scene::new(&feed, &self.tables, now);
                 let seen = look(&Reading { account: &account, scene });
@@ -207,10 +219,19 @@ impl Paper {
         Ok(self.accounts.next_wake()?)
     }
 
+    /// Has listeners told of everything that happens to an account from now on, also by other processes, as long as this is kept.
+    /// One short read, whatever else is done to the account meanwhile.
+    pub fn watch(&self, id: AccountId) -> Result<Watched, PaperError> {
+        let place = self.place(id);
+        let head = self.accounts.journal_head(id)?;
+        place.listens_after(head.map_or(0, |head| head.last_number));
+        Ok(Watched { _place: place })
+    }
+
     /// Takes in what other processes have written about an account, so that listeners hear of it.
     pub fn follow(&self, id: AccountId) -> Result<(), PaperError> {
-        let shared = self.kept(id);
-        let mut kept = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = self.place(id);
+        let mut kept = place.lock();
         let book = self.current(&mut kept, id)?;
         kept.book = Some(book);
         Ok(())
@@ -218,7 +239,7 @@ impl Paper {
 
     /// Every entry of an account's journal.
     pub fn journal(&self, id: AccountId) -> Result<Vec<Entry>, PaperError> {
-        book::read_all(&self.accounts, id)
+        Ok(book::read_all(&self.accounts, id)?.map(|(_, entries)| entries).unwrap_or_default())
     }
 
     /// Does something to an account in its turn, and returns when what came of it is on the disk.
@@ -238,13 +259,13 @@ impl Paper {
         Err(PaperError::Contended { account: id.0 })
     }
 
-    pub(crate) fn kept(&self, id: AccountId) -> Arc<Mutex<Kept>> {
-        let mut books = self.books.lock().unwrap_or_else(PoisonError::into_inner);
-        if books.len() >= BOOKS_MAX {
+    pub(crate) fn place(&self, id: AccountId) -> Arc<Place> {
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        if places.len() >= BOOKS_MAX && !places.contains_key(&id) {
             // Those that nobody holds: what they come to is in their journals.
-            books.retain(|_, book| Arc::strong_count(book) > 1);
+            places.retain(|_, place| Arc::strong_count(place) > 1);
         }
-        books.entry(id).or_default().clone()
+        places.entry(id).or_default().clone()
     }
 
     pub(crate) fn feed<'a>(

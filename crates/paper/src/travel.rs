@@ -1,13 +1,12 @@
 //! What an operator does to a journal as a whole: cut it at an instant, begin it anew, copy it to another account.
 
-use std::sync::PoisonError;
-
 use market::Timestamp;
-use store::{AccountId, AuditNote, JournalCut, JournalHead, Rewind, RewindOutcome};
-use trading::Account;
+use store::{AccountId, AddOutcome, Addition, AuditNote, JournalCut, JournalHead, Rewind, RewindOutcome};
+use trading::{Account, Entry};
 
 use crate::PaperError;
-use crate::service::{Paper, TRIES_MAX};
+use crate::book::{self, TRIES_MAX};
+use crate::service::Paper;
 
 /// Who does it and why, by the machine's time; and what the part that is taken away will be called.
 #[derive(Clone, Copy, Debug)]
@@ -47,8 +46,8 @@ impl Paper {
 
     /// An account as its journal has it, whatever the market has brought since. Asking does not begin it.
     pub fn described(&self, id: AccountId) -> Result<Account, PaperError> {
-        let shared = self.kept(id);
-        let mut kept = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = self.place(id);
+        let mut kept = place.lock();
         let book = self.current(&mut kept, id)?;
         let account = book.account.clone();
         kept.book = Some(book);
@@ -76,22 +75,23 @@ impl Paper {
         &self,
         id: AccountId,
         travel: &Travel<'_>,
-        place: impl Fn(&JournalHead) -> Result<(u64, Timestamp), PaperError>,
+        keeps: impl Fn(&JournalHead) -> Result<(u64, Timestamp), PaperError>,
     ) -> Result<Standing, PaperError> {
-        let shared = self.kept(id);
+        let place = self.place(id);
         for _ in 0..TRIES_MAX {
-            // Nobody here decides anything meanwhile; what was decided and is not written yet makes the cut fail, or fails with it.
-            let mut kept = shared.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(ticket) = kept.book.as_ref().and_then(|book| book.last_ticket) {
+            // Nobody here decides anything meanwhile, and what was decided is written first.
+            let mut kept = place.lock();
+            if let Some(ticket) = kept.last_ticket {
                 self.committer.wait_for(&self.accounts, ticket);
             }
             let head = self.accounts.journal_head(id)?.ok_or(PaperError::NoJournal)?;
-            let (keep, to) = place(&head)?;
+            let (keep, to) = keeps(&head)?;
             let (name, note) = (travel.name, travel.note());
             let rewind = Rewind { account: id, after: head, keep, to, name, note };
             match self.accounts.rewind_journal(&rewind)? {
                 RewindOutcome::Done(head) => {
                     kept.book = None;
+                    kept.untold_after(head.last_number);
                     return Ok(Standing::of(Some(head)));
                 }
                 RewindOutcome::NameTaken => return Err(PaperError::NameTaken(name.to_owned())),
@@ -101,7 +101,8 @@ impl Paper {
         Err(PaperError::Contended { account: id.0 })
     }
 
-    /// Copies what happened up to an instant, or all of it, to an account that has no journal. Its orders keep their ids.
+    /// Copies what happened up to an instant, or all of it, to an account that has no journal. Its orders get ids of its own: no
+    /// two accounts have one in common.
     pub fn fork(
         &self,
         from: AccountId,
@@ -109,16 +110,33 @@ impl Paper {
         until: Option<Timestamp>,
         travel: &Travel<'_>,
     ) -> Result<Standing, PaperError> {
-        let head = self.accounts.journal_head(from)?.ok_or(PaperError::NoJournal)?;
+        let (head, entries) = book::read_all(&self.accounts, from)?.ok_or(PaperError::NoJournal)?;
         let until = until.unwrap_or(head.horizon);
         if until > head.horizon {
             return Err(PaperError::NotBefore { horizon: head.horizon, to: until });
         }
-        let keep = self.accounts.journal_number_at(from, until)?;
-        if !self.accounts.fork_journal((from, keep), to, until, &travel.note())? {
-            return Err(PaperError::NotEmpty);
+        let copied = entries.iter().take_while(|entry| entry.at.is_none_or(|at| at <= until));
+        let copied: Vec<Entry> = copied.map(|entry| entry.of_account(to.0.unsigned_abs())).collect();
+        let addition = Addition {
+            account: to,
+            after: None,
+            entries: &book::written(to, &copied)?,
+            horizon: until,
+            // Whoever advances accounts looks at it.
+            wake: Some(until),
+            request: None,
+            audit: Some(("paper.forked", travel.note())),
+        };
+        let place = self.place(to);
+        let mut kept = place.lock();
+        match self.accounts.add_to_journals(&[addition])?.first() {
+            Some(AddOutcome::Added(head)) => {
+                kept.book = None;
+                kept.told_up_to(head.last_number);
+                Ok(Standing::of(Some(*head)))
+            }
+            _ => Err(PaperError::NotEmpty),
         }
-        self.standing(to)
     }
 
     /// What was taken from a journal, in that order.

@@ -12,7 +12,7 @@ use std::time::Duration;
 use access::{Access, Account, Moment, Present, Region};
 use history::{AsOf, History, HistoryError, Shelf};
 use market::{FloorTable, Market, Symbol, Timestamp};
-use paper::Paper;
+use paper::{Paper, PaperError};
 use store::{AccountId, ImportRecord, Reader, Store, StoreError};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -25,6 +25,7 @@ use crate::glance::Glance;
 use crate::limits::Limits;
 use crate::market_clock::MarketClock;
 use crate::metrics::Metrics;
+use crate::paper_levels::PaperLevels;
 use crate::refusal::{Refusal, WrongRegion};
 use crate::trade::TradeListeners;
 use crate::unsent::Unsent;
@@ -76,6 +77,8 @@ pub(crate) struct Core {
     pub(crate) paper: Paper,
     /// Who is told of their orders.
     pub(crate) listeners: Arc<TradeListeners>,
+    /// Whether, and when, they count for levels.
+    pub(crate) paper_levels: PaperLevels,
     versions: watch::Sender<Option<Versions>>,
     is_stopping: AtomicBool,
     /// When the server began, by the machine's clock.
@@ -109,6 +112,7 @@ impl Core {
         Core {
             paper,
             listeners,
+            paper_levels: PaperLevels::default(),
             store,
             // Levels follow the calendar that everything else follows.
             access: access.with_calendar(history.venues().of(Market::Hk).calendar().clone()),
@@ -201,6 +205,19 @@ impl Core {
     /// The times of a request to a paper account.
     pub(crate) fn paper_moment(&self) -> paper::Moment {
         paper::Moment { as_of: self.as_of(), machine: self.machine_now() }
+    }
+
+    /// Tallies a paper account whose level is asked for, unless that has been done today. It may read all of a journal.
+    pub(crate) fn tally(&self, id: AccountId) -> Result<(), PaperError> {
+        if !self.paper_levels.count {
+            return Ok(());
+        }
+        let moment = self.paper_moment();
+        let days = self.access.tally_days(moment.as_of.now());
+        if self.paper.is_tallied(id, days.today)? {
+            return Ok(());
+        }
+        self.with_reader(|reader| self.paper.tally(&[id], &days, (reader, moment)))
     }
 
     pub(crate) fn market_clock(&self) -> &MarketClock {

@@ -3,54 +3,57 @@
 
 use access::Permit;
 use serde_json::{Map, Value};
+use wire::command;
 
 use crate::caller::Caller;
 use crate::command::{
-    Command, HistoryCandles, Intraday, LatestCandles, Profile, Quotes, Reply, Request, Response, StaticInfo,
-    TradingDays, TradingSessions, undecodable,
+    Command, HistoryCandles, Intraday, LatestCandles, Pace, Profile, Quotes, Reply, Request, Response,
+    StaticInfo, TradingDays, TradingSessions, undecodable,
 };
 use crate::core::Core;
-use crate::metrics::Task;
+use crate::metrics::{COMMANDS_MAX, CommandLabel, Task};
 use crate::refusal::Refusal;
 use crate::route::{self, BlockingWork, Memory};
 
-/// The commands that are offered.
+/// The commands that are offered, in the order of their numbers.
 const COMMANDS: &[CommandRow] = &[
-    CommandRow::of::<HistoryCandles>(),
-    CommandRow::of::<LatestCandles>(),
-    CommandRow::of::<Quotes>(),
-    CommandRow::of::<Intraday>(),
-    CommandRow::of::<StaticInfo>(),
+    CommandRow::of::<Profile>(),
     CommandRow::of::<TradingSessions>(),
     CommandRow::of::<TradingDays>(),
-    CommandRow::of::<Profile>(),
+    CommandRow::of::<StaticInfo>(),
+    CommandRow::of::<Quotes>(),
+    CommandRow::of::<Intraday>(),
+    CommandRow::of::<LatestCandles>(),
+    CommandRow::of::<HistoryCandles>(),
 ];
+const _: () = assert!(COMMANDS.len() <= COMMANDS_MAX);
 
 /// The commands of the protocol that Chandler does not offer, in the words of the refusal.
 const NOT_OFFERED: [(u8, &str); 16] = [
-    (5, "subscriptions"),
-    (6, "subscriptions"),
-    (7, "subscriptions"),
-    (12, "option quotes"),
-    (13, "warrant quotes"),
-    (14, "order books"),
-    (15, "broker queues"),
-    (16, "participants"),
-    (17, "single trades"),
-    (20, "options"),
-    (21, "options"),
-    (22, "warrants"),
-    (23, "warrants"),
-    (24, "capital flows"),
-    (25, "capital distributions"),
-    (26, "calculated indexes"),
+    (command::SUBSCRIPTIONS, "subscriptions"),
+    (command::SUBSCRIBE, "subscriptions"),
+    (command::UNSUBSCRIBE, "subscriptions"),
+    (command::OPTION_QUOTE, "option quotes"),
+    (command::WARRANT_QUOTE, "warrant quotes"),
+    (command::DEPTH, "order books"),
+    (command::BROKERS, "broker queues"),
+    (command::PARTICIPANTS, "participants"),
+    (command::TRADES, "single trades"),
+    (command::OPTION_EXPIRY_DATES, "options"),
+    (command::OPTION_STRIKES, "options"),
+    (command::WARRANT_ISSUERS, "warrants"),
+    (command::WARRANT_FILTER, "warrants"),
+    (command::CAPITAL_FLOW, "capital flows"),
+    (command::CAPITAL_DISTRIBUTION, "capital distributions"),
+    (command::CALC_INDEXES, "calculated indexes"),
 ];
 
 /// A row of the table: the functions of one command, with its type erased.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CommandRow {
     number: u8,
-    task: Task,
+    label: &'static str,
+    pace: Pace,
     start: Start,
     answer_json: AnswerJson,
 }
@@ -73,7 +76,30 @@ pub(crate) struct JsonReply {
 
 impl CommandRow {
     const fn of<C: Command>() -> CommandRow {
-        CommandRow { number: C::NUMBER, task: C::TASK, start: start::<C>, answer_json: answer_json::<C> }
+        CommandRow {
+            number: C::NUMBER,
+            label: C::LABEL,
+            pace: C::PACE,
+            start: start::<C>,
+            answer_json: answer_json::<C>,
+        }
+    }
+
+    /// The rate limit of a command that is offered.
+    pub(crate) const fn pace_of(command: u8) -> Option<Pace> {
+        let mut rows = COMMANDS;
+        while let [row, others @ ..] = rows {
+            if row.number == command {
+                return Some(row.pace);
+            }
+            rows = others;
+        }
+        None
+    }
+
+    /// The numbers of all commands, and the rate limit of each.
+    pub(crate) fn paces() -> impl Iterator<Item = (u8, Pace)> {
+        COMMANDS.iter().map(|row| (row.number, row.pace))
     }
 
     pub(crate) fn find(command: u8) -> Result<&'static CommandRow, Refusal> {
@@ -139,14 +165,20 @@ fn answer_json<C: Command>(
 impl Task {
     /// The task that a command of the quote gateway counts as.
     pub(crate) const fn of_command(command: u8) -> Task {
-        let mut rows = COMMANDS;
+        let (mut rows, mut at) = (COMMANDS, 0);
         while let [row, others @ ..] = rows {
             if row.number == command {
-                return row.task;
+                return Task::Command(CommandLabel::new(at, row.label));
             }
-            rows = others;
+            (rows, at) = (others, at + 1);
         }
         Task::Other
+    }
+
+    /// Everything that is counted, commands first.
+    pub(crate) fn all() -> impl Iterator<Item = Task> {
+        let commands = COMMANDS.iter().map(|row| Task::of_command(row.number));
+        commands.chain(Task::WITHOUT_COMMANDS.iter().copied())
     }
 }
 
@@ -163,6 +195,15 @@ mod tests {
             assert_eq!(CommandRow::find(number).is_ok(), offered == 1, "{number}");
             assert_eq!(Task::of_command(number) == Task::Other, offered == 0, "{number}");
         }
+    }
+
+    #[test]
+    fn no_two_tasks_share_a_label() {
+        let mut labels: Vec<&str> = Task::all().map(Task::as_str).collect();
+        let count = labels.len();
+        labels.sort_unstable();
+        labels.dedup();
+        assert_eq!(labels.len(), count, "{labels:?}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use market::{Market, Timestamp, Venues};
+use market::{CALENDAR_WARNING_DAYS, Market, Timestamp, Venues};
 use schemars::JsonSchema;
 use serde::Serialize;
 use store::StoreError;
@@ -15,8 +15,7 @@ use crate::settings;
 use crate::written::{Day, Instant};
 
 const DAY_S: i64 = 86_400;
-/// How long before the end to warn: early enough to act, late enough that the warning is read.
-const CALENDAR_WARNING_S: i64 = 30 * DAY_S;
+const CALENDAR_WARNING_S: i64 = CALENDAR_WARNING_DAYS as i64 * DAY_S;
 const FREE_BYTES_MIN: u64 = 1 << 30;
 const FREE_SHARE_MIN: u64 = 20;
 

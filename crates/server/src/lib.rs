@@ -1,4 +1,5 @@
-//! The server: listeners, long connections, HTTP, pages. The only crate that knows sockets, JSON answers and HTTP statuses.
+//! The server: listeners, long connections, HTTP, pages. Protocol numbers, JSON answers and HTTP statuses are known here and in `wire`; the client in
+//! `chandler/src/remote` is the other side of them.
 //!
 //! Every request takes one route, whatever door it came through ([`route`](crate::route)): what was sent becomes a question, the question
 //! is admitted, its command answers it, the answer becomes bytes. Start with `route.rs`, then `command/`, one file a command. `link/` is a
@@ -31,6 +32,7 @@ mod names;
 mod own_names;
 mod pace;
 mod pages;
+mod paper_levels;
 mod places;
 mod preferences;
 mod proxies;
@@ -49,6 +51,7 @@ mod written;
 
 pub use crate::core::Clock;
 pub use certificate::{Certificate, Concern};
+pub use command::PAGED_MAX;
 pub use http::{
     cash_flow_document, execution_document, funds_document, import_document, openapi, order_detail_document,
     order_document, positions_document,

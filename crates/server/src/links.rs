@@ -11,6 +11,7 @@ use access::{AccountId, Connection, ConnectionId, Denial, Lineage, Moment, Seats
 use market::Timestamp;
 
 use crate::mailbox::{ClosedBy, Kick, Mailbox, MailboxReader};
+use crate::metrics;
 
 /// A connection that has not answered a ping for so long is evicted when another one needs its seat. That is sooner than it counts as
 /// dead: a client that lost its network and reconnects must not be locked out by its own old connections.
@@ -64,7 +65,7 @@ struct Seat {
 pub(crate) struct ConnectionInfo {
     pub(crate) id: ConnectionId,
     pub(crate) account: AccountId,
-    pub(crate) door: Door,
+    pub(crate) door: LinkDoor,
     pub(crate) address: SocketAddr,
     /// When it signed in, by the machine's clock.
     pub(crate) since: Timestamp,
@@ -72,16 +73,40 @@ pub(crate) struct ConnectionInfo {
 
 /// The two transports of a long connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Door {
+pub(crate) enum LinkDoor {
     WebSocket,
     Tcp,
 }
 
-impl Door {
+impl LinkDoor {
     pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Door::WebSocket => "websocket",
-            Door::Tcp => "tcp",
+        metrics::Door::from(self).as_str()
+    }
+}
+
+impl From<LinkDoor> for metrics::Door {
+    fn from(door: LinkDoor) -> metrics::Door {
+        match door {
+            LinkDoor::WebSocket => metrics::Door::WebSocket,
+            LinkDoor::Tcp => metrics::Door::Tcp,
+        }
+    }
+}
+
+impl From<LinkDoor> for metrics::Entry {
+    fn from(door: LinkDoor) -> metrics::Entry {
+        match door {
+            LinkDoor::WebSocket => metrics::Entry::WebSocket,
+            LinkDoor::Tcp => metrics::Entry::Tcp,
+        }
+    }
+}
+
+impl From<LinkDoor> for metrics::Connection {
+    fn from(door: LinkDoor) -> metrics::Connection {
+        match door {
+            LinkDoor::WebSocket => metrics::Connection::WebSocket,
+            LinkDoor::Tcp => metrics::Connection::Tcp,
         }
     }
 }
@@ -139,7 +164,7 @@ impl Links {
     pub(crate) fn sign_in(
         &self,
         present: Option<ConnectionId>,
-        (door, address): (Door, SocketAddr),
+        (door, address): (LinkDoor, SocketAddr),
         moment: Moment,
         sign_in: impl Fn(Option<&Connection>) -> Result<SignedOn, Denial>,
     ) -> Result<(SignedIn, MailboxReader, Arc<Pulse>), Denial> {

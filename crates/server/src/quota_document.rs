@@ -65,18 +65,24 @@ struct QuotaLevel {
 struct Assets {
     /// Cut after two decimals.
     hkd: String,
-    /// The day they were told for.
+    /// How much of it the account has on paper, where that counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paper_hkd: Option<String>,
+    /// The day for which they are known.
     day: Day,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct MonthOrders {
     count: u64,
+    /// How many of them are those of the paper account, where they count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paper: Option<u64>,
     /// YYYY-MM.
     month: String,
 }
 
-/// `reason` for whoever says it in words of their own.
+/// The reason as values, for clients that phrase it themselves.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 enum LevelReason {
@@ -84,12 +90,18 @@ enum LevelReason {
     Opened,
     Assets {
         hkd: String,
+        /// How much of it the account has on paper, where that counts.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        paper_hkd: Option<String>,
         day: Day,
         /// The level that they reach.
         level: u32,
     },
     Orders {
         count: u64,
+        /// How many of them are those of the paper account, where they count.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        paper: Option<u64>,
         month: String,
         /// What had to be exceeded.
         exceeded: u32,
@@ -175,25 +187,45 @@ fn level(standing: &Standing, account: &Account) -> QuotaLevel {
         reason: standing.reason.to_string(),
         because: because(&standing.reason),
         as_of: Day(standing.day),
-        assets: grounds.assets.map(|worth| Assets { hkd: worth.total.plain(), day: Day(worth.day) }),
-        orders: MonthOrders { count: grounds.orders.count, month: grounds.orders.month.to_string() },
+        assets: grounds.assets.map(|worth| Assets {
+            hkd: worth.total.plain(),
+            paper_hkd: paper_hkd(&worth),
+            day: Day(worth.day),
+        }),
+        orders: MonthOrders {
+            count: grounds.orders.count,
+            paper: paper_orders(&grounds.orders),
+            month: grounds.orders.month.to_string(),
+        },
     }
 }
 
 fn because(reason: &Reason) -> LevelReason {
     match reason {
         Reason::Opened => LevelReason::Opened,
-        Reason::Assets { worth, level } => {
-            LevelReason::Assets { hkd: worth.total.plain(), day: Day(worth.day), level: level.number() }
-        }
+        Reason::Assets { worth, level } => LevelReason::Assets {
+            hkd: worth.total.plain(),
+            paper_hkd: paper_hkd(worth),
+            day: Day(worth.day),
+            level: level.number(),
+        },
         Reason::Orders { orders, exceeded, level } => LevelReason::Orders {
             count: orders.count,
+            paper: paper_orders(orders),
             month: orders.month.to_string(),
             exceeded: *exceeded,
             level: level.number(),
         },
         Reason::Set => LevelReason::Set,
     }
+}
+
+fn paper_hkd(worth: &access::Worth) -> Option<String> {
+    (worth.paper > access::Hkd::default()).then(|| worth.paper.plain())
+}
+
+fn paper_orders(orders: &access::MonthOrders) -> Option<u64> {
+    Some(orders.paper).filter(|paper| *paper > 0)
 }
 
 /// Every package: whether it is granted, and from when until when.

@@ -24,8 +24,7 @@ pub(crate) struct Work<C> {
 /// Securities with candles that a connection remembers at most.
 const KNOWN_MAX: usize = 16;
 
-/// What a long connection remembers from one request to the next, so that the next need not ask again what all connections have to
-/// ask in one place.
+/// What a long connection caches between requests, to avoid locks that all connections share.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     admission: AdmissionCache,

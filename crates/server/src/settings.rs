@@ -41,6 +41,8 @@ pub struct Settings {
     pub tables: Option<trading::Tables>,
     /// How long rows of the audit are kept; `None` for ever.
     pub audit_retention_days: Option<NonZeroU32>,
+    /// Whether the assets and orders of paper accounts count for levels.
+    pub levels_from_paper: bool,
 }
 
 impl Default for Settings {
@@ -62,6 +64,7 @@ impl Default for Settings {
             pkce: access::PkceRule::default(),
             tables: None,
             audit_retention_days: None,
+            levels_from_paper: false,
         }
     }
 }

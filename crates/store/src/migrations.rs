@@ -45,6 +45,11 @@ pub(crate) const ACCOUNTS: &[Migration] = &[
         name: "journal",
         text: include_str!("../migrations/sqlite-accounts/0005_journal.sql"),
     },
+    Migration {
+        version: 6,
+        name: "paper_levels",
+        text: include_str!("../migrations/sqlite-accounts/0006_paper_levels.sql"),
+    },
 ];
 
 pub(crate) fn known(migrations: &[Migration]) -> i64 {

@@ -74,6 +74,12 @@ impl Money {
         self.max(Money::ZERO)
     }
 
+    /// In ten-thousandths, rounded down: what is short of an amount must not reach it.
+    pub fn to_ten_thousandths(self) -> i64 {
+        let parts = self.0.div_euclid(UNIT / 10_000);
+        i64::try_from(parts).unwrap_or(if parts < 0 { i64::MIN } else { i64::MAX })
+    }
+
     pub(crate) fn units(self) -> i128 {
         self.0
     }
@@ -316,7 +322,8 @@ impl Fraction {
         self.above == 0
     }
 
-    pub(crate) fn parts(self) -> (i128, i128) {
+    /// Numerator and denominator, which is positive.
+    pub fn parts(self) -> (i128, i128) {
         (self.above, self.below)
     }
 }

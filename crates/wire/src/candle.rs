@@ -78,11 +78,6 @@ pub fn encode_symbol(symbol: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends one candle as an element of a response's candles.
-pub fn encode_candle(decimals: u32, row: Row, out: &mut Vec<u8>) {
-    encode_candles("", decimals, std::iter::once(row), out);
-}
-
 fn encode_rows<const DECIMALS: u32>(
     rows: impl Iterator<Item = Row>,
     out: &mut Vec<u8>,

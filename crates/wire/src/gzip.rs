@@ -8,7 +8,7 @@ use flate2::write::GzEncoder;
 
 use crate::packet::PacketError;
 
-/// No body inflates to more, whoever asks.
+/// The limit of every inflated body, whatever the caller allows.
 pub const INFLATED_MAX: usize = 16 << 20;
 /// Shorter bodies are sent as they are: gzip alone costs eighteen bytes, and both sides their time.
 pub const COMPRESS_MIN: usize = 1024;

@@ -11,7 +11,7 @@
 //!
 //! One message is written by hand, the answer to a candle query, because it is the whole cost of an answer: a thousand
 //! candles are five thousand decimal strings. See [`encode_candles`]. A repeated field is a concatenation in protobuf, so
-//! an answer may also be put together from [`encode_symbol`] and pieces made by [`encode_candle`] earlier.
+//! an answer may also be put together from [`encode_symbol`] and pieces made by [`encode_page`] earlier.
 
 mod candle;
 pub mod command;
@@ -41,9 +41,7 @@ pub mod quote;
 #[path = "generated/trade.rs"]
 pub mod trade;
 
-pub use candle::{
-    DECIMALS_DEFAULT, DECIMALS_MAX, Row, encode_candle, encode_candles, encode_page, encode_symbol,
-};
+pub use candle::{DECIMALS_DEFAULT, DECIMALS_MAX, Row, encode_candles, encode_page, encode_symbol};
 pub use frame::{
     CONTROL_MAX, FRAME_HEADER_MAX, FrameDecoder, FrameError, Message, Opcode, accept_key, append_frame,
     close_payload, write_frame_header,

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use prost::Message;
 use wire::quote::{Candlestick, SecurityCandlestickResponse};
-use wire::{Row, encode_candle, encode_candles, encode_symbol};
+use wire::{Row, encode_candles, encode_page, encode_symbol};
 
 /// The rule in the plainest arithmetic: half away from zero, all decimals written, no minus before a zero.
 fn text(millionths: i128, decimals: u32) -> String {
@@ -88,7 +88,9 @@ proptest! {
     fn an_answer_in_pieces_is_the_answer_in_one(decimals in 0u32..=6, rows in proptest::collection::vec(row(), 0..5)) {
         let (mut pieces, mut whole) = (Vec::new(), Vec::new());
         encode_symbol("700.HK", &mut pieces);
-        rows.iter().for_each(|&row| encode_candle(decimals, row, &mut pieces));
+        for &row in &rows {
+            encode_page(decimals, [row], &mut pieces, &mut Vec::new());
+        }
         encode_candles("700.HK", decimals, rows, &mut whole);
         prop_assert_eq!(pieces, whole);
     }
@@ -97,7 +99,7 @@ proptest! {
 /// What prost reads back of a candle with this close and turnover.
 fn shown(decimals: u32, close: i64, turnover: i128) -> (String, String) {
     let mut out = Vec::new();
-    encode_candle(decimals, Row { close, turnover, ..Row::default() }, &mut out);
+    encode_candles("", decimals, [Row { close, turnover, ..Row::default() }], &mut out);
     let candle = SecurityCandlestickResponse::decode(out.as_slice()).unwrap().candlesticks.remove(0);
     (candle.close, candle.turnover)
 }

@@ -1,4 +1,4 @@
-//! Clients: programs that ask for tokens. They register themselves, and hold a token with which they can take that back.
+//! Clients: programs that ask for tokens. They register themselves, and hold a token with which they can delete the registration.
 
 use std::fmt;
 use std::net::IpAddr;

@@ -55,7 +55,7 @@ impl Pollers {
 
     pub(super) fn forget(&self, code: &Hash) {
         let mut polls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for poller in [None, Some(Region::Ap), Some(Region::Us)] {
+        for poller in Region::ALL.map(Some).into_iter().chain([None]) {
             polls.remove(&(*code, poller));
         }
     }

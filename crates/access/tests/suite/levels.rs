@@ -10,17 +10,17 @@ use store::AccountId;
 use crate::fixture::{Fresh, NOW, PRESENT, fresh, symbol};
 
 /// A time at which everything told here has happened.
-const LATER: &str = "2027-12-30 12:00:00";
+pub(crate) const LATER: &str = "2027-12-30 12:00:00";
 
 /// `2026-10-30 09:00:00` in Hong Kong.
-fn hk(text: &str) -> Timestamp {
+pub(crate) fn hk(text: &str) -> Timestamp {
     let (date, time) = text.split_once(' ').unwrap_or((text, "12:00:00"));
     let date: Date = date.parse().unwrap();
     let seconds = time.split(':').fold(0, |sum, part| sum * 60 + part.parse::<i64>().unwrap());
     Zone::of(Market::Hk).instant(date, seconds)
 }
 
-fn present(market: &str) -> Present {
+pub(crate) fn present(market: &str) -> Present {
     Present { market: hk(market), machine: NOW }
 }
 
@@ -31,7 +31,7 @@ fn table(columns: &[&str], fields: &[&str]) -> Table {
 }
 
 /// `2026-10-30 80000 HKD`, `orders 2026-10-30 161`, `order 2026-10-30 A7`, `rate 2026-10-01 7.8 USD`.
-fn tell(access: &Access, account: &str, line: &str, present: Present) {
+pub(crate) fn tell(access: &Access, account: &str, line: &str, present: Present) {
     let words: Vec<&str> = line.split_whitespace().collect();
     let by = &Actor::Operator;
     let told = match *words.as_slice() {
@@ -54,7 +54,7 @@ fn tell(access: &Access, account: &str, line: &str, present: Present) {
     told.unwrap_or_else(|error| panic!("{line:?}: {error}"));
 }
 
-fn level(access: &Access, id: AccountId, at: &str) -> u32 {
+pub(crate) fn level(access: &Access, id: AccountId, at: &str) -> u32 {
     access.usage(id, hk(at)).unwrap().unwrap().standing.level.number()
 }
 

@@ -9,6 +9,7 @@ mod fixture;
 mod identify;
 mod levels;
 mod oauth;
+mod paper_levels;
 mod people;
 mod refused;
 mod renew;

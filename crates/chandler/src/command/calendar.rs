@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use market::{Floors, Market, Venue};
+use market::{CALENDAR_WARNING_DAYS, Floors, Market, Venue};
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
             day.unwrap_or_default(),
             minute.unwrap_or_default(),
         ]);
-        if left < WARN_DAYS {
+        if left <= CALENDAR_WARNING_DAYS {
             output::tell(format_args!(
                 "chandler: the {market} calendar is known through {through}; later dates count weekdays as trading days \
                  (chandler calendar --write DIR, edit, then --calendars DIR)"
@@ -78,9 +78,6 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     }
     Ok(())
 }
-
-/// A calendar that ends within this many days is worth a warning.
-pub(crate) const WARN_DAYS: i32 = 60;
 
 fn println_table(columns: &[Column], rows: Vec<Vec<String>>) -> Result<(), Failure> {
     use std::io::Write;

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::trade::shown::text;
 use crate::failure::{Failure, usage};
 use crate::output::{self, Format};
-use crate::remote;
 use crate::remote::session::Session;
+use crate::remote::{self, field};
 use crate::surroundings::Surroundings;
 
 const PATH: &str = "/v1/admin/clock";
@@ -55,13 +55,14 @@ pub(crate) fn run(arguments: &Arguments, _: &Surroundings) -> Result<(), Failure
 
 /// How a clock goes on, where the server says so.
 fn pace(document: &Value) -> String {
-    match (text(document, "pace").as_str(), text(document, "speed").as_str()) {
-        ("", _) => String::new(),
-        ("standing", _) => ", stands: `chandler clock INSTANT` moves it".to_owned(),
-        ("machine", _) => ", by the machine's clock".to_owned(),
-        ("running", "" | "1") => ", runs".to_owned(),
-        ("running", speed) => format!(", runs {speed} times as quick as the machine's"),
-        (other, _) => format!(", {other}"),
+    let speed = field(document, "speed").as_f64().unwrap_or(1.0);
+    match text(document, "pace").as_str() {
+        "" => String::new(),
+        "standing" => ", stands: `chandler clock INSTANT` moves it".to_owned(),
+        "machine" => ", by the machine's clock".to_owned(),
+        "running" if speed.to_bits() == 1_f64.to_bits() => ", runs".to_owned(),
+        "running" => format!(", runs {speed} times as quick as the machine's"),
+        other => format!(", {other}"),
     }
 }
 
@@ -103,6 +104,20 @@ impl Wish {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn how_a_clock_goes_on_is_said_in_words() {
+        for (document, words) in [
+            (json!({}), ""),
+            (json!({"pace": "standing", "speed": 0.0}), ", stands: `chandler clock INSTANT` moves it"),
+            (json!({"pace": "machine", "speed": 1.0}), ", by the machine's clock"),
+            (json!({"pace": "running", "speed": 1.0}), ", runs"),
+            (json!({"pace": "running", "speed": 60.0}), ", runs 60 times as quick as the machine's"),
+            (json!({"pace": "running", "speed": 0.5}), ", runs 0.5 times as quick as the machine's"),
+        ] {
+            assert_eq!(pace(&document), words, "{document}");
+        }
+    }
 
     #[test]
     fn a_clock_is_moved_to_an_instant_or_by_a_step() {

@@ -10,8 +10,8 @@ use anyhow::{Context, anyhow};
 use clap::Args;
 use server::Settings;
 
-use super::account;
 use super::serve::{ServeError, Serving, open_accounts};
+use super::{account, demo_paper};
 use crate::config::LogConfig;
 use crate::failure::{Failure, usage};
 use crate::sdk::{self, Credentials, Url};
@@ -44,6 +44,7 @@ pub(crate) fn run(
     log::start(&LogConfig { filter: "warn".to_owned(), ..LogConfig::default() })?;
     let access = open_accounts(surroundings)?;
     let (account, credentials) = demo_account(&access, surroundings.directory()?)?;
+    demo_paper::prepare(surroundings, &access, account)?;
     // A guest has an operator's powers over all accounts of the store.
     let stranger = access.list()?.into_iter().find(|account| !is_of_demo(account));
     let serving = start(surroundings, stranger.is_none().then_some(account), [listen, tcp], progress)?;
@@ -104,7 +105,8 @@ fn start(
     let [listen, tcp] = asked_for;
     let usual = Settings::default();
     let (listen, tcp) = (listen.unwrap_or(usual.listen), tcp.unwrap_or(usual.tcp));
-    let mut settings = Settings { guest, listen, tcp, ..usual };
+    // So that what one does on paper shows at /quota.
+    let mut settings = Settings { guest, listen, tcp, levels_from_paper: true, ..usual };
     loop {
         let taken = match Serving::start(&settings, surroundings) {
             Ok(serving) => return Ok(serving),

@@ -14,6 +14,7 @@ pub(crate) mod config;
 pub(crate) mod connections;
 pub(crate) mod coverage;
 pub(crate) mod demo;
+pub(crate) mod demo_paper;
 pub(crate) mod demo_serve;
 pub(crate) mod doctor;
 pub(crate) mod executions;

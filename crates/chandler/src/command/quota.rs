@@ -72,11 +72,19 @@ fn print(document: &Value, format: Format) -> Result<(), Failure> {
         true => writeln!(out, "assets       none were told")?,
         false => {
             let hkd = grouped(&shown(field(assets, "hkd")));
-            writeln!(out, "assets       HKD {hkd} on {}", shown(field(assets, "day")))?;
+            let paper =
+                part(field(assets, "paper_hkd"), |paper| format!("HKD {} of it", grouped(&shown(paper))));
+            writeln!(out, "assets       HKD {hkd} on {}{paper}", shown(field(assets, "day")))?;
         }
     }
     let orders = field(level, "orders");
-    writeln!(out, "orders       {} in {}", shown(field(orders, "count")), shown(field(orders, "month")))?;
+    let paper = part(field(orders, "paper"), |paper| format!("{} of them", shown(paper)));
+    writeln!(
+        out,
+        "orders       {} in {}{paper}",
+        shown(field(orders, "count")),
+        shown(field(orders, "month"))
+    )?;
     let next = field(document, "next_change");
     let of_next = |name: &str| shown(field(next, name));
     match next.is_null() {
@@ -107,6 +115,11 @@ fn print(document: &Value, format: Format) -> Result<(), Failure> {
         writeln!(out, "             level {} because {}", of_next("level"), of_next("reason"))?;
     }
     Ok(out.flush()?)
+}
+
+/// What of a number comes from paper, if any does.
+fn part(paper: &Value, words: impl FnOnce(&Value) -> String) -> String {
+    if paper.is_null() { String::new() } else { format!(", {} on paper", words(paper)) }
 }
 
 /// `80000.00` as `80,000.00`.

@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
 /// Threads that serve connections at most: on a machine with many processors other parts are the bottleneck.
 const SERVING_THREADS_MAX: usize = 24;
 /// Blocking threads besides those for requests: one for each background job, and a few more.
-const SPARE_THREADS: usize = 6;
+const SPARE_THREADS: usize = 8;
 const _: () = assert!(SERVING_THREADS_MAX + server::THREADS_MAX + SPARE_THREADS < 60);
 
 fn serving_threads() -> usize {
@@ -109,6 +109,8 @@ impl Serving {
         let store = open_store(surroundings)?;
         let access = open_accounts(surroundings)?;
         let history = History::new(surroundings.history.venues().clone());
+        // A table of the operator's that is wrong is told now, and not with the first order.
+        let settings = &Settings { tables: Some(surroundings.tables()?), ..settings.clone() };
         let clock = surroundings.clock;
         let (market, machine): (server::MarketClock, server::Clock) =
             (Arc::new(ServedClock::new(clock)), Arc::new(|| Clock::Machine.now()));

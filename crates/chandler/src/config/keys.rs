@@ -267,12 +267,19 @@ keys! {
             flag: "pkce", variable: "CHANDLER_PKCE", value: "PKCE", choices: &["always", "remote", "never"],
             help: "Which OAuth clients without a secret need PKCE: always, remote (redirected to another machine), never",
         }
-        /// How many days rows of the audit are kept. Older ones are removed once a day, and a row says how many. 0 keeps them for
+        /// How many days rows of the audit are kept. Older ones are removed daily, and rows of the audit say how many. 0 keeps them for
         /// ever, or until `chandler audit --prune` (docs/operating.md).
         audit_retention_days: u32, default 0, {
             flag: "audit-retention-days", variable: "CHANDLER_AUDIT_RETENTION_DAYS", value: "DAYS",
             help: "How many days rows of the audit are kept; 0 for ever",
             range: 0..=RETENTION_DAYS_MAX,
+        }
+        /// Whether the assets that accounts have on paper, and the orders that are filled there, count for their levels, beside what an
+        /// operator reports (docs/accounts.md).
+        levels_from_paper: bool, of settings.levels_from_paper, {
+            flag: "levels-from-paper", variable: "CHANDLER_LEVELS_FROM_PAPER", value: "true|false",
+            choices: &["true", "false"],
+            help: "Whether assets and orders of paper accounts count for levels",
         }
     }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use history::{Adjust, Anchor, COUNT_MAX, Direction, Query, Select, Sessions};
 use market::{Candle, Candles, Price, Session as Hours, Symbol, Timestamp, Turnover};
 use serde_json::Value;
+use server::PAGED_MAX;
 use store::Security;
 use wire::code;
 
@@ -17,9 +18,9 @@ use crate::progress::Bar;
 use crate::suggest;
 
 const PATH: &str = "/v1/quote/history-candlesticks";
-/// Candles that one call of the rate is worth, and calls that one answer may cost (`docs/http.md`).
+/// Candles that count as one call of the rate limit, and the calls that the longest answer counts as ("Cost" in `docs/http.md`).
 const CALL: u64 = COUNT_MAX as u64;
-const CALLS_MAX: u64 = 10;
+const CALLS_MAX: u64 = PAGED_MAX.div_ceil(COUNT_MAX) as u64;
 /// How long to wait at a server's request, and how often for one page: five windows of the usual rate limit.
 const WAIT_MAX_S: u64 = 60;
 const WAITS_MAX: u32 = 10;

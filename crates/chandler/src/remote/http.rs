@@ -276,8 +276,8 @@ fn untrusted(error: &rustls::Error) -> String {
         CertificateError::UnknownIssuer
         | CertificateError::BadSignature
         | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
-            "its certificate is signed by nobody whom this machine trusts: add who signed it to the certificates of the \
-             system, or name a file with it in SSL_CERT_FILE"
+            "its certificate is not signed by an authority that this machine trusts: add that authority to the system's \
+             certificates, or name its file in SSL_CERT_FILE"
         }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
             "its certificate has ended: renew it there, if the clock here is right"

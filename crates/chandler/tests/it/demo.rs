@@ -31,8 +31,10 @@ fn a_served_demo_keeps_its_account(world: &World) {
     let file = world.path("store/demo-account.json");
     let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&file).unwrap().permissions());
     assert_eq!(mode & 0o777, 0o600);
+    it_has_traded(world);
     let second = served(world);
     assert_eq!(credentials(&second), credentials(&first));
+    it_has_traded(world);
     let accounts = world.json(&["account", "list"]);
     assert_eq!(accounts.as_array().unwrap().len(), 1);
     assert_eq!((&accounts[0]["name"], &accounts[0]["terms"]["rate"]), (&"demo".into(), &"unlimited".into()));
@@ -52,6 +54,39 @@ fn a_served_demo_keeps_its_account(world: &World) {
     assert!(fourth.iter().any(|line| line.contains(&command)), "{fourth:?}");
     assert_eq!(credentials(&fourth), credentials(&third));
     a_served_demo_listens_where_it_is_told(world);
+}
+
+/// The account has money, a few positions and what led to them, and its net assets can be told.
+fn it_has_traded(world: &World) {
+    let mine = |arguments: &[&str]| world.json(&[arguments, &["--account", "demo"]].concat());
+    let held: Vec<(String, String)> = mine(&["positions"])["list"][0]["stock_info"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|info| ["symbol", "quantity"].map(|name| info[name].as_str().unwrap().to_owned()).into())
+        .collect();
+    let expected = [
+        ("9001.HK", "1000"),
+        ("9002.HK", "10000"),
+        ("9003.HK", "300"),
+        ("CNDL.US", "120"),
+        ("WAX.US", "200"),
+    ];
+    assert_eq!(held, expected.map(|(symbol, quantity)| (symbol.to_owned(), quantity.to_owned())));
+    let funds = &mine(&["assets"])["list"][0];
+    let figure = |name: &str| funds[name].as_str().unwrap().parse::<f64>().unwrap();
+    assert!(figure("total_cash") > 0.0 && figure("net_assets") > figure("total_cash"), "{funds}");
+    let orders = mine(&["order", "list"]);
+    let open = &orders["orders"][0];
+    assert_eq!(
+        (&open["symbol"], &open["status"], &open["time_in_force"]),
+        (&"CNDL.US".into(), &"NewStatus".into(), &"GTC".into()),
+        "{orders}"
+    );
+    let past = mine(&["order", "list", "--history"]);
+    let statuses: Vec<&str> =
+        past["orders"].as_array().unwrap().iter().map(|order| order["status"].as_str().unwrap()).collect();
+    assert_eq!(statuses, ["FilledStatus"; 6]);
 }
 
 /// Or not at all: an address that somebody names is not exchanged for another.

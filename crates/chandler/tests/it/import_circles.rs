@@ -48,6 +48,18 @@ pub(crate) fn circles(root: &str, read: &dyn Fn(&Path) -> Option<String>) -> Vec
     circles
 }
 
+/// Every import between the files below `root`, re-exports too.
+pub(crate) fn imports(root: &str, read: &dyn Fn(&Path) -> Option<String>) -> Vec<Import> {
+    let mut sources = Sources { read, modules: BTreeMap::new() };
+    sources.add_file(Path::new(root), Vec::new());
+    for module in sources.modules.values_mut() {
+        let exported = module.names.iter().filter(|(name, _)| !module.imported.contains(*name));
+        let exported: Vec<Vec<String>> = exported.map(|(_, path)| path.clone()).collect();
+        module.paths.extend(exported);
+    }
+    sources.imports()
+}
+
 /// Every file that can be reached from one, itself included if there is a way back.
 fn reachable<'a>(from: &str, arrows: &BTreeMap<&str, BTreeSet<&'a str>>) -> BTreeSet<&'a str> {
     let mut reached = BTreeSet::new();
@@ -62,10 +74,13 @@ fn reachable<'a>(from: &str, arrows: &BTreeMap<&str, BTreeSet<&'a str>>) -> BTre
     reached
 }
 
-struct Import {
-    from: String,
+/// That a file needs an item of another.
+#[derive(Debug)]
+pub(crate) struct Import {
+    pub(crate) from: String,
     written: String,
-    to: String,
+    /// The file that defines the item.
+    pub(crate) to: String,
 }
 
 impl fmt::Display for Import {

@@ -17,6 +17,7 @@ mod levels;
 mod login;
 mod manners;
 mod paper;
+mod paper_processes;
 mod people;
 mod reach;
 mod remote;

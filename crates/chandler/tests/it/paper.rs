@@ -198,9 +198,9 @@ fn mistakes_are_told_in_a_line() {
     world.ok(&["account", "create", "ann"]);
     world.ok(&["account", "create", "bob"]);
     for (arguments, code, says) in [
-        (&["account", "create", "eve", "--cash", "500000"][..], 2, "HKD=500000"),
-        (&["account", "create", "eve", "--credit", "USD=1"], 2, "in HKD"),
-        (&["account", "deposit", "eve", "5", "HKD"], 1, "no account"),
+        (&["account", "create", "zoe", "--cash", "500000"][..], 2, "HKD=500000"),
+        (&["account", "create", "zoe", "--credit", "USD=1"], 2, "in HKD"),
+        (&["account", "deposit", "zoe", "5", "HKD"], 1, "no account"),
         (&["account", "deposit", "ann", "five", "HKD"], 2, "not a decimal"),
         (&["account", "deposit", "ann", "0", "HKD"], 1, "above 0"),
         (&["account", "deposit", "ann", "5", "dollars"], 2, "three letters"),
@@ -219,5 +219,100 @@ fn mistakes_are_told_in_a_line() {
         assert_eq!((found, stderr.lines().count()), (code, 1), "{arguments:?}: {stderr}");
         assert!(stderr.contains(says), "{arguments:?}: {stderr}");
     }
-    assert!(!world.ok(&["account", "list"]).contains("eve"));
+    assert!(!world.ok(&["account", "list"]).contains("zoe"));
+}
+
+#[test]
+fn what_an_operator_may_not_do_is_refused_and_changes_nothing() {
+    let world = world();
+    world.ok(&["account", "create", "ann", "--cash", "HKD=500000"]);
+    world.ok(&["account", "create", "bob"]);
+    world.ok(&["account", "create", "cyd", "--cash", "HKD=1"]);
+    let buy = ["order", "buy", "700.HK", "200", "--limit", "306", "--account", "ann"];
+    world.ok(&[&buy[..], &CLOCK].concat());
+    let audited = || world.json(&["audit", "--account", "ann", "--limit", "50"]);
+    let before = (paper(&world, "ann"), audited());
+    let (forty, long) = ("9".repeat(40), "x".repeat(300));
+    for (arguments, code, says) in [
+        (&["withdraw", "ann", "450000", "HKD"][..], 1, "it needs 450000.00 of withdraw_cash"),
+        (&["withdraw", "ann", "0.01", "CNH"], 1, "insufficient funds"),
+        (&["withdraw", "ann", "0", "HKD"], 1, "above 0"),
+        (&["deposit", "ann", "NaN", "HKD"], 2, "is not a decimal"),
+        (&["deposit", "ann", "1e3", "HKD"], 2, "is not a decimal"),
+        (&["deposit", "ann", &forty, "HKD"], 2, "is too large"),
+        (&["exchange", "ann", "1", "HKD", "CNH"], 1, "no rate for CNH"),
+        (&["exchange", "ann", "450000", "HKD", "USD"], 1, "insufficient funds"),
+        (&["adjust", "ann", "0", "HKD"], 1, "above 0"),
+        (&["adjust", "ann", "1", "HKD", "--note", &long], 1, "note must have at most 256 characters"),
+        (&["position", "ann", "600519.SH", "1", "1"], 1, "symbol not tradable"),
+        (&["position", "ann", "700.HK", "1.00001", "1"], 2, "more than 4 decimals"),
+        (&["position", "ann", "700.HK", "1", "0.5e1"], 2, "is not a decimal"),
+        (&["set", "ann", "--touch", "touch", "--participation", "0"], 2, "above 0"),
+        (&["set", "ann", "--credit", "HKD=-1"], 2, "below 0"),
+        (&["rewind", "ann", "2026-03-18T02:00:16Z"], 1, "which is later"),
+        (&["fork", "ann", "cyd"], 1, "has a journal already"),
+        (&["fork", "ann", "ann"], 1, "has a journal already"),
+        (&["reset", "bob"], 1, "no journal"),
+        (&["rewind", "bob", "2026-03-18T02:00:00Z"], 1, "no journal"),
+        (&["withdraw", "bob", "9000000", "HKD"], 1, "insufficient funds"),
+        (&["rates", "USD", "0"], 2, ""),
+    ] {
+        let (found, said) = world.fails(&[&["account"], arguments, &CLOCK].concat());
+        assert_eq!((found, said.lines().count()), (code, 1), "{arguments:?}: {said}");
+        assert!(said.contains(says), "{arguments:?}: {said}");
+    }
+    for action in [
+        &["deposit", "eve", "1", "HKD"][..],
+        &["withdraw", "eve", "1", "HKD"],
+        &["exchange", "eve", "1", "HKD", "USD"],
+        &["adjust", "eve", "1", "HKD"],
+        &["position", "eve", "700.HK", "1", "1"],
+        &["set", "eve", "--touch", "touch"],
+        &["rewind", "eve", "2026-03-18T02:00:00Z"],
+        &["reset", "eve"],
+        &["fork", "eve", "new"],
+    ] {
+        let (code, said) = world.fails(&[&["account"], action, &CLOCK].concat());
+        assert!(code == 1 && said.contains("no account \"eve\""), "{action:?}: {said}");
+    }
+    assert_eq!((paper(&world, "ann"), audited()), before);
+    assert_eq!(paper(&world, "bob"), Value::Null, "and bob's has not begun");
+}
+
+#[test]
+fn settings_that_are_set_together_are_one_entry_of_the_audit() {
+    let world = world();
+    world.ok(&["account", "create", "ann", "--cash", "HKD=500000"]);
+    world.ok(&["account", "set", "ann", "--touch", "touch", "--short", "off", "--credit", "HKD=10"]);
+    let audit = world.json(&["audit", "--account", "ann", "--limit", "50"]);
+    let of = |event: &str| -> Vec<String> {
+        let rows = audit.as_array().unwrap().iter().filter(|row| row["event"] == event);
+        rows.map(|row| row["reason"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(of("paper.set"), ["touch touch, short_us off, short_hk off"]);
+    assert_eq!(of("paper.credit"), ["credit HKD 10.00"]);
+}
+
+#[test]
+fn an_account_that_is_read_only_is_changed_by_no_command_of_its_own() {
+    let world = world();
+    world.ok(&["account", "create", "ann", "--cash", "HKD=500000"]);
+    let order = world.json(&[&["order", "buy", "700.HK", "200", "--limit", "290"][..], &CLOCK].concat());
+    let id = order["order_id"].as_str().unwrap();
+    world.ok(&["account", "set", "ann", "--read-only", "on"]);
+    let before = paper(&world, "ann");
+    for command in [
+        &["order", "buy", "700.HK", "100"][..],
+        &["order", "sell", "700.HK", "100"],
+        &["order", "replace", id, "--limit", "291"],
+        &["order", "cancel", id],
+    ] {
+        let (code, said) = world.fails(&[command, &CLOCK].concat());
+        assert!(code == 2 && said.contains("read-only"), "{command:?}: {said}");
+    }
+    assert_eq!(paper(&world, "ann"), before);
+    // It is looked at as before, and its operator still may.
+    world.ok(&[&["order", "show", id][..], &CLOCK].concat());
+    world.ok(&[&["order", "buy", "700.HK", "100", "--dry-run"][..], &CLOCK].concat());
+    world.ok(&["account", "deposit", "ann", "1", "HKD"]);
 }

@@ -39,6 +39,12 @@ impl Server {
         Server { child, url, token: token.to_owned() }
     }
 
+    /// Ends it as nothing can be prepared for: with SIGKILL.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     /// A command that has no store at all.
     fn command(&self, world: &World, arguments: &[&str]) -> Command {
         let mut command = world.command(&[arguments, &["--server", &self.url]].concat());

@@ -209,3 +209,65 @@ fn a_server_answers_what_the_store_does() {
     let held = there(&server, &["positions"])["list"][0]["stock_info"][0].clone();
     assert_eq!((&held["quantity"], &held["cost_price"]), (&json!("200"), &json!("305.200")));
 }
+
+/// G1 of the specification, an account with half a million and an operator.
+fn traded() -> (World, [String; 2]) {
+    let securities = "symbol,name_en,exchange,currency,lot_size,decimals\n700.HK,Lamp,HKEX,HKD,100,3\n";
+    let minutes = "symbol,time,open,high,low,close,volume\n\
+        700.HK,2026-03-18 10:00,305,305,300,305,50000\n700.HK,2026-03-18 10:01,305.2,305.8,305,305.6,50000\n";
+    let world = World::with(&[("securities.csv", securities), ("minutes.csv", minutes)]);
+    let create = |name: &str, more: &[&str]| {
+        let made = world.json(&[&["account", "create", name], more].concat());
+        made["access_token"].as_str().unwrap().to_owned()
+    };
+    let ann = create("ann", &["--cash", "HKD=500000", "--rate", "unlimited"]);
+    let tokens = [ann, create("op", &["--role", "operator"])];
+    (world, tokens)
+}
+
+#[test]
+fn a_server_that_is_told_so_lets_paper_accounts_earn_their_levels() {
+    let (world, [ann, operator]) = traded();
+    let flags = ["--clock", "2026-03-18T10:00:15+08:00", "--levels-from-paper", "true"];
+    let mut server = Server::of(&world, &ann, &flags);
+    let ok = |server: &Server, arguments: &[&str]| {
+        let ran = server.run(&world, arguments);
+        assert_eq!(ran.code, Some(0), "{arguments:?}: {}", ran.stderr);
+        ran.stdout
+    };
+    ok(&server, &["order", "buy", "700.HK", "200", "--limit", "306"]);
+    assert!(ok(&server, &["quota"]).contains("level        1: neither assets nor orders"));
+    server.token = operator;
+    ok(&server, &["clock", "2026-03-18T16:00:00Z"]);
+    server.token = ann;
+    let quota = ok(&server, &["quota"]);
+    for line in [
+        "level        4: assets HKD 499,995.25 on 2026-03-18, HKD 499,995.25 of it on paper, reach level 4",
+        "assets       HKD 499,995.25 on 2026-03-18, HKD 499,995.25 of it on paper",
+        "orders       1 in 2026-03, 1 of them on paper",
+    ] {
+        assert!(quota.lines().any(|found| found == line), "{line:?} is not in\n{quota}");
+    }
+    // The store says the same, as it has been worked out.
+    assert_eq!(world.ok(&["quota", "ann", "--clock", "2026-03-19T00:00:00+08:00"]), quota);
+}
+
+#[test]
+fn a_clock_that_runs_is_shown_and_not_moved() {
+    let (world, [_, operator]) = traded();
+    let server = Server::of(&world, &operator, &["--clock", "2026-03-18T10:00:15+08:00,run@60"]);
+    let shown = server.run(&world, &["clock"]).stdout;
+    assert!(
+        shown.starts_with("2026-03-18T") && shown.ends_with(", runs 60 times as quick as the machine's\n"),
+        "{shown}"
+    );
+    let document: Value =
+        serde_json::from_str(&server.run(&world, &["clock", "--format", "json"]).stdout).unwrap();
+    assert_eq!((&document["pace"], &document["speed"]), (&json!("running"), &json!(60.0)));
+    let moved = server.run(&world, &["clock", "+15s"]);
+    assert!(
+        moved.code == Some(1) && moved.stderr.contains("only one that stands can be moved"),
+        "{}",
+        moved.stderr
+    );
+}

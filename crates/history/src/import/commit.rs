@@ -68,7 +68,7 @@ pub(crate) fn commit(
         let (mut laid, unlaid) = lay_all(context, &mut readers, block_rows, parts)?;
         failed.extend(guard.judge(context, &laid));
         failed.extend(unlaid);
-        // A file of which one part cannot be laid has none laid: its checkpoint speaks of all its rows.
+        // If one part of a file cannot be merged, none is: its checkpoint covers all its rows.
         laid.retain(|part| !failed.contains_key(&part.file));
         failed.keys().for_each(|file| flush.forget(*file));
         let mut batch = writer.begin()?;
@@ -136,7 +136,7 @@ fn lay_all(
         // Workers finish in any order; the ledger and the block ids should not depend on it.
         all.sort_by(|a, b| (a.file, &a.series).cmp(&(b.file, &b.series)));
         failed.sort();
-        // The first of a file's troubles is enough to say; a map keeps what comes last.
+        // Only the first failure of a file is reported: a map keeps what comes last.
         let failed =
             failed.into_iter().rev().map(|(file, _, message)| (file, Failure::Laying(message))).collect();
         Ok((all, failed))

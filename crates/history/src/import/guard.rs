@@ -97,7 +97,7 @@ type Gathered = BTreeMap<(u32, Lane), Candles>;
 /// Reads a file as the import does, and holds it against what is stored.
 fn survey(context: &Context<'_>, source: &Path) -> Result<Result<Replacing, Failure>, ImportError> {
     let mut replacing = Replacing::default();
-    // What cannot be read is the gatherer's to report; so far as it can, it is judged.
+    // Unreadable rows are reported by the gatherer; the rest is judged here.
     let Ok(Table::Candles(mut rows)) = files::open(source, context.venues, &context.options.read) else {
         return Ok(Ok(replacing));
     };

@@ -46,13 +46,24 @@ impl House {
     }
 
     pub(super) fn import(&self, candles: &[&str]) {
+        self.import_of("700.HK", candles);
+    }
+
+    pub(super) fn import_of(&self, symbol: &str, candles: &[&str]) {
         let row = |candle: &&str| {
             let parts: Vec<&str> = candle.split(' ').collect();
-            format!("700.HK,{},{}\n", at(parts[0]).0, parts[1..].join(","))
+            format!("{symbol},{},{}\n", at(parts[0]).0, parts[1..].join(","))
         };
         let rows: String = candles.iter().map(row).collect();
         let path = self.dir.path().join("minutes.csv");
         std::fs::write(&path, format!("symbol,time,open,high,low,close,volume\n{rows}")).unwrap();
+        run_import(self.dir.path(), path);
+    }
+
+    /// Any other file.
+    pub(super) fn import_file(&self, name: &str, text: &str) {
+        let path = self.dir.path().join(name);
+        std::fs::write(&path, text).unwrap();
         run_import(self.dir.path(), path);
     }
 
@@ -122,14 +133,16 @@ struct Log(Arc<Mutex<Vec<String>>>);
 
 impl Listener for Log {
     fn changed(&self, id: AccountId, pushes: &[trading::Push]) {
-        let told = pushes.iter().map(|push| {
-            let last = push.last.map(|(quantity, price)| {
-                format!(" {quantity}@{}", trading::exact_price(price, push.decimals))
-            });
-            format!("{} {}{}", id.0, push.status, last.unwrap_or_default())
-        });
-        self.0.lock().unwrap().extend(told);
+        self.0.lock().unwrap().extend(pushes.iter().map(|push| told(id, push)));
     }
+}
+
+/// A push in words: `7 FilledStatus 200@305.200`.
+pub(super) fn told(id: AccountId, push: &trading::Push) -> String {
+    let last = push
+        .last
+        .map(|(quantity, price)| format!(" {quantity}@{}", trading::exact_price(price, push.decimals)));
+    format!("{} {}{}", id.0, push.status, last.unwrap_or_default())
 }
 
 pub(super) struct Service {

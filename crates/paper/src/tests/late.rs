@@ -1,6 +1,6 @@
 use trading::Side;
 
-use super::house::{House, limit, live};
+use super::house::{House, at, limit, live, replay};
 
 const FIRST: [&str; 1] = ["10:00 305 305 300 305 50000"];
 
@@ -15,9 +15,60 @@ fn a_candle_that_comes_late_acts_when_it_has_come() {
         service.seen(id, live("10:02:10"), order).starts_with("NewStatus"),
         "not in a second that has passed"
     );
+    // Whoever advances accounts comes back for it.
+    service.with_reader(|reader| service.paper.advance(&[id], (reader, live("10:02:10"))));
+    assert_eq!(service.paper.next_wake().unwrap(), Some(at("10:02:11")));
     assert!(service.seen(id, live("10:02:30"), order).starts_with("FilledStatus 200@305.200"));
-    let at = service.read(id, live("10:02:30"), |reading| reading.account.order(order).unwrap().fills[0].at);
-    assert_eq!(at, super::house::at("10:02:11"));
+    let filled =
+        service.read(id, live("10:02:30"), |reading| reading.account.order(order).unwrap().fills[0].at);
+    assert_eq!(filled, at("10:02:11"));
+}
+
+#[test]
+fn a_candle_that_comes_late_acts_once_and_for_all_accounts_in_the_same_second() {
+    let house = House::new(&FIRST);
+    let (ids, service) = (["ann", "bob"].map(|name| house.account(name)), house.service());
+    let orders = ids.map(|id| service.submit(id, live("10:00:15"), limit(Side::Buy, 400, "306.00")));
+    house.import(&["10:01 305.2 305.8 305 305.6 2000"]);
+    // One is looked at when the candle has come, the other one much later.
+    for clock in ["10:02:10", "10:02:11", "10:02:12", "10:02:40"] {
+        service.seen(ids[0], live(clock), orders[0]);
+    }
+    let fills = [(ids[0], orders[0]), (ids[1], orders[1])].map(|(id, order)| {
+        service.read(id, live("10:03"), |reading| {
+            let fills = &reading.account.order(order).unwrap().fills;
+            fills.iter().map(|fill| (fill.at, fill.quantity.to_string())).collect::<Vec<_>>()
+        })
+    });
+    // A tenth of the volume, once.
+    assert_eq!(fills[0], [(at("10:02:11"), "200".to_owned())]);
+    assert_eq!(fills[0], fills[1]);
+}
+
+#[test]
+fn a_candle_that_comes_a_day_late_still_finds_the_order_that_waits_for_it() {
+    let house = House::new(&FIRST);
+    let (id, service) = (house.account("ann"), house.service());
+    let terms = trading::Terms {
+        time_in_force: trading::TimeInForce::GoodTilCanceled,
+        ..limit(Side::Buy, 200, "306.00")
+    };
+    let order = service.submit(id, live("10:00:15"), terms);
+    assert!(service.seen(id, live("34:00"), order).starts_with("NewStatus"));
+    house.import(&["10:01 305.2 305.8 305 305.6 50000"]);
+    assert!(service.seen(id, live("34:00:10"), order).starts_with("NewStatus"));
+    assert!(service.seen(id, live("34:00:20"), order).starts_with("FilledStatus 200@305.200"));
+}
+
+#[test]
+fn by_a_clock_that_is_set_a_candle_of_the_past_fills_nothing_when_it_is_imported() {
+    let house = House::new(&FIRST);
+    let (id, service) = (house.account("ann"), house.service());
+    let order = service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
+    assert!(service.seen(id, replay("10:02:10"), order).starts_with("NewStatus"));
+    house.import(&["10:01 305.2 305.8 305 305.6 50000", "10:02 305.6 305.8 305.4 305.6 50000"]);
+    assert!(service.seen(id, replay("10:02:30"), order).starts_with("NewStatus"));
+    assert!(service.seen(id, replay("10:03"), order).starts_with("FilledStatus 200@305.600"));
 }
 
 #[test]

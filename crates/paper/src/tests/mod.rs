@@ -1,10 +1,13 @@
 //! The service over a small store: fills over stored candles, what survives, who is told what.
 
+mod equity;
 mod house;
 mod late;
 mod names;
 mod orders;
 mod preview;
+mod refused;
 mod shared;
 mod story;
+mod tallies;
 mod travel;

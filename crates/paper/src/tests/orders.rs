@@ -1,6 +1,6 @@
 use trading::{Changes, Command, Currency, Money, Quantity, Side, figures, parse_price};
 
-use super::house::{House, limit, replay};
+use super::house::{House, Service, limit, replay};
 use crate::{FlowQuery, PaperError};
 
 /// G1 of the specification.
@@ -97,22 +97,26 @@ fn nothing_is_lost_when_a_service_ends_without_a_word() {
 fn a_snapshot_thrown_away_comes_back_equal() {
     let house = House::new(&G1);
     let (id, service) = (house.account("ann"), house.service());
-    for number in 0..2_100 {
-        let amount = Money::whole(1 + number);
-        service.command(id, replay("10:00"), &Command::Deposit { currency: Currency::HKD, amount }).unwrap();
-    }
+    let filled = service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
+    service.submit(id, replay("10:02:10"), limit(Side::Sell, 200, "320.00"));
+    let deposit = |number| Command::Deposit { currency: Currency::HKD, amount: Money::whole(1 + number) };
+    let deposits: Vec<Command> = (0..2_100).map(deposit).collect();
+    service
+        .with_reader(|reader| service.paper.commands(id, &deposits, None, None, (reader, replay("10:03"))))
+        .unwrap();
+    service.submit(id, replay("10:03:30"), limit(Side::Buy, 200, "300.00"));
     let accounts = house.accounts();
     assert!(accounts.journal_snapshot(id, crate::book::FORMAT).unwrap().is_some());
-    let with =
-        house.service().read(id, replay("10:00"), |reading| serde_json::to_string(reading.account).unwrap());
+    let whole = |service: &Service| {
+        service.read(id, replay("10:04"), |reading| serde_json::to_string(reading.account).unwrap())
+    };
+    let with = whole(&house.service());
     accounts.drop_journal_snapshot(id).unwrap();
-    let without =
-        house.service().read(id, replay("10:00"), |reading| serde_json::to_string(reading.account).unwrap());
+    let without = whole(&house.service());
     assert_eq!(with, without);
-    assert_eq!(
-        with,
-        service.read(id, replay("10:00"), |reading| serde_json::to_string(reading.account).unwrap())
-    );
+    assert_eq!(with, whole(&service));
+    let seen = house.service().seen(id, replay("10:04"), filled);
+    assert!(seen.starts_with("FilledStatus 200@305.200"), "{seen}");
 }
 
 #[test]

@@ -101,3 +101,51 @@ fn those_who_listen_hear_of_what_another_process_did_without_asking() {
     there.paper.follow(id).unwrap();
     assert_eq!(there.heard(), Vec::<String>::new());
 }
+
+#[test]
+fn whoever_listens_before_anything_was_asked_here_hears_of_what_another_process_does_next() {
+    let house = House::new(&CANDLES);
+    let (id, here, there) = (house.account("ann"), house.service(), house.service());
+    here.submit(id, replay("10:00:10"), limit(Side::Buy, 100, "200.00"));
+    let _watched = there.paper.watch(id).unwrap();
+    here.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
+    there.paper.follow(id).unwrap();
+    let told = |status: &str| format!("{} {status}", id.0);
+    assert_eq!(there.heard(), [told("WaitToNew"), told("NewStatus")], "of the second order alone");
+}
+
+#[test]
+fn listeners_hear_everything_once_in_the_order_of_the_journal_whoever_did_it() {
+    let house = House::new(&CANDLES);
+    let (id, services) = (house.account("ann"), [house.service(), house.service()]);
+    let _watched = services.each_ref().map(|service| service.paper.watch(id).unwrap());
+    let barrier = Barrier::new(8);
+    std::thread::scope(|scope| {
+        for number in 0..8 {
+            let (service, barrier) = (&services[number % 2], &barrier);
+            scope.spawn(move || {
+                barrier.wait();
+                for _ in 0..5 {
+                    let order = Command::submit(limit(Side::Buy, 100, "300.00"));
+                    // Those who lose every time are told so, and try again.
+                    let done = loop {
+                        if let Ok(done) = service.command(id, replay("10:00:15"), &order) {
+                            break done;
+                        }
+                    };
+                    let cancel = Command::Cancel { id: done.order.unwrap() };
+                    while service.command(id, replay("10:00:15"), &cancel).is_err() {}
+                }
+            });
+        }
+    });
+    let mut account = trading::Account::default();
+    let journal = services[0].paper.journal(id).unwrap();
+    let pushes: Vec<_> = journal.iter().flat_map(|entry| account.take_in(entry)).collect();
+    assert_eq!((account.orders().len(), pushes.len()), (40, 40 * 5));
+    let expected: Vec<String> = pushes.iter().map(|push| super::house::told(id, push)).collect();
+    for service in &services {
+        service.paper.follow(id).unwrap();
+        assert_eq!(service.heard(), expected);
+    }
+}

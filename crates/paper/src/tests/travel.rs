@@ -1,7 +1,9 @@
-use market::Timestamp;
-use trading::{Command, Side};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::house::{House, MACHINE, at, limit, replay};
+use market::Timestamp;
+use trading::{Command, Currency, OrderId, Side, figures};
+
+use super::house::{House, MACHINE, Service, at, limit, replay};
 use crate::{PaperError, Travel};
 
 const G1: [&str; 2] = ["10:00 305 305 300 305 50000", "10:01 305.2 305.8 305 305.6 50000"];
@@ -73,12 +75,121 @@ fn a_fork_goes_its_own_way() {
     service.seen(ann, replay("10:05"), order);
     let nobody = service.paper.fork(bob, ann, None, &travel(""));
     assert!(matches!(nobody, Err(PaperError::NoJournal)), "{nobody:?}");
+    let later = service.paper.fork(ann, bob, Some(at("10:06")), &travel(""));
+    assert!(matches!(later, Err(PaperError::NotBefore { .. })), "{later:?}");
+    assert_eq!(service.paper.standing(bob).unwrap().entries, 0);
     service.paper.fork(ann, bob, Some(at("10:01")), &travel("")).unwrap();
-    service.command(bob, replay("10:01:10"), &Command::Cancel { id: order }).unwrap();
-    assert!(service.seen(bob, replay("10:05"), order).starts_with("CanceledStatus"));
+    let copy = OrderId::of(bob.0.unsigned_abs(), order.number());
+    let theirs = service.command(bob, replay("10:01:10"), &Command::Cancel { id: order }).unwrap_err();
+    assert_eq!(theirs.to_string(), "order not found", "that one is ann's");
+    service.command(bob, replay("10:01:10"), &Command::Cancel { id: copy }).unwrap();
+    assert!(service.seen(bob, replay("10:05"), copy).starts_with("CanceledStatus"));
     assert!(service.seen(ann, replay("10:05"), order).starts_with("FilledStatus"));
     let again = service.paper.fork(ann, bob, None, &travel(""));
     assert!(matches!(again, Err(PaperError::NotEmpty)), "{again:?}");
+    let itself = service.paper.fork(ann, ann, None, &travel(""));
+    assert!(matches!(itself, Err(PaperError::NotEmpty)), "{itself:?}");
     assert_eq!(service.paper.standing(ann).unwrap().horizon, Some(at("10:05")));
     assert_eq!(service.paper.forget_requests(Timestamp(MACHINE.0 + 1_000)).unwrap(), 0);
+}
+
+#[test]
+fn no_order_of_a_fork_has_the_id_of_another_account() {
+    let house = House::new(&G1);
+    let (ann, bob, service) = (house.account("ann"), house.bare_account("bob"), house.service());
+    service.submit(ann, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
+    // One that is rejected at once has its id in two places of its entry.
+    service.submit(ann, replay("10:00:15"), limit(Side::Buy, 20_000, "306.00"));
+    service.paper.fork(ann, bob, None, &travel("")).unwrap();
+    let mut ids = Vec::new();
+    for id in [ann, bob] {
+        service.submit(id, replay("10:00:20"), limit(Side::Buy, 100, "300.00"));
+        // As another process reads it out of the journal, and as this one has it.
+        for service in [&service, &house.service()] {
+            let found: Vec<OrderId> = service.read(id, replay("10:03"), |reading| {
+                reading.account.orders().iter().map(|order| order.id).collect()
+            });
+            assert!(found.iter().all(|order| order.account() == id.0.unsigned_abs()), "{found:?}");
+            ids.extend(found);
+        }
+    }
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), 6);
+}
+
+#[test]
+fn those_who_listen_to_a_fork_hear_what_happens_to_it_and_not_what_happened_to_the_other() {
+    let house = House::new(&G1);
+    let (ann, bob, service) = (house.account("ann"), house.bare_account("bob"), house.service());
+    let _watched = service.paper.watch(bob).unwrap();
+    service.submit(ann, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
+    service.heard();
+    service.paper.fork(ann, bob, None, &travel("")).unwrap();
+    service.paper.follow(bob).unwrap();
+    assert_eq!(service.heard(), Vec::<String>::new());
+    service.read(bob, replay("10:05"), |_| ());
+    assert_eq!(service.heard(), [format!("{} FilledStatus 200@305.200", bob.0)]);
+}
+
+#[test]
+fn an_account_that_is_rewound_while_it_is_asked_is_always_in_a_state_it_was_in() {
+    let house = House::new(&G1);
+    let (id, here, there) = (house.account("ann"), house.service(), house.service());
+    here.read(id, replay("10:00"), |_| ());
+    let is_over = AtomicBool::new(false);
+    let frozen = |service: &Service| {
+        service.read(id, replay("10:00:15"), |reading| {
+            let figures = figures(reading.account, &reading.scene).unwrap();
+            let frozen = figures.balances[&Currency::HKD].frozen().text().to_string();
+            (reading.account.orders().len(), frozen)
+        })
+    };
+    let mut states = vec![frozen(&here)];
+    for quantity in [100, 200] {
+        here.submit(id, replay("10:00:15"), limit(Side::Buy, quantity, "300.00"));
+        states.push(frozen(&here));
+    }
+    std::thread::scope(|scope| {
+        for service in [&here, &there] {
+            let (is_over, states, frozen) = (&is_over, &states, &frozen);
+            scope.spawn(move || {
+                for _ in 0..20_000 {
+                    if is_over.load(Ordering::Acquire) {
+                        break;
+                    }
+                    let seen = frozen(service);
+                    assert!(states.contains(&seen), "{seen:?} is none of {states:?}");
+                }
+            });
+        }
+        for round in 0..25 {
+            here.paper.rewind(id, at("10:00:05"), &travel(&format!("round {round}"))).unwrap();
+            for quantity in [100, 200] {
+                here.submit(id, replay("10:00:15"), limit(Side::Buy, quantity, "300.00"));
+            }
+        }
+        is_over.store(true, Ordering::Release);
+    });
+    for service in [&here, &there] {
+        assert_eq!(Some(&frozen(service)), states.last());
+    }
+    assert_eq!(here.paper.cuts(id).unwrap().len(), 25);
+}
+
+#[test]
+fn what_comes_after_a_rewind_is_heard_of_though_its_numbers_were_there_before() {
+    let house = House::new(&G1);
+    let (id, service) = (house.account("ann"), house.service());
+    let _watched = service.paper.watch(id).unwrap();
+    service.read(id, replay("10:00"), |_| ());
+    for _ in 0..2 {
+        service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "300.00"));
+    }
+    service.heard();
+    service.paper.rewind(id, at("10:00:05"), &travel("x")).unwrap();
+    // Another process is the first to go on.
+    house.service().submit(id, replay("10:00:15"), limit(Side::Buy, 100, "300.00"));
+    service.paper.follow(id).unwrap();
+    assert_eq!(service.heard(), ["WaitToNew", "NewStatus"].map(|status| format!("{} {status}", id.0)));
 }

@@ -4,12 +4,12 @@
 import { describeAction, placeActions } from './actions.js';
 import { adviceElement } from './advice.js';
 import { ask, me } from './api.js';
-import { whereIAm } from './base.js';
+import { addressOf, whereIAm } from './base.js';
 import { dateOf, indexOfWall } from './candles.js';
 import { ChartView } from './chart.js';
 import { DateBox } from './datebox.js';
 import { decimalsOf, grouped } from './decimal.js';
-import { byId } from './dom.js';
+import { byId, el } from './dom.js';
 import { Feed } from './feed.js';
 import { listen } from './keys.js';
 import { formatLink, parseLink } from './link.js';
@@ -26,6 +26,7 @@ import { adviceFor } from './refusal.js';
 import { Search, listed } from './search.js';
 import { dayBreaks, extendedRuns, pauses } from './shading.js';
 import { showMe, showPlace } from './shell.js';
+import { Trades, arrowsOf } from './trades.js';
 import { dated, pointOf, tickText } from './words.js';
 
 const ADDRESS_PAUSE_MS = 250;
@@ -40,9 +41,11 @@ let chart;
 let feed;
 let facts;
 let placed = new Map();
+let fills = new Map();
 let stopWaiting = () => {};
 
 const pager = new Pager({ pill: byId('pill'), onPage: draw, onRefused: (refused) => adviceFor(refused, place()) });
+const trades = new Trades(ask, { onTold: drawTrades, onMoved: followClock });
 const boxes = { input: byId('symbol'), list: byId('found'), status: byId('found-none') };
 const search = new Search(boxes, (symbol) => change({ symbol, before: undefined }));
 const dateBox = new DateBox(byId('go'), (before) => change({ before }));
@@ -69,6 +72,7 @@ async function open() {
   stopWaiting();
   feed?.close();
   pager.watch(undefined);
+  trades.stop();
   clearTimeout(speech);
   isNew = true;
   showControls();
@@ -104,9 +108,12 @@ async function open() {
   pager.seen(chart.range());
   look(chart.cursor);
   const found = await factsFor(mine.view.symbol);
-  if (feed !== mine || !found) return;
-  facts = found;
-  showFacts();
+  if (feed !== mine) return;
+  if (found) {
+    facts = found;
+    showFacts();
+  }
+  await trades.watch(mine.view.symbol);
 }
 
 /** Once the frame that is being made is on the screen. */
@@ -119,7 +126,35 @@ function draw() {
   chart.show(candles, { decimals: last ? decimalsOf(last.text.close) : DECIMALS_USUAL, backdrop: backdrop() });
   byId('count').textContent = extent(candles);
   showQuota();
+  drawTrades();
+}
+
+/** What the account has done and wants to do; for the ear as a list. */
+function drawTrades() {
+  fills = trades.placed(feed.candles, period());
+  chart.showTrades({ lines: trades.lines, arrows: arrowsOf(feed.candles, fills) });
+  byId('working').replaceChildren(...trades.lines.map(({ words, price }) => el('li', {}, `${words} @ ${price}`)));
   look(chart.cursor);
+}
+
+/** The newest candles once the clock has gone on, with the view after them if it was at the end. */
+async function followClock() {
+  const mine = feed;
+  if (!mine.reachesNow || mine.isFull) return;
+  const { isAtEnd } = chart;
+  const before = mine.candles.length;
+  try {
+    await mine.newer();
+  } catch (error) {
+    // Asked for again when the clock has gone on; a view that was left is none to ask for.
+    if (error.name === 'Refused' || error.name === 'AbortError') return;
+    throw error;
+  }
+  if (feed !== mine) return;
+  const range = chart.range();
+  draw();
+  const added = mine.candles.length - before;
+  if (isAtEnd && range && added > 0) chart.moveTo({ from: range.from + added, to: range.to + added });
 }
 
 function extent(candles) {
@@ -154,7 +189,7 @@ function look(index) {
   const at = index ?? chart.edge();
   if (!candles[at]) return;
   const market = marketOf(view.symbol);
-  const said = readOut(candles, at, { period: period(), market, placed });
+  const said = readOut(candles, at, { period: period(), market, placed, fills });
   showReadOut(said);
   byId('zone').textContent = zoneLabel(market, candles[at].offset, period().family);
   clearTimeout(speech);
@@ -254,6 +289,7 @@ function showControls() {
   search.set(view.symbol, view.symbol ?? lost);
   document.title = view.symbol ? `${view.symbol} ${period().label} · Chandler` : 'Chandler';
   byId('code').textContent = view.symbol ?? '';
+  byId('trade').href = addressOf(view.symbol ? `/portfolio?symbol=${encodeURIComponent(view.symbol)}` : '/portfolio');
   for (const name of ['period', 'adjust', 'session']) {
     const chosen = document.querySelector(`input[name=${name}][value="${view[name]}"]`);
     chosen.checked = true;
@@ -363,6 +399,7 @@ function wire() {
       if (!byId('sessions').disabled) other('session', 'intraday', 'all');
     },
     g: () => dateBox.focus(),
+    o: () => byId('trade').click(),
     r: () => (view.symbol ? open() : begin()),
     t: restyled(cycleTheme),
     c: restyled(cycleRise),
@@ -418,6 +455,7 @@ function close() {
   feed?.close();
   feed = undefined;
   pager.watch(undefined);
+  trades.stop();
   showControls();
   showReadOut(undefined);
   clearFacts();

@@ -1,6 +1,14 @@
 // The chart library, behind the few things that the page wants of it: show candles, say what is looked at, move, zoom.
 
-import { CandlestickSeries, ColorType, CrosshairMode, HistogramSeries, LineStyle, createChart } from 'lightweight-charts';
+import {
+  CandlestickSeries,
+  ColorType,
+  CrosshairMode,
+  HistogramSeries,
+  LineStyle,
+  createChart,
+  createSeriesMarkers,
+} from 'lightweight-charts';
 
 import { Backdrop } from './backdrop.js';
 import { followed } from './candles.js';
@@ -19,6 +27,8 @@ export class ChartView {
     this.candles = [];
     this.cursor = undefined;
     this.isByKeys = false;
+    this.trades = { lines: [], arrows: [] };
+    this.lines = [];
     const isCalm = matchMedia('(prefers-reduced-motion: reduce)').matches;
     this.palette = readPalette();
     const { layout, ...colours } = chartColours(this.palette);
@@ -106,6 +116,33 @@ export class ChartView {
     for (const one of this.backdrops) one.show({ ...this.backdrop, palette: this.palette });
   }
 
+  /** Open orders as lines at their price, fills as arrows at their candles. */
+  showTrades(trades) {
+    this.trades = trades;
+    const colour = (side) => (side === 'Buy' ? this.palette.rise : this.palette.fall);
+    for (const line of this.lines) this.price.removePriceLine(line);
+    this.lines = trades.lines.map(({ side, price, words, isTrigger }) =>
+      this.price.createPriceLine({
+        price: Number(price),
+        color: colour(side),
+        lineWidth: 1,
+        lineStyle: isTrigger ? LineStyle.Dashed : LineStyle.LargeDashed,
+        axisLabelVisible: true,
+        title: words,
+      }),
+    );
+    if (!this.arrows && trades.arrows.length === 0) return;
+    this.arrows ??= createSeriesMarkers(this.price, []);
+    this.arrows.setMarkers(
+      trades.arrows.map(({ wall, side, text }) => ({
+        time: wall,
+        color: colour(side),
+        text,
+        ...(side === 'Buy' ? { position: 'belowBar', shape: 'arrowUp' } : { position: 'aboveBar', shape: 'arrowDown' }),
+      })),
+    );
+  }
+
   /** After another scheme, or another colour of rising. */
   restyle() {
     this.palette = readPalette();
@@ -113,6 +150,7 @@ export class ChartView {
     this.price.applyOptions(candleColours(this.palette));
     this.drawVolume();
     this.drawBackdrop();
+    this.showTrades(this.trades);
   }
 
   /** Before the candles of another view: the library would keep the times of both until the volumes have followed the prices. */
@@ -121,8 +159,14 @@ export class ChartView {
     this.cursor = undefined;
     cancelAnimationFrame(this.looking);
     this.chart.clearCrosshairPosition();
+    this.showTrades({ lines: [], arrows: [] });
     this.volume.setData([]);
     this.price.setData([]);
+  }
+
+  /** Whether the newest candle is where `home` puts it. */
+  get isAtEnd() {
+    return this.candles.length > 0 && this.edge() === this.candles.length - 1;
   }
 
   /** The newest candles at the usual width, also those that are shown between this and the next frame. */

@@ -35,6 +35,15 @@ export function percentChange(now, before) {
   return written(dividedAwayFromZero((scaled(late, scale) - base) * 10_000n, base), 2);
 }
 
+/** How many percent a part is of the size of a whole, two decimals; nothing if that is zero. A gain of a short position is a gain. */
+export function percentOf(part, whole) {
+  const [above, below] = [parsed(part), parsed(whole)];
+  const scale = Math.max(above.scale, below.scale);
+  const base = scaled(below, scale);
+  if (base === 0n) return undefined;
+  return written(dividedAwayFromZero(scaled(above, scale) * 10_000n, base < 0n ? -base : base), 2);
+}
+
 function dividedAwayFromZero(dividend, divisor) {
   const negative = dividend < 0n !== divisor < 0n;
   const [top, bottom] = [dividend < 0n ? -dividend : dividend, divisor < 0n ? -divisor : divisor];

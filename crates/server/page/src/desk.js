@@ -7,13 +7,14 @@ import { pathHere, whereIAm } from './base.js';
 import { connections } from './desk/connections.js';
 import { coverage } from './desk/coverage.js';
 import { imports } from './desk/imports.js';
+import { portfolio } from './desk/portfolio.js';
 import { quota } from './desk/quota.js';
 import { byId, el } from './dom.js';
 import { cycleTheme } from './prefer.js';
 import { adviceFor } from './refusal.js';
 import { showMe, showPlace } from './shell.js';
 
-const PAGES = { '/quota': quota, '/connections': connections, '/coverage': coverage, '/imports': imports };
+const PAGES = { '/portfolio': portfolio, '/quota': quota, '/connections': connections, '/coverage': coverage, '/imports': imports };
 
 async function start() {
   const page = PAGES[pathHere()];

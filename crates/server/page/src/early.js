@@ -22,6 +22,9 @@ if (pathHere() === '/') {
   }
 }
 
+// Before anything is painted, since pages differ in their width.
+document.documentElement.dataset.page = pathHere();
+
 // The role only decides which links are there before the server has been asked; remembering it keeps them from appearing late.
 for (const name of ['theme', 'rise', 'role']) {
   const chosen = remembered(name);

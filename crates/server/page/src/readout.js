@@ -5,13 +5,14 @@ import { SESSION } from './candles.js';
 import { grouped, minus, percentChange, signed } from './decimal.js';
 import { byId } from './dom.js';
 import { phrase } from './phrases/chart.js';
+import { fillWords } from './trades.js';
 import { dated } from './words.js';
 
 const SESSION_PHRASES = { [SESSION.pre]: 'pre', [SESSION.post]: 'post', [SESSION.overnight]: 'overnight' };
 const CELLS = ['time', 'open', 'high', 'low', 'close', 'change', 'volume', 'turnover', 'event'];
 
 /** What a candle says, cell by cell. */
-export function readOut(candles, index, { period, market, placed }) {
+export function readOut(candles, index, { period, market, placed, fills = new Map() }) {
   const candle = candles[index];
   const before = candles[index - 1];
   const { text } = candle;
@@ -19,6 +20,7 @@ export function readOut(candles, index, { period, market, placed }) {
   const percent = before ? percentChange(text.close, before.text.close) : undefined;
   const outside = SESSION_PHRASES[candle.session];
   const actions = placed.get(index)?.map((action) => action.full) ?? [];
+  const trades = fills.get(index)?.map(fillWords) ?? [];
   return {
     time: dated(candle, period, market),
     open: text.open,
@@ -29,7 +31,7 @@ export function readOut(candles, index, { period, market, placed }) {
     direction: direction(change),
     volume: grouped(text.volume),
     turnover: grouped(text.turnover),
-    event: [outside ? phrase(outside) : '', ...actions].filter(Boolean).join(' · '),
+    event: [outside ? phrase(outside) : '', ...trades, ...actions].filter(Boolean).join(' · '),
   };
 }
 

@@ -16,6 +16,7 @@ import { marketOf, offsetOf, zoneLabel } from '../src/market.js';
 import { LANGUAGES } from '../src/phrase.js';
 import { phrase as chart } from '../src/phrases/chart.js';
 import { phrase as desk } from '../src/phrases/desk.js';
+import { phrase as paper } from '../src/phrases/portfolio.js';
 import { documents } from '../src/phrases/documents.js';
 import { phrase as shared } from '../src/phrases/shared.js';
 import { PERIODS, lastDate, periodNamed, stepPeriod } from '../src/periods.js';
@@ -287,7 +288,7 @@ test('every phrase exists in three languages, takes the same values in each, and
   const sources = await Promise.all(names.map((name) => readFile(new URL(name, folder), 'utf8')));
   const used = [...sources.filter((_, at) => !names[at].startsWith('src/phrases/')), periods()].join('\n');
   const holes = (text) => [...text.matchAll(/\{\d\}/g)].map(([hole]) => hole).sort().join();
-  for (const table of [shared.table, chart.table, desk.table, documents]) {
+  for (const table of [shared.table, chart.table, desk.table, paper.table, documents]) {
     for (const [key, texts] of Object.entries(table)) {
       assert.equal(texts.length, LANGUAGES.length, key);
       assert.ok(texts.every((text) => text.trim() !== '' && holes(text) === holes(texts[0])), key);
@@ -386,6 +387,8 @@ test('why an account has its level is said in the language of the page', () => {
     { kind: 'opened' },
     { kind: 'assets', hkd: '1000000.00', day: '2026-11-12', level: 4 },
     { kind: 'orders', count: 161, month: '2026-10', exceeded: 160, level: 3 },
+    { kind: 'assets', hkd: '80000.00', paper_hkd: '60000.00', day: '2026-11-12', level: 3 },
+    { kind: 'orders', count: 161, paper: 61, month: '2026-10', exceeded: 160, level: 4 },
     { kind: 'set' },
   ];
   const told = (lang) => {
@@ -398,12 +401,16 @@ test('why an account has its level is said in the language of the page', () => {
     'neither assets nor orders reach a higher level',
     'assets HKD 1,000,000.00 on 2026-11-12 reach level 4',
     '161 completed orders in 2026-10 are more than the 160 of level 3',
+    'assets HKD 80,000.00 on 2026-11-12 reach level 3; HKD 60,000.00 of it on paper',
+    '161 completed orders in 2026-10 are more than the 160 of level 4; 61 of them on paper',
     'set by hand',
   ]);
   assert.deepEqual(told('zh-CN'), [
     '资产与订单均未达到更高等级',
     '2026-11-12 资产 HKD 1,000,000.00，达到等级 4',
     '2026-10 完成 161 笔订单，超过等级 3 要求的 160 笔',
+    '2026-11-12 资产 HKD 80,000.00，达到等级 3；其中模拟账户 HKD 60,000.00',
+    '2026-10 完成 161 笔订单，超过等级 4 要求的 160 笔；其中模拟账户 61 笔',
     '由管理员设定',
   ]);
 });
@@ -411,6 +418,15 @@ test('why an account has its level is said in the language of the page', () => {
 test('dates of rights are those of Hong Kong', () => {
   assert.equal(hongKongDate('2026-11-30T16:00:00Z'), '2026-12-01');
   assert.equal(hongKongDate('2026-12-01T01:30:00Z'), '2026-12-01 09:30:00 HKT');
+});
+
+test('spans begin and end where the service has them begin and end', async () => {
+  const rows = JSON.parse(await readFile(new URL('./served-spans.json', import.meta.url), 'utf8'));
+  assert.ok(rows.length > 0);
+  for (const [date, period, first, last] of rows) {
+    assert.equal(periodFloor(date, period), first, `${date} ${period}`);
+    assert.equal(lastDate(date, period), last, `${date} ${period}`);
+  }
 });
 
 test('the candle of a long period lies at its last date', () => {

@@ -13,7 +13,7 @@ use crate::encoded_page::rows;
 use crate::refusal::Refusal;
 
 /// Candles that one HTTP request may ask for. An answer of the protocol has at most [`COUNT_MAX`].
-pub(crate) const PAGED_MAX: usize = 10_000;
+pub const PAGED_MAX: usize = 10_000;
 
 /// The values of a request's session selector.
 const INTRADAY: i32 = 0;

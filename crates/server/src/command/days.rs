@@ -7,7 +7,6 @@ use wire::quote::{TradingDaysRequest, TradingDaysResponse};
 use super::definition::{Command, Context, Subject};
 use crate::caller::Caller;
 use crate::core::Core;
-use crate::metrics::Task;
 use crate::refusal::Refusal;
 
 /// Clients ask for 30 days, and published examples for 31.
@@ -25,7 +24,7 @@ pub(crate) struct TradingDays {
 
 impl Command for TradingDays {
     const NUMBER: u8 = wire::command::TRADING_DAYS;
-    const TASK: Task = Task::TradingDays;
+    const LABEL: &'static str = "trading_days";
     type Request = TradingDaysRequest;
     type Response = TradingDaysResponse;
 

@@ -13,15 +13,14 @@ use serde_json::Value;
 
 use crate::caller::Caller;
 use crate::core::Core;
-use crate::metrics::Task;
 use crate::refusal::Refusal;
 
 /// A command of the quote gateway. The type that implements it is the parsed question: its values need no further checks.
 pub(crate) trait Command: Sized + Send + 'static {
     /// Its number on the wire.
     const NUMBER: u8;
-    /// What it counts as in metrics.
-    const TASK: Task;
+    /// Its name in metrics and logs.
+    const LABEL: &'static str;
     const PACE: Pace = Pace::Calls;
     /// The request message.
     type Request: Request;

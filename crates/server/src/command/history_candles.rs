@@ -10,7 +10,6 @@ use super::definition::{Command, Context, Pace, Reply, Subject};
 use super::symbols::symbol;
 use crate::caller::Caller;
 use crate::core::Core;
-use crate::metrics::Task;
 use crate::refusal::Refusal;
 
 #[derive(Debug)]
@@ -18,7 +17,7 @@ pub(crate) struct HistoryCandles(CandleQuestion);
 
 impl Command for HistoryCandles {
     const NUMBER: u8 = wire::command::HISTORY;
-    const TASK: Task = Task::History;
+    const LABEL: &'static str = "history_candlesticks";
     const PACE: Pace = Pace::History;
     type Request = SecurityHistoryCandlestickRequest;
     type Response = CandleResponse;

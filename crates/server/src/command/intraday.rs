@@ -11,7 +11,6 @@ use super::definition::{Command, Context, Subject};
 use super::symbols::symbol;
 use crate::caller::Caller;
 use crate::core::Core;
-use crate::metrics::Task;
 use crate::refusal::Refusal;
 
 /// Average prices have so many decimals.
@@ -28,7 +27,7 @@ pub(crate) struct Intraday {
 
 impl Command for Intraday {
     const NUMBER: u8 = wire::command::INTRADAY;
-    const TASK: Task = Task::Intraday;
+    const LABEL: &'static str = "intraday";
     type Request = IntradayRequest;
     type Response = IntradayResponse;
 

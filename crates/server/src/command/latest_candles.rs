@@ -10,7 +10,6 @@ use super::definition::{Command, Context, Reply, Subject};
 use super::symbols::symbol;
 use crate::caller::Caller;
 use crate::core::Core;
-use crate::metrics::Task;
 use crate::refusal::Refusal;
 
 #[derive(Debug)]
@@ -18,7 +17,7 @@ pub(crate) struct LatestCandles(CandleQuestion);
 
 impl Command for LatestCandles {
     const NUMBER: u8 = wire::command::CANDLESTICKS;
-    const TASK: Task = Task::Candlesticks;
+    const LABEL: &'static str = "candlesticks";
     type Request = SecurityCandlestickRequest;
     type Response = CandleResponse;
 

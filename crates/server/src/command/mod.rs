@@ -13,7 +13,8 @@ mod sessions;
 mod static_info;
 mod symbols;
 
-pub(crate) use candles::{PAGED_MAX, calls, period};
+pub use candles::PAGED_MAX;
+pub(crate) use candles::{calls, period};
 pub(crate) use days::TradingDays;
 pub(crate) use definition::{Command, Context, Pace, Reply, Request, Response, Subject, undecodable};
 pub(crate) use history_candles::HistoryCandles;

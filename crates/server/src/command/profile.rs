@@ -10,21 +10,12 @@ use wire::quote::{
     RateLimit,
 };
 
-use super::definition::{Command, Context, Subject};
+use super::definition::{Command, Context, Pace, Subject};
 use crate::caller::{Caller, Language};
 use crate::core::Core;
-use crate::metrics::Task;
+use crate::dispatch::CommandRow;
 use crate::refusal::Refusal;
 
-/// Commands under the general rate limit. Clients would wait for ever if we announced a limit of zero, so it is left out then.
-const PACED: [u8; 6] = [
-    command::TRADING_SESSIONS,
-    command::TRADING_DAYS,
-    command::STATIC_INFO,
-    command::QUOTE,
-    command::INTRADAY,
-    command::CANDLESTICKS,
-];
 /// The markets of the table that clients print, by the names that it has: the package without which there is a warning, and the optional
 /// ones.
 const MARKETS: [(&str, Right, &[Right]); 4] = [
@@ -44,7 +35,7 @@ pub(crate) struct Profile {
 
 impl Command for Profile {
     const NUMBER: u8 = command::PROFILE;
-    const TASK: Task = Task::Profile;
+    const LABEL: &'static str = "profile";
     type Request = QuoteProfileRequest;
     type Response = QuoteProfileResponse;
 
@@ -73,7 +64,7 @@ impl Command for Profile {
             // Nothing can be subscribed to.
             subscribe_limit: 0,
             history_candlestick_limit: i32::try_from(standing.limit).unwrap_or(i32::MAX),
-            rate_limit: pace(account.terms.rate_rule(), core.limits.calls),
+            rate_limit: rate_limits(account.terms.rate_rule(), core.limits.calls),
             quote_level_detail: Some(packages(permit, &month, self.language)),
         })
     }
@@ -91,21 +82,28 @@ fn markets(permit: &Permit) -> String {
     held.map(|right| format!("{right}:LV1")).collect::<Vec<String>>().join(",")
 }
 
-/// The rate that keeps a client inside its window: half of the requests as a burst, the rest spread over the seconds of the window.
-fn pace(rule: RateRule, calls: CallRule) -> Vec<RateLimit> {
-    let limit = i32::try_from(calls.per_second).unwrap_or(i32::MAX);
-    let paced = PACED.iter().filter(|_| limit > 0);
-    let paced = paced.map(|command| RateLimit { command: (*command).into(), limit, burst: limit });
+/// The rate limit of each command: requests a second, and how many may come at once.
+fn rate_limits(rule: RateRule, calls: CallRule) -> Vec<RateLimit> {
+    // Clients would wait for ever if we announced a limit of zero, so it is left out then.
+    let general = Some((calls.per_second, calls.per_second)).filter(|(limit, _)| *limit > 0);
+    // What keeps a client inside its window: half of the requests as a burst, the rest spread over the seconds of the window.
     let history = match rule {
         RateRule::Unlimited => None,
         RateRule::Window { requests, seconds } => {
             let limit = (requests / (2 * seconds.max(1))).max(1);
-            let burst = requests.saturating_sub(limit.saturating_mul(seconds)).max(1);
-            let number = |value: u32| i32::try_from(value).unwrap_or(i32::MAX);
-            Some(RateLimit { command: command::HISTORY.into(), limit: number(limit), burst: number(burst) })
+            Some((limit, requests.saturating_sub(limit.saturating_mul(seconds)).max(1)))
         }
     };
-    paced.chain(history).collect()
+    let number = |value: u32| i32::try_from(value).unwrap_or(i32::MAX);
+    let limit_of = |(command, pace): (u8, Pace)| {
+        let (limit, burst) = match pace {
+            Pace::Calls => general,
+            Pace::History => history,
+        }?;
+        Some(RateLimit { command: command.into(), limit: number(limit), burst: number(burst) })
+    };
+    // A client sends this command before it knows any limit.
+    CommandRow::paces().filter(|(command, _)| *command != Profile::NUMBER).filter_map(limit_of).collect()
 }
 
 fn packages(permit: &Permit, month: &Month, language: Language) -> QuoteLevelDetail {

@@ -11,7 +11,6 @@ use super::intraday::{Sum, day_minutes, last_day, minutes, sum};
 use super::symbols::symbols;
 use crate::caller::Caller;
 use crate::core::Core;
-use crate::metrics::Task;
 use crate::refusal::Refusal;
 
 #[derive(Debug)]
@@ -21,7 +20,7 @@ pub(crate) struct Quotes {
 
 impl Command for Quotes {
     const NUMBER: u8 = wire::command::QUOTE;
-    const TASK: Task = Task::Quotes;
+    const LABEL: &'static str = "quotes";
     type Request = SymbolsRequest;
     type Response = QuoteResponse;
 

@@ -7,7 +7,6 @@ use wire::quote::{MarketSessions, SessionHours, TradingSessionsResponse};
 use super::definition::{Command, Context, Request, Subject};
 use crate::caller::Caller;
 use crate::core::Core;
-use crate::metrics::Task;
 use crate::refusal::Refusal;
 
 /// The order of the published example.
@@ -33,7 +32,7 @@ impl Request for IgnoredBody {
 
 impl Command for TradingSessions {
     const NUMBER: u8 = wire::command::TRADING_SESSIONS;
-    const TASK: Task = Task::TradingSessions;
+    const LABEL: &'static str = "trading_sessions";
     type Request = IgnoredBody;
     type Response = TradingSessionsResponse;
 

@@ -9,7 +9,6 @@ use super::definition::{Command, Context, Subject};
 use super::symbols::symbols;
 use crate::caller::Caller;
 use crate::core::Core;
-use crate::metrics::Task;
 use crate::refusal::Refusal;
 
 #[derive(Debug)]
@@ -19,7 +18,7 @@ pub(crate) struct StaticInfo {
 
 impl Command for StaticInfo {
     const NUMBER: u8 = wire::command::STATIC_INFO;
-    const TASK: Task = Task::StaticInfo;
+    const LABEL: &'static str = "static_info";
     type Request = SymbolsRequest;
     type Response = StaticInfoResponse;
 

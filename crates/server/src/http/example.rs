@@ -29,7 +29,7 @@ struct Example {
 }
 
 fn show(call: &Call<'_>, _: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let symbol = command::symbol(call.parameter)?;
+    let symbol = command::symbol(call.path_value("symbol"))?;
     Ok(envelope::success(Example {
         symbol: symbol.as_str().to_owned(),
         market: symbol.market().as_str(),

@@ -42,7 +42,8 @@ use tokio::time::{Instant, timeout};
 use crate::entrance::{ConnectionCount, Entrance};
 use crate::kit::proof::{self, Addressed};
 use crate::kit::{
-    Answer, Call, Face, Gate, Permitted, Problem, RequestFacts, RequestNotes, Row, Site, envelope, open,
+    Answer, Call, Face, Gate, Permitted, Problem, RequestFacts, RequestNotes, Row, RowPace, Site, envelope,
+    open,
 };
 use crate::metrics::{Connection, Outcome};
 use crate::refusal::Refusal;
@@ -257,24 +258,22 @@ async fn respond(
             return (Problem::from(Refusal::Busy).answer(), note.noted());
         }
         let call = Call {
+            terms: found.proof_terms(),
             method: &parts.method,
             path: parts.uri.path(),
-            parameter: "",
+            path_values: found.path_values(),
             query: parts.uri.query().unwrap_or_default(),
             headers: &parts.headers,
             body: &body,
             peer: entrance.peer,
             reached: entrance.reached,
             region: entrance.region,
-            is_at_home: false,
-            is_change: false,
-            takes_session: false,
             address_token: None,
             face: entrance.face,
             is_local,
             note: &note,
         };
-        let answer = span.in_scope(|| answer_found(&call, found, &site).unwrap_or_else(Problem::answer));
+        let answer = span.in_scope(|| answer_found(&call, &found, &site).unwrap_or_else(Problem::answer));
         if let (Some(claim), Some(account)) = (claim, note.noted().account) {
             proof::learn(claim, account, &site);
         }
@@ -291,31 +290,29 @@ async fn respond(
 }
 
 /// The answer to a request that is there as a whole.
-fn answer_found(call: &Call<'_>, found: Destination, site: &Site) -> Result<Answer, Problem> {
-    let is_internal = matches!(&found, Destination::Target(Target::Row(row), _) if row.is_internal());
-    if call.face == Face::Internal && !is_internal {
+fn answer_found(call: &Call<'_>, found: &Destination, site: &Site) -> Result<Answer, Problem> {
+    if call.face == Face::Internal && !found.row().is_some_and(Row::is_internal) {
         return Err(Problem::not_found());
     }
     match found {
-        Destination::Target(target, parameter) => {
-            let takes_token = target.row().is_some_and(|row| row.takes_token_in_address());
-            if !takes_token {
-                return serve_target(call, target, &parameter, site);
+        Destination::Target(target, _) => {
+            if !found.row().is_some_and(Row::takes_token_in_address) {
+                return serve_target(call, *target, site);
             }
-            let mut answer = serve_addressed(call, target, &parameter, site).unwrap_or_else(Problem::answer);
+            let mut answer = serve_addressed(call, *target, site).unwrap_or_else(Problem::answer);
             open::open(&mut answer);
             Ok(answer)
         }
         Destination::Options(allow) => {
             let mut answer = Response::new(Full::default());
             *answer.status_mut() = StatusCode::NO_CONTENT;
-            answer.headers_mut().insert(ALLOW, allow);
+            answer.headers_mut().insert(ALLOW, allow.clone());
             if routes::is_open_to_other_sites(call.path) {
                 open::preflight(&mut answer);
             }
             Ok(answer)
         }
-        Destination::OtherMethod(allow) => Err(Problem::wrong_method(allow)),
+        Destination::OtherMethod(allow) => Err(Problem::wrong_method(allow.clone())),
         Destination::Moved(path) => Err(Problem::moved(path)),
         Destination::Upgrade | Destination::File | Destination::Nothing => {
             pages::file(call).or_else(|| pages::without_slash(call, site)).ok_or_else(Problem::not_found)
@@ -324,25 +321,42 @@ fn answer_found(call: &Call<'_>, found: Destination, site: &Site) -> Result<Answ
 }
 
 /// The same for an endpoint that accepts a token in its URL.
-fn serve_addressed(call: &Call<'_>, target: Target, parameter: &str, site: &Site) -> Result<Answer, Problem> {
-    let Addressed { token, query } = Addressed::of(call, parameter)?;
-    serve_target(&Call { query: &query, address_token: token.as_ref(), ..*call }, target, parameter, site)
+fn serve_addressed(call: &Call<'_>, target: Target, site: &Site) -> Result<Answer, Problem> {
+    let Addressed { token, query } = Addressed::of(call)?;
+    serve_target(&Call { query: &query, address_token: token.as_ref(), ..*call }, target, site)
 }
 
-fn serve_target(call: &Call<'_>, target: Target, parameter: &str, site: &Site) -> Result<Answer, Problem> {
-    let takes_session = target.row().is_some_and(|row| row.takes_session());
-    let (is_at_home, is_change) = (target.is_at_home(), target.is_change(call.method));
-    let call = Call { parameter, is_at_home, is_change, takes_session, ..*call };
+fn serve_target(call: &Call<'_>, target: Target, site: &Site) -> Result<Answer, Problem> {
     match target {
-        Target::Row(row) => match row.gate {
-            Gate::AtOnce(_, answer) => Ok(answer()),
-            Gate::Open(_, answer) => answer(&call, site),
-            Gate::Watched(answer) => answer(&call, site, call.watcher(site)?),
-            Gate::Permitted(Permitted { scope, answer, refuse, .. }) => match call.admit(scope, site) {
-                Ok(admitted) => answer(&call, site, admitted),
-                Err(problem) => Ok(refuse(problem)),
-            },
-        },
+        Target::Row(row) => serve_row(call, row, site),
         Target::NotOffered(idea) => Err(not_offered::refusal(idea, &call.admit(idea.scope(), site)?)),
+    }
+}
+
+fn serve_row(call: &Call<'_>, row: &Row, site: &Site) -> Result<Answer, Problem> {
+    match row.gate {
+        Gate::AtOnce(_, answer) => Ok(answer()),
+        Gate::Open(_, answer) => answer(call, site),
+        Gate::Watched(answer) => answer(call, site, call.watcher(site)?),
+        Gate::Permitted(permitted) => serve_permitted(call, permitted, row.pace, site),
+    }
+}
+
+fn serve_permitted(
+    call: &Call<'_>,
+    Permitted { scope, or, answer, refuse, .. }: Permitted,
+    pace: RowPace,
+    site: &Site,
+) -> Result<Answer, Problem> {
+    let admitted = call.admit_either(scope, or, site).and_then(|admitted| {
+        pace.pass(&admitted, site)?;
+        Ok(admitted)
+    });
+    match admitted {
+        Ok(admitted) => {
+            let caller = admitted.caller;
+            pace.tell(answer(call, site, admitted), &caller, site)
+        }
+        Err(problem) => Ok(refuse(problem)),
     }
 }

@@ -334,8 +334,8 @@ pub(super) fn paths() -> impl Iterator<Item = (&'static str, &'static str, &'sta
     })
 }
 
-/// Told only to those who have proved who they are: what a server has is not everybody's business, and whoever tries a login
-/// with such a path learns whether it is good.
+/// Only authenticated callers get this refusal: others learn nothing about the server, and a program that tests its login with
+/// such a path learns whether it works.
 pub(super) fn refusal(idea: &MissingFeature, _: &Admitted) -> Problem {
     let refusal = Problem::from(Refusal::NotOffered(idea.what));
     match idea.kind {

@@ -1,5 +1,6 @@
 //! The router: the rows of all groups, and which of them a request is for.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use hyper::Method;
@@ -9,7 +10,7 @@ use percent_encoding::percent_decode_str;
 use super::moved;
 use super::not_offered::{self, MissingFeature};
 use super::{account, admin, asset, data, document, oauth, quote, trade, udf, watch};
-use crate::kit::{Home, Row};
+use crate::kit::{Home, PathValue, ProofTerms, Row};
 use crate::metrics::Task;
 use crate::pages;
 
@@ -59,24 +60,23 @@ impl Target {
         self.row().is_none_or(|row| row.needs_proof())
     }
 
-    /// Whether it is about the account that asks.
-    pub(super) fn is_at_home(self) -> bool {
+    /// What it says about the proof of a request.
+    fn proof_terms(self) -> ProofTerms {
         match self {
-            Target::Row(row) => row.home == Home::OwnRegion,
-            Target::NotOffered(idea) => idea.is_trading(),
+            Target::Row(row) => row.proof_terms(),
+            Target::NotOffered(idea) if idea.is_trading() => {
+                ProofTerms { home: Home::OwnRegion, ..ProofTerms::NO_ROW }
+            }
+            Target::NotOffered(_) => ProofTerms::NO_ROW,
         }
-    }
-
-    pub(super) fn is_change(self, method: &Method) -> bool {
-        self.row().is_some_and(|row| row.is_change(method))
     }
 }
 
 /// Where a request leads.
 #[derive(Clone, Debug)]
 pub(super) enum Destination {
-    /// With the value of the path parameter, decoded; empty if the path has none.
-    Target(Target, String),
+    /// With the values of the path parameters, decoded.
+    Target(Target, Vec<PathValue>),
     /// `OPTIONS`, with the methods to answer.
     Options(HeaderValue),
     OtherMethod(HeaderValue),
@@ -87,6 +87,30 @@ pub(super) enum Destination {
     /// A file of the front-end.
     File,
     Nothing,
+}
+
+impl Destination {
+    fn target(&self) -> Option<Target> {
+        match self {
+            Destination::Target(target, _) => Some(*target),
+            _ => None,
+        }
+    }
+
+    pub(super) fn row(&self) -> Option<&'static Row> {
+        self.target().and_then(Target::row)
+    }
+
+    pub(super) fn proof_terms(&self) -> ProofTerms {
+        self.target().map_or(ProofTerms::NO_ROW, Target::proof_terms)
+    }
+
+    pub(super) fn path_values(&self) -> &[PathValue] {
+        match self {
+            Destination::Target(_, values) => values,
+            _ => &[],
+        }
+    }
 }
 
 /// Where a request leads, and its names in the metrics and the log.
@@ -104,14 +128,11 @@ impl RouteMatch {
     const NOWHERE: RouteMatch = RouteMatch { found: Destination::Nothing, task: Task::Other, route: "-" };
 
     pub(super) fn target(&self) -> Option<Target> {
-        match self.found {
-            Destination::Target(target, _) => Some(target),
-            _ => None,
-        }
+        self.found.target()
     }
 
     pub(super) fn row(&self) -> Option<&'static Row> {
-        self.target().and_then(Target::row)
+        self.found.row()
     }
 
     /// Whether the path has no endpoint for this method.
@@ -161,12 +182,12 @@ impl Router {
         }
     }
 
-    fn place(&self, path: &str) -> Option<(&PathTargets, String)> {
+    fn place(&'static self, path: &str) -> Option<(&'static PathTargets, Vec<PathValue>)> {
         // A client whose base URL ends in a slash sends two at the front. The signature is checked over the path as it was sent.
         let path = format!("/{}", path.trim_start_matches('/'));
         let found = self.numbers.at(&path).ok()?;
-        let value = found.params.iter().next().map_or("", |(_, value)| value);
-        Some((self.places.get(*found.value)?, decoded(value)?))
+        let values = found.params.iter().map(|(name, value)| Some((name, decoded(value)?)));
+        Some((self.places.get(*found.value)?, values.collect::<Option<_>>()?))
     }
 }
 
@@ -176,7 +197,7 @@ pub(super) fn way(method: &Method, path: &str) -> RouteMatch {
         return RouteMatch { found: without_target(method, all), ..RouteMatch::NOWHERE };
     }
     let found = if path.is_empty() { None } else { ROUTER.place(path) };
-    let Some((place, value)) = found else {
+    let Some((place, values)) = found else {
         if let Some((old, new)) = moved::find(path) {
             return RouteMatch { found: Destination::Moved(new), task: Task::Other, route: old };
         }
@@ -188,7 +209,7 @@ pub(super) fn way(method: &Method, path: &str) -> RouteMatch {
     let wanted = if method == Method::HEAD { "GET" } else { method.as_str() };
     match place.targets.iter().find(|(method, _)| *method == wanted) {
         Some((_, target)) => {
-            RouteMatch { found: Destination::Target(*target, value), task: target.task(), route: place.path }
+            RouteMatch { found: Destination::Target(*target, values), task: target.task(), route: place.path }
         }
         // The path has endpoints for other methods.
         None => {
@@ -232,10 +253,15 @@ pub(super) fn is_open_to_other_sites(path: &str) -> bool {
 
 /// Whether a path is one for programs, which expect JSON even if the path does not exist.
 pub(super) fn is_of_programs(path: &str) -> bool {
-    const ROOTS: [&str; 8] = ["v1", "v2", "v3", "quote", "content", "udf", "oauth2", ".well-known"];
-    let root = path.trim_start_matches('/').split('/').next().unwrap_or_default();
-    ROOTS.contains(&root)
+    path.trim_start_matches('/').split('/').next().is_some_and(|root| PROGRAM_ROOTS.contains(root))
 }
+
+/// The first segments of the paths for programs, of what is offered and what is not. A path of one segment has nothing below it.
+static PROGRAM_ROOTS: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
+    let rows = GROUPS.into_iter().flatten().filter(|row| row.task != Task::Page).map(|row| row.path);
+    let paths = rows.chain(not_offered::paths().map(|(_, path, _)| path));
+    paths.filter_map(|path| Some(path.strip_prefix('/')?.split_once('/')?.0)).collect()
+});
 
 /// The method for metrics and the log. Unusual ones are `other`: a client may send any word.
 pub(super) fn known_method(method: &Method) -> &'static str {

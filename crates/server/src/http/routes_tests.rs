@@ -1,15 +1,15 @@
 //! How paths are matched, and rules for the route tables.
 
-use std::collections::BTreeSet;
-
 use super::*;
 
-/// Where a request leads, as text: the pattern of its path and the parameter, the allowed methods, or nothing.
+/// Where a request leads, as text: the pattern of its path and the values of its parameters, the allowed methods, or nothing.
 fn found(method: &str, path: &str) -> String {
     let way = way(&Method::from_bytes(method.as_bytes()).unwrap(), path);
     match way.found {
-        Destination::Target(_, value) if value.is_empty() => way.route.to_owned(),
-        Destination::Target(_, value) => format!("{} {value}", way.route),
+        Destination::Target(_, values) => {
+            let values = values.iter().map(|(_, value)| format!(" {value}"));
+            format!("{}{}", way.route, values.collect::<String>())
+        }
         Destination::Options(allow) => format!("options {}", allow.to_str().unwrap()),
         Destination::OtherMethod(allow) => format!("only {}", allow.to_str().unwrap()),
         Destination::Moved(path) => format!("moved to {path}"),
@@ -29,7 +29,7 @@ fn a_path_is_found_by_its_method_however_many_slashes_it_begins_with() {
         ("get", "/health", "only GET, HEAD, OPTIONS"),
         ("GET", "/quote/quotes", "only POST, OPTIONS"),
         ("OPTIONS", "/quote/quotes", "options POST, OPTIONS"),
-        ("OPTIONS", "*", "options GET, HEAD, POST, DELETE, OPTIONS"),
+        ("OPTIONS", "*", "options GET, HEAD, POST, PUT, DELETE, OPTIONS"),
         ("DELETE", "/v1/connections/7", "/v1/connections/{id} 7"),
         ("GET", "/v1/connections/7", "only DELETE, OPTIONS"),
         ("GET", "", "nothing"),
@@ -53,6 +53,15 @@ fn a_segment_in_braces_stands_for_any_text_that_is_not_too_long() {
     }
 }
 
+#[test]
+fn a_path_has_as_many_parameters_as_it_names() {
+    let path = "/v1/ai/agents/a%201/conversations/b/messages/c/continue";
+    let Destination::Target(_, values) = way(&Method::POST, path).found else { panic!("{path}") };
+    let values: Vec<(&str, &str)> = values.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    assert_eq!(values, [("agent_id", "a 1"), ("conversation_id", "b"), ("message_id", "c")]);
+    assert_eq!(found("POST", "/v1/ai/agents/a/conversations/%zz/messages/c/continue"), "nothing");
+}
+
 fn rows() -> impl Iterator<Item = &'static Row> {
     GROUPS.into_iter().flatten()
 }
@@ -62,7 +71,7 @@ fn no_path_means_two_things_and_every_method_can_be_allowed() {
     for row in rows() {
         let Row { method, path, .. } = row;
         assert!(METHODS.contains(method), "{method} {path}");
-        assert!(path.starts_with('/') && path.matches('{').count() <= 1, "{path}");
+        assert!(path.starts_with('/'), "{path}");
         let whole = |segment: &str| segment.starts_with('{') && segment.ends_with('}') && segment.len() > 2;
         assert!(path.split('/').all(|segment| !segment.contains(['{', '}']) || whole(segment)), "{path}");
         // No row was left out because another pattern matches the same paths.
@@ -89,6 +98,21 @@ fn what_is_not_offered_is_listed_once_and_is_not_served_besides() {
 }
 
 #[test]
+fn paths_for_programs_are_known_by_their_first_segment() {
+    let roots: Vec<&str> = PROGRAM_ROOTS.iter().copied().collect();
+    assert_eq!(roots, [".well-known", "content", "oauth2", "quote", "udf", "v1", "v2", "v3"]);
+    for (path, is) in [
+        ("/v1", true),
+        ("//quote/nothing", true),
+        ("/health/more", false),
+        ("/", false),
+        ("/assets/x", false),
+    ] {
+        assert_eq!(is_of_programs(path), is, "{path}");
+    }
+}
+
+#[test]
 fn a_path_that_has_moved_leads_to_the_new_one_with_any_method() {
     for (old, new) in moved::MOVED {
         assert!(rows().all(|row| row.path != *old) && rows().any(|row| row.path == *new), "{old}");
@@ -102,9 +126,13 @@ fn a_path_that_has_moved_leads_to_the_new_one_with_any_method() {
 #[test]
 fn the_page_about_http_names_everything_that_is_not_offered() {
     let page = include_str!("../../../../docs/http.md");
-    for idea in not_offered::MISSING_FEATURES {
-        assert!(page.contains(idea.what), "docs/http.md does not speak of {}", idea.what);
-    }
+    let (_, section) = page.split_once("\n## Not offered\n").unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    // The last cell of each row, behind the head of the table.
+    let cells = section.lines().filter_map(|line| line.strip_suffix(" |")?.rsplit_once("| ")).skip(1);
+    let named: BTreeSet<&str> = cells.flat_map(|(_, cell)| cell.split(", ")).collect();
+    let missing: BTreeSet<&str> = not_offered::MISSING_FEATURES.iter().map(|idea| idea.what).collect();
+    assert_eq!(named, missing);
 }
 
 #[test]
@@ -149,5 +177,5 @@ fn the_example_of_a_contributor_is_the_one_that_is_compiled_here() {
     let (page, example) = (include_str!("../../../../CONTRIBUTING.md"), include_str!("example.rs"));
     assert!(page.contains(&format!("```rust\n{example}```")), "CONTRIBUTING.md shows another example.rs");
     let [row] = super::super::example::ROUTES else { panic!("one row") };
-    assert!(row.needs_proof() && !row.is_change(&Method::GET) && row.doc.is_some());
+    assert!(row.needs_proof() && !row.proof_terms().is_change(&Method::GET) && row.doc.is_some());
 }

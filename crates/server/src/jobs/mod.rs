@@ -6,6 +6,7 @@ mod changes;
 mod expiry;
 mod job;
 mod paper_accounts;
+mod paper_levels;
 mod retention;
 mod runner;
 #[cfg(test)]
@@ -23,7 +24,7 @@ pub(crate) use runner::Runner;
 /// Every job of a server with these settings.
 pub(crate) fn of_server(core: &Arc<Core>, tls: Option<&Arc<Tls>>, settings: &Settings) -> Vec<Job> {
     let mut jobs = vec![changes::job(core), expiry::job(core)];
-    jobs.extend([paper_accounts::advance(core), paper_accounts::follow(core)]);
+    jobs.extend([paper_accounts::advance(core), paper_accounts::follow(core), paper_levels::job(core)]);
     jobs.extend(settings.audit_retention_days.map(|days| retention::job(core, days)));
     jobs.extend(tls.map(|tls| certificate::job(core, tls)));
     jobs

@@ -40,15 +40,21 @@ pub(super) fn advance(core: &Arc<Core>) -> Job {
 }
 
 fn look(core: &Core, seen: &AtomicI64) -> Result<Progress, JobError> {
+    // Whatever is given something to wait for during this look has another one made.
+    core.listeners.plan(None);
     let moment = core.paper_moment();
     let now = moment.as_of.now();
     let version = core.with_reader(Reader::version)?;
     // By the machine's clock a candle may come late, and then any order that waits may be the one it fills.
     let has_come = matches!(moment.as_of, AsOf::Live(_)) && seen.swap(version, Ordering::AcqRel) != version;
-    let due = core.paper.due(if has_come { Timestamp(i64::MAX) } else { now }, TOGETHER_MAX)?;
-    if !due.is_empty() {
+    let due = if has_come {
+        core.paper.due(Timestamp(i64::MAX), u32::MAX)?
+    } else {
+        core.paper.due(now, TOGETHER_MAX)?
+    };
+    for together in due.chunks(TOGETHER_MAX as usize) {
         core.with_reader(|reader| {
-            core.paper.advance(&due, (reader, moment));
+            core.paper.advance(together, (reader, moment));
             Ok::<_, PaperError>(())
         })?;
     }
@@ -56,7 +62,7 @@ fn look(core: &Core, seen: &AtomicI64) -> Result<Progress, JobError> {
     core.listeners.plan(next);
     let Some(next) = next else { return Ok(Progress::Done) };
     let (now, pace) = (core.market_now(), core.market_clock().pace());
-    if due.len() == TOGETHER_MAX as usize && next <= now {
+    if due.len() >= TOGETHER_MAX as usize && next <= now {
         return Ok(Progress::More);
     }
     // Those that were due and still are could not be advanced.
@@ -73,10 +79,14 @@ pub(super) fn follow(core: &Arc<Core>) -> Job {
         every: FOLLOW_EVERY,
         demand: Arc::new(Notify::new()),
         work: Arc::new(move |_| {
+            let mut failed = None;
             for account in core.listeners.accounts() {
-                core.paper.follow(account)?;
+                // One that cannot be read keeps nobody from hearing of the others.
+                if let Err(error) = core.paper.follow(account) {
+                    failed = Some(error);
+                }
             }
-            Ok(Progress::Done)
+            failed.map_or(Ok(Progress::Done), |error| Err(error.into()))
         }),
     }
 }

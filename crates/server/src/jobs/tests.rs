@@ -1,6 +1,6 @@
 use std::num::NonZeroU32;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::job::{Job, JobError, Place, Progress, Trigger};
 use super::runner::{Runner, jittered};
-use super::{changes, expiry, of_server, retention};
+use super::{changes, expiry, of_server, paper_levels, retention};
 use crate::core::Core;
 use crate::metrics::{JobName, JobOutcome};
 use crate::settings::Settings;
@@ -254,5 +254,52 @@ async fn changes_of_another_process_are_told_without_a_request() {
     timeout(2 * SECOND, told.changed()).await.unwrap().unwrap();
     let third = told.borrow_and_update().unwrap();
     assert!(third.store > second.store && third.accounts == second.accounts, "{second:?} {third:?}");
+    runner.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn paper_accounts_are_tallied_when_a_day_of_the_market_has_ended() {
+    let dir = store();
+    let clock = Arc::new(AtomicI64::new(NOW.0));
+    let shown = clock.clone();
+    let open = || {
+        let store = Store::open(dir.path(), store::Access::Read).unwrap();
+        let access = Access::open(dir.path(), NOW).unwrap();
+        let shown = shown.clone();
+        let market = move || AsOf::Replay(Timestamp(shown.load(Ordering::Relaxed)));
+        let history = History::new(Venues::built_in().unwrap());
+        Core::new(store, history, access, 0, Arc::new(market), Arc::new(|| NOW))
+    };
+    let mut core = open();
+    core.paper_levels.count = true;
+    let core = Arc::new(core);
+    let id = core
+        .access
+        .create(&NewAccount::named("ann", Terms::default()), &Actor::Operator, NOW)
+        .unwrap()
+        .account_id;
+    let began = core.with_reader(|reader| {
+        core.paper.read(id, (reader, core.paper_moment()), |reading| reading.account.began())
+    });
+    assert_eq!(began.unwrap(), Some(NOW));
+    // What there was on paper at the end of Sunday, by currency.
+    let sunday = || -> Vec<(String, i64)> {
+        let held = core.access.journals().paper_assets_as_of(id, "2026-11-15".parse().unwrap()).unwrap();
+        held.into_iter().map(|one| (one.currency, one.amount)).collect()
+    };
+    let runner = Runner::start(&core, vec![paper_levels::job(&core)]);
+    sleep(SECOND).await;
+    assert!(sunday().is_empty(), "it is not over");
+    clock.fetch_add(86_400, Ordering::Relaxed);
+    core.paper_levels.tally_soon();
+    sleep(SECOND).await;
+    assert_eq!(sunday(), [("HKD".to_owned(), 10_000_000_000), ("USD".to_owned(), 1_000_000_000)]);
+    runner.stop().await;
+    // A server that is not to count them forgets it.
+    let plain = Arc::new(open());
+    let runner = Runner::start(&plain, vec![paper_levels::job(&plain)]);
+    sleep(SECOND).await;
+    assert_eq!(runs(&plain, JobName::PaperLevels), [1, 0, 0]);
+    assert!(sunday().is_empty(), "{:?}", sunday());
     runner.stop().await;
 }

@@ -12,17 +12,23 @@ use hyper::{Method, Response};
 use super::envelope::Problem;
 use super::fields;
 use super::listening::Face;
+use super::terms::ProofTerms;
 use crate::refusal::Refusal;
 
 pub(crate) type Answer = Response<Full<Bytes>>;
 
+/// The name of a path parameter, and its value.
+pub(crate) type PathValue = (&'static str, String);
+
 /// A request that has been read completely.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call<'a> {
+    /// What its row says about its proof.
+    pub(crate) terms: ProofTerms,
     pub(crate) method: &'a Method,
     pub(crate) path: &'a str,
-    /// The value of the route's path parameter, decoded.
-    pub(crate) parameter: &'a str,
+    /// The values of the route's path parameters, decoded.
+    pub(crate) path_values: &'a [PathValue],
     pub(crate) query: &'a str,
     pub(crate) headers: &'a HeaderMap,
     pub(crate) body: &'a [u8],
@@ -32,12 +38,6 @@ pub(crate) struct Call<'a> {
     pub(crate) reached: SocketAddr,
     /// The region of the listener; `None` if it serves every region.
     pub(crate) region: Option<access::Region>,
-    /// Whether it is about the account itself, and so is answered only by listeners that serve its region.
-    pub(crate) is_at_home: bool,
-    /// Whether it changes something.
-    pub(crate) is_change: bool,
-    /// Whether a browser session is accepted as proof.
-    pub(crate) takes_session: bool,
     /// A token from the URL, on endpoints that accept one there.
     pub(crate) address_token: Option<&'a access::Secret>,
     pub(crate) face: Face,
@@ -48,6 +48,11 @@ pub(crate) struct Call<'a> {
 }
 
 impl Call<'_> {
+    /// The value of a path parameter; empty if the route has none of this name.
+    pub(crate) fn path_value(&self, name: &str) -> &str {
+        self.path_values.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value.as_str())
+    }
+
     /// The first value of a query parameter.
     pub(crate) fn parameter_of(&self, name: &str) -> Option<String> {
         fields::values(self.query, name).next().map(Cow::into_owned)

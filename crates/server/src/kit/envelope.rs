@@ -1,4 +1,4 @@
-//! The shape of every answer over HTTP: code, message, data; and a trace id in the header.
+//! The JSON envelope of answers over HTTP (code, message, data), refusals, and the trace id in the header.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::LazyLock;
@@ -18,6 +18,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::call::Answer;
+use super::codes as code;
 use crate::metrics::Outcome;
 use crate::refusal::{Refusal, WrongRegion};
 
@@ -25,21 +26,7 @@ const TRACE_ID: HeaderName = HeaderName::from_static("x-trace-id");
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
-/// Codes that belong to HTTP alone.
-mod code {
-    pub(crate) const TOKEN_EXPIRED: u64 = 401_003;
-    pub(crate) const TOKEN_INVALID: u64 = 401_004;
-    pub(crate) const SIGNATURE_INVALID: u64 = 403_201;
-    pub(crate) const KEY_UNKNOWN: u64 = 403_203;
-    pub(crate) const NOT_AUTHORISED: u64 = 403_008;
-    pub(crate) const TOO_OFTEN: u64 = 429_002;
-    pub(crate) const SCOPE_MISSING: u64 = 403_008;
-    pub(crate) const INTERNAL: u64 = 500_000;
-    /// A parameter of a trading request is wrong, or the account cannot do what it asks.
-    pub(crate) const TRADE_PARAMETER: u64 = 602_001;
-}
-
-/// What is answered, in the shape of every answer.
+/// The envelope of a successful answer.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub(crate) struct Success<T> {
@@ -57,23 +44,23 @@ pub(crate) struct Success<T> {
 pub(crate) struct ProblemBody {
     /// What went wrong: see the table of codes in the description of this document.
     code: u64,
-    /// The same for people.
+    /// The same in words.
     message: String,
     data: (),
 }
 
-/// An answer in which there is nothing to tell.
+/// An answer without data.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Empty {}
 
-/// A request that gets no answer.
+/// The refusal of a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Problem {
     status: u16,
     code: u64,
     text: String,
     header: Option<(HeaderName, HeaderValue)>,
-    /// What it counts as, where the status does not tell.
+    /// Its outcome in the metrics, if it does not follow from the status.
     outcome: Option<Outcome>,
 }
 
@@ -84,7 +71,7 @@ pub(crate) struct ProblemParts {
     pub(crate) code: u64,
     pub(crate) text: String,
     pub(crate) header: Option<(HeaderName, HeaderValue)>,
-    /// What it counts as.
+    /// Its outcome in the metrics.
     pub(crate) outcome: Outcome,
 }
 
@@ -97,7 +84,7 @@ impl Problem {
         Problem { header: Some((name, value)), ..self }
     }
 
-    /// With more words behind a colon.
+    /// Appends a reason to the message.
     pub(crate) fn because(self, why: &str) -> Problem {
         Problem { text: format!("{}: {why}", self.text), ..self }
     }
@@ -110,7 +97,7 @@ impl Problem {
         Problem::new(405, 405, "this path has another method: see the allow header").with(ALLOW, allow)
     }
 
-    /// A path of ours was given another name.
+    /// The endpoint has a new path.
     pub(crate) fn moved(to: &'static str) -> Problem {
         Problem::new(410, 410, format!("this path has moved: use {to}"))
     }
@@ -119,19 +106,19 @@ impl Problem {
         Problem::new(400, 400, text)
     }
 
-    /// The account's to do, but not a program's that acts for it.
+    /// An OAuth client may not do this for the account.
     pub(crate) fn forbidden_to_programs() -> Problem {
         access::Refusal::NotOperator(NotOperator::Program).into()
     }
 
-    /// A page of somebody else's has made the browser ask.
+    /// A browser session, in a request that another site caused.
     pub(crate) fn of_another_site() -> Problem {
         let text =
             "another site asks with the session of this browser: open the page itself, or send a token";
         Problem::new(403, code::NOT_AUTHORISED, text)
     }
 
-    /// The session of a browser alone does not change anything.
+    /// A browser session without the CSRF token may not change anything.
     pub(crate) fn without_csrf_token() -> Problem {
         let text = "the CSRF token is missing or of another session: send x-csrf as GET /v1/me returns it";
         Problem::new(403, code::NOT_AUTHORISED, text)
@@ -195,13 +182,13 @@ impl Problem {
         Problem::new(406, 406, text)
     }
 
-    /// What is left of the body is not read, so nothing else can come over this connection.
+    /// The rest of the body is not read, so the connection cannot be used for another request.
     pub(crate) fn too_large(max: usize) -> Problem {
         Problem::new(413, 413, format!("the body is larger than {max} bytes"))
             .with(CONNECTION, HeaderValue::from_static("close"))
     }
 
-    /// There is no room for more that strangers have not finished, or that one account has not.
+    /// The memory limit for request bodies is reached: that of the account, or that of requests without authentication.
     pub(crate) fn too_many_bodies() -> Problem {
         Problem::new(429, code::TOO_OFTEN, "too many requests are being read at once: try again")
             .with(CONNECTION, HeaderValue::from_static("close"))
@@ -226,7 +213,7 @@ impl Problem {
         Problem::internal()
     }
 
-    /// What it says, for a door that says it in another form.
+    /// Its parts, for answers in another form.
     pub(crate) fn told(self) -> ProblemParts {
         let Problem { status, code, text, header, outcome } = self;
         ProblemParts {
@@ -310,12 +297,13 @@ pub(crate) fn success(data: impl Serialize) -> Answer {
     document(200, &Success { code: 0, message: "success", data })
 }
 
-/// A document as it is. It becomes a tree first, which sorts the names of fields: where they stand in a struct is no part of the answer.
+/// A JSON document without the envelope. Serialising it as a tree sorts the names of fields, so the answer does not depend on their order in
+/// the struct.
 pub(crate) fn document(status: u16, document: &impl Serialize) -> Answer {
     match serde_json::to_value(document) {
         Ok(value) => json(status, value.to_string().into()),
         Err(error) => {
-            // No map of ours has keys that are no text, and nothing else can fail.
+            // Serialising fails only for maps whose keys are not text, and there are none.
             tracing::error!(%error, "cannot write an answer");
             json(500, Bytes::from_static(br#"{"code":500000,"data":null,"message":"internal error"}"#))
         }
@@ -338,15 +326,15 @@ pub(crate) fn respond(status: u16, content_type: HeaderValue, body: Bytes) -> An
     let mut answer = Response::new(Full::new(body));
     *answer.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     answer.headers_mut().insert(CONTENT_TYPE, content_type);
-    // Answers hold passwords and what one account may see; nobody on the way is to keep them.
+    // Answers have passwords and data of single accounts, so proxies and browsers must not cache them.
     answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     answer
 }
 
-/// A name for one answer, in its header and beside whatever is logged about it: where this process started by chance,
-/// then a count, so that two runs do not share any.
+/// The trace id of an answer, which is also in its log lines: a random number of the process, then a count, so that ids are not repeated after a
+/// restart.
 pub(crate) fn trace_id() -> String {
-    // Every state of this kind has keys of its own, from the system's random bytes.
+    // Each `RandomState` has other keys, from the random number generator of the system.
     static RUN: LazyLock<u64> = LazyLock::new(|| RandomState::new().build_hasher().finish());
     static NEXT: AtomicU64 = AtomicU64::new(1);
     format!("{:016x}{:08x}", *RUN, NEXT.fetch_add(1, Ordering::Relaxed))
@@ -356,11 +344,11 @@ pub(crate) fn mark(answer: &mut Answer, trace: &str) {
     if let Ok(trace) = HeaderValue::from_str(trace) {
         answer.headers_mut().insert(TRACE_ID, trace);
     }
-    // A browser shows an answer as what it says it is, and runs none that says otherwise.
+    // Browsers must not guess another content type and run the answer as a script.
     answer.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 }
 
-/// Whole seconds, rounded up: a client that waits so long does not come too early.
+/// Whole seconds, rounded up, so that a client that waits this long is not too early.
 pub(crate) fn seconds_up(wait: Duration) -> u64 {
     wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0))
 }

@@ -1,6 +1,6 @@
-//! Who asks, and what proves it. There are four proofs, and a request has one of them: a signature or a bearer token in its
-//! headers; a token in its address, for tools that can be given nothing but one, where the endpoint says so; and the
-//! session of a browser, which is there whether or not the person wanted this request, and so has to show more.
+//! Authentication of HTTP requests. A request has one of four proofs of identity: a signature in its headers, a bearer token in its headers,
+//! a token in its URL (only where the row allows it, for tools that can be configured with a URL only), or the cookie of a browser session.
+//! Browsers send cookies also with requests that other sites cause, so a session additionally needs a CSRF check.
 
 use std::borrow::Cow;
 
@@ -17,34 +17,35 @@ use super::envelope::Problem;
 use super::fields;
 use super::listening::Face;
 use super::site::Site;
+use super::terms::Home;
 use crate::caller::{Caller, Language};
 use crate::metrics::{Entry, Proven};
 use crate::refusal::Refusal;
 use crate::workers::Who;
 
-/// Headers that prove who asks. Given twice, either could be meant.
+/// The headers of proofs. If one is there twice, it would be unclear which one counts.
 const PROOFS: [&str; 4] = ["authorization", "x-api-key", "x-timestamp", "x-api-signature"];
-/// Where a token stands in an address: RFC 6750, section 2.3.
+/// The query parameter for a token: RFC 6750, section 2.3.
 const IN_QUERY: &str = "access_token";
-/// Where it stands in the path, for tools that write queries of their own.
+/// The path prefix before a token, for tools that build the query string themselves.
 const IN_PATH: &str = "/udf/key/";
 /// The header in which scripts of our pages send their CSRF token, and the token's purpose.
 const CSRF: &str = "x-csrf";
 const CSRF_PURPOSE: &str = "ask";
-/// What is written down of a path that leads nowhere, and of a segment of it: no path of the SDKs is longer, every token is.
+/// How much of an unknown path is logged, and how long a segment may be before it is cut: all paths of the SDKs fit, no token does.
 const PATH_CHARS_MAX: usize = 256;
 const SEGMENT_CHARS_MAX: usize = 32;
 const SEGMENT_CHARS_KEPT: usize = 8;
 const ELSEWHERE: Denial = Denial::TokenInvalid("the account is of another region than the address");
 
-/// An account that has proved itself and was let in, itself or through a program that acts for it.
+/// An authenticated account with the permit for this request. The caller may be a program that acts for the account.
 #[derive(Debug)]
 pub(crate) struct Admitted {
     pub(crate) caller: Caller,
     pub(crate) permit: Permit,
 }
 
-/// Somebody who may see how the service does. Only [`Call::watcher`] makes one.
+/// Permission to see metrics and status. Only [`Call::watcher`] creates it.
 #[derive(Debug)]
 pub(crate) struct Watcher(());
 
@@ -57,20 +58,19 @@ impl Admitted {
         &self.caller.who
     }
 
-    /// Whether they may do besides what is for operators.
+    /// An error if the caller may not do what is for operators, besides what the row asks for.
     pub(crate) fn as_operator(&self, site: &Site) -> Result<(), Problem> {
         permit(&self.caller, Scope::Operator, site).map(drop)
     }
 }
 
-/// Who asks has been looked up a moment ago, when they proved it.
+/// The account was looked up a moment ago, by authentication, so the cached state is recent enough.
 fn permit(caller: &Caller, scope: Scope, site: &Site) -> Result<Permit, Problem> {
     let core = &site.core;
     Ok(core.access.admit_within(&caller.who, scope, Look::Recent, core.market_now())?)
 }
 
-/// A token that came in an address, and the query without it: it is no parameter of what is asked, and must not get into
-/// links and refusals.
+/// A token from the URL, and the query string without it: the token must not be repeated in links and refusals.
 #[derive(Debug)]
 pub(crate) struct Addressed<'a> {
     pub(crate) token: Option<Secret>,
@@ -78,9 +78,9 @@ pub(crate) struct Addressed<'a> {
 }
 
 impl<'a> Addressed<'a> {
-    /// For an endpoint that takes tokens so. `parameter` is that of the path.
-    pub(crate) fn of(call: &Call<'a>, parameter: &str) -> Result<Addressed<'a>, Problem> {
-        let mut token = is_keyed(call.path).then(|| Secret::new(parameter.to_owned()));
+    /// For rows that accept a token in the URL.
+    pub(crate) fn of(call: &Call<'a>) -> Result<Addressed<'a>, Problem> {
+        let mut token = is_keyed(call.path).then(|| Secret::new(call.path_value("token").to_owned()));
         let is_token = |pair: &&str| {
             form_urlencoded::parse(pair.as_bytes()).next().is_some_and(|(name, _)| name == IN_QUERY)
         };
@@ -105,7 +105,7 @@ fn is_keyed(path: &str) -> bool {
     IN_PATH.strip_prefix('/').is_some_and(|prefix| path.starts_with(prefix))
 }
 
-/// What a request brings along as proof, if anything. One secret is one claim, however it is spelled.
+/// The claim of a request, if it has a proof. The same secret gives the same claim wherever it is in the request, and however it is escaped.
 pub(crate) fn claim(parts: &Parts, site: &Site) -> Option<Claim> {
     let text = |name| parts.headers.get(name).and_then(|value| value.to_str().ok());
     let in_header = || text(AUTHORIZATION).map(|value| token(value).into());
@@ -115,18 +115,18 @@ pub(crate) fn claim(parts: &Parts, site: &Site) -> Option<Claim> {
     Some(site.claims.of(&secret))
 }
 
-/// Remembers a claim that was good.
+/// Remembers the claim of a valid proof.
 pub(crate) fn learn(claim: Claim, account: AccountId, site: &Site) {
     let uptime = site.core.uptime();
     if site.claims.is_fresh(claim, uptime) {
         return;
     }
-    // What cannot be looked up now is learnt with the next request.
+    // If the account cannot be read now, the next request does it.
     let Ok(Some(account)) = site.core.access.account(account) else { return };
     site.claims.learn(claim, site.core.share(&account), uptime);
 }
 
-/// The token of an `Authorization` header, with its scheme or without.
+/// The token of an `Authorization` header, with or without the scheme.
 fn token(header: &str) -> &str {
     const SCHEME: &str = "bearer ";
     let header = header.trim();
@@ -136,7 +136,7 @@ fn token(header: &str) -> &str {
     }
 }
 
-/// The token in an address, decoded.
+/// The token in a URL, decoded.
 fn in_address<'a>(path: &'a str, query: &'a str) -> Option<Cow<'a, str>> {
     let in_path = || {
         let segment = path.trim_start_matches('/').split('/').nth(2).filter(|_| is_keyed(path))?;
@@ -145,7 +145,7 @@ fn in_address<'a>(path: &'a str, query: &'a str) -> Option<Cow<'a, str>> {
     fields::values(query, IN_QUERY).next().or_else(in_path)
 }
 
-/// A path as it may be written down: without the token in it.
+/// A path for the log: without the token in it.
 pub(crate) fn shown(path: &str) -> Cow<'_, str> {
     if !is_keyed(path) {
         return path.into();
@@ -154,8 +154,8 @@ pub(crate) fn shown(path: &str) -> Cow<'_, str> {
     format!("{IN_PATH}…{}{}", if rest.is_some() { "/" } else { "" }, rest.unwrap_or_default()).into()
 }
 
-/// The same where no route says what was meant: with nothing in it that a terminal or a reader of logs would obey, and cut. A
-/// segment as long as a token may be one.
+/// The same for a path without a route. Control characters are escaped, so that they cannot affect a terminal or a log parser, and long
+/// segments are cut, because they could be tokens.
 pub(crate) fn written(path: &str) -> String {
     let path = shown(path);
     let segments = path.split('/').map(|segment| cut(segment, SEGMENT_CHARS_MAX, SEGMENT_CHARS_KEPT));
@@ -178,13 +178,13 @@ fn escaped(letter: char) -> impl Iterator<Item = char> {
 }
 
 impl Call<'_> {
-    /// Who asks.
+    /// Authenticates the request.
     fn caller(&self, site: &Site) -> Result<Caller, Problem> {
         if let Some(name) = PROOFS.iter().find(|name| self.headers.get_all(**name).iter().count() > 1) {
             return Err(Problem::bad_request(&format!("the header {name} is there more than once")));
         }
         let in_headers = PROOFS.iter().any(|name| self.headers.contains_key(*name));
-        let session = self.session(site).filter(|_| self.takes_session && !in_headers);
+        let session = self.session(site).filter(|_| self.terms.takes_session && !in_headers);
         let bearer = self.address_token.map(|token| Secret::new(format!("Bearer {}", token.expose())));
         let header = |name: &str| match &bearer {
             Some(bearer) if name == "authorization" => Some(bearer.expose()),
@@ -215,30 +215,31 @@ impl Call<'_> {
         };
         let who = proven.map_err(refused)?;
         self.note.account(who.account());
-        // Whose a request is may not have been known when there was room for its answer.
+        // Before authentication the account was a guess at best, so its limit of unsent answers is checked here.
         if site.core.unsent.of(Who::Account(who.account())).is_full() {
             return Err(Refusal::Busy.into());
         }
-        // Last, so that what is refused for want of room may be sent again as it is.
-        if self.is_change && bearer.is_none() && session.is_none() {
-            site.core.access.use_once(&request, site.core.machine_now()).map_err(refused)?;
+        // Last: a request that was refused as busy may be sent again with the same signature.
+        if self.terms.is_change(self.method) && bearer.is_none() && session.is_none() {
+            let repetition = self.terms.repetition();
+            site.core.access.use_once(&request, repetition, site.core.machine_now()).map_err(refused)?;
         }
         site.core.metrics.proof(Entry::Http, Proven::Accepted);
         if let (true, Some(cookie)) = (who.is_browser(), session) {
             self.is_of_our_pages(cookie, site)?;
         }
         let language = Language::parse(self.header("accept-language").unwrap_or_default());
-        // The mirrors have no way to opt in: whoever has the right gets overnight hours, and the SDKs leave them out
-        // themselves where the user does not want them. Leaving them out here would lose them for those who do.
+        // HTTP has no parameter to opt in to overnight hours, so accounts with the right always get them. The SDKs leave them out for users
+        // who do not want them.
         let caller = Caller { who, language, overnight: true, entrance: self.region };
-        if self.is_at_home {
+        if self.terms.home == Home::OwnRegion {
             site.core.at_home(&caller).inspect_err(|_| self.note_denied(offered, &ELSEWHERE, site))?;
         }
         Ok(caller)
     }
 
-    /// A browser sends its cookie with whatever any page makes it ask. That a page of ours does is known by what browsers say
-    /// themselves, where they do; and nothing is changed without the CSRF token that only our pages can read.
+    /// The CSRF check of a browser session. Requests that other sites cause are refused by `Sec-Fetch-Site`, if the browser sends it; changes
+    /// also need the CSRF token, which only our pages can read.
     fn is_of_our_pages(&self, cookie: &str, site: &Site) -> Result<(), Problem> {
         let mut sites = self.headers.get_all("sec-fetch-site").iter();
         if !sites.all(|site| site == "same-origin" || site == "none") {
@@ -252,17 +253,17 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// The cookie of the browser's session, good or not.
+    /// The cookie of the browser session. It has not been checked.
     fn session(&self, site: &Site) -> Option<&str> {
         cookies::session(self.header("cookie").unwrap_or_default(), site.is_https())
     }
 
-    /// The CSRF token that a script of our pages has to send with every change; the same for the whole session.
+    /// The CSRF token that scripts of our pages send with every change. It is the same for the whole session.
     pub(crate) fn session_csrf_token(&self, site: &Site) -> Option<String> {
         self.session(site).map(|cookie| site.core.access.csrf_token(cookie, CSRF_PURPOSE))
     }
 
-    /// A refused login is written down; that it could not be is no reason to refuse otherwise.
+    /// Writes a failed authentication to the audit. If that fails, the refusal stays the same.
     fn note_denied(&self, offered: Offered<'_>, denial: &Denial, site: &Site) {
         if let Err(error) = site.core.access.note_denied(offered, denial, self.peer.ip(), site.core.moment())
         {
@@ -270,7 +271,7 @@ impl Call<'_> {
         }
     }
 
-    /// What a signature is about.
+    /// The parts of the request that a signature covers.
     pub(crate) fn signed<'a>(&'a self, header: &'a dyn Fn(&str) -> Option<&'a str>) -> SignedRequest<'a> {
         SignedRequest {
             method: self.method.as_str(),
@@ -281,14 +282,25 @@ impl Call<'_> {
         }
     }
 
-    /// Lets in whoever asks, for something of a scope, or says why not. There is no other way to learn who asks.
+    /// Authenticates the request and checks the scope. This is the only way to get the caller of a request.
     pub(crate) fn admit(&self, scope: Scope, site: &Site) -> Result<Admitted, Problem> {
+        self.admit_either(scope, None, site)
+    }
+
+    /// The same with credentials for one scope or for another.
+    pub(crate) fn admit_either(
+        &self,
+        scope: Scope,
+        or: Option<Scope>,
+        site: &Site,
+    ) -> Result<Admitted, Problem> {
         let caller = self.caller(site)?;
-        let permit = permit(&caller, scope, site)?;
+        let has_other = |other: &Scope| !caller.who.has(scope) && caller.who.has(*other);
+        let permit = permit(&caller, or.filter(has_other).unwrap_or(scope), site)?;
         Ok(Admitted { caller, permit })
     }
 
-    /// Lets in whoever may see how the service does: at the internal listener and on this machine everybody, else operators.
+    /// Permission for monitoring: everybody at the internal listener and on this machine has it, elsewhere operators.
     pub(crate) fn watcher(&self, site: &Site) -> Result<Watcher, Problem> {
         if self.face != Face::Internal && !self.is_local {
             self.admit(Scope::Operator, site)?;
@@ -316,7 +328,7 @@ mod tests {
         ] {
             assert_eq!(written(path), wanted);
         }
-        // However it is escaped, it does not grow beyond.
+        // Escaping does not make it longer than the limit.
         assert_eq!(written(&"/é/é".repeat(1000)).chars().count(), PATH_CHARS_MAX + 1);
     }
 

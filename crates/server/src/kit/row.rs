@@ -1,39 +1,42 @@
-//! An endpoint as a row: where it is, who may ask and what answers, for whose accounts it is, and what it counts as.
+//! A row of a route table: method, path, authentication and scope, handler, region rule, rate limit, metrics label,
+//! and documentation of one endpoint.
 
 use access::Scope;
-use hyper::Method;
 
 use super::call::{Answer, Call};
 use super::doc::Doc;
 use super::envelope::Problem;
+use super::pace::RowPace;
 use super::proof::{Admitted, Watcher};
 use super::site::Site;
+use super::terms::{Effect, Home, ProofTerms};
 use crate::metrics::Task;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
     pub(crate) method: &'static str,
-    /// With at most one segment in braces, which stands for any text but none at all.
+    /// A segment in braces is a parameter; it matches any text that is not empty.
     pub(crate) path: &'static str,
     pub(crate) gate: Gate,
     pub(crate) home: Home,
     pub(crate) effect: Effect,
+    pub(crate) pace: RowPace,
     pub(crate) task: Task,
-    /// What clients are told about it. A test finds the row that has none.
+    /// Its part of the OpenAPI document. A test fails for a row without one.
     pub(crate) doc: Option<&'static Doc>,
 }
 
-/// Who may ask, and what answers them. What needs a proof is answered by functions that take a permit: a row that forgets to ask for
-/// one does not compile.
+/// Who may call the endpoint, and its handler. Handlers of endpoints that need authentication take a permit as an argument, so a row that
+/// does not check for one does not compile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Gate {
-    /// Needs no thread that may wait: whether the process answers must not depend on whether it has one to spare.
+    /// Answered without a worker thread: a liveness check must not fail because all of them are busy.
     AtOnce(Audience, fn() -> Answer),
-    /// Without a proof, or with one of its own.
+    /// Without authentication, or the handler authenticates by itself.
     Open(Audience, OpenHandler),
-    /// For those who keep the service running.
+    /// For monitoring ([`Call::watcher`]).
     Watched(WatchedHandler),
-    /// For an account, within a scope.
+    /// For an account whose credentials have a scope.
     Permitted(Permitted),
 }
 
@@ -44,53 +47,35 @@ pub(crate) type PermittedHandler = fn(&Call<'_>, &Site, Admitted) -> Result<Answ
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Permitted {
     pub(crate) asks: Asks,
-    /// What the credentials must be good for.
+    /// The scope that the credentials must have.
     pub(crate) scope: Scope,
+    /// Another one that will do as well.
+    pub(crate) or: Option<Scope>,
     pub(crate) answer: PermittedHandler,
-    /// How somebody is told that they are not let in.
+    /// The form of the answer if authentication or authorization fails, or the rate limit is exceeded.
     pub(crate) refuse: fn(Problem) -> Answer,
 }
 
-/// Who may ask where nobody has to prove who they are.
+/// Who an endpoint without authentication is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Audience {
     Anyone,
-    /// A person at a browser. Who that is, is the page's own matter.
+    /// A person with a browser. The page itself checks who is signed in.
     Person,
-    /// Anyone, at the internal listener too: programs that look whether the service is there.
+    /// Anyone, also at the internal listener: programs that monitor the service.
     Monitor,
 }
 
-/// Which proofs are taken of an account.
+/// Which proofs of identity an endpoint accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asks {
-    /// A program that proves itself in its headers. What outlives the session of a browser is for programs, and so is what only SDKs
-    /// ask for.
+    /// A signature or a bearer token in the headers. For endpoints that only SDKs call, and for credentials that outlive a browser session.
     Program,
-    /// The same, or a browser with a session.
+    /// The same, or a browser session.
     Account,
-    /// The same, or a tool that can be given nothing but an address, with the token in it. Addresses are kept in histories and
-    /// logs, so this is for candles alone, and pages of other sites may ask for them too.
+    /// The same, or a token in the URL, for tools that can be configured with a URL only. URLs are stored in histories and logs, so only
+    /// candles can be requested like this. Pages of other sites may do so, too (CORS).
     Address,
-}
-
-/// Whose accounts are answered, where a listener is for one region alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Home {
-    /// Any: it is public, signs in, or tells prices, which have a refusal of their own.
-    Anywhere,
-    /// It is about the account itself: one of another region is told that its token is not good here.
-    OwnRegion,
-}
-
-/// What a request does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Effect {
-    /// By its method: GET asks, the others change something.
-    ByMethod,
-    /// It only asks, with whatever method. SDKs sign with a time in seconds, so that two equal questions of one second have one
-    /// signature, and both are answered.
-    Question,
 }
 
 impl Row {
@@ -165,25 +150,53 @@ impl Row {
     }
 
     const fn new(method: &'static str, path: &'static str, task: Task, gate: Gate) -> Row {
-        Row { method, path, gate, home: Home::Anywhere, effect: Effect::ByMethod, task, doc: None }
+        Row {
+            method,
+            path,
+            gate,
+            home: Home::Anywhere,
+            effect: Effect::ByMethod,
+            pace: RowPace::Unlimited,
+            task,
+            doc: None,
+        }
     }
 
-    /// The same, for accounts of the listener's region alone.
+    /// Only for accounts of the listener's region.
     pub(crate) const fn at_home(self) -> Row {
         Row { home: Home::OwnRegion, ..self }
     }
 
-    /// The same, and it changes nothing.
+    /// Changes nothing, whatever the method.
     pub(crate) const fn question(self) -> Row {
         Row { effect: Effect::Question, ..self }
     }
 
-    /// The same, described.
+    /// A client may mean the same change twice.
+    pub(crate) const fn orders(self) -> Row {
+        Row { effect: Effect::Orders, ..self }
+    }
+
+    /// With a rate limit.
+    pub(crate) const fn paced(self, pace: RowPace) -> Row {
+        Row { pace, ..self }
+    }
+
+    /// With documentation.
     pub(crate) const fn doc(self, doc: &'static Doc) -> Row {
         Row { doc: Some(doc), ..self }
     }
 
-    /// The same, with words of its own for those who are not let in.
+    /// With another scope that will do as well.
+    pub(crate) const fn or_scope(self, scope: Scope) -> Row {
+        let gate = match self.gate {
+            Gate::Permitted(permitted) => Gate::Permitted(Permitted { or: Some(scope), ..permitted }),
+            gate => gate,
+        };
+        Row { gate, ..self }
+    }
+
+    /// With another form of the answer if authentication or authorization fails, or the rate limit is exceeded.
     pub(crate) const fn refusing(self, refuse: fn(Problem) -> Answer) -> Row {
         let gate = match self.gate {
             Gate::Permitted(permitted) => Gate::Permitted(Permitted { refuse, ..permitted }),
@@ -192,13 +205,12 @@ impl Row {
         Row { gate, ..self }
     }
 
-    /// Whether a request with this method changes something.
-    pub(crate) fn is_change(&self, method: &Method) -> bool {
-        let is_safe = [Method::GET, Method::HEAD, Method::OPTIONS].contains(method);
-        !is_safe && self.effect == Effect::ByMethod
+    /// What it says about the proof of a request.
+    pub(crate) fn proof_terms(&self) -> ProofTerms {
+        ProofTerms { home: self.home, effect: self.effect, takes_session: self.takes_session() }
     }
 
-    /// Which proofs are taken, if one is needed.
+    /// The proofs that are accepted, if one is needed.
     fn asks(&self) -> Option<Asks> {
         match self.gate {
             Gate::Permitted(Permitted { asks, .. }) => Some(asks),
@@ -206,17 +218,22 @@ impl Row {
         }
     }
 
-    /// Whether nothing is done for somebody who does not prove who they are. The others have proofs of their own, or need none.
+    /// Whether the request is authenticated before the handler is called.
     pub(crate) fn needs_proof(&self) -> bool {
         self.asks().is_some()
     }
 
-    /// Whether the session of a browser is a proof.
+    /// Whether it is a page, or a form of one: for a person with a browser.
+    pub(crate) fn is_for_people(&self) -> bool {
+        matches!(self.gate, Gate::Open(Audience::Person, _))
+    }
+
+    /// Whether a browser session is accepted as proof.
     pub(crate) fn takes_session(&self) -> bool {
         matches!(self.gate, Gate::Watched(_)) || self.asks().is_some_and(|asks| asks != Asks::Program)
     }
 
-    /// Whether the token may stand in the address.
+    /// Whether a token in the URL is accepted as proof.
     pub(crate) fn takes_token_in_address(&self) -> bool {
         self.asks() == Some(Asks::Address)
     }
@@ -235,6 +252,6 @@ impl Row {
 
 impl Gate {
     const fn permitted(asks: Asks, scope: Scope, answer: PermittedHandler) -> Gate {
-        Gate::Permitted(Permitted { asks, scope, answer, refuse: Problem::answer })
+        Gate::Permitted(Permitted { asks, scope, or: None, answer, refuse: Problem::answer })
     }
 }

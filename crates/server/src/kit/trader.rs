@@ -1,7 +1,7 @@
 //! One request about the paper account of whoever asks.
 
 use market::Symbol;
-use paper::{Done, FlowQuery, Moment, PaperError, Preview, Reading, Story};
+use paper::{Done, Equity, FlowQuery, Moment, PaperError, Preview, Reading, Story};
 use schemars::JsonSchema;
 use serde::Serialize;
 use trading::ledger::CashFlow;
@@ -22,16 +22,8 @@ pub(crate) struct Trader<'a> {
 }
 
 impl<'a> Trader<'a> {
-    /// Who asks more often than the service's rule allows is told to wait. A person at a page asks for several things at once, and
-    /// is held to the limits that everybody has.
-    pub(crate) fn open(site: &'a Site, admitted: &'a Admitted) -> Result<Trader<'a>, Problem> {
-        let account = admitted.account();
-        let is_limited =
-            account.terms.rate_rule() != access::RateRule::Unlimited && !admitted.who().is_browser();
-        if is_limited {
-            site.may_trade(account.id).map_err(Problem::too_many_trade_calls)?;
-        }
-        Ok(Trader { site, admitted, moment: site.core.paper_moment() })
+    pub(crate) fn open(site: &'a Site, admitted: &'a Admitted) -> Trader<'a> {
+        Trader { site, admitted, moment: site.core.paper_moment() }
     }
 
     /// The account as of now.
@@ -72,6 +64,25 @@ impl<'a> Trader<'a> {
         let look = |seen: &paper::Seen<'_>| paper::story(seen.entries, order);
         let story = core.with_reader(|reader| core.paper.look(id, (reader, self.moment), look));
         story.map_err(Problem::from_paper)
+    }
+
+    /// What the account was worth on each of the last so many days.
+    pub(crate) fn equity(&self, days: u32) -> Result<Equity, Problem> {
+        let core = &self.site.core;
+        let id = self.admitted.account().id;
+        let look = |seen: &paper::Seen<'_>| paper::equity(seen, days);
+        let equity = core.with_reader(|reader| core.paper.look(id, (reader, self.moment), look));
+        equity.map_err(Problem::from_paper)
+    }
+
+    /// Whether the account has begun to trade. Asking does not begin it.
+    pub(crate) fn has_begun(&self) -> Result<bool, Problem> {
+        let standing = self.site.core.paper.standing(self.admitted.account().id);
+        Ok(standing.map_err(Problem::from_paper)?.horizon.is_some())
+    }
+
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.admitted.account().terms.read_only
     }
 
     pub(crate) fn flows(&self, query: &FlowQuery) -> Result<Vec<CashFlow>, Problem> {

@@ -11,8 +11,8 @@ use prost::{DecodeError, Message};
 use wire::{command, trade};
 
 /// The trade gateway's own commands.
-const SUBSCRIBE: u8 = 16;
-pub(super) const UNSUBSCRIBE: u8 = 17;
+const SUBSCRIBE: u8 = trade::Command::Subscribe as u8;
+pub(super) const UNSUBSCRIBE: u8 = trade::Command::Unsubscribe as u8;
 /// The field in which a request for single trades has its count; a list of topics has field 1 alone.
 const TRADES_COUNT_FIELD: u32 = 2;
 

@@ -171,7 +171,7 @@ where
 impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     fn new(stream: S, transport: Transport, from: Arrival, hub: Arc<Hub>) -> Link<S> {
         let now = Instant::now();
-        hub.core.metrics.opened(tally::kind(&transport));
+        hub.core.metrics.opened(transport.door().into());
         let by = SignInBy { at: now + AUTH_WITHIN, close: CloseCode::Auth, reason: "no sign-in in time" };
         Link {
             stream,

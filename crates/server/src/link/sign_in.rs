@@ -15,7 +15,7 @@ use super::session::Session;
 use super::topics::Topics;
 use super::transport::{AUTH, CloseCode};
 use crate::caller::{Caller, Language};
-use crate::links::{Door, SignedIn};
+use crate::links::SignedIn;
 use crate::metrics::{Entry, Outcome, Proven};
 use crate::refusal::Refusal;
 use crate::request_log::OncePerMinute;
@@ -129,10 +129,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     }
 
     fn entry(&self) -> Entry {
-        match self.transport.door() {
-            Door::WebSocket => Entry::WebSocket,
-            Door::Tcp => Entry::Tcp,
-        }
+        self.transport.door().into()
     }
 
     /// Writes a refused sign-in to the audit, on a thread where waiting for the disk holds up nothing.

@@ -2,15 +2,15 @@
 
 use tokio::time::Instant;
 
+use super::Link;
 use super::transport::{AUTH, HEARTBEAT, RECONNECT};
-use super::{Link, Transport};
-use crate::metrics::{self, Connection, Outcome, Task};
+use crate::metrics::{Outcome, Task};
 use crate::request_log::{self, RequestEnd};
 
 impl<S> Link<S> {
     /// Counts a request and writes its log line.
     pub(super) fn end(&self, command: u8, task: Task, ended: &RequestEnd) {
-        request_log::of_link(&self.hub.core.metrics, door(&self.transport), task, command, ended);
+        request_log::of_link(&self.hub.core.metrics, self.transport.door().into(), task, command, ended);
     }
 
     /// The same for a request of which only the outcome is known.
@@ -26,21 +26,7 @@ impl<S> Link<S> {
 
 impl<S> Drop for Link<S> {
     fn drop(&mut self) {
-        self.hub.core.metrics.closed(kind(&self.transport));
-    }
-}
-
-pub(super) fn kind(transport: &Transport) -> Connection {
-    match transport {
-        Transport::WebSocket(_) => Connection::WebSocket,
-        Transport::Tcp(_) => Connection::Tcp,
-    }
-}
-
-fn door(transport: &Transport) -> metrics::Door {
-    match transport {
-        Transport::WebSocket(_) => metrics::Door::WebSocket,
-        Transport::Tcp(_) => metrics::Door::Tcp,
+        self.hub.core.metrics.closed(self.transport.door().into());
     }
 }
 

@@ -44,7 +44,7 @@ impl Session {
         let (known, unknown): (Vec<String>, Vec<String>) =
             asked.into_iter().take(TOPICS_MAX).partition(|topic| topic == TradeListeners::TOPIC);
         if !known.is_empty() && self.topics.0.is_none() {
-            self.listen(permit);
+            self.listen(permit)?;
         }
         let fail = |topic: String| trade::subscribe_response::Fail {
             topic: topic.chars().take(ECHO_CHARS_MAX).collect(),
@@ -57,12 +57,17 @@ impl Session {
         }))
     }
 
-    fn listen(&mut self, permit: &Permit) {
+    fn listen(&mut self, permit: &Permit) -> Result<(), Refusal> {
         // A connection that has lost its seat is being closed.
-        let Some(mailbox) = self.hub.links.mailbox(self.id) else { return };
-        let (account, language) = (permit.account().id, self.caller.language);
-        let listening = self.hub.core.listeners.listen(account, (self.id, mailbox), language);
+        let Some(mailbox) = self.hub.links.mailbox(self.id) else { return Ok(()) };
+        let (core, account, language) = (&self.hub.core, permit.account().id, self.caller.language);
+        let listening = core.listeners.listen(&core.paper, account, (self.id, mailbox), language);
+        let listening = listening.map_err(|error| {
+            tracing::error!(%error, "cannot listen to a paper account");
+            Refusal::Internal
+        })?;
         self.topics = Topics(Some(listening));
+        Ok(())
     }
 }
 

@@ -7,7 +7,7 @@ use wire::{
 };
 
 use super::outbox::Outbox;
-use crate::links::Door;
+use crate::links::LinkDoor;
 
 /// Longest WebSocket message a client may send: the largest request and its header.
 const MESSAGE_MAX: usize = Limits::REQUEST.body + PACKET_HEADER_MAX;
@@ -92,10 +92,10 @@ impl Transport {
         }
     }
 
-    pub(crate) fn door(&self) -> Door {
+    pub(crate) fn door(&self) -> LinkDoor {
         match self {
-            Transport::WebSocket(_) => Door::WebSocket,
-            Transport::Tcp(_) => Door::Tcp,
+            Transport::WebSocket(_) => LinkDoor::WebSocket,
+            Transport::Tcp(_) => LinkDoor::Tcp,
         }
     }
 

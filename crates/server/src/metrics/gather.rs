@@ -89,7 +89,7 @@ fn requests(metrics: &Metrics, text: &mut Text) {
 
 /// The doors that a kind of request comes in by.
 fn pairs() -> impl Iterator<Item = (Door, Task)> {
-    let all = Door::ALL.iter().flat_map(|door| Task::ALL.iter().map(move |task| (*door, *task)));
+    let all = Door::ALL.iter().flat_map(|door| Task::all().map(move |task| (*door, task)));
     all.filter(|(door, task)| match task {
         Task::Heartbeat | Task::SignIn | Task::Resume | Task::Trade => *door != Door::Http,
         Task::SocketToken
@@ -101,15 +101,7 @@ fn pairs() -> impl Iterator<Item = (Door, Task)> {
         | Task::Data
         | Task::Orders
         | Task::Watch => *door == Door::Http,
-        Task::Profile
-        | Task::TradingSessions
-        | Task::TradingDays
-        | Task::StaticInfo
-        | Task::Quotes
-        | Task::Intraday
-        | Task::Candlesticks
-        | Task::History
-        | Task::Other => true,
+        Task::Command(_) | Task::Other => true,
     })
 }
 

@@ -2,7 +2,7 @@
 
 /// An enum whose variants have a text each and are numbered from 0.
 macro_rules! label {
-    ($(#[$about:meta])* $name:ident { $($variant:ident => $text:literal),+ $(,)? }) => {
+    ($(#[$about:meta])* $name:ident { $($variant:ident => $text:expr),+ $(,)? }) => {
         $(#[$about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum $name { $($variant),+ }
@@ -22,30 +22,71 @@ macro_rules! label {
     };
 }
 
+// Words of several labels.
+const WEBSOCKET: &str = "websocket";
+const TCP: &str = "tcp";
+const HTTP: &str = "http";
+
 label! {
     /// The door that a request came through.
-    Door { WebSocket => "websocket", Tcp => "tcp", Http => "http" }
+    Door { WebSocket => WEBSOCKET, Tcp => TCP, Http => HTTP }
 }
 
 label! {
     /// Where a proof of identity is given; on a page it is a password.
-    Entry { WebSocket => "websocket", Tcp => "tcp", Http => "http", Page => "page" }
+    Entry { WebSocket => WEBSOCKET, Tcp => TCP, Http => HTTP, Page => "page" }
 }
 
-label! {
-    /// What was asked for. The first ones are commands of the protocol, through any door; the rest is HTTP's alone.
+/// The same with a variant for the commands of the quote gateway, whose labels are in their own table (`dispatch.rs`).
+macro_rules! label_with_commands {
+    ($(#[$about:meta])* $name:ident { $($variant:ident => $text:expr),+ $(,)? }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum $name { Command(CommandLabel), $($variant),+ }
+
+        impl $name {
+            pub(crate) const WITHOUT_COMMANDS: &'static [$name] = &[$($name::$variant),+];
+            pub(crate) const COUNT: usize = COMMANDS_MAX + $name::WITHOUT_COMMANDS.len();
+
+            pub(crate) fn as_str(self) -> &'static str {
+                match self { $name::Command(command) => command.text, $($name::$variant => $text),+ }
+            }
+
+            pub(super) fn index(self) -> usize {
+                enum Index { $($variant),+ }
+                match self {
+                    $name::Command(command) => command.row,
+                    $($name::$variant => COMMANDS_MAX + Index::$variant as usize),+
+                }
+            }
+        }
+    };
+}
+
+/// Commands that can be counted, which is room for more than there are: the table of commands is above this module.
+pub(crate) const COMMANDS_MAX: usize = 12;
+
+/// A command's place in the table of commands, and its label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CommandLabel {
+    row: usize,
+    text: &'static str,
+}
+
+impl CommandLabel {
+    /// `row` is below [`COMMANDS_MAX`].
+    pub(crate) const fn new(row: usize, text: &'static str) -> CommandLabel {
+        CommandLabel { row, text }
+    }
+}
+
+label_with_commands! {
+    /// What was asked for: a command of the quote gateway, through any door; something that only long connections have; or something that
+    /// only HTTP has.
     Task {
         Heartbeat => "heartbeat",
         SignIn => "sign_in",
         Resume => "resume",
-        Profile => "profile",
-        TradingSessions => "trading_sessions",
-        TradingDays => "trading_days",
-        StaticInfo => "static_info",
-        Quotes => "quotes",
-        Intraday => "intraday",
-        Candlesticks => "candlesticks",
-        History => "history_candlesticks",
         Trade => "trade_topics",
         Orders => "orders",
         SocketToken => "socket_token",
@@ -85,9 +126,9 @@ label! {
 label! {
     /// The current kind of a connection.
     Connection {
-        Http => "http",
-        WebSocket => "websocket",
-        Tcp => "tcp",
+        Http => HTTP,
+        WebSocket => WEBSOCKET,
+        Tcp => TCP,
         Internal => "internal",
         Handshake => "handshake",
     }
@@ -125,6 +166,7 @@ label! {
         Certificate => "certificate",
         PaperAccounts => "paper_accounts",
         PaperListeners => "paper_listeners",
+        PaperLevels => "paper_levels",
     }
 }
 

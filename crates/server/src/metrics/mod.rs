@@ -15,7 +15,8 @@ use market::Timestamp;
 pub(crate) use gather::exposition;
 use jobs::JobCounters;
 pub(crate) use labels::{
-    Connection, Door, Entry, Grant, Granted, Handshake, JobName, JobOutcome, Outcome, Proven, Reload, Task,
+    COMMANDS_MAX, CommandLabel, Connection, Door, Entry, Grant, Granted, Handshake, JobName, JobOutcome,
+    Outcome, Proven, Reload, Task,
 };
 pub(crate) use process::disk;
 
@@ -295,21 +296,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_several_threads_count_adds_up() {
+    fn every_task_has_counters_of_its_own() {
         let metrics = Metrics::default();
+        for task in Task::all() {
+            metrics.request(Door::Http, task, Outcome::Ok, Duration::ZERO, 0);
+        }
+        for task in Task::all() {
+            let counted = metrics.requests(Door::Http, task).outcomes.get(Outcome::Ok.index());
+            assert_eq!(counted, 1, "{task:?}");
+        }
+    }
+
+    #[test]
+    fn what_several_threads_count_adds_up() {
+        let (metrics, task) = (Metrics::default(), Task::of_command(wire::command::HISTORY));
         std::thread::scope(|scope| {
             for thread in 0..20_u64 {
                 let metrics = &metrics;
                 scope.spawn(move || {
                     let took = Duration::from_nanos(thread + 1);
-                    metrics.request(Door::Tcp, Task::History, Outcome::Ok, took, thread);
+                    metrics.request(Door::Tcp, task, Outcome::Ok, took, thread);
                     metrics.candles(10);
                     metrics.cache_hit();
                     metrics.cache_miss();
                 });
             }
         });
-        let requests = metrics.requests(Door::Tcp, Task::History);
+        let requests = metrics.requests(Door::Tcp, task);
         assert_eq!(requests.outcomes.get(Outcome::Ok.index()), 20);
         let (buckets, sum) = requests.durations.read();
         assert_eq!((buckets.iter().sum::<u64>(), sum), (20, (1..=20).sum::<u64>()));

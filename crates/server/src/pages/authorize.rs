@@ -3,13 +3,52 @@
 
 use access::{AuthorizationError, AuthorizationRequest, BadRequest, Permit};
 use hyper::StatusCode;
+use schemars::JsonSchema;
 
 use super::consent::{another, choices, may, who};
+use super::docs::{CLIENT_ID, HTML, NOT_OUR_FORM, PAGE, page};
 use super::html::Html;
 use super::sign_in_form;
 use super::visit::{PageError, Sheet, Visit, fact, redirect, sentence};
 use super::{forms, home};
 use crate::kit::Answer;
+use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, of_form};
+
+pub(super) const AUTHORIZE: Doc = page("authorize", "Consent of the authorization-code flow (RFC 6749, 4.1)")
+    .parameters(&[
+        Parameter::query("response_type", Kind::Text, "code"),
+        CLIENT_ID,
+        Parameter::query("redirect_uri", Kind::Text, "one of its registered addresses"),
+        Parameter::query("state", Kind::Text, "given back as it is"),
+        Parameter::query("scope", Kind::Text, "openapi, 3, or nothing"),
+        Parameter::query(
+            "code_challenge",
+            Kind::Text,
+            "RFC 7636; a client without a secret needs one where the configuration says so",
+        ),
+        Parameter::query("code_challenge_method", Kind::Text, "S256 or plain"),
+    ])
+    .answers(&[
+        PAGE,
+        AnswerDoc::status("303", "back to the client, which has asked for something that cannot be", &[]),
+        AnswerDoc::status("400", "an unknown client, or an address that it has not registered", HTML),
+    ]);
+
+pub(super) const DECIDE_AUTHORIZATION: Doc =
+    page("decideAuthorization", "Approve or deny, from the form of the page")
+        .body(&[Media::form::<DecisionForm>()])
+        .answers(&[
+            AnswerDoc::status("303", "back to the client, with a code or an error", &[]),
+            NOT_OUR_FORM,
+        ]);
+
+#[derive(JsonSchema)]
+#[schemars(inline, transform = of_form)]
+#[expect(dead_code, reason = "its shape alone is used")]
+struct DecisionForm {
+    csrf: String,
+    decision: Option<String>,
+}
 
 const PURPOSE: &str = "authorize ";
 

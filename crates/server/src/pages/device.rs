@@ -6,15 +6,48 @@ use std::time::Duration;
 
 use access::{CodeRefused, DeviceRequest, Permit};
 use hyper::StatusCode;
+use schemars::JsonSchema;
 
 use super::consent;
+use super::docs::{CLIENT_ID, HTML, NOT_OUR_FORM, PAGE, page};
 use super::forms::Fields;
 use super::html::Html;
 use super::sign_in_form::{self, shown};
 use super::visit::{PageError, Sheet, Visit, alert, fact, stale};
 use super::{forms, home, path};
 use crate::kit::Answer;
+use crate::kit::doc::refusals::RETRY_AFTER;
+use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, of_form};
 use crate::kit::envelope::seconds_up;
+
+pub(super) const CONFIRM_DEVICE: Doc =
+    page("confirmDevice", "Type the code of a device, or with a code and signed in: approve or deny")
+        .parameters(&[Parameter::query("user_code", Kind::Text, "as the device shows it"), CLIENT_ID])
+        .answers(&[
+            PAGE,
+            AnswerDoc::status("404", "the code cannot be used", HTML),
+            AnswerDoc::status("429", "too many wrong codes: wait as retry-after says", HTML)
+                .headers(&[RETRY_AFTER]),
+        ]);
+
+pub(super) const DECIDE_DEVICE: Doc = page("decideDevice", "Approve or deny, from the form of the page")
+    .body(&[Media::form::<DeviceForm>()])
+    .answers(&[
+        AnswerDoc::ok("decided", HTML),
+        NOT_OUR_FORM,
+        AnswerDoc::status("404", "there is nothing to decide any more", HTML),
+    ]);
+
+/// The fields of the form, which `forms.rs` reads by name.
+#[derive(JsonSchema)]
+#[schemars(inline, transform = of_form)]
+#[expect(dead_code, reason = "its shape alone is used")]
+struct DeviceForm {
+    csrf: String,
+    user_code: Option<String>,
+    client_id: Option<String>,
+    decision: Option<String>,
+}
 
 const PURPOSE: &str = "device";
 

@@ -1,5 +1,5 @@
-//! The pages that people see: entering a device's code, signing in, approving or denying, errors. Plain HTML without scripts; one
-//! stylesheet, in the executable. Opening a page decides nothing: only a form does that this server made for this browser.
+//! The pages that people see. Those for entering a device's code, signing in and deciding are plain HTML without scripts; the chart and
+//! the desk are documents with scripts of our own (`front.rs`). Stylesheets and scripts are in the executable. Opening a page decides nothing: only a form does that this server made for this browser.
 
 mod assets;
 mod authorize;
@@ -10,7 +10,7 @@ mod forms;
 mod front;
 mod home;
 mod html;
-pub(crate) mod path;
+mod path;
 mod programs;
 mod sign_in;
 mod sign_in_form;
@@ -36,18 +36,20 @@ const STYLE: &str = include_str!("pages.css");
 const STYLE_KEPT: HeaderValue = HeaderValue::from_static("public, max-age=300");
 
 pub(crate) const ROUTES: &[Row] = &[
-    get(path::CONFIRM, |call, site| show(call, site, device::answer)).doc(&docs::CONFIRM_DEVICE),
-    post(path::CONFIRM, |call, site| show(call, site, device::answer)).doc(&docs::DECIDE_DEVICE),
-    get(path::AUTHORIZE, |call, site| show(call, site, authorize::answer)).doc(&docs::AUTHORIZE),
-    post(path::AUTHORIZE, |call, site| show(call, site, authorize::answer)).doc(&docs::DECIDE_AUTHORIZATION),
-    get(path::SIGN_IN, |call, site| show(call, site, sign_in::answer)).doc(&docs::SIGN_IN_PAGE),
-    post(path::SIGN_IN, |call, site| show(call, site, sign_in::answer)).doc(&docs::SIGN_IN),
-    post(path::SIGN_OUT, |call, site| show(call, site, sign_in::sign_out)).doc(&docs::SIGN_OUT),
-    post(path::END, |call, site| show(call, site, programs::end)).doc(&docs::END_PROGRAM),
-    get(path::STYLE, |_, _| Ok(style())).doc(&docs::STYLE),
+    get(path::CONFIRM, |call, site| show(call, site, device::answer)).doc(&device::CONFIRM_DEVICE),
+    post(path::CONFIRM, |call, site| show(call, site, device::answer)).doc(&device::DECIDE_DEVICE),
+    get(path::AUTHORIZE, |call, site| show(call, site, authorize::answer)).doc(&authorize::AUTHORIZE),
+    post(path::AUTHORIZE, |call, site| show(call, site, authorize::answer))
+        .doc(&authorize::DECIDE_AUTHORIZATION),
+    get(path::SIGN_IN, |call, site| show(call, site, sign_in::answer)).doc(&sign_in::SIGN_IN_PAGE),
+    post(path::SIGN_IN, |call, site| show(call, site, sign_in::answer)).doc(&sign_in::SIGN_IN),
+    post(path::SIGN_OUT, |call, site| show(call, site, sign_in::sign_out)).doc(&sign_in::SIGN_OUT),
+    post(path::END, |call, site| show(call, site, programs::end)).doc(&programs::END_PROGRAM),
+    Row::open_get(path::STYLE, Audience::Anyone, Task::Page, |_, _| Ok(style())).doc(&docs::STYLE),
     get(path::CHART, |call, site| show(call, site, |visit| front::answer(visit, assets::CHART)))
         .doc(&docs::CHART),
     // The desk: the pages of accounts and operators.
+    get(path::PORTFOLIO, desk).doc(&docs::PORTFOLIO),
     get(path::QUOTA, desk).doc(&docs::QUOTA),
     get(path::CONNECTIONS, desk).doc(&docs::CONNECTIONS),
     get(path::COVERAGE, desk).doc(&docs::COVERAGE),
@@ -80,10 +82,7 @@ fn show(
 /// Whether a path is that of a page. A request for one comes from a person and is answered with HTML.
 pub(crate) fn is_page(path: &str) -> bool {
     let path = path.trim_start_matches('/');
-    [path::CONFIRM, path::AUTHORIZE, path::SIGN_IN, path::SIGN_OUT, path::END]
-        .iter()
-        .chain(&path::FRONT)
-        .any(|page| page.strip_prefix('/') == Some(path))
+    ROUTES.iter().any(|row| row.is_for_people() && row.path.strip_prefix('/') == Some(path))
 }
 
 /// Redirects the path of a page with a slash at the end to the page.
@@ -123,4 +122,27 @@ fn style() -> Answer {
     headers.insert(CACHE_CONTROL, STYLE_KEPT);
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     answer
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn a_person_may_be_redirected_to_every_page_and_to_nothing_else() {
+        let opened = ROUTES.iter().filter(|row| row.is_for_people() && row.method == "GET");
+        let opened: BTreeSet<&str> = opened.map(|row| row.path).collect();
+        assert_eq!(opened, path::PAGES.into_iter().collect());
+        for (path, is) in [
+            ("/", true),
+            ("//signout", true),
+            ("/signin/end", true),
+            (path::STYLE, false),
+            ("/health", false),
+        ] {
+            assert_eq!(is_page(path), is, "{path}");
+        }
+    }
 }

@@ -1,15 +1,18 @@
 //! The paths of the pages.
 
-pub(crate) const CONFIRM: &str = "/oauth2/device/authorize/confirm";
-pub(crate) const AUTHORIZE: &str = "/oauth2/authorize";
+pub(crate) use crate::kit::paths::{AUTHORIZE, CONFIRM};
+
 pub(crate) const SIGN_IN: &str = "/signin";
 pub(crate) const SIGN_OUT: &str = "/signout";
 pub(crate) const END: &str = "/signin/end";
 pub(crate) const STYLE: &str = "/assets/pages.css";
 pub(crate) const CHART: &str = "/";
+pub(crate) const PORTFOLIO: &str = "/portfolio";
 pub(crate) const QUOTA: &str = "/quota";
 pub(crate) const CONNECTIONS: &str = "/connections";
 pub(crate) const COVERAGE: &str = "/coverage";
 pub(crate) const IMPORTS: &str = "/imports";
-/// The chart page and the desk, which have scripts.
-pub(crate) const FRONT: [&str; 5] = [CHART, QUOTA, CONNECTIONS, COVERAGE, IMPORTS];
+/// Every page that can be opened, to which a person may be redirected. The rows would say so too, but their handlers need it; a test
+/// compares the two.
+pub(crate) const PAGES: [&str; 9] =
+    [CONFIRM, AUTHORIZE, SIGN_IN, CHART, PORTFOLIO, QUOTA, CONNECTIONS, COVERAGE, IMPORTS];

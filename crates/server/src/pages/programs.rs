@@ -1,12 +1,28 @@
 //! The page of a signed-in person: which programs use their account, and a button to end each.
 
 use access::{Actor, Permit};
+use schemars::JsonSchema;
 
+use super::docs::{self, NOT_OUR_FORM};
 use super::html::Html;
 use super::path;
 use super::sign_in_form::sign_out_form;
 use super::visit::{PageError, Sheet, Visit, redirect, stale};
 use crate::kit::Answer;
+use crate::kit::doc::{AnswerDoc, Doc, Media, of_form};
+
+pub(super) const END_PROGRAM: Doc =
+    docs::page("endProgram", "End the access of a program, from the form of the page")
+        .body(&[Media::form::<EndForm>()])
+        .answers(&[AnswerDoc::status("303", "ended: back to the page", &[]), NOT_OUR_FORM]);
+
+#[derive(JsonSchema)]
+#[schemars(inline, transform = of_form)]
+#[expect(dead_code, reason = "its shape alone is used")]
+struct EndForm {
+    csrf: String,
+    id: Option<String>,
+}
 
 const PURPOSE: &str = "end ";
 
@@ -14,7 +30,12 @@ pub(super) fn page(visit: &Visit<'_>, cookie: &str, permit: &Permit) -> Result<A
     let (words, access) = (visit.words, &visit.site.core.access);
     let mut html = Html::default();
     html.raw("<p>").filled(words.signed_in_as, &permit.account().name).raw("</p>\n<ul>\n");
-    let ways = [(path::CHART, words.chart), (path::QUOTA, words.desk), (path::CONFIRM, words.code_title)];
+    let ways = [
+        (path::CHART, words.chart),
+        (path::PORTFOLIO, words.portfolio),
+        (path::QUOTA, words.desk),
+        (path::CONFIRM, words.code_title),
+    ];
     for (path, name) in ways {
         html.raw("<li>").a(&visit.frame.at(path), name).raw("</li>\n");
     }

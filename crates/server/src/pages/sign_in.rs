@@ -5,14 +5,56 @@ use std::time::Duration;
 
 use access::{Login, LoginRefused, Secret};
 use hyper::StatusCode;
+use schemars::JsonSchema;
 
+use super::docs::{HTML, NOT_OUR_FORM, PAGE, page};
 use super::sign_in_form::{Form, GUEST, PURPOSE, PURPOSE_OUT, form};
 use super::visit::{PageError, Visit, redirect, stale};
 use super::{forms, front, path, programs};
 use crate::kit::Answer;
 use crate::kit::cookies::Kind;
+use crate::kit::doc::refusals::RETRY_AFTER;
+use crate::kit::doc::{AnswerDoc, Doc, Kind as ParameterKind, Media, Parameter, of_form};
 use crate::kit::envelope::seconds_up;
 use crate::metrics::{Entry, Proven};
+
+pub(super) const SIGN_IN_PAGE: Doc = page("signInPage", "Sign in, or see who is signed in")
+    .parameters(&[Parameter::query("next", ParameterKind::Text, "a page of this server to go on to")])
+    .answers(&[PAGE, AnswerDoc::status("303", "to the page that somebody who is signed in wanted", &[])]);
+
+pub(super) const SIGN_IN: Doc =
+    page("signIn", "Sign in, from the form of a page").body(&[Media::form::<SignInForm>()]).answers(&[
+        AnswerDoc::status("303", "signed in: on to the next page", &[]),
+        AnswerDoc::status(
+            "403",
+            "account or password is wrong, or not a form that this server made for this browser",
+            HTML,
+        ),
+        AnswerDoc::status("429", "too many tries: wait as retry-after says", HTML).headers(&[RETRY_AFTER]),
+        AnswerDoc::status("503", "too many people sign in at the moment", HTML),
+    ]);
+
+pub(super) const SIGN_OUT: Doc = page("signOut", "Sign out, from the form of a page")
+    .body(&[Media::form::<SignOutForm>()])
+    .answers(&[AnswerDoc::status("303", "signed out: on to the next page", &[]), NOT_OUR_FORM]);
+
+#[derive(JsonSchema)]
+#[schemars(inline, transform = of_form)]
+#[expect(dead_code, reason = "its shape alone is used")]
+struct SignInForm {
+    csrf: String,
+    next: Option<String>,
+    name: Option<String>,
+    password: Option<String>,
+}
+
+#[derive(JsonSchema)]
+#[schemars(inline, transform = of_form)]
+#[expect(dead_code, reason = "its shape alone is used")]
+struct SignOutForm {
+    csrf: String,
+    next: Option<String>,
+}
 
 /// How much of a name is written back into its field.
 const NAME_SHOWN_MAX: usize = 64;

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use access::{AccountId, ConnectionId};
 use bytes::Bytes;
 use market::Timestamp;
+use paper::{Paper, PaperError, Watched};
 use store::Store;
 use tokio::sync::Notify;
 use trading::Push;
@@ -41,6 +42,7 @@ pub(crate) struct Listening {
     listeners: Arc<TradeListeners>,
     account: AccountId,
     connection: ConnectionId,
+    _watched: Watched,
 }
 
 impl Drop for Listening {
@@ -68,16 +70,18 @@ impl TradeListeners {
         }
     }
 
-    /// Has a connection told of everything that happens to an account's orders from now on.
+    /// Has a connection told of everything that happens to an account's orders from now on, by whatever process.
     pub(crate) fn listen(
         self: &Arc<Self>,
+        paper: &Paper,
         account: AccountId,
         (connection, mailbox): (ConnectionId, Mailbox),
         language: Language,
-    ) -> Listening {
+    ) -> Result<Listening, PaperError> {
+        let watched = paper.watch(account)?;
         let subscriber = Subscriber { connection, mailbox, language };
         self.lock().entry(account).or_default().push(subscriber);
-        Listening { listeners: self.clone(), account, connection }
+        Ok(Listening { listeners: self.clone(), account, connection, _watched: watched })
     }
 
     /// Every account that somebody listens to.
@@ -132,3 +136,131 @@ impl paper::Listener for TradeListeners {
 }
 
 const NOTIFY: u8 = trade::Command::Notify as u8;
+
+#[cfg(test)]
+mod tests {
+    use std::task::{Context, Waker};
+
+    use access::Access;
+    use history::History;
+    use market::Venues;
+    use paper::Listener;
+    use prost::Message;
+    use trading::{
+        Currency, OrderId, OrderStatus, OrderTag, OrderType, Quantity, Side, Tables, TriggerStatus,
+    };
+
+    use super::*;
+    use crate::mailbox::{Kick, Mail, MailboxReader};
+
+    const NOW: Timestamp = Timestamp(1_794_708_000);
+    const ANN: AccountId = AccountId(7);
+
+    fn push(number: i64) -> Push {
+        Push {
+            order_id: OrderId::of(7, 1),
+            symbol: "700.HK".parse().unwrap(),
+            side: Side::Buy,
+            order_type: OrderType::Limit,
+            status: OrderStatus::New,
+            submitted_quantity: Quantity::whole(100),
+            submitted_price: None,
+            executed_quantity: Quantity::ZERO,
+            executed_price: None,
+            currency: Currency::HKD,
+            submitted_at: NOW,
+            updated_at: NOW,
+            trigger_price: None,
+            msg: String::new(),
+            tag: OrderTag::Normal,
+            trigger_status: TriggerStatus::NotUsed,
+            trigger_at: None,
+            trailing_amount: None,
+            trailing_percent: None,
+            limit_offset: None,
+            last: None,
+            remark: number.to_string(),
+            decimals: 3,
+        }
+    }
+
+    /// The remarks of what a connection has been told since.
+    fn heard(reader: &MailboxReader) -> Vec<i64> {
+        let remark = |push: mailbox::Push| {
+            let notification = trade::Notification::decode(&*push.body).unwrap();
+            let event: serde_json::Value = serde_json::from_slice(&notification.data).unwrap();
+            event["data"]["remark"].as_str().unwrap().parse().unwrap()
+        };
+        std::iter::from_fn(|| reader.take()).map(remark).collect()
+    }
+
+    struct Scene {
+        _dir: tempfile::TempDir,
+        listeners: Arc<TradeListeners>,
+        paper: Paper,
+    }
+
+    fn scene() -> Scene {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path(), store::Access::Write { now: NOW }).unwrap();
+        let listeners = Arc::new(TradeListeners::new(store));
+        let access = Access::open(dir.path(), NOW).unwrap();
+        let history = History::new(Venues::built_in().unwrap());
+        let tables = Tables::built_in().unwrap();
+        let paper = Paper::new(access.journals(), history, tables, listeners.clone());
+        Scene { _dir: dir, listeners, paper }
+    }
+
+    fn listen(scene: &Scene, connection: &str) -> (Listening, MailboxReader) {
+        let (mailbox, reader) = Mailbox::new();
+        let whose = (connection.parse().unwrap(), mailbox);
+        let listening = scene.listeners.listen(&scene.paper, ANN, whose, Language::En).unwrap();
+        (listening, reader)
+    }
+
+    #[test]
+    fn a_listener_that_reads_nothing_is_closed_and_the_others_hear_everything_in_order() {
+        let scene = scene();
+        let ((_one, slow), (other, quick)) = (listen(&scene, "1"), listen(&scene, "2"));
+        let mut told = Vec::new();
+        for number in 0..5_000 {
+            scene.listeners.changed(ANN, &[push(number)]);
+            told.extend(heard(&quick));
+        }
+        assert!(told.into_iter().eq(0..5_000));
+        assert_eq!(slow.look(&Context::from_waker(Waker::noop())), Mail::Kick(Kick::TooSlow));
+        // Nobody is left once the other one goes, whether or not the first has noticed its end.
+        drop(other);
+        assert_eq!(scene.listeners.accounts(), Vec::<AccountId>::new());
+    }
+
+    #[test]
+    fn only_the_account_that_was_subscribed_to_is_heard_of_and_only_until_the_subscription_ends() {
+        let scene = scene();
+        let (listening, reader) = listen(&scene, "1");
+        scene.listeners.changed(AccountId(8), &[push(1)]);
+        scene.listeners.changed(ANN, &[push(2), push(3)]);
+        assert_eq!((heard(&reader), scene.listeners.accounts()), (vec![2, 3], vec![ANN]));
+        drop(listening);
+        scene.listeners.changed(ANN, &[push(4)]);
+        assert_eq!(heard(&reader), Vec::<i64>::new());
+    }
+
+    #[tokio::test]
+    async fn what_has_to_be_looked_at_sooner_than_planned_is_told_at_once() {
+        let listeners = scene().listeners;
+        let is_told = async || {
+            let notified = listeners.sooner().notified();
+            tokio::time::timeout(std::time::Duration::ZERO, notified).await.is_ok()
+        };
+        listeners.plan(Some(Timestamp(100)));
+        listeners.waits(Timestamp(160));
+        assert!(!is_told().await, "it will be found in time");
+        listeners.waits(Timestamp(99));
+        assert!(is_told().await);
+        // While a look goes on it has no plan yet, and whatever comes has another one made.
+        listeners.plan(None);
+        listeners.waits(Timestamp(1_000));
+        assert!(is_told().await);
+    }
+}

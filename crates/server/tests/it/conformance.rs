@@ -1,5 +1,5 @@
 //! Every answer in JSON that these tests see is held against the document of the server that sent it: it must be described, and have all
-//! the fields that are described, and no others.
+//! the fields that are described, and no others. So is the body of every request that was answered: what is taken must be described.
 //!
 //! The few keywords that the document has are judged here, because a validator that knows them all takes a minute to build
 //! (`docs/decisions/0008-openapi-from-the-code.md`); `e2e/python` asks one of those.
@@ -16,8 +16,15 @@ static DOCUMENT: LazyLock<Value> = LazyLock::new(|| serde_json::from_slice(serve
 #[track_caller]
 pub(crate) fn check(request: &[u8], response: &Response) {
     let request = String::from_utf8_lossy(request);
+    let (head, sent) = request.split_once("\r\n\r\n").unwrap_or((&*request, ""));
     let mut words = request.trim_start().lines().next().unwrap_or_default().split(' ');
     let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let path = format!("/{}", path.split('?').next().unwrap_or_default().trim_start_matches('/'));
+    if (200..300).contains(&response.status)
+        && let Err(complaint) = held_body(method, &path, head, sent)
+    {
+        panic!("{method} {path} was answered, and /openapi.json does not allow it: {complaint}\n{sent}");
+    }
     let is_json = response.header("content-type").is_some_and(|kind| kind.starts_with("application/json"));
     // A piece of JSON is none, and packed bodies have tests of their own.
     let is_whole = response.status != 206 && response.header("content-encoding").is_none();
@@ -26,7 +33,6 @@ pub(crate) fn check(request: &[u8], response: &Response) {
     if !is_json || !is_whole || method == "HEAD" || body.is_empty() {
         return;
     }
-    let path = format!("/{}", path.split('?').next().unwrap_or_default().trim_start_matches('/'));
     let answer: Value = serde_json::from_slice(body).unwrap_or_else(|error| panic!("{error}: {response:?}"));
     let status = response.status;
     if let Err(complaint) = held(method, &path, status, &answer) {
@@ -37,7 +43,38 @@ pub(crate) fn check(request: &[u8], response: &Response) {
 }
 
 fn held(method: &str, path: &str, status: u16, answer: &Value) -> Result<(), String> {
-    fits(described(method, path, status)?, answer, "")
+    fits(described(method, path, status)?, answer, "", Unknown::Fault)?;
+    // A refusal in the form of most has a code, and every code is in the table.
+    let table = DOCUMENT["info"]["description"].as_str().unwrap_or_default();
+    match answer["code"].as_u64().filter(|_| status >= 400) {
+        Some(code) if !table.contains(&format!("\n| {status} | {code} |")) => {
+            Err(format!("the code {code} is not in the table of refusals"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The body of a request. The mirrors are not looked at: they take fields in several spellings, as SDKs write them.
+fn held_body(method: &str, path: &str, head: &str, body: &str) -> Result<(), String> {
+    let Some(operation) = operation(method, path) else { return Ok(()) };
+    let Some(forms) = operation.get("requestBody").map(|body| &body["content"]) else { return Ok(()) };
+    if operation["tags"][0] == "mirrors" || body.is_empty() {
+        return Ok(());
+    }
+    let fields = head.lines().filter_map(|line| line.split_once(": "));
+    let mut kinds = fields.filter(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+    let kind = kinds.next().and_then(|(_, kind)| kind.split(';').next()).unwrap_or("application/json");
+    let kind = kind.trim().to_ascii_lowercase();
+    let schema = forms.get(&kind).map(|form| &form["schema"]).ok_or(format!("{kind} is not described"))?;
+    let value: Value = match kind.as_str() {
+        "application/json" => serde_json::from_str(body).map_err(|error| error.to_string())?,
+        "application/x-www-form-urlencoded" => {
+            let fields = form_urlencoded::parse(body.as_bytes()).filter(|(_, value)| !value.is_empty());
+            fields.map(|(name, value)| (name.into_owned(), Value::from(value.into_owned()))).collect()
+        }
+        _ => return Ok(()),
+    };
+    fits(schema, &value, "", Unknown::AsDescribed)
 }
 
 /// The schema of an answer.
@@ -74,8 +111,17 @@ fn named(reference: &str) -> &'static Value {
     DOCUMENT.pointer(reference.trim_start_matches('#')).unwrap_or_else(|| panic!("{reference}"))
 }
 
+/// What becomes of a field that is not described.
+#[derive(Clone, Copy)]
+enum Unknown {
+    /// It is a fault: an answer has none.
+    Fault,
+    /// It is a fault where the schema says so: the other requests may have fields that are passed over.
+    AsDescribed,
+}
+
 /// Whether a value is as a schema says, and what is wrong with it if not.
-fn fits(schema: &'static Value, value: &Value, at: &str) -> Result<(), String> {
+fn fits(schema: &'static Value, value: &Value, at: &str, unknown: Unknown) -> Result<(), String> {
     if let Value::Bool(anything) = schema {
         return if *anything { Ok(()) } else { Err(format!("{at}: {value} is not described")) };
     }
@@ -83,7 +129,7 @@ fn fits(schema: &'static Value, value: &Value, at: &str) -> Result<(), String> {
     for (keyword, rule) in rules {
         let holds = match keyword.as_str() {
             "description" | "default" => true,
-            "$ref" => return fits(named(rule.as_str().unwrap()), value, at),
+            "$ref" => return fits(named(rule.as_str().unwrap()), value, at, unknown),
             "const" => value == rule,
             "enum" => rule.as_array().unwrap().contains(value),
             "type" => match rule {
@@ -93,27 +139,33 @@ fn fits(schema: &'static Value, value: &Value, at: &str) -> Result<(), String> {
             "format" => has_format(rule.as_str().unwrap(), value),
             "minimum" => value.as_i64().is_none_or(|number| number >= rule.as_i64().unwrap()),
             "maximum" => value.as_i64().is_none_or(|number| number <= rule.as_i64().unwrap()),
+            "maxLength" => {
+                value.as_str().is_none_or(|text| text.chars().count() as u64 <= rule.as_u64().unwrap())
+            }
+            "minItems" => value.as_array().is_none_or(|items| items.len() as u64 >= rule.as_u64().unwrap()),
+            "maxItems" => value.as_array().is_none_or(|items| items.len() as u64 <= rule.as_u64().unwrap()),
             "required" => {
                 rule.as_array().unwrap().iter().all(|name| value.get(name.as_str().unwrap()).is_some())
             }
             "properties" => {
-                fields_fit(rules, value, at)?;
+                fields_fit(rules, value, at, unknown)?;
                 true
             }
             "additionalProperties" if rules.contains_key("properties") => true,
             "additionalProperties" => {
-                fields_fit(rules, value, at)?;
+                fields_fit(rules, value, at, unknown)?;
                 true
             }
             "items" => {
                 for (index, item) in value.as_array().into_iter().flatten().enumerate() {
-                    fits(rule, item, &format!("{at}/{index}"))?;
+                    fits(rule, item, &format!("{at}/{index}"), unknown)?;
                 }
                 true
             }
-            "anyOf" => rule.as_array().unwrap().iter().any(|one| fits(one, value, at).is_ok()),
+            "anyOf" => rule.as_array().unwrap().iter().any(|one| fits(one, value, at, unknown).is_ok()),
             "oneOf" => {
-                rule.as_array().unwrap().iter().filter(|one| fits(one, value, at).is_ok()).count() == 1
+                rule.as_array().unwrap().iter().filter(|one| fits(one, value, at, unknown).is_ok()).count()
+                    == 1
             }
             other => panic!("{other} is not known here: say what it means"),
         };
@@ -125,13 +177,19 @@ fn fits(schema: &'static Value, value: &Value, at: &str) -> Result<(), String> {
 }
 
 /// The fields of an object. One that is not described is a fault, unless fields may have any name.
-fn fields_fit(rules: &'static Map<String, Value>, value: &Value, at: &str) -> Result<(), String> {
+fn fields_fit(
+    rules: &'static Map<String, Value>,
+    value: &Value,
+    at: &str,
+    unknown: Unknown,
+) -> Result<(), String> {
     for (name, field) in value.as_object().into_iter().flatten() {
         let known = rules.get("properties").and_then(|known| known.get(name));
-        let Some(schema) = known.or(rules.get("additionalProperties")) else {
-            return Err(format!("{at}: {name} is not described"));
-        };
-        fits(schema, field, &format!("{at}/{name}"))?;
+        match (known.or(rules.get("additionalProperties")), unknown) {
+            (Some(schema), _) => fits(schema, field, &format!("{at}/{name}"), unknown)?,
+            (None, Unknown::Fault) => return Err(format!("{at}: {name} is not described")),
+            (None, Unknown::AsDescribed) => {}
+        }
     }
     Ok(())
 }
@@ -157,10 +215,31 @@ fn has_format(name: &str, value: &Value) -> bool {
         "int32" => value.as_i64().is_none_or(|number| i32::try_from(number).is_ok()),
         "uint8" => value.as_i64().is_none_or(|number| u8::try_from(number).is_ok()),
         "uint32" => value.as_i64().is_none_or(|number| u32::try_from(number).is_ok()),
+        // JSON has one kind of number, and these are all of it.
+        "double" => true,
         "int64" => !value.is_u64() || value.is_i64(),
         "uint" | "uint64" => !value.is_i64() || value.is_u64(),
         other => panic!("{other} is not known here: say what it means"),
     }
+}
+
+#[test]
+fn a_request_that_is_taken_and_not_described_is_found() {
+    let set = |body: &str| held_body("POST", "/v1/admin/accounts/ann", "", body);
+    assert_eq!(set(r#"{"level": null, "connections": 3}"#), Ok(()));
+    for body in [r#"{"connections": null}"#, r#"{"level": "3"}"#, r#"{"name": "eve"}"#, "[]", "{"] {
+        assert!(set(body).is_err(), "{body}");
+    }
+    let form = "content-type: application/x-www-form-urlencoded";
+    let token = |body: &str| held_body("POST", "/oauth2/token", form, body);
+    assert_eq!(token("grant_type=refresh_token&refresh_token=x&scope="), Ok(()));
+    assert!(token("refresh_token=x").is_err());
+    assert!(token("grant_type=password").is_err());
+    let report = |kind: &str, body: &str| held_body("POST", "/v1/admin/rates", kind, body);
+    assert_eq!(report("content-type: text/csv", "currency,day,rate\n"), Ok(()));
+    assert_eq!(report("", r#"{"rows": [{"currency": "USD", "rate": "7.8"}]}"#), Ok(()));
+    assert!(report("", r#"{"rows": [{"currency": "USD", "rating": "7.8"}]}"#).is_err());
+    assert!(report("content-type: text/plain", "x").is_err());
 }
 
 #[test]
@@ -191,6 +270,7 @@ fn an_answer_that_is_not_described_is_found() {
     assert_eq!(held("GET", "/nowhere", 404, &refusal), Ok(()));
     assert_eq!(held("DELETE", "/v1/connections/7", 404, &refusal), Ok(()));
     assert!(held("GET", "/v1/me", 201, &refusal).is_err());
+    assert!(held("GET", "/v1/me", 404, &json!({"code": 405, "message": "not found", "data": null})).is_err());
     assert!(held("GET", "/nowhere", 200, &me).is_err());
     assert!(held("GET", "/v1/me", 404, &json!({"error": "not found"})).is_err());
 }

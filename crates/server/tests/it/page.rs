@@ -4,7 +4,8 @@
 use std::fmt::Write;
 
 use expect_test::expect_file;
-use market::{Period, Region, Session, Venues};
+use jiff::ToSpan;
+use market::{Date, Period, Region, Session, Span, Venues};
 
 /// Phrases, labels and the switch of the chart page follow from it.
 #[test]
@@ -52,4 +53,27 @@ fn the_page_asks_for_as_many_candles_as_a_call_is_worth() {
         history::COUNT_MAX
     );
     expect_file!["../../page/src/served-limits.js"].assert_eq(&text);
+}
+
+/// The page reckons itself where a week, month, quarter or year begins and ends. Its tests hold it to these, around new years, leap days and
+/// the ends of months.
+#[test]
+fn the_page_reckons_spans_as_the_service_does() {
+    let around = [(2023, 12, 31), (2024, 2, 29), (2024, 12, 31), (2026, 3, 31), (2026, 11, 15)];
+    let mut rows = Vec::new();
+    for (year, month, day) in around {
+        let centre = Date::constant(year, month, day);
+        for offset in -7..=7 {
+            let date = centre.saturating_add(offset.days());
+            for span in Span::ALL {
+                let first = span.floor(date);
+                let mut last = date;
+                while span.floor(last.saturating_add(1.day())) == first {
+                    last = last.saturating_add(1.day());
+                }
+                rows.push(format!("[\"{date}\",\"{}\",\"{first}\",\"{last}\"]", Period::Calendar(span)));
+            }
+        }
+    }
+    expect_file!["../../page/test/served-spans.json"].assert_eq(&format!("[\n{}\n]\n", rows.join(",\n")));
 }

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use market::Timestamp;
 use rusqlite::Row;
 
-use super::{AccountId, Accounts, AuditNote, audit, check_texts, journal_sql as sql};
+use super::{AccountId, Accounts, AuditNote, audit, check_texts, journal_sql as sql, tallies};
 use crate::StoreError;
 use crate::count::{natural, signed};
 use crate::db::Db;
@@ -195,14 +195,21 @@ impl Accounts {
         self.read().first(sql::SNAPSHOT, (id.0, format), |row| Ok((natural(row, 0)?, row.get(1)?)))
     }
 
+    /// Keeps a state of a journal that had this head, unless it has been cut since: then it never was in that state. Whether it was kept.
     pub fn keep_journal_snapshot(
         &self,
         id: AccountId,
-        number: u64,
+        of: &JournalHead,
         format: &str,
         state: &[u8],
-    ) -> Result<(), StoreError> {
-        self.change(|db| db.run(sql::PUT_SNAPSHOT, (id.0, signed(number), format, state)).map(drop))
+    ) -> Result<bool, StoreError> {
+        self.change(|db| {
+            let is_of_it = head(db, id)?.is_some_and(|now| now.follows(of));
+            if is_of_it {
+                db.run(sql::PUT_SNAPSHOT, (id.0, signed(of.last_number), format, state))?;
+            }
+            Ok(is_of_it)
+        })
     }
 
     pub fn drop_journal_snapshot(&self, id: AccountId) -> Result<(), StoreError> {
@@ -234,6 +241,7 @@ impl Accounts {
                 wake: Some(*to),
             };
             put_head(db, *account, &now)?;
+            tallies::take_back(db, *account, *to)?;
             audit::write(db, Some(*account), "paper.rewound", note)?;
             Ok(RewindOutcome::Done(now))
         })
@@ -260,29 +268,6 @@ impl Accounts {
         after: u64,
     ) -> Result<Vec<JournalEntry>, StoreError> {
         self.read().all(sql::CUT_ENTRIES, (id.0, name, signed(after), ENTRIES_MAX), JournalEntry::read)
-    }
-
-    /// Copies the entries of a journal up to a number to an account that has none. Whether it had none.
-    pub fn fork_journal(
-        &self,
-        (from, keep): (AccountId, u64),
-        to: AccountId,
-        horizon: Timestamp,
-        note: &AuditNote<'_>,
-    ) -> Result<bool, StoreError> {
-        self.change(|db| {
-            if head(db, to)?.is_some() {
-                return Ok(false);
-            }
-            let copied = db.run(sql::COPY_ENTRIES, (to.0, from.0, signed(keep)))?;
-            put_head(
-                db,
-                to,
-                &JournalHead { revision: 1, last_number: copied as u64, horizon, wake: Some(horizon) },
-            )?;
-            audit::write(db, Some(to), "paper.forked", note)?;
-            Ok(true)
-        })
     }
 }
 
@@ -313,7 +298,7 @@ fn add(db: &Db, addition: &Addition<'_>) -> Result<AddOutcome, StoreError> {
     Ok(AddOutcome::Added(now))
 }
 
-fn head(db: &Db, id: AccountId) -> Result<Option<JournalHead>, StoreError> {
+pub(super) fn head(db: &Db, id: AccountId) -> Result<Option<JournalHead>, StoreError> {
     db.first(sql::HEAD, [id.0], |row| JournalHead::read(row, 0))
 }
 
@@ -328,13 +313,22 @@ const ERA_BITS: u32 = 32;
 
 /// The first revision of the era after that of another.
 pub(crate) fn next_era(revision: u64) -> u64 {
-    (revision >> ERA_BITS).saturating_add(1) << ERA_BITS
+    era(revision).saturating_add(1) << ERA_BITS
+}
+
+pub(super) fn era(revision: u64) -> u64 {
+    revision >> ERA_BITS
 }
 
 impl JournalHead {
+    /// Within an era a journal is only added to.
+    pub(super) fn era(&self) -> u64 {
+        era(self.revision)
+    }
+
     /// Whether a journal with this head has only been added to since it had another.
     pub fn follows(&self, other: &JournalHead) -> bool {
-        self.revision >> ERA_BITS == other.revision >> ERA_BITS
+        self.era() == other.era()
             && self.revision >= other.revision
             && self.last_number >= other.last_number
             && self.horizon >= other.horizon

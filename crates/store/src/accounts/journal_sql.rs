@@ -58,9 +58,6 @@ statements! {
     CUT_ENTRIES: "read what was cut",
         "select number, at, entry from sealed_journal_cut_entry \
          where account_id = $1 and name = $2 and number > $3 order by number limit $4";
-    COPY_ENTRIES: "copy a journal",
-        "insert into journal (account_id, number, at, entry) \
-         select $1, number, at, entry from sealed_journal where account_id = $2 and number <= $3";
 }
 
 #[cfg(test)]

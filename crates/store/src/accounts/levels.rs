@@ -1,6 +1,7 @@
 //! What levels are earned by, as an operator reports it: the assets and the completed orders of accounts, day by day, and exchange
-//! rates; the ladder itself; and the level each account was last seen at. What level follows from it is decided in `access`. Nobody
-//! trades here: a reported order is a number in a report, and the tables `asset`, `order_count` and `completed_order` hold reports.
+//! rates; the ladder itself; and the level each account was last seen at. What level follows from it is decided in `access`. A
+//! reported order is a number in a report: the tables `asset`, `order_count` and `completed_order` hold reports. What paper accounts
+//! contribute is in `tallies.rs`.
 
 use market::{Date, Timestamp};
 use rusqlite::Row;
@@ -60,13 +61,24 @@ pub enum OrderReport {
     Order(String),
 }
 
-/// A part of what an account was reported to be worth, with the rate of its day.
+/// A part of what an account was worth, with the rate of its day.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportedHolding {
     pub day: Date,
     pub currency: String,
     pub amount: i64,
     pub rate: Option<i64>,
+}
+
+impl ReportedHolding {
+    pub(super) fn read(row: &Row<'_>) -> Result<ReportedHolding, Fault> {
+        Ok(ReportedHolding {
+            day: date(row, 0)?,
+            currency: row.get(1)?,
+            amount: row.get(2)?,
+            rate: row.get(3)?,
+        })
+    }
 }
 
 /// What became of a report of assets.
@@ -123,14 +135,7 @@ impl Accounts {
         id: AccountId,
         day: Date,
     ) -> Result<Vec<ReportedHolding>, StoreError> {
-        self.read().all(sql::REPORTED_ASSETS_AS_OF, (id.0, day.to_string()), |row| {
-            Ok(ReportedHolding {
-                day: date(row, 0)?,
-                currency: row.get(1)?,
-                amount: row.get(2)?,
-                rate: row.get(3)?,
-            })
-        })
+        self.read().all(sql::REPORTED_ASSETS_AS_OF, (id.0, day.to_string()), ReportedHolding::read)
     }
 
     /// How many orders were reported from a day on, up to another and without it.
@@ -286,7 +291,7 @@ fn only(mut accounts: impl Iterator<Item = AccountId>) -> Option<AccountId> {
     accounts.all(|other| other == first).then_some(first)
 }
 
-fn date(row: &Row<'_>, column: usize) -> Result<Date, Fault> {
+pub(super) fn date(row: &Row<'_>, column: usize) -> Result<Date, Fault> {
     let text: String = row.get(column)?;
     text.parse().map_err(|_| Fault::value("day", &text))
 }

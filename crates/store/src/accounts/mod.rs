@@ -1,4 +1,5 @@
-//! The second database of a store: accounts, their credentials and what they have used this month.
+//! The second database of a store: accounts, their credentials, what they have used this month, what
+//! their levels are earned by, journals of paper accounts, and the audit.
 //!
 //! Unlike `candles.db` it has many writers: a server that charges quotas, and the account commands of other processes,
 //! also while an import runs. So there is no lock but SQLite's own, every change is one short `begin immediate`
@@ -35,6 +36,7 @@ pub use oauth_rows::{
 };
 pub use people::{BrowserRow, Person};
 pub use renewal::{Renewal, RenewalOutcome};
+pub use tallies::{PaperAssets, PaperTally, TallyDays};
 
 mod audit;
 mod audit_sql;
@@ -53,6 +55,8 @@ mod people_sql;
 mod renewal;
 mod renewal_sql;
 mod sql;
+mod tallies;
+mod tallies_sql;
 
 pub(crate) use crate::file_names::ACCOUNTS as FILE;
 

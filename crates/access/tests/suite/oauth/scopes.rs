@@ -82,13 +82,34 @@ fn candles_and_connections_are_not_for_a_token_without_their_scope() {
     }
     let otp = access.issue_otp(&caller, START);
     assert!(matches!(otp, Err(Denial::ScopeMissing)), "{otp:?}");
-    // A connection does not know scopes, so it wants all of them.
     database.execute("update oauth_token set scope = 'quote'", []).unwrap();
     store::seal_as_it_is(&path).unwrap();
     let caller = bearer(access, tokens.access_token.expose()).unwrap();
     let ticket = access.admit_rate(&caller, START).unwrap();
     drop(access.admit(Demand::History { ticket, symbol: &symbol("700.HK") }, NOW).unwrap());
-    assert!(matches!(access.issue_otp(&caller, START), Err(Denial::ScopeMissing)));
+    let otp = access.issue_otp(&caller.in_address(), START);
+    assert!(matches!(otp, Err(Denial::ScopeMissing)), "{otp:?}");
+}
+
+/// Connections that sign on with a token of one scope, and those that go on with its session, have that scope alone.
+#[test]
+fn a_connection_is_good_for_what_its_token_is_good_for() {
+    let house = house();
+    let (access, tokens) = (house.access(), house.tokens(house.ap));
+    let path = house.fresh.dir.path().join("accounts.db");
+    let database = rusqlite::Connection::open(&path).unwrap();
+    for (scope, wanted) in
+        [("openapi", "quote trade account role"), ("quote", "quote - - role"), ("trade", "- trade - role")]
+    {
+        database.execute("update oauth_token set scope = $1", [scope]).unwrap();
+        store::seal_as_it_is(&path).unwrap();
+        let caller = bearer(access, tokens.access_token.expose()).unwrap();
+        let otp = access.issue_otp(&caller, START).unwrap();
+        let first = access.sign_on(otp.expose(), None, MOMENT).unwrap();
+        assert_eq!(told(access, &first.caller), wanted);
+        let second = access.resume(first.session.id.expose(), None, NOW).unwrap();
+        assert_eq!(told(access, &second.caller), wanted);
+    }
 }
 
 #[test]

@@ -156,22 +156,23 @@ impl Set {
         surroundings: &Surroundings,
         present: Present,
     ) -> Result<(), Failure> {
-        let (change, commands) = (self.change()?, self.paper.commands()?);
-        if change.is_none() && commands.is_empty() {
+        let (change, changes) = (self.change()?, self.paper.changes()?);
+        if change.is_none() && changes.is_empty() {
             return Err(usage(
                 "nothing to set: give --level, --quota, --rate, --connections, --floors, or a setting of its paper account \
                  such as --participation",
             ));
         }
         let account = named(access, &self.name)?;
-        let mut books = (!commands.is_empty()).then(|| Books::open(surroundings)).transpose()?;
+        let mut books = (!changes.is_empty()).then(|| Books::open(surroundings)).transpose()?;
+        // What may be refused comes first.
+        for paper_account::AuditedChange { event, reason, commands } in &changes {
+            if let Some(books) = &mut books {
+                books.operate(&account, event, reason.clone(), commands)?;
+            }
+        }
         if let Some(change) = change {
             access.change_terms(account.id, change, &Actor::Operator, present).map_err(theirs)?;
-        }
-        for (event, reason, command) in &commands {
-            if let Some(books) = &mut books {
-                books.operate(&account, event, reason.clone(), command)?;
-            }
         }
         let account = named(access, &self.name)?;
         let mut text = format!("account {:?}: {}", account.name, show::in_words(access, &account, present)?);

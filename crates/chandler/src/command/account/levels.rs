@@ -74,7 +74,7 @@ fn tell_fault(access: &Access, format: Format) -> Result<(), Failure> {
     match access.ladder() {
         Err(AccessError::Terms(fault)) => {
             let text =
-                format!("this is no ladder, and nobody is served by it: {fault}: mend it with `levels set`");
+                format!("the levels contradict each other, so no account is served: {fault}; correct them with `levels set`");
             if format == Format::Json {
                 output::tell(text);
                 return Ok(());

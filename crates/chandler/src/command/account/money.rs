@@ -104,7 +104,7 @@ fn enter(
 ) -> Result<(), Failure> {
     let mut books = Books::open(surroundings)?;
     let audited = if reason.is_empty() { words.clone() } else { format!("{words}: {reason}") };
-    books.operate(account, event, audited, command)?;
+    books.operate(account, event, audited, std::slice::from_ref(command))?;
     if let Some(fields) = document.as_object_mut() {
         fields.insert("account_id".to_owned(), account.id.0.into());
         fields.insert("name".to_owned(), account.name.clone().into());

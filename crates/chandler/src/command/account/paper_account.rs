@@ -112,9 +112,36 @@ enum Short {
     Us,
 }
 
+/// Commands that the audit has one entry of.
+#[derive(Debug)]
+pub(super) struct AuditedChange {
+    pub(super) event: &'static str,
+    /// What is changed, in words.
+    pub(super) reason: String,
+    pub(super) commands: Vec<Command>,
+}
+
 impl Settings {
-    /// What is to be done, each with a word for the audit. All of it can be: a mistake in one changes nothing.
-    pub(super) fn commands(&self) -> Result<Vec<(&'static str, String, Command)>, Failure> {
+    /// What is to be done, in one entry of the audit each. A mistake in one setting changes none.
+    pub(super) fn changes(&self) -> Result<Vec<AuditedChange>, Failure> {
+        let settings = self.settings()?;
+        let mut changes = Vec::new();
+        if !settings.is_empty() {
+            let words: Vec<String> =
+                settings.iter().map(|setting| setting_in_words(*setting)).collect::<Result<_, _>>()?;
+            let commands = settings.into_iter().map(Command::Set).collect();
+            changes.push(AuditedChange { event: "paper.set", reason: words.join(", "), commands });
+        }
+        if let Some(text) = &self.credit {
+            let credit = line(text)?;
+            let reason = format!("credit HKD {}", credit.text());
+            let commands = vec![Command::SetCredit(credit)];
+            changes.push(AuditedChange { event: "paper.credit", reason, commands });
+        }
+        Ok(changes)
+    }
+
+    fn settings(&self) -> Result<Vec<Setting>, Failure> {
         let mut settings: Vec<Setting> = Vec::new();
         if let Some(text) = &self.participation {
             let share = if text == "off" { None } else { Some(share("--participation", text)?) };
@@ -134,20 +161,10 @@ impl Settings {
         }
         settings.extend(self.fractional.map(|switch| Setting::Fractional(switch.is_on())));
         settings.extend(self.liquidate.map(|switch| Setting::Liquidate(switch.is_on())));
-        let mut commands = Vec::new();
-        for setting in settings {
-            PaperSettings::check(setting).map_err(usage)?;
-            commands.push(("paper.set", setting_in_words(setting)?, Command::Set(setting)));
+        for setting in &settings {
+            PaperSettings::check(*setting).map_err(usage)?;
         }
-        if let Some(text) = &self.credit {
-            let credit = line(text)?;
-            commands.push((
-                "paper.credit",
-                format!("credit HKD {}", credit.text()),
-                Command::SetCredit(credit),
-            ));
-        }
-        Ok(commands)
+        Ok(settings)
     }
 }
 

@@ -96,7 +96,7 @@ fn judge(address: SocketAddr, bound: Result<(), io::ErrorKind>, holder: impl FnO
             Holder::Chandler => Check::ok(NAME, format!("{address} is in use by a Chandler that answers")),
             Holder::Unknown => Check::warn(
                 NAME,
-                format!("{address} is in use, and with TLS nobody here can tell by whom"),
+                format!("{address} is in use; with TLS, doctor cannot tell by which program"),
                 "name the server as its clients do: `chandler doctor --server https://…`",
             ),
             Holder::Other => Check::fail(

@@ -45,7 +45,7 @@ pub(super) fn all(env: &dyn Fn(&str) -> Option<String>, listens: &dyn Fn(&str, u
     let set = |family: &&str| CREDENTIALS.iter().any(|name| value(family, name).is_some());
     if checks.is_empty() {
         let says =
-            if FAMILIES.iter().any(set) { "whole, and somebody listens there" } else { "none are set" };
+            if FAMILIES.iter().any(set) { "complete, and a server answers there" } else { "none are set" };
         checks.push(Check::ok(NAME, says));
     }
     checks.extend(FAMILIES.iter().any(set).then(heedless));
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn all_or_none_is_well() {
         assert_eq!(told(&[]), ["ok: none are set"]);
-        assert_eq!(told(&WHOLE), ["ok: whole, and somebody listens there"]);
+        assert_eq!(told(&WHOLE), ["ok: complete, and a server answers there"]);
     }
 
     #[test]
@@ -220,7 +220,7 @@ mod tests {
         };
         assert_eq!(
             told(&go(&["LONGPORT_QUOTE_URL", "LONGPORT_TRADE_URL"])),
-            ["ok: whole, and somebody listens there"]
+            ["ok: complete, and a server answers there"]
         );
         let half = "warn: half set: LONGPORT_TRADE_URL is missing, so a part of an SDK would ask elsewhere";
         assert_eq!(told(&go(&["LONGPORT_QUOTE_URL"])), [half]);

@@ -4,11 +4,10 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use jiff::civil::date;
-use market::{Market, Timestamp, Zone};
+use market::{CALENDAR_WARNING_DAYS, Market, Timestamp, Zone};
 
 use super::check::Check;
 use crate::clock::Clock;
-use crate::command::calendar::WARN_DAYS;
 use crate::surroundings::Surroundings;
 
 /// Tolerance for files that were written by machines with another clock.
@@ -60,7 +59,7 @@ pub(super) fn calendars(surroundings: &Surroundings) -> Vec<Check> {
                 format!("{market} was known through {through}: weekdays count as trading days since then"),
                 ADVICE,
             ),
-            left if left < WARN_DAYS => Check::warn(NAME, says, ADVICE),
+            left if left <= CALENDAR_WARNING_DAYS => Check::warn(NAME, says, ADVICE),
             _ => Check::ok(NAME, says),
         }
     });

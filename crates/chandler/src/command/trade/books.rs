@@ -6,7 +6,7 @@ use std::sync::Arc;
 use access::{Access, Account};
 use anyhow::anyhow;
 use history::History;
-use market::Symbol;
+use market::{Symbol, Timestamp};
 use paper::{Audit, Done, Moment, Nobody, Opening, Paper, PaperError, Preview, Reason, Seen, Travel};
 use store::{Reader, Store};
 use trading::{Command, Terms};
@@ -93,19 +93,34 @@ impl Books {
                 account.name, account.id.0
             )));
         }
-        self.run(account, command, name, None)
+        self.run(account, std::slice::from_ref(command), name, None)
     }
 
-    /// What an operator does, which the audit is told.
+    /// What an operator does, all of it or nothing, which the audit is told.
     pub(crate) fn operate(
         &mut self,
         account: &Account,
         event: &'static str,
         reason: String,
-        command: &Command,
+        commands: &[Command],
     ) -> Result<Done, Failure> {
         let audit = Audit { event, actor: OPERATOR.to_owned(), reason };
-        self.run(account, command, None, Some(audit))
+        self.run(account, commands, None, Some(audit))
+    }
+
+    /// Goes on at another instant of the market.
+    pub(crate) fn go_to(&mut self, at: Timestamp) {
+        self.clock = Clock::Fixed(at);
+        self.moment.as_of = self.clock.as_of();
+    }
+
+    /// What a client asks for and may be refused: whether it was not.
+    pub(crate) fn offer(&mut self, account: &Account, command: &Command) -> Result<bool, Failure> {
+        match self.paper.command(account.id, command, None, None, (&mut self.reader, self.moment)) {
+            Ok(_) => Ok(true),
+            Err(PaperError::Refused(_)) => Ok(false),
+            Err(error) => Err(told(error)),
+        }
     }
 
     /// Opens an account with settings and cash of its own.
@@ -121,14 +136,14 @@ impl Books {
     fn run(
         &mut self,
         account: &Account,
-        command: &Command,
+        commands: &[Command],
         name: Option<&str>,
         audit: Option<Audit>,
     ) -> Result<Done, Failure> {
         let before = self.paper.standing(account.id).map_err(told)?.horizon;
         let done = self
             .paper
-            .command(account.id, command, name, audit, (&mut self.reader, self.moment))
+            .commands(account.id, commands, name, audit, (&mut self.reader, self.moment))
             .map_err(told)?;
         let now = self.moment.as_of.now();
         if let (Clock::Machine, Some(before)) = (self.clock, before)

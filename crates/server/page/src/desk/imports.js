@@ -7,7 +7,13 @@ import { phrase } from '../phrases/desk.js';
 import { chartLink, count, instant, table } from './table.js';
 
 const PAGE = 50;
-const KINDS = { candles: 'kind candles', securities: 'kind securities', actions: 'kind actions', unknown: 'kind unknown' };
+const KINDS = {
+  candles: 'kind candles',
+  securities: 'kind securities',
+  actions: 'kind actions',
+  margins: 'kind margins',
+  unknown: 'kind unknown',
+};
 const STATES = { failed: 'failed', interrupted: 'interrupted' };
 
 export const imports = { title: phrase('imports'), fill };

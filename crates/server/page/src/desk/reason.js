@@ -3,8 +3,14 @@
 import { grouped } from '../decimal.js';
 import { phrase } from '../phrases/desk.js';
 
-export function levelReason({ kind, hkd, day, count, month, exceeded, level }) {
-  if (kind === 'assets') return phrase('level_assets', `HKD ${grouped(hkd)}`, day, level);
-  if (kind === 'orders') return phrase('level_orders', count, month, exceeded, level);
+export function levelReason({ kind, hkd, paper_hkd: paperHkd, day, count, paper, month, exceeded, level }) {
+  if (kind === 'assets') {
+    const reason = phrase('level_assets', `HKD ${grouped(hkd)}`, day, level);
+    return paperHkd ? phrase('level_assets_paper', reason, `HKD ${grouped(paperHkd)}`) : reason;
+  }
+  if (kind === 'orders') {
+    const reason = phrase('level_orders', count, month, exceeded, level);
+    return paper ? phrase('level_orders_paper', reason, paper) : reason;
+  }
   return phrase(kind === 'set' ? 'by_hand' : 'level_opened');
 }

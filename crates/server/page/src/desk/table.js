@@ -48,6 +48,13 @@ export function hongKongDate(rfc3339) {
   return clock === '00:00:00' ? date : `${date} ${clock} HKT`;
 }
 
+/** `2026-03-18 10:02:00 HKT` for Unix seconds as text. */
+export function hongKongInstant(seconds) {
+  const unix = Number(seconds) * 1000;
+  const text = new Date(unix + HONG_KONG_MS).toISOString();
+  return el('time', { datetime: new Date(unix).toISOString() }, `${text.slice(0, 10)} ${text.slice(11, 19)} `, el('small', {}, 'HKT'));
+}
+
 export const chartLink = (symbol) => el('a', { href: addressOf(`/?symbol=${encodeURIComponent(symbol)}`) }, symbol);
 
 export const count = (number) => grouped(number);

@@ -79,5 +79,10 @@ export const phrase = phrasesOf({
   rights_brief: ['Rights {0} @ {1}', '供股 {0} @ {1}', '供股 {0} @ {1}'],
   rights: ['rights of {0} a share at {1}', '每股供 {0}，供股价 {1}', '每股供 {0}，供股價 {1}'],
   ex: ['ex {0}: {1}', '{0} 除权：{1}', '{0} 除權：{1}'],
+  line_buy: ['Buy {0}', '买 {0}', '買 {0}'],
+  line_sell: ['Sell {0}', '卖 {0}', '賣 {0}'],
+  line_trigger: ['{0} (trigger)', '{0}（触发）', '{0}（觸發）'],
+  bought: ['bought {0} at {1}', '买入 {0} @ {1}', '買入 {0} @ {1}'],
+  sold: ['sold {0} at {1}', '卖出 {0} @ {1}', '賣出 {0} @ {1}'],
   comma: [', ', '，', '，'],
 });

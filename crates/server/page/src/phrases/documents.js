@@ -8,6 +8,7 @@ const clock = (minutes) =>
 
 export const documents = {
   chart: ['Chart', '图表', '圖表'],
+  portfolio: ['Portfolio', '投资组合', '投資組合'],
   quota: ['Quota', '额度', '額度'],
   connections: ['Connections', '连接', '連線'],
   coverage: ['Coverage', '覆盖', '覆蓋'],
@@ -80,14 +81,17 @@ export const documents = {
   key_adjust: ['actual or adjusted prices', '不复权或前复权', '不復權或前復權'],
   key_sessions: ['regular or all hours', '盘中或全时段', '盤中或全時段'],
   key_go: ['go to a date', '前往日期', '前往日期'],
+  key_order: ['order this security', '交易此证券', '交易此證券'],
   key_again: ['ask again', '重新载入', '重新載入'],
   key_theme: ['light or dark', '浅色或深色', '淺色或深色'],
   key_rise: ['green or red for rising', '绿涨或红涨', '綠升或紅升'],
   key_help: ['this help, and away with it', '显示或关闭本帮助', '顯示或關閉本說明'],
+  trade: ['Trade', '交易', '交易'],
+  open_orders: ['Open orders', '未完成订单', '未完成訂單'],
   hint: [
-    'The address always names what is on the screen: keep it or send it. Shaded candles are outside regular hours. Marks at the foot are corporate actions: D dividend, S split, B bonus, R rights.',
-    '网址始终对应屏幕上的内容，可保存或发送。有底色的K线在常规时段之外。底部标记为公司行动：D 派息，S 拆合股，B 送股，R 供股。',
-    '網址始終對應畫面內容，可保存或傳送。有底色的K線在常規時段之外。底部標記為公司行動：D 派息，S 拆合股，B 紅股，R 供股。',
+    'The address always names what is on the screen: keep it or send it. Shaded candles are outside regular hours. Marks at the foot are corporate actions: D dividend, S split, B bonus, R rights. Dashed lines are your open orders, arrows your fills.',
+    '网址始终对应屏幕上的内容，可保存或发送。有底色的K线在常规时段之外。底部标记为公司行动：D 派息，S 拆合股，B 送股，R 供股。虚线为您的未完成订单，箭头为成交。',
+    '網址始終對應畫面內容，可保存或傳送。有底色的K線在常規時段之外。底部標記為公司行動：D 派息，S 拆合股，B 紅股，R 供股。虛線為您的未完成訂單，箭頭為成交。',
   ],
   swap: ['Swap green and red', '交换红绿', '交換紅綠'],
   dismiss: ['Close', '关闭', '關閉'],

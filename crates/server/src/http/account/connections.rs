@@ -11,7 +11,7 @@ use crate::kit::doc::refusals::NOT_FOUND;
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, data, one_of, words};
 use crate::kit::envelope::{self, Problem};
 use crate::kit::{Admitted, Answer, Call};
-use crate::links::{ConnectionInfo, Door};
+use crate::links::{ConnectionInfo, LinkDoor};
 use crate::mailbox::ClosedBy;
 use crate::written::Instant;
 
@@ -77,7 +77,7 @@ struct ClosedConnection {
 }
 
 fn doors(_: &mut SchemaGenerator) -> Schema {
-    one_of(&[Door::WebSocket, Door::Tcp].map(Door::as_str))
+    one_of(&[LinkDoor::WebSocket, LinkDoor::Tcp].map(LinkDoor::as_str))
 }
 
 pub(super) fn list(call: &Call<'_>, site: &Site, me: Admitted) -> Result<Answer, Problem> {
@@ -100,12 +100,12 @@ pub(super) fn list(call: &Call<'_>, site: &Site, me: Admitted) -> Result<Answer,
 }
 
 pub(super) fn close(call: &Call<'_>, site: &Site, me: Admitted) -> Result<Answer, Problem> {
-    let id: ConnectionId = call.parameter.parse().map_err(|_| Problem::not_found())?;
+    let id: ConnectionId = call.path_value("id").parse().map_err(|_| Problem::not_found())?;
     let guest = site.links.get(id).ok_or_else(Problem::not_found)?;
     let by = if guest.account == me.account().id {
         ClosedBy::Owner
     } else {
-        // Somebody else's connection is told from none at all only to operators.
+        // Only operators can tell another account's connection from none.
         if me.account().role != Role::Operator {
             return Err(Problem::not_found());
         }
@@ -125,7 +125,7 @@ pub(super) fn close(call: &Call<'_>, site: &Site, me: Admitted) -> Result<Answer
 /// Whose connections are asked for; `None` for everybody's.
 fn whose(call: &Call<'_>, me: &Admitted, site: &Site) -> Result<Option<Arc<Account>>, Problem> {
     let Some(name) = call.parameter_of("account") else { return Ok(Some(me.permit.account().clone())) };
-    // An account whose name is the word for all is still an account, but not for those who may see all.
+    // An account may be named `all`; to an operator the word means every account.
     let is_all = name == ALL && me.account().role == Role::Operator;
     if name == me.account().name && !is_all {
         return Ok(Some(me.permit.account().clone()));

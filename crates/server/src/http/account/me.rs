@@ -21,7 +21,7 @@ struct Identity {
     account: String,
     #[schemars(schema_with = "words::role")]
     role: &'static str,
-    /// What goes into x-csrf with every POST and DELETE by session; null for everybody else.
+    /// What goes into x-csrf with every POST, PUT and DELETE by session; null for everybody else.
     csrf: Option<String>,
 }
 

@@ -14,9 +14,12 @@ use crate::kit::{Asks, Row};
 use crate::metrics::Task;
 
 pub(super) const ROUTES: &[Row] = &[
+    // A long connection is for quotes, for orders, or for both.
     Row::get("/v1/socket/token", Asks::Program, Scope::Quote, Task::SocketToken, socket_token::answer)
+        .or_scope(Scope::Trade)
         .doc(&socket_token::DOC),
     Row::get("/v2/socket/token", Asks::Program, Scope::Quote, Task::SocketToken, socket_token::answer)
+        .or_scope(Scope::Trade)
         .doc(&socket_token::DOC_V2),
     Row::get("/v1/token/refresh", Asks::Program, Scope::Account, Task::Account, token::refresh)
         .at_home()

@@ -78,6 +78,7 @@ pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
         Some(name) => whose(&name, &admitted, site)?,
         None => admitted.account().id,
     };
+    site.core.tally(id).map_err(Problem::from_paper)?;
     // The look is what a change of level is noticed by.
     site.core.access.spend(admitted.permit, site.core.machine_now()).map_err(Refusal::from)?;
     let now = site.core.market_now();

@@ -60,10 +60,10 @@ pub(super) fn list(_: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answ
     Ok(envelope::success(SignIns { sign_ins }))
 }
 
-/// Somebody else's is not told from none at all.
+/// Another account's sign-in gets the same 404 as one that does not exist.
 pub(super) fn end(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let (account, who) = (admitted.account(), admitted.who());
-    let (id, by) = (call.parameter, Actor::Account(account.id));
+    let (id, by) = (call.path_value("id"), Actor::Account(account.id));
     if who.is_oauth() && !who.is_of(id) {
         return Err(Problem::forbidden_to_programs());
     }

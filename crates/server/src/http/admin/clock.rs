@@ -1,14 +1,28 @@
 //! `GET` and `POST /v1/admin/clock`: what the market's clock shows, and moving one that stands forward.
 
+use market::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::office::{instant, wrong};
 use crate::core::Core;
+use crate::kit::doc::refusals::BAD_REQUEST;
+use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
 use crate::kit::{Call, Problem, Site};
 use crate::market_clock::Pace;
 use crate::written::Instant;
+
+pub(super) const CLOCK: Doc = Doc::new(Tag::Admin, "adminClock", "What the market's clock shows")
+    .answers(&[AnswerDoc::ok("The clock", &[data::<Shown>()])]);
+
+pub(super) const STEP: Doc = Doc::new(Tag::Admin, "adminStepClock", "Moves a clock that stands forward")
+    .body(&[Media::json::<Step>()])
+    .answers(&[AnswerDoc::ok("The clock", &[data::<Shown>()])])
+    .refuses(&[BAD_REQUEST]);
+
+/// 2100-01-01. A clock never goes back, so a slip of the pen must not take it to where nothing ends.
+const CLOCK_END: Timestamp = Timestamp(4_102_444_800);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "ClockStep")]
@@ -35,10 +49,14 @@ pub(super) fn show(site: &Site) -> Shown {
 pub(super) fn step(call: &Call<'_>, site: &Site) -> Result<Shown, Problem> {
     let Step { now } = call.json()?;
     let to = instant(Some(now))?.ok_or_else(|| wrong("give now, as 2026-03-18T02:00:15Z"))?;
+    if to >= CLOCK_END {
+        return Err(wrong("the market clock ends with the year 2099"));
+    }
     let core = &site.core;
     core.market_clock().step_to(to).map_err(|error| wrong(&error.to_string()))?;
     // What happens to accounts meanwhile is told to those who listen, without their asking.
     core.listeners.sooner().notify_one();
+    core.paper_levels.tally_soon();
     Ok(shown(core))
 }
 

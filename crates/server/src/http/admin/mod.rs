@@ -1,89 +1,91 @@
-//! What operators do through the service: see accounts, grant and withdraw, tell what levels rest upon, read the audit.
+//! What operators do through the service: see accounts, grant and withdraw, report what levels are earned by, read the audit.
 //! The command line does the same on the machine of the store.
 
+mod accounts;
+mod audit;
 mod clock;
-mod docs;
+mod levels;
 mod office;
 mod paper_desk;
-mod paper_docs;
-mod shapes;
+mod reports;
+mod rights;
 
 use access::Scope;
 use serde::Serialize;
 
 use crate::kit::{Admitted, Answer, Asks, Call, PermittedHandler, Problem, Row, Site, envelope};
 use crate::metrics::Task;
-use office::{Office, Report};
+use office::Office;
 use paper_desk::{Desk, PaperAccount};
+use reports::Report;
 
 pub(super) const ROUTES: &[Row] = &[
     get("/v1/admin/accounts", |call, site, by| answer(call, site, &by, |office| office.accounts()))
-        .doc(&docs::ACCOUNTS),
+        .doc(&accounts::ACCOUNTS),
     get("/v1/admin/accounts/{name}", |call, site, by| answer(call, site, &by, |office| office.account()))
-        .doc(&docs::SHOW_ACCOUNT),
+        .doc(&accounts::SHOW_ACCOUNT),
     post("/v1/admin/accounts/{name}", |call, site, by| {
         answer(call, site, &by, |office| office.set_account())
     })
-    .doc(&docs::SET_ACCOUNT),
+    .doc(&accounts::SET_ACCOUNT),
     post("/v1/admin/accounts/{name}/rights", |call, site, by| {
         answer(call, site, &by, |office| office.grant())
     })
-    .doc(&docs::GRANT),
+    .doc(&rights::GRANT),
     delete("/v1/admin/accounts/{name}/rights", |call, site, by| {
         answer(call, site, &by, |office| office.withdraw())
     })
-    .doc(&docs::WITHDRAW),
+    .doc(&rights::WITHDRAW),
     get("/v1/admin/reported-assets", |call, site, by| {
         answer(call, site, &by, |office| office.reported_assets())
     })
-    .doc(&docs::REPORTED_ASSETS),
+    .doc(&reports::REPORTED_ASSETS),
     post("/v1/admin/reported-assets", |call, site, by| {
         answer(call, site, &by, |office| office.report(Report::Assets))
     })
-    .doc(&docs::REPORT_ASSETS),
+    .doc(&reports::REPORT_ASSETS),
     get("/v1/admin/reported-orders", |call, site, by| {
         answer(call, site, &by, |office| office.reported_orders())
     })
-    .doc(&docs::REPORTED_ORDERS),
+    .doc(&reports::REPORTED_ORDERS),
     post("/v1/admin/reported-orders", |call, site, by| {
         answer(call, site, &by, |office| office.report(Report::Orders))
     })
-    .doc(&docs::REPORT_ORDERS),
+    .doc(&reports::REPORT_ORDERS),
     get("/v1/admin/rates", |call, site, by| answer(call, site, &by, |office| office.rates()))
-        .doc(&docs::RATES),
+        .doc(&reports::RATES),
     post("/v1/admin/rates", |call, site, by| answer(call, site, &by, |office| office.report(Report::Rates)))
-        .doc(&docs::REPORT_RATES),
+        .doc(&reports::REPORT_RATES),
     get("/v1/admin/levels", |call, site, by| answer(call, site, &by, |office| office.levels()))
-        .doc(&docs::LEVELS),
+        .doc(&levels::LEVELS),
     post("/v1/admin/levels/{level}", |call, site, by| answer(call, site, &by, |office| office.set_level()))
-        .doc(&docs::SET_LEVEL),
+        .doc(&levels::SET_LEVEL),
     get("/v1/admin/audit", |call, site, by| answer(call, site, &by, |office| office.audit()))
-        .doc(&docs::AUDIT),
-    get("/v1/admin/clock", |_, site, _| Ok(envelope::success(clock::show(site)))).doc(&paper_docs::CLOCK),
-    post("/v1/admin/clock", |call, site, _| clock::step(call, site).map(envelope::success))
-        .doc(&paper_docs::STEP),
+        .doc(&audit::AUDIT),
+    get("/v1/admin/clock", |_, site, _| Ok(envelope::success(clock::show(site)))).doc(&clock::CLOCK),
+    post("/v1/admin/clock", |call, site, _| clock::step(call, site).map(envelope::success)).doc(&clock::STEP),
     get("/v1/admin/paper/{name}", |call, site, by| desk(call, site, &by, |desk| desk.show()))
-        .doc(&paper_docs::SHOW),
+        .doc(&paper_desk::SHOW),
     post("/v1/admin/paper/{name}/deposit", |call, site, by| desk(call, site, &by, |desk| desk.deposit()))
-        .doc(&paper_docs::DEPOSIT),
+        .doc(&paper_desk::DEPOSIT),
     post("/v1/admin/paper/{name}/withdraw", |call, site, by| desk(call, site, &by, |desk| desk.withdraw()))
-        .doc(&paper_docs::WITHDRAW),
+        .doc(&paper_desk::WITHDRAW),
     post("/v1/admin/paper/{name}/exchange", |call, site, by| desk(call, site, &by, |desk| desk.exchange()))
-        .doc(&paper_docs::EXCHANGE),
+        .doc(&paper_desk::EXCHANGE),
     post("/v1/admin/paper/{name}/adjust", |call, site, by| desk(call, site, &by, |desk| desk.adjust()))
-        .doc(&paper_docs::ADJUST),
+        .doc(&paper_desk::ADJUST),
     post("/v1/admin/paper/{name}/position", |call, site, by| desk(call, site, &by, |desk| desk.position()))
-        .doc(&paper_docs::POSITION),
+        .doc(&paper_desk::POSITION),
     post("/v1/admin/paper/{name}/credit", |call, site, by| desk(call, site, &by, |desk| desk.credit()))
-        .doc(&paper_docs::CREDIT),
+        .doc(&paper_desk::CREDIT),
     post("/v1/admin/paper/{name}/settings", |call, site, by| desk(call, site, &by, |desk| desk.settings()))
-        .doc(&paper_docs::SETTINGS),
+        .doc(&paper_desk::CHANGE_SETTINGS),
     post("/v1/admin/paper/{name}/rewind", |call, site, by| desk(call, site, &by, |desk| desk.rewind()))
-        .doc(&paper_docs::REWIND),
+        .doc(&paper_desk::REWIND),
     post("/v1/admin/paper/{name}/reset", |call, site, by| desk(call, site, &by, |desk| desk.reset()))
-        .doc(&paper_docs::RESET),
+        .doc(&paper_desk::RESET),
     post("/v1/admin/paper/{name}/fork", |call, site, by| desk(call, site, &by, |desk| desk.fork()))
-        .doc(&paper_docs::FORK),
+        .doc(&paper_desk::FORK),
 ];
 
 const fn get(path: &'static str, handler: PermittedHandler) -> Row {

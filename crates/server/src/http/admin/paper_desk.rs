@@ -10,12 +10,50 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use trading::{Command, Currency, DecimalError, Money, Quantity, Setting, Share, parse_price};
 
-use super::office::{instant, wrong};
+use super::office::{NAME, WRONG_OR_UNKNOWN, instant, wrong};
+use crate::kit::doc::refusals::NOT_FOUND;
+use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
 use crate::kit::{Admitted, Call, Problem, Site};
 use crate::written::Instant;
 
 /// Letters of a reason or the name of a part that is cut.
 const TEXT_MAX: usize = 256;
+
+const NOW: &[AnswerDoc] = &[AnswerDoc::ok("The account as it is now", &[data::<PaperAccount>()])];
+
+pub(super) const SHOW: Doc =
+    Doc::new(Tag::Admin, "adminPaper", "A paper account, and what was cut from its journal")
+        .parameters(&[NAME])
+        .answers(NOW)
+        .refuses(&[NOT_FOUND]);
+
+pub(super) const DEPOSIT: Doc = change("adminPaperDeposit", "Adds cash").body(&[Media::json::<Amount>()]);
+pub(super) const WITHDRAW: Doc =
+    change("adminPaperWithdraw", "Takes cash out").body(&[Media::json::<Amount>()]);
+pub(super) const ADJUST: Doc =
+    change("adminPaperAdjust", "Books an amount, positive or negative").body(&[Media::json::<Amount>()]);
+pub(super) const EXCHANGE: Doc =
+    change("adminPaperExchange", "Changes one currency into another at the stored rate")
+        .body(&[Media::json::<Exchange>()]);
+pub(super) const POSITION: Doc =
+    change("adminPaperPosition", "Sets a position and what it cost, without cash")
+        .body(&[Media::json::<Holding>()]);
+pub(super) const CREDIT: Doc =
+    change("adminPaperCredit", "Sets the credit line, in HKD").body(&[Media::json::<Credit>()]);
+pub(super) const CHANGE_SETTINGS: Doc = change("adminPaperSettings", "Changes settings, from now on")
+    .body(&[Media::json::<serde_json::Map<String, serde_json::Value>>()]);
+pub(super) const REWIND: Doc =
+    change("adminPaperRewind", "Takes back what happened after an instant").body(&[Media::json::<Journey>()]);
+pub(super) const RESET: Doc =
+    change("adminPaperReset", "Takes back all but what was given before the first request")
+        .body(&[Media::json::<Journey>()]);
+pub(super) const FORK: Doc =
+    change("adminPaperFork", "Copies a journal, or its first part, to an account that has none")
+        .body(&[Media::json::<Journey>()]);
+
+const fn change(id: &'static str, summary: &'static str) -> Doc {
+    Doc::new(Tag::Admin, id, summary).parameters(&[NAME]).answers(NOW).refuses(WRONG_OR_UNKNOWN)
+}
 
 /// One request of an operator about one account.
 pub(super) struct Desk<'a> {
@@ -124,7 +162,7 @@ pub(super) struct PaperCut {
 
 impl<'a> Desk<'a> {
     pub(super) fn open(call: &'a Call<'a>, site: &'a Site, by: &Admitted) -> Result<Desk<'a>, Problem> {
-        let account = named(call.parameter, site)?;
+        let account = named(call.path_value("name"), site)?;
         Ok(Desk { call, site, by: Actor::Account(by.account().id).to_string(), account })
     }
 
@@ -197,9 +235,8 @@ impl<'a> Desk<'a> {
         for one in &settings {
             trading::Settings::check(*one).map_err(|refusal| wrong(&refusal.text))?;
         }
-        for one in settings {
-            self.command("paper.set", &reason, &Command::Set(one))?;
-        }
+        let commands: Vec<Command> = settings.into_iter().map(Command::Set).collect();
+        self.commands("paper.set", &reason, &commands)?;
         self.shown()
     }
 
@@ -251,20 +288,22 @@ impl<'a> Desk<'a> {
     fn travelled(&self, standing: Result<Standing, PaperError>) -> Result<PaperAccount, Problem> {
         let standing = standing.map_err(Problem::from_paper)?;
         self.site.core.listeners.sooner().notify_one();
+        self.site.core.paper_levels.tally_soon();
         Ok(standing_of(&self.account, &standing))
     }
 
     fn done(&self, event: &'static str, reason: &str, command: &Command) -> Result<PaperAccount, Problem> {
-        self.command(event, reason, command)?;
+        self.commands(event, reason, std::slice::from_ref(command))?;
         self.shown()
     }
 
-    fn command(&self, event: &'static str, reason: &str, command: &Command) -> Result<(), Problem> {
+    /// All of them, or none.
+    fn commands(&self, event: &'static str, reason: &str, commands: &[Command]) -> Result<(), Problem> {
         let (core, id) = (&self.site.core, self.account.id);
         let audit = Audit { event, actor: self.by.clone(), reason: text("reason", reason)?.to_owned() };
         let at = core.paper_moment();
         let done =
-            core.with_reader(|reader| core.paper.command(id, command, None, Some(audit), (reader, at)));
+            core.with_reader(|reader| core.paper.commands(id, commands, None, Some(audit), (reader, at)));
         done.map(drop).map_err(Problem::from_paper)
     }
 

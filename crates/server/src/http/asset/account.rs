@@ -5,9 +5,22 @@ use serde::Serialize;
 use serde_json::Value;
 use trading::{Balance, Currency, Money, Report, figures};
 
+use super::docs::REFUSALS;
+use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, Word, data};
 use crate::kit::query::Query;
 use crate::kit::trader::Trader;
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
+
+pub(super) const ACCOUNT: Doc =
+    Doc::new(Tag::Trade, "accountBalance", "Cash, credit, margins and what they leave")
+        .parameters(&[Parameter::query(
+            "currency",
+            Kind::OneOf(&["HKD", "USD", "CNH"]),
+            "In which the figures are told",
+        )
+        .or(Word::Text("HKD"))])
+        .answers(&[AnswerDoc::ok("One row", &[data::<Accounts>()])])
+        .refuses(REFUSALS);
 
 /// Currencies in which the figures may be asked for.
 const CURRENCIES: [Currency; 3] = [Currency::HKD, Currency::USD, Currency::CNH];
@@ -51,7 +64,7 @@ struct FrozenFee {
 }
 
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let trader = Trader::open(site, &admitted)?;
+    let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
     let asked: Option<Currency> = query.word("currency")?;
     if asked.is_some_and(|asked| !CURRENCIES.contains(&asked)) {

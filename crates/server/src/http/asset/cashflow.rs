@@ -1,14 +1,33 @@
 //! `GET /v1/asset/cashflow`: movements of cash, newest first.
 
+use market::Timestamp;
 use paper::FlowQuery;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use trading::ledger::CashFlow;
 
+use super::docs::REFUSALS;
+use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, Word, data};
 use crate::kit::query::{Query, missing};
 use crate::kit::trader::Trader;
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
+
+pub(super) const CASH_FLOW: Doc = Doc::new(Tag::Trade, "cashFlow", "Movements of cash, newest first")
+    .parameters(&[
+        Parameter::query(
+            "start_time",
+            Kind::Stamp,
+            "Unix seconds, 0 for the beginning; start_at is the same",
+        ),
+        Parameter::query("end_time", Kind::Stamp, "Unix seconds, 0 for now; end_at is the same"),
+        Parameter::query("business_type", Kind::Between(0, 3), "1 cash; there are no movements of others"),
+        Parameter::query("symbol", Kind::Text, "As 700.HK"),
+        Parameter::query("page", Kind::AtLeast(1), "").or(Word::Number(1)),
+        Parameter::query("size", Kind::Between(1, 10_000), "Rows of a page").or(Word::Number(50)),
+    ])
+    .answers(&[AnswerDoc::ok("The movements", &[data::<Flows>()])])
+    .refuses(REFUSALS);
 
 /// The kind of balance that these movements are of; stocks and funds have none.
 const CASH: u32 = 1;
@@ -38,11 +57,11 @@ struct Flow {
 }
 
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let trader = Trader::open(site, &admitted)?;
+    let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
     // One SDK has other names for these.
-    let from = query.time(&["start_time", "start_at"])?.ok_or_else(|| missing("start_time"))?;
-    let through = query.time(&["end_time", "end_at"])?.ok_or_else(|| missing("end_time"))?;
+    let from = bound(&query, ["start_time", "start_at"], Timestamp::default())?;
+    let through = bound(&query, ["end_time", "end_at"], Timestamp(i64::MAX))?;
     if from > through {
         return Err(Problem::trade_parameter("start_time is after end_time"));
     }
@@ -57,6 +76,15 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let before = (size as usize).saturating_mul(page.saturating_sub(1) as usize);
     let list = flows.iter().skip(before).take(size as usize).map(Flow::of).collect();
     Ok(envelope::success(Flows { list }))
+}
+
+/// One end of the range. Both have to be named; 0 is how a client says that this one is open.
+fn bound(query: &Query, names: [&'static str; 2], open: Timestamp) -> Result<Timestamp, Problem> {
+    let [name, _] = names;
+    if names.iter().all(|name| query.get(name).is_none()) {
+        return Err(missing(name));
+    }
+    Ok(query.time(&names)?.unwrap_or(open))
 }
 
 /// The same for the command line.

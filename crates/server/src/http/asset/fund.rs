@@ -3,9 +3,17 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::docs::{REFUSALS, SYMBOLS};
+use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
 use crate::kit::query::Query;
-use crate::kit::trader::{CHANNEL, Trader};
+use crate::kit::trader::CHANNEL;
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
+
+pub(super) const FUND: Doc =
+    Doc::new(Tag::Trade, "fundPositions", "Positions of funds, of which there are none")
+        .parameters(&[SYMBOLS])
+        .answers(&[AnswerDoc::ok("One channel", &[data::<FundChannels>()])])
+        .refuses(REFUSALS);
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "FundPositions")]
@@ -20,8 +28,7 @@ struct Channel {
     fund_info: [(); 0],
 }
 
-pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    Trader::open(site, &admitted)?;
+pub(super) fn answer(call: &Call<'_>, _: &Site, _: Admitted) -> Result<Answer, Problem> {
     // Symbols of funds are of another kind: whichever are asked for, none is held.
     Query::parse(call.query)?;
     Ok(envelope::success(FundChannels { list: [Channel { account_channel: CHANNEL, fund_info: [] }] }))

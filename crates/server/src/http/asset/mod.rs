@@ -3,12 +3,14 @@
 mod account;
 mod cashflow;
 mod docs;
+mod equity;
 mod fund;
+mod portfolio;
 mod stock;
 
 use access::Scope;
 
-use crate::kit::{Asks, PermittedHandler, Row};
+use crate::kit::{Asks, PermittedHandler, Row, RowPace};
 use crate::metrics::Task;
 
 pub use account::funds_document;
@@ -16,12 +18,14 @@ pub use cashflow::cash_flow_document;
 pub use stock::positions_document;
 
 pub(super) const ROUTES: &[Row] = &[
-    get("/v1/asset/account", account::answer).doc(&docs::ACCOUNT),
-    get("/v1/asset/stock", stock::answer).doc(&docs::STOCK),
-    get("/v1/asset/cashflow", cashflow::answer).doc(&docs::CASH_FLOW),
-    get("/v1/asset/fund", fund::answer).doc(&docs::FUND),
+    get("/v1/asset/account", account::answer).doc(&account::ACCOUNT),
+    get("/v1/asset/stock", stock::answer).doc(&stock::STOCK),
+    get("/v1/asset/cashflow", cashflow::answer).doc(&cashflow::CASH_FLOW),
+    get("/v1/asset/fund", fund::answer).doc(&fund::FUND),
+    get("/v1/asset/portfolio", portfolio::answer).doc(&portfolio::PORTFOLIO),
+    get("/v1/asset/equity", equity::answer).doc(&equity::EQUITY),
 ];
 
 const fn get(path: &'static str, handler: PermittedHandler) -> Row {
-    Row::get(path, Asks::Account, Scope::Trade, Task::Orders, handler).at_home()
+    Row::get(path, Asks::Account, Scope::Trade, Task::Orders, handler).at_home().paced(RowPace::Trade)
 }

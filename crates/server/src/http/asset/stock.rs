@@ -6,9 +6,16 @@ use serde::Serialize;
 use serde_json::Value;
 use trading::{Account, Position};
 
+use super::docs::{REFUSALS, SYMBOLS};
+use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
 use crate::kit::query::Query;
 use crate::kit::trader::{CHANNEL, Trader};
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
+
+pub(super) const STOCK: Doc = Doc::new(Tag::Trade, "stockPositions", "Positions of stocks and options")
+    .parameters(&[SYMBOLS])
+    .answers(&[AnswerDoc::ok("One channel", &[data::<Channels>()])])
+    .refuses(REFUSALS);
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "StockPositions")]
@@ -38,7 +45,7 @@ struct StockInfo {
 }
 
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let trader = Trader::open(site, &admitted)?;
+    let trader = Trader::open(site, &admitted);
     let symbols = Query::parse(call.query)?.symbols()?;
     let mut held: Vec<StockInfo> = trader.read(|reading| {
         let account = reading.account;

@@ -151,7 +151,7 @@ fn earlier(end: Date, days: u32) -> Result<Date, Refusal> {
 
 pub(super) fn days(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, Problem> {
     let named = QueryParameters::parse(call.query, &["start", "end"])?;
-    let symbol: Symbol = command::symbol(call.parameter)?;
+    let symbol: Symbol = command::symbol(call.path_value("symbol"))?;
     let as_of = site.core.as_of();
     let venue = site.core.history.venue(&symbol);
     let end = named.date("end")?.unwrap_or_else(|| venue.zone().date(as_of.now()));

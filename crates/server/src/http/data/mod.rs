@@ -6,13 +6,14 @@ mod securities;
 
 use access::Scope;
 
-use crate::kit::{Asks, Row};
+use crate::kit::{Asks, Row, RowPace};
 use crate::metrics::Task;
 pub use imports::import_document;
 
 pub(super) const ROUTES: &[Row] = &[
     Row::get("/v1/securities", Asks::Account, Scope::Quote, Task::Data, securities::search)
         .at_home()
+        .paced(RowPace::Search)
         .doc(&securities::SEARCH),
     Row::get("/v1/securities/{symbol}", Asks::Account, Scope::Quote, Task::Data, securities::show)
         .at_home()

@@ -120,7 +120,6 @@ pub(super) fn search(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     }
     let limit = named.number("limit", 1..=FOUND_MAX, FOUND_DEFAULT)?;
     let permit = admitted.permit;
-    site.may_search(permit.account().id).map_err(Problem::too_many_searches)?;
     let directory = site.directory()?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let (found, more) = directory.search(typed, |symbol| permit.holds(symbol.market().into()), limit);
@@ -142,7 +141,7 @@ fn listed(one: &ListedSecurity) -> FoundSecurity {
 /// A security of the path that is known and may be looked at.
 fn found(call: &Call<'_>, site: &Site, admitted: &Admitted) -> Result<(Security, Permit), Problem> {
     QueryParameters::parse(call.query, &[])?;
-    let symbol: Symbol = command::symbol(call.parameter)?;
+    let symbol: Symbol = command::symbol(call.path_value("symbol"))?;
     let security = site.core.with_reader(|reader| reader.snapshot()?.security(&symbol)).map_err(failed)?;
     let security = security.ok_or_else(Problem::not_found)?;
     let demand = Demand::Quotes { caller: admitted.who(), market: symbol.market().into() };

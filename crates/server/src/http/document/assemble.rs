@@ -113,7 +113,7 @@ impl Assembly {
         if !self.responses.contains_key(refusal.name) {
             let schema = (refusal.shape)(&mut self.written);
             let response = json!({
-                "description": refusal.words,
+                "description": refusal.description(),
                 "headers": self.headers(refusal.headers),
                 "content": {"application/json": {"schema": schema}},
             });

@@ -3,9 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::kit::Row;
+use crate::kit::codes::CODES;
 use crate::kit::doc::{Doc, Proof, Tag};
 
-/// Has the table of refusals.
+/// Ends with the head of the table of refusals.
 const DESCRIPTION: &str = include_str!("description.md");
 
 const TAGS: [Tag; 10] = [
@@ -27,8 +28,13 @@ pub(super) fn info() -> Value {
         "version": "1",
         "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         "summary": "History of securities: candles of minutes to years",
-        "description": DESCRIPTION,
+        "description": description(),
     })
+}
+
+fn description() -> String {
+    let row = |(status, code, words): &(u16, u64, &str)| format!("| {status} | {code} | {words} |\n");
+    DESCRIPTION.to_owned() + &CODES.iter().map(row).collect::<String>()
 }
 
 pub(super) fn tags() -> Vec<Value> {

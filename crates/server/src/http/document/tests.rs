@@ -6,6 +6,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::*;
+use crate::kit::doc::refusals::{FAILED, FORBIDDEN, UNAUTHENTICATED};
+use crate::kit::{RowPace, codes};
 use crate::refusal::Refusal;
 
 fn rows() -> impl Iterator<Item = &'static Row> {
@@ -131,24 +133,79 @@ fn whoever_has_to_prove_something_is_told_how() {
 }
 
 #[test]
-fn the_table_of_refusals_has_every_code() {
+fn answers_say_what_is_left_of_a_rate_limit_as_the_row_has_it() {
+    for row in rows() {
+        let Row { method, path, pace, doc, .. } = row;
+        let doc = doc.unwrap();
+        let mut headers = doc.answers.iter().flat_map(|answer| answer.headers);
+        let is_told = headers.any(|header| header.field == "x-ratelimit-limit");
+        assert_eq!(is_told, *pace == RowPace::History, "{method} {path}");
+        // Datafeeds are told in an answer with the status 200.
+        let is_limited = matches!(pace, RowPace::Search | RowPace::Trade | RowPace::History);
+        if is_limited && doc.tag != Tag::Udf {
+            assert!(doc.refusals.iter().any(|refusal| refusal.status == "429"), "{method} {path}");
+        }
+    }
+}
+
+/// A refusal of each kind. A new kind does not compile here before it is in the list.
+fn refusals() -> Vec<Refusal> {
     let (text, retry_after) = (String::new(), Duration::ZERO);
+    let after = |refusal: &Refusal| {
+        Some(match refusal {
+            Refusal::Malformed(_) => Refusal::UnknownCommand(0),
+            Refusal::UnknownCommand(_) => Refusal::Unauthenticated,
+            Refusal::Unauthenticated => Refusal::Revoked,
+            Refusal::Revoked => Refusal::TooFast { text: text.clone(), retry_after },
+            Refusal::TooFast { .. } => Refusal::TooManyCalls { text: text.clone(), retry_after },
+            Refusal::TooManyCalls { .. } => Refusal::Busy,
+            Refusal::Busy => Refusal::BadQuery(text.clone()),
+            Refusal::BadQuery(_) => Refusal::NoQuotes(text.clone()),
+            Refusal::NoQuotes(_) => Refusal::NoAccess(text.clone()),
+            Refusal::NoAccess(_) => Refusal::QuotaSpent(text.clone()),
+            Refusal::QuotaSpent(_) => Refusal::TooMany(text.clone()),
+            Refusal::TooMany(_) => Refusal::NotOffered(""),
+            Refusal::NotOffered(_) => Refusal::Internal,
+            // The deadline of a request is named on long connections alone, and ends the list.
+            Refusal::Internal | Refusal::TimedOut => return None,
+        })
+    };
+    std::iter::successors(Some(Refusal::Malformed(text.clone())), after).collect()
+}
+
+#[test]
+fn the_table_of_refusals_has_every_code() {
+    for refusal in refusals() {
+        let (status, (_, code)) = (refusal.on_http().to_string(), refusal.on_wire());
+        assert!(codes::meaning(&status, code).is_some(), "{status} {code}");
+    }
+    for row in rows() {
+        for refusal in row.doc.unwrap().refusals.iter().chain([&FAILED, &FORBIDDEN, &UNAUTHENTICATED]) {
+            let unknown = refusal.codes.iter().find(|code| codes::meaning(refusal.status, **code).is_none());
+            assert_eq!(unknown, None, "{}", refusal.name);
+            assert!(!refusal.description().is_empty(), "{}", refusal.name);
+        }
+    }
     let document = document();
     let table = document["info"]["description"].as_str().unwrap();
-    for refusal in [
-        Refusal::Malformed(text.clone()),
-        Refusal::BadQuery(text.clone()),
-        Refusal::NoAccess(text.clone()),
-        Refusal::QuotaSpent(text.clone()),
-        Refusal::TooMany(text.clone()),
-        Refusal::NoQuotes(text.clone()),
-        Refusal::TooFast { text, retry_after },
-        Refusal::Busy,
-        Refusal::NotOffered(""),
-        Refusal::Internal,
-    ] {
-        let (status, (_, code)) = (refusal.on_http().to_string(), refusal.on_wire());
-        let is_it = |line: &&str| line.contains(&format!("| {status} |")) && line.contains(&code.to_string());
-        assert!(table.lines().any(|line| is_it(&line)), "{status} {code}");
+    for (status, code, words) in codes::CODES {
+        assert!(table.contains(&format!("\n| {status} | {code} | {words} |\n")), "{status} {code}");
+    }
+}
+
+#[test]
+fn the_page_about_http_has_every_code() {
+    let page = include_str!("../../../../../docs/http.md");
+    let (_, section) = page.split_once("\n## Codes\n").unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let rows: Vec<Vec<&str>> = section.lines().map(|line| line.split('|').map(str::trim).collect()).collect();
+    for (status, code, _) in codes::CODES {
+        let has = |cell: &str, number: String| cell.split(", ").any(|one| one == number);
+        let is_it = |row: &Vec<&str>| {
+            let [_, statuses, numbers, ..] = row.as_slice() else { return false };
+            let is_same = *numbers == "the same" && code == u64::from(status);
+            has(statuses, status.to_string()) && (is_same || has(numbers, code.to_string()))
+        };
+        assert!(rows.iter().any(is_it), "docs/http.md does not list {status} {code}");
     }
 }

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::answer;
 use crate::kit::Site;
 use crate::kit::doc::{AnswerDoc, Doc, Media, Tag};
+use crate::kit::paths::AUTHORIZE;
 use crate::kit::{Answer, Call};
 use crate::own_names::own_host;
 
@@ -37,7 +38,7 @@ pub(super) fn describe(call: &Call<'_>, site: &Site) -> Answer {
     answer::object(
         200,
         &OAuthMetadata {
-            authorization_endpoint: at("/oauth2/authorize"),
+            authorization_endpoint: at(AUTHORIZE),
             token_endpoint: at("/oauth2/token"),
             device_authorization_endpoint: at("/oauth2/device/authorize"),
             registration_endpoint: at("/oauth2/register"),

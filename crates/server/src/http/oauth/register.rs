@@ -126,7 +126,7 @@ pub(super) fn add(call: &Call<'_>, site: &Site) -> Refusable<Answer> {
 
 pub(super) fn read(call: &Call<'_>, site: &Site) -> Refusable<Answer> {
     let Some(token) = bearer(call) else { return Ok(answer::not_its_token()) };
-    let client = site.core.access.registration(call.parameter, token)?;
+    let client = site.core.access.registration(call.path_value("client_id"), token)?;
     Ok(match client {
         // The standard wants the token in the answer (RFC 7592, 3); the client has just sent it.
         Some(client) => answer::object(200, &describe(&client, token, call, site)),
@@ -136,7 +136,7 @@ pub(super) fn read(call: &Call<'_>, site: &Site) -> Refusable<Answer> {
 
 pub(super) fn remove(call: &Call<'_>, site: &Site) -> Refusable<Answer> {
     let Some(token) = bearer(call) else { return Ok(answer::not_its_token()) };
-    if !site.core.access.unregister_client(call.parameter, token, site.core.machine_now())? {
+    if !site.core.access.unregister_client(call.path_value("client_id"), token, site.core.machine_now())? {
         return Ok(answer::not_its_token());
     }
     let mut answer = envelope::json(204, Bytes::new());

@@ -11,9 +11,9 @@ use super::metadata;
 use crate::kit::Site;
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, Tag, of_form, one_of};
 use crate::kit::envelope::Empty;
+use crate::kit::paths::CONFIRM;
 use crate::kit::{Answer, Call};
 use crate::metrics::{self, Granted};
-use crate::pages::path::CONFIRM;
 
 pub(super) const AUTHORIZE_DEVICE: Doc =
     Doc::new(Tag::OAuth, "authorizeDevice", "Begins to wait for a person (RFC 8628)")
@@ -43,7 +43,8 @@ pub(super) const REVOKE: Doc =
 #[schemars(transform = of_form)]
 #[expect(dead_code, reason = "its shape alone is used")]
 struct OAuthDeviceRequest {
-    client_id: String,
+    /// Unless it is in the authorization header.
+    client_id: Option<String>,
     /// For clients that have one, unless it is in the authorization header.
     client_secret: Option<String>,
     /// openapi, 3 or nothing.

@@ -1,7 +1,12 @@
 //! `GET /v1/quote/cmd`: where clients announce their commands. There is nothing to remember.
 
+use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
 use crate::kit::envelope::{self, Empty};
 use crate::kit::{Admitted, Answer, Call, Problem, Site};
+
+pub(super) const ANNOUNCE: Doc =
+    Doc::new(Tag::Service, "announce", "Some clients announce a command here; nothing is done with it")
+        .answers(&[AnswerDoc::ok("Nothing", &[data::<Empty>()])]);
 
 pub(super) fn answer(_: &Call<'_>, _: &Site, _: Admitted) -> Result<Answer, Problem> {
     Ok(envelope::success(Empty {}))

@@ -7,25 +7,182 @@ use hyper::Method;
 use hyper::body::Body;
 use hyper::header::{HeaderName, HeaderValue, LINK, VARY};
 use market::FloorTable;
+use schemars::JsonSchema;
+use wire::quote;
 
 use super::format::Format;
 use super::parameters::{Parameters, Question};
 use crate::caller::Caller;
-use crate::command::HistoryCandles;
-use crate::kit::Site;
+use crate::command::{HistoryCandles, PAGED_MAX};
+use crate::kit::doc::refusals::{BAD_REQUEST, NO_QUOTES, NOT_ACCEPTABLE, TOO_FAST, UNSATISFIABLE};
+use crate::kit::doc::{AnswerDoc, Doc, HeaderDoc, Kind, Media, Parameter, Tag, Word, data};
 use crate::kit::envelope::Problem;
 use crate::kit::packed::{accepts_gzip, packed};
 use crate::kit::pieces::{self, AnswerScope, WholeAnswer};
 use crate::kit::visible::may_see;
-use crate::kit::{Admitted, Answer, Call, allowance};
+use crate::kit::{Admitted, Answer, Call, Site, allowance};
 use crate::refusal::Refusal;
 use crate::route::{self, Memory};
+use crate::written::Instant;
 
 const NEXT: HeaderName = HeaderName::from_static("x-next");
 
+/// The data of an answer in JSON, which `format.rs` writes candle by candle.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "its shape alone is used")]
+struct CandlestickPage {
+    symbol: String,
+    /// As in the parameter: 5m, day, week …
+    period: String,
+    /// Oldest first.
+    candlesticks: Vec<TimedCandlestick>,
+    /// Send it as the parameter next, all others unchanged, to go on; null if there is nothing more.
+    next: Option<String>,
+}
+
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "its shape alone is used")]
+struct TimedCandlestick {
+    #[schemars(flatten)]
+    candle: quote::Candlestick,
+    /// The timestamp in the time of the market.
+    time: Instant,
+}
+
+const CANDLES_HEADERS: [HeaderDoc; 8] = {
+    let [limit, remaining, reset, quota, used, month] = allowance::HEADERS;
+    [
+        HeaderDoc::new("x-next", "Next", "How to go on; absent if there is nothing more", Kind::Text),
+        HeaderDoc::new(
+            "link",
+            "Link",
+            "The address of the next answer, rel=\"next\"; absent if there is nothing more",
+            Kind::Text,
+        ),
+        limit,
+        remaining,
+        reset,
+        quota,
+        used,
+        month,
+    ]
+};
+const CONTENT_RANGE: HeaderDoc =
+    HeaderDoc::new("content-range", "ContentRange", "Which bytes, of how many", Kind::Text);
+
+const DAY: Kind = Kind::Pattern(r"^\d{4}-?\d{2}-?\d{2}$");
+const MINUTE: Kind = Kind::Pattern(r"^\d{2}:?\d{2}$");
+const COUNT: Kind = Kind::Between(1, PAGED_MAX as u32);
+const _: () = assert!(PAGED_MAX <= u32::MAX as usize);
+
+pub(super) const CANDLES: Doc = Doc::new(
+    Tag::Candles,
+    "history",
+    "Candles of a security, for people without an SDK",
+)
+.about(
+    "Ask by dates (start, end) or for so many candles from a point (before, after; the latest if neither is there). \
+     Unknown, repeated and contradictory parameters are refused by name. The first answer for a security in a month \
+     counts toward the quota.",
+)
+.parameters(CANDLES_PARAMETERS)
+.answers(&[
+    AnswerDoc::ok(
+        "Candles, oldest first",
+        &[
+            data::<CandlestickPage>(),
+            Media::text("text/csv").such_as(
+                "symbol,time,open,high,low,close,volume,turnover,session\n\
+                 700.HK,2026-11-13T00:00:00+08:00,123.000,125.000,122.000,123.500,1000,123000,intraday\n",
+            ),
+            Media::binary("application/vnd.apache.arrow.stream"),
+            Media::binary("application/vnd.apache.parquet"),
+        ],
+    )
+    .headers(&CANDLES_HEADERS),
+    AnswerDoc::status("206", "A piece of the answer, as the header range asks", &[])
+        .headers(&[CONTENT_RANGE]),
+])
+.refuses(&[BAD_REQUEST, NO_QUOTES, NOT_ACCEPTABLE, UNSATISFIABLE, TOO_FAST]);
+
+const CANDLES_PARAMETERS: &[Parameter] = &[
+    Parameter::query("symbol", Kind::Text, "The security: 700.HK, AAPL.US, 600519.SH")
+        .required()
+        .such_as("700.HK"),
+    Parameter::query(
+        "period",
+        Kind::Text,
+        "1m 2m 3m 5m 10m 15m 20m 30m 45m 60m 120m 180m 240m, day, week, month, quarter, year; or the number of the \
+         protocol: minutes, 1000, 2000, 3000, 3500, 4000",
+    )
+    .or(Word::Text("day"))
+    .such_as("5m"),
+    Parameter::query(
+        "adjust",
+        Kind::OneOf(&["none", "forward"]),
+        "Whether earlier prices are brought to today's basis",
+    )
+    .or(Word::Text("none")),
+    Parameter::query("adjust_type", Kind::NumberOf(&[0, 1]), "The same by number: 0 none, 1 forward"),
+    Parameter::query(
+        "session",
+        Kind::OneOf(&["intraday", "extended", "all"]),
+        "Trading hours of US minutes: regular, with pre and post, or all with overnight where the account may see it",
+    )
+    .or(Word::Text("intraday")),
+    Parameter::query(
+        "trade_session",
+        Kind::NumberOf(&[0, 100]),
+        "The same by number: 0 regular hours, 100 with pre and post market",
+    ),
+    Parameter::query("start", DAY, "The first date of a range, included, in the time of the market"),
+    Parameter::query(
+        "end",
+        DAY,
+        "The last date of a range, included. With an end the last candles of the range come first, and next goes back",
+    ),
+    Parameter::query(
+        "before",
+        Kind::Text,
+        "The newest candles up to and including a date (2026-11-13), a time of the market (2026-11-13T09:30) or an \
+         instant (2026-11-13T01:30:00Z)",
+    ),
+    Parameter::query("after", Kind::Text, "The oldest candles from such a point on"),
+    Parameter::query(
+        "limit",
+        COUNT,
+        "Candles in this answer; 1000 by dates and 10 from a point if it is left out. It is worth one call of the rate \
+         for each thousand begun",
+    ),
+    Parameter::query(
+        "format",
+        Kind::OneOf(&["json", "csv", "arrow", "parquet"]),
+        "Instead of the accept header",
+    ),
+    Parameter::query(
+        "next",
+        Kind::Text,
+        "Goes on where an answer ended: the other parameters as they were, but limit and format may change",
+    ),
+    Parameter::query(
+        "query_type",
+        Kind::NumberOf(&[1, 2]),
+        "1 from a point, 2 by dates; otherwise the other parameters decide",
+    ),
+    Parameter::query("start_date", DAY, "start by the name of the protocol"),
+    Parameter::query("end_date", DAY, "end by the name of the protocol"),
+    Parameter::query(
+        "direction",
+        Kind::NumberOf(&[0, 1]),
+        "With date and minute: 0 toward the past, 1 toward the present",
+    ),
+    Parameter::query("date", DAY, "Where to begin, by the name of the protocol"),
+    Parameter::query("minute", MINUTE, "HHMM of that date"),
+    Parameter::query("count", COUNT, "limit by the name of the protocol"),
+];
+
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let mut answer = reply(call, &admitted, site).unwrap_or_else(Problem::answer);
-    allowance::tell(&mut answer, &admitted.caller, site);
     answer.headers_mut().insert(VARY, HeaderValue::from_static("accept, accept-encoding"));
     Ok(answer)
 }

@@ -1,14 +1,98 @@
 //! The pull commands as HTTP: the same messages as JSON, the same route, the same refusals.
 
 use serde_json::{Map, Value};
-use wire::command;
+use wire::quote;
 
 use crate::command::undecodable;
 use crate::dispatch::{CommandRow, JsonReply};
-use crate::kit::Site;
-use crate::kit::envelope::{self, Problem};
-use crate::kit::{Admitted, Answer, Call, allowance};
+use crate::kit::doc::refusals::{BAD_REQUEST, NO_QUOTES, NOT_OFFERED, TOO_FAST};
+use crate::kit::doc::{AnswerDoc, Doc, Media, RefusalDoc, Tag, data};
+use crate::kit::envelope::{self, Empty, Problem};
+use crate::kit::{Admitted, Answer, Call, Site, allowance};
 use crate::refusal::Refusal;
+
+const fn mirror(id: &'static str, summary: &'static str, body: &'static [Media]) -> Doc {
+    Doc::new(Tag::Mirrors, id, summary).body(body).refuses(&[BAD_REQUEST])
+}
+
+/// A command that asks for the prices of one security.
+const fn quotes_of_one(id: &'static str, summary: &'static str, body: &'static [Media]) -> Doc {
+    mirror(id, summary, body).refuses(&[BAD_REQUEST, NO_QUOTES])
+}
+
+pub(super) const HISTORY: Doc = mirror(
+    "historyCandlesticks",
+    "Command 27: candles of any past day, at most 1000",
+    &[Media::json::<quote::SecurityHistoryCandlestickRequest>()],
+)
+.answers(&[
+    AnswerDoc::ok("The answer", &[data::<quote::SecurityCandlestickResponse>()]).headers(&allowance::HEADERS)
+])
+.refuses(HISTORY_REFUSALS);
+const HISTORY_REFUSALS: &[RefusalDoc] = &[BAD_REQUEST, NO_QUOTES, TOO_FAST];
+
+pub(super) const CANDLESTICKS: Doc = quotes_of_one(
+    "candlesticks",
+    "Command 19: the latest candles, at most 1000",
+    &[Media::json::<quote::SecurityCandlestickRequest>()],
+)
+.answers(&[AnswerDoc::ok("The answer", &[data::<quote::SecurityCandlestickResponse>()])]);
+
+pub(super) const INTRADAY: Doc = quotes_of_one(
+    "intraday",
+    "Command 18: the minutes of the latest trading day",
+    &[Media::json::<quote::IntradayRequest>()],
+)
+.answers(&[AnswerDoc::ok("The answer", &[data::<quote::IntradayResponse>()])]);
+
+pub(super) const QUOTES: Doc = mirror(
+    "quotes",
+    "Command 11: the latest prices of up to 500 securities",
+    &[Media::json::<quote::SymbolsRequest>()],
+)
+.answers(&[AnswerDoc::ok("The answer", &[data::<quote::QuoteResponse>()])]);
+
+pub(super) const STATIC_INFO: Doc = mirror(
+    "staticInfo",
+    "Command 10: names, currencies and lots of up to 500 securities",
+    &[Media::json::<quote::SymbolsRequest>()],
+)
+.answers(&[AnswerDoc::ok("The answer", &[data::<quote::StaticInfoResponse>()])]);
+
+pub(super) const TRADING_SESSIONS: Doc =
+    mirror("tradingSessions", "Command 8: the trading hours of the markets", NOTHING)
+        .answers(&[AnswerDoc::ok("The answer", &[data::<quote::TradingSessionsResponse>()])]);
+
+pub(super) const TRADING_DAYS: Doc = mirror(
+    "tradingDays",
+    "Command 9: the trading days of a market",
+    &[Media::json::<quote::TradingDaysRequest>()],
+)
+.answers(&[AnswerDoc::ok("The answer", &[data::<quote::TradingDaysResponse>()])]);
+
+pub(super) const PROFILE: Doc =
+    mirror("profile", "Command 4: what the account may do", &[Media::json::<quote::QuoteProfileRequest>()])
+        .answers(&[AnswerDoc::ok("The answer", &[data::<quote::QuoteProfileResponse>()])]);
+
+const NOTHING: &[Media] = &[Media::json::<Empty>()];
+
+const fn not_offered(id: &'static str) -> Doc {
+    Doc::new(Tag::NotOffered, id, "Not offered").body(NOTHING).refuses(&[BAD_REQUEST, NOT_OFFERED])
+}
+
+pub(super) const OPTION_QUOTES: Doc = not_offered("optionQuotes");
+pub(super) const WARRANT_QUOTES: Doc = not_offered("warrantQuotes");
+pub(super) const DEPTH: Doc = not_offered("depth");
+pub(super) const BROKERS: Doc = not_offered("brokers");
+pub(super) const PARTICIPANTS: Doc = not_offered("participants");
+pub(super) const TRADES: Doc = not_offered("trades");
+pub(super) const OPTION_EXPIRY_DATES: Doc = not_offered("optionExpiryDates");
+pub(super) const OPTION_STRIKES: Doc = not_offered("optionStrikes");
+pub(super) const WARRANT_ISSUERS: Doc = not_offered("warrantIssuers");
+pub(super) const WARRANTS: Doc = not_offered("warrants");
+pub(super) const CAPITAL_FLOW: Doc = not_offered("capitalFlow");
+pub(super) const CAPITAL_DISTRIBUTION: Doc = not_offered("capitalDistribution");
+pub(super) const CALC_INDEXES: Doc = not_offered("calcIndexes");
 
 /// Fields that are numbers, which some clients send as text.
 const NUMBERS: [&str; 6] = ["period", "adjust_type", "query_type", "direction", "count", "trade_session"];
@@ -19,16 +103,6 @@ pub(super) fn answer(
     site: &Site,
     admitted: &Admitted,
 ) -> Result<Answer, Problem> {
-    let answer = reply(call, command, admitted, site);
-    if command != command::HISTORY {
-        return answer;
-    }
-    let mut answer = answer.unwrap_or_else(Problem::answer);
-    allowance::tell(&mut answer, &admitted.caller, site);
-    Ok(answer)
-}
-
-fn reply(call: &Call<'_>, command: u8, admitted: &Admitted, site: &Site) -> Result<Answer, Problem> {
     let Admitted { caller, permit } = admitted;
     let fields = fields(call.body)?;
     let JsonReply { data, candles } =

@@ -5,12 +5,19 @@ use serde::Serialize;
 use serde_json::Value;
 use trading::{Order, Tables, charges};
 
+use super::docs::{ATTACHED, ORDER_ID, REFUSALS};
 use super::order_row::{OrderRow, price_text};
 use super::words;
 use crate::caller::Language;
+use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
 use crate::kit::query::{Query, missing, not_found};
 use crate::kit::trader::Trader;
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
+
+pub(super) const DETAIL: Doc = Doc::new(Tag::Trade, "orderDetail", "One order with its history and charges")
+    .parameters(&[ORDER_ID.required(), ATTACHED])
+    .answers(&[AnswerDoc::ok("The order", &[data::<Detail>()])])
+    .refuses(REFUSALS);
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "OrderDetail")]
@@ -63,7 +70,7 @@ struct FeeRow {
 }
 
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let trader = Trader::open(site, &admitted)?;
+    let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
     let id = query.order()?.ok_or_else(|| missing("order_id"))?;
     let language = trader.language();

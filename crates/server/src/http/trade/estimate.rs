@@ -4,9 +4,24 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use trading::{Currency, EstimateQuery, OrderType, Side, parse_price};
 
+use super::docs::{ORDER_ID, REFUSALS, SIDE, SYMBOL};
+use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, data};
 use crate::kit::query::{Query, echo, missing, unknown};
 use crate::kit::trader::Trader;
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
+
+pub(super) const ESTIMATE: Doc = Doc::new(Tag::Trade, "estimateBuyLimit", "How much could be bought or sold")
+    .parameters(&[
+        SYMBOL.required(),
+        Parameter::query("order_type", Kind::Text, "As LO or MO").required(),
+        SIDE.required(),
+        Parameter::query("price", Kind::Text, "For orders with a limit"),
+        Parameter::query("currency", Kind::Text, "As HKD"),
+        ORDER_ID,
+        Parameter::query("fractional_shares", Kind::OneOf(&["true", "false"]), "Where the account may"),
+    ])
+    .answers(&[AnswerDoc::ok("With cash, and with credit", &[data::<Estimated>()])])
+    .refuses(REFUSALS);
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "BuyLimit")]
@@ -16,7 +31,7 @@ pub(super) struct Estimated {
 }
 
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let trader = Trader::open(site, &admitted)?;
+    let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
     let asked = asked(&query)?;
     let estimate = trader.read(|reading| trading::estimate(reading.account, &reading.scene, &asked))?;

@@ -6,10 +6,29 @@ use serde::Serialize;
 use serde_json::Value;
 use trading::{Fill, Order, OrderId, exact_price};
 
+use super::docs::{END_AT, ORDER_ID, PAGE, REFUSALS, START_AT, SYMBOL};
 use super::history::range;
+use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
 use crate::kit::query::Query;
 use crate::kit::trader::Trader;
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
+
+pub(super) const EXECUTIONS_TODAY: Doc =
+    Doc::new(Tag::Trade, "todayExecutions", "Executions of the trading day")
+        .parameters(&[SYMBOL, ORDER_ID])
+        .answers(&[AnswerDoc::ok("Newest first", &[data::<Trades>()])])
+        .refuses(REFUSALS);
+
+pub(super) const EXECUTIONS_HISTORY: Doc =
+    Doc::new(Tag::Trade, "historyExecutions", "Executions of the days before")
+        .parameters(&[SYMBOL, ORDER_ID, START_AT, END_AT, PAGE])
+        .answers(&[AnswerDoc::ok("A page of them, newest first", &[data::<Page>()])])
+        .refuses(REFUSALS);
+
+pub(super) const EXECUTIONS_ALL: Doc = Doc::new(Tag::Trade, "allExecutions", "Executions of all days")
+    .parameters(&[SYMBOL, ORDER_ID, START_AT, END_AT, PAGE])
+    .answers(&[AnswerDoc::ok("A page of them, newest first", &[data::<Page>()])])
+    .refuses(REFUSALS);
 
 /// Rows of one page.
 const PAGE_ROWS: usize = 1_000;
@@ -50,7 +69,7 @@ enum Days {
 
 /// `GET /v1/trade/execution/today`.
 pub(super) fn today(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let trader = Trader::open(site, &admitted)?;
+    let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
     let trades = found(&trader, &query, Days::Today, (Timestamp(i64::MIN), Timestamp(i64::MAX)))?;
     Ok(envelope::success(Trades { trades }))
@@ -58,7 +77,7 @@ pub(super) fn today(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<
 
 /// `GET /v1/trade/execution/history`.
 pub(super) fn history(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let trader = Trader::open(site, &admitted)?;
+    let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
     let range = range(&query, trader.moment().as_of.now())?;
     page(&query, found(&trader, &query, Days::Before, range)?)
@@ -66,7 +85,7 @@ pub(super) fn history(call: &Call<'_>, site: &Site, admitted: Admitted) -> Resul
 
 /// `GET /v3/trade/execution/all`.
 pub(super) fn all(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let trader = Trader::open(site, &admitted)?;
+    let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
     let start = query.time(&["start_at"])?.unwrap_or(Timestamp(i64::MIN));
     let end = query.time(&["end_at"])?.unwrap_or(Timestamp(i64::MAX));

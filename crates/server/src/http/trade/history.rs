@@ -5,11 +5,19 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use trading::is_today;
 
+use super::docs::{END_AT, MARKET, REFUSALS, SIDE, START_AT, STATUS, SYMBOL};
 use super::order_row::OrderRow;
 use super::today::Filter;
+use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
 use crate::kit::query::Query;
 use crate::kit::trader::Trader;
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
+
+pub(super) const HISTORY: Doc =
+    Doc::new(Tag::Trade, "historyOrders", "Orders that are not among today's, by when they were submitted")
+        .parameters(&[SYMBOL, STATUS, SIDE, MARKET, START_AT, END_AT])
+        .answers(&[AnswerDoc::ok("At most 1,000 orders, newest first", &[data::<History>()])])
+        .refuses(REFUSALS);
 
 /// Rows of one answer.
 const ROWS_MAX: usize = 1_000;
@@ -42,7 +50,7 @@ pub(super) fn range(query: &Query, now: Timestamp) -> Result<(Timestamp, Timesta
 }
 
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let trader = Trader::open(site, &admitted)?;
+    let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
     let filter = Filter::of(&query)?;
     let (start, end) = range(&query, trader.moment().as_of.now())?;

@@ -4,10 +4,18 @@ use market::MarginFactor;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::docs::{REFUSALS, SYMBOL};
+use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
 use crate::kit::query::{Query, missing};
 use crate::kit::trader::Trader;
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 use paper::PaperError;
+
+pub(super) const MARGIN_RATIO: Doc =
+    Doc::new(Tag::Trade, "marginRatio", "What part of a position must be covered")
+        .parameters(&[SYMBOL.required()])
+        .answers(&[AnswerDoc::ok("Initial, maintenance and forced selling", &[data::<Ratios>()])])
+        .refuses(REFUSALS);
 
 /// Where nothing is stored of a security there is no credit on it.
 const WHOLE: &str = "1";
@@ -21,7 +29,7 @@ pub(super) struct Ratios {
 }
 
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let trader = Trader::open(site, &admitted)?;
+    let trader = Trader::open(site, &admitted);
     let symbol = Query::parse(call.query)?.symbol()?.ok_or_else(|| missing("symbol"))?;
     let stored = trader.site().core.with_reader(|reader| {
         let view = reader.view();

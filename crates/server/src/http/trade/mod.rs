@@ -11,6 +11,7 @@ mod executions;
 mod fields;
 mod history;
 mod margin_ratio;
+mod marks;
 mod order_row;
 mod preview;
 mod replace;
@@ -21,7 +22,7 @@ mod words;
 
 use access::Scope;
 
-use crate::kit::{Asks, PermittedHandler, Row};
+use crate::kit::{Asks, PermittedHandler, Row, RowPace};
 use crate::metrics::Task;
 
 pub use detail::order_detail_document;
@@ -31,28 +32,36 @@ pub use order_row::order_document;
 pub(super) const ROUTES: &[Row] = &[
     Row::post("/v1/trade/order", Asks::Account, Scope::Trade, Task::Orders, submit::answer)
         .at_home()
-        .doc(&docs::SUBMIT),
+        .paced(RowPace::Trade)
+        .orders()
+        .doc(&submit::SUBMIT),
     Row::put("/v1/trade/order", Asks::Account, Scope::Trade, Task::Orders, replace::answer)
         .at_home()
-        .doc(&docs::REPLACE),
+        .paced(RowPace::Trade)
+        .orders()
+        .doc(&replace::REPLACE),
     Row::delete("/v1/trade/order", Asks::Account, Scope::Trade, Task::Orders, cancel::answer)
         .at_home()
-        .doc(&docs::CANCEL),
-    get("/v1/trade/order", detail::answer).doc(&docs::DETAIL),
-    get("/v1/trade/order/why", why::answer).doc(&docs::WHY),
+        .paced(RowPace::Trade)
+        .orders()
+        .doc(&cancel::CANCEL),
+    get("/v1/trade/order", detail::answer).doc(&detail::DETAIL),
+    get("/v1/trade/order/why", why::answer).doc(&why::WHY),
     Row::post("/v1/trade/order/preview", Asks::Account, Scope::Trade, Task::Orders, preview::answer)
         .at_home()
+        .paced(RowPace::Trade)
         .question()
-        .doc(&docs::PREVIEW),
-    get("/v1/trade/order/today", today::answer).doc(&docs::TODAY),
-    get("/v1/trade/order/history", history::answer).doc(&docs::HISTORY),
-    get("/v1/trade/execution/today", executions::today).doc(&docs::EXECUTIONS_TODAY),
-    get("/v1/trade/execution/history", executions::history).doc(&docs::EXECUTIONS_HISTORY),
-    get("/v3/trade/execution/all", executions::all).doc(&docs::EXECUTIONS_ALL),
-    get("/v1/trade/estimate/buy_limit", estimate::answer).doc(&docs::ESTIMATE),
-    get("/v1/risk/margin-ratio", margin_ratio::answer).doc(&docs::MARGIN_RATIO),
+        .doc(&preview::PREVIEW),
+    get("/v1/trade/order/today", today::answer).doc(&today::TODAY),
+    get("/v1/trade/order/history", history::answer).doc(&history::HISTORY),
+    get("/v1/trade/execution/today", executions::today).doc(&executions::EXECUTIONS_TODAY),
+    get("/v1/trade/execution/history", executions::history).doc(&executions::EXECUTIONS_HISTORY),
+    get("/v3/trade/execution/all", executions::all).doc(&executions::EXECUTIONS_ALL),
+    get("/v1/trade/marks", marks::answer).doc(&marks::MARKS),
+    get("/v1/trade/estimate/buy_limit", estimate::answer).doc(&estimate::ESTIMATE),
+    get("/v1/risk/margin-ratio", margin_ratio::answer).doc(&margin_ratio::MARGIN_RATIO),
 ];
 
 const fn get(path: &'static str, handler: PermittedHandler) -> Row {
-    Row::get(path, Asks::Account, Scope::Trade, Task::Orders, handler).at_home()
+    Row::get(path, Asks::Account, Scope::Trade, Task::Orders, handler).at_home().paced(RowPace::Trade)
 }

@@ -40,6 +40,8 @@ pub(super) struct OrderRow {
     trigger_count: i32,
     monitor_price: String,
     remark: String,
+    /// When an order that was submitted for later is placed, in Unix seconds.
+    delayed_until: String,
     /// There are none yet.
     attached_orders: [(); 0],
     #[serde(skip)]
@@ -86,6 +88,7 @@ impl OrderRow {
             trigger_count: terms.trigger_count,
             monitor_price: price(terms.monitor_price),
             remark: terms.remark.clone(),
+            delayed_until: terms.delayed_until.map(|at| at.0.to_string()).unwrap_or_default(),
             attached_orders: [],
             security: terms.symbol.clone(),
         }

@@ -1,13 +1,29 @@
 //! `POST /v1/trade/order/preview`: what would become of an order, and what it would cost. Nothing is done. Not one of the SDKs'
 //! requests.
 
+use paper::Preview;
+
+use super::docs::REFUSALS;
 use super::fields::body;
 use super::submit::{Body, terms};
+use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
 use crate::kit::trader::Trader;
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 
+pub(super) const PREVIEW: Doc = Doc::new(
+    Tag::Trade,
+    "previewOrder",
+    "What would become of an order, and what it would cost",
+)
+.about(
+    "Nothing is done. What would be refused is an answer like every other, with the check and its numbers.",
+)
+.body(&[Media::json::<Body>()])
+.answers(&[AnswerDoc::ok("The verdict, the reason, and the cost", &[data::<Preview>()])])
+.refuses(REFUSALS);
+
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let trader = Trader::open(site, &admitted)?;
+    let trader = Trader::open(site, &admitted);
     let body: Body = body(call)?;
     Ok(envelope::success(trader.preview(&terms(&body)?)?))
 }

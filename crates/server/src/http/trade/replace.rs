@@ -3,12 +3,19 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
-use trading::{Changes, Command};
+use trading::{Changes, Command, OrderId};
 
+use super::docs::REFUSALS;
 use super::fields::{Field, body};
+use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
 use crate::kit::query::not_found;
 use crate::kit::trader::{Nothing, Trader};
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
+
+pub(super) const REPLACE: Doc = Doc::new(Tag::Trade, "replaceOrder", "Gives an open order other terms")
+    .body(&[Media::json::<Body>()])
+    .answers(&[AnswerDoc::ok("It has them", &[data::<Nothing>()])])
+    .refuses(REFUSALS);
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(rename = "OrderReplacement")]
@@ -27,16 +34,19 @@ pub(super) struct Body {
     trigger_count: Field,
     monitor_price: Field,
     remark: Field,
+    /// The time for which the order was submitted, which stays as it is.
+    delayed_until: Field,
     attached_params: Option<Value>,
 }
 
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let trader = Trader::open(site, &admitted)?;
+    let trader = Trader::open(site, &admitted);
     let body: Body = body(call)?;
     if body.attached_params.is_some() {
         return Err(Problem::trade_parameter("attached_params not support"));
     }
     let id = body.order_id.required("order_id")?.parse().map_err(|_| not_found())?;
+    check_time(&trader, id, &body.delayed_until)?;
     let changes = Changes {
         quantity: body.quantity.quantity("quantity")?,
         price: body.price.price("price")?,
@@ -51,4 +61,15 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     };
     trader.command(&Command::Replace { id, changes: Box::new(changes) }, None)?;
     Ok(envelope::success(Nothing {}))
+}
+
+/// An SDK can name another time, or none. An order keeps the one it was submitted for, so that anything else is refused instead of passed over.
+fn check_time(trader: &Trader<'_>, id: OrderId, field: &Field) -> Result<(), Problem> {
+    let Some(named) = field.time("delayed_until")? else { return Ok(()) };
+    let order =
+        trader.read(|reading| Ok(reading.account.order(id).map(|order| order.terms.delayed_until)))?;
+    if order.ok_or_else(not_found)? == Some(named) {
+        return Ok(());
+    }
+    Err(Problem::trade_parameter("delayed_until cannot be replaced: cancel the order and submit another"))
 }

@@ -4,9 +4,20 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use trading::{Command, OutsideRth, Submit, Terms};
 
+use super::docs::REFUSALS;
 use super::fields::{Field, body};
+use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
 use crate::kit::trader::Trader;
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
+
+pub(super) const SUBMIT: Doc = Doc::new(Tag::Trade, "submitOrder", "Submits an order of the paper account")
+    .about(
+        "What the account cannot pay for, or does not have, is accepted and then rejected, with the reason in msg. The same \
+         client_request_id within ten minutes is the same order.",
+    )
+    .body(&[Media::json::<Body>()])
+    .answers(&[AnswerDoc::ok("The number of the order", &[data::<Submitted>()])])
+    .refuses(REFUSALS);
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(rename = "OrderSubmission")]
@@ -40,7 +51,7 @@ pub(super) struct Submitted {
 }
 
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let trader = Trader::open(site, &admitted)?;
+    let trader = Trader::open(site, &admitted);
     let body: Body = body(call)?;
     let name = body.client_request_id.text("client_request_id")?.map(str::to_owned);
     let has_attached = body.attached_params.is_some();

@@ -4,10 +4,21 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use trading::{Order, OrderId, OrderStatus, Side, is_today};
 
+use super::docs::{ATTACHED, MARKET, ORDER_ID, REFUSALS, SIDE, STATUS, SYMBOL};
 use super::order_row::OrderRow;
+use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
 use crate::kit::query::{Query, unknown};
 use crate::kit::trader::Trader;
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
+
+pub(super) const TODAY: Doc = Doc::new(
+    Tag::Trade,
+    "todayOrders",
+    "Orders that are open, were submitted today, or ended today; newest first",
+)
+.parameters(&[SYMBOL, STATUS, SIDE, MARKET, ORDER_ID, ATTACHED])
+.answers(&[AnswerDoc::ok("The orders", &[data::<Today>()])])
+.refuses(REFUSALS);
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "OrdersToday")]
@@ -67,10 +78,11 @@ impl Filter {
 }
 
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let trader = Trader::open(site, &admitted)?;
+    let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
     let filter = Filter::of(&query)?;
-    if query.is_true("is_attached") {
+    // By itself it says nothing: it tells of which kind the order is that is asked for.
+    if filter.id.is_some() && query.is_true("is_attached") {
         return Ok(envelope::success(Today { orders: Vec::new() }));
     }
     let mut orders: Vec<OrderRow> = trader.read(|reading| {

@@ -1,18 +1,17 @@
 //! `config`: what this datafeed supports.
 
+use market::Region;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::form::{OrError, TOKEN, WORDS, udf};
 use super::resolution;
+use crate::kit::doc::{AnswerDoc, Doc, Media};
 
-/// The exchanges that a search can be restricted to, by the suffix of their symbols.
-const EXCHANGES: [(&str, &str, &str); 5] = [
-    ("", "All", "All exchanges"),
-    ("HK", "HK", "Hong Kong"),
-    ("US", "US", "United States"),
-    ("SH", "SH", "Shanghai"),
-    ("SZ", "SZ", "Shenzhen"),
-];
+pub(super) const CONFIG: Doc = udf("udfConfig", "What this datafeed can do")
+    .answers(&[AnswerDoc::ok(WORDS, &[Media::json::<OrError<UdfConfig>>()])]);
+pub(super) const CONFIG_BY_KEY: Doc = CONFIG.also("udfConfigByKey", &[TOKEN]);
+
 pub(super) const STOCK: &str = "stock";
 pub(super) const INDEX: &str = "index";
 
@@ -43,7 +42,6 @@ struct UdfSymbolType {
 }
 
 pub(super) fn document() -> UdfConfig {
-    let exchanges = EXCHANGES.map(|(value, name, desc)| UdfExchange { value, name, desc });
     let types = [("", "All"), (STOCK, "Stock"), (INDEX, "Index")];
     UdfConfig {
         supports_search: true,
@@ -51,8 +49,27 @@ pub(super) fn document() -> UdfConfig {
         supports_marks: true,
         supports_timescale_marks: false,
         supports_time: true,
-        exchanges: exchanges.into(),
+        exchanges: exchanges(),
         symbols_types: types.map(|(value, name)| UdfSymbolType { value, name }).into(),
         supported_resolutions: resolution::names().collect(),
+    }
+}
+
+/// The exchanges that a search can be restricted to, by the suffix of their symbols.
+fn exchanges() -> Vec<UdfExchange> {
+    let all = UdfExchange { value: "", name: "All", desc: "All exchanges" };
+    let of_region = |region: Region| {
+        let suffix = region.as_str();
+        UdfExchange { value: suffix, name: suffix, desc: place(region) }
+    };
+    std::iter::once(all).chain(Region::ALL.map(of_region)).collect()
+}
+
+fn place(region: Region) -> &'static str {
+    match region {
+        Region::Hk => "Hong Kong",
+        Region::Us => "United States",
+        Region::Sh => "Shanghai",
+        Region::Sz => "Shenzhen",
     }
 }

@@ -4,22 +4,64 @@ use std::fmt::Write;
 
 use history::{Anchor, COUNT_MAX, Direction, Paged, Paging, Query, Select, Sessions};
 use market::{Candles, FloorTable, Period, Price, Span, Timestamp, Venue, Zone};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde_json::{Number, json};
 
+use super::form::{OrError, RESOLUTION, SYMBOL, TOKEN, WORDS, udf};
 use super::query::{echo, number, required};
 use super::resolution;
 use super::ticker::Ticker;
 use crate::caller::Caller;
 use crate::command::{HistoryCandles, PAGED_MAX, calls};
-use crate::kit::Site;
+use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter};
 use crate::kit::envelope::{self, Problem};
-use crate::kit::{Admitted, Answer, Call};
+use crate::kit::{Admitted, Answer, Call, Site, allowance};
 use crate::refusal::Refusal;
 use crate::route::{self, Memory};
 
 /// The range of times, 1970 to 2100. Others are clamped: charts ask for negative times when they are scrolled far enough.
 const STAMPS: (i64, i64) = (1, 4_102_444_800);
 const DAY: i64 = 86_400;
+
+pub(super) const HISTORY: Doc = udf("udfHistory", "Candles as columns; counts like every history request")
+    .parameters(&[
+        SYMBOL,
+        RESOLUTION.required(),
+        Parameter::query(
+            "from",
+            Kind::Stamp,
+            "Unix seconds: candles are stamped at or after this. Needed where countback is not there, and passed over where it is",
+        ),
+        Parameter::query("to", Kind::Stamp, "Unix seconds: candles are stamped before this").required(),
+        Parameter::query(
+            "countback",
+            Kind::AtLeast(1),
+            "So many candles before to, however old; at most 10000",
+        ),
+    ])
+    .answers(&[AnswerDoc::ok(WORDS, &[Media::json::<OrError<UdfHistory>>()]).headers(&allowance::HEADERS)]);
+pub(super) const HISTORY_BY_KEY: Doc = HISTORY.also("udfHistoryByKey", &[TOKEN]);
+
+/// Columns side by side, or that there are none. Days and longer are stamped with midnight UTC of their date. It is written digit by digit.
+#[derive(JsonSchema)]
+#[schemars(tag = "s", rename_all = "snake_case")]
+#[expect(dead_code, reason = "its shape alone is used")]
+enum UdfHistory {
+    Ok {
+        t: Vec<i64>,
+        o: Vec<Number>,
+        h: Vec<Number>,
+        l: Vec<Number>,
+        c: Vec<Number>,
+        v: Vec<i64>,
+    },
+    #[schemars(rename_all = "camelCase")]
+    NoData {
+        /// Where there are older candles, the stamp of the newest of them.
+        #[schemars(with = "i64", skip_serializing_if = "Option::is_none")]
+        next_time: Option<i64>,
+    },
+}
 
 /// The parsed question.
 #[derive(Debug)]

@@ -5,18 +5,29 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use store::StoreError;
 
+use super::form::{OrError, RESOLUTION, SYMBOL, TOKEN, WORDS, udf};
 use super::query::{number, required};
 use super::resolution;
 use super::ticker::Ticker;
 use crate::caller::Caller;
-use crate::kit::Call;
-use crate::kit::Site;
+use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter};
 use crate::kit::envelope::Problem;
 use crate::kit::visible::may_see;
+use crate::kit::{Call, Site};
 use crate::refusal::Refusal;
 
 /// The most marks of one answer, the newest; more would cover the chart.
 const MARKS_MAX: usize = 500;
+
+pub(super) const MARKS: Doc = udf("udfMarks", "Corporate actions")
+    .parameters(&[
+        SYMBOL,
+        RESOLUTION,
+        Parameter::query("from", Kind::Stamp, "Unix seconds, included"),
+        Parameter::query("to", Kind::Stamp, "Unix seconds, included"),
+    ])
+    .answers(&[AnswerDoc::ok(WORDS, &[Media::json::<OrError<Vec<UdfMark>>>()])]);
+pub(super) const MARKS_BY_KEY: Doc = MARKS.also("udfMarksByKey", &[TOKEN]);
 
 /// A corporate action on the chart.
 #[derive(Debug, Serialize, JsonSchema)]

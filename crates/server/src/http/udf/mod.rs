@@ -5,7 +5,7 @@
 //! here is passed over instead of refused.
 
 mod config;
-mod docs;
+mod form;
 mod history;
 mod hours;
 mod marks;
@@ -20,30 +20,37 @@ use hyper::header::{HeaderValue, VARY};
 use serde::Serialize;
 
 use crate::caller::{Caller, Language};
+use crate::kit::doc::{AnswerDoc, Doc, Media};
 use crate::kit::envelope::ProblemParts;
-use crate::kit::{Admitted, Answer, Asks, Call, PermittedHandler, Problem, Row, Site, allowance, envelope};
-use crate::metrics::Task;
-use docs::UdfError;
+use crate::kit::{Admitted, Answer, Asks, Call, PermittedHandler, Problem, Row, RowPace, Site, envelope};
+use crate::metrics::{Outcome, Task};
+use form::{TOKEN, UdfError, WORDS, udf};
 
 pub(super) const ROUTES: &[Row] = &[
-    row("/udf/config", Task::Data, config).doc(&docs::CONFIG),
-    row("/udf/time", Task::Data, time).doc(&docs::TIME),
-    row("/udf/symbols", Task::Data, symbols).doc(&docs::SYMBOLS),
-    row("/udf/search", Task::Data, search).doc(&docs::SEARCH),
-    row("/udf/marks", Task::Data, marks).doc(&docs::MARKS),
-    row("/udf/history", Task::History, history).doc(&docs::HISTORY),
+    row("/udf/config", Task::Data, config).doc(&config::CONFIG),
+    row("/udf/time", Task::Data, time).doc(&TIME),
+    row("/udf/symbols", Task::Data, symbols).doc(&symbols::SYMBOLS),
+    row("/udf/search", Task::Data, search).paced(RowPace::Search).doc(&search::SEARCH),
+    row("/udf/marks", Task::Data, marks).doc(&marks::MARKS),
+    row("/udf/history", HISTORY, history).paced(RowPace::History).doc(&history::HISTORY),
     // For charts that can be given an address and nothing else.
-    row("/udf/key/{token}/config", Task::Data, config).doc(&docs::CONFIG_BY_KEY),
-    row("/udf/key/{token}/time", Task::Data, time).doc(&docs::TIME_BY_KEY),
-    row("/udf/key/{token}/symbols", Task::Data, symbols).doc(&docs::SYMBOLS_BY_KEY),
-    row("/udf/key/{token}/search", Task::Data, search).doc(&docs::SEARCH_BY_KEY),
-    row("/udf/key/{token}/marks", Task::Data, marks).doc(&docs::MARKS_BY_KEY),
-    row("/udf/key/{token}/history", Task::History, history).doc(&docs::HISTORY_BY_KEY),
+    row("/udf/key/{token}/config", Task::Data, config).doc(&config::CONFIG_BY_KEY),
+    row("/udf/key/{token}/time", Task::Data, time).doc(&TIME_BY_KEY),
+    row("/udf/key/{token}/symbols", Task::Data, symbols).doc(&symbols::SYMBOLS_BY_KEY),
+    row("/udf/key/{token}/search", Task::Data, search).paced(RowPace::Search).doc(&search::SEARCH_BY_KEY),
+    row("/udf/key/{token}/marks", Task::Data, marks).doc(&marks::MARKS_BY_KEY),
+    row("/udf/key/{token}/history", HISTORY, history).paced(RowPace::History).doc(&history::HISTORY_BY_KEY),
 ];
 
+const TIME: Doc = udf("udfTime", "The market's time in Unix seconds, as text")
+    .answers(&[AnswerDoc::ok(WORDS, &[Media::text("text/plain"), Media::json::<UdfError>()])]);
+const TIME_BY_KEY: Doc = TIME.also("udfTimeByKey", &[TOKEN]);
+
+/// Candles count as the command that gives them to other clients.
+const HISTORY: Task = Task::of_command(wire::command::HISTORY);
+
 const fn row(path: &'static str, task: Task, handler: PermittedHandler) -> Row {
-    // A caller without a proof gets the status that says so.
-    Row::get(path, Asks::Address, Scope::Quote, task, handler).refusing(|problem| told(problem.told(), None))
+    Row::get(path, Asks::Address, Scope::Quote, task, handler).refusing(not_let_in)
 }
 
 fn config(call: &Call<'_>, _: &Site, admitted: Admitted) -> Result<Answer, Problem> {
@@ -67,11 +74,7 @@ fn marks(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Pro
 }
 
 fn history(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    answer(call, admitted, |me| {
-        let mut answer = history::answer(call, me, site).unwrap_or_else(refused);
-        allowance::tell(&mut answer, &me.caller, site);
-        Ok(answer)
-    })
+    answer(call, admitted, |me| history::answer(call, me, site))
 }
 
 fn answer(
@@ -80,9 +83,7 @@ fn answer(
     reply: impl FnOnce(&Admitted) -> Result<Answer, Problem>,
 ) -> Result<Answer, Problem> {
     let admitted = Admitted { caller: in_language(call, admitted.caller), ..admitted };
-    let mut answer = reply(&admitted).unwrap_or_else(refused);
-    answer.headers_mut().insert(VARY, HeaderValue::from_static("accept-language"));
-    Ok(answer)
+    Ok(by_language(reply(&admitted).unwrap_or_else(refused)))
 }
 
 /// A page can hardly set the header of a request that its datafeed makes; `lang` is for those.
@@ -93,6 +94,20 @@ fn in_language(call: &Call<'_>, caller: Caller) -> Caller {
 
 fn document(value: &impl Serialize) -> Answer {
     envelope::document(200, value)
+}
+
+/// A caller without a proof gets the status that says so; one who searches too often is told like any other whose question is at fault.
+fn not_let_in(problem: Problem) -> Answer {
+    let what = problem.told();
+    match what.outcome {
+        Outcome::TooFast => by_language(told(what, Some(200))),
+        _ => told(what, None),
+    }
+}
+
+fn by_language(mut answer: Answer) -> Answer {
+    answer.headers_mut().insert(VARY, HeaderValue::from_static("accept-language"));
+    answer
 }
 
 /// A refusal. The status is 200 wherever the question was at fault: datafeeds that look at it show nothing but "failed" for

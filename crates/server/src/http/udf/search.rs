@@ -5,13 +5,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use store::{Security, StoreError};
 
+use super::form::{LANG, OrError, TOKEN, WORDS, udf};
 use super::query::number;
 use super::symbols::{description, exchange, kind};
 use super::ticker::Ticker;
 use crate::caller::Caller;
-use crate::kit::Site;
+use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, Word};
 use crate::kit::envelope::Problem;
-use crate::kit::{Admitted, Call};
+use crate::kit::{Admitted, Call, Site};
 use crate::refusal::Refusal;
 
 /// The most rows of an answer, and the default.
@@ -19,7 +20,22 @@ const LIMIT_MAX: usize = 100;
 const LIMIT_DEFAULT: usize = 30;
 /// The most securities that are searched for one variant.
 const LOOKED_AT_MAX: usize = 1_000;
-pub(super) const QUERY_CHARS_MAX: usize = 64;
+const QUERY_CHARS_MAX: usize = 64;
+
+pub(super) const SEARCH: Doc = udf("udfSearch", "Securities by code or name")
+    .parameters(&[
+        Parameter::query(
+            "query",
+            Kind::TextUpTo(QUERY_CHARS_MAX),
+            "Part of a code or name; behind an @ the way to see it",
+        ),
+        Parameter::query("type", Kind::Text, "stock or index"),
+        Parameter::query("exchange", Kind::Text, "HK, US, SH, SZ, or what the security has"),
+        Parameter::query("limit", Kind::AtLeast(1), "At most 100 rows").or(Word::Number(30)),
+        LANG,
+    ])
+    .answers(&[AnswerDoc::ok(WORDS, &[Media::json::<OrError<Vec<UdfFound>>>()])]);
+pub(super) const SEARCH_BY_KEY: Doc = SEARCH.also("udfSearchByKey", &[TOKEN]);
 
 /// A security, and a way in which it can be seen.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -45,7 +61,6 @@ pub(super) fn answer(call: &Call<'_>, admitted: &Admitted, site: &Site) -> Resul
             && (place.is_empty() || place.eq_ignore_ascii_case(symbol.region().as_str()))
             && (wanted_kind.is_empty() || wanted_kind == kind(symbol))
     };
-    site.may_search(permit.account().id).map_err(Problem::too_many_searches)?;
     let directory = site.directory()?;
     let (words, manner) = parts(&query);
     let (found, _) = directory.search(words, is_wanted, LOOKED_AT_MAX);

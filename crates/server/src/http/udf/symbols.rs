@@ -6,16 +6,22 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use store::{Security, StoreError};
 
+use super::form::{LANG, OrError, SYMBOL, TOKEN, WORDS, udf};
 use super::query::required;
 use super::ticker::Ticker;
 use super::{config, hours, resolution};
 use crate::caller::{Caller, Language};
-use crate::kit::Call;
-use crate::kit::Site;
+use crate::kit::doc::{AnswerDoc, Doc, Media};
 use crate::kit::envelope::Problem;
 use crate::kit::visible::{Visible, may_see};
+use crate::kit::{Call, Site};
 use crate::names::name_in;
 use crate::refusal::Refusal;
+
+pub(super) const SYMBOLS: Doc = udf("udfSymbols", "What a chart has to know of a security")
+    .parameters(&[SYMBOL, LANG])
+    .answers(&[AnswerDoc::ok(WORDS, &[Media::json::<OrError<UdfSymbol>>()])]);
+pub(super) const SYMBOLS_BY_KEY: Doc = SYMBOLS.also("udfSymbolsByKey", &[TOKEN]);
 
 /// Name, hours, zone, decimals and resolutions of a ticker.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -7,6 +7,7 @@ pub(crate) mod words;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
 
+use super::codes;
 use super::envelope::{ProblemBody, Success};
 
 /// The description of one endpoint.
@@ -118,6 +119,8 @@ pub(crate) struct RefusalDoc {
     pub(crate) status: &'static str,
     pub(crate) name: &'static str,
     pub(crate) words: &'static str,
+    /// Instead of words: codes that `kit/codes.rs` has with this status.
+    pub(crate) codes: &'static [u64],
     pub(crate) headers: &'static [HeaderDoc],
     pub(crate) shape: Shape,
 }
@@ -312,8 +315,8 @@ impl AnswerDoc {
 
 impl RefusalDoc {
     /// A refusal in the common form, which all have except those of OAuth and UDF.
-    pub(crate) const fn new(status: &'static str, name: &'static str, words: &'static str) -> RefusalDoc {
-        RefusalDoc { status, name, words, headers: &[], shape: named::<ProblemBody> }
+    pub(crate) const fn new(status: &'static str, name: &'static str, codes: &'static [u64]) -> RefusalDoc {
+        RefusalDoc { status, name, words: "", codes, headers: &[], shape: named::<ProblemBody> }
     }
 
     /// A refusal in another form.
@@ -322,11 +325,19 @@ impl RefusalDoc {
         name: &'static str,
         words: &'static str,
     ) -> RefusalDoc {
-        RefusalDoc { status, name, words, headers: &[], shape: named::<T> }
+        RefusalDoc { status, name, words, codes: &[], headers: &[], shape: named::<T> }
     }
 
     pub(crate) const fn headers(self, headers: &'static [HeaderDoc]) -> RefusalDoc {
         RefusalDoc { headers, ..self }
+    }
+
+    pub(crate) fn description(&self) -> String {
+        if self.codes.is_empty() {
+            return self.words.to_owned();
+        }
+        let line = |code: &u64| format!("{code}: {}", codes::meaning(self.status, *code).unwrap_or_default());
+        self.codes.iter().map(line).collect::<Vec<_>>().join("; ")
     }
 }
 

@@ -1,7 +1,10 @@
 //! Refusals and headers that several groups of endpoints share.
 
+use wire::code;
+
 use super::{HeaderDoc, Kind, RefusalDoc};
-use crate::kit::allowance;
+use crate::kit::envelope::ProblemBody;
+use crate::kit::{allowance, codes};
 
 /// A header of every answer.
 pub(crate) const TRACE_ID: HeaderDoc =
@@ -11,56 +14,31 @@ pub(crate) const RETRY_AFTER: HeaderDoc =
 pub(crate) const AUTHENTICATE: HeaderDoc =
     HeaderDoc::new("www-authenticate", "Authenticate", "Bearer", Kind::Text);
 
-pub(crate) const BAD_REQUEST: RefusalDoc = RefusalDoc::new(
-    "400",
-    "BadRequest",
-    "The request is not understood, or asks for something that cannot be: 301600",
-);
-pub(crate) const TRADE_REFUSED: RefusalDoc = RefusalDoc::new(
-    "400",
-    "TradeRefused",
-    "602001: a field is missing or wrong, or the order is in no state for it; 602301: a short sale where they are off",
-);
-pub(crate) const TRADE_TOO_FAST: RefusalDoc = RefusalDoc::new(
-    "429",
-    "TradeTooFast",
-    "429002: more than 30 requests about orders and assets in 30 seconds",
-)
-.headers(&[RETRY_AFTER]);
-pub(crate) const UNAUTHENTICATED: RefusalDoc = RefusalDoc::new(
-    "401",
-    "Unauthenticated",
-    "No valid access token: 401003 expired, 401004 unknown or missing",
-)
-.headers(&[AUTHENTICATE]);
+pub(crate) const BAD_REQUEST: RefusalDoc = RefusalDoc::new("400", "BadRequest", &[code::INVALID]);
+pub(crate) const TRADE_REFUSED: RefusalDoc =
+    RefusalDoc::new("400", "TradeRefused", &[codes::TRADE_PARAMETER, codes::SHORT_SALE]);
+pub(crate) const TRADE_TOO_FAST: RefusalDoc =
+    RefusalDoc::new("429", "TradeTooFast", &[codes::TOO_OFTEN]).headers(&[RETRY_AFTER]);
+pub(crate) const UNAUTHENTICATED: RefusalDoc =
+    RefusalDoc::new("401", "Unauthenticated", &[codes::TOKEN_EXPIRED, codes::TOKEN_INVALID])
+        .headers(&[AUTHENTICATE]);
 pub(crate) const FORBIDDEN: RefusalDoc = RefusalDoc::new(
     "403",
     "Forbidden",
-    "403008 not for this account or token, 403201 signature, 403203 app key, 301604 market not granted, \
-     301607 quota used up or too many at once",
+    &[codes::NOT_AUTHORISED, codes::SIGNATURE_INVALID, codes::KEY_UNKNOWN, code::NO_ACCESS, code::TOO_MANY],
 )
 .headers(&allowance::HEADERS);
-pub(crate) const NOT_FOUND: RefusalDoc =
-    RefusalDoc::new("404", "NotFound", "404: there is no such thing, or it is not for this account to see");
+pub(crate) const NOT_FOUND: RefusalDoc = RefusalDoc::new("404", "NotFound", &[404]);
 pub(crate) const NO_QUOTES: RefusalDoc =
-    RefusalDoc::new("404", "NoQuotes", "301603: there are no candles of this security")
-        .headers(&allowance::HEADERS);
-pub(crate) const NOT_ACCEPTABLE: RefusalDoc =
-    RefusalDoc::new("406", "NotAcceptable", "None of the accepted media types is served");
-pub(crate) const UNSATISFIABLE: RefusalDoc =
-    RefusalDoc::new("416", "Unsatisfiable", "A piece that begins behind the end");
-pub(crate) const TOO_FAST: RefusalDoc = RefusalDoc::new(
-    "429",
-    "TooFast",
-    "301606: more history calls than the account has in its window; 429002: more of another kind than there may be",
-)
-.headers(&TOO_FAST_HEADERS);
-pub(crate) const FAILED: RefusalDoc =
-    RefusalDoc::new("500", "Failed", "301602 or 500000: our fault; the log has the trace id");
-pub(crate) const NOT_OFFERED: RefusalDoc =
-    RefusalDoc::new("501", "NotOffered", "301602: the protocol has this command, Chandler does not");
+    RefusalDoc::new("404", "NoQuotes", &[code::NO_QUOTES]).headers(&allowance::HEADERS);
+pub(crate) const NOT_ACCEPTABLE: RefusalDoc = RefusalDoc::new("406", "NotAcceptable", &[406]);
+pub(crate) const UNSATISFIABLE: RefusalDoc = RefusalDoc::new("416", "Unsatisfiable", &[416]);
+pub(crate) const TOO_FAST: RefusalDoc =
+    RefusalDoc::new("429", "TooFast", &[code::RATE, codes::TOO_OFTEN]).headers(&TOO_FAST_HEADERS);
+pub(crate) const FAILED: RefusalDoc = RefusalDoc::new("500", "Failed", &[code::SERVER, codes::INTERNAL]);
+pub(crate) const NOT_OFFERED: RefusalDoc = RefusalDoc::new("501", "NotOffered", &[code::SERVER]);
 /// Refusals before the request reaches its endpoint: for its method, its size or its rate.
-pub(crate) const OTHERWISE: RefusalDoc = RefusalDoc::new(
+pub(crate) const OTHERWISE: RefusalDoc = RefusalDoc::of::<ProblemBody>(
     "default",
     "Refused",
     "Any other refusal: the table in the description of this document has them all",

@@ -84,7 +84,7 @@ async fn head_is_get_without_a_body_and_options_needs_nobody() {
     for (path, allow) in [
         ("/quote/quotes", "post, options"),
         ("/v1/socket/token", "get, head, options"),
-        ("*", "get, head, post, delete, options"),
+        ("*", "get, head, post, put, delete, options"),
     ] {
         let answer = server.http("OPTIONS", path, "", b"").await;
         assert_eq!((answer.status, answer.header("allow")), (204, Some(allow)), "{path}");

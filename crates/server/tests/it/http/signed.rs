@@ -251,6 +251,26 @@ async fn a_signed_change_is_made_once_and_questions_may_be_repeated() {
 }
 
 #[tokio::test]
+async fn of_two_equal_orders_within_a_second_both_count() {
+    let server = Running::start().await;
+    let account = server.account("ann", Terms::default());
+    // What is wrong with them is not that they were signed at the same time.
+    for (method, path, words) in [
+        ("POST", "/v1/trade/order", "symbol required"),
+        ("PUT", "/v1/trade/order", "order_id required"),
+        ("DELETE", "/v1/trade/order?order_id=1", "order not found"),
+    ] {
+        let body = if method == "DELETE" { "" } else { "{}" }.to_owned();
+        let change = Signed { method, body, ..Signed::get(&account, path) };
+        for _ in 0..2 {
+            let answer = change.send(&server).await;
+            assert_eq!(refused(&answer), (400, 602_001));
+            assert_eq!(answer.json()["message"], words);
+        }
+    }
+}
+
+#[tokio::test]
 async fn of_many_who_send_the_same_signed_change_at_once_one_is_let_in() {
     let server = Running::start().await;
     let new = NewAccount { role: access::Role::Operator, ..NewAccount::named("ops", Terms::default()) };

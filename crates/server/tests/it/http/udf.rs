@@ -45,6 +45,8 @@ async fn a_datafeed_is_told_what_it_may_ask() {
     assert_eq!(config["supports_timescale_marks"], false);
     assert_eq!(config["supports_time"], true);
     assert_eq!(config["supported_resolutions"].as_array().unwrap().len(), 18);
+    let exchanges = config["exchanges"].as_array().unwrap().iter().map(|one| one["value"].as_str().unwrap());
+    assert_eq!(exchanges.collect::<Vec<_>>(), ["", "HK", "US", "SH", "SZ"]);
     let time = ask(&server, &account, "time").await;
     assert_eq!((time.status, time.text()), (200, "1794708000"));
     assert_eq!(time.header("content-type"), Some("text/plain; charset=utf-8"));

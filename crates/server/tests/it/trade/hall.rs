@@ -3,6 +3,7 @@
 use access::{Actor, Created, NewAccount, RateRule, Role, Terms};
 use prost::Message;
 use serde_json::{Value, json};
+use server::Settings;
 use wire::{Packet, trade};
 
 use crate::support::{Client, NOW, Response, Running, import_files};
@@ -46,7 +47,11 @@ pub(super) fn refused(answer: &Response) -> (u16, i64, String) {
 
 impl Hall {
     pub(super) async fn open() -> Hall {
-        let server = Running::start().await;
+        Hall::open_with(Settings::default()).await
+    }
+
+    pub(super) async fn open_with(settings: Settings) -> Hall {
+        let server = Running::start_with(settings).await;
         let row = |candle: &&str| {
             let parts: Vec<&str> = candle.split(' ').collect();
             format!("700.HK,{},{}\n", at(parts[0]), parts[1..].join(","))

@@ -1,7 +1,10 @@
 //! Paper accounts through the doors: whole sessions, pushes, wrong input, an operator's hands.
 
+mod clock;
 mod hall;
+mod levels;
 mod operator;
 mod orders;
+mod portfolio;
 mod pushes;
 mod wrong;

@@ -17,6 +17,9 @@ async fn a_clock_that_stands_is_moved_forward() {
     for (body, words) in [
         (json!({"now": "2026-03-18T02:00:14Z"}), "only moves forward: it is at 2026-03-18T02:00:15Z"),
         (json!({"now": "noon"}), "noon"),
+        (json!({"now": "2100-01-01T00:00:00Z"}), "ends with the year 2099"),
+        (json!({"now": i64::MAX}), "ends with the year 2099"),
+        (json!({"now": -1}), "only moves forward"),
         (json!({}), "now"),
         (json!({"now": null}), "give now"),
     ] {
@@ -101,7 +104,11 @@ async fn an_operator_rewinds_forks_and_resets() {
     assert_eq!(rewound["horizon"], "2026-03-18T02:00:15Z");
     hall.server.set_now(at("10:01"));
     assert_eq!(hall.detail(&id).await["status"], "NewStatus");
-    let copy = hall.server.get(&format!("/v1/trade/order?order_id={id}"), &bob).await;
+    // The copy has the order under an id of its own, and the other one under none.
+    let theirs = hall.server.get(&format!("/v1/trade/order?order_id={id}"), &bob).await;
+    assert_eq!(refused(&theirs).2, "order not found");
+    let copied = bob.account_id.0 * 1_000_000_000 + 1;
+    let copy = hall.server.get(&format!("/v1/trade/order?order_id={copied}"), &bob).await;
     assert_eq!(data(&copy)["status"], "NewStatus");
     let reset = data(&hall.manage("/v1/admin/paper/ann/reset", json!({})).await);
     assert_eq!(reset["horizon"], Value::Null);
@@ -123,4 +130,162 @@ async fn an_account_that_is_read_only_looks_and_changes_nothing() {
     assert_eq!(hall.detail(&id).await["status"], "NewStatus");
     data(&hall.manage("/v1/admin/accounts/ann", json!({"read_only": false})).await);
     hall.submit(json!({"submitted_price": "300.00"})).await;
+}
+
+/// What an account has, and what the audit has of it.
+async fn standing(hall: &Hall, name: &str) -> (Value, Value) {
+    let shown = data(&hall.server.get(&format!("/v1/admin/paper/{name}"), &hall.op).await);
+    let audit = data(&hall.server.get(&format!("/v1/admin/audit?account={name}"), &hall.op).await);
+    (shown, audit)
+}
+
+#[tokio::test]
+async fn what_an_operator_may_not_do_is_refused_and_changes_nothing() {
+    let hall = Hall::open().await;
+    hall.server.set_now(at("10:00:15"));
+    hall.submit(json!({"submitted_price": "306.00"})).await;
+    hall.server.account("bob", access::Terms::default());
+    hall.server.account("cyd", access::Terms::default());
+    data(&hall.manage("/v1/admin/paper/cyd/deposit", json!({"amount": "1", "currency": "HKD"})).await);
+    let before = standing(&hall, "ann").await;
+    let much = "9".repeat(40);
+    for (what, body, words) in [
+        // Half a million, of which an order holds some back.
+        ("withdraw", json!({"amount": "450000", "currency": "HKD"}), "insufficient funds"),
+        ("withdraw", json!({"amount": "0.01", "currency": "CNH"}), "insufficient funds"),
+        ("withdraw", json!({"amount": "0", "currency": "HKD"}), "amount must be above 0"),
+        ("deposit", json!({"amount": "NaN", "currency": "HKD"}), "amount is not a decimal"),
+        ("deposit", json!({"amount": "1e3", "currency": "HKD"}), "amount is not a decimal"),
+        ("deposit", json!({"amount": much, "currency": "HKD"}), "amount is too large"),
+        (
+            "deposit",
+            json!({"amount": "0.00000000001", "currency": "HKD"}),
+            "amount has more than 10 decimals",
+        ),
+        ("deposit", json!({"amount": true, "currency": "HKD"}), "write amount as text"),
+        ("deposit", json!({"currency": "HKD"}), "missing field `amount`"),
+        ("deposit", json!({"amount": "1", "currency": "hkd"}), "is not a currency"),
+        ("deposit", json!({"amount": "1", "currency": "HKD", "colour": "red"}), "unknown field `colour`"),
+        ("exchange", json!({"from": "HKD", "to": "HKD", "amount": "1"}), "the currencies are the same"),
+        ("exchange", json!({"from": "HKD", "to": "CNH", "amount": "1"}), "no rate for CNH"),
+        ("exchange", json!({"from": "HKD", "to": "USD", "amount": "450000"}), "insufficient funds"),
+        ("adjust", json!({"amount": "0", "currency": "HKD"}), "amount must be above 0"),
+        ("adjust", json!({"amount": "-10000000000001", "currency": "HKD"}), "amount is too large"),
+        ("adjust", json!({"amount": "1", "currency": "HKD", "reason": "a\nb"}), "printable letters"),
+        ("position", json!({"symbol": "700", "quantity": "1", "cost": "1"}), "symbol"),
+        ("position", json!({"symbol": "600519.SH", "quantity": "1", "cost": "1"}), "symbol not tradable"),
+        ("position", json!({"symbol": "700.HK", "quantity": "1.00001", "cost": "1"}), "more than 4 decimals"),
+        ("position", json!({"symbol": "700.HK", "quantity": "1", "cost": "-1"}), "cost must not be below 0"),
+        ("credit", json!({"amount": "-1"}), "credit must not be below 0"),
+        ("credit", json!({}), "missing field `amount`"),
+        ("settings", json!({"touch": "touch", "participation": "0"}), "participation must be above 0"),
+        (
+            "settings",
+            json!({"touch": "touch", "slippage_ticks": 1001}),
+            "slippage_ticks must be at most 1000",
+        ),
+        ("settings", json!({"touch": "touch", "short": "maybe"}), "is no value of short"),
+        ("settings", json!({"touch": "gently"}), "is no value of touch"),
+        ("settings", json!({"touch": "touch", "reason": 5}), "reason is text"),
+        (
+            "rewind",
+            json!({"to": at("10:00:16")}),
+            "cannot be rewound to 2026-03-18T02:00:16Z, which is later",
+        ),
+        ("rewind", json!({"to": "yesterday"}), "yesterday"),
+        ("rewind", json!({"to": at("10:00"), "name": "x".repeat(257)}), "name is at most 256"),
+        ("fork", json!({"account": "cyd"}), "has a journal already"),
+        ("fork", json!({"account": "ann"}), "has a journal already"),
+        ("fork", json!({"account": "bob", "to": at("10:01")}), "which is later"),
+    ] {
+        let (status, _, told) =
+            refused(&hall.manage(&format!("/v1/admin/paper/ann/{what}"), body.clone()).await);
+        assert!(status == 400 && told.contains(words), "{what} {body}: {status} {told}");
+    }
+    assert_eq!(standing(&hall, "ann").await, before);
+    // Nobody is there, nothing is there, and nobody else may.
+    for what in [
+        "deposit", "withdraw", "exchange", "adjust", "position", "credit", "settings", "rewind", "reset",
+        "fork",
+    ] {
+        let body = json!({"account": "bob"});
+        let nobody = hall.manage(&format!("/v1/admin/paper/nobody/{what}"), body.clone()).await;
+        assert_eq!(nobody.status, 404, "{what}");
+        let path = format!("/v1/admin/paper/ann/{what}");
+        assert_eq!(hall.server.post(&path, &hall.ann, &body.to_string()).await.status, 403, "{what}");
+    }
+    assert_eq!(hall.manage("/v1/admin/paper/ann/fork", json!({"account": "nobody"})).await.status, 404);
+    for (what, body) in [
+        ("rewind", json!({"to": at("09:00")})),
+        ("reset", json!({})),
+        ("fork", json!({"account": "nobody"})),
+        ("withdraw", json!({"amount": "9000000", "currency": "HKD"})),
+    ] {
+        let answer = hall.manage(&format!("/v1/admin/paper/bob/{what}"), body).await;
+        assert!(matches!(answer.status, 400 | 404), "{what}: {answer:?}");
+    }
+    let (bob, _) = standing(&hall, "bob").await;
+    assert_eq!((&bob["entries"], &bob["horizon"]), (&json!(0), &Value::Null), "and bob has none yet");
+}
+
+#[tokio::test]
+async fn everything_an_operator_does_is_in_the_audit_with_who_and_why() {
+    let hall = Hall::open().await;
+    hall.server.set_now(at("10:00:15"));
+    hall.submit(json!({"submitted_price": "306.00"})).await;
+    hall.server.account("bob", access::Terms::default());
+    for (what, body, event) in [
+        ("deposit", json!({"amount": "1", "currency": "HKD"}), "paper.deposited"),
+        ("withdraw", json!({"amount": "1", "currency": "HKD"}), "paper.withdrawn"),
+        ("exchange", json!({"from": "HKD", "to": "USD", "amount": "78"}), "paper.exchanged"),
+        ("adjust", json!({"amount": "-1", "currency": "HKD"}), "paper.adjusted"),
+        ("position", json!({"symbol": "700.HK", "quantity": "100", "cost": "1"}), "paper.position"),
+        ("credit", json!({"amount": "5"}), "paper.credit"),
+        ("settings", json!({"touch": "touch", "short": "off"}), "paper.set"),
+        ("fork", json!({"account": "bob"}), "paper.forked"),
+        ("rewind", json!({"to": at("10:00:15"), "name": "one"}), "paper.rewound"),
+        ("reset", json!({"name": "two"}), "paper.rewound"),
+    ] {
+        let mut body = body;
+        body["reason"] = json!(format!("for {what}"));
+        data(&hall.manage(&format!("/v1/admin/paper/ann/{what}"), body).await);
+        let whose = if what == "fork" { "bob" } else { "ann" };
+        let (_, audit) = standing(&hall, whose).await;
+        let newest = &audit["rows"][0];
+        assert_eq!(newest["event"], event, "{what}: {newest}");
+        let told = newest.to_string();
+        let actor = format!("{}", hall.op.account_id.0);
+        assert!(told.contains(&format!("for {what}")) && told.contains(&actor), "{what}: {told}");
+    }
+    let rates = json!({"rows": [{"currency": "CNH", "day": "2026-01-02", "rate": "1.08"}]});
+    data(&hall.manage("/v1/admin/rates", rates).await);
+    let audit = data(&hall.server.get("/v1/admin/audit", &hall.op).await).to_string();
+    assert!(audit.contains("rate"), "{audit}");
+}
+
+#[tokio::test]
+async fn an_account_that_an_operator_rewinds_while_it_is_asked_answers_with_what_it_was_or_is() {
+    let hall = Hall::open().await;
+    hall.server.set_now(at("10:00:15"));
+    hall.get("/v1/asset/fund").await;
+    hall.get("/v1/trade/order/today").await;
+    hall.server.set_now(at("10:00:30"));
+    for round in 0..8 {
+        let id = hall.submit(json!({"submitted_price": "300.00"})).await;
+        let rewind = json!({"to": at("10:00:20"), "name": format!("round {round}")});
+        let path = format!("/v1/trade/order?order_id={id}");
+        let nothing = Value::Null;
+        let (rewound, one, other, cancelled) = tokio::join!(
+            hall.manage("/v1/admin/paper/ann/rewind", rewind),
+            hall.ask("GET", &path, &nothing),
+            hall.ask("GET", "/v1/asset/account", &nothing),
+            hall.ask("DELETE", &path, &nothing),
+        );
+        data(&rewound);
+        data(&other);
+        for answer in [one, cancelled] {
+            let is_gone = answer.status == 400 && refused(&answer).2 == "order not found";
+            assert!(answer.status == 200 || is_gone, "{answer:?}");
+        }
+    }
 }

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::hall::{Hall, at, data, refused};
 
 /// Every key that an SDK needs of an order.
-const ORDER_KEYS: [&str; 30] = [
+const ORDER_KEYS: [&str; 31] = [
     "order_id",
     "status",
     "stock_name",
@@ -33,6 +33,7 @@ const ORDER_KEYS: [&str; 30] = [
     "trigger_count",
     "monitor_price",
     "remark",
+    "delayed_until",
     "attached_orders",
 ];
 
@@ -193,7 +194,13 @@ async fn lists_have_today_and_what_was_before_apart() {
         ids(&hall.get(&format!("/v1/trade/order/today?order_id={filled}")).await),
         std::slice::from_ref(&filled)
     );
-    for none in ["market=US", "side=Sell", "symbol=AAPL.US", "status=ReplacedStatus", "is_attached=true"] {
+    // Without an order that it could be said of it says nothing.
+    assert_eq!(
+        ids(&hall.get("/v1/trade/order/today?is_attached=true").await),
+        [expired.clone(), filled.clone()]
+    );
+    let attached = format!("order_id={filled}&is_attached=true");
+    for none in ["market=US", "side=Sell", "symbol=AAPL.US", "status=ReplacedStatus", &attached] {
         assert_eq!(
             ids(&hall.get(&format!("/v1/trade/order/today?{none}")).await),
             Vec::<String>::new(),
@@ -264,4 +271,66 @@ async fn an_account_is_what_it_was_when_the_clock_goes_back() {
     let refused = refused(&hall.try_submit(json!({"submitted_price": "306.00"})).await);
     let words = "account is at 2026-03-18T02:05:00Z, the market clock at 2026-03-18T02:01:00Z";
     assert_eq!(refused, (400, 602_001, words.to_owned()));
+}
+
+#[tokio::test]
+async fn an_order_keeps_the_time_it_was_submitted_for() {
+    let hall = Hall::open().await;
+    hall.server.set_now(at("10:00:15"));
+    let (time, later) = (at("10:01:30"), at("10:02:30"));
+    let id = hall.submit(json!({"submitted_price": "306.00", "delayed_until": time})).await;
+    let detail = hall.detail(&id).await;
+    assert_eq!(
+        (&detail["status"], &detail["delayed_until"]),
+        (&json!("DelayedNotReported"), &json!(time.to_string()))
+    );
+    // 1 is how an SDK asks for no time at all.
+    for other in [later, 1] {
+        let put = json!({"order_id": id, "quantity": "200", "delayed_until": other});
+        let refusal = refused(&hall.ask("PUT", "/v1/trade/order", &put).await);
+        let words = "delayed_until cannot be replaced: cancel the order and submit another";
+        assert_eq!(refusal, (400, 602_001, words.to_owned()));
+    }
+    let put = json!({"order_id": id, "quantity": "300", "delayed_until": time});
+    assert_eq!(data(&hall.ask("PUT", "/v1/trade/order", &put).await), json!({}));
+    assert_eq!(hall.detail(&id).await["quantity"], "300");
+    let plain = hall.submit(json!({"submitted_price": "306.00"})).await;
+    assert_eq!(hall.detail(&plain).await["delayed_until"], "");
+}
+
+#[tokio::test]
+async fn a_range_of_cash_flow_is_named_and_may_be_open() {
+    let hall = Hall::open().await;
+    hall.server.set_now(at("10:00:15"));
+    let names = async |query: &str| -> Vec<String> {
+        let flows = hall.get(&format!("/v1/asset/cashflow?{query}")).await;
+        let name = |flow: &Value| flow["transaction_flow_name"].as_str().unwrap().to_owned();
+        flows["list"].as_array().unwrap().iter().map(name).collect()
+    };
+    let all = names("start_time=0&end_time=0").await;
+    assert_eq!(all.len(), 3, "{all:?}");
+    // As one SDK has it.
+    assert_eq!(names(&format!("start_at=0&end_at={}&business_type=0", at("10:00:15"))).await, all);
+    for (query, words) in [("end_time=0", "start_time required"), ("start_time=0", "end_time required")] {
+        let answer = hall.ask("GET", &format!("/v1/asset/cashflow?{query}"), &Value::Null).await;
+        assert_eq!(refused(&answer), (400, 602_001, words.to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn a_cancel_comes_before_a_fill_by_a_second_and_after_one_of_the_same_instant() {
+    let hall = Hall::open().await;
+    hall.server.set_now(at("10:00:15"));
+    let (early, late) = (
+        hall.submit(json!({"submitted_price": "306.00"})).await,
+        hall.submit(json!({"submitted_price": "306.00"})).await,
+    );
+    let cancel =
+        async |id: &str| hall.ask("DELETE", &format!("/v1/trade/order?order_id={id}"), &Value::Null).await;
+    hall.server.set_now(at("10:01:59"));
+    assert_eq!(data(&cancel(&early).await), json!({}));
+    hall.server.set_now(at("10:02"));
+    assert_eq!(refused(&cancel(&late).await), (400, 602_001, "order is FilledStatus".to_owned()));
+    let statuses = [hall.detail(&early).await, hall.detail(&late).await].map(|order| order["status"].clone());
+    assert_eq!(statuses, [json!("CanceledStatus"), json!("FilledStatus")]);
 }

@@ -1,4 +1,11 @@
+use std::sync::Arc;
+
+use history::{AsOf, History};
+use market::{Timestamp, Venues};
+use paper::{Moment, Nobody, Paper};
 use serde_json::{Value, json};
+use store::Store;
+use trading::{Command, OrderType, Quantity, Side, Tables, Terms, parse_price};
 use wire::trade;
 
 use super::hall::{Hall, at, data, event};
@@ -98,4 +105,79 @@ async fn whoever_comes_back_reads_what_was_missed_and_hears_what_follows() {
     for status in ["WaitToCancel", "PendingCancelStatus", "CanceledStatus"] {
         assert_eq!(event(&mut client).await["status"], status);
     }
+}
+
+#[tokio::test]
+async fn whoever_has_just_subscribed_hears_of_what_another_process_does() {
+    let hall = Hall::open().await;
+    hall.server.set_now(at("10:00:15"));
+    let mut client = hall.listener().await;
+    // As a command line beside the server.
+    let dir = hall.server.dir.path();
+    let history = History::new(Venues::built_in().unwrap());
+    let journals = hall.server.access.journals();
+    let elsewhere = Paper::new(journals, history, Tables::built_in().unwrap(), Arc::new(Nobody));
+    let store = Store::open(dir, store::Access::Read).unwrap();
+    let terms = Terms {
+        price: Some(parse_price("300.00").unwrap()),
+        ..Terms::new("700.HK".parse().unwrap(), Side::Buy, OrderType::Limit, Quantity::whole(200))
+    };
+    let now = Timestamp(at("10:00:15"));
+    let moment = Moment { as_of: AsOf::Replay(now), machine: hall.server.present().machine };
+    let mut reader = store.reader().unwrap();
+    let order = Command::submit(terms);
+    let done = elsewhere.command(hall.ann.account_id, &order, None, None, (&mut reader, moment)).unwrap();
+    let id = done.order.unwrap().to_string();
+    for status in ["WaitToNew", "NewStatus"] {
+        let event = event(&mut client).await;
+        assert_eq!((&event["order_id"], &event["status"]), (&json!(id), &json!(status)));
+    }
+    // What the server does next comes next.
+    data(&hall.ask("DELETE", &format!("/v1/trade/order?order_id={id}"), &Value::Null).await);
+    for status in ["WaitToCancel", "PendingCancelStatus", "CanceledStatus"] {
+        assert_eq!(event(&mut client).await["status"], status);
+    }
+}
+
+#[tokio::test]
+async fn orders_of_many_at_once_are_pushed_in_the_order_in_which_they_were_taken() {
+    let hall = Hall::open().await;
+    hall.server.set_now(at("10:00:15"));
+    let mut client = hall.listener().await;
+    let submit = || hall.submit(json!({"submitted_price": "40.00", "submitted_quantity": "100"}));
+    let mut ids: Vec<String> = Vec::new();
+    for _ in 0..5 {
+        let (a, b, c, d) = tokio::join!(submit(), submit(), submit(), submit());
+        ids.extend([a, b, c, d]);
+    }
+    ids.sort_unstable();
+    for id in &ids {
+        for status in ["WaitToNew", "NewStatus"] {
+            let event = event(&mut client).await;
+            assert_eq!((&event["order_id"], &event["status"]), (&json!(id), &json!(status)));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_jump_over_days_is_told_step_by_step() {
+    let hall = Hall::open().await;
+    hall.step("10:00:15").await;
+    let filled = hall.submit(json!({"submitted_price": "306.00"})).await;
+    let expired = hall.submit(json!({"submitted_price": "290.00"})).await;
+    let mut client = hall.listener().await;
+    hall.step("58:00").await;
+    let mut told = Vec::new();
+    for _ in 0..2 {
+        let event = event(&mut client).await;
+        told.push((event["order_id"].clone(), event["status"].clone(), event["updated_at"].clone()));
+    }
+    let at = |clock: &str| json!(at(clock).to_string());
+    assert_eq!(
+        told,
+        [
+            (json!(filled), json!("FilledStatus"), at("10:02")),
+            (json!(expired), json!("ExpiredStatus"), at("16:10")),
+        ]
+    );
 }

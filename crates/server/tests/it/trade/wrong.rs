@@ -62,6 +62,180 @@ async fn a_wrong_order_is_refused_with_the_field_and_nothing_is_stored() {
     assert_eq!((&detail["status"], &detail["msg"]), (&json!("RejectedStatus"), &json!("insufficient funds")));
 }
 
+/// Numbers as they may come, in each field that is one: what is said of it, or nothing where it is taken as another order is.
+#[tokio::test]
+async fn numbers_and_dates_at_their_limits_are_taken_or_refused_in_words() {
+    let hall = Hall::open().await;
+    hall.server.set_now(at("10:00:15"));
+    let (forty, tiny) = ("9".repeat(40), format!("0.{}1", "0".repeat(38)));
+    let decimals = [
+        ("NaN", "is not a decimal"),
+        ("inf", "is not a decimal"),
+        ("-inf", "is not a decimal"),
+        ("1e2", "is not a decimal"),
+        ("1E+2", "is not a decimal"),
+        ("+100", "is not a decimal"),
+        (" 100", "is not a decimal"),
+        ("1,000", "is not a decimal"),
+        ("0x64", "is not a decimal"),
+        ("١٠٠", "is not a decimal"),
+        (forty.as_str(), "is too large"),
+        (tiny.as_str(), "is too large"),
+        ("18446744073709551616", "is too large"),
+        ("9223372036854775807", "is too large"),
+        ("-9223372036854775808", "is too large"),
+    ];
+    let prices = ["submitted_price", "trigger_price", "limit_offset", "trailing_amount", "monitor_price"];
+    for field in prices.into_iter().chain(["submitted_quantity", "trailing_percent"]) {
+        for (text, words) in decimals {
+            let told = refuse(&hall, field, json!(text)).await;
+            assert!(told.starts_with(field) && told.ends_with(words), "{field} {text}: {told}");
+        }
+        for (value, words) in [
+            (json!(true), "the body cannot be read"),
+            (json!(["1"]), "the body cannot be read"),
+            (json!({"value": "1"}), "the body cannot be read"),
+            (json!("x".repeat(129)), "has more than 128 bytes"),
+        ] {
+            let told = refuse(&hall, field, value.clone()).await;
+            assert!(told.contains(words), "{field} {value}: {told}");
+        }
+    }
+    for (field, value, words) in [
+        ("submitted_quantity", json!("10000000001"), "is too large"),
+        ("submitted_quantity", json!("10000000000"), "order too large"),
+        ("submitted_quantity", json!("300100"), "order too large"),
+        ("submitted_quantity", json!("0.00001"), "has more than 4 decimals"),
+        ("submitted_quantity", json!("100.5"), "quantity must be a multiple of 100"),
+        ("submitted_quantity", json!(-100), "submitted_quantity must be above 0"),
+        ("submitted_quantity", json!(-0.0), "submitted_quantity must be above 0"),
+        ("submitted_quantity", json!(1e30), "is too large"),
+        ("submitted_price", json!("-305.2"), "submitted_price must be above 0"),
+        ("submitted_price", json!("100000001"), "is too large"),
+        ("submitted_price", json!("100000000"), "price too far from 305"),
+        ("submitted_price", json!("0.000001"), "price must be a multiple of 0.001"),
+        ("submitted_price", json!("0.0000001"), "price must be a multiple of 0.001"),
+        ("submitted_price", json!("33.88"), "price too far from 305"),
+        ("submitted_price", json!("2746"), "price too far from 305"),
+        ("trigger_count", json!("2147483648"), "is not a whole number"),
+        ("trigger_count", json!(-1), "trigger_count must be from 0 to 3"),
+        ("limit_depth_level", json!(6), "limit_depth_level must be from -5 to 5"),
+        ("limit_depth_level", json!(-6), "limit_depth_level must be from -5 to 5"),
+        ("limit_depth_level", json!("1.5"), "is not a whole number"),
+        ("delayed_until", json!(at("10:00:15")), "delayed_until must lie within the next 90 days"),
+        (
+            "delayed_until",
+            json!(at("10:00:16") + 90 * 86_400),
+            "delayed_until must lie within the next 90 days",
+        ),
+        ("delayed_until", json!(-1), "is not a time"),
+        ("delayed_until", json!("9223372036854775808"), "is not a time"),
+        ("remark", json!("a\u{0}b"), "remark has control characters"),
+        ("remark", json!("燭".repeat(256)), "remark must have at most 255 characters"),
+    ] {
+        let told = refuse(&hall, field, value.clone()).await;
+        assert!(told.contains(words), "{field} {value}: {told}");
+    }
+    for (date, words) in [
+        ("2026-03-17", "time in force not support"),
+        ("2027-03-20", "time in force not support"),
+        ("9999-12-31", "time in force not support"),
+        ("0001-01-01", "time in force not support"),
+        ("2026-02-29", "is not a date"),
+        ("2026-3-18", "is not a date"),
+        ("20260318", "is not a date"),
+        ("2026-03-18T00:00:00Z", "is not a date"),
+        ("-009999-01-01", ""),
+    ] {
+        let fields = json!({"submitted_price": "300.00", "time_in_force": "GTD", "expire_date": date});
+        let (status, code, told) = refused(&hall.try_submit(fields).await);
+        assert_eq!((status, code), (400, 602_001), "{date}: {told}");
+        assert!(told.contains(words), "{date}: {told}");
+    }
+    assert_eq!(hall.get("/v1/trade/order/today").await, json!({"orders": []}));
+    // The last that is taken, each.
+    for fields in [
+        json!({"submitted_quantity": 1e2}),
+        json!({"submitted_quantity": "100.0000"}),
+        json!({"submitted_quantity": "00100"}),
+        json!({"submitted_price": "33.90"}),
+        json!({"submitted_price": 305.20}),
+        json!({"time_in_force": "GTD", "expire_date": "2027-03-19"}),
+        json!({"time_in_force": "GTD", "expire_date": "2026-03-18"}),
+        json!({"remark": "燭".repeat(255)}),
+        json!({"delayed_until": at("10:00:15") + 90 * 86_400}),
+        json!({"delayed_until": 0, "trigger_count": "3", "limit_depth_level": 5.0}),
+    ] {
+        let mut body = json!({"submitted_price": "300.00", "submitted_quantity": "100"});
+        for (name, value) in fields.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        let answer = hall.try_submit(body).await;
+        assert_eq!(answer.status, 200, "{fields}: {answer:?}");
+    }
+}
+
+/// The words in which an order with one field that is wrong is refused.
+async fn refuse(hall: &Hall, field: &str, value: Value) -> String {
+    let mut body = json!({"submitted_price": "300.00", "submitted_quantity": "100"});
+    body[field] = value;
+    let (status, code, told) = refused(&hall.try_submit(body.clone()).await);
+    assert_eq!((status, code), (400, 602_001), "{body}: {told}");
+    told
+}
+
+#[tokio::test]
+async fn a_replace_that_is_wrong_leaves_the_order_as_it_was() {
+    let hall = Hall::open().await;
+    hall.server.set_now(at("10:00:15"));
+    let id = hall.submit(json!({"submitted_price": "300.00"})).await;
+    let before = hall.detail(&id).await;
+    for (fields, words) in [
+        (json!({"quantity": null}), "quantity required"),
+        (json!({"quantity": "0"}), "quantity"),
+        (json!({"quantity": "-200"}), "quantity"),
+        (json!({"quantity": "250"}), "quantity must be a multiple of 100"),
+        (json!({"quantity": "NaN"}), "quantity \"NaN\" is not a decimal"),
+        (json!({"quantity": "9".repeat(40)}), "is too large"),
+        (json!({"quantity": "300100"}), "order too large"),
+        (json!({"quantity": "200000"}), "insufficient funds"),
+        (json!({"price": "0"}), "must be above 0"),
+        (json!({"price": "-1"}), "must be above 0"),
+        (json!({"price": "1e2"}), "is not a decimal"),
+        (json!({"price": "300.1"}), "price must be a multiple of 0.2"),
+        (json!({"price": "3000"}), "price too far from 305"),
+        (json!({"attached_params": {}}), "attached_params not support"),
+        (json!({"order_id": "1"}), "order not found"),
+        (json!({"order_id": "9".repeat(40)}), "order not found"),
+        (json!({"order_id": -5}), "order not found"),
+        (json!({"remark": "x".repeat(256)}), "remark must have at most 255 characters"),
+    ] {
+        let mut body = json!({"order_id": id, "quantity": "200"});
+        for (name, value) in fields.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        let (status, code, told) = refused(&hall.ask("PUT", "/v1/trade/order", &body).await);
+        assert_eq!((status, code), (400, 602_001), "{fields}: {told}");
+        assert!(told.contains(words), "{fields}: {told}");
+    }
+    assert_eq!(hall.detail(&id).await, before);
+}
+
+#[tokio::test]
+async fn a_refused_request_does_not_begin_an_account() {
+    let hall = Hall::open().await;
+    hall.server.set_now(at("10:00:15"));
+    let bob = hall.server.account("bob", Terms::default());
+    let order = json!({
+        "symbol": "700.HK", "order_type": "LO", "side": "Buy", "submitted_quantity": "250", "time_in_force": "Day",
+        "submitted_price": "300.00",
+    });
+    let answer = hall.server.post("/v1/trade/order", &bob, &order.to_string()).await;
+    assert_eq!(refused(&answer).2, "quantity must be a multiple of 100");
+    let shown = data(&hall.server.get("/v1/admin/paper/bob", &hall.op).await);
+    assert_eq!((&shown["entries"], &shown["horizon"]), (&json!(0), &Value::Null));
+}
+
 #[tokio::test]
 async fn a_wrong_question_is_refused_with_the_parameter() {
     let hall = Hall::open().await;

@@ -1,0 +1,148 @@
+//! The paper account of `chandler demo --serve`: money, a few positions, and the orders by which it came to them. They are submitted at
+//! instants of the past, in their order, so that everything there is to see of an account is there to be seen.
+
+use access::{Access, Account, AccountId, Actor, Present, Table};
+use anyhow::anyhow;
+use history::{Adjust, Anchor, Direction, Query, Select, Sessions};
+use jiff::ToSpan;
+use market::{Date, Floors, PRICE_UNIT, Period, Price, Symbol, Timestamp, Venue};
+use paper::Opening;
+use store::Reader;
+use trading::{Command, OrderType, Quantity, Side, Submit, Terms, TimeInForce};
+
+use super::trade::Books;
+use crate::clock::Clock;
+use crate::failure::Failure;
+use crate::surroundings::{Surroundings, symbol};
+
+/// A market order of the past.
+struct PastOrder {
+    /// Trading days of its market before the last one that the demo has.
+    days: u32,
+    symbol: &'static str,
+    side: Side,
+    quantity: i64,
+}
+
+/// Oldest first, each on a day of its own, so that their instants ascend whatever the markets' hours are.
+const PAST_ORDERS: [PastOrder; 6] = [
+    PastOrder { days: 44, symbol: "9001.HK", side: Side::Buy, quantity: 2_000 },
+    PastOrder { days: 37, symbol: "CNDL.US", side: Side::Buy, quantity: 120 },
+    PastOrder { days: 30, symbol: "9003.HK", side: Side::Buy, quantity: 300 },
+    PastOrder { days: 23, symbol: "WAX.US", side: Side::Buy, quantity: 200 },
+    PastOrder { days: 16, symbol: "9002.HK", side: Side::Buy, quantity: 10_000 },
+    PastOrder { days: 9, symbol: "9001.HK", side: Side::Sell, quantity: 1_000 },
+];
+/// An order that waits for a lower price until it is cancelled, a few days ago.
+const RESTING: PastOrder = PastOrder { days: 3, symbol: "CNDL.US", side: Side::Buy, quantity: 50 };
+/// How far below the close before it, in hundredths.
+const RESTING_BELOW: i64 = 10;
+/// When orders of the past were submitted: minutes after midnight, when every market is open, and some seconds.
+const SUBMITTED_MINUTE: i32 = 10 * 60 + 5;
+const SUBMITTED_SECONDS: i64 = 15;
+
+/// HKD for one unit, as far back as the demo has minutes.
+const RATES: [(&str, &str); 2] = [("USD", "7.8"), ("CNH", "1.08")];
+const RATE_YEARS: i64 = 2;
+
+/// Gives an account that nobody has traded with its past. Whatever was begun before stays as it is.
+pub(crate) fn prepare(
+    surroundings: &Surroundings,
+    access: &Access,
+    account: AccountId,
+) -> Result<(), Failure> {
+    let account = access.account(account)?.ok_or_else(|| anyhow!("the demo account is gone"))?;
+    report_rates(surroundings, access)?;
+    let mut books = Books::open(surroundings)?;
+    if !books.begin(&account, &Opening::default())? {
+        return Ok(());
+    }
+    // Settings of the demo's paper account belong here: one `books.operate` each.
+    let store = surroundings.open(store::Access::Read)?;
+    let mut reader = store.reader()?;
+    for order in &PAST_ORDERS {
+        let symbol = symbol(order.symbol)?;
+        let terms = Terms::new(symbol, order.side, OrderType::Market, Quantity::whole(order.quantity));
+        submit(surroundings, &mut books, &account, (order, terms, &mut reader))?;
+    }
+    let symbol = symbol(RESTING.symbol)?;
+    let close = close_before(surroundings, &mut reader, &RESTING, &symbol)?;
+    let cents = close.map(|close| close.0 * (100 - RESTING_BELOW) / 100 / (PRICE_UNIT / 100));
+    let terms = Terms {
+        price: cents.map(|cents| Price(cents * (PRICE_UNIT / 100))),
+        time_in_force: TimeInForce::GoodTilCanceled,
+        ..Terms::new(symbol, RESTING.side, OrderType::Limit, Quantity::whole(RESTING.quantity))
+    };
+    submit(surroundings, &mut books, &account, (&RESTING, terms, &mut reader))
+}
+
+/// Amounts in other currencies can be told in HKD. Rates that an operator has reported stay as they are.
+fn report_rates(surroundings: &Surroundings, access: &Access) -> Result<(), Failure> {
+    let present = Present { market: surroundings.now(), machine: Clock::Machine.now() };
+    let today = surroundings.history.venues().of(market::Market::Hk).zone().date(present.market);
+    let day = today.checked_sub(RATE_YEARS.years()).unwrap_or(today);
+    for (currency, rate) in RATES {
+        if access.rates(Some(currency), 1)?.is_empty() {
+            let mut table = Table::new(&["currency", "day", "rate"]);
+            let row = [currency.to_owned(), day.to_string(), rate.to_owned()];
+            table.push(None, row.to_vec()).map_err(anyhow::Error::new)?;
+            access.report_rates(&table, &Actor::Operator, present)?;
+        }
+    }
+    Ok(())
+}
+
+/// Submits an order at its instant. One that is refused, because its security was not traded yet, is left out.
+fn submit(
+    surroundings: &Surroundings,
+    books: &mut Books,
+    account: &Account,
+    (order, terms, reader): (&PastOrder, Terms, &mut Reader),
+) -> Result<(), Failure> {
+    if let Some(at) = instant(surroundings, reader, order)? {
+        books.go_to(at);
+        books.offer(account, &Command::Submit(Box::new(Submit { terms, has_attached: false })))?;
+    }
+    Ok(())
+}
+
+/// The instant of an order of the past: the demo may have been made some time ago, and ends then.
+fn instant(
+    surroundings: &Surroundings,
+    reader: &mut Reader,
+    order: &PastOrder,
+) -> Result<Option<Timestamp>, Failure> {
+    let symbol = symbol(order.symbol)?;
+    let series = reader.snapshot()?.series_of(&symbol)?;
+    let Some(last) = series.iter().map(|info| info.last).max() else { return Ok(None) };
+    let venue = surroundings.history.venue(&symbol);
+    let through = venue.zone().date(last.min(surroundings.now()));
+    let day = day_before(venue, through, order.days).and_then(|date| venue.day(date));
+    Ok(day.map(|day| Timestamp(day.at(SUBMITTED_MINUTE).0 + SUBMITTED_SECONDS)))
+}
+
+/// The trading day that lies so many of them before a date.
+fn day_before(venue: &Venue, date: Date, days: u32) -> Option<Date> {
+    let before = |date: Date| date.yesterday().ok().and_then(|date| venue.calendar().on_or_before(date));
+    (0..days).try_fold(date, |date, _| before(date))
+}
+
+/// The close of the day before an order.
+fn close_before(
+    surroundings: &Surroundings,
+    reader: &mut Reader,
+    order: &PastOrder,
+    symbol: &Symbol,
+) -> Result<Option<Price>, Failure> {
+    let Some(at) = instant(surroundings, reader, order)? else { return Ok(None) };
+    let query = Query {
+        symbol: symbol.clone(),
+        period: Period::DAY,
+        adjust: Adjust::None,
+        sessions: Sessions::Intraday,
+        floors: Floors::NONE,
+        select: Select::Offset { direction: Direction::Past, anchor: Anchor::Latest, count: 2 },
+    };
+    let answer = surroundings.history.candles(reader, &query, Clock::Fixed(at).as_of())?;
+    Ok(answer.candles.iter().next().map(|candle| candle.close))
+}

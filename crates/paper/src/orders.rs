@@ -1,0 +1,66 @@
+//! Carrying out what a client or an operator asks: all of it, or nothing.
+
+use market::Timestamp;
+use store::AccountId;
+use trading::{Account, Command, Desk, OrderId, Outcome, Refusal};
+
+use crate::PaperError;
+use crate::opening::ensure_open;
+
+/// Bytes of a client's own name for a request.
+const NAME_BYTES_MAX: usize = 128;
+/// Letters of the note of an adjustment.
+const NOTE_CHARS_MAX: usize = 256;
+
+/// Refuses texts that are too long to be kept: found while many requests are written together, they would hinder the others.
+pub(crate) fn check_texts(commands: &[Command], name: Option<&str>) -> Result<(), Refusal> {
+    if name.is_some_and(|name| name.len() > NAME_BYTES_MAX) {
+        return Err(Refusal::plain(format!("client_request_id has more than {NAME_BYTES_MAX} bytes")));
+    }
+    let is_long = |command: &Command| matches!(command, Command::Adjust { note, .. } if note.chars().count() > NOTE_CHARS_MAX);
+    if commands.iter().any(is_long) {
+        return Err(Refusal::plain(format!("note must have at most {NOTE_CHARS_MAX} characters")));
+    }
+    Ok(())
+}
+
+/// Carries commands out, one after the other. If one is refused, none is done: what the market has brought stays, but an account
+/// that has not begun, or was not even opened, is left as it was.
+pub(crate) fn carry_out(
+    desk: &Desk<'_>,
+    account: &mut Account,
+    (id, commands): (AccountId, &[Command]),
+    now: Timestamp,
+) -> Result<(Outcome, Option<OrderId>), PaperError> {
+    let has_begun = account.began().is_some();
+    let mut outcome = Outcome::default();
+    // One command that is refused changes nothing by itself, so that only the rest needs a copy to go back to.
+    let before = if has_begun && commands.len() == 1 {
+        None
+    } else {
+        if has_begun {
+            outcome = desk.advance(account, now);
+        }
+        Some((account.clone(), outcome.clone()))
+    };
+    add(&mut outcome, ensure_open(desk, account, id, now)?);
+    let mut order = None;
+    for command in commands {
+        let mut handled = desk.handle(account, command, now);
+        let refusal = handled.refusal.take();
+        order = handled.entries.last().filter(|_| refusal.is_none()).and_then(|entry| entry.event.order());
+        add(&mut outcome, handled);
+        if refusal.is_some() {
+            if let Some((unchanged, advanced)) = before {
+                (*account, outcome) = (unchanged, advanced);
+            }
+            return Ok((Outcome { refusal, ..outcome }, None));
+        }
+    }
+    Ok((outcome, order))
+}
+
+fn add(outcome: &mut Outcome, more: Outcome) {
+    outcome.entries.extend(more.entries);
+    outcome.pushes.extend(more.pushes);
+}

@@ -1,0 +1,79 @@
+use store::AccountId;
+use trading::Side;
+
+use super::house::{House, Service, limit, replay};
+use crate::{Equity, Moment, equity};
+
+/// A fill on the first day; 16:00 of the next is 40:00.
+const TWO_DAYS: [&str; 3] =
+    ["10:00 305 305 300 305 50000", "10:01 305.2 305.8 305 305.6 50000", "39:59 310 310 310 310 1000"];
+
+fn curve(service: &Service, id: AccountId, moment: Moment, days: u32) -> Equity {
+    service.with_reader(|reader| service.paper.look(id, (reader, moment), |seen| equity(seen, days))).unwrap()
+}
+
+/// Dates with what the account was worth, the one that is not over with a star.
+fn told(equity: &Equity) -> Vec<String> {
+    let star = |is_over: bool| if is_over { "" } else { "*" };
+    equity
+        .points
+        .iter()
+        .map(|point| {
+            let (cash, value) = (&point.cash, &point.market_value);
+            format!("{}{} {} = {cash} + {value}", point.date, star(point.is_over), point.net_assets)
+        })
+        .collect()
+}
+
+#[test]
+fn a_day_is_worth_its_closes_and_today_what_the_market_pays() {
+    let house = House::new(&TWO_DAYS);
+    let (id, service) = (house.account("ann"), house.service());
+    service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
+    let first = "2026-03-18 499995.25 = 438875.25 + 61120.00";
+    assert_eq!(
+        told(&curve(&service, id, replay("10:00:30"), 10)),
+        ["2026-03-18* 500000.00 = 500000.00 + 0.00"]
+    );
+    // Nine in the morning, when the day is over in the US too.
+    assert_eq!(told(&curve(&service, id, replay("32:59:59"), 10))[..], [first.replace("18 ", "18* ")]);
+    assert_eq!(
+        told(&curve(&service, id, replay("33:00"), 10)),
+        [first.to_owned(), first.replace("18 ", "19* ")]
+    );
+    let later = curve(&service, id, replay("40:00"), 10);
+    assert_eq!(told(&later), [first, "2026-03-19* 500875.25 = 438875.25 + 62000.00"]);
+    assert_eq!(
+        later.points.iter().map(|point| point.at.as_str()).collect::<Vec<_>>(),
+        [replay("33:00").as_of.now().0.to_string(), replay("40:00").as_of.now().0.to_string()]
+    );
+    assert_eq!(told(&curve(&service, id, replay("40:00"), 1)).len(), 1, "as many dates as are asked for");
+    // Saturday and Sunday are no days of any market; the 23rd is a Monday.
+    let dates: Vec<String> =
+        curve(&service, id, replay("130:00"), 10).points.into_iter().map(|point| point.date).collect();
+    assert_eq!(dates, ["2026-03-18", "2026-03-19", "2026-03-20", "2026-03-23"]);
+    // Nothing of this was written down.
+    assert_eq!(service.paper.standing(id).unwrap().horizon, Some(replay("10:00:15").as_of.now()));
+}
+
+#[test]
+fn a_split_of_the_next_morning_does_not_change_what_a_day_was_worth() {
+    let house = House::new(&TWO_DAYS[..2]);
+    house.import(&["39:59 155 155 155 155 1000"]);
+    house.import_file("actions.csv", "symbol,ex_date,split\n700.HK,2026-03-19,2\n");
+    let (id, service) = (house.account("ann"), house.service());
+    service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
+    assert_eq!(
+        told(&curve(&service, id, replay("40:00"), 10)),
+        ["2026-03-18 499995.25 = 438875.25 + 61120.00", "2026-03-19* 500875.25 = 438875.25 + 62000.00"]
+    );
+}
+
+#[test]
+fn what_cannot_be_valued_is_named_and_left_out() {
+    let house = House::new(&TWO_DAYS);
+    let (id, service) = (house.bare_account("bob"), house.service());
+    service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
+    let equity = curve(&service, id, replay("40:00"), 10);
+    assert_eq!((equity.points.len(), equity.missing.as_deref()), (0, Some("no rate for USD")));
+}

@@ -1,0 +1,123 @@
+use trading::{Command, Currency, Money, Quantity, Setting, Share, Side};
+
+use super::house::{House, limit, replay};
+use crate::{Audit, PaperError};
+
+const CANDLES: [&str; 2] = ["10:00 305 305 300 305 50000", "10:01 305.2 305.8 305 305.6 50000"];
+
+fn words(refused: Result<crate::Done, PaperError>) -> String {
+    let Err(PaperError::Refused(refusal)) = refused else { panic!("{refused:?}") };
+    refusal.text
+}
+
+fn withdraw(amount: i64) -> Command {
+    Command::Withdraw { currency: Currency::HKD, amount: Money::whole(amount) }
+}
+
+#[test]
+fn what_is_refused_leaves_an_account_that_nobody_has_used_as_it_was() {
+    let house = House::new(&CANDLES);
+    let (bare, prepared, service) = (house.bare_account("ann"), house.account("bob"), house.service());
+    let odd_lot = Command::submit(limit(Side::Buy, 250, "300.00"));
+    for (id, entries) in [(bare, 0), (prepared, 2)] {
+        for (command, told) in [
+            (&odd_lot, "quantity must be a multiple of 100"),
+            (&withdraw(9_000_000), "insufficient funds"),
+            (&Command::Cancel { id: trading::OrderId::of(1, 1) }, "order not found"),
+        ] {
+            assert_eq!(words(service.named(id, replay("10:00:15"), command, "one")), told);
+            let standing = service.paper.standing(id).unwrap();
+            assert_eq!((standing.entries, standing.horizon), (entries, None), "{told}");
+        }
+    }
+    // So the account may still be prepared, and begins with the first request that is one.
+    service.command(bare, replay("10:00"), &withdraw(1_000)).unwrap();
+    let order = service.submit(bare, replay("10:00:15"), limit(Side::Buy, 200, "300.00"));
+    assert_eq!(service.seen(bare, replay("10:00:20"), order), "NewStatus 0@- 999000.00");
+    assert_eq!(service.heard().len(), 2, "of one order");
+}
+
+#[test]
+fn of_several_commands_all_are_done_or_none() {
+    let house = House::new(&CANDLES);
+    let (id, service) = (house.account("ann"), house.service());
+    let order = service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
+    let both = |second| [Command::Set(Setting::Participation(None)), second];
+    let set = |commands: &[Command], clock| {
+        let audit = Audit { event: "paper.set", actor: "operator".to_owned(), reason: String::new() };
+        service.with_reader(|reader| {
+            service.paper.commands(id, commands, None, Some(audit), (reader, replay(clock)))
+        })
+    };
+    let zero = Command::Set(Setting::Participation(Some(Share::ZERO)));
+    let refused = words(set(&both(zero), "10:02"));
+    assert!(refused.starts_with("participation must be above 0"), "{refused}");
+    let capped = |clock| service.read(id, replay(clock), |reading| reading.account.settings().participation);
+    assert_eq!(capped("10:02").map(|share| share.to_string()).as_deref(), Some("0.1"));
+    // What the market had brought by then has happened all the same.
+    assert!(service.seen(id, replay("10:02"), order).starts_with("FilledStatus"));
+    let audited = || {
+        let filter = store::AuditFilter { limit: 100, ..store::AuditFilter::default() };
+        house.accounts().audit(&filter).unwrap().iter().filter(|row| row.event == "paper.set").count()
+    };
+    assert_eq!(audited(), 0);
+    set(&both(Command::Set(Setting::SlippageTicks(2))), "10:02").unwrap();
+    let ticks = service.read(id, replay("10:02"), |reading| reading.account.settings().slippage_ticks);
+    assert_eq!((capped("10:02"), ticks, audited()), (None, 2, 1));
+}
+
+#[test]
+fn a_text_that_is_too_long_is_refused_before_it_meets_the_disk() {
+    let house = House::new(&CANDLES);
+    let (id, service) = (house.account("ann"), house.service());
+    let order = Command::submit(limit(Side::Buy, 200, "300.00"));
+    let named = |bytes: usize| service.named(id, replay("10:00:15"), &order, &"x".repeat(bytes));
+    assert_eq!(words(named(129)), "client_request_id has more than 128 bytes");
+    assert!(!named(128).unwrap().is_repeated);
+    // No name at all is no name.
+    let ids = [0, 1].map(|_| service.named(id, replay("10:00:15"), &order, "").unwrap().order);
+    assert_ne!(ids[0], ids[1]);
+    let adjust = |letters: usize| {
+        let (currency, amount, note) = (Currency::HKD, Money::whole(1), "ü".repeat(letters));
+        service.command(id, replay("10:00:15"), &Command::Adjust { currency, amount, note })
+    };
+    assert_eq!(words(adjust(257)), "note must have at most 256 characters");
+    adjust(256).unwrap();
+}
+
+#[test]
+fn amounts_and_quantities_at_their_limits_are_booked_or_refused_whole() {
+    let house = House::new(&CANDLES);
+    let (id, service) = (house.account("ann"), house.service());
+    let run = |command: &Command| service.command(id, replay("10:00:15"), command);
+    let deposit = |text: &str| -> Result<(), String> {
+        let amount = Money::parse(text).map_err(|error| error.to_string())?;
+        let command = Command::Deposit { currency: Currency::USD, amount };
+        run(&command).map(drop).map_err(|error| error.to_string())
+    };
+    assert_eq!(deposit("10000000000000.01").unwrap_err(), "is too large");
+    assert_eq!(deposit("0").unwrap_err(), "amount must be above 0");
+    assert_eq!(deposit("-1").unwrap_err(), "amount must be above 0");
+    deposit("0.0000000001").unwrap();
+    for _ in 0..100 {
+        if deposit("10000000000000").is_err() {
+            break;
+        }
+    }
+    // A quadrillion is the most; sums stay far below what they could hold.
+    assert_eq!(deposit("10000000000000").unwrap_err(), "amount is too large");
+    let usd = service.read(id, replay("10:00:15"), |reading| reading.account.cash(Currency::USD).to_string());
+    assert_eq!(usd, "990000000000000.0000000001");
+    let position = |quantity: Quantity, cost| {
+        let symbol = "700.HK".parse().unwrap();
+        let command = Command::EnterPosition { symbol, quantity, cost };
+        run(&command).map(drop).map_err(|error| error.to_string())
+    };
+    assert_eq!(position(Quantity::MAX, trading::PRICE_MAX).unwrap_err(), "quantity is too large");
+    assert_eq!(position(Quantity::MAX, market::Price(-1)).unwrap_err(), "cost must not be below 0");
+    position(Quantity::MAX, market::Price(market::PRICE_UNIT)).unwrap();
+    position(-Quantity::MAX, market::Price(0)).unwrap();
+    position(Quantity::ZERO, market::Price(0)).unwrap();
+    let held = service.read(id, replay("10:00:15"), |reading| reading.account.positions().count());
+    assert_eq!((held, house.service().paper.journal(id).unwrap().is_empty()), (0, false));
+}

@@ -1,0 +1,141 @@
+use market::Date;
+use store::{AccountId, TallyDays};
+use trading::{Command, Currency, Money, OrderType, Quantity, Side, Terms, parse_price};
+
+use super::house::{House, MACHINE, Service, at, limit, replay};
+use crate::Travel;
+
+const G1: [&str; 2] = ["10:00 305 305 300 305 50000", "10:01 305.2 305.8 305 305.6 50000"];
+
+fn date(text: &str) -> Date {
+    text.parse().unwrap()
+}
+
+/// As on a day in March, of which the day before is a trading day.
+fn days(today: &str) -> TallyDays {
+    let today = date(today);
+    let ends = vec![date("2026-02-27"), today.yesterday().unwrap()];
+    TallyDays { today, ends, orders_from: date("2026-02-01") }
+}
+
+/// Tallies accounts at a time of the 18th, or later: `34:00` is ten o'clock on the 19th.
+fn tally(service: &Service, ids: &[AccountId], clock: &str, today: &str) {
+    let moment = replay(clock);
+    service.with_reader(|reader| service.paper.tally(ids, &days(today), (reader, moment))).unwrap();
+}
+
+/// What is known of an account as of a day, and the orders of the month up to then.
+fn known(house: &House, id: AccountId, day: &str) -> String {
+    let (accounts, day) = (house.accounts(), date(day));
+    let assets = accounts.paper_assets_as_of(id, day).unwrap();
+    let assets: Vec<String> =
+        assets.iter().map(|one| format!("{} {} {}", one.day, one.currency, one.amount)).collect();
+    let orders = accounts.paper_orders_between(id, date("2026-03-01"), day.tomorrow().unwrap()).unwrap();
+    format!("{}; {orders}", assets.join(", "))
+}
+
+#[test]
+fn an_account_is_worth_its_cash_and_its_positions_at_the_end_of_the_day() {
+    let house = House::new(&G1);
+    let (id, service) = (house.account("ann"), house.service());
+    let order = service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
+    assert_eq!(service.seen(id, replay("10:02"), order), "FilledStatus 200@305.200 438875.25");
+    tally(&service, &[id], "24:00", "2026-03-19");
+    // 438,875.25 and 200 at the last price, 305.6. There was nothing at the end of February.
+    assert_eq!(known(&house, id, "2026-03-18"), "2026-03-18 HKD 4999952500; 1");
+    assert_eq!(known(&house, id, "2026-03-17"), "; 0");
+    // What happens on the 19th is not of the 18th, however late the tally.
+    let deposit = Command::Deposit { currency: Currency::USD, amount: Money::whole(7) };
+    service.command(id, replay("33:00"), &deposit).unwrap();
+    tally(&service, &[id], "34:00", "2026-03-19");
+    assert_eq!(known(&house, id, "2026-03-19"), "2026-03-18 HKD 4999952500; 1");
+    tally(&service, &[id], "58:00", "2026-03-20");
+    assert_eq!(known(&house, id, "2026-03-19"), "2026-03-19 HKD 4999952500, 2026-03-19 USD 70000; 1");
+}
+
+#[test]
+fn an_account_that_nobody_asks_about_is_tallied_where_it_stands() {
+    let house = House::new(&G1);
+    let (ann, bob, service) = (house.account("ann"), house.account("bob"), house.service());
+    let nobody = house.bare_account("eve");
+    service.submit(ann, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
+    let heads = || house.accounts().journal_heads().unwrap();
+    let before = heads();
+    tally(&service, &[ann, bob, nobody], "34:00", "2026-03-19");
+    assert_eq!(heads(), before, "nothing is written to a journal");
+    // The order was filled in the meantime; bob has been given money and has not begun.
+    assert_eq!(known(&house, ann, "2026-03-18"), "2026-03-18 HKD 4999952500; 1");
+    assert_eq!(known(&house, bob, "2026-03-18"), "; 0");
+    assert_eq!(known(&house, nobody, "2026-03-18"), "; 0");
+    // Each is done for the day, and due again on the next.
+    let due = |today| service.paper.untallied(date(today), AccountId(i64::MIN), 10).unwrap();
+    assert_eq!((due("2026-03-19"), due("2026-03-20")), (vec![], vec![ann, bob]));
+    assert_eq!(service.paper.untallied(date("2026-03-20"), ann, 10).unwrap(), [bob]);
+    let is_tallied = |id| service.paper.is_tallied(id, date("2026-03-19")).unwrap();
+    assert!(is_tallied(ann) && is_tallied(bob) && is_tallied(nobody));
+}
+
+#[test]
+fn the_same_tally_again_changes_nothing() {
+    let house = House::new(&G1);
+    let (id, service) = (house.account("ann"), house.service());
+    service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
+    let version = || house.accounts().version().unwrap();
+    let before = version();
+    tally(&service, &[id], "24:00", "2026-03-19");
+    let after = version();
+    assert!(after > before, "levels are judged anew");
+    tally(&house.service(), &[id], "34:00", "2026-03-19");
+    assert_eq!(version(), after);
+}
+
+#[test]
+fn a_fill_after_midnight_in_hong_kong_is_of_the_day_it_is_booked_on() {
+    let house = House::new(&G1);
+    house.import_of("AAPL.US", &["23:00 190 190 190 190 9000", "24:31 190 191 189 190 9000"]);
+    let (id, service) = (house.bare_account("ann"), house.service());
+    let symbol = "AAPL.US".parse().unwrap();
+    let terms = Terms {
+        price: Some(parse_price("195").unwrap()),
+        ..Terms::new(symbol, Side::Buy, OrderType::Limit, Quantity::whole(10))
+    };
+    service.submit(id, replay("23:30:15"), terms);
+    let orders = || {
+        let accounts = house.accounts();
+        ["2026-03-18", "2026-03-19"]
+            .map(|day| accounts.paper_orders_between(id, date(day), date(day).tomorrow().unwrap()).unwrap())
+    };
+    tally(&service, &[id], "34:00", "2026-03-19");
+    assert_eq!(orders(), [0, 0], "the level of the 19th does not change in the course of the day");
+    tally(&service, &[id], "58:00", "2026-03-20");
+    assert_eq!(orders(), [1, 0]);
+    // What it paid came out of its dollars: 1,900 and 1.03 of charges, and the shares are worth 1,900.
+    assert_eq!(known(&house, id, "2026-03-19"), "2026-03-19 HKD 10000000000, 2026-03-19 USD 999989700; 1");
+}
+
+#[test]
+fn a_rewind_takes_back_what_followed_and_the_next_tally_works_it_out_anew() {
+    let house = House::new(&G1);
+    let (id, service) = (house.account("ann"), house.service());
+    assert_eq!(service.read(id, replay("09:30"), |reading| reading.account.began()), Some(at("09:30")));
+    let order = service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
+    tally(&service, &[id], "34:00", "2026-03-19");
+    service.seen(id, replay("40:00"), order);
+    tally(&service, &[id], "58:00", "2026-03-20");
+    assert_eq!(known(&house, id, "2026-03-19"), "2026-03-19 HKD 4999952500; 1");
+    let version = house.accounts().version().unwrap();
+    let travel = |name| Travel { name, actor: "operator", reason: "a test", machine: MACHINE };
+    service.paper.rewind(id, at("30:00"), &travel("a day")).unwrap();
+    assert!(house.accounts().version().unwrap() > version);
+    // The 18th was over by then. Its orders are counted anew: one of New York's may have been filled after midnight.
+    assert_eq!(known(&house, id, "2026-03-19"), "2026-03-18 HKD 4999952500; 0");
+    assert!(!service.paper.is_tallied(id, date("2026-03-20")).unwrap());
+    tally(&service, &[id], "58:00", "2026-03-20");
+    assert_eq!(known(&house, id, "2026-03-19"), "2026-03-19 HKD 4999952500; 1");
+    service.paper.rewind(id, at("10:00:00"), &travel("all of it")).unwrap();
+    assert_eq!(known(&house, id, "2026-03-19"), "; 0");
+    tally(&service, &[id], "58:00", "2026-03-20");
+    assert_eq!(known(&house, id, "2026-03-19"), "2026-03-19 HKD 5000000000; 0");
+    service.paper.drop_tallies().unwrap();
+    assert_eq!(known(&house, id, "2026-03-19"), "; 0");
+}

@@ -1,0 +1,137 @@
+// What is asked and told about one order, above the page: its story, other terms, and whether to cancel it.
+
+import { ask } from '../api.js';
+import { hongKongInstant } from '../desk/table.js';
+import { refusal } from '../desk/refused.js';
+import { el } from '../dom.js';
+import { phrase } from '../phrases/portfolio.js';
+import { orderWords } from './orders.js';
+import { PRICE_FIELDS, amount, feeWords, typeOf } from './words.js';
+
+/** A dialog that is gone once it is closed, and gives the focus back to where it was. */
+function open(name, title, ...parts) {
+  const id = `${name}-title`;
+  const box = el('dialog', { class: name, 'aria-labelledby': id }, el('h2', { id }, title), ...parts);
+  const back = document.activeElement?.dataset.key;
+  box.addEventListener('close', () => {
+    box.remove();
+    // The rows may have been made anew meanwhile.
+    const same = back && [...document.querySelectorAll('[data-key]')].find((one) => one.dataset.key === back);
+    same?.focus({ preventScroll: true });
+  });
+  document.body.append(box);
+  box.showModal();
+  return box;
+}
+
+const closing = (label) => el('form', { method: 'dialog' }, el('button', { class: 'push' }, phrase(label)));
+
+/** Everything that happened to an order. Sentences are the server's. */
+export async function showStory(id) {
+  const body = el('div', { class: 'story-body', tabindex: 0 });
+  open('story', phrase('story', id), body, el('div', { class: 'choices' }, el('span', {}), closing('dismiss')));
+  const load = async () => {
+    try {
+      const { data } = await ask(`/v1/trade/order/why?order_id=${encodeURIComponent(id)}`);
+      body.replaceChildren(el('p', { class: 'lead' }, data.symbol), el('ol', { class: 'steps' }, data.steps.map(step)));
+    } catch (error) {
+      if (error.name !== 'Refused') throw error;
+      body.replaceChildren(refusal(error, load));
+    }
+  };
+  await load();
+}
+
+function step({ at, words, because, candle, fill, reason }) {
+  return el(
+    'li',
+    {},
+    el('p', {}, hongKongInstant(at), ' ', el('strong', {}, words)),
+    because.length > 0 ? el('ul', {}, because.map((one) => el('li', {}, one))) : undefined,
+    reason ? el('p', { class: 'warn' }, reason.words) : undefined,
+    candle ? el('p', { class: 'lead' }, candleWords(candle)) : undefined,
+    fill ? charges(fill) : undefined,
+  );
+}
+
+function candleWords({ time, open: first, high, low, close, volume }) {
+  return phrase('story_candle', hongKongInstant(time).textContent, first, high, low, close, amount(String(volume)));
+}
+
+function charges({ quantity, price, amount: value, currency, fees, fee_total: total }) {
+  const row = (title, text) => el('div', {}, el('dt', {}, title), el('dd', {}, text));
+  return el(
+    'dl',
+    { class: 'bill' },
+    row(phrase('amount'), phrase('story_fill', amount(quantity), price, amount(value), currency)),
+    fees.map(({ code, amount: of }) => row(feeWords(code), amount(of))),
+    row(phrase('charges'), amount(total)),
+  );
+}
+
+/** A request that changes something: a refusal is told in the dialog, a success closes it. */
+function sending(box, said, send) {
+  let isSending = false;
+  return async (event) => {
+    event.preventDefault();
+    if (isSending) return;
+    isSending = true;
+    try {
+      await send();
+      box().close();
+    } catch (error) {
+      if (error.name !== 'Refused') throw error;
+      said.textContent = phrase('not_done', error.message);
+    } finally {
+      isSending = false;
+    }
+  };
+}
+
+/** `onDone` is told in words what was done. */
+export function confirmCancel(order, onDone) {
+  const id = order.order_id;
+  const said = el('p', { class: 'said warn', role: 'status' });
+  let box;
+  const cancel = sending(() => box, said, async () => {
+    await ask(`/v1/trade/order?order_id=${encodeURIComponent(id)}`, { method: 'DELETE' });
+    onDone(phrase('canceled', id));
+  });
+  box = open(
+    'sure',
+    phrase('cancel_sure'),
+    el('p', {}, el('b', {}, order.symbol), ` ${orderWords(order)}`),
+    said,
+    el('div', { class: 'choices' }, el('button', { type: 'button', class: 'main', autofocus: true, onclick: cancel }, phrase('cancel_it')), closing('keep_it')),
+  );
+}
+
+export function changeOrder(order, onDone) {
+  const id = order.order_id;
+  const said = el('p', { class: 'said warn', role: 'status' });
+  const names = ['quantity', ...(typeOf(order.order_type)?.fields ?? [])];
+  const boxes = Object.fromEntries(
+    names.map((name) => [name, el('input', { id: `change-${name}`, inputmode: 'decimal', autocomplete: 'off', value: order[name], required: true })]),
+  );
+  const label = (name) => phrase(name === 'quantity' ? 'quantity' : PRICE_FIELDS[name]);
+  let box;
+  const change = sending(() => box, said, async () => {
+    const terms = Object.fromEntries(names.map((name) => [name, boxes[name].value.trim()]));
+    await ask('/v1/trade/order', { method: 'PUT', body: { order_id: id, ...terms } });
+    onDone(phrase('changed', id));
+  });
+  box = open(
+    'change',
+    phrase('change_one', id),
+    el('p', {}, el('b', {}, order.symbol), ` ${orderWords(order)}`),
+    el(
+      'form',
+      { class: 'fields', onsubmit: change },
+      names.map((name) => el('p', {}, el('label', { for: `change-${name}` }, label(name)), boxes[name])),
+      said,
+      el('button', { class: 'main' }, phrase('save')),
+    ),
+    el('div', { class: 'choices' }, el('span', {}), closing('dismiss')),
+  );
+  boxes.quantity.select();
+}

@@ -1,0 +1,76 @@
+// Orders that are open, and those that have ended, each with its reason.
+
+import { chartLink, hongKongInstant, table } from '../desk/table.js';
+import { el } from '../dom.js';
+import { phrase } from '../phrases/portfolio.js';
+import { fillSheet, rowButton, sheetOf } from './sheet.js';
+import { amount, priceWords, sideWords, statusWords } from './words.js';
+
+/** `on` has what is done with an order: `why`, `change`, `cancel`. */
+export function openOrdersSheet(on) {
+  const { box, body } = sheetOf('open-orders', phrase('open_orders'));
+  const show = ({ openOrders, now }) => {
+    const isReadOnly = now.read_only;
+    const actions = (order) => [
+      whyButton(order, on.why),
+      ...(isReadOnly
+        ? []
+        : [
+            rowButton(`change ${order.order_id}`, phrase('change'), phrase('change_one', order.order_id), () => on.change(order)),
+            rowButton(`cancel ${order.order_id}`, phrase('cancel'), phrase('cancel_one', order.order_id), () => on.cancel(order)),
+          ]),
+    ];
+    fillSheet(body, [openOrders, isReadOnly], () => [list(phrase('open_orders'), openOrders, actions, phrase('no_open'))]);
+  };
+  return { box, show };
+}
+
+/** `onMore` shows more of them. */
+export function pastOrdersSheet(on, onMore) {
+  const { box, body } = sheetOf('past-orders', phrase('past_orders'));
+  const show = ({ pastOrders, ordersShown, hasMoreOrders }) => {
+    const rows = pastOrders.slice(0, ordersShown);
+    fillSheet(body, [rows, hasMoreOrders], () => {
+      const listed = list(phrase('past_orders'), rows, (order) => [whyButton(order, on.why)], phrase('no_past'));
+      if (hasMoreOrders) listed.append(el('p', { class: 'row' }, rowButton('more orders', phrase('more'), undefined, onMore)));
+      return [listed];
+    });
+  };
+  return { box, show };
+}
+
+const whyButton = (order, why) =>
+  rowButton(`why ${order.order_id}`, phrase('why'), phrase('why_one', order.order_id), () => why(order.order_id));
+
+function list(caption, orders, actions, none) {
+  const columns = [
+    { title: phrase('security'), of: (order) => el('span', { class: 'paper' }, chartLink(order.symbol), ' ', el('small', {}, order.stock_name)) },
+    { title: phrase('order'), kind: 'terms', of: (order) => orderWords(order) },
+    { title: phrase('filled'), kind: 'number', of: filled },
+    { title: phrase('state'), kind: 'terms', of: state },
+    { title: phrase('submitted'), of: (order) => hongKongInstant(order.submitted_at) },
+    { title: '', kind: 'number', of: (order) => el('span', { class: 'ways' }, actions(order).flatMap((one) => [one, ' '])) },
+  ];
+  return table(caption, columns, orders, none);
+}
+
+/** `Buy 200 limit 306.000`. */
+export const orderWords = (order) => `${sideWords(order.side)} ${amount(order.quantity)} ${priceWords(order)}`;
+
+function filled(order) {
+  const share = phrase('filled_of', amount(order.executed_quantity), amount(order.quantity));
+  const isAny = /[1-9]/.test(order.executed_quantity);
+  return el('span', {}, share, ' ', el('small', {}, isAny ? phrase('at_price', order.executed_price) : ''));
+}
+
+/** The reason stands beside the state, in the words of the server. */
+function state({ status, msg, remark }) {
+  const isBad = status === 'RejectedStatus';
+  return el(
+    'span',
+    {},
+    el('b', { class: isBad ? 'warn' : undefined }, statusWords(status)),
+    msg ? ` ${msg}` : '',
+    remark ? el('small', {}, ` ${remark}`) : '',
+  );
+}

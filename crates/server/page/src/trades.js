@@ -1,0 +1,99 @@
+// The account's orders on the chart: open ones are lines at their price, fills are arrows at the candles that filled them. They follow
+// the account while it trades.
+
+import { dateOf, firstIndex } from './candles.js';
+import { Live } from './live.js';
+import { lastDate } from './periods.js';
+import { phrase } from './phrases/chart.js';
+
+/** By the market's clock: there may be another candle by then. */
+const CANDLE_S = 60;
+
+export class Trades {
+  /** `onTold` is called when orders or fills are others than before, `onMoved` when the clock has gone on by a minute. */
+  constructor(ask, { onTold, onMoved }) {
+    Object.assign(this, { ask, onTold, onMoved, live: undefined, marks: undefined });
+  }
+
+  /** Asks for the marks of a security. An account that does not trade is asked once. */
+  async watch(symbol) {
+    this.stop();
+    const path = `/v1/trade/marks?symbol=${encodeURIComponent(symbol)}`;
+    const live = new Live(async () => {
+      const { data } = await this.ask(path);
+      if (this.live === live) this.take(data);
+    });
+    this.live = live;
+    live.start();
+    await live.now();
+    // A chart without them is still a chart: what could not be told at first is asked for with the next view.
+    if (!this.marks?.entries) live.stop();
+  }
+
+  take(marks) {
+    const before = this.marks;
+    this.marks = marks;
+    const isSame = before && JSON.stringify([before.orders, before.fills]) === JSON.stringify([marks.orders, marks.fills]);
+    if (!isSame) this.onTold();
+    this.movedAt ??= Number(marks.at);
+    if (Number(marks.at) - this.movedAt < CANDLE_S) return;
+    this.movedAt = Number(marks.at);
+    this.onMoved();
+  }
+
+  stop() {
+    this.live?.stop();
+    Object.assign(this, { live: undefined, marks: undefined, movedAt: undefined });
+  }
+
+  get lines() {
+    return (this.marks?.orders ?? []).flatMap(linesOf);
+  }
+
+  placed(candles, period) {
+    return placeFills(candles, this.marks?.fills ?? [], period);
+  }
+}
+
+/** An order has a line at each price that it waits for; one at the market has none. */
+function linesOf({ side, quantity, price, trigger_price: trigger }) {
+  const words = phrase(side === 'Buy' ? 'line_buy' : 'line_sell', quantity);
+  const limit = price ? [{ side, price, words, isTrigger: false }] : [];
+  return trigger ? [{ side, price: trigger, words: phrase('line_trigger', words), isTrigger: true }, ...limit] : limit;
+}
+
+/** Indexes of candles with the fills that they gave. A fill of a candle that is not shown, as before the opening, is nowhere. */
+export function placeFills(candles, fills, period) {
+  const placed = new Map();
+  for (const fill of fills) {
+    const index = indexOf(candles, fill, period);
+    if (index >= 0) placed.set(index, [...(placed.get(index) ?? []), fill]);
+  }
+  return placed;
+}
+
+function indexOf(candles, { candle_at: stamp, trading_day: day }, period) {
+  if (period.family === 'clock') {
+    const at = Number(stamp);
+    const index = firstIndex(candles, (candle) => candle.stamp > at) - 1;
+    return index >= 0 && at < candles[index].stamp + Number.parseInt(period.name, 10) * 60 ? index : -1;
+  }
+  const index = firstIndex(candles, (candle) => dateOf(candle) > day) - 1;
+  return index >= 0 && day <= lastDate(dateOf(candles[index]), period.name) ? index : -1;
+}
+
+/** `bought 200 at 305.200`. */
+export const fillWords = ({ side, quantity, price }) => phrase(side === 'Buy' ? 'bought' : 'sold', quantity, price);
+
+/** One arrow for the fills of a side at a candle, with what they come to. */
+export function arrowsOf(candles, placed) {
+  return [...placed]
+    .sort(([a], [b]) => a - b)
+    .flatMap(([index, fills]) =>
+      ['Buy', 'Sell'].flatMap((side) => {
+        const own = fills.filter((fill) => fill.side === side);
+        const sum = own.reduce((total, { quantity }) => total + Number(quantity), 0);
+        return own.length > 0 ? [{ wall: candles[index].wall, side, text: String(Number(sum.toFixed(4))) }] : [];
+      }),
+    );
+}

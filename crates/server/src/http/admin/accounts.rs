@@ -1,0 +1,200 @@
+//! `/v1/admin/accounts` and `/v1/admin/accounts/{name}`: the accounts, and what is set for one.
+
+use access::{Account, Level, ParseRateRuleError, TermsChange};
+use market::ParseFloorsError;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::office::{NAME, Office, WRONG_OR_UNKNOWN, has_no_default, not_null, null_or, problem};
+use crate::kit::Problem;
+use crate::kit::doc::refusals::NOT_FOUND;
+use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data, words};
+use crate::quota_document::{QuotaDocument, RightDocument, rights};
+use crate::refusal::Refusal;
+use crate::written::Instant;
+
+/// The most accounts of one answer.
+const ACCOUNTS_MAX: usize = 10_000;
+
+pub(super) const AS_IT_IS_NOW: &[AnswerDoc] =
+    &[AnswerDoc::ok("The account as it is now", &[data::<AdminAccount>()])];
+
+pub(super) const ACCOUNTS: Doc = Doc::new(Tag::Admin, "adminAccounts", "Every account")
+    .answers(&[AnswerDoc::ok("The accounts, oldest first", &[data::<AdminAccounts>()])]);
+
+pub(super) const SHOW_ACCOUNT: Doc = Doc::new(Tag::Admin, "adminAccount", "One account and its month")
+    .parameters(&[NAME])
+    .answers(&[AnswerDoc::ok("The account", &[data::<AdminAccount>()])])
+    .refuses(&[NOT_FOUND]);
+
+pub(super) const SET_ACCOUNT: Doc =
+    Doc::new(Tag::Admin, "adminSetAccount", "Change the limits of an account; what is not named stays")
+        .parameters(&[NAME])
+        .body(&[Media::json::<AdminTermsChange>()])
+        .answers(AS_IT_IS_NOW)
+        .refuses(WRONG_OR_UNKNOWN);
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct AdminAccounts {
+    pub(super) total: usize,
+    /// At most 10,000.
+    pub(super) accounts: Vec<AdminAccount>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct AdminAccount {
+    pub(super) account_id: i64,
+    pub(super) account: String,
+    #[schemars(schema_with = "words::region")]
+    pub(super) region: &'static str,
+    #[schemars(schema_with = "words::role")]
+    pub(super) role: &'static str,
+    pub(super) created_at: Instant,
+    pub(super) revoked_at: Option<Instant>,
+    /// In force.
+    pub(super) level: u32,
+    pub(super) used: u32,
+    /// In force.
+    pub(super) limit: u32,
+    pub(super) rights: Vec<RightDocument>,
+    pub(super) terms: AdminTerms,
+    /// Where one account is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "QuotaDocument")]
+    pub(super) quota: Option<QuotaDocument>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct AdminTerms {
+    /// null where it is earned.
+    pub(super) level: Option<u32>,
+    /// null where the level decides.
+    pub(super) quota: Option<u32>,
+    /// Such as 60/30 or unlimited.
+    pub(super) rate: String,
+    pub(super) connections: u32,
+    /// From when on it is served: published, none, or dates such as HK.day=1995-01-03,US.minute=none; null as the server has it.
+    pub(super) floors: Option<String>,
+    /// It may look at its paper account, and change nothing.
+    pub(super) read_only: bool,
+}
+
+/// The limits of an account that change; those that are not there stay.
+#[derive(Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AdminTermsChange {
+    /// null where it is to be earned.
+    #[serde(default, deserialize_with = "null_or")]
+    #[schemars(with = "Option<u32>", skip_serializing_if = "has_no_default")]
+    level: Option<Option<u32>>,
+    /// null where the level is to decide.
+    #[serde(default, deserialize_with = "null_or")]
+    #[schemars(with = "Option<u32>", skip_serializing_if = "has_no_default")]
+    quota: Option<Option<u32>>,
+    /// Such as 60/30 or unlimited; null for the rule of the service.
+    #[serde(default, deserialize_with = "null_or")]
+    #[schemars(with = "Option<String>", skip_serializing_if = "has_no_default")]
+    rate: Option<Option<String>>,
+    #[serde(default, deserialize_with = "not_null")]
+    #[schemars(with = "u32", skip_serializing_if = "has_no_default")]
+    connections: Option<u32>,
+    /// From when on it is served: published, none, or dates such as HK.day=1995-01-03,US.minute=none; null as the server has it.
+    #[serde(default, deserialize_with = "null_or")]
+    #[schemars(with = "Option<String>", skip_serializing_if = "has_no_default")]
+    floors: Option<Option<String>>,
+    /// Whether it may look at its paper account, and change nothing.
+    #[serde(default, deserialize_with = "not_null")]
+    #[schemars(with = "bool", skip_serializing_if = "has_no_default")]
+    read_only: Option<bool>,
+}
+
+impl AdminTermsChange {
+    const FIELDS: &str = "level (1 to 6, or null), quota (a number, or null), rate (as text, or null), connections (a number), \
+        floors (as text, or null) and read_only (true or false)";
+
+    fn terms(self) -> Result<TermsChange, String> {
+        if self == AdminTermsChange::default() {
+            return Err(
+                "nothing to set: give level, quota, rate, connections, floors or read_only".to_owned()
+            );
+        }
+        let AdminTermsChange { level, quota, rate, connections, floors, read_only } = self;
+        let known =
+            |number| Level::new(number).ok_or("level is a number from 1 to 6, or null where it is earned");
+        Ok(TermsChange {
+            level: parsed(level, known)?,
+            quota,
+            rate: parsed(rate, |text| text.parse()).map_err(|error: ParseRateRuleError| error.to_string())?,
+            connections,
+            floors: parsed(floors, |text| text.parse())
+                .map_err(|error: ParseFloorsError| error.to_string())?,
+            read_only,
+        })
+    }
+}
+
+/// A field that is there and not null.
+fn parsed<T, U, E>(
+    field: Option<Option<T>>,
+    parse: impl FnOnce(T) -> Result<U, E>,
+) -> Result<Option<Option<U>>, E> {
+    Ok(match field {
+        Some(Some(value)) => Some(Some(parse(value)?)),
+        Some(None) => Some(None),
+        None => None,
+    })
+}
+
+impl Office<'_> {
+    pub(super) fn accounts(&self) -> Result<AdminAccounts, Problem> {
+        let accounts = self.site.core.access.list().map_err(problem)?;
+        let mut listed = Vec::new();
+        for account in accounts.iter().take(ACCOUNTS_MAX) {
+            listed.push(self.described(account)?);
+        }
+        Ok(AdminAccounts { total: accounts.len(), accounts: listed })
+    }
+
+    pub(super) fn account(&self) -> Result<AdminAccount, Problem> {
+        let account = self.named(self.call.path_value("name"))?;
+        self.site.core.tally(account.id).map_err(Problem::from_paper)?;
+        let described = self.described(&account)?;
+        let quota = self.site.core.access.quota(account.id, self.present.market).map_err(problem)?;
+        let quota = quota.ok_or_else(Problem::not_found)?;
+        Ok(AdminAccount { quota: Some(QuotaDocument::of(&quota, self.present.market)), ..described })
+    }
+
+    pub(super) fn set_account(&self) -> Result<AdminAccount, Problem> {
+        let account = self.named(self.call.path_value("name"))?;
+        let change: AdminTermsChange = self.change(AdminTermsChange::FIELDS)?;
+        let change = change.terms().map_err(Refusal::BadQuery)?;
+        self.site.core.access.change_terms(account.id, change, &self.by, self.present).map_err(problem)?;
+        self.described(&self.named(self.call.path_value("name"))?)
+    }
+
+    pub(super) fn described(&self, account: &Account) -> Result<AdminAccount, Problem> {
+        let usage = self.site.core.access.usage(account.id, self.present.market).map_err(problem)?;
+        let usage = usage.ok_or_else(Problem::not_found)?;
+        Ok(AdminAccount {
+            account_id: account.id.0,
+            account: account.name.clone(),
+            region: account.region.as_str(),
+            role: account.role.as_str(),
+            created_at: Instant::utc(account.created_at),
+            revoked_at: account.revoked_at.map(Instant::utc),
+            level: usage.standing.level.number(),
+            used: usage.used,
+            limit: usage.limit,
+            rights: rights(account, self.present.market),
+            terms: AdminTerms {
+                level: account.terms.level.map(Level::number),
+                quota: account.terms.quota,
+                rate: account.terms.rate_rule().to_string(),
+                connections: account.terms.connections,
+                floors: account.terms.floors.map(|floors| floors.to_string()),
+                read_only: account.terms.read_only,
+            },
+            quota: None,
+        })
+    }
+}

@@ -1,0 +1,178 @@
+//! `GET /v1/asset/portfolio`: assets and positions with their prices, in one small answer that a page can ask for again and again. Not
+//! one of the SDKs' requests.
+
+use std::collections::BTreeMap;
+
+use market::Symbol;
+use schemars::JsonSchema;
+use serde::Serialize;
+use trading::{Account, Balance, Currency, Money, Position, Report, Scene, balances, exact_price, figures};
+
+use super::docs::REFUSALS;
+use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
+use crate::kit::query::Query;
+use crate::kit::trader::Trader;
+use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
+
+pub(super) const PORTFOLIO: Doc = Doc::new(
+    Tag::Trade,
+    "portfolio",
+    "Assets of each currency, and positions with price, value and unrealised profit",
+)
+.about("What is worth something in a currency without a rate is there all the same; only the totals are not.")
+.answers(&[AnswerDoc::ok("The account now", &[data::<Portfolio>()])])
+.refuses(REFUSALS);
+
+/// An account at an instant of the market.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Portfolio {
+    /// Unix seconds.
+    at: String,
+    /// The number of the journal's last entry: as long as it stays, nothing has happened to the account.
+    entries: u64,
+    /// Whether it may look at its orders and not change them.
+    read_only: bool,
+    /// In HKD.
+    totals: Option<Totals>,
+    /// Why there are no totals: a currency has no rate.
+    missing: Option<String>,
+    currencies: Vec<CurrencyAssets>,
+    positions: Vec<PricedPosition>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "PortfolioTotals")]
+struct Totals {
+    currency: String,
+    net_assets: String,
+    total_cash: String,
+    market_value: String,
+    buy_power: String,
+    init_margin: String,
+    maintenance_margin: String,
+    /// 0 safe to 3 danger.
+    risk_level: u8,
+}
+
+/// What there is in one currency.
+#[derive(Debug, Serialize, JsonSchema)]
+struct CurrencyAssets {
+    currency: String,
+    cash: String,
+    available_cash: String,
+    frozen_cash: String,
+    settling_cash: String,
+    market_value: String,
+    /// Cash and market value.
+    total: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct PricedPosition {
+    symbol: String,
+    name: String,
+    market: &'static str,
+    currency: String,
+    /// Negative when short.
+    quantity: String,
+    available_quantity: String,
+    cost_price: String,
+    /// What all of it cost.
+    cost: String,
+    /// What the market pays now; none where there was never a price, and then it is valued at cost.
+    price: Option<String>,
+    market_value: String,
+    unrealised: Option<String>,
+    #[serde(skip)]
+    security: Symbol,
+}
+
+pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let trader = Trader::open(site, &admitted);
+    Query::parse(call.query)?;
+    let mut portfolio = trader.read(|reading| Ok(Portfolio::of(reading.account, &reading.scene)))?;
+    let names = trader.names(portfolio.positions.iter().map(|position| &position.security))?;
+    for position in &mut portfolio.positions {
+        position.name = names.get(&position.security);
+    }
+    portfolio.read_only = trader.is_read_only();
+    Ok(envelope::success(portfolio))
+}
+
+impl Portfolio {
+    fn of(account: &Account, scene: &Scene<'_>) -> Portfolio {
+        let method = account.settings().cost;
+        let mut held: BTreeMap<Currency, Money> = BTreeMap::new();
+        let mut positions = Vec::new();
+        for (symbol, position) in account.positions() {
+            *held.entry(position.currency).or_default() += position.value(scene.mark(symbol), method);
+            positions.push(PricedPosition::of(account, scene, symbol, position));
+        }
+        let assets = |(currency, balance): (Currency, Balance)| {
+            CurrencyAssets::of(currency, &balance, held.get(&currency).copied().unwrap_or_default())
+        };
+        let report = figures(account, scene).and_then(|figures| figures.report(account, scene, None));
+        Portfolio {
+            at: scene.at.0.to_string(),
+            entries: account.entries(),
+            read_only: false,
+            missing: report.as_ref().err().map(|refusal| refusal.text.clone()),
+            totals: report.ok().as_ref().map(Totals::of),
+            currencies: balances(account, scene).into_iter().map(assets).collect(),
+            positions,
+        }
+    }
+}
+
+impl Totals {
+    fn of(report: &Report) -> Totals {
+        Totals {
+            currency: report.currency.to_string(),
+            net_assets: text(report.net_assets),
+            total_cash: text(report.total_cash),
+            market_value: text(report.market_value),
+            buy_power: text(report.buy_power),
+            init_margin: text(report.init_margin),
+            maintenance_margin: text(report.maintenance_margin),
+            risk_level: report.risk_level,
+        }
+    }
+}
+
+impl CurrencyAssets {
+    fn of(currency: Currency, balance: &Balance, market_value: Money) -> CurrencyAssets {
+        CurrencyAssets {
+            currency: currency.to_string(),
+            cash: text(balance.cash),
+            available_cash: text(balance.available()),
+            frozen_cash: text(balance.frozen()),
+            settling_cash: text(balance.settling()),
+            market_value: text(market_value),
+            total: text(balance.cash + market_value),
+        }
+    }
+}
+
+impl PricedPosition {
+    fn of(account: &Account, scene: &Scene<'_>, symbol: &Symbol, position: &Position) -> PricedPosition {
+        let (method, mark) = (account.settings().cost, scene.mark(symbol));
+        PricedPosition {
+            symbol: symbol.to_string(),
+            name: String::new(),
+            market: symbol.market().as_str(),
+            currency: position.currency.to_string(),
+            quantity: position.quantity.to_string(),
+            available_quantity: account.available_quantity(symbol, None).to_string(),
+            cost_price: position.cost_price(method).to_string(),
+            cost: text(position.value(None, method)),
+            price: mark.map(|mark| exact_price(mark, position.decimals).to_string()),
+            market_value: text(position.value(mark, method)),
+            unrealised: mark.map(|mark| text(position.unrealised(mark, method))),
+            security: symbol.clone(),
+        }
+    }
+}
+
+fn text(money: Money) -> String {
+    money.text().to_string()
+}

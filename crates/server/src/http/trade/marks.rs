@@ -1,0 +1,131 @@
+//! `GET /v1/trade/marks`: what a chart of a security shows of the account: open orders, and fills at their candles. Not one of the
+//! SDKs' requests.
+
+use market::Symbol;
+use schemars::JsonSchema;
+use serde::Serialize;
+use trading::{Account, Fill, Order, exact_price};
+
+use super::docs::{REFUSALS, SYMBOL};
+use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
+use crate::kit::query::{Query, missing};
+use crate::kit::trader::Trader;
+use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
+
+pub(super) const MARKS: Doc = Doc::new(
+    Tag::Trade,
+    "chartMarks",
+    "What a chart of a security shows of the account: open orders, and fills at their candles",
+)
+.about("At most 1,000 fills, the newest. Asking does not begin an account.")
+.parameters(&[SYMBOL.required()])
+.answers(&[AnswerDoc::ok("Oldest first", &[data::<ChartMarks>()])])
+.refuses(REFUSALS);
+
+/// Fills of one answer, the newest.
+const FILLS_MAX: usize = 1_000;
+
+/// Open orders and fills of a security.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct ChartMarks {
+    /// The market's instant, in Unix seconds.
+    at: String,
+    /// The number of the journal's last entry; 0 for an account that has not begun to trade.
+    entries: u64,
+    /// Oldest first.
+    orders: Vec<OpenOrder>,
+    /// Oldest first.
+    fills: Vec<FillMark>,
+    /// Older fills that are not among them.
+    fills_omitted: usize,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct OpenOrder {
+    order_id: String,
+    side: &'static str,
+    order_type: &'static str,
+    status: &'static str,
+    /// What is left of it.
+    quantity: String,
+    /// The limit.
+    price: Option<String>,
+    /// The price it waits for.
+    trigger_price: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct FillMark {
+    order_id: String,
+    side: &'static str,
+    quantity: String,
+    price: String,
+    /// The stamp of the candle that it was filled from, in Unix seconds.
+    candle_at: String,
+    trading_day: String,
+}
+
+pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let trader = Trader::open(site, &admitted);
+    let symbol = Query::parse(call.query)?.symbol()?.ok_or_else(|| missing("symbol"))?;
+    let at = trader.moment().as_of.now().0.to_string();
+    // Looking at a chart is no reason to begin an account.
+    if !trader.has_begun()? {
+        let (orders, fills) = (Vec::new(), Vec::new());
+        return Ok(envelope::success(ChartMarks { at, entries: 0, orders, fills, fills_omitted: 0 }));
+    }
+    let marks = trader.read(|reading| Ok(ChartMarks::of(reading.account, &symbol, at.clone())))?;
+    Ok(envelope::success(marks))
+}
+
+impl ChartMarks {
+    fn of(account: &Account, symbol: &Symbol, at: String) -> ChartMarks {
+        let of_symbol = account.orders().iter().filter(|order| order.symbol() == symbol);
+        let mut fills: Vec<(&Order, &Fill)> =
+            of_symbol.flat_map(|order| order.fills.iter().map(move |fill| (order, fill))).collect();
+        fills.sort_by_key(|(order, fill)| (fill.at, order.id, fill.number));
+        let fills_omitted = fills.len().saturating_sub(FILLS_MAX);
+        ChartMarks {
+            at,
+            entries: account.entries(),
+            orders: account.open_orders_of(symbol).map(OpenOrder::of).collect(),
+            fills: fills
+                .into_iter()
+                .skip(fills_omitted)
+                .map(|(order, fill)| FillMark::of(order, fill))
+                .collect(),
+            fills_omitted,
+        }
+    }
+}
+
+impl OpenOrder {
+    fn of(order: &Order) -> OpenOrder {
+        let text = |price: Option<market::Price>| {
+            price.map(|price| exact_price(price, order.facts.decimals).to_string())
+        };
+        OpenOrder {
+            order_id: order.id.to_string(),
+            side: order.terms.side.as_str(),
+            order_type: order.terms.order_type.as_str(),
+            status: order.status().as_str(),
+            quantity: order.remaining().to_string(),
+            price: text(order.terms.price),
+            // Once it has been released, only its limit is left to wait for.
+            trigger_price: text(order.terms.trigger_price.filter(|_| order.is_waiting())),
+        }
+    }
+}
+
+impl FillMark {
+    fn of(order: &Order, fill: &Fill) -> FillMark {
+        FillMark {
+            order_id: order.id.to_string(),
+            side: order.terms.side.as_str(),
+            quantity: fill.quantity.to_string(),
+            price: exact_price(fill.price, order.facts.decimals).to_string(),
+            candle_at: fill.candle.0.to_string(),
+            trading_day: fill.day.to_string(),
+        }
+    }
+}

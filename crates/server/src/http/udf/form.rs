@@ -1,0 +1,62 @@
+//! What the requests of the protocol share: parameters, and the form of refusals.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::kit::doc::{Doc, Kind, Parameter, RefusalDoc, Tag};
+use crate::kit::envelope::ProblemBody;
+
+/// A refusal as TradingView's protocol has it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct UdfError {
+    #[schemars(extend("const" = "error"))]
+    pub(super) s: &'static str,
+    pub(super) errmsg: String,
+    /// As in every other refusal.
+    pub(super) code: u64,
+}
+
+/// An answer that may be a refusal: the status does not tell.
+#[derive(JsonSchema)]
+#[schemars(untagged, inline)]
+#[expect(dead_code, reason = "its shape alone is used")]
+pub(super) enum OrError<T> {
+    Answer(T),
+    Error(UdfError),
+}
+
+/// A refusal before anybody has looked at what is asked for.
+#[derive(JsonSchema)]
+#[schemars(untagged, inline)]
+#[expect(dead_code, reason = "its shape alone is used")]
+enum Refused {
+    Chart(UdfError),
+    Other(ProblemBody),
+}
+
+pub(super) const TOKEN: Parameter = Parameter::path("token", "An access token");
+pub(super) const SYMBOL: Parameter =
+    Parameter::query("symbol", Kind::Text, "A ticker: a symbol, and behind it @forward, @extended or @all")
+        .required()
+        .such_as("CNDL.US@forward");
+pub(super) const RESOLUTION: Parameter =
+    Parameter::query("resolution", Kind::Text, "1 2 3 5 10 15 20 30 45 60 120 180 240 1D 1W 1M 3M 12M")
+        .such_as("1D");
+pub(super) const LANG: Parameter =
+    Parameter::query("lang", Kind::Text, "Language of names: en, zh-CN or zh-HK; wins over accept-language");
+
+pub(super) const WORDS: &str = "The answer, or an object with s error and errmsg";
+const REFUSALS: &[RefusalDoc] = &[
+    RefusalDoc::of::<UdfError>(
+        "401",
+        "UdfUnauthenticated",
+        "401003 or 401004: the access token has expired, is missing or not known",
+    ),
+    RefusalDoc::of::<UdfError>("403", "UdfForbidden", "403008, 403201 or 403203: the proof does not hold"),
+    RefusalDoc::of::<UdfError>("500", "UdfFailed", "301602 or 500000: our fault"),
+    RefusalDoc::of::<Refused>("default", "UdfRefused", "Any other refusal"),
+];
+
+pub(super) const fn udf(id: &'static str, summary: &'static str) -> Doc {
+    Doc::new(Tag::Udf, id, summary).refuses(REFUSALS)
+}

@@ -1,0 +1,54 @@
+//! Tallies paper accounts when a day of the market has ended, where they count for levels. Where they do not, what was tallied before is
+//! forgotten, so that no level rests on it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use access::AccountId;
+use market::{Market, Timestamp};
+
+use super::job::{Job, JobError, Place, Progress};
+use crate::core::Core;
+use crate::metrics::JobName;
+
+/// What another process has begun or cut is found within this time, by the machine's clock.
+const EVERY: Duration = Duration::from_secs(60);
+/// Between two days of the market, at least: one that is played quickly leaves time for requests.
+const PAUSE: Duration = Duration::from_millis(100);
+/// Accounts that are tallied in one portion, and written in one transaction.
+const TOGETHER_MAX: u32 = 128;
+
+pub(super) fn job(core: &Arc<Core>) -> Job {
+    let (core, after) = (core.clone(), AtomicI64::new(i64::MIN));
+    Job {
+        name: JobName::PaperLevels,
+        place: Place::OneServer,
+        first_after: Duration::ZERO,
+        every: EVERY,
+        demand: core.paper_levels.due().clone(),
+        work: Arc::new(move |_| tally(&core, &after)),
+    }
+}
+
+/// `after` is the account up to which this run has come.
+fn tally(core: &Core, after: &AtomicI64) -> Result<Progress, JobError> {
+    if !core.paper_levels.count {
+        core.paper.drop_tallies()?;
+        return Ok(Progress::Done);
+    }
+    let moment = core.paper_moment();
+    let days = core.access.tally_days(moment.as_of.now());
+    let done = AccountId(after.swap(i64::MIN, Ordering::AcqRel));
+    let ids = core.paper.untallied(days.today, done, TOGETHER_MAX)?;
+    if let Some(last) = ids.last() {
+        core.with_reader(|reader| core.paper.tally(&ids, &days, (reader, moment)))?;
+        // One that could not be tallied is not tried again in this run.
+        after.store(last.0, Ordering::Release);
+        return Ok(Progress::More);
+    }
+    let next = days.today.tomorrow().map(|day| core.history.venues().of(Market::Hk).zone().midnight(day));
+    let (now, next) = (core.market_now(), next.unwrap_or(Timestamp(i64::MAX)));
+    let wait = core.market_clock().pace().wait(now, next);
+    Ok(wait.map_or(Progress::Done, |wait| Progress::DoneFor(wait.max(PAUSE))))
+}

@@ -1,0 +1,76 @@
+//! The statuses and codes of refusals over HTTP. The OpenAPI document has the table, and the refusals of endpoints are described from it.
+
+use wire::code;
+
+pub(crate) const TOKEN_EXPIRED: u64 = 401_003;
+pub(crate) const TOKEN_INVALID: u64 = 401_004;
+pub(crate) const SIGNATURE_INVALID: u64 = 403_201;
+pub(crate) const KEY_UNKNOWN: u64 = 403_203;
+pub(crate) const NOT_AUTHORISED: u64 = 403_008;
+pub(crate) const SCOPE_MISSING: u64 = 403_008;
+pub(crate) const TOO_OFTEN: u64 = 429_002;
+pub(crate) const INTERNAL: u64 = 500_000;
+/// A parameter of a trading request is wrong, or the account cannot do what it asks.
+pub(crate) const TRADE_PARAMETER: u64 = 602_001;
+pub(crate) const SHORT_SALE: u64 = 602_301;
+
+/// Every status with its codes, and what they mean.
+pub(crate) const CODES: [(u16, u64, &str); 24] = [
+    (400, code::INVALID, "the request is not understood, or asks for something that cannot be"),
+    (400, 400, "the request is not well-formed HTTP for this service"),
+    (
+        400,
+        TRADE_PARAMETER,
+        "a field about orders or assets is missing or wrong, or the order is in no state for it",
+    ),
+    (400, SHORT_SALE, "a short sale where they are off"),
+    (401, TOKEN_EXPIRED, "the access token has expired"),
+    (
+        401,
+        TOKEN_INVALID,
+        "the access token is missing, unknown, revoked, or of another region than the listener",
+    ),
+    (
+        403,
+        NOT_AUTHORISED,
+        "the access token was issued without the scope of this call, the call is for operators, the account is read-only, or a \
+         browser's session came without its x-csrf or from another site",
+    ),
+    (403, SIGNATURE_INVALID, "the signature does not match, or the clock is more than 300 seconds off"),
+    (403, KEY_UNKNOWN, "the app key is unknown"),
+    (403, code::NO_ACCESS, "the account may not see this market"),
+    (403, code::TOO_MANY, "the month's securities are used up, or too many at once"),
+    (404, 404, "there is no such thing, or it is not for this account to see"),
+    (404, code::NO_QUOTES, "there are no candles of this security"),
+    (405, 405, "the path has other methods, which the header allow names"),
+    (406, 406, "none of the accepted media types is served"),
+    (408, 408, "the body did not arrive in time"),
+    (410, 410, "the path has moved; the message names the new one"),
+    (413, 413, "the body is too large"),
+    (416, 416, "the range begins behind the end"),
+    (
+        429,
+        code::RATE,
+        "more history calls than the account has in its window, too many calls in a second, or too many requests at once: wait as \
+         retry-after says",
+    ),
+    (
+        429,
+        TOO_OFTEN,
+        "a token was renewed or a connection closed too often, more than 20 searches in a second, more than 30 requests about orders \
+         and assets in 30 seconds, or too many unread requests",
+    ),
+    (500, code::SERVER, "our fault; the log has the trace id"),
+    (500, INTERNAL, "our fault; the log has the trace id"),
+    (
+        501,
+        code::SERVER,
+        "a command or a path of the SDKs that is not offered; the message says what. Those paths are not listed here",
+    ),
+];
+
+/// What a code means with a status, written as in the document; `None` if there is no such pair.
+pub(crate) fn meaning(status: &str, code: u64) -> Option<&'static str> {
+    let found = CODES.iter().find(|(known, number, _)| *number == code && known.to_string() == status);
+    found.map(|(_, _, words)| *words)
+}

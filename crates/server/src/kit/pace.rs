@@ -1,0 +1,67 @@
+//! The rate limit of a row.
+
+use super::allowance;
+use super::call::Answer;
+use super::envelope::Problem;
+use super::proof::Admitted;
+use super::site::Site;
+use crate::caller::Caller;
+use crate::command;
+
+/// The rate limit that the requests of a row count against, by account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RowPace {
+    /// None of its own.
+    Unlimited,
+    /// That of searches.
+    Search,
+    /// That of requests about orders and assets. It is the service's: an account without a rate limit has none here either. A person
+    /// at a page asks for several things at once and is exempt.
+    Trade,
+    /// The general limit of quote commands, which the route counts (`route.rs`), for long connections too.
+    Calls,
+    /// The account's window of history requests. The route counts them: one request may be worth several. Every answer has headers
+    /// that say what is left.
+    History,
+}
+
+impl RowPace {
+    pub(crate) const fn of(pace: command::Pace) -> RowPace {
+        match pace {
+            command::Pace::Calls => RowPace::Calls,
+            command::Pace::History => RowPace::History,
+        }
+    }
+
+    /// Counts a request, or refuses it with the time to wait.
+    pub(crate) fn pass(self, admitted: &Admitted, site: &Site) -> Result<(), Problem> {
+        let account = admitted.account();
+        match self {
+            RowPace::Search => site.may_search(account.id).map_err(Problem::too_many_searches),
+            RowPace::Trade => {
+                let is_exempt =
+                    account.terms.rate_rule() == access::RateRule::Unlimited || admitted.who().is_browser();
+                if is_exempt {
+                    return Ok(());
+                }
+                site.may_trade(account.id).map_err(Problem::too_many_trade_calls)
+            }
+            RowPace::Unlimited | RowPace::Calls | RowPace::History => Ok(()),
+        }
+    }
+
+    /// The answer, with headers that say what is left.
+    pub(crate) fn tell(
+        self,
+        answer: Result<Answer, Problem>,
+        caller: &Caller,
+        site: &Site,
+    ) -> Result<Answer, Problem> {
+        if self != RowPace::History {
+            return answer;
+        }
+        let mut answer = answer.unwrap_or_else(Problem::answer);
+        allowance::tell(&mut answer, caller, site);
+        Ok(answer)
+    }
+}

@@ -1,0 +1,55 @@
+//! What a row says about the authentication of its requests. It stands below the request: a row cannot, since its handler takes one.
+
+use access::Repetition;
+use hyper::Method;
+
+/// What authentication reads of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ProofTerms {
+    pub(crate) home: Home,
+    pub(crate) effect: Effect,
+    /// Whether a browser session is accepted as proof.
+    pub(crate) takes_session: bool,
+}
+
+/// Which accounts a listener of one region answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Home {
+    /// All: the endpoint is public, or for signing in, or it returns market data, for which the route itself checks the region.
+    Anywhere,
+    /// Only those of its region: the endpoint is about the account itself. For others the token is invalid here.
+    OwnRegion,
+}
+
+/// Whether a request changes something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// It does unless the method is GET, HEAD or OPTIONS.
+    ByMethod,
+    /// It does not, whatever the method. SDKs sign with a time in seconds, so two equal requests within a second have the same signature;
+    /// both are answered, while a change with a repeated signature is refused.
+    Question,
+    /// It does unless the method is GET, HEAD or OPTIONS, and a client may mean the same change twice: of two equal orders within a second
+    /// both count.
+    Orders,
+}
+
+impl ProofTerms {
+    /// Where no endpoint is, nothing is changed.
+    pub(crate) const NO_ROW: ProofTerms =
+        ProofTerms { home: Home::Anywhere, effect: Effect::Question, takes_session: false };
+
+    /// Whether a request with this method changes something.
+    pub(crate) fn is_change(self, method: &Method) -> bool {
+        let is_safe = [Method::GET, Method::HEAD, Method::OPTIONS].contains(method);
+        !is_safe && self.effect != Effect::Question
+    }
+
+    /// Whether the signature of a change may come again.
+    pub(crate) fn repetition(self) -> Repetition {
+        match self.effect {
+            Effect::Orders => Repetition::InAMoment,
+            Effect::ByMethod | Effect::Question => Repetition::Never,
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! One clock for candles and orders: what a question shows, and what an order may be filled by.
+
+use serde_json::{Value, json};
+
+use super::hall::{Hall, at, data, event};
+use crate::support::import_files;
+
+/// The last minute of the day and the candle of its closing auction, besides those of the hall.
+const EVENING: [&str; 2] = ["15:59 304.8 305 304.4 304.8 20000", "16:00 304.6 304.6 304.6 304.6 900000"];
+
+fn import_evening(hall: &Hall) {
+    let row = |candle: &&str| {
+        let parts: Vec<&str> = candle.split(' ').collect();
+        format!("700.HK,{},{}\n", at(parts[0]), parts[1..].join(","))
+    };
+    let rows: String = EVENING.iter().map(row).collect();
+    let path = hall.server.dir.path().join("evening.csv");
+    std::fs::write(&path, format!("symbol,time,open,high,low,close,volume\n{rows}")).unwrap();
+    import_files(hall.server.dir.path(), &[path]);
+}
+
+/// The latest one-minute candles.
+async fn minutes(hall: &Hall, count: u32) -> Vec<Value> {
+    let path = format!("/v1/quote/history-candlesticks?symbol=700.HK&period=1m&count={count}");
+    hall.get(&path).await["candlesticks"].as_array().unwrap().clone()
+}
+
+/// A price or an amount in thousandths.
+fn thousandths(text: &Value) -> i64 {
+    let text = text.as_str().unwrap();
+    let (whole, part) = text.split_once('.').unwrap();
+    format!("{whole}{part:0<3}").parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_question_and_a_position_see_the_same_price_at_every_instant() {
+    let hall = Hall::open().await;
+    import_evening(&hall);
+    let position = json!({"symbol": "700.HK", "quantity": "100", "cost": "300"});
+    data(&hall.manage("/v1/admin/paper/ann/position", position).await);
+    for (clock, mark) in [
+        ("10:00:00", 305_000),
+        ("10:00:59", 305_000),
+        ("10:01:00", 305_200),
+        ("10:01:59", 305_200),
+        ("10:02:00", 305_600),
+        ("10:03:59", 305_400),
+        ("10:04:00", 305_200),
+        ("12:30:00", 305_200),
+        ("15:59:30", 304_800),
+        ("16:00:00", 304_800),
+        // The auction is told when it is over.
+        ("16:09:59", 304_800),
+        ("16:10:00", 304_600),
+        ("23:00:00", 304_600),
+    ] {
+        hall.step(clock).await;
+        let asked = minutes(&hall, 1).await;
+        assert_eq!(thousandths(&asked[0]["close"]), mark, "{clock}: {asked:?}");
+        let account = hall.get("/v1/asset/account").await["list"][0].clone();
+        let value = thousandths(&account["net_assets"]) - thousandths(&account["total_cash"]);
+        assert_eq!(value, 100 * mark, "{clock}: {account}");
+    }
+}
+
+#[tokio::test]
+async fn no_order_is_filled_by_what_a_question_has_shown() {
+    let hall = Hall::open().await;
+    import_evening(&hall);
+    for clock in
+        ["10:00:00", "10:00:59", "10:01:30", "10:02:00", "10:03:01", "15:59:59", "16:05:00", "16:10:00"]
+    {
+        hall.step(clock).await;
+        for candle in minutes(&hall, 10).await {
+            let stamp = candle["timestamp"].as_i64().unwrap();
+            let acts = stamp + if stamp == at("16:00") { 600 } else { 60 };
+            let prices = ["open", "high", "low", "close"].map(|price| candle[price].clone());
+            let is_open_alone = candle["volume"] == 0 && prices.iter().all(|price| *price == prices[0]);
+            assert!(acts <= at(clock) || (stamp <= at(clock) && is_open_alone), "{clock}: {candle}");
+        }
+        // Whoever orders now can be filled by candles that are stamped later alone, so none of those above.
+        let id = hall.submit(json!({"submitted_price": "280.00"})).await;
+        assert_eq!(hall.detail(&id).await["executed_quantity"], "0", "{clock}");
+    }
+}
+
+#[tokio::test]
+async fn the_candle_that_runs_while_an_order_comes_does_not_fill_it() {
+    let hall = Hall::open().await;
+    hall.step("10:01:30").await;
+    let shown = minutes(&hall, 1).await[0].clone();
+    assert_eq!(
+        (&shown["timestamp"], &shown["high"], &shown["volume"]),
+        (&json!(at("10:01")), &json!("305.200"), &json!(0))
+    );
+    let id = hall.submit(json!({"submitted_price": "306.00", "submitted_quantity": "100"})).await;
+    // The minute goes through the limit until it ends.
+    hall.step("10:02:00").await;
+    assert_eq!(minutes(&hall, 2).await[0]["high"], "305.800");
+    assert_eq!(hall.detail(&id).await["status"], "NewStatus");
+    hall.step("10:03:00").await;
+    let filled = hall.detail(&id).await;
+    assert_eq!((&filled["status"], &filled["executed_price"]), (&json!("FilledStatus"), &json!("305.600")));
+}
+
+#[tokio::test]
+async fn a_jump_tells_of_everything_between_each_with_its_own_instant() {
+    let hall = Hall::open().await;
+    let mut client = hall.listener().await;
+    hall.step("10:00:15").await;
+    let filled = hall.submit(json!({"submitted_price": "306.00"})).await;
+    let expired = hall.submit(json!({"submitted_price": "290.00"})).await;
+    // Ten o'clock on the next day.
+    hall.step("34:00").await;
+    let mut told = Vec::new();
+    for _ in 0..6 {
+        let event = event(&mut client).await;
+        let text = |name: &str| event[name].as_str().unwrap().to_owned();
+        told.push((text("order_id"), text("status"), text("updated_at").parse::<i64>().unwrap()));
+    }
+    let (filled, expired) = (filled.as_str(), expired.as_str());
+    let expected = [
+        (filled, "WaitToNew", "10:00:15"),
+        (filled, "NewStatus", "10:00:15"),
+        (expired, "WaitToNew", "10:00:15"),
+        (expired, "NewStatus", "10:00:15"),
+        (filled, "FilledStatus", "10:02"),
+        (expired, "ExpiredStatus", "16:10"),
+    ]
+    .map(|(id, status, clock)| (id.to_owned(), status.to_owned(), at(clock)));
+    assert_eq!(told, expected);
+}

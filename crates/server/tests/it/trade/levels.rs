@@ -1,0 +1,80 @@
+//! Levels that are earned on paper, where the server is set to count them.
+
+use access::{Actor, Table};
+use serde_json::{Value, json};
+use server::Settings;
+
+use super::hall::{Hall, at, data};
+
+async fn hall(levels_from_paper: bool) -> Hall {
+    let hall = Hall::open_with(Settings { levels_from_paper, ..Settings::default() }).await;
+    let dollars = json!({"amount": "100000", "currency": "USD"});
+    data(&hall.manage("/v1/admin/paper/ann/withdraw", dollars).await);
+    hall
+}
+
+/// Number, assets, orders and reason of the level.
+async fn level(hall: &Hall) -> [Value; 4] {
+    let level = hall.get("/v1/quota").await["level"].clone();
+    ["number", "assets", "orders", "reason"].map(|name| level[name].clone())
+}
+
+#[tokio::test]
+async fn what_an_account_has_and_does_on_paper_counts_from_the_next_trading_day() {
+    let hall = hall(true).await;
+    hall.step("10:00:15").await;
+    hall.submit(json!({"submitted_price": "306.00"})).await;
+    hall.step("23:59:59").await;
+    let [number, assets, orders, _] = level(&hall).await;
+    assert_eq!((number, assets, orders), (json!(1), Value::Null, json!({"count": 0, "month": "2026-03"})));
+    hall.step("24:00").await;
+    // 438,875.25 in cash, and 200 at the last price, 305.2.
+    let told = json!({"hkd": "499915.25", "paper_hkd": "499915.25", "day": "2026-03-18"});
+    let reason = "assets HKD 499,915.25 on 2026-03-18, HKD 499,915.25 of it on paper, reach level 4";
+    let orders = json!({"count": 1, "paper": 1, "month": "2026-03"});
+    assert_eq!(level(&hall).await, [json!(4), told, orders, json!(reason)]);
+    let quota = hall.get("/v1/quota").await;
+    assert_eq!(
+        (&quota["limit"], &quota["level"]["because"]["paper_hkd"]),
+        (&json!(1_000), &json!("499915.25"))
+    );
+    // What an operator reports beside it is added.
+    let table = Table::csv(b"account,day,currency,amount\nann,2026-03-18,HKD,3600000\n").unwrap();
+    hall.server.access.report_assets(&table, &Actor::Operator, hall.server.present()).unwrap();
+    hall.server.noticed().await;
+    let [number, assets, ..] = level(&hall).await;
+    assert_eq!(
+        (&number, &assets["hkd"], &assets["paper_hkd"]),
+        (&json!(5), &json!("4099915.25"), &json!("499915.25"))
+    );
+    let seen = data(&hall.server.get("/v1/admin/accounts/ann", &hall.op).await);
+    assert_eq!(seen["quota"]["level"]["number"], 5);
+}
+
+#[tokio::test]
+async fn an_account_that_is_rewound_has_not_earned_what_was_taken_back() {
+    let hall = hall(true).await;
+    hall.step("09:30").await;
+    hall.get("/v1/asset/account").await;
+    hall.step("10:00:15").await;
+    hall.submit(json!({"submitted_price": "306.00"})).await;
+    hall.step("34:00").await;
+    assert_eq!(level(&hall).await[2]["count"], 1);
+    data(&hall.manage("/v1/admin/paper/ann/rewind", json!({"to": at("10:00")})).await);
+    let [number, assets, orders, _] = level(&hall).await;
+    assert_eq!((&number, &assets["hkd"], &orders["count"]), (&json!(4), &json!("500000.00"), &json!(0)));
+    // One that has not begun has earned nothing.
+    data(&hall.manage("/v1/admin/paper/ann/reset", json!({})).await);
+    assert_eq!(level(&hall).await[0], 1);
+}
+
+#[tokio::test]
+async fn without_the_setting_nothing_on_paper_counts() {
+    let hall = hall(false).await;
+    hall.step("10:00:15").await;
+    hall.submit(json!({"submitted_price": "306.00"})).await;
+    hall.step("34:00").await;
+    let [number, assets, orders, reason] = level(&hall).await;
+    assert_eq!((number, assets, orders), (json!(1), Value::Null, json!({"count": 0, "month": "2026-03"})));
+    assert_eq!(reason, "neither assets nor orders reach a higher level");
+}

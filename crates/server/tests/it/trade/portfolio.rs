@@ -1,0 +1,118 @@
+//! What the pages ask about a paper account beyond what SDKs know: its portfolio, what it was worth, what a chart shows of it.
+
+use serde_json::{Value, json};
+
+use super::hall::{Hall, at, data, refused};
+
+#[tokio::test]
+async fn a_portfolio_has_prices_values_and_profits() {
+    let hall = Hall::open().await;
+    hall.server.set_now(at("10:00:15"));
+    let before = hall.get("/v1/asset/portfolio").await;
+    assert_eq!((&before["positions"], &before["missing"]), (&json!([]), &Value::Null));
+    assert_eq!((&before["at"], &before["read_only"]), (&json!(at("10:00:15").to_string()), &json!(false)));
+    hall.submit(json!({"submitted_price": "306.00"})).await;
+    hall.server.set_now(at("10:02:30"));
+    let portfolio = hall.get("/v1/asset/portfolio").await;
+    assert_eq!(
+        portfolio["positions"],
+        json!([{
+            "symbol": "700.HK", "name": "Tencent", "market": "HK", "currency": "HKD",
+            "quantity": "200", "available_quantity": "200", "cost_price": "305.200", "cost": "61040.00",
+            "price": "305.600", "market_value": "61120.00", "unrealised": "80.00",
+        }])
+    );
+    assert_eq!(
+        portfolio["currencies"][0],
+        json!({
+            "currency": "HKD", "cash": "438875.25", "available_cash": "438875.25", "frozen_cash": "0.00",
+            "settling_cash": "-61124.75", "market_value": "61120.00", "total": "499995.25",
+        })
+    );
+    // With 100,000 dollars at 7.8.
+    let totals = &portfolio["totals"];
+    assert_eq!(
+        (&totals["currency"], &totals["net_assets"], &totals["market_value"], &totals["risk_level"]),
+        (&json!("HKD"), &json!("1279995.25"), &json!("61120.00"), &json!(0))
+    );
+    assert!(portfolio["entries"].as_u64() > before["entries"].as_u64(), "{portfolio}");
+    let again = hall.get("/v1/asset/portfolio").await;
+    assert_eq!(again["entries"], portfolio["entries"], "nothing has happened since");
+    data(&hall.manage("/v1/admin/accounts/ann", json!({"read_only": true})).await);
+    assert_eq!(hall.get("/v1/asset/portfolio").await["read_only"], true);
+}
+
+#[tokio::test]
+async fn a_chart_shows_open_orders_and_fills_and_begins_no_account() {
+    let hall = Hall::open().await;
+    hall.server.set_now(at("10:00:15"));
+    let marks = "/v1/trade/marks?symbol=700.HK";
+    let id = hall.submit(json!({"submitted_price": "306.00"})).await;
+    let waits = hall
+        .submit(json!({"order_type": "LIT", "submitted_price": "311", "trigger_price": "310", "submitted_quantity": "100"}))
+        .await;
+    let open = hall.get(marks).await;
+    assert_eq!(
+        open["orders"],
+        json!([
+            {
+                "order_id": id, "side": "Buy", "order_type": "LO", "status": "NewStatus", "quantity": "200",
+                "price": "306.000", "trigger_price": null,
+            },
+            {
+                "order_id": waits, "side": "Buy", "order_type": "LIT", "status": "VarietiesNotReported", "quantity": "100",
+                "price": "311.000", "trigger_price": "310.000",
+            },
+        ])
+    );
+    assert_eq!(open["fills"], json!([]));
+    hall.server.set_now(at("10:02"));
+    let filled = hall.get(marks).await;
+    assert_eq!(filled["orders"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        (&filled["fills"], &filled["fills_omitted"]),
+        (
+            &json!([{
+                "order_id": id, "side": "Buy", "quantity": "200", "price": "305.200",
+                "candle_at": at("10:01").to_string(), "trading_day": "2026-03-18",
+            }]),
+            &json!(0)
+        )
+    );
+    assert_eq!(hall.get("/v1/trade/marks?symbol=5.HK").await["fills"], json!([]));
+    let nameless = hall.ask("GET", "/v1/trade/marks", &Value::Null).await;
+    assert_eq!(refused(&nameless), (400, 602_001, "symbol required".to_owned()));
+    // The operator has never traded, and looking at a chart does not begin an account.
+    for _ in 0..2 {
+        let none = data(&hall.server.get(marks, &hall.op).await);
+        assert_eq!((&none["entries"], &none["orders"], &none["fills"]), (&json!(0), &json!([]), &json!([])));
+    }
+}
+
+#[tokio::test]
+async fn what_an_account_was_worth_is_told_by_day() {
+    let hall = Hall::open().await;
+    hall.server.set_now(at("10:00:15"));
+    hall.submit(json!({"submitted_price": "306.00"})).await;
+    // The next day, after nine.
+    hall.server.set_now(at("35:00"));
+    let equity = hall.get("/v1/asset/equity").await;
+    assert_eq!((&equity["currency"], &equity["missing"]), (&json!("HKD"), &Value::Null));
+    let points: Vec<(&Value, &Value, &Value)> = equity["points"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|point| (&point["date"], &point["net_assets"], &point["is_over"]))
+        .collect();
+    // 200 at the last close, 305.2, and what is left of the cash.
+    assert_eq!(
+        points,
+        [
+            (&json!("2026-03-18"), &json!("1279915.25"), &json!(true)),
+            (&json!("2026-03-19"), &json!("1279915.25"), &json!(false))
+        ]
+    );
+    assert_eq!(hall.get("/v1/asset/equity?days=1").await["points"].as_array().unwrap().len(), 1);
+    let many = hall.ask("GET", "/v1/asset/equity?days=3001", &Value::Null).await;
+    assert_eq!(refused(&many), (400, 602_001, "days \"3001\" is not a number from 1 to 3000".to_owned()));
+}

@@ -1,0 +1,301 @@
+"""A whole session of a trader on three past days, with each of the public SDKs: funded, bought in parts over several candles, replaced,
+cancelled, paid a dividend, split, sold, and a statement of cash at the end. Nothing is left to chance, so everything is compared whole.
+
+The candles are those of `paper_market.py`; every number below follows from them and from the rules of docs/paper.md:
+
+- A candle acts a minute after its stamp, on orders that were there before its stamp, for at most a tenth of its volume.
+- A limit is filled at the open where that is better than it, else at the limit where the candle goes through it.
+- Charges are those of all that the order has traded on the day, and a fill pays what they have grown by.
+"""
+
+import os
+import unittest
+from decimal import Decimal
+
+import harness
+import trade_clients
+from paper_market import FRIDAY, THURSDAY, WEDNESDAY, Market, charges_of_fills, hong_kong_charges, instant
+from trade_clients import Program, PythonClient
+
+SYMBOL = "700.HK"
+# What the buy has paid for its three fills, and what the sale has received for its two.
+BOUGHT = [200 * Decimal("305.2"), 300 * Decimal("305.6"), 100 * Decimal("305.8")]
+SOLD = [2000 * Decimal("60.5"), 1000 * Decimal("60.7")]
+# 15 + 184 + 10.36 + 4.95 + 0.27 + 7.70 for 183,300; 15 + 182 + 10.27 + 4.91 + 0.27 + 7.63 for 181,700.
+FEES_BOUGHT, FEES_SOLD = Decimal("222.28"), Decimal("220.08")
+DIVIDEND = 600 * Decimal("4.5")
+# 500,000 − 183,300 − 222.28, then + 2,700, then + 181,700 − 220.08.
+CASH_BOUGHT, CASH_PAID, CASH_SOLD = Decimal("316477.72"), Decimal("319177.72"), Decimal("500657.64")
+# USD 20,000 at 7.8.
+DOLLARS = Decimal(156000)
+
+
+# Wrong, and known: `longport` has another literal for the tag of orders that stay than `longbridge`, and both say the same when they ask.
+TAG = {"longbridge": "LongTerm", "longport": "Unknown"}
+
+
+class Session(unittest.TestCase):
+    maxDiff = None
+
+    def test_by_longbridge_in_python(self):
+        self.play(lambda server, account: PythonClient("longbridge", server, account))
+
+    def test_by_longport_in_python(self):
+        self.play(lambda server, account: PythonClient("longport", server, account), "longport")
+
+    def test_by_longport_in_node(self):
+        self.play(lambda _, account: Program(["node", str(harness.ROOT / "e2e/node/session.js")], account), "longport")
+
+    @unittest.skipUnless("CHANDLER_E2E_RUST" in os.environ, "run with `make e2e-rust`")
+    def test_by_longbridge_in_rust(self):
+        self.play(lambda _, account: Program([os.path.join(os.environ["CHANDLER_E2E_RUST"], "e2e-session")], account))
+
+    def play(self, open_client, package="longbridge"):
+        self.long_term = TAG[package]
+        self.assertEqual(sum(hong_kong_charges(sum(BOUGHT)).values()), FEES_BOUGHT)
+        self.assertEqual(sum(hong_kong_charges(sum(SOLD)).values()), FEES_SOLD)
+        self.server = Market(WEDNESDAY, "09:55:00")
+        self.addCleanup(self.server.kill)
+        account = self.server.trader("trader", "--cash", "HKD=490000,USD=20000")
+        self.number = account["account_id"]
+        self.client = open_client(self.server, account)
+        self.expected = []
+        self.fund()
+        self.buy_in_parts()
+        self.be_rejected_and_cancel()
+        self.be_paid_and_wait()
+        self.sell()
+        self.lists()
+        self.statement_of_cash()
+        self.client.close()
+
+    # Which order a push is of, and what is said of it in all of its pushes.
+    def order_id(self, number):
+        return str(self.number * 1_000_000_000 + number)
+
+    def told(self, number, status, at, last=None, **changes):
+        """Adds a push that is due. What is not said is as in the last push of the order."""
+        of = self.order_id(number)
+        before = next((push for push in reversed(self.expected) if push["order_id"] == of), None)
+        last_share, last_price = last or (None, None)
+        self.expected.append({
+            "symbol": SYMBOL, "order_type": "LO", "currency": "HKD", "stock_name": "Lamp & Wick", "tag": "Normal",
+            "account_no": f"P{self.number}", "msg": "", "remark": "", "executed_quantity": Decimal(0), "executed_price": None,
+            **(before or {"submitted_at": at}), **changes,
+            "order_id": of, "status": status, "updated_at": at, "last_share": last_share, "last_price": last_price,
+        })
+
+    def check_pushes(self):
+        """Every push that is due has come, in order, and no other."""
+        self.assertEqual(self.client.pushes(count=len(self.expected)), self.expected)
+
+    def fund(self):
+        # Its first request begins the account, with what it was given.
+        self.assertEqual(self.client.account_balance()["total_cash"], 490000 + DOLLARS)
+        self.server.manage("paper/trader/deposit", amount="10000", currency="HKD")
+        balance = self.client.account_balance()
+        self.assertEqual((balance["total_cash"], balance["currency"]), (500000 + DOLLARS, "HKD"))
+        self.assertEqual(balance["frozen_transaction_fees"], [])
+
+    def buy_in_parts(self):
+        self.server.move(WEDNESDAY, "10:00:15")
+        at = instant(WEDNESDAY, "10:00:15")
+        submitted = self.client.submit(
+            symbol=SYMBOL, side="Buy", order_type="LO", quantity="1000", price="306", remark="in parts")
+        self.assertEqual(submitted, {"order_id": self.order_id(1)})
+        terms = {"side": "Buy", "submitted_quantity": Decimal(1000), "submitted_price": Decimal(306), "remark": "in parts"}
+        self.told(1, "WaitToNew", at, **terms)
+        self.told(1, "New", at)
+        self.check_pushes()
+        # 306,000 and its charges are held back: 15 + 306 + 17.29 + 8.26 + 0.46 + 12.85.
+        self.check_cash(available="193640.14", frozen="306359.86", settling="0", withdraw="193640.14", fees="359.86")
+        # 10:00 was there before the order. 10:01 opens at 305.2 and has 2,000: 200 at the open.
+        self.server.move(WEDNESDAY, "10:02:00")
+        fill = (Decimal(200), Decimal("305.2"))
+        self.told(1, "PartialFilled", instant(WEDNESDAY, "10:02:00"), fill,
+                  executed_quantity=Decimal(200), executed_price=Decimal("305.2"))
+        self.check_pushes()
+        # 10:02 opens at 305.6 and has 3,000: 300. On average (61,040 + 91,680) / 500.
+        self.server.move(WEDNESDAY, "10:03:00")
+        fill = (Decimal(300), Decimal("305.6"))
+        self.told(1, "PartialFilled", instant(WEDNESDAY, "10:03:00"), fill,
+                  executed_quantity=Decimal(500), executed_price=Decimal("305.44"))
+        self.check_pushes()
+        self.replace_and_cancel()
+
+    def replace_and_cancel(self):
+        self.server.move(WEDNESDAY, "10:03:30")
+        at = instant(WEDNESDAY, "10:03:30")
+        self.client.replace(order_id=self.order_id(1), quantity="800", price="305.8")
+        terms = {"submitted_quantity": Decimal(800), "submitted_price": Decimal("305.8")}
+        self.told(1, "WaitToReplace", at, **terms)
+        self.told(1, "PendingReplace", at)
+        self.told(1, "PartialFilled", at)
+        self.check_pushes()
+        # 10:03 began before the new terms, so that its 305 fills nothing. 10:04 opens at the limit, which is not through it, and goes
+        # down to 305.6, which is: 100 of 1,000 at the limit.
+        self.server.move(WEDNESDAY, "10:05:00")
+        self.told(1, "PartialFilled", instant(WEDNESDAY, "10:05:00"), (Decimal(100), Decimal("305.8")),
+                  executed_quantity=Decimal(600), executed_price=Decimal("305.5"))
+        self.check_pushes()
+        self.server.move(WEDNESDAY, "10:05:30")
+        at = instant(WEDNESDAY, "10:05:30")
+        self.client.cancel(order_id=self.order_id(1))
+        for status in ("WaitToCancel", "PendingCancel", "PartialWithdrawal"):
+            self.told(1, status, at)
+        self.check_pushes()
+        # Bought and paid, to be settled on Friday.
+        self.check_cash(available="316477.72", frozen="0", settling="-183522.28", withdraw="316477.72")
+        self.check_position(quantity=600, cost="305.5", init=None)
+        # 600 shares at the last close, 305.8: 183,480, of which 0.35 and 0.3 have to be covered.
+        balance = self.client.account_balance()
+        net = CASH_BOUGHT + DOLLARS + Decimal(183480)
+        self.assertEqual(balance["net_assets"], net)
+        self.assertEqual(balance["init_margin"], Decimal("64218"))
+        self.assertEqual(balance["maintenance_margin"], Decimal("55044"))
+        self.assertEqual(balance["buy_power"], net - Decimal("64218"))
+        self.assertEqual((balance["risk_level"], balance["margin_call"]), (0, Decimal(0)))
+
+    def be_rejected_and_cancel(self):
+        self.server.move(WEDNESDAY, "10:05:40")
+        at = instant(WEDNESDAY, "10:05:40")
+        # 336,600 and charges are more than there is. The order is there all the same, and says why.
+        self.client.submit(symbol=SYMBOL, side="Buy", order_type="LO", quantity="1100", price="306")
+        terms = {"side": "Buy", "submitted_quantity": Decimal(1100), "submitted_price": Decimal(306)}
+        self.told(2, "Rejected", at, msg="insufficient funds", **terms)
+        self.check_pushes()
+        with self.assertRaises(trade_clients.Refused) as refused:
+            self.client.cancel(order_id=self.order_id(2))
+        self.assertEqual(refused.exception.code, 602001)
+        self.assertIn("order is RejectedStatus", refused.exception.text)
+        self.client.submit(symbol=SYMBOL, side="Buy", order_type="LO", quantity="100", price="300")
+        self.client.cancel(order_id=self.order_id(3))
+        terms = {"side": "Buy", "submitted_quantity": Decimal(100), "submitted_price": Decimal(300)}
+        self.told(3, "WaitToNew", at, **terms)
+        for status in ("New", "WaitToCancel", "PendingCancel", "Canceled"):
+            self.told(3, status, at)
+        self.check_pushes()
+
+    def be_paid_and_wait(self):
+        self.server.move(THURSDAY, "10:02:00")
+        # At midnight the dividend: 2,700, so that a share has cost 301.
+        self.check_cash(available="319177.72", frozen="0", settling="-183522.28", withdraw="319177.72")
+        self.check_position(quantity=600, cost="301", init=600)
+        at = instant(THURSDAY, "10:02:00")
+        self.client.submit(
+            symbol=SYMBOL, side="Buy", order_type="LO", quantity="100", price="250", time_in_force="GoodTilCanceled")
+        terms = {"side": "Buy", "submitted_quantity": Decimal(100), "submitted_price": Decimal(250), "tag": self.long_term}
+        self.told(4, "WaitToNew", at, **terms)
+        self.told(4, "New", at)
+        self.check_pushes()
+        # Friday begins with the split, which ends every order for the old shares. What was bought on Wednesday is settled.
+        self.server.move(FRIDAY, "09:45:15")
+        self.told(4, "Canceled", instant(FRIDAY, "00:00:00"), msg=f"corporate action {FRIDAY}")
+        self.check_pushes()
+        self.check_cash(available="319177.72", frozen="0", settling="0", withdraw="319177.72")
+        self.check_position(quantity=3000, cost="60.2", init=3000)
+
+    def sell(self):
+        at = instant(FRIDAY, "09:45:15")
+        self.client.submit(symbol=SYMBOL, side="Sell", order_type="LO", quantity="3000", price="60.5", remark="out")
+        terms = {"side": "Sell", "submitted_quantity": Decimal(3000), "submitted_price": Decimal("60.5"), "remark": "out"}
+        self.told(5, "WaitToNew", at, **terms)
+        self.told(5, "New", at)
+        self.check_pushes()
+        self.check_position(quantity=3000, cost="60.2", init=3000, available=0)
+        # 10:00 opens at the limit and goes up through it: 2,000 of 20,000 at the limit. 10:01 opens at 60.7: the rest, at the open.
+        # Both act at once, each with its own instant. On average 181,700 / 3,000.
+        self.server.move(FRIDAY, "10:02:30")
+        self.told(5, "PartialFilled", instant(FRIDAY, "10:01:00"), (Decimal(2000), Decimal("60.5")),
+                  executed_quantity=Decimal(2000), executed_price=Decimal("60.5"))
+        self.told(5, "Filled", instant(FRIDAY, "10:02:00"), (Decimal(1000), Decimal("60.7")),
+                  executed_quantity=Decimal(3000), executed_price=Decimal("60.5667"))
+        self.check_pushes()
+        self.assertEqual(self.client.stock_positions(), [])
+        # Received, and to be used at once, but not to be paid out before it is settled.
+        self.check_cash(available="500657.64", frozen="0", settling="181479.92", withdraw="319177.72")
+        balance = self.client.account_balance()
+        for figure in ("total_cash", "net_assets", "buy_power", "remaining_finance_amount"):
+            self.assertEqual(balance[figure], CASH_SOLD + DOLLARS, figure)
+        # In dollars: 656,657.64 / 7.8, to the cent.
+        balance = self.client.account_balance(currency="USD")
+        self.assertEqual((balance["currency"], balance["net_assets"]), ("USD", Decimal("84186.88")))
+        self.assertEqual(balance["remaining_finance_amount"], Decimal(20000))
+
+    def lists(self):
+        start, end = instant(WEDNESDAY, "00:00:00"), instant(FRIDAY, "23:59:59")
+        statuses = lambda orders: [(order["order_id"], order["status"]) for order in orders]
+        self.assertEqual(
+            statuses(self.client.today_orders()), [(self.order_id(5), "Filled"), (self.order_id(4), "Canceled")])
+        self.assertEqual(statuses(self.client.history_orders(start=start, end=end)), [
+            (self.order_id(3), "Canceled"), (self.order_id(2), "Rejected"), (self.order_id(1), "PartialWithdrawal")])
+        sold = [(self.order_id(5), f"{self.order_id(5)}-{number}", SYMBOL, instant(FRIDAY, time), quantity, Decimal(price))
+                for number, time, quantity, price in ((2, "10:02:00", 1000, "60.7"), (1, "10:01:00", 2000, "60.5"))]
+        self.assertEqual([tuple(one.values()) for one in self.client.today_executions()], sold)
+        bought = [(self.order_id(1), f"{self.order_id(1)}-{number}", SYMBOL, instant(WEDNESDAY, time), quantity, Decimal(price))
+                  for number, time, quantity, price in (
+                      (3, "10:05:00", 100, "305.8"), (2, "10:03:00", 300, "305.6"), (1, "10:02:00", 200, "305.2"))]
+        self.assertEqual([tuple(one.values()) for one in self.client.history_executions(start=start, end=end)], bought)
+        self.check_detail()
+
+    def check_detail(self):
+        detail = self.client.order_detail(order_id=self.order_id(1))
+        # The last push of an order and its detail say the same.
+        push = [one for one in self.expected if one["order_id"] == self.order_id(1)][-1]
+        for name in ("status", "executed_quantity", "executed_price", "submitted_at", "updated_at", "msg", "remark", "tag"):
+            self.assertEqual(detail[name], push[name], name)
+        self.assertEqual((detail["quantity"], detail["price"], detail["last_done"]), (800, Decimal("305.8"), Decimal("305.8")))
+        # A row for each push, newest first: what a fill was of, else the price and what is left.
+        pushes = [one for one in self.expected if one["order_id"] == self.order_id(1)]
+        rows = [{
+            "status": one["status"], "time": one["updated_at"],
+            "price": one["last_price"] or one["submitted_price"],
+            "quantity": one["last_share"] or one["submitted_quantity"] - one["executed_quantity"],
+            "msg": f"Execution of {one['last_share']}" if one["last_share"] else "",
+        } for one in reversed(pushes)]
+        self.assertEqual(detail["history"], [{name: row[name] for name in trade_clients.HISTORY} for row in rows])
+        charges = detail["charge_detail"]
+        self.assertEqual((charges["total_amount"], charges["currency"]), (FEES_BOUGHT, "HKD"))
+        by_group = {item["code"]: {fee["code"]: fee["amount"] for fee in item["fees"]} for item in charges["items"]}
+        wanted = hong_kong_charges(sum(BOUGHT))
+        self.assertEqual(by_group, {"Broker": {"PLATFORM": wanted.pop("PLATFORM")}, "Third": wanted})
+
+    def statement_of_cash(self):
+        """Every movement, newest first: a row for each deposit, each amount, each charge and the dividend."""
+        rows = [("Deposit", Decimal(490000), "HKD", "", ""), ("Deposit", Decimal(20000), "USD", "", ""),
+                ("Deposit", Decimal(10000), "HKD", "", "")]
+        wanted = [(*row, instant(WEDNESDAY, "09:55:00")) for row in rows]
+        for name, sign, amounts, times in (
+            ("BuyStock", -1, BOUGHT, [(WEDNESDAY, "10:02:00"), (WEDNESDAY, "10:03:00"), (WEDNESDAY, "10:05:00")]),
+            ("SellStock", 1, SOLD, [(FRIDAY, "10:01:00"), (FRIDAY, "10:02:00")]),
+        ):
+            if name == "SellStock":
+                wanted.append(("Dividend", DIVIDEND, "HKD", SYMBOL, "700", instant(THURSDAY, "00:00:00")))
+            for amount, charges, time in zip(amounts, charges_of_fills(amounts), times, strict=True):
+                wanted.append((name, sign * amount, "HKD", SYMBOL, "700", instant(*time)))
+                wanted += [("Fee", -charge, "HKD", SYMBOL, code, instant(*time)) for code, charge in charges.items()]
+        found = self.client.cash_flow(start=instant(WEDNESDAY, "09:00:00"), end=instant(FRIDAY, "16:30:00"), size=100)
+        fields = ("transaction_flow_name", "balance", "currency", "symbol", "description", "business_time")
+        of = lambda row: tuple(row[name] or "" if name == "symbol" else row[name] for name in fields)
+        self.assertEqual([of(row) for row in found], list(reversed(wanted)))
+        for row in found:
+            self.assertEqual((row["direction"], row["business_type"]), ("Out" if row["balance"] < 0 else "In", "Cash"))
+        self.assertEqual(sum(row["balance"] for row in found if row["currency"] == "HKD"), CASH_SOLD)
+
+    def check_cash(self, fees=None, **figures):
+        balance = self.client.account_balance()
+        (cash,) = [info for info in balance["cash_infos"] if info["currency"] == "HKD"]
+        self.assertEqual(cash, {"currency": "HKD", **{f"{name}_cash": Decimal(text) for name, text in figures.items()}})
+        frozen = [] if fees is None else [{"currency": "HKD", "frozen_transaction_fee": Decimal(fees)}]
+        self.assertEqual(balance["frozen_transaction_fees"], frozen)
+
+    def check_position(self, quantity, cost, init, available=None):
+        self.assertEqual(self.client.stock_positions(), [{
+            "symbol": SYMBOL, "symbol_name": "Lamp & Wick", "quantity": quantity, "currency": "HKD", "market": "HK",
+            "available_quantity": quantity if available is None else available, "cost_price": Decimal(cost),
+            "init_quantity": init,
+        }])
+
+
+if __name__ == "__main__":
+    unittest.main()

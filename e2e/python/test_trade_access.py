@@ -1,0 +1,176 @@
+"""Who may trade, what a client that was cut off finds when it comes back, and how clients are told to slow down."""
+
+import unittest
+from decimal import Decimal
+
+import harness
+import person
+from longbridge.openapi import (
+    OpenApiException, OrderSide, OrderStatus, OrderType, TimeInForceType, TopicType, TradeContext)
+from paper_market import WEDNESDAY, Market
+
+SYMBOL = "700.HK"
+# The handle is made from the token file alone, or the test fails.
+BY_TOKEN_FILE = """
+import sys
+from decimal import Decimal
+from longbridge.openapi import *
+from longbridge.openapi import OpenApiException
+def nowhere(url): raise SystemExit("the SDK wants a browser")
+oauth = OAuthBuilder(sys.argv[1]).build(nowhere)
+trade = TradeContext(Config.from_oauth(oauth))
+order = trade.submit_order(
+    "700.HK", OrderType.LO, OrderSide.Buy, Decimal(100), TimeInForceType.Day, submitted_price=Decimal(300))
+print(trade.order_detail(order.order_id).status)
+trade.cancel_order(order.order_id)
+print(trade.order_detail(order.order_id).status)
+try:
+    HttpClient.from_oauth(oauth).request("post", "/v1/admin/clock", body={"now": "2026-03-18T02:01:00Z"})
+except OpenApiException as error:
+    print(error.code)
+"""
+
+
+def buy(trade, price="306", quantity="100"):
+    return trade.submit_order(
+        SYMBOL, OrderType.LO, OrderSide.Buy, Decimal(quantity), TimeInForceType.Day, submitted_price=Decimal(price)).order_id
+
+
+class Access(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Market(WEDNESDAY, "10:00:15")
+        cls.addClassCleanup(cls.server.kill)
+
+    def test_a_program_trades_by_oauth_and_has_no_power_over_the_clock(self):
+        account, login, client_id = person.signed_in(
+            self.server, "by token file", "--role", "operator", "--rate", "unlimited", "--cash", "HKD=500000")
+        addresses = {name: value for name, value in account["environment"].items() if name.endswith("_URL")}
+        told = harness.run_python(BY_TOKEN_FILE, {"HOME": str(login.home), **addresses}, client_id)
+        # The account is an operator; the program is not.
+        self.assertEqual(told, "OrderStatus.New\nOrderStatus.Canceled\n403008\n")
+
+    def test_a_token_without_the_scope_trade_opens_no_paper_account(self):
+        # A token in an address is good for candles alone.
+        account = self.server.trader("in the address", "--cash", "HKD=500000")
+        question = "symbol=700.HK&period=1m&limit=1"
+        token = account["access_token"]
+        nobody = {"access_token": ""}
+        status, _ = self.ask("GET", f"/v1/quote/history-candlesticks?{question}&access_token={token}", nobody)
+        self.assertEqual(status, 200)
+        for method, path in (
+            ("GET", "/v1/asset/account"), ("GET", "/v1/asset/stock"), ("GET", "/v1/trade/order/today"),
+            ("GET", "/v1/trade/order"), ("POST", "/v1/trade/order"), ("PUT", "/v1/trade/order"), ("DELETE", "/v1/trade/order"),
+        ):
+            status, envelope = self.ask(method, f"{path}?access_token={token}", nobody)
+            self.assertIn((status, envelope["code"]), ((401, 401001), (401, 401004), (403, 403008)), f"{method} {path}: {envelope}")
+
+    def ask(self, method, path, account):
+        """A request without a header of its own for whoever asks."""
+        connection = harness.http.client.HTTPConnection(self.server.address, timeout=harness.PATIENCE_S)
+        headers = {"content-type": "application/json"}
+        connection.request(method, path, body="{}" if method in ("POST", "PUT") else None, headers=headers)
+        answer = connection.getresponse()
+        text = answer.read()
+        connection.close()
+        return answer.status, harness.json.loads(text)
+
+    def test_an_account_that_is_read_only_looks_and_changes_nothing(self):
+        account = self.server.trader("reader", "--cash", "HKD=500000")
+        trade = TradeContext(self.server.config(account))
+        order_id = buy(trade, "300")
+        harness.chandler(self.server.store, "account", "set", "reader", "--read-only", "on", clock=self.server.clock)
+        words = "this account is read-only: its operator lets it look at orders and assets, and change nothing"
+        for call, arguments in (
+            (buy, (trade,)), (trade.cancel_order, (order_id,)), (trade.replace_order, (order_id, Decimal(200))),
+        ):
+            with self.assertRaises(OpenApiException) as refused:
+                call(*arguments)
+            self.assertEqual((refused.exception.code, refused.exception.message), (403008, words))
+        self.assertEqual([order.status for order in trade.today_orders()], [OrderStatus.New])
+        self.assertEqual(trade.account_balance()[0].currency, "HKD")
+        self.server.manage("accounts/reader", read_only=False)
+        trade.cancel_order(order_id)
+        self.assertEqual(trade.order_detail(order_id).status, OrderStatus.Canceled)
+
+    def test_who_asks_too_often_is_told_to_wait(self):
+        trade = TradeContext(self.server.config(self.server.account("hasty", "--cash", "HKD=500000")))
+        for _ in range(30):
+            trade.fund_positions()
+        with self.assertRaises(OpenApiException) as refused:
+            # The SDK repeats a request that came too early some times by itself.
+            for _ in range(30):
+                trade.fund_positions()
+        self.assertEqual(refused.exception.code, 429002)
+
+
+class Comeback(unittest.TestCase):
+    def setUp(self):
+        self.server = Market(WEDNESDAY, "10:00:15", log="info,requests=debug")
+        self.addCleanup(self.server.kill)
+        self.account = self.server.trader("trader", "--cash", "HKD=500000")
+        self.trade = TradeContext(self.server.config(self.account))
+        self.pushes = []
+        self.trade.set_on_order_changed(self.pushes.append)
+        self.trade.subscribe([TopicType.Private])
+
+    def subscriptions(self):
+        lines = (self.server.store / "server.log").read_text().splitlines()
+        return len([line for line in lines if "trade_topics" in line])
+
+    def wait_for(self, statuses):
+        so_far = lambda: f"{statuses}, after {self.pushes}"
+        harness.wait_for(lambda: len(self.pushes) >= len(statuses), so_far)
+        self.assertEqual([push.status for push in self.pushes], statuses)
+
+    def check_comeback(self, end):
+        """A client is cut off while its order is filled. It reads what it has missed, and is told what comes."""
+        order_id = buy(self.trade)
+        self.wait_for([OrderStatus.WaitToNew, OrderStatus.New])
+        subscriptions = self.subscriptions()
+        end()
+        self.server.clock = "2026-03-18T02:02:00Z"
+        self.server.start()
+        # It comes back by itself, and subscribes again by itself.
+        harness.wait_for(lambda: self.subscriptions() > subscriptions, "a subscription")
+        detail = self.trade.order_detail(order_id)
+        self.assertEqual((detail.status, detail.executed_price), (OrderStatus.Filled, Decimal("305.2")))
+        self.assertEqual(len(self.trade.today_executions(order_id=order_id)), 1)
+        self.pushes.clear()
+        other = buy(self.trade, "300")
+        self.trade.cancel_order(other)
+        self.wait_for([
+            OrderStatus.WaitToNew, OrderStatus.New, OrderStatus.WaitToCancel, OrderStatus.PendingCancel, OrderStatus.Canceled])
+        self.assertEqual({push.order_id for push in self.pushes}, {other})
+
+    def test_after_a_restart(self):
+        self.check_comeback(self.server.stop)
+
+    def test_after_a_crash(self):
+        self.check_comeback(self.server.kill)
+
+    def test_a_connection_that_its_owner_closes_comes_back_and_listens(self):
+        subscriptions = self.subscriptions()
+        _, envelope = self.server.request("GET", "/v1/connections", self.account)
+        (connection,) = envelope["data"]["connections"]
+        self.server.request("DELETE", f"/v1/connections/{connection['id']}", self.account)
+        harness.wait_for(lambda: self.subscriptions() > subscriptions, "a subscription")
+        buy(self.trade, "300")
+        self.wait_for([OrderStatus.WaitToNew, OrderStatus.New])
+
+    def test_who_has_unsubscribed_is_told_nothing_and_who_listens_twice_is_told_twice(self):
+        other = TradeContext(self.server.config(self.account))
+        heard = []
+        other.set_on_order_changed(heard.append)
+        other.subscribe([TopicType.Private])
+        self.trade.unsubscribe([TopicType.Private])
+        buy(self.trade, "300")
+        harness.wait_for(lambda: len(heard) >= 2, lambda: f"two pushes, after {heard}")
+        self.trade.subscribe([TopicType.Private])
+        buy(self.trade, "300")
+        self.wait_for([OrderStatus.WaitToNew, OrderStatus.New])
+        harness.wait_for(lambda: len(heard) >= 4, lambda: f"four pushes, after {heard}")
+
+
+if __name__ == "__main__":
+    unittest.main()
