@@ -256,13 +256,19 @@ describe('the portfolio', () => {
     }, { complaints: [/ERR_FAILED/, /status of 401/] });
   });
 
-  it('names the currency without a rate, and shows the rest', async () => {
+  it('names the currency without a rate, shows the rest, and the totals once there is one', async () => {
     // A yuan has no rate here.
     await on.person('Hal Sconce', '--cash', 'HKD=1000,CNH=500');
     await at('Hal Sconce', '/portfolio', async (page, visitor) => {
-      await page.getByText('No totals: no rate for CNH').waitFor();
-      await section(page, 'assets').getByText('500.00').first().waitFor();
+      const assets = section(page, 'assets');
+      await assets.getByText('No totals: no rate for CNH').waitFor();
+      await section(page, 'equity').getByText('No totals: no rate for CNH').waitFor();
+      await assets.getByText('500.00').first().waitFor();
       await visitor.look('portfolio-no-rate');
+      await asked(on.people[OPERATOR], 'POST', '/v1/admin/rates', { rows: [{ currency: 'CNH', day: '2026-01-02', rate: '1.1' }] });
+      await assets.getByText('1,550.00').first().waitFor();
+      await section(page, 'equity').getByText(/\(now\) 1,550\.00/).waitFor();
+      await isSame(page);
     });
   });
 });

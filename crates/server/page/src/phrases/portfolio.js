@@ -78,11 +78,6 @@ export const phrase = phrasesOf({
   save: ['Change the order', '修改订单', '修改訂單'],
   dismiss: ['Close', '关闭', '關閉'],
   story: ['What happened to order {0}', '订单 {0} 的经过', '訂單 {0} 的經過'],
-  story_candle: [
-    'candle {0}: open {1}, high {2}, low {3}, close {4}, volume {5}',
-    'K线 {0}：开 {1}，高 {2}，低 {3}，收 {4}，量 {5}',
-    'K線 {0}：開 {1}，高 {2}，低 {3}，收 {4}，量 {5}',
-  ],
   story_fill: ['{0} at {1}: {2} {3}', '{0} 股 @ {1}：{3} {2}', '{0} 股 @ {1}：{3} {2}'],
 
   cash_flow: ['Cash flow', '资金流水', '資金流水'],

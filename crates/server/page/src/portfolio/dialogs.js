@@ -42,20 +42,18 @@ export async function showStory(id) {
   await load();
 }
 
-function step({ at, words, because, candle, fill, reason }) {
+function step({ at, words, because, fill, reason }) {
+  // Charges have a table of their own, in the language of the page.
+  const isCharge = (line) => fill?.fees.some(({ code }) => line.startsWith(`${code} `));
+  const rules = because.filter((line) => !isCharge(line));
   return el(
     'li',
     {},
     el('p', {}, hongKongInstant(at), ' ', el('strong', {}, words)),
-    because.length > 0 ? el('ul', {}, because.map((one) => el('li', {}, one))) : undefined,
+    rules.length > 0 ? el('ul', {}, rules.map((one) => el('li', {}, one))) : undefined,
     reason ? el('p', { class: 'warn' }, reason.words) : undefined,
-    candle ? el('p', { class: 'lead' }, candleWords(candle)) : undefined,
     fill ? charges(fill) : undefined,
   );
-}
-
-function candleWords({ time, open: first, high, low, close, volume }) {
-  return phrase('story_candle', hongKongInstant(time).textContent, first, high, low, close, amount(String(volume)));
 }
 
 function charges({ quantity, price, amount: value, currency, fees, fee_total: total }) {
