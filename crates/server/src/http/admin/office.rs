@@ -4,8 +4,8 @@ use access::{AccessError, Account, Actor, Present};
 use market::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
 use serde_json::error::Category;
+use serde_json::{Map, Value};
 
 use crate::kit::doc::refusals::{BAD_REQUEST, NOT_FOUND};
 use crate::kit::doc::{Kind, Parameter, RefusalDoc, Word};
@@ -41,7 +41,9 @@ impl<'a> Office<'a> {
 impl Office<'_> {
     /// The body of a change. `fields` is for those who send others.
     pub(super) fn change<T: DeserializeOwned>(&self, fields: &str) -> Result<T, Problem> {
-        serde_json::from_slice(self.call.body).map_err(|error| {
+        // By way of a map: a list of values would do for a struct, too.
+        let fields_sent = serde_json::from_slice::<Map<String, Value>>(self.call.body);
+        fields_sent.and_then(|sent| serde_json::from_value(Value::Object(sent))).map_err(|error| {
             let text = format!("the body cannot be decoded: {error}");
             match error.classify() {
                 Category::Data => wrong(&format!("{text}: the fields are {fields}")),

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::accounts::{AS_IT_IS_NOW, AdminAccount};
 use super::office::{NAME, Office, WRONG_OR_UNKNOWN, instant, problem, wrong};
 use crate::kit::Problem;
-use crate::kit::doc::{Doc, Kind, Media, Parameter, Tag, words};
+use crate::kit::doc::{Doc, Kind, Media, Parameter, Tag};
 
 pub(super) const GRANT: Doc = Doc::new(Tag::Admin, "adminGrant", "Grant a package, or change its times")
     .parameters(&[NAME])
@@ -29,7 +29,7 @@ pub(super) const WITHDRAW: Doc =
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "AdminGrant")]
 pub(super) struct Grant {
-    #[schemars(schema_with = "words::package")]
+    /// A package such as US_OVERNIGHT, in upper or lower case.
     pub(super) package: String,
     /// A date (its first moment in Hong Kong) or an instant as text, or Unix seconds as a number; without it, at once.
     #[serde(default)]
