@@ -263,17 +263,17 @@ fn what_an_operator_may_not_do_is_refused_and_changes_nothing() {
     }
     for action in [
         &["deposit", "zoe", "1", "HKD"][..],
-        &["withdraw", "eve", "1", "HKD"],
-        &["exchange", "eve", "1", "HKD", "USD"],
-        &["adjust", "eve", "1", "HKD"],
-        &["position", "eve", "700.HK", "1", "1"],
-        &["set", "eve", "--touch", "touch"],
-        &["rewind", "eve", "2026-03-18T02:00:00Z"],
-        &["reset", "eve"],
-        &["fork", "eve", "new"],
+        &["withdraw", "zoe", "1", "HKD"],
+        &["exchange", "zoe", "1", "HKD", "USD"],
+        &["adjust", "zoe", "1", "HKD"],
+        &["position", "zoe", "700.HK", "1", "1"],
+        &["set", "zoe", "--touch", "touch"],
+        &["rewind", "zoe", "2026-03-18T02:00:00Z"],
+        &["reset", "zoe"],
+        &["fork", "zoe", "new"],
     ] {
         let (code, said) = world.fails(&[&["account"], action, &CLOCK].concat());
-        assert!(code == 1 && said.contains("no account \"eve\""), "{action:?}: {said}");
+        assert!(code == 1 && said.contains("no account \"zoe\""), "{action:?}: {said}");
     }
     assert_eq!((paper(&world, "ann"), audited()), before);
     assert_eq!(paper(&world, "bob"), Value::Null, "and bob's has not begun");
