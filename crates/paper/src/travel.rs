@@ -139,6 +139,16 @@ impl Paper {
         }
     }
 
+    /// A name for a part that is about to be cut, where the operator gives none: the machine's time, which several cuts may have.
+    pub fn free_cut_name(&self, id: AccountId, machine: Timestamp) -> Result<String, PaperError> {
+        let taken = self.cuts(id)?;
+        let is_free = |name: &String| taken.iter().all(|cut| cut.name != *name);
+        let numbered = (2..).map(|number: u64| format!("{machine} ({number})"));
+        let mut names = std::iter::once(machine.to_string()).chain(numbered);
+        // There are more numbers than cuts.
+        Ok(names.find(is_free).unwrap_or_default())
+    }
+
     /// What was taken from a journal, in that order.
     pub fn cuts(&self, id: AccountId) -> Result<Vec<JournalCut>, PaperError> {
         Ok(self.accounts.journal_cuts(id)?)

@@ -193,3 +193,18 @@ fn what_comes_after_a_rewind_is_heard_of_though_its_numbers_were_there_before() 
     service.paper.follow(id).unwrap();
     assert_eq!(service.heard(), ["WaitToNew", "NewStatus"].map(|status| format!("{} {status}", id.0)));
 }
+
+#[test]
+fn cuts_of_one_second_have_names_of_their_own() {
+    let house = House::new(&G1);
+    let (id, service) = (house.account("ann"), house.service());
+    service.read(id, replay("10:00"), |_| ());
+    let mut names = Vec::new();
+    for _ in 0..3 {
+        let name = service.paper.free_cut_name(id, MACHINE).unwrap();
+        service.paper.rewind(id, at("10:00"), &travel(&name)).unwrap();
+        names.push(name);
+    }
+    let first = MACHINE.to_string();
+    assert_eq!(names, [first.clone(), format!("{first} (2)"), format!("{first} (3)")]);
+}

@@ -68,8 +68,11 @@ pub(super) struct Fork {
 }
 
 impl Cut {
-    fn name(&self, machine: Timestamp) -> String {
-        self.called.clone().unwrap_or_else(|| machine.to_string())
+    fn name(&self, books: &Books, account: &Account, machine: Timestamp) -> Result<String, Failure> {
+        match &self.called {
+            Some(called) => Ok(called.clone()),
+            None => books.paper.free_cut_name(account.id, machine).map_err(told),
+        }
     }
 }
 
@@ -97,7 +100,8 @@ impl Rewind {
     ) -> Result<(), Failure> {
         let (account, to) = (named(access, &self.name)?, instant(&self.instant)?);
         let books = Books::open(surroundings)?;
-        let (name, reason) = (self.cut.name(present.machine), self.cut.reason.as_str());
+        let name = self.cut.name(&books, &account, present.machine)?;
+        let reason = self.cut.reason.as_str();
         let standing = books.paper.rewind(account.id, to, &books.travel(&name, reason)).map_err(told)?;
         cut(&account, &standing, &name, self.cut.format)
     }
@@ -112,7 +116,8 @@ impl Reset {
     ) -> Result<(), Failure> {
         let account = named(access, &self.name)?;
         let books = Books::open(surroundings)?;
-        let (name, reason) = (self.cut.name(present.machine), self.cut.reason.as_str());
+        let name = self.cut.name(&books, &account, present.machine)?;
+        let reason = self.cut.reason.as_str();
         let standing = books.paper.reset(account.id, &books.travel(&name, reason)).map_err(told)?;
         cut(&account, &standing, &name, self.cut.format)
     }

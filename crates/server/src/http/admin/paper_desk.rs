@@ -280,9 +280,14 @@ impl<'a> Desk<'a> {
 
     /// The instant of the machine, where the operator has given no name.
     fn cut_name(&self, name: Option<String>) -> Result<String, Problem> {
-        let name =
-            name.filter(|name| !name.is_empty()).unwrap_or_else(|| self.site.core.machine_now().to_string());
-        text("name", &name).map(str::to_owned)
+        let core = &self.site.core;
+        match name.filter(|name| !name.is_empty()) {
+            Some(name) => text("name", &name).map(str::to_owned),
+            None => {
+                let free = core.paper.free_cut_name(self.account.id, core.machine_now());
+                free.map_err(Problem::from_paper)
+            }
+        }
     }
 
     fn travelled(&self, standing: Result<Standing, PaperError>) -> Result<PaperAccount, Problem> {
