@@ -62,16 +62,22 @@ impl History {
         Ok(last.filter(|candle| venue.trading_day(candle.time) == Some(date)).map(|candle| candle.close))
     }
 
-    /// The close, as it was traded, of the last daily candle before a date.
+    /// The close, as it was traded, of the last day before a date: of its daily candle, or of its last regular minute where no daily
+    /// candle is stored.
     pub fn close_before(
         &self,
         view: &View,
         symbol: &Symbol,
         date: Date,
     ) -> Result<Option<Price>, HistoryError> {
-        let series = Series { symbol: symbol.clone(), grain: Grain::Day, lane: Lane::Regular };
-        let last = last_before(view, &series, self.venue(symbol).zone().midnight(date))?;
-        Ok(last.map(|candle| candle.close))
+        let zone = self.venue(symbol).zone();
+        let last = |grain| {
+            let series = Series { symbol: symbol.clone(), grain, lane: Lane::Regular };
+            last_before(view, &series, zone.midnight(date))
+        };
+        let (day, minute) = (last(Grain::Day)?, last(Grain::Minute)?);
+        let is_newer = |minute: &Candle| day.is_none_or(|day| zone.date(minute.time) > zone.date(day.time));
+        Ok(minute.filter(is_newer).or(day).map(|candle| candle.close))
     }
 }
 

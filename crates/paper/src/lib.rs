@@ -14,6 +14,7 @@ mod attempt;
 mod book;
 mod charge;
 mod commit;
+mod deeds;
 mod equity;
 mod error;
 mod feed;
@@ -34,6 +35,7 @@ mod tests;
 mod travel;
 
 pub use charge::Charge;
+pub use deeds::in_words;
 pub use equity::{Equity, EquityPoint, equity};
 pub use error::PaperError;
 pub use flows::FlowQuery;

@@ -129,7 +129,9 @@ impl Teller {
             Event::Activated { terms, standing, .. } => {
                 self.terms = terms.as_ref().clone();
                 let words = "its time has come: accepted by the engine".to_owned();
-                step("activated", words, self.hours(at, standing))
+                let mut because = self.hours(at, standing, true);
+                because.extend(self.reserve(standing));
+                step("activated", words, because)
             }
             Event::Reported { .. } => {
                 step("reported", "reported: its session is open".to_owned(), Vec::new())
@@ -201,13 +203,13 @@ impl Teller {
             }
             _ => {}
         }
-        because.extend(self.hours(at, standing));
+        because.extend(self.hours(at, standing, accepted.by_engine));
         because.extend(self.reserve(standing));
         because
     }
 
-    /// When it trades and when it ends.
-    fn hours(&self, at: Timestamp, standing: &Standing) -> Vec<String> {
+    /// When it trades and when it ends. A minute that begins with it counts for what the engine made.
+    fn hours(&self, at: Timestamp, standing: &Standing, by_engine: bool) -> Vec<String> {
         let placement = &standing.placement;
         let mut hours = Vec::new();
         hours.push(match standing.status {
@@ -218,6 +220,7 @@ impl Teller {
                 let until = self.terms.delayed_until.map_or_else(|| "later".to_owned(), |at| self.clock(at));
                 format!("it is held until {until}")
             }
+            _ if by_engine => format!("candles stamped {} or later count for it", self.clock(at)),
             _ => format!("candles stamped after {} count for it", self.clock(at)),
         });
         if let Some(auction) = placement.auction {

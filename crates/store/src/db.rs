@@ -1,5 +1,6 @@
 //! The connection: every statement passes here, is prepared once, and fails with a name and a path.
 
+use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -7,7 +8,7 @@ use std::time::Duration;
 use rusqlite::backup::{Backup, Progress, StepResult};
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
-use rusqlite::{Connection, OpenFlags, Params, Row};
+use rusqlite::{CachedStatement, Connection, OpenFlags, Params, Row};
 
 use crate::fault::Fault;
 use crate::seal::{self, Listed, SealMode, SealedTable};
@@ -29,6 +30,18 @@ pub(crate) struct Db {
     conn: Connection,
     path: PathBuf,
     mode: SealMode,
+    seals: Cell<Seals>,
+}
+
+/// Whether a connection has its views and triggers of sealed tables. They take most of the time of opening one, and many connections only
+/// look at a version or read a little.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Seals {
+    /// Views that statements have named so far. The rest is created before the first transaction or change.
+    AtFirstUse,
+    Attached,
+    /// Removed for a migration.
+    Detached,
 }
 
 /// Writers of candles never collide (they hold the lock) and readers never wait for them; what remains is the moment in which
@@ -42,6 +55,8 @@ const LENGTH_MAX: i32 = BLOCK_BYTES_MAX as i32 + 65_536;
 const PAGES_A_STEP: i32 = 2_048;
 /// How often a copy waits for the same lock, each time as long as a statement would.
 const WAITS_MAX: u32 = 3;
+/// What is attempted when a file turns out to be no database.
+const HEADER: &str = "read the header of the database";
 /// SQLite's own catalogue: 0 in a file that has nothing in it.
 pub(crate) const TABLES: Sql = Sql { what: "read the schema", text: "select count(*) from sqlite_schema" };
 
@@ -68,27 +83,64 @@ impl Db {
             Role::Reader | Role::Onlooker => SealMode::Reading,
             Role::Writer | Role::Draft => SealMode::Writing,
         };
-        let db = Db { conn, path: path.to_owned(), mode };
+        let db = Db { conn, path: path.to_owned(), mode, seals: Cell::new(Seals::AtFirstUse) };
         db.configure(role).map_err(|error| StoreError::of(what, path, error.into()))?;
-        db.attach_seals()?;
+        // A file that is no database, or whose schema is damaged, is refused here.
+        let schema = db.conn.query_row(TABLES.text, [], |_| Ok(()));
+        schema.map_err(|error| db.fail(HEADER)(error.into()))?;
+        if role == Role::Draft {
+            // Another database is copied into it: what is created later would be about that one.
+            db.attach_seals()?;
+        }
         Ok(db)
     }
 
     /// Views and triggers of the sealed tables, as the schema has them now.
     pub(crate) fn attach_seals(&self) -> Result<(), StoreError> {
-        let attached = seal::detach(&self.conn).and_then(|()| seal::attach(&self.conn, self.mode));
-        attached.map_err(|error| self.fail("read the header of the database")(error.into()))
+        self.attach_now().map_err(|error| self.fail(HEADER)(error.into()))
+    }
+
+    fn attach_now(&self) -> rusqlite::Result<()> {
+        seal::detach(&self.conn)?;
+        seal::attach(&self.conn, self.mode)?;
+        self.seals.set(Seals::Attached);
+        Ok(())
+    }
+
+    /// Before anything is changed, and before a transaction: one that is rolled back would take along what was created in it.
+    fn attach_at_first_use(&self) -> rusqlite::Result<()> {
+        if self.seals.get() == Seals::AtFirstUse { self.attach_now() } else { Ok(()) }
+    }
+
+    /// Prepares a statement that may give rows, with the views that it names.
+    fn prepare(&self, text: &str) -> rusqlite::Result<CachedStatement<'_>> {
+        let statement = match self.conn.prepare_cached(text) {
+            Err(_) if self.seals.get() == Seals::AtFirstUse => {
+                seal::attach_views_named_in(&self.conn, text)?;
+                self.conn.prepare_cached(text)?
+            }
+            prepared => prepared?,
+        };
+        if !statement.readonly() {
+            // SQLite prepares the statement again when it runs, as after every change of the schema.
+            self.attach_at_first_use()?;
+        }
+        Ok(statement)
     }
 
     /// For a migration, which changes tables and rows as it likes: afterwards [`Db::seal_all`].
     pub(crate) fn detach_seals(&self) -> Result<(), StoreError> {
-        seal::detach(&self.conn).map_err(|error| self.fail("migrate the database")(error.into()))
+        seal::detach(&self.conn).map_err(|error| self.fail("migrate the database")(error.into()))?;
+        self.seals.set(Seals::Detached);
+        Ok(())
     }
 
     /// Seals every row of every sealed table.
     pub(crate) fn seal_all(&self) -> Result<(), StoreError> {
         let sealed = seal::seal_all(&self.conn).and_then(|()| seal::attach(&self.conn, self.mode));
-        sealed.map_err(|error| self.fail("seal the rows")(error.into()))
+        sealed.map_err(|error| self.fail("seal the rows")(error.into()))?;
+        self.seals.set(Seals::Attached);
+        Ok(())
     }
 
     pub(crate) fn sealed_tables(&self) -> Result<Vec<SealedTable>, StoreError> {
@@ -117,7 +169,13 @@ impl Db {
         text: &str,
         read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>, StoreError> {
-        let run = || -> rusqlite::Result<Vec<T>> { self.conn.prepare(text)?.query_map([], read)?.collect() };
+        let run = || -> rusqlite::Result<Vec<T>> {
+            let mut statement = self.prepare(text)?;
+            let rows = statement.query_map([], read)?.collect();
+            // It will not come again.
+            statement.discard();
+            rows
+        };
         run().map_err(|error| self.fail(what)(error.into()))
     }
 
@@ -159,8 +217,11 @@ impl Db {
 
     /// Runs a statement that gives no rows; answers how many rows it changed.
     pub(crate) fn run(&self, sql: Sql, params: impl Params) -> Result<usize, StoreError> {
-        let changed = self.conn.prepare_cached(sql.text).and_then(|mut statement| statement.execute(params));
-        changed.map_err(|error| self.fail(sql.what)(error.into()))
+        let run = || -> rusqlite::Result<usize> {
+            self.attach_at_first_use()?;
+            self.conn.prepare_cached(sql.text)?.execute(params)
+        };
+        run().map_err(|error| self.fail(sql.what)(error.into()))
     }
 
     /// Hands row after row to `read`, until it breaks.
@@ -171,7 +232,7 @@ impl Db {
         mut read: impl FnMut(&Row<'_>) -> Result<ControlFlow<()>, Fault>,
     ) -> Result<(), StoreError> {
         let run = || -> Result<(), Fault> {
-            let mut statement = self.conn.prepare_cached(sql.text)?;
+            let mut statement = self.prepare(sql.text)?;
             let mut rows = statement.query(params)?;
             while let Some(row) = rows.next()? {
                 if read(row)?.is_break() {
@@ -223,7 +284,8 @@ impl Db {
 
     /// Several statements at once, for migrations.
     pub(crate) fn script(&self, what: &'static str, text: &str) -> Result<(), StoreError> {
-        self.conn.execute_batch(text).map_err(|error| self.fail(what)(error.into()))
+        let run = self.attach_at_first_use().and_then(|()| self.conn.execute_batch(text));
+        run.map_err(|error| self.fail(what)(error.into()))
     }
 
     /// Puts the pages of another database in the place of all that is here, in one transaction: a reader sees the
@@ -339,6 +401,57 @@ mod tests {
         let status =
             [StatementStatus::Run, StatementStatus::RePrepare].map(|kind| statement.get_status(kind));
         assert_eq!(status, [3, 0]);
+    }
+
+    /// How many views and triggers a connection has.
+    fn attached(db: &Db) -> i64 {
+        db.conn.query_row("select count(*) from sqlite_temp_schema", [], |row| row.get(0)).unwrap()
+    }
+
+    #[test]
+    fn what_a_connection_changes_first_is_sealed_however_the_statement_is_run() {
+        const ADD: Sql =
+            Sql { what: "count", text: "insert into counter (name, next) values ('new', 1) returning next" };
+        const RAISE: Sql = Sql { what: "count", text: "update counter set next = next + 1" };
+        let ways: [fn(&Db); 4] = [
+            |db| assert!(db.run(RAISE, []).unwrap() > 0),
+            |db| drop(db.all(ADD, [], |_| Ok(())).unwrap()),
+            |db| drop(db.all_of(ADD.what, ADD.text, |_| Ok(())).unwrap()),
+            |db| db.script(RAISE.what, RAISE.text).unwrap(),
+        ];
+        for way in ways {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("candles.db");
+            migrate::migrate(&Db::open(&path, Role::Writer).unwrap(), migrations::ALL, market::Timestamp(0))
+                .unwrap();
+            let db = Db::open(&path, Role::Writer).unwrap();
+            migrate::schema(&db, migrations::ALL).unwrap();
+            assert_eq!(attached(&db), 0);
+            way(&db);
+            assert!(attached(&db) > 0);
+            assert_eq!(crate::seal_check::seals(&db), []);
+        }
+    }
+
+    #[test]
+    fn a_connection_has_the_views_that_its_statements_name_and_in_a_transaction_all() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("candles.db");
+        migrate::migrate(&Db::open(&path, Role::Writer).unwrap(), migrations::ALL, market::Timestamp(0))
+            .unwrap();
+        let db = Db::open(&path, Role::Reader).unwrap();
+        db.one(sql::VERSION, [], |_| Ok(())).unwrap();
+        assert_eq!(attached(&db), 0);
+        for _ in 0..2 {
+            assert_eq!(db.first(sql::SECURITY, ["700.HK"], |_| Ok(())).unwrap(), None);
+            assert_eq!(attached(&db), 1);
+        }
+        let all = i64::try_from(db.sealed_tables().unwrap().len()).unwrap();
+        db.run(sql::BEGIN_READ, []).unwrap();
+        assert_eq!(attached(&db), all);
+        db.run(sql::ROLLBACK, []).unwrap();
+        assert_eq!(attached(&db), all);
+        assert_eq!(db.first(sql::SECURITY, ["700.HK"], |_| Ok(())).unwrap(), None);
     }
 
     #[test]

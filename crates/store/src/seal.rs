@@ -2,8 +2,8 @@
 //!
 //! SQLite notices few flipped bits, and no changes by other programs. A table with a column `seal` is a sealed one:
 //! writing a row seals it, and reading goes through the view `sealed_…`, which refuses a row that is not
-//! as it was written. Both are made anew with each connection out of the schema itself, as temporary triggers
-//! and views: nothing of them is in the file, so that any tool can read it. A row that another tool has written is not sealed,
+//! as it was written. Both are made anew with each connection out of the schema itself, when they are first needed, as temporary
+//! triggers and views: nothing of them is in the file, so that any tool can read it. A row that another tool has written is not sealed,
 //! and no command seals it: what mends it is a backup, or the files that it came from.
 //!
 //! Rows that are missing are noticed by their number (`sealed_table.row_count`), and where a question sees a few rows of
@@ -48,12 +48,15 @@ const HAS_LIST: &str =
     "select exists (select 1 from sqlite_schema where type = 'table' and name = 'sealed_table')";
 const LIST: &str =
     "select name, key_columns, columns, row_count, indexed_columns from sealed_table order by name";
-/// Every column of every table, in the order in which they were made.
+/// Every column of every table, or of the one that is named, in the order in which they were made.
 const COLUMNS: &str = "select t.name, c.name, c.pk > 0 from sqlite_schema t join pragma_table_info(t.name) c \
-    where t.type = 'table' order by t.name, c.cid";
-/// The columns that are in an index.
+    where t.type = 'table' and ($1 is null or t.name = $1) order by t.name, c.cid";
+/// Those that are in an index.
 const INDEXED: &str = "select t.name, i.name from sqlite_schema t join pragma_index_list(t.name) l \
-    join pragma_index_info(l.name) i where t.type = 'table' and i.name is not null";
+    join pragma_index_info(l.name) i \
+    where t.type = 'table' and ($1 is null or t.name = $1) and i.name is not null";
+/// The prefix of a view's name.
+const VIEW: &str = "sealed_";
 
 /// The functions `seal` and `whole`, for a connection that is new.
 pub(crate) fn define(conn: &Connection) -> rusqlite::Result<()> {
@@ -76,6 +79,23 @@ pub(crate) fn define(conn: &Connection) -> rusqlite::Result<()> {
 pub(crate) fn attach(conn: &Connection, mode: SealMode) -> rusqlite::Result<()> {
     let script: String = found(conn)?.iter().map(|table| table.script(mode)).collect();
     conn.execute_batch(&script)
+}
+
+/// The views that a statement names, if they can be made and are not there yet. For a connection that reads a little: views of all tables
+/// take a few milliseconds.
+pub(crate) fn attach_views_named_in(conn: &Connection, statement: &str) -> rusqlite::Result<()> {
+    for rest in statement.split(VIEW).skip(1) {
+        let end = rest.find(|letter: char| !is_of_name(letter)).unwrap_or(rest.len());
+        let (name, _) = rest.split_at(end);
+        let has_view = "select exists (select 1 from sqlite_temp_schema where type = 'view' and name = $1)";
+        if conn.query_row(has_view, [format!("{VIEW}{name}")], |row| row.get(0))? {
+            continue;
+        }
+        let script: String =
+            found_of(conn, Some(name))?.iter().map(|table| table.script(SealMode::Reading)).collect();
+        conn.execute_batch(&script)?;
+    }
+    Ok(())
 }
 
 /// Removes views and triggers again, for a change of the tables themselves.
@@ -132,15 +152,25 @@ pub(crate) fn note_all(conn: &Connection) -> rusqlite::Result<()> {
 
 /// The sealed tables of a database, as its schema has them; none in one of an older schema.
 pub(crate) fn found(conn: &Connection) -> rusqlite::Result<Vec<SealedTable>> {
-    // The names become part of statements: only such as our own steps make.
-    let is_name = |text: &str| text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    found_of(conn, None)
+}
+
+/// Letters of the names that our own migrations give to tables and columns.
+fn is_of_name(letter: char) -> bool {
+    letter.is_ascii_lowercase() || letter == '_'
+}
+
+/// The same for one table, if it is named.
+fn found_of(conn: &Connection, table: Option<&str>) -> rusqlite::Result<Vec<SealedTable>> {
+    // The names become part of statements: only such as our own migrations give.
+    let is_name = |text: &str| text.chars().all(is_of_name);
     let pair = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
     let indexed: HashSet<(String, String)> =
-        conn.prepare(INDEXED)?.query_map([], pair)?.collect::<rusqlite::Result<_>>()?;
+        conn.prepare(INDEXED)?.query_map([table], pair)?.collect::<rusqlite::Result<_>>()?;
     let mut statement = conn.prepare(COLUMNS)?;
     let column = |row: &Row<'_>| Ok(((row.get(0)?, row.get(1)?), row.get(2)?));
     let columns =
-        statement.query_map([], column)?.collect::<rusqlite::Result<Vec<((String, String), bool)>>>()?;
+        statement.query_map([table], column)?.collect::<rusqlite::Result<Vec<((String, String), bool)>>>()?;
     let tables = columns.chunk_by(|((one, _), _), ((next, _), _)| one == next).filter_map(|columns| {
         let is_sealed = columns.iter().any(|((_, column), _)| column == "seal");
         let are_names = columns.iter().all(|((table, column), _)| is_name(table) && is_name(column));
@@ -191,7 +221,7 @@ impl SealedTable {
         };
         let shown: Vec<String> = self.columns.iter().map(shown).collect();
         let view = format!(
-            "create temp view sealed_{name} as select {} from main.{name} where whole(seal, {row});\n",
+            "create temp view {VIEW}{name} as select {} from main.{name} where whole(seal, {row});\n",
             shown.join(", ")
         );
         if mode == SealMode::Reading {

@@ -80,12 +80,12 @@ fn terms(actions: &[CorporateAction], close: Option<Price>) -> Option<Terms> {
     Some(Terms { cash, shares, rights, reference })
 }
 
-/// Units of money of a quantity times an amount per share, to the cent.
+/// A quantity times an amount per share, rounded once, to the cent.
 fn money(quantity: Fraction, per_share: Fraction) -> Money {
-    // A share is ten thousand units of quantity, and a currency unit ten billion of money.
-    const MONEY_PER_QUANTITY: i128 = 10i128.pow(10 - 4);
-    let exact = product(quantity, per_share).times(MONEY_PER_QUANTITY, 1);
-    Money::from_units(exact.round()).to_cents()
+    // A share is ten thousand units of quantity, and a cent a hundred million of money.
+    const CENT: i128 = 10i128.pow(10 - 2);
+    let cents = product(quantity, per_share).times(1, 10i128.pow(4 - 2)).round();
+    Money::from_units(cents.saturating_mul(CENT))
 }
 
 /// What the actions of one ex-date do to a position at a roll to `date`.

@@ -95,23 +95,24 @@ fn step(work: &mut Work<'_>, tapes: &mut BTreeMap<Symbol, Tape>, at: Timestamp, 
     }
 }
 
-/// Lets the candles of an instant act, those of one stamp together.
+/// Lets the candles of an instant act: the oldest of every symbol together, so that orders of all symbols are in one queue, whatever
+/// the stamps of their candles. A symbol has a second one only where candles came late.
 fn act_all(
     work: &mut Work<'_>,
     tapes: &BTreeMap<Symbol, Tape>,
     at: Timestamp,
     after: &mut Aftermath,
 ) -> bool {
-    let mut by_stamp: BTreeMap<Timestamp, BTreeMap<Symbol, ActingCandle>> = BTreeMap::new();
+    let mut rounds: BTreeMap<usize, BTreeMap<Symbol, ActingCandle>> = BTreeMap::new();
     for (symbol, tape) in tapes {
-        for acting in tape.at(at) {
-            by_stamp.entry(acting.candle.time).or_default().insert(symbol.clone(), *acting);
+        for (round, acting) in tape.at(at).enumerate() {
+            rounds.entry(round).or_default().insert(symbol.clone(), *acting);
         }
     }
-    for candles in by_stamp.values() {
+    for candles in rounds.values() {
         act(work, at, candles, after);
     }
-    !by_stamp.is_empty()
+    !rounds.is_empty()
 }
 
 /// Open orders that meet a condition, in the order of their sequence numbers.

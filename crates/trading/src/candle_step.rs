@@ -42,7 +42,7 @@ struct Stage {
     left: Option<Quantity>,
 }
 
-/// Lets the candles of one stamp act on an account.
+/// Lets one candle of each symbol act on an account.
 pub(crate) fn act(
     work: &mut Work<'_>,
     at: Timestamp,
@@ -97,6 +97,9 @@ fn try_place(
         return false;
     }
     if order.terms.order_type == OrderType::SpecialLimit && !acting.is_tail {
+        if after.spent.contains(&place.id) {
+            return false;
+        }
         after.spent.push(place.id);
     }
     let ticks = || work.tables.ticks.of(order.symbol(), order.facts.kind, acting.day);

@@ -46,10 +46,10 @@ pub(crate) fn admit(
     let security = check_symbol(scene, &asked.symbol)?;
     check_type(asked, security.kind)?;
     let terms = shaped(asked, security.kind);
+    check_fields(&terms)?;
     if has_attached {
         return Err(Refusal::check(3, "attached_params not support"));
     }
-    check_fields(&terms)?;
     let placement = check_times(scene, &terms, asked.outside_rth, security.kind)?;
     // Lots and ticks are those of the day it can first trade on.
     let security = scene.security_on(&terms.symbol, placement.day).unwrap_or(security);
@@ -61,10 +61,11 @@ pub(crate) fn admit(
 /// Check 1.
 pub(crate) fn check_symbol(scene: &Scene<'_>, symbol: &Symbol) -> Result<Security, Refusal> {
     let security = scene.security(symbol);
-    if symbol.is_us_option() && (security.is_none() || scene.mark(symbol).is_none()) {
+    let has_ended = option_end(symbol, scene.feed).is_some_and(|end| end <= scene.at);
+    let has_candles = || security.is_some() && scene.mark(symbol).is_some();
+    if symbol.is_us_option() && !has_ended && !has_candles() {
         return Err(Refusal::check(1, NO_QUOTES));
     }
-    let has_ended = option_end(symbol, scene.feed).is_some_and(|end| end <= scene.at);
     let is_traded = |security: &Security| security.kind != Kind::Index && !security.is_delisted && !has_ended;
     match security {
         Some(security) if symbol.market() != Market::Cn && is_traded(&security) => Ok(security),

@@ -4,22 +4,15 @@
 //! answers then; if they cannot be written, the account is thrown away and folded again from what was. The horizon is kept
 //! beside the journal: entries do not tell how far nothing happened.
 
-use market::{Price, Timestamp};
+use market::Timestamp;
 
 use crate::account::Account;
 use crate::advance::advance;
-use crate::balance::fees_at;
 use crate::command::Command;
-use crate::currency::Currency;
 use crate::decide::decide;
-use crate::event::Event;
 use crate::feed::Feed;
-use crate::fold::new_order;
-use crate::money::Money;
-use crate::order::Order;
-use crate::refusal::Refusal;
 use crate::scene::Scene;
-use crate::tables::{Fee, Tables};
+use crate::tables::Tables;
 use crate::work::{Outcome, Work};
 
 #[derive(Clone, Copy)]
@@ -71,55 +64,4 @@ impl<'a> Desk<'a> {
         }
         work.outcome
     }
-
-    /// What a command would do now, to a copy of the account: for a ticket that shows its cost before it is sent.
-    pub fn preview(&self, account: &Account, command: &Command, now: Timestamp) -> Result<Preview, Refusal> {
-        let mut account = account.clone();
-        if account.horizon.is_none_or(|horizon| horizon <= now) {
-            self.advance(&mut account, now);
-        }
-        let scene = self.scene(now);
-        let events = decide(&account, command, &scene)?;
-        let order = events.iter().find_map(|event| would_be(&account, event, now));
-        let cost = order.and_then(|order| cost(&account, &order, &scene));
-        Ok(Preview { events, cost })
-    }
-}
-
-/// What a command would do, and what its order would cost if all of it were filled at its reserve price.
-#[derive(Clone, Debug)]
-pub struct Preview {
-    pub events: Vec<Event>,
-    /// None for what is no order, or waits for a price.
-    pub cost: Option<Cost>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cost {
-    pub price: Price,
-    pub amount: Money,
-    pub fees: Vec<Fee>,
-    pub currency: Currency,
-}
-
-/// The order as it would stand after an event.
-fn would_be(account: &Account, event: &Event, now: Timestamp) -> Option<Order> {
-    match event {
-        Event::Accepted(accepted) => Some(new_order(accepted, now)),
-        Event::Rejected { order: Some(accepted), .. } => Some(new_order(accepted, now)),
-        Event::Replaced { id, terms, standing, .. } => {
-            let mut order = account.order(*id)?.clone();
-            order.terms = terms.as_ref().clone();
-            order.standing = standing.clone();
-            Some(order)
-        }
-        _ => None,
-    }
-}
-
-fn cost(account: &Account, order: &Order, scene: &Scene<'_>) -> Option<Cost> {
-    let price = order.standing.reserve_price?;
-    let amount = Money::of(price, order.remaining(), order.facts.multiplier);
-    let fees = fees_at(account, order, scene, price);
-    Some(Cost { price, amount, fees, currency: order.facts.currency })
 }

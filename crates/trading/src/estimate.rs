@@ -3,7 +3,7 @@
 use market::{Price, Symbol};
 
 use crate::account::Account;
-use crate::checks::{NO_QUOTES, check_symbol, quantity_most, quantity_step};
+use crate::checks::{NO_QUOTES, check_symbol, hours, quantity_most, quantity_step};
 use crate::event::AcceptedOrder;
 use crate::fold::new_order;
 use crate::funds::{Demand, check_cash, check_funds, largest};
@@ -12,7 +12,7 @@ use crate::pricing::market_reserve;
 use crate::quantity::Quantity;
 use crate::refusal::Refusal;
 use crate::scene::Scene;
-use crate::sessions::{Auction, Placement};
+use crate::sessions::{Auction, Placement, place};
 use crate::terms::Terms;
 use crate::words::{Kind, OrderStatus, OrderType, Side};
 
@@ -39,7 +39,10 @@ pub fn estimate(account: &Account, scene: &Scene<'_>, query: &EstimateQuery) -> 
     let security = check_symbol(scene, symbol)?;
     let terms =
         Terms { price: query.price, ..Terms::new(symbol.clone(), *side, *order_type, Quantity::ZERO) };
-    let day = scene.date(symbol.market());
+    // Lots, ticks and charges are those of the day on which it could first trade, as they are for an order.
+    let placed = place(scene.venue(symbol.market()), hours(&terms), scene.at);
+    let day = placed.map_or_else(|| scene.date(symbol.market()), |placement| placement.day);
+    let security = scene.security_on(symbol, day).unwrap_or(security);
     let ticks = scene.ticks(symbol, security.kind, day);
     let price = match query.price {
         Some(price) if price.0 <= 0 => return Err(Refusal::plain("price must be above 0")),

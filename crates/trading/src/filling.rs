@@ -69,6 +69,7 @@ fn filled(
     let before = order.traded_on(day);
     let after = before.plus(Money::of(offer.price, quantity, order.facts.multiplier), quantity);
     let charged = crate::balance::charged(work.account, order, day);
+    let (venue, kind) = (scene.venue(order.market()), order.facts.kind);
     Execution {
         id: order.id,
         symbol: order.symbol().clone(),
@@ -78,7 +79,7 @@ fn filled(
         facts: order.facts,
         fees: scene.tables.fees.added(charged, before, after),
         day,
-        settles_on: scene.tables.settlement.date(scene.venue(order.market()), day),
+        settles_on: scene.tables.settlement.date(venue, kind, day),
         candle: Bar::of(&acting.candle),
         rule: offer.rule,
         budget: offer.budget,

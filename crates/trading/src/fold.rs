@@ -149,8 +149,8 @@ impl Account {
     }
 
     fn pay_dividend(&mut self, dividend: &Dividend) {
-        let is_same = |due: &Dividend| due.symbol == dividend.symbol && due.ex_date == dividend.ex_date;
-        if let Some(index) = self.dividends.iter().position(is_same) {
+        // All of it: one ex-date may have several, with pay dates of their own.
+        if let Some(index) = self.dividends.iter().position(|due| due == dividend) {
             self.dividends.remove(index);
         }
         self.pay(dividend.currency, dividend.amount);

@@ -18,10 +18,27 @@
 //! | money | `balance` (C, F, S, unsettled), `figures` (assets, margins, risk), `funds` (what a buy needs), `estimate` |
 //! | commands | `command`, `decide`, `place_order`, `checks` (1 to 9), `verdict` (10 to 12), `sessions` (days, parking, expiry) |
 //! | time | `advance` (the order of work), `timers`, `candle_step`, `matching`, `triggers`, `pricing`, `release`, `filling`, `roll`, `actions`, `option_expiry`, `forced` |
-//! | answers | `push`, `ledger` (legs, cash flow), `story` (why), `views` |
+//! | answers | `push`, `ledger` (legs, cash flow), `views`; an order's story is told by `paper`, out of these entries |
 //!
 //! Rules are those of the engine specification; comments name a rule only where its reason is not plain. Grids and statements
 //! come later: a grid is one more kind of engine order in `advance`, a statement a reading of the journal by book date.
+//!
+//! Where the specification leaves something open:
+//!
+//! | of | here |
+//! |---|---|
+//! | candles that act at one instant with different stamps | one queue over all symbols; a symbol's second candle, which came late, has its turn after everybody's first |
+//! | a special limit order that meets no candle but the closing auction | expires with the day |
+//! | no exchange rate where rule (b) or check 12 needs one | refused at submit and replace, rejected at release |
+//! | values of trailing orders that are not above 0 | refused by check 7, by the name of the field; a quantity that is not above 0 by check 3 |
+//! | `delayed_until` that is not within 90 days | refused by check 4 in words of its own; days of `expire_date` count from it |
+//! | forced selling | one order at a time; what is no whole lot stays |
+//! | an action's fraction, or rights, without any close before it | worth nothing; dividends are paid all the same |
+//! | a dividend that is paid after its holding was sold | cash; the cost of a later holding stays |
+//! | a split before the first trade of its day | the mark is the last price as it was traded, so values jump until then |
+//! | a candle that came late | booked, charged and settled by its own trading day |
+//! | an option that has ended without a price of its underlying | has no mark any more, and is valued at cost |
+//! | options before 2024-05-28 | settle the next day, as they always have |
 
 mod account;
 mod actions;
@@ -59,7 +76,6 @@ mod roll;
 mod scene;
 mod sessions;
 mod settings;
-mod story;
 pub mod tables;
 mod tape;
 mod terms;
@@ -76,7 +92,7 @@ pub use command::{Command, Submit};
 pub use currency::{Currency, ParseCurrencyError};
 pub use decide::decide;
 pub use decimal::{DecimalError, PRICE_MAX, Plain, exact_price, parse_price, plain_price};
-pub use desk::{Cost, Desk, Preview};
+pub use desk::Desk;
 pub use estimate::{Estimate, EstimateQuery, estimate};
 pub use event::{AcceptedOrder, Bar, Dividend, Entry, Event, Execution, FillRule, Release, Trigger, VERSION};
 pub use feed::{ActTimes, ActingCandle, CorporateAction, Factors, Feed, Security, drop_overtaken, mark_of};
@@ -90,7 +106,6 @@ pub use refusal::{Code, Numbers, Refusal};
 pub use scene::{Dates, Scene};
 pub use sessions::{Auction, Placement};
 pub use settings::{Setting, Settings, Share, start_cash};
-pub use story::{Happening, StoryLine, story};
 pub use tables::{DayTotals, Fee, TableError, Tables};
 pub use terms::{Changes, Percent, Terms};
 pub use views::{book_date, charges, is_today, next_wake};

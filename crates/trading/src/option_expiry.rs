@@ -5,6 +5,7 @@ use market::{Market, OptionRight, Price, Symbol, Timestamp};
 use crate::event::Event;
 use crate::money::Money;
 use crate::timers::option_end;
+use crate::words::Kind;
 use crate::work::Work;
 
 pub(crate) fn expire_options(work: &mut Work<'_>, at: Timestamp) {
@@ -38,6 +39,6 @@ fn settle(work: &Work<'_>, symbol: &Symbol) -> Option<Event> {
         intrinsic,
         amount: Money::of(intrinsic, position.quantity, position.multiplier),
         currency: position.currency,
-        settles_on: work.tables.settlement.date(venue, day),
+        settles_on: work.tables.settlement.date(venue, Kind::Option, day),
     })
 }

@@ -8,6 +8,7 @@ use crate::money::{HkdAmount, Money, Rate};
 use crate::quantity::Quantity;
 use crate::refusal::Refusal;
 use crate::tables::{Tables, Ticks};
+use crate::timers::option_end;
 use crate::words::Kind;
 
 /// The trading dates of the markets: those of their last rolls.
@@ -69,8 +70,10 @@ impl<'a> Scene<'a> {
         self.feed.venue(market)
     }
 
+    /// The price that may be known. An option that has ended has none: what could not be settled stays at its cost.
     pub fn mark(&self, symbol: &Symbol) -> Option<Price> {
-        self.feed.mark(symbol, self.at)
+        let has_ended = option_end(symbol, self.feed).is_some_and(|end| end <= self.at);
+        if has_ended { None } else { self.feed.mark(symbol, self.at) }
     }
 
     pub(crate) fn date(&self, market: Market) -> Date {

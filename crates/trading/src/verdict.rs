@@ -26,6 +26,11 @@ impl Failure {
     }
 }
 
+/// What a check of the account found. Where nothing could be judged, for want of an exchange rate, the order is not even taken.
+fn failed(refusal: Refusal) -> Failure {
+    if refusal.check.is_some() { Failure::Rejected(refusal) } else { Failure::Refused(refusal) }
+}
+
 const HOLDINGS: &str = "insufficient holdings";
 
 /// Checks 10 to 12 for what remains of an order at its reserve price. The order itself, if it is open, does not count.
@@ -38,11 +43,11 @@ pub(crate) fn check_account(
     let quantity = order.remaining();
     let demand = Demand { order, quantity, price };
     if order.terms.side.is_buy() {
-        check_funds(account, scene, demand).map_err(Failure::Rejected)?;
+        check_funds(account, scene, demand).map_err(failed)?;
     } else {
         check_holdings(account, scene, demand)?;
     }
-    check_risk(account, scene, order, quantity).map_err(Failure::Rejected)
+    check_risk(account, scene, order, quantity).map_err(failed)
 }
 
 fn check_holdings(account: &Account, scene: &Scene<'_>, demand: Demand<'_>) -> Result<(), Failure> {
@@ -59,7 +64,7 @@ fn check_holdings(account: &Account, scene: &Scene<'_>, demand: Demand<'_>) -> R
     if !account.settings.may_short(symbol.market()) {
         return Err(Failure::Refused(short_of(Quantity::ZERO).coded(Code::ShortSale)));
     }
-    check_funds(account, scene, demand).map_err(Failure::Rejected)
+    check_funds(account, scene, demand).map_err(failed)
 }
 
 /// Check 12: nothing is opened or enlarged while the account is near its margins.

@@ -94,6 +94,7 @@ fn a_flag_changes_its_key_and_no_other() {
             "log.filter" => "debug",
             "log.format" => "json",
             "log.requests" => "false",
+            "server.levels_from_paper" => "true",
             _ if key.value == "ADDRESS:PORT" => "127.0.0.1:9",
             _ => "9",
         };

@@ -255,14 +255,14 @@ fn what_an_operator_may_not_do_is_refused_and_changes_nothing() {
         (&["reset", "bob"], 1, "no journal"),
         (&["rewind", "bob", "2026-03-18T02:00:00Z"], 1, "no journal"),
         (&["withdraw", "bob", "9000000", "HKD"], 1, "insufficient funds"),
-        (&["rates", "USD", "0"], 2, ""),
+        (&["rates", "USD", "0"], 1, "a rate is more than 0"),
     ] {
         let (found, said) = world.fails(&[&["account"], arguments, &CLOCK].concat());
         assert_eq!((found, said.lines().count()), (code, 1), "{arguments:?}: {said}");
         assert!(said.contains(says), "{arguments:?}: {said}");
     }
     for action in [
-        &["deposit", "eve", "1", "HKD"][..],
+        &["deposit", "zoe", "1", "HKD"][..],
         &["withdraw", "eve", "1", "HKD"],
         &["exchange", "eve", "1", "HKD", "USD"],
         &["adjust", "eve", "1", "HKD"],

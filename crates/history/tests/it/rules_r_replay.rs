@@ -73,6 +73,28 @@ fn check(now: &str, question: &str, expected: &str) {
     assert_eq!(found, expected, "{question} at {now}");
 }
 
+/// T1 of the engine's worked examples; the mark of that instant is told by a test of `trading`.
+#[test]
+fn t1_in_the_second_minute_of_a_day() {
+    let (shop, security) = (Shop::new(), symbol("700.HK"));
+    let candles = |rows: &[(&str, [i64; 4], i64)]| -> Candles {
+        let one = |(local, [open, high, low, close], volume): &(&str, [i64; 4], i64)| {
+            let plain = numbered(candle(at(Market::Hk, local), market::Session::Intraday, 0, *volume), *open);
+            Candle { high: price(*high), low: price(*low), close: price(*close), ..plain }
+        };
+        rows.iter().map(one).collect()
+    };
+    let minutes = candles(&[
+        ("2026-03-18 09:30", [300, 302, 299, 301], 10_000),
+        ("2026-03-18 09:31", [301, 303, 300, 302], 8_000),
+    ]);
+    let days = candles(&[("2026-03-18", [300, 310, 295, 308], 900_000)]);
+    shop.stock(&security, &minutes, &days, COARSE);
+    let ask = |question: &str| shop.ask_as_of(AsOf::Replay, "2026-03-18 09:31:20", question, told);
+    assert_eq!(ask("700.HK 1m {0, -, -, 1}"), "2026-03-18 09:31 301 301 301 301 ×0;");
+    assert_eq!(ask("700.HK day {0, -, -, 1}"), "2026-03-18 300 302 299 301 ×10000;");
+}
+
 #[test]
 fn r1_of_a_running_minute_only_the_open_is_told() {
     let minutes = "5.HK 1m {0, -, -, 2}";

@@ -139,6 +139,33 @@ fn the_close_before_a_date_is_that_of_the_last_stored_day() {
 }
 
 #[test]
+fn a_day_without_a_daily_candle_closes_with_its_last_regular_minute() {
+    let (shop, security) = (Shop::new(), symbol("AAPL.US"));
+    let minutes: Candles = (1..)
+        .zip([
+            ("2026-03-17 15:59", Session::Intraday),
+            ("2026-03-18 15:59", Session::Intraday),
+            ("2026-03-18 19:59", Session::Post),
+            ("2026-03-18 20:30", Session::Overnight),
+            ("2026-03-19 09:30", Session::Intraday),
+        ])
+        .map(|(n, (local, session))| candle(at(Market::Us, local), session, n * 1_000_000, 10))
+        .collect();
+    // The daily file ends with the 17th, and rounds what the minutes have.
+    let days: Candles =
+        [candle(at(Market::Us, "2026-03-17"), Session::Intraday, 9_000_000, 10)].into_iter().collect();
+    shop.stock(&security, &minutes, &days, COARSE);
+    let mut reader = shop.store.reader().unwrap();
+    let snapshot = reader.snapshot().unwrap();
+    for (day, expected) in
+        [("2026-03-17", None), ("2026-03-18", Some(9)), ("2026-03-19", Some(2)), ("2026-03-20", Some(5))]
+    {
+        let close = shop.history.close_before(&snapshot, &security, date(day)).unwrap();
+        assert_eq!(close.map(|close| close.0 / 1_000_000), expected, "{day}");
+    }
+}
+
+#[test]
 fn options_are_read_like_any_other_security() {
     let (shop, option) = (Shop::new(), symbol("AAPL260417C190000.US"));
     let regular = |candles: Candles| -> Candles {

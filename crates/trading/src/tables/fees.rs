@@ -205,3 +205,53 @@ impl ChargeRow {
         self.most.map_or(amount, |most| amount.min(most))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use market::Price;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::tables::Tables;
+
+    /// Days of different rows of the tables.
+    const DAYS: [&str; 6] =
+        ["2022-10-10", "2023-06-01", "2024-06-03", "2025-03-18", "2026-05-04", "2026-11-02"];
+    const KINDS: [(Market, Kind); 4] = [
+        (Market::Hk, Kind::Equity),
+        (Market::Hk, Kind::Etf),
+        (Market::Us, Kind::Equity),
+        (Market::Us, Kind::Option),
+    ];
+
+    proptest! {
+        /// Bounds, least charges and roundings included: however the fills of a day are cut and ordered, their charges add up to those of
+        /// its sums, and none is ever given back.
+        #[test]
+        fn the_charges_of_a_day_depend_on_its_sums(
+            fills in prop::collection::vec((1..90_000i64, 1..30_000i64), 1..8),
+            (day, of, side) in (0..DAYS.len(), 0..KINDS.len(), prop_oneof![Just(Side::Buy), Just(Side::Sell)]),
+        ) {
+            let table = Tables::built_in().unwrap().fees;
+            let ((market, kind), plan) = (KINDS[of], FeePlan::Standard);
+            let basis = ChargeBasis { market, kind, side, day: DAYS[day].parse().unwrap(), plan };
+            let sum = |fills: &[(i64, i64)]| {
+                let (mut totals, mut charged) = (DayTotals::default(), Money::ZERO);
+                for (cents, quantity) in fills {
+                    let quantity = Quantity::whole(*quantity);
+                    let after = totals.plus(Money::of(Price(cents * 10_000), quantity, 1), quantity);
+                    for fee in table.added(basis, totals, after) {
+                        assert!(fee.amount > Money::ZERO, "{fee:?}");
+                        charged += fee.amount;
+                    }
+                    totals = after;
+                }
+                (totals, charged)
+            };
+            let (totals, charged) = sum(&fills);
+            prop_assert_eq!(charged, table.total(basis, totals));
+            let reversed: Vec<(i64, i64)> = fills.into_iter().rev().collect();
+            prop_assert_eq!(sum(&reversed), (totals, charged));
+        }
+    }
+}

@@ -1,38 +1,56 @@
 use market::{Date, Market, Venue};
 
 use super::rows::{TableError, rows};
+use crate::words::Kind;
 
 /// How many trading days after a trade its money and shares change hands.
 #[derive(Clone, Debug)]
 pub struct SettlementTable {
-    rows: Vec<(Market, Date, u32)>,
+    rows: Vec<SettlementRow>,
 }
 
+#[derive(Clone, Debug)]
+struct SettlementRow {
+    market: Market,
+    /// None for every kind that has no rows of its own.
+    kind: Option<Kind>,
+    from: Date,
+    days: u32,
+}
+
+const HEADER: &str = "market,kind,from,days";
 const DAYS_MAX: u32 = 10;
 
 impl SettlementTable {
     pub fn parse(file: &str, text: &str) -> Result<SettlementTable, TableError> {
-        let mut found: Vec<(Market, Date, u32)> = Vec::new();
-        for row in &rows(file, text, "market,from,days")? {
-            let &[market, from, days] = row.fields.as_slice() else { continue };
+        let mut found: Vec<SettlementRow> = Vec::new();
+        for row in &rows(file, text, HEADER)? {
+            let &[market, kind, from, days] = row.fields.as_slice() else { continue };
             let (market, from) = (row.market(market)?, row.from(from)?);
+            let kind: Option<Kind> = if kind == "*" { None } else { Some(row.word("kind", kind)?) };
             let days: u32 = row.word("number of days", days)?;
             if days > DAYS_MAX {
                 return Err(row.wrong(format!("more than {DAYS_MAX} days")));
             }
-            if found.iter().any(|(known, date, _)| *known == market && *date >= from) {
-                return Err(row.wrong("dates of one market must ascend"));
+            let is_later =
+                |known: &SettlementRow| (known.market, known.kind) == (market, kind) && known.from >= from;
+            if found.iter().any(is_later) {
+                return Err(row.wrong("dates of one market and kind must ascend"));
             }
-            found.push((market, from, days));
+            found.push(SettlementRow { market, kind, from, days });
         }
         Ok(SettlementTable { rows: found })
     }
 
-    /// The date a trade of `day` settles on.
-    pub fn date(&self, venue: &Venue, day: Date) -> Date {
-        let market = venue.market();
-        let row = self.rows.iter().rfind(|(known, from, _)| *known == market && *from <= day);
-        let days = row.map_or(0, |(_, _, days)| *days);
+    /// The date a trade of `day` settles on. Rows that name the kind stand in place of those for every kind.
+    pub fn date(&self, venue: &Venue, kind: Kind, day: Date) -> Date {
+        let latest = |kind: Option<Kind>| {
+            self.rows
+                .iter()
+                .rfind(|row| row.market == venue.market() && row.kind == kind && row.from <= day)
+                .map(|row| row.days)
+        };
+        let days = latest(Some(kind)).or_else(|| latest(None)).unwrap_or(0);
         (0..days).fold(day, |date, _| venue.calendar().after(date).unwrap_or(date))
     }
 }

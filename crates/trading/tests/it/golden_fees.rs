@@ -6,22 +6,22 @@ use crate::common::check;
 fn order(day: &str, kind: &str, order: &str, price: &str, expected: &str) {
     let of = order.split_whitespace().nth(2).unwrap();
     let (clock, currency, lot) = if of.ends_with(".HK") { ("HK", "HKD", "100") } else { ("US", "USD", "1") };
+    let quantity = order.split_whitespace().nth(1).unwrap();
     check(&format!(
         "clock {clock}
         day {day}
         security {of} {kind} lot {lot}
         mark {of} {price}
         candle {of} 10:01 {price} {price} {price} {price} 1000000
-        given cash {currency} 1000000
-        given position {of} 1000 {price}
+        given cash {currency} 100000000
+        given position {of} {quantity} {price}
         given set touch touch
         10:00:15 {order} LO {price}
         > 10:00:15 #1 WaitToNew
         > 10:00:15 #1 NewStatus
         10:02 fees #1
-        > 10:02:00 #1 FilledStatus {} @ {price}0
-        > {expected}",
-        order.split_whitespace().nth(1).unwrap()
+        > 10:02:00 #1 FilledStatus {quantity} @ {price}0
+        > {expected}"
     ));
 }
 
@@ -70,6 +70,78 @@ fn united_states() {
     sell("2026-10-05", "PLATFORM 1.00 · CLEARING 0.30 · SEC_FEE 0.40 = 1.70");
     // F12
     order("2026-05-04", "equity", "buy 100 AAPL.US", "190.00", "PLATFORM 1.00 · CLEARING 0.30 = 1.30");
+}
+
+#[test]
+fn rows_hold_from_their_date_on() {
+    let hk = |day, expected| order(day, "equity", "sell 200 700.HK", "305.20", expected);
+    hk(
+        "2023-11-16",
+        "PLATFORM 15.00 · STAMP_DUTY 80.00 · TRADING_FEE 3.45 · SFC_LEVY 1.65 · AFRC_LEVY 0.09 · SETTLEMENT 2.00 = 102.19",
+    );
+    hk(
+        "2023-11-17",
+        "PLATFORM 15.00 · STAMP_DUTY 62.00 · TRADING_FEE 3.45 · SFC_LEVY 1.65 · AFRC_LEVY 0.09 · SETTLEMENT 2.00 = 84.19",
+    );
+    // No duty before its first row, and no levy of 2022.
+    hk("2021-07-30", "PLATFORM 15.00 · TRADING_FEE 3.05 · SFC_LEVY 1.65 · SETTLEMENT 2.00 = 21.70");
+    let us = |day, expected| order(day, "equity", "sell 100 AAPL.US", "190.00", expected);
+    us("2025-05-13", "PLATFORM 1.00 · CLEARING 0.30 · SEC_FEE 0.53 · TAF 0.02 = 1.85");
+    us("2025-05-14", "PLATFORM 1.00 · CLEARING 0.30 · TAF 0.02 = 1.32");
+    us("2026-04-02", "PLATFORM 1.00 · CLEARING 0.30 · TAF 0.02 = 1.32");
+    us("2026-04-06", "PLATFORM 1.00 · CLEARING 0.30 · SEC_FEE 0.40 · TAF 0.02 = 1.72");
+    us("2027-01-04", "PLATFORM 1.00 · CLEARING 0.30 · SEC_FEE 0.40 · TAF 0.02 = 1.72");
+    us("2022-12-30", "PLATFORM 1.00 · CLEARING 0.30 = 1.30");
+}
+
+#[test]
+fn charges_have_their_most() {
+    let large = |day, expected| order(day, "equity", "buy 30000 700.HK", "305.20", expected);
+    large(
+        "2025-03-18",
+        "PLATFORM 15.00 · STAMP_DUTY 9156.00 · TRADING_FEE 517.31 · SFC_LEVY 247.21 · AFRC_LEVY 13.73 · SETTLEMENT 100.00 = 10049.25",
+    );
+    large(
+        "2026-03-18",
+        "PLATFORM 15.00 · STAMP_DUTY 9156.00 · TRADING_FEE 517.31 · SFC_LEVY 247.21 · AFRC_LEVY 13.73 · SETTLEMENT 384.55 = 10333.80",
+    );
+    order(
+        "2026-03-12",
+        "equity",
+        "sell 100000 AAPL.US",
+        "1.00",
+        "PLATFORM 500.00 · CLEARING 300.00 · TAF 9.79 = 809.79",
+    );
+}
+
+#[test]
+fn an_order_is_charged_once_a_day_however_many_fills_it_has() {
+    let fills = |second: &str, expected: &str| {
+        check(&format!(
+            "candle 700.HK 10:01 300 300 300 300 1000
+            given position 700.HK 200 300
+            given set touch touch
+            10:00 sell 200 700.HK LO 300 tif GTC
+            > 10:00:00 #1 WaitToNew
+            > 10:00:00 #1 NewStatus
+            10:02 fees #1
+            > 10:02:00 #1 PartialFilledStatus 100 @ 300.000
+            > PLATFORM 15.00 · STAMP_DUTY 30.00 · TRADING_FEE 1.70 · SFC_LEVY 0.81 · AFRC_LEVY 0.05 · SETTLEMENT 1.26 = 48.82
+            {second}
+            {expected}"
+        ));
+    };
+    // 60,000 on one day; 30,000 on each of two.
+    fills(
+        "candle 700.HK 10:05 300 300 300 300 1000\n10:06 fees #1",
+        "> 10:06:00 #1 FilledStatus 100 @ 300.000
+        > PLATFORM 15.00 · STAMP_DUTY 60.00 · TRADING_FEE 3.39 · SFC_LEVY 1.62 · AFRC_LEVY 0.09 · SETTLEMENT 2.52 = 82.62",
+    );
+    fills(
+        "day 2026-03-19\ncandle 700.HK 10:05 300 300 300 300 1000\n10:06 fees #1",
+        "> 10:06:00 #1 FilledStatus 100 @ 300.000
+        > PLATFORM 30.00 · STAMP_DUTY 60.00 · TRADING_FEE 3.40 · SFC_LEVY 1.62 · AFRC_LEVY 0.10 · SETTLEMENT 2.52 = 97.64",
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The worked examples of fills. HK lot 100, date 2026-03-18 unless said, standard fees.
 
-use crate::common::{check, play};
+use crate::common::{Player, check, play, play_as};
 
 #[test]
 fn g1_a_limit_above_the_open_fills_at_the_open() {
@@ -55,7 +55,9 @@ fn g4_a_sale_before_the_opening_fills_at_the_open() {
         > 09:10:00 #1 NewStatus
         09:31 cash HKD
         > 09:31:00 #1 FilledStatus 100 @ 312.000
-        > HKD C 31149.04 F 0.00 settling 31149.04 withdraw 0.00",
+        > HKD C 31149.04 F 0.00 settling 31149.04 withdraw 0.00
+        09:31 detail #1
+        > #1 LO Day UnknownOutsideRth FilledStatus price 310 100 of 100 at 312.000 fees 50.96",
     );
 }
 
@@ -140,6 +142,12 @@ fn g11_a_trailing_sale() {
         given position AAPL.US 100 150
         10:00:15 sell 100 AAPL.US TSLPAMT amount 2.00 offset 0.50
         > 10:00:15 #1 VarietiesNotReported ACTIVE
+        10:01:59 stop #1
+        > #1 stop 188.00
+        10:02 stop #1
+        > #1 stop 189.50
+        10:03 stop #1
+        > #1 stop 190.00
         10:04 detail #1
         > 10:04:00 #1 NewStatus RELEASED
         > #1 TSLPAMT Day RTH_ONLY NewStatus price 189.5 0 of 100 at 0 fees 0.00
@@ -214,9 +222,13 @@ fn g18_a_day_order_ends_with_the_closing_auction() {
         15:59:30 buy 200 700.HK LO 290.00
         > 15:59:30 #1 WaitToNew
         > 15:59:30 #1 NewStatus
+        16:09:59 cash HKD
+        > HKD C 500000.00 F 58080.38 (fees 80.38)
         16:10 cash HKD
         > 16:10:00 #1 ExpiredStatus
-        > HKD C 500000.00 F 0.00",
+        > HKD C 500000.00 F 0.00
+        16:10 fees #1
+        >  = 0.00",
     );
 }
 
@@ -230,6 +242,8 @@ fn g19_a_market_order_waits_for_regular_hours() {
         08:00:30 buy 10 AAPL.US MO rth ANY_TIME
         > 08:00:30 #1 NotReported
         08:00:30 detail #1
+        > #1 MO Day RTH_ONLY NotReported price - 0 of 10 at 0 fees 0.00
+        09:29:59 detail #1
         > #1 MO Day RTH_ONLY NotReported price - 0 of 10 at 0 fees 0.00
         10:00
         > 09:30:00 #1 WaitToNew
@@ -312,19 +326,38 @@ fn t2_a_jump_does_the_same_work() {
         10:00:15 buy 200 700.HK LO 306.00
         > 10:00:15 #1 WaitToNew
         > 10:00:15 #1 NewStatus
-        16:30
-        > 10:02:00 #1 FilledStatus 200 @ 305.200",
+        10:00:30
+        16:30 cash HKD
+        > 10:02:00 #1 FilledStatus 200 @ 305.200
+        > HKD C 438875.25 F 0.00 settling -61124.75 withdraw 438875.25",
     );
 }
 
 #[test]
-fn t4_one_step_or_many() {
+fn t4_one_step_or_many_and_one_account_or_another() {
     let whole = play(&format!("{G5}\n10:00"));
-    let mut stepped = play(G5);
-    let start = stepped.instant("09:45:30");
-    for second in 0..900 {
-        stepped.advance(market::Timestamp(start.0 + second));
-    }
-    assert_eq!(whole.entries, stepped.entries);
+    let stepped = |account: u64| {
+        let mut player = play_as(account, G5);
+        let start = player.instant("09:45:30");
+        for second in 0..900 {
+            player.advance(market::Timestamp(start.0 + second));
+        }
+        player
+    };
+    let (slow, other) = (stepped(whole.account.number()), stepped(77));
+    assert_eq!(whole.entries, slow.entries);
+    assert_eq!(
+        whole.pushes().map(|push| format!("{push:?}")).collect::<Vec<_>>(),
+        slow.pushes().map(|push| format!("{push:?}")).collect::<Vec<_>>()
+    );
+    // Ids apart from the account part.
+    let text = |player: &Player, account: u64| -> Vec<String> {
+        let entries = player.entries.iter().map(|entry| entry.of_account(account));
+        entries.map(|entry| serde_json::to_string(&entry).unwrap()).collect()
+    };
+    let other_whole = play_as(77, &format!("{G5}\n10:00"));
+    assert_eq!(other.entries, other_whole.entries);
+    assert_ne!(text(&other, 77), text(&whole, whole.account.number()));
+    assert_eq!(text(&other, 77), text(&whole, 77));
     assert_eq!(whole.entries, play(&format!("{G5}\n09:47:10\n10:00")).entries);
 }

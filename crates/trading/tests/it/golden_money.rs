@@ -2,6 +2,7 @@
 
 use crate::common::{check, date, tables, venues};
 use market::Market;
+use trading::Kind;
 
 /// Buys and sells in whole fills, one a minute.
 #[test]
@@ -148,7 +149,7 @@ fn m5_rights() {
 }
 
 fn settles(market: Market, day: &str, expected: &str) {
-    let found = tables().settlement.date(venues().of(market), date(day));
+    let found = tables().settlement.date(venues().of(market), Kind::Equity, date(day));
     assert_eq!(found.to_string(), expected, "{market} {day}");
 }
 
@@ -201,7 +202,7 @@ fn m10_a_short_position() {
         > 10:00:30 #1 NewStatus
         10:03 cash USD
         > 10:02:00 #1 FilledStatus 100 @ 190.000
-        > USD C 68998.28 F 0.00 S 23000.00 settling 18998.28 withdraw 27000.00
+        > USD C 68998.28 F 0.00 S 23000.00 available 45998.28 settling 18998.28 withdraw 27000.00
         10:03 account USD
         > total 68998.28 net 45998.28 init 11500.00 maintenance 6900.00 buy_power 34498.28 remaining 45998.28 level 1
         10:03 position AAPL.US
@@ -254,8 +255,14 @@ fn m13_interest_over_a_weekend() {
     );
 }
 
+/// Its candles are told by a test of `history`.
 #[test]
 fn t1_the_mark_of_a_running_minute_is_its_open() {
+    check(
+        "candle 700.HK 09:30 300 302 299 301 10000; 09:31 301 303 300 302 8000
+        09:31:20 mark? 700.HK
+        > 301.00",
+    );
     check(
         "candle 700.HK 09:30 300 302 299 301 10000; 09:31 301.2 303 300 302 8000; 16:00 310 310 310 310 9000
         09:30:00 mark? 700.HK

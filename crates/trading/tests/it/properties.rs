@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use market::{Market, Price, Symbol, Timestamp};
 use proptest::prelude::*;
 use trading::{
-    Account, Command, Currency, Desk, Entry, Event, Execution, Factors, FillRule, Money, OrderStatus,
-    OrderType, Quantity, Rate, Setting, Settings, Side, Terms, Touch, balance, ledger,
+    Account, Command, Currency, Desk, Entry, Event, Execution, Factors, FillRule, Money, OrderId,
+    OrderStatus, OrderType, Quantity, Rate, Setting, Settings, Side, Since, Terms, Touch, balance, figures,
+    ledger,
 };
 
 use crate::common::{Store, at, date, symbol, tables};
 use crate::world::{
-    Act, Life, Minute, Timed, WINDOWS, acts, acts_and_operators, end, instant, live, live_until, minutes,
-    store,
+    Act, Life, Minute, Timed, WINDOWS, acts, acts_and_operators, end, instant, live, live_until,
+    live_with_credit, minutes, store,
 };
 
 fn fills(entries: &[Entry]) -> impl Iterator<Item = (&Entry, &Execution)> {
@@ -26,6 +27,11 @@ fn text(entries: &[Entry]) -> Vec<String> {
     entries.iter().map(|entry| serde_json::to_string(entry).unwrap()).collect()
 }
 
+/// What listeners were told, everything of it.
+fn told(life: &Life) -> Vec<String> {
+    life.outcomes.iter().flat_map(|outcome| &outcome.pushes).map(|push| format!("{push:?}")).collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
@@ -37,6 +43,7 @@ proptest! {
         let stops: Vec<Timestamp> = cuts.iter().map(|(window, second)| instant(*window, *second).min(end())).collect();
         let (whole, cut) = (live(&store, &acts, &[], &[]), live(&store, &acts, &[], &stops));
         prop_assert_eq!(text(&whole.entries), text(&cut.entries));
+        prop_assert_eq!(told(&whole), told(&cut));
         prop_assert_eq!(&whole.account, &cut.account);
         let mut folded = Account::fold(&whole.entries);
         folded.set_horizon(whole.account.horizon());
@@ -87,6 +94,7 @@ proptest! {
         check_ledger(&life)?;
         check_states(&life)?;
         check_reserves(&store, &life)?;
+        check_costs(&store, &life)?;
     }
 
     /// 8: without credit and shorts nobody owes anything.
@@ -102,6 +110,25 @@ proptest! {
                 prop_assert!(!cash.is_negative(), "{currency} {cash} after {entry:?}");
             }
         }
+    }
+
+    /// 8: with credit the debt is at most the line whenever an order is accepted.
+    #[test]
+    fn no_debt_beyond_the_credit(minutes in minutes(), acts in acts(), line in 0..400_000i64) {
+        let store = store(&minutes);
+        let desk = Desk::new(&store, tables());
+        let life = live_with_credit(&store, &acts, Money::whole(line));
+        let mut account = Account::default();
+        let mut has_bought = false;
+        for entry in &life.entries {
+            account.apply(entry);
+            if let (Event::Accepted(accepted), Some(now)) = (&entry.event, entry.at) {
+                has_bought |= accepted.terms.side == Side::Buy;
+                let debt = figures(&account, &desk.scene(now)).unwrap().debt;
+                prop_assert!(debt <= Rate::ONE.convert(Money::whole(line)), "{debt:?} of {line}");
+            }
+        }
+        prop_assume!(has_bought);
     }
 
     /// 14: a limit order fills no later with a looser touch and no cap.
@@ -120,9 +147,9 @@ proptest! {
         }
     }
 
-    /// 15: what the estimate says is accepted, and one lot more is not.
+    /// 15: what the estimate says is accepted, and one lot more is not; for shares that are sold short, too.
     #[test]
-    fn an_estimate_is_exact(cash in 0..2_000_000i64, price in 1..4000i64, credit in prop_oneof![Just(0i64), 1..500_000i64], us in any::<bool>()) {
+    fn an_estimate_is_exact(cash in 0..2_000_000i64, price in 1..4000i64, credit in prop_oneof![Just(0i64), 1..500_000i64], us in any::<bool>(), at_market in any::<bool>(), short in any::<bool>()) {
         let mut store = Store::default();
         store.rates.push((Currency::USD, date("2020-01-01"), Rate::parse("7.8").unwrap()));
         let (of, clock) = if us { (symbol("AAPL.US"), Market::Us) } else { (symbol("700.HK"), Market::Hk) };
@@ -130,6 +157,9 @@ proptest! {
         let now = at(clock, "2026-03-18 10:00");
         let ticks = tables().ticks.of(&of, trading::Kind::Equity, date("2026-03-18"));
         let price = ticks.up(Price(price * 100_000));
+        let text = trading::plain_price(price).to_string();
+        let text = text.as_str();
+        store.add(&of, at(clock, "2026-03-18 09:58"), &[text, text, text, text, "1000"], None);
         let desk = Desk::new(&store, tables());
         let mut account = Account::default();
         let mut give = |command: Command, now| desk.handle(&mut account, &command, now);
@@ -140,13 +170,16 @@ proptest! {
         }
         give(Command::SetCredit(Money::whole(credit)), now);
         desk.advance(&mut account, now);
-        let query = trading::EstimateQuery { symbol: of.clone(), side: Side::Buy, order_type: OrderType::Limit, price: Some(price), order: None, fractional: false };
+        let side = if short && us { Side::Sell } else { Side::Buy };
+        let order_type = if at_market { OrderType::Market } else { OrderType::Limit };
+        let price = (!at_market).then_some(price);
+        let query = trading::EstimateQuery { symbol: of.clone(), side, order_type, price, order: None, fractional: false };
         let found = trading::estimate(&account, &desk.scene(now), &query).unwrap();
         prop_assert!(found.cash_max <= found.margin_max);
         let lot = Quantity::whole(if us { 1 } else { 100 });
         let submit = |quantity: Quantity| {
             let mut account = account.clone();
-            let terms = Terms { price: Some(price), ..Terms::new(of.clone(), Side::Buy, OrderType::Limit, quantity) };
+            let terms = Terms { price, ..Terms::new(of.clone(), side, order_type, quantity) };
             let outcome = desk.handle(&mut account, &Command::submit(terms), now);
             outcome.refusal.is_none() && account.orders().last().is_some_and(|order| order.status() == OrderStatus::New)
         };
@@ -158,17 +191,36 @@ proptest! {
 /// 4: stamps after acceptance, prices of the candle, never worse than the limit.
 fn check_fills(life: &Life) -> Result<(), TestCaseError> {
     let mut account = Account::default();
+    let mut gaps: BTreeMap<OrderId, Timestamp> = BTreeMap::new();
     for entry in &life.entries {
+        if let Event::Released(release) = &entry.event
+            && release.how == trading::Trigger::Gap
+        {
+            gaps.insert(release.id, release.candle.time);
+        }
         if let Event::Filled(filled) = &entry.event {
             let order = account.order(filled.id).unwrap();
             let bar = &filled.candle;
-            let is_after = order.since.at() < bar.time || (filled.rule == FillRule::ClosingAuction);
-            let is_engine = matches!(order.since, trading::Since::Engine(_));
-            prop_assert!(is_after || is_engine, "{filled:?} {:?}", order.since);
+            let is_tail = filled.rule == FillRule::ClosingAuction;
+            let is_after = match order.since {
+                _ if is_tail => {
+                    order.since.at().0 < bar.time.0 + 480 || gaps.get(&filled.id) == Some(&bar.time)
+                }
+                Since::Client(at) => bar.time > at,
+                // Released at the open of a candle, it may be filled from all of it.
+                Since::Engine(at) => bar.time >= at || gaps.get(&filled.id) == Some(&bar.time),
+            };
+            prop_assert!(is_after, "{filled:?} {:?}", order.since);
+            let limit = order.terms.price;
+            let expected = match filled.rule {
+                FillRule::MarketOpen | FillRule::Open | FillRule::OpeningAuction => Some(bar.open),
+                FillRule::Limit | FillRule::OddLot => limit,
+                FillRule::ClosingAuction => Some(bar.close),
+            };
+            prop_assert_eq!(Some(filled.price), expected, "{:?}", filled);
             if filled.rule != FillRule::OddLot {
                 prop_assert!(bar.low <= filled.price && filled.price <= bar.high, "{filled:?}");
             }
-            let limit = order.terms.price;
             match filled.side {
                 Side::Buy => prop_assert!(limit.is_none_or(|limit| filled.price <= limit)),
                 Side::Sell => prop_assert!(limit.is_none_or(|limit| filled.price >= limit)),
@@ -301,6 +353,31 @@ fn check_states(life: &Life) -> Result<(), TestCaseError> {
         let filled: Quantity = order.fills.iter().map(|fill| fill.quantity).sum();
         prop_assert_eq!(filled, order.executed);
         prop_assert!(order.executed <= order.terms.quantity);
+    }
+    Ok(())
+}
+
+/// 9: what a limit buy costs on one trading day is at most what was held back for it.
+fn check_costs(store: &Store, life: &Life) -> Result<(), TestCaseError> {
+    let desk = Desk::new(store, tables());
+    let mut account = Account::default();
+    for entry in &life.entries {
+        let before = account.clone();
+        account.apply(entry);
+        let (Event::Accepted(accepted), Some(now)) = (&entry.event, entry.at) else { continue };
+        let order = life.account.order(accepted.id).unwrap();
+        let is_of_one_day = order.fills.iter().all(|fill| fill.day == accepted.standing.placement.day);
+        let is_replace =
+            |entry: &Entry| matches!(&entry.event, Event::Replaced { id, .. } if *id == order.id);
+        let is_changed = life.entries.iter().any(is_replace);
+        let is_limit = accepted.terms.side == Side::Buy && accepted.terms.order_type == OrderType::Limit;
+        if !is_limit || !is_of_one_day || is_changed {
+            continue;
+        }
+        let held =
+            |account: &Account| balance(account, &desk.scene(now), order.facts.currency, None).reserved;
+        let cost = order.paid + order.fee_total();
+        prop_assert!(cost <= held(&account) - held(&before), "{order:?}");
     }
     Ok(())
 }

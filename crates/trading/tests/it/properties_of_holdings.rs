@@ -3,8 +3,8 @@
 use market::{Market, Price, Timestamp};
 use proptest::prelude::*;
 use trading::{
-    Account, Bar, Command, CostMethod, Currency, Desk, Entry, Event, Execution, Facts, FillRule, Fraction,
-    Kind, Money, OrderId, Quantity, Settings, Side, VERSION,
+    Account, Bar, Command, CostMethod, Currency, Desk, Dividend, Entry, Event, Execution, Facts, FillRule,
+    Fraction, Kind, Money, OrderId, Quantity, Settings, Side, VERSION, figures,
 };
 
 use crate::common::{Store, at, date, symbol, tables};
@@ -31,6 +31,21 @@ fn fill(number: u64, change: i64, price: i64) -> Entry {
     Entry { version: VERSION, number, at: Some(Timestamp(0)), event: Event::Filled(Box::new(filled)) }
 }
 
+/// So many cents on what is held.
+fn dividend(number: u64, cents: i64, period: u64) -> Entry {
+    let day = date("2026-03-19");
+    let dividend = Dividend {
+        symbol: symbol("AAPL.US"),
+        ex_date: day,
+        pay_date: day,
+        quantity: Quantity::whole(1),
+        amount: Money::parse(&decimal(cents)).unwrap(),
+        currency: Currency::USD,
+        period,
+    };
+    Entry { version: VERSION, number, at: Some(Timestamp(0)), event: Event::DividendPaid(dividend) }
+}
+
 fn product(a: Fraction, whole: i64) -> Fraction {
     a.times(i128::from(whole), 1)
 }
@@ -42,14 +57,21 @@ fn minus(a: Fraction, b: Fraction) -> Fraction {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
-    /// 13: the average lies between the opening fills, and both costs differ by what was realised.
+    /// 13: the average lies between the opening fills, and both costs differ by what was realised and what was paid on the shares. A change
+    /// of nothing stands for a dividend, in hundredths for each share.
     #[test]
     fn costs_agree(trades in prop::collection::vec((-9..9i64, 1..3000i64), 1..10)) {
         let of = symbol("AAPL.US");
         let mut account = Account::default();
         let (mut realised, mut opened): (Fraction, Vec<i64>) = (Fraction::ZERO, Vec::new());
-        for (index, (change, price)) in trades.into_iter().enumerate().filter(|(_, (change, _))| *change != 0) {
+        for (index, (change, price)) in trades.into_iter().enumerate() {
             let before = account.held(&of).units() / 10_000;
+            if change == 0 {
+                let Some(position) = account.position(&of) else { continue };
+                account.apply(&dividend(index as u64 + 1, before * price, position.period));
+                realised = realised.plus(product(Fraction::whole(i128::from(price) * 10_000), before));
+                continue;
+            }
             let average = account.position(&of).map_or(Fraction::ZERO, |position| position.average);
             account.apply(&fill(index as u64 + 1, change, price));
             let closing = if before.signum() * change.signum() < 0 { change.abs().min(before.abs()) * change.signum() } else { 0 };
@@ -71,6 +93,35 @@ proptest! {
             let (diluted, average) = (position.cost(CostMethod::Diluted), position.cost(CostMethod::Average));
             prop_assert_eq!(product(diluted, held), minus(product(average, held), realised));
         }
+    }
+
+    /// 11: a dividend changes no value when the price falls by it.
+    #[test]
+    fn dividends_keep_value(shares in prop_oneof![1..100_000i64, -1000..-1i64], close in 200..100_000i64, cash in 1..200i64) {
+        let of = symbol("700.HK");
+        let mut store = Store::default();
+        for (clock, cents) in [("2026-05-15 10:00", close), ("2026-05-18 09:30", close - cash)] {
+            let text = decimal(cents);
+            let text = text.as_str();
+            store.add(&of, at(Market::Hk, clock), &[text, text, text, text, "1"], None);
+        }
+        store.act(&of, date("2026-05-18"), &format!("cash {}", decimal(cash)), None);
+        let desk = Desk::new(&store, tables());
+        let mut account = Account::default();
+        let now = at(Market::Hk, "2026-05-15 15:00");
+        for command in [
+            Command::Open { account: 7, settings: Settings::default() },
+            Command::EnterPosition { symbol: of.clone(), quantity: Quantity::whole(shares), cost: Price(1_000_000) },
+        ] {
+            desk.handle(&mut account, &command, now);
+        }
+        desk.advance(&mut account, now);
+        let net = |account: &Account, at: Timestamp| figures(account, &desk.scene(at)).unwrap().net_assets();
+        let before = net(&account, now);
+        let after = at(Market::Hk, "2026-05-18 09:31");
+        desk.advance(&mut account, after);
+        prop_assert!(!account.cash(Currency::HKD).is_zero());
+        prop_assert_eq!(before, net(&account, after));
     }
 
     /// 11: splits, bonus shares and rights change no value at the reference price, to a cent.
@@ -117,7 +168,8 @@ proptest! {
 
 /// Cents as a decimal.
 fn decimal(cents: i64) -> String {
-    format!("{}.{:02}", cents / 100, cents % 100)
+    let sign = if cents < 0 { "-" } else { "" };
+    format!("{sign}{}.{:02}", cents.abs() / 100, cents.abs() % 100)
 }
 
 fn cents(amount: Money) -> i128 {

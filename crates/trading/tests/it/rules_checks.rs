@@ -30,6 +30,24 @@ fn order(order: &str, expected: &str) {
 }
 
 #[test]
+fn the_first_check_that_fails_speaks() {
+    // Each line mends what the one above it was refused for.
+    order("buy 300150 NONE.HK TSMAMT tif GTC", "symbol not tradable");
+    order("buy 300150 700.HK TSMAMT tif GTC", "order type not support");
+    order("buy 300150 700.HK SLO tif GTC", "submitted_price required");
+    order("buy 300150 700.HK SLO 0 tif GTC", "submitted_price must be above 0");
+    order("buy 300150 700.HK SLO 9000.3 tif GTC", "time in force not support");
+    order("buy 300150 700.HK SLO 9000.3", "quantity must be a multiple of 100");
+    order("buy 300100 700.HK SLO 9000.3", "order too large");
+    order("buy 300000 700.HK SLO 9000.3", "price must be a multiple of 5");
+    order("buy 300000 700.HK SLO 9000", "price too far from 305");
+    order("buy 300000 700.HK LIT 9000 trigger 305", "price too far from 305");
+    order("buy 300000 700.HK LIT 400 trigger 305", "trigger_price must differ from 305");
+    order("buy 300000 700.HK SLO 400", "rejected insufficient funds");
+    order("buy 200000 700.HK SLO 400", "ok");
+}
+
+#[test]
 fn check_1_the_symbol() {
     order("buy 100 NONE.HK LO 1", "symbol not tradable");
     order("buy 100 600519.SH LO 1", "symbol not tradable");
@@ -176,6 +194,22 @@ fn check_12_the_margin() {
         > 10:00:00 #1 NewStatus
         10:00 buy 100 700.HK LO 100
         > 10:00:00 #2 RejectedStatus `insufficient funds`",
+    );
+}
+
+#[test]
+fn where_a_rate_is_missing_nothing_is_taken() {
+    check(
+        "clock US
+        mark AAPL.US 190
+        given cash USD 10000
+        10:00 sell 10 AAPL.US LO 190
+        > refused 602001 `no rate for USD`
+        10:00 account
+        > refused `no rate for USD`
+        10:00 buy 10 AAPL.US LO 190
+        > 10:00:00 #1 WaitToNew
+        > 10:00:00 #1 NewStatus",
     );
 }
 

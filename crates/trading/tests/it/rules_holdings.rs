@@ -1,8 +1,8 @@
-//! Corporate actions, interest, forks and previews.
+//! Corporate actions, interest and forks.
 
-use trading::{Account, Command, Desk, Entry, Event, OrderType, Quantity, Side, Terms, parse_price};
+use trading::{Account, Entry};
 
-use crate::common::{check, play, symbol, tables};
+use crate::common::{check, play};
 
 #[test]
 fn an_action_on_a_holiday_waits_for_the_next_roll() {
@@ -87,6 +87,45 @@ fn a_dividend_of_an_old_holding_lowers_no_new_cost() {
 }
 
 #[test]
+fn dividends_of_one_ex_date_are_paid_each_on_its_own_date() {
+    check(
+        "day 2026-05-15
+        action 700.HK 2026-05-18 cash 1 paid 2026-05-22
+        action 700.HK 2026-05-18 cash 2 paid 2026-05-20
+        given position 700.HK 300 310
+        15:00 now
+        day 2026-05-20
+        00:00 cash HKD
+        > HKD C 600.00 F 0.00
+        day 2026-05-21
+        00:00 cash HKD
+        > HKD C 600.00 F 0.00
+        day 2026-05-22
+        00:00 position 700.HK
+        > 700.HK 300 available 300 cost 307.000 (average 310.000) init 300
+        00:00 flows
+        > Dividend 600.00 HKD 700
+        > Dividend 300.00 HKD 700",
+    );
+}
+
+#[test]
+fn a_dividend_is_rounded_once() {
+    // Less than half a cent, by a digit that money itself does not have.
+    check(
+        "day 2026-05-15
+        action 700.HK 2026-05-18 cash 0.004999999999
+        action 5.HK 2026-05-18 cash 0.005
+        given position 700.HK 1 310
+        given position 5.HK 1 50
+        15:00 now
+        day 2026-05-18
+        00:00 flows
+        > Dividend 0.01 HKD 5",
+    );
+}
+
+#[test]
 fn dollars_bear_interest_over_360_days() {
     // 10,000 × 0.068 / 360 = 1.8888…
     check(
@@ -111,9 +150,13 @@ fn a_lot_changes_on_a_date() {
         10:00 buy 100 700.HK LO 300
         > 10:00:00 #1 WaitToNew
         > 10:00:00 #1 NewStatus
+        16:00 estimate buy 700.HK LO 300
+        > cash 1500 margin 1500
         17:00 buy 100 700.HK LO 300
         > 16:10:00 #1 ExpiredStatus
-        > refused 602001 `quantity must be a multiple of 500`",
+        > refused 602001 `quantity must be a multiple of 500`
+        17:00 estimate buy 700.HK LO 290
+        > cash 1500 margin 1500",
     );
 }
 
@@ -196,31 +239,4 @@ fn a_fork_differs_in_the_account_alone() {
     );
     let back: Vec<Entry> = forked.iter().map(|entry| entry.of_account(player.account.number())).collect();
     assert_eq!(back, player.entries);
-}
-
-#[test]
-fn a_preview_tells_what_would_happen() {
-    let player = play("mark 700.HK 305\ngiven cash HKD 500000\n10:00 now");
-    let desk = Desk::new(&player.store, tables());
-    let mut terms = Terms::new(symbol("700.HK"), Side::Buy, OrderType::Limit, Quantity::whole(200));
-    terms.price = Some(parse_price("306").unwrap());
-    let now = player.instant("10:00:15");
-    let preview = desk.preview(&player.account, &Command::submit(terms.clone()), now).unwrap();
-    assert!(matches!(preview.events.as_slice(), [Event::Accepted(_)]));
-    let cost = preview.cost.unwrap();
-    let fees: trading::Money = cost.fees.iter().map(|fee| fee.amount).sum();
-    assert_eq!(
-        (cost.amount.text().to_string(), fees.text().to_string()),
-        ("61200.00".to_owned(), "84.77".to_owned())
-    );
-    terms.quantity = Quantity::whole(150);
-    let refusal = desk.preview(&player.account, &Command::submit(terms.clone()), now).unwrap_err();
-    assert_eq!((refusal.check, refusal.text.as_str()), (Some(5), "quantity must be a multiple of 100"));
-    // A rejection says by how much.
-    terms.quantity = Quantity::whole(2000);
-    let preview = desk.preview(&player.account, &Command::submit(terms), now).unwrap();
-    let [Event::Rejected { refusal, .. }] = preview.events.as_slice() else { panic!("{preview:?}") };
-    let numbers = refusal.numbers.clone().unwrap();
-    assert_eq!((refusal.check, numbers.rule.as_str()), (Some(10), "cash"));
-    assert_eq!((numbers.needed.as_str(), numbers.available.as_str()), ("612704.72", "500000.00"));
 }

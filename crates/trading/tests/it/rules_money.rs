@@ -159,7 +159,7 @@ fn dividends_are_paid_by_the_short() {
         > 10:02:00 #1 FilledStatus 100 @ 190.000
         > AAPL.US -100 available -100 cost 188.500 (average 190.000) init -100
         20:00 cash USD
-        > USD C 68848.28 F 0.00 S 19000.00",
+        > USD C 68848.28 F 0.00 S 19000.00 available 49848.28",
     );
 }
 
@@ -365,6 +365,28 @@ fn options_at_expiry() {
         > Fee -2.00 USD PLATFORM
         > Fee -0.10 USD CLEARING
         > OptionExpiry 2500.00 USD AAPL260618C190000",
+    );
+}
+
+#[test]
+fn an_option_that_cannot_be_settled_stays_at_its_cost() {
+    // No minute of the underlying on the last day.
+    check(
+        "clock US
+        day 2026-06-18
+        rate USD 7.8
+        mark AAPL.US 195
+        mark AAPL260618P190000.US 5
+        given cash USD 1000
+        given position AAPL260618P190000.US 2 3
+        15:59:59 account USD
+        > total 1000.00 net 2000.00 init 1000.00 maintenance 1000.00 buy_power 1000.00 remaining 1000.00 level 0
+        16:00 account USD
+        > total 1000.00 net 1600.00 init 600.00 maintenance 600.00 buy_power 1000.00 remaining 1000.00 level 0
+        16:00 position AAPL260618P190000.US
+        > AAPL260618P190000.US 2 available 2 cost 3.000 init 2
+        16:00 sell 2 AAPL260618P190000.US LO 5
+        > refused 602001 `symbol not tradable`",
     );
 }
 

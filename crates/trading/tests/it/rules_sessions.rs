@@ -179,6 +179,35 @@ fn good_til_orders() {
 }
 
 #[test]
+fn good_til_orders_stay_overnight() {
+    check(
+        "candle 700.HK 10:01 300 300 300 300 1000
+        given cash HKD 500000
+        10:00 buy 200 700.HK LO 301 tif GTC
+        > 10:00:00 #1 WaitToNew
+        > 10:00:00 #1 NewStatus
+        10:02 buy 100 700.HK LO 200 tif GTC
+        > 10:02:00 #1 PartialFilledStatus 100 @ 300.000
+        > 10:02:00 #2 WaitToNew
+        > 10:02:00 #2 NewStatus
+        22:00 buy 100 700.HK LO 200 tif GTC
+        > 22:00:00 #3 NotReported
+        22:00 cancel #3
+        > 22:00:00 #3 CanceledStatus
+        22:00 detail #1
+        > #1 LO GTC UnknownOutsideRth PartialFilledStatus price 301 100 of 200 at 300.000 fees 48.82
+        22:00 cancel #2
+        > 22:00:00 #2 WaitToCancel
+        > 22:00:00 #2 PendingCancelStatus
+        > 22:00:00 #2 CanceledStatus
+        22:00 cancel #1
+        > 22:00:00 #1 WaitToCancel
+        > 22:00:00 #1 PendingCancelStatus
+        > 22:00:00 #1 PartialWithdrawal",
+    );
+}
+
+#[test]
 fn what_time_in_force_a_type_has() {
     let refused = |order: &str| {
         let clock = if order.contains(".US") { "clock US\n" } else { "" };

@@ -2,6 +2,8 @@
 
 use trading::{Money, Percent, Quantity, Rate, Share, Tables, parse_price};
 
+use crate::common::{date, tables, venues};
+
 /// What is said about a table that stands in place of the compiled-in one.
 fn refused(file: &str, text: &str, expected: &str) {
     let tables = Tables::with(|name| (name == file).then(|| text.to_owned()));
@@ -74,12 +76,13 @@ fn other_tables() {
         "HK,*,X,THIRD_FEES,both,2025-01-01,order,1,-,-,cent\nHK,*,X,THIRD_FEES,both,2024-01-01,order,1,-,-,cent",
         "fees.csv:3: dates of X must ascend",
     );
-    refused(
-        "settlement.csv",
-        "market,from,days\nHK,-,two",
-        "settlement.csv:2: \"two\" is not a number of days",
-    );
-    refused("settlement.csv", "market,from,days\nHK,-,11", "settlement.csv:2: more than 10 days");
+    let days = |rows: &str, expected: &str| {
+        refused("settlement.csv", &format!("market,kind,from,days\n{rows}"), expected);
+    };
+    days("HK,*,-,two", "settlement.csv:2: \"two\" is not a number of days");
+    days("HK,*,-,11", "settlement.csv:2: more than 10 days");
+    days("HK,bond,-,1", "settlement.csv:2: \"bond\" is not a kind");
+    days("HK,*,-,1\nHK,*,-,2", "settlement.csv:3: dates of one market and kind must ascend");
     refused(
         "interest.csv",
         "currency,from,rate,days\n*,-,0.068,366",
@@ -90,6 +93,16 @@ fn other_tables() {
         "currency,from,rate,days\n*,-,6.8,365",
         "interest.csv:2: a rate of more than 100 % a year",
     );
+}
+
+#[test]
+fn options_settle_the_next_day_also_when_shares_took_two() {
+    let settles = |kind: trading::Kind, day: &str| {
+        tables().settlement.date(venues().of(market::Market::Us), kind, date(day)).to_string()
+    };
+    assert_eq!(settles(trading::Kind::Option, "2024-05-24"), "2024-05-28");
+    assert_eq!(settles(trading::Kind::Etf, "2024-05-24"), "2024-05-29");
+    assert_eq!(settles(trading::Kind::Option, "2026-05-04"), "2026-05-05");
 }
 
 #[test]

@@ -151,6 +151,20 @@ fn a_trailing_order_watches_from_its_monitor_price_on() {
 }
 
 #[test]
+fn a_release_at_no_price_is_rejected() {
+    check(
+        "clock US
+        mark AAPL.US 1.50
+        candle AAPL.US 10:01 1 1.2 0.9 1 60000
+        given position AAPL.US 100 1
+        10:00 sell 100 AAPL.US TSLPAMT amount 0.40 offset 1.10
+        > 10:00:00 #1 VarietiesNotReported ACTIVE
+        10:02
+        > 10:02:00 #1 RejectedStatus ACTIVE `released price must be above 0`",
+    );
+}
+
+#[test]
 fn depth_levels_stand_for_ticks_from_the_mark() {
     let released = |side: &str, depth: &str, price: &str| {
         check(&format!(

@@ -218,6 +218,17 @@ pub(crate) struct Life {
 
 /// Plays commands in the order of their instants, going through further instants on the way.
 pub(crate) fn live(store: &Store, acts: &[Timed], settings: &[Setting], stops: &[Timestamp]) -> Life {
+    let prepared: Vec<Command> = settings.iter().map(|setting| Command::Set(*setting)).collect();
+    live_prepared(store, acts, prepared, stops)
+}
+
+/// Without shorts, and with a credit line.
+pub(crate) fn live_with_credit(store: &Store, acts: &[Timed], line: Money) -> Life {
+    let prepared = vec![Command::Set(Setting::ShortUs(false)), Command::SetCredit(line)];
+    live_prepared(store, acts, prepared, &[])
+}
+
+fn live_prepared(store: &Store, acts: &[Timed], prepared: Vec<Command>, stops: &[Timestamp]) -> Life {
     let desk = Desk::new(store, tables());
     let mut life = Life { account: Account::default(), entries: Vec::new(), outcomes: Vec::new() };
     let prepare = |life: &mut Life, command: Command| {
@@ -232,8 +243,8 @@ pub(crate) fn live(store: &Store, acts: &[Timed], settings: &[Setting], stops: &
         let (quantity, cost) = (Quantity::whole(if name == "5.HK" { 340 } else { 500 }), price_of(0));
         prepare(&mut life, Command::EnterPosition { symbol: symbol(name), quantity, cost });
     }
-    for setting in settings {
-        prepare(&mut life, Command::Set(*setting));
+    for command in prepared {
+        prepare(&mut life, command);
     }
     let mut timed: Vec<(Timestamp, Option<Command>)> =
         acts.iter().map(|(window, second, act)| (instant(*window, *second), Some(command(act)))).collect();

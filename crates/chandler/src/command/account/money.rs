@@ -97,12 +97,13 @@ pub(super) struct Position {
 fn enter(
     surroundings: &Surroundings,
     account: &Account,
-    (event, words, reason): (&'static str, String, &str),
+    (event, reason): (&'static str, &str),
     command: &Command,
     mut document: Value,
     format: Format,
 ) -> Result<(), Failure> {
     let mut books = Books::open(surroundings)?;
+    let words = paper::in_words(command);
     let audited = if reason.is_empty() { words.clone() } else { format!("{words}: {reason}") };
     books.operate(account, event, audited, std::slice::from_ref(command))?;
     if let Some(fields) = document.as_object_mut() {
@@ -116,17 +117,9 @@ impl Deposit {
     pub(super) fn run(&self, access: &Access, surroundings: &Surroundings) -> Result<(), Failure> {
         let account = named(access, &self.name)?;
         let (amount, currency) = (money(&self.amount)?, parse_currency(&self.currency)?);
-        let words = format!("{currency} {} paid in", amount.text());
         let document = json!({"currency": currency, "amount": amount.text().to_string()});
         let command = Command::Deposit { currency, amount };
-        enter(
-            surroundings,
-            &account,
-            ("paper.deposited", words, &self.reason),
-            &command,
-            document,
-            self.format,
-        )
+        enter(surroundings, &account, ("paper.deposited", &self.reason), &command, document, self.format)
     }
 }
 
@@ -141,17 +134,9 @@ impl Withdraw {
         let account = named(access, &self.name)?;
         let Some(currency) = &self.currency else { return self.package(access, &account, present) };
         let (amount, currency) = (money(&self.what)?, parse_currency(currency)?);
-        let words = format!("{currency} {} paid out", amount.text());
         let document = json!({"currency": currency, "amount": amount.text().to_string()});
         let command = Command::Withdraw { currency, amount };
-        enter(
-            surroundings,
-            &account,
-            ("paper.withdrawn", words, &self.reason),
-            &command,
-            document,
-            self.format,
-        )
+        enter(surroundings, &account, ("paper.withdrawn", &self.reason), &command, document, self.format)
     }
 
     fn package(&self, access: &Access, account: &Account, present: Present) -> Result<(), Failure> {
@@ -173,17 +158,9 @@ impl Exchange {
         let account = named(access, &self.name)?;
         let amount = money(&self.amount)?;
         let (from, to) = (parse_currency(&self.from)?, parse_currency(&self.to)?);
-        let words = format!("{from} {} changed into {to}", amount.text());
         let document = json!({"from": from, "amount": amount.text().to_string(), "to": to});
         let command = Command::Exchange { from, amount, to };
-        enter(
-            surroundings,
-            &account,
-            ("paper.exchanged", words, &self.reason),
-            &command,
-            document,
-            self.format,
-        )
+        enter(surroundings, &account, ("paper.exchanged", &self.reason), &command, document, self.format)
     }
 }
 
@@ -191,10 +168,9 @@ impl Adjust {
     pub(super) fn run(&self, access: &Access, surroundings: &Surroundings) -> Result<(), Failure> {
         let account = named(access, &self.name)?;
         let (amount, currency) = (money(&self.amount)?, parse_currency(&self.currency)?);
-        let words = format!("{currency} {} adjusted", amount.text());
         let document = json!({"currency": currency, "amount": amount.text().to_string()});
         let command = Command::Adjust { currency, amount, note: self.note.clone() };
-        enter(surroundings, &account, ("paper.adjusted", words, &self.note), &command, document, self.format)
+        enter(surroundings, &account, ("paper.adjusted", &self.note), &command, document, self.format)
     }
 }
 
@@ -208,18 +184,10 @@ impl Position {
         let quantity =
             Quantity::parse(&self.quantity).map_err(|error| wrong("quantity", &self.quantity, error))?;
         let cost = parse_price(&self.cost).map_err(|error| wrong("cost", &self.cost, error))?;
-        let words = format!("holds {quantity} {symbol} at a cost of {}", trading::plain_price(cost));
         let document = json!({
             "symbol": symbol.as_str(), "quantity": quantity, "cost": trading::plain_price(cost).to_string(),
         });
         let command = Command::EnterPosition { symbol, quantity, cost };
-        enter(
-            surroundings,
-            &account,
-            ("paper.position", words, &self.reason),
-            &command,
-            document,
-            self.format,
-        )
+        enter(surroundings, &account, ("paper.position", &self.reason), &command, document, self.format)
     }
 }

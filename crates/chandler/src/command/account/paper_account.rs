@@ -127,16 +127,14 @@ impl Settings {
         let settings = self.settings()?;
         let mut changes = Vec::new();
         if !settings.is_empty() {
-            let words: Vec<String> =
-                settings.iter().map(|setting| setting_in_words(*setting)).collect::<Result<_, _>>()?;
-            let commands = settings.into_iter().map(Command::Set).collect();
+            let commands: Vec<Command> = settings.into_iter().map(Command::Set).collect();
+            let words: Vec<String> = commands.iter().map(paper::in_words).collect();
             changes.push(AuditedChange { event: "paper.set", reason: words.join(", "), commands });
         }
         if let Some(text) = &self.credit {
-            let credit = line(text)?;
-            let reason = format!("credit HKD {}", credit.text());
-            let commands = vec![Command::SetCredit(credit)];
-            changes.push(AuditedChange { event: "paper.credit", reason, commands });
+            let command = Command::SetCredit(line(text)?);
+            let reason = paper::in_words(&command);
+            changes.push(AuditedChange { event: "paper.credit", reason, commands: vec![command] });
         }
         Ok(changes)
     }
@@ -166,18 +164,6 @@ impl Settings {
         }
         Ok(settings)
     }
-}
-
-/// `participation 0.1`: key and value as the journal has them.
-fn setting_in_words(setting: Setting) -> Result<String, Failure> {
-    let document = serde_json::to_value(setting)?;
-    let part = |name: &str| match document.get(name) {
-        None | Some(Value::Null | Value::Bool(false)) => "off".to_owned(),
-        Some(Value::Bool(true)) => "on".to_owned(),
-        Some(Value::String(text)) => text.clone(),
-        Some(other) => other.to_string(),
-    };
-    Ok(format!("{} {}", part("key"), part("value")))
 }
 
 fn share(flag: &str, text: &str) -> Result<Share, Failure> {

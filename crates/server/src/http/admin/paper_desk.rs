@@ -300,7 +300,10 @@ impl<'a> Desk<'a> {
     /// All of them, or none.
     fn commands(&self, event: &'static str, reason: &str, commands: &[Command]) -> Result<(), Problem> {
         let (core, id) = (&self.site.core, self.account.id);
-        let audit = Audit { event, actor: self.by.clone(), reason: text("reason", reason)?.to_owned() };
+        let (reason, done) = (text("reason", reason)?, commands.iter().map(paper::in_words));
+        let done = done.collect::<Vec<_>>().join(", ");
+        let reason = if reason.is_empty() { done } else { format!("{done}: {reason}") };
+        let audit = Audit { event, actor: self.by.clone(), reason };
         let at = core.paper_moment();
         let done =
             core.with_reader(|reader| core.paper.commands(id, commands, None, Some(audit), (reader, at)));

@@ -60,11 +60,11 @@ async fn an_account_that_is_rewound_has_not_earned_what_was_taken_back() {
     hall.submit(json!({"submitted_price": "306.00"})).await;
     hall.step("34:00").await;
     assert_eq!(level(&hall).await[2]["count"], 1);
-    data(&hall.manage("/v1/admin/paper/ann/rewind", json!({"to": at("10:00")})).await);
+    data(&hall.manage("/v1/admin/paper/ann/rewind", json!({"to": at("10:00"), "name": "one"})).await);
     let [number, assets, orders, _] = level(&hall).await;
     assert_eq!((&number, &assets["hkd"], &orders["count"]), (&json!(4), &json!("500000.00"), &json!(0)));
     // One that has not begun has earned nothing.
-    data(&hall.manage("/v1/admin/paper/ann/reset", json!({})).await);
+    data(&hall.manage("/v1/admin/paper/ann/reset", json!({"name": "two"})).await);
     assert_eq!(level(&hall).await[0], 1);
 }
 

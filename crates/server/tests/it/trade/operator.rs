@@ -257,6 +257,12 @@ async fn everything_an_operator_does_is_in_the_audit_with_who_and_why() {
         let actor = format!("{}", hall.op.account_id.0);
         assert!(told.contains(&format!("for {what}")) && told.contains(&actor), "{what}: {told}");
     }
+    let (_, audit) = standing(&hall, "ann").await;
+    for told in
+        ["HKD 1.00 paid in: for deposit", "touch touch", "holds 100 700.HK at a cost of 1: for position"]
+    {
+        assert!(audit.to_string().contains(told), "{told}: {audit}");
+    }
     let rates = json!({"rows": [{"currency": "CNH", "day": "2026-01-02", "rate": "1.08"}]});
     data(&hall.manage("/v1/admin/rates", rates).await);
     let audit = data(&hall.server.get("/v1/admin/audit", &hall.op).await).to_string();

@@ -10,4 +10,4 @@ mod script;
 mod show;
 
 pub use market::{Store, at, date, symbol, tables, venues};
-pub use script::{check, play};
+pub use script::{Player, check, play, play_as};

@@ -42,7 +42,12 @@ pub fn check(script: &str) {
 
 /// Plays a script without looking at what comes of it.
 pub fn play(script: &str) -> Player {
-    let mut player = Player::new(script);
+    play_as(NUMBER, script)
+}
+
+/// The same for an account of another number.
+pub fn play_as(account: u64, script: &str) -> Player {
+    let mut player = Player::numbered(account, script);
     for line in script.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('>')) {
         player.line(line);
     }
@@ -52,6 +57,10 @@ pub fn play(script: &str) -> Player {
 impl Player {
     /// With everything that the script stores, whenever it is told: a store is there before anybody asks.
     pub fn new(script: &str) -> Player {
+        Player::numbered(NUMBER, script)
+    }
+
+    fn numbered(account: u64, script: &str) -> Player {
         let mut player = Player {
             store: Store::default(),
             account: Account::default(),
@@ -64,7 +73,7 @@ impl Player {
             player.stored(line);
         }
         (player.market, player.day) = (Market::Hk, "2026-03-18".to_owned());
-        player.handle(&Command::Open { account: NUMBER, settings: Settings::default() }, Timestamp(0));
+        player.handle(&Command::Open { account, settings: Settings::default() }, Timestamp(0));
         player
     }
 
@@ -192,6 +201,7 @@ impl Player {
             ["detail", of] => vec![show::detail_line(order(of))],
             ["fees", of] => vec![show::fees_line(order(of), tables())],
             ["flows"] => show::flow_lines(&self.outcomes),
+            ["stop", of] => vec![show::stop_line(order(of))],
             ["mark?", of] => {
                 vec![scene.mark(&symbol(of)).map_or("none".to_owned(), |mark| mark.text(2).to_string())]
             }
@@ -221,7 +231,7 @@ impl Player {
     }
 
     fn id(&self, text: &str) -> OrderId {
-        OrderId::of(NUMBER, text.trim_start_matches('#').parse().expect("an order number"))
+        OrderId::of(self.account.number(), text.trim_start_matches('#').parse().expect("an order number"))
     }
 
     pub fn advance(&mut self, now: Timestamp) -> Vec<String> {

@@ -1,9 +1,9 @@
 //! Values as the transcripts print them.
 
-use market::{Market, Timestamp};
+use market::{Market, Price, Timestamp};
 use trading::{
-    Account, CostMethod, Order, Outcome, Push, Scene, balance, charges, exact_price, figures, ledger,
-    plain_price,
+    Account, CostMethod, Order, Outcome, Push, Scene, Side, Watch, balance, charges, exact_price, figures,
+    ledger, plain_price,
 };
 
 use super::market::{symbol, zone};
@@ -39,7 +39,7 @@ pub fn cash_line(account: &Account, scene: &Scene<'_>, currency: &str) -> String
         line += &format!(" (fees {})", balance.reserved_fees.text());
     }
     if !balance.short_value.is_zero() {
-        line += &format!(" S {}", balance.short_value.text());
+        line += &format!(" S {} available {}", balance.short_value.text(), balance.available().text());
     }
     if !balance.settling().is_zero() {
         line +=
@@ -99,6 +99,15 @@ pub fn fees_line(order: &Order, tables: &trading::Tables) -> String {
     let rows =
         groups.iter().flat_map(|(_, fees)| fees).map(|fee| format!("{} {}", fee.code, fee.amount.text()));
     format!("{} = {}", rows.collect::<Vec<_>>().join(" · "), order.fee_total().text())
+}
+
+/// Where a trailing order by an amount would be released now.
+pub fn stop_line(order: &Order) -> String {
+    let (Some(Watch::Trail(best)), Some(amount)) = (order.standing.watch, order.terms.trailing_amount) else {
+        return format!("#{} follows nothing", order.id.number());
+    };
+    let away = if order.terms.side == Side::Buy { amount.0 } else { -amount.0 };
+    format!("#{} stop {}", order.id.number(), Price(best.0 + away).text(2))
 }
 
 /// Cash flow of what happened, a line a row.

@@ -1,0 +1,45 @@
+use trading::{OrderType, Side, Terms};
+
+use super::house::{House, limit, replay};
+use crate::{Preview, Verdict};
+
+/// The verdict; price, amount and charges; the cash before and after.
+fn told(preview: &Preview) -> String {
+    let reason = preview.reason.as_ref().map(|reason| format!(" `{}`", reason.words)).unwrap_or_default();
+    let cost = preview.cost.as_ref().map(|cost| {
+        let cash = &cost.available_cash;
+        format!(" {} {} + {} {}→{}", cost.price, cost.amount, cost.fee_total, cash.before, cash.after)
+    });
+    format!("{:?}{reason}{}", preview.verdict, cost.unwrap_or_default())
+}
+
+#[test]
+fn a_preview_tells_what_would_happen_and_does_nothing() {
+    let house = House::new(&["09:59 305 305 305 305 50000"]);
+    let (id, service) = (house.account("ann"), house.service());
+    let preview = |terms: &Terms| {
+        service.with_reader(|reader| service.paper.preview(id, terms, (reader, replay("10:00:15")))).unwrap()
+    };
+    // G1 of the specification: what is held back.
+    let plain = preview(&limit(Side::Buy, 200, "306.00"));
+    assert_eq!(told(&plain), "Accepted 306.000 61200.00 + 84.77 500000.00→438715.23");
+    assert_eq!(
+        (plain.status, plain.trading_day.as_deref(), plain.margin_max_qty.as_deref()),
+        (Some("NewStatus"), Some("2026-03-18"), Some("1600"))
+    );
+    let odd = preview(&limit(Side::Buy, 150, "306.00"));
+    assert_eq!(told(&odd), "Refused `quantity must be a multiple of 100: 150 is not (check 5, quantity)`");
+    assert_eq!(odd.verdict, Verdict::Refused);
+    let large = preview(&limit(Side::Buy, 2_000, "306.00"));
+    assert!(
+        told(&large).starts_with(
+            "Rejected `insufficient funds: it needs 612704.72 of cash, and there is 500000.00 (check 10, funds)`"
+        ),
+        "{}",
+        told(&large)
+    );
+    // The reserve of a market order: 305 × 1.05, up to the tick.
+    let at_market = Terms { order_type: OrderType::Market, price: None, ..limit(Side::Buy, 100, "306.00") };
+    assert_eq!(told(&preview(&at_market)), "Accepted 320.400 32040.00 + 52.08 500000.00→467907.92");
+    assert!(service.read(id, replay("10:00:20"), |reading| reading.account.orders().is_empty()));
+}

@@ -1,0 +1,99 @@
+use trading::{Command, OrderId, OrderType, Side, Terms, parse_price};
+
+use super::house::{House, Service, limit, replay};
+
+/// Each step as `event: words`, and below it its rules.
+fn told(service: &Service, id: store::AccountId, order: OrderId) -> Vec<String> {
+    let story = crate::story(&service.paper.journal(id).unwrap(), order).unwrap();
+    assert_eq!((story.order_id, story.symbol.as_str()), (order.to_string(), "700.HK"));
+    let lines = story.steps.into_iter().flat_map(|step| {
+        let because = step.because.into_iter().map(|rule| format!("- {rule}"));
+        std::iter::once(format!("{}: {}", step.event, step.words)).chain(because)
+    });
+    lines.collect()
+}
+
+fn check(found: &[String], expected: &str) {
+    let expected: Vec<&str> = expected.lines().map(str::trim).collect();
+    assert_eq!(found, expected);
+}
+
+/// G8 of the specification.
+#[test]
+fn a_fill_names_its_candle_its_price_its_rule_and_its_charges() {
+    let house = House::new(&[
+        "09:59 305 305 305 305 50000",
+        "10:01 305.2 306.4 305 306.2 50000",
+        "10:02 306.6 306.8 306 306.4 50000",
+    ]);
+    let (id, service) = (house.account("ann"), house.service());
+    let terms = Terms {
+        order_type: OrderType::LimitIfTouched,
+        trigger_price: Some(parse_price("306").unwrap()),
+        ..limit(Side::Buy, 100, "307")
+    };
+    let order = service.submit(id, replay("10:00:15"), terms);
+    assert!(service.seen(id, replay("10:05"), order).starts_with("FilledStatus 100@306.600"));
+    check(
+        &told(&service, id, order),
+        "accepted: accepted: buy 100 700.HK, limit 307 once 306 is touched, for the day
+        - it waits for a price of 306 or more: the market was below it
+        - candles stamped after 2026-03-18 10:00:15 count for it
+        - it ends at 2026-03-18 16:10:00
+        released: released: it is a limit order at 307 now
+        - the candle 10:01 (open 305.2, high 306.4, low 305, close 306.2, volume 50000) reached the trigger 306 on every path that its prices allow
+        - what followed inside the minute is not known, so candles from the next one on may fill it
+        filled: filled: 100 at 306.6
+        - candle 10:02: open 306.6, high 306.8, low 306, close 306.4, volume 50000
+        - the open 306.6 was on the good side of the limit 307, so the open is the price
+        - of its volume of 50000, 5000 were left to this order: an account takes a share of each candle
+        - PLATFORM HKD 15.00
+        - STAMP_DUTY HKD 31.00
+        - TRADING_FEE HKD 1.73
+        - SFC_LEVY HKD 0.83
+        - AFRC_LEVY HKD 0.05
+        - SETTLEMENT HKD 1.29
+        - HKD 30709.90 paid: 30660.00 and charges of 49.90; booked on 2026-03-18, settled on 2026-03-20",
+    );
+}
+
+#[test]
+fn a_rejection_names_its_check_and_its_numbers() {
+    let house = House::new(&["09:59 305 305 305 305 50000"]);
+    let (id, service) = (house.account("ann"), house.service());
+    let order = service.submit(id, replay("10:00"), limit(Side::Buy, 2_000, "305"));
+    check(
+        &told(&service, id, order),
+        "rejected: rejected: buy 2000 700.HK, limit 305, for the day: insufficient funds
+        - insufficient funds: it needs 610702.48 of cash, and there is 500000.00 (check 10, funds); it was taken and then rejected, and costs nothing",
+    );
+}
+
+#[test]
+fn a_parked_order_and_a_held_one_say_when_they_count() {
+    let house = House::new(&["09:59 305 305 305 305 50000"]);
+    let (id, service) = (house.account("ann"), house.service());
+    let held = Terms { delayed_until: Some(super::house::at("10:05")), ..limit(Side::Buy, 100, "300") };
+    let held = service.submit(id, replay("10:00"), held);
+    let parked = service.submit(id, replay("17:00"), limit(Side::Buy, 100, "300"));
+    service.command(id, replay("17:01"), &Command::Cancel { id: parked }).unwrap();
+    check(
+        &told(&service, id, parked),
+        "accepted: accepted: buy 100 700.HK, limit 300, for the day
+        - its session is closed: it is reported at 2026-03-19 09:00:00
+        - it ends at 2026-03-19 16:10:00
+        - 300 for each, and the charges, are held back for it
+        canceled: cancelled, as was asked for",
+    );
+    check(
+        &told(&service, id, held),
+        "accepted: accepted: buy 100 700.HK, limit 300, for the day
+        - it is held until 2026-03-18 10:05:00
+        - it ends at 2026-03-18 16:10:00
+        activated: its time has come: accepted by the engine
+        - candles stamped 2026-03-18 10:05:00 or later count for it
+        - it ends at 2026-03-18 16:10:00
+        - 300 for each, and the charges, are held back for it
+        expired: expired: its time in force was over",
+    );
+}
