@@ -26,7 +26,7 @@ export function requestName() {
 export class Ticket {
   /** `onPlaced` gets the number of an order, and returns what to say of it. */
   constructor(onPlaced) {
-    Object.assign(this, { onPlaced, symbol: undefined, facts: undefined, previewed: undefined, name: requestName(), isSending: false });
+    Object.assign(this, { onPlaced, symbol: undefined, previewed: undefined, name: requestName(), isSending: false });
     this.build();
     this.search = new Search({ input: this.input, list: this.found, status: this.foundNone }, (symbol) => {
       this.choose(symbol);
