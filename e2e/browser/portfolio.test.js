@@ -229,6 +229,42 @@ describe('the portfolio', () => {
     }, { complaints: [/ERR_FAILED/] });
   });
 
+  it('asks for what a type of order needs, and for the hours where there are several', async () => {
+    const ned = await trader('Ned Lucifer');
+    const price = Number(await priceNear(ned, 1.02));
+    await at('Ned Lucifer', '/portfolio?symbol=9001.HK', async (page) => {
+      const ticket = section(page, 'ticket');
+      await page.locator('#ticket-quantity:focus').waitFor();
+      const shown = () => ticket.locator('.field label:visible').allInnerTexts();
+      assert.deepEqual(await shown(), ['Order type', 'Quantity', 'Limit', 'Valid', 'Hours', 'Remark']);
+      assert.equal(await ticket.getByLabel('Hours').isDisabled(), true);
+      const down = async (label, steps) => {
+        await ticket.getByLabel(label).focus();
+        for (let at = 0; at < steps; at += 1) await page.keyboard.press('ArrowDown');
+      };
+      await down('Order type', 1);
+      assert.deepEqual(await shown(), ['Order type', 'Quantity', 'Valid', 'Hours', 'Remark']);
+      await down('Order type', 1);
+      assert.deepEqual(await shown(), ['Order type', 'Quantity', 'Limit', 'Trigger price', 'Valid', 'Hours', 'Remark']);
+      await ticket.getByLabel('Quantity').fill('500');
+      await ticket.getByLabel('Limit', { exact: true }).fill(String(price + 6));
+      await ticket.getByLabel('Trigger price').fill(String(price + 5));
+      await ticket.getByText('Would be accepted').waitFor();
+      await ticket.getByRole('button', { name: 'Buy 500' }).click();
+      await section(page, 'open-orders').getByText(`limit if touched ${price + 6}`).waitFor();
+      await section(page, 'open-orders').getByText('waits for its price').waitFor();
+      // A whole symbol counts when the box is left with Tab.
+      await page.locator('#ticket-symbol').fill('wick.us');
+      await page.keyboard.press('Tab');
+      await page.locator('#ticket-quantity:focus').waitFor();
+      assert.equal(await page.locator('#ticket-symbol').inputValue(), 'WICK.US');
+      assert.equal(await ticket.getByLabel('Hours').isDisabled(), false);
+      assert.equal(await ticket.locator('option[value=ELO]').isDisabled(), true);
+      await down('Valid', 2);
+      await ticket.getByLabel('Last day').waitFor();
+    });
+  });
+
   it('has no ticket for an account that may only look', async () => {
     const fay = await trader('Fay Glow');
     await asked(fay, 'POST', '/v1/trade/order', {

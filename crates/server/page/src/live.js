@@ -8,12 +8,11 @@ const EVERY_MS = 2000;
 const PAUSE_MAX_MS = 30_000;
 
 /**
- * `refresh` is called each time. `onLost` gets the refusal of one that failed, `onFound` is called after the next that did not.
- * Another error is none that asking again could mend.
+ * `refresh` is called each time, and `onLost` gets the refusal of one that failed. Another error is none that asking again could mend.
  */
 export class Live {
-  constructor(refresh, { onLost = () => {}, onFound = () => {}, every = EVERY_MS } = {}) {
-    Object.assign(this, { refresh, onLost, onFound, every, pause: every, isLost: false, isStopped: true, running: undefined });
+  constructor(refresh, { onLost = () => {}, every = EVERY_MS } = {}) {
+    Object.assign(this, { refresh, onLost, every, pause: every, isStopped: true, running: undefined });
     this.onVisible = () => (document.hidden ? clearTimeout(this.timer) : this.now());
   }
 
@@ -51,12 +50,8 @@ export class Live {
     try {
       await this.refresh();
       this.pause = this.every;
-      if (this.isLost) this.onFound();
-      this.isLost = false;
     } catch (error) {
-      if (error.name === 'AbortError') return;
       if (error.name !== 'Refused') throw error;
-      this.isLost = true;
       this.pause = Math.max((error.retryAfter ?? 0) * 1000, Math.min(this.pause * 2, PAUSE_MAX_MS));
       // Who is signed out has to sign in.
       if (error.status === 401) this.stop();

@@ -182,7 +182,7 @@ test('a page asks one thing at a time, less often while nobody answers, and stop
     const status = results.shift();
     if (status !== undefined) throw new Refused({ status, message: 'no' });
   };
-  const live = new Live(refresh, { every: 1000, onLost: ({ status }) => lost.push(status), onFound: () => lost.push('found') });
+  const live = new Live(refresh, { every: 1000, onLost: ({ status }) => lost.push(status) });
   const settled = () => live.running;
   live.start();
   context.mock.timers.tick(999);
@@ -199,13 +199,17 @@ test('a page asks one thing at a time, less often while nobody answers, and stop
   await settled();
   context.mock.timers.tick(4000);
   await settled();
-  assert.deepEqual([calls, lost], [4, [0, 503, 'found']]);
+  assert.deepEqual([calls, lost], [4, [0, 503]]);
+  // Once it answers again, as often as before.
+  context.mock.timers.tick(1000);
+  await settled();
+  assert.equal(calls, 5);
   // Two at once wait for each other.
   await Promise.all([live.now(), live.now()]);
-  assert.equal(calls, 6);
+  assert.equal(calls, 7);
   results.push(401);
   await live.now();
   context.mock.timers.tick(60_000);
   await settled();
-  assert.deepEqual([calls, lost.at(-1)], [7, 401]);
+  assert.deepEqual([calls, lost.at(-1)], [8, 401]);
 });

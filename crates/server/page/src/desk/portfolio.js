@@ -77,8 +77,11 @@ async function fill() {
   });
   const asked = new URLSearchParams(location.search);
   const symbol = symbolOf(asked.get('symbol') ?? '');
-  // Nothing can have the focus before it is in the page.
-  if (symbol) requestAnimationFrame(() => ticket.begin(symbol, asked.get('side') === 'Sell' ? 'Sell' : 'Buy'));
+  if (symbol) {
+    ticket.begin(symbol, asked.get('side') === 'Sell' ? 'Sell' : 'Buy');
+    // Nothing can have the focus before it is in the page.
+    requestAnimationFrame(() => ticket.quantity.focus());
+  }
   const [assets, ...books] = sheets.map(({ box }) => box);
   return [fresh, el('div', { class: 'portfolio' }, ticket.box, el('div', { class: 'books' }, assets, said, books))];
 }

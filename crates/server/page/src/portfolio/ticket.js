@@ -26,7 +26,7 @@ export function requestName() {
 export class Ticket {
   /** `onPlaced` gets the number of an order, and returns what to say of it. */
   constructor(onPlaced) {
-    Object.assign(this, { onPlaced, symbol: undefined, facts: undefined, previewed: undefined, name: requestName(), isSending: false });
+    Object.assign(this, { onPlaced, symbol: undefined, previewed: undefined, name: requestName(), isSending: false });
     this.build();
     this.search = new Search({ input: this.input, list: this.found, status: this.foundNone }, (symbol) => {
       this.choose(symbol);
@@ -77,7 +77,6 @@ export class Ticket {
     this.rows = {
       ...Object.fromEntries(Object.entries(PRICE_FIELDS).map(([name, key]) => [name, field(phrase(key), this.prices[name])])),
       expires: field(phrase('expires'), this.expires),
-      hours: field(phrase('hours'), this.hours),
     };
     this.form = el(
       'form',
@@ -90,7 +89,7 @@ export class Ticket {
       ...Object.keys(PRICE_FIELDS).map((name) => this.rows[name]),
       field(phrase('time_in_force'), this.force),
       this.rows.expires,
-      this.rows.hours,
+      field(phrase('hours'), this.hours),
       field(phrase('remark'), this.remark),
       this.verdict,
       this.bill,
@@ -164,7 +163,7 @@ export class Ticket {
       ...values,
       time_in_force: this.force.value,
       ...(isDated && { expire_date: this.expires.value }),
-      ...(!this.rows.hours.hidden && { outside_rth: this.hours.value }),
+      ...(!this.hours.disabled && { outside_rth: this.hours.value }),
       ...(this.remark.value.trim() && { remark: this.remark.value.trim() }),
     };
   }
@@ -175,7 +174,9 @@ export class Ticket {
     const { fields } = typeOf(this.type.value);
     for (const name of Object.keys(PRICE_FIELDS)) this.rows[name].hidden = !fields.includes(name);
     this.rows.expires.hidden = this.force.value !== 'GTD';
-    this.rows.hours.hidden = market !== 'US';
+    // There all the time: a security is chosen when the server has answered, and nothing may move then.
+    this.hours.disabled = market !== 'US';
+    if (this.hours.disabled) this.hours.value = 'RTH_ONLY';
     for (const option of this.type.options) option.disabled = Boolean(typeOf(option.value).isHongKong) && market === 'US';
     this.box.dataset.side = this.side;
     this.name = requestName();
