@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use history::AsOf;
 use market::Timestamp;
-use server::{CannotStep, MarketTime, Pace};
+use server::{CannotStep, ClockSpeed, MarketTime};
 
 /// The quickest a clock may run: ten days in a second.
 const SPEED_MAX: u64 = 1_000_000;
@@ -97,11 +97,11 @@ impl MarketTime for ServedClock {
         }
     }
 
-    fn pace(&self) -> Pace {
+    fn pace(&self) -> ClockSpeed {
         match self.clock {
-            Clock::Machine => Pace::Machine,
-            Clock::Fixed(_) => Pace::Standing,
-            Clock::Running { thousandths, .. } => Pace::Running { thousandths },
+            Clock::Machine => ClockSpeed::Machine,
+            Clock::Fixed(_) => ClockSpeed::Standing,
+            Clock::Running { thousandths, .. } => ClockSpeed::Running { thousandths },
         }
     }
 
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn a_served_clock_that_stands_moves_forward_alone() {
         let served = ServedClock::new("2026-11-15T02:00:00Z".parse().unwrap());
-        assert_eq!((served.as_of(), served.pace()), (AsOf::Replay(Timestamp(NOON)), Pace::Standing));
+        assert_eq!((served.as_of(), served.pace()), (AsOf::Replay(Timestamp(NOON)), ClockSpeed::Standing));
         assert_eq!(served.step_to(Timestamp(NOON + 15)), Ok(()));
         assert_eq!(served.as_of(), AsOf::Replay(Timestamp(NOON + 15)));
         assert_eq!(served.step_to(Timestamp(NOON + 15)), Ok(()), "where it is already");

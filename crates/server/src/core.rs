@@ -270,7 +270,7 @@ impl Core {
     }
 
     /// Refuses an account at the listener of another region.
-    pub(crate) fn at_home(&self, caller: &Caller) -> Result<(), WrongRegion> {
+    pub(crate) fn own_region_only(&self, caller: &Caller) -> Result<(), WrongRegion> {
         self.at_home_of(caller.who.account(), caller.entrance)
     }
 

@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio_util::task::TaskTracker;
 
 use crate::core::Core;
-use crate::kit::{Face, Site};
+use crate::kit::{ListenerKind, Site};
 use crate::link::Hub;
 use crate::metrics::Connection;
 use crate::proxies::{self, TrustedProxy};
@@ -33,7 +33,7 @@ pub(crate) struct Entrance {
     pub(crate) trusted: Arc<[TrustedProxy]>,
     /// The region of the listener; `None` if it serves every region.
     pub(crate) region: Option<Region>,
-    pub(crate) face: Face,
+    pub(crate) listener_kind: ListenerKind,
 }
 
 impl Entrance {

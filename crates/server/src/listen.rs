@@ -19,7 +19,7 @@ use crate::core::{Clock, Core};
 use crate::entrance::{ConnectionCount, Entrance};
 use crate::http;
 use crate::jobs::{self, Job, Runner};
-use crate::kit::{CONNECTIONS_EACH, Face, Listening, Site};
+use crate::kit::{CONNECTIONS_EACH, ListenerKind, Listening, Site};
 use crate::link::{self, Hub, Transport};
 use crate::links::Links;
 use crate::market_clock::MarketClock;
@@ -258,7 +258,8 @@ impl ListenerContext {
             let (stream, peer, place) = accept(&listener, &places).await;
             // Removes the connections that have ended; there are never more than there are places.
             while connections.try_join_next().is_some() {}
-            let entrance = Entrance { face: Face::Internal, ..self.enter(peer, place, None) };
+            let entrance =
+                Entrance { listener_kind: ListenerKind::Internal, ..self.enter(peer, place, None) };
             connections.spawn(http::serve(stream, entrance));
         }
     }
@@ -290,7 +291,7 @@ impl ListenerContext {
             peer,
             trusted: self.trusted.clone(),
             region,
-            face: Face::Public,
+            listener_kind: ListenerKind::Public,
         }
     }
 }

@@ -13,8 +13,8 @@ pub type MarketClock = Arc<dyn MarketTime>;
 pub trait MarketTime: Send + Sync {
     fn as_of(&self) -> AsOf;
 
-    fn pace(&self) -> Pace {
-        Pace::Machine
+    fn pace(&self) -> ClockSpeed {
+        ClockSpeed::Machine
     }
 
     /// Moves a clock that stands forward.
@@ -31,7 +31,7 @@ impl<F: Fn() -> AsOf + Send + Sync> MarketTime for F {
 
 /// How a clock goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pace {
+pub enum ClockSpeed {
     /// It is the machine's.
     Machine,
     /// Only when it is moved.
@@ -40,14 +40,14 @@ pub enum Pace {
     Running { thousandths: u64 },
 }
 
-impl Pace {
+impl ClockSpeed {
     /// How long it takes until a clock that shows `now` shows `at`; `None` if it does not get there by itself.
     pub fn wait(self, now: Timestamp, at: Timestamp) -> Option<Duration> {
         let seconds = u64::try_from(at.0.saturating_sub(now.0)).unwrap_or(0);
         match self {
-            Pace::Machine => Some(Duration::from_secs(seconds)),
-            Pace::Standing => (seconds == 0).then_some(Duration::ZERO),
-            Pace::Running { thousandths } => {
+            ClockSpeed::Machine => Some(Duration::from_secs(seconds)),
+            ClockSpeed::Standing => (seconds == 0).then_some(Duration::ZERO),
+            ClockSpeed::Running { thousandths } => {
                 let milliseconds = u128::from(seconds) * 1_000_000 / u128::from(thousandths.max(1));
                 Some(Duration::from_millis(u64::try_from(milliseconds).unwrap_or(u64::MAX)))
             }
@@ -72,11 +72,11 @@ mod tests {
     fn how_long_a_clock_takes_follows_from_its_pace() {
         let (now, at) = (Timestamp(1_000), Timestamp(1_060));
         let cases = [
-            (Pace::Machine, Some(60_000)),
-            (Pace::Running { thousandths: 1_000 }, Some(60_000)),
-            (Pace::Running { thousandths: 60_000 }, Some(1_000)),
-            (Pace::Running { thousandths: 500 }, Some(120_000)),
-            (Pace::Standing, None),
+            (ClockSpeed::Machine, Some(60_000)),
+            (ClockSpeed::Running { thousandths: 1_000 }, Some(60_000)),
+            (ClockSpeed::Running { thousandths: 60_000 }, Some(1_000)),
+            (ClockSpeed::Running { thousandths: 500 }, Some(120_000)),
+            (ClockSpeed::Standing, None),
         ];
         for (pace, milliseconds) in cases {
             assert_eq!(pace.wait(now, at), milliseconds.map(Duration::from_millis), "{pace:?}");

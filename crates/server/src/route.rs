@@ -108,9 +108,9 @@ fn permit(
     match subject {
         Subject::Security(symbol) => {
             memory.known(symbol, version, core)?;
-            core.at_home(caller)?;
+            core.own_region_only(caller)?;
         }
-        Subject::Prices => core.at_home(caller)?,
+        Subject::Prices => core.own_region_only(caller)?,
         Subject::Open => {}
     }
     let (access, now) = (&core.access, core.market_now());

@@ -107,8 +107,12 @@ mod tests {
         let settings = Settings { regional, tcp: at("[::]:2020"), ..Settings::default() };
         let says = settings.exposure().unwrap();
         assert!(says.contains("[::]:2020, 10.0.0.7:8081"), "{says}");
-        for at_home in ["127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "[::ffff:127.0.0.1]:1"] {
-            assert_eq!(Settings { listen: at(at_home), ..Settings::default() }.exposure(), None, "{at_home}");
+        for own_region_only in ["127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "[::ffff:127.0.0.1]:1"] {
+            assert_eq!(
+                Settings { listen: at(own_region_only), ..Settings::default() }.exposure(),
+                None,
+                "{own_region_only}"
+            );
         }
         // What is served there is no secret.
         assert_eq!(Settings { internal: Some(at("0.0.0.0:9090")), ..Settings::default() }.exposure(), None);

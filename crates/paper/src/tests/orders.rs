@@ -99,7 +99,8 @@ fn a_snapshot_thrown_away_comes_back_equal() {
     let (id, service) = (house.account("ann"), house.service());
     let filled = service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
     service.submit(id, replay("10:02:10"), limit(Side::Sell, 200, "320.00"));
-    let deposit = |number: i64| Command::Deposit { currency: Currency::HKD, amount: Money::whole(1 + number) };
+    let deposit =
+        |number: i64| Command::Deposit { currency: Currency::HKD, amount: Money::whole(1 + number) };
     let deposits: Vec<Command> = (0..2_100).map(deposit).collect();
     service
         .with_reader(|reader| service.paper.commands(id, &deposits, None, None, (reader, replay("10:03"))))

@@ -11,7 +11,9 @@ use crate::kit::{Admitted, Answer, Asks, Call, Problem, Row, Site, envelope};
 use crate::metrics::Task;
 
 pub(super) const ROUTES: &[Row] =
-    &[Row::get("/v1/example/{symbol}", Asks::Account, Scope::Quote, Task::Data, show).at_home().doc(&DOC)];
+    &[Row::get("/v1/example/{symbol}", Asks::Account, Scope::Quote, Task::Data, show)
+        .own_region_only()
+        .doc(&DOC)];
 
 const DOC: Doc = Doc::new(Tag::Candles, "example", "Which market a symbol is of")
     .parameters(&[Parameter::path("symbol", "As 700.HK")])

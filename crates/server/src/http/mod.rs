@@ -42,8 +42,8 @@ use tokio::time::{Instant, timeout};
 use crate::entrance::{ConnectionCount, Entrance};
 use crate::kit::proof::{self, Addressed};
 use crate::kit::{
-    Answer, Call, Face, Gate, Permitted, Problem, RequestFacts, RequestNotes, Row, RowPace, Site, envelope,
-    open,
+    Answer, Call, Gate, ListenerKind, Permitted, Problem, RequestFacts, RequestNotes, Row, RowPace, Site,
+    envelope, open,
 };
 use crate::metrics::{Connection, Outcome};
 use crate::refusal::Refusal;
@@ -73,9 +73,9 @@ pub(crate) async fn serve<S>(stream: S, entrance: Entrance)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let (kind, head_within) = match entrance.face {
-        Face::Public => (Connection::Http, HEAD_WITHIN),
-        Face::Internal => (Connection::Internal, WATCHERS_HEAD_WITHIN),
+    let (kind, head_within) = match entrance.listener_kind {
+        ListenerKind::Public => (Connection::Http, HEAD_WITHIN),
+        ListenerKind::Internal => (Connection::Internal, WATCHERS_HEAD_WITHIN),
     };
     let _counted = ConnectionCount::new(&entrance.site.core, kind);
     let mut shutdown = entrance.shutdown.clone();
@@ -117,11 +117,11 @@ where
     let is_proxy = proxies::is_trusted(&entrance.trusted, entrance.peer.ip());
     let (site, peer, unproven) = (entrance.site.clone(), entrance.peer, entrance.unproven.clone());
     let has_upgrade = request.headers().contains_key(UPGRADE);
-    let is_upgrade = entrance.face == Face::Public && upgrade::is_wanted(&request);
+    let is_upgrade = entrance.listener_kind == ListenerKind::Public && upgrade::is_wanted(&request);
     let way =
         if is_upgrade { RouteMatch::UPGRADE } else { routes::way(request.method(), request.uri().path()) };
     let method = routes::known_method(request.method());
-    let path = way.is_nowhere().then(|| proof::written(request.uri().path()));
+    let path = way.is_unknown_path().then(|| proof::written(request.uri().path()));
     let is_head = request.method() == Method::HEAD;
     let (mut answer, since, noted) = answer_way::<S>(request, &way, &trace, entrance).await;
     let RequestFacts { account, candles, client } = noted;
@@ -195,7 +195,8 @@ where
     let is_local = is_asked && local::is_local(&entrance, request.version(), request.headers());
     entrance.peer = proxies::client(&entrance.trusted, entrance.peer, request.headers());
     let client = entrance.peer.ip();
-    let person = person(&request, way, entrance.face).map(|language| (language, entrance.site.clone()));
+    let person =
+        person(&request, way, entrance.listener_kind).map(|language| (language, entrance.site.clone()));
     let (mut since, mut noted) = (Instant::now(), RequestFacts::default());
     let mut answer = if matches!(way.found, Destination::Upgrade) {
         upgrade::answer::<S>(request, entrance)
@@ -225,13 +226,14 @@ where
 }
 
 /// The languages of a person who asks for a page, or with a browser for a path that does not exist. `None` for programs.
-fn person(request: &Request<Incoming>, way: &RouteMatch, face: Face) -> Option<HeaderValue> {
+fn person(request: &Request<Incoming>, way: &RouteMatch, listener_kind: ListenerKind) -> Option<HeaderValue> {
     let none = HeaderValue::from_static("");
     let language = || request.headers().get(ACCEPT_LANGUAGE).cloned().unwrap_or(none);
     let path = request.uri().path();
     let accept = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
-    let is_lost = way.leads_nowhere() && !routes::is_of_programs(path) && accept.contains("text/html");
-    (pages::is_page(path) || (is_lost && face == Face::Public)).then(language)
+    let is_lost =
+        way.has_no_endpoint_for_method() && !routes::is_of_programs(path) && accept.contains("text/html");
+    (pages::is_page(path) || (is_lost && listener_kind == ListenerKind::Public)).then(language)
 }
 
 async fn respond(
@@ -269,7 +271,7 @@ async fn respond(
             reached: entrance.reached,
             region: entrance.region,
             address_token: None,
-            face: entrance.face,
+            listener_kind: entrance.listener_kind,
             is_local,
             note: &note,
         };
@@ -291,7 +293,7 @@ async fn respond(
 
 /// The answer to a request that is there as a whole.
 fn answer_found(call: &Call<'_>, found: &Destination, site: &Site) -> Result<Answer, Problem> {
-    if call.face == Face::Internal && !found.row().is_some_and(Row::is_internal) {
+    if call.listener_kind == ListenerKind::Internal && !found.row().is_some_and(Row::is_internal) {
         return Err(Problem::not_found());
     }
     match found {
@@ -329,7 +331,9 @@ fn serve_addressed(call: &Call<'_>, target: Target, site: &Site) -> Result<Answe
 fn serve_target(call: &Call<'_>, target: Target, site: &Site) -> Result<Answer, Problem> {
     match target {
         Target::Row(row) => serve_row(call, row, site),
-        Target::NotOffered(idea) => Err(not_offered::refusal(idea, &call.admit(idea.scope(), site)?)),
+        Target::NotOffered(feature) => {
+            Err(not_offered::refusal(feature, &call.admit(feature.scope(), site)?))
+        }
     }
 }
 

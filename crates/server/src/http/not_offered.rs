@@ -46,7 +46,7 @@ const fn trading(what: &'static str, paths: &'static [(&'static str, &'static st
     MissingFeature { what, kind: Kind::Trading, paths }
 }
 
-const fn idea(what: &'static str, paths: &'static [(&'static str, &'static str)]) -> MissingFeature {
+const fn feature(what: &'static str, paths: &'static [(&'static str, &'static str)]) -> MissingFeature {
     MissingFeature { what, kind: Kind::Other, paths }
 }
 
@@ -132,8 +132,11 @@ pub(super) const MISSING_FEATURES: &[MissingFeature] = &[
         ],
     ),
     trading("statements", &[("GET", "/v1/statement/list"), ("GET", "/v1/statement/download")]),
-    idea("watchlists", &[("GET POST PUT DELETE", "/v1/watchlist/groups"), ("POST", "/v1/watchlist/pinned")]),
-    idea(
+    feature(
+        "watchlists",
+        &[("GET POST PUT DELETE", "/v1/watchlist/groups"), ("POST", "/v1/watchlist/pinned")],
+    ),
+    feature(
         "shared lists",
         &[
             ("GET POST", "/v1/sharelists"),
@@ -143,20 +146,20 @@ pub(super) const MISSING_FEATURES: &[MissingFeature] = &[
             ("POST", "/v1/sharelists/{id}/items/sort"),
         ],
     ),
-    idea("price alerts", &[("GET POST DELETE", "/v1/notify/reminders")]),
-    idea("lists of overnight securities", &[("GET", "/v1/quote/get_security_list")]),
-    idea("numbers of securities", &[("POST", "/v1/quote/symbol-to-counter-ids")]),
-    idea(
+    feature("price alerts", &[("GET POST DELETE", "/v1/notify/reminders")]),
+    feature("lists of overnight securities", &[("GET", "/v1/quote/get_security_list")]),
+    feature("numbers of securities", &[("POST", "/v1/quote/symbol-to-counter-ids")]),
+    feature(
         "market temperatures",
         &[("GET", "/v1/quote/market_temperature"), ("GET", "/v1/quote/history_market_temperature")],
     ),
-    idea("market states", &[("GET", "/v1/quote/market-status")]),
-    idea(
+    feature("market states", &[("GET", "/v1/quote/market-status")]),
+    feature(
         "short positions",
         &[("GET", "/v1/quote/short-positions/hk"), ("GET", "/v1/quote/short-positions/us")],
     ),
-    idea("short sales", &[("GET", "/v1/quote/short-trades/hk"), ("GET", "/v1/quote/short-trades/us")]),
-    idea(
+    feature("short sales", &[("GET", "/v1/quote/short-trades/hk"), ("GET", "/v1/quote/short-trades/us")]),
+    feature(
         "options",
         &[
             ("POST", "/v1/quote/options/strikes"),
@@ -164,8 +167,8 @@ pub(super) const MISSING_FEATURES: &[MissingFeature] = &[
             ("GET", "/v1/quote/option-volume-stats/daily"),
         ],
     ),
-    idea("crypto quotes", &[("GET", "/v1/us/gemini/crypto-overview")]),
-    idea(
+    feature("crypto quotes", &[("GET", "/v1/us/gemini/crypto-overview")]),
+    feature(
         "broker holdings",
         &[
             ("GET", "/v1/quote/broker-holding"),
@@ -173,14 +176,14 @@ pub(super) const MISSING_FEATURES: &[MissingFeature] = &[
             ("GET", "/v1/quote/broker-holding/daily"),
         ],
     ),
-    idea(
+    feature(
         "premiums of A over H shares",
         &[("GET", "/v1/quote/ahpremium/klines"), ("GET", "/v1/quote/ahpremium/timeshares")],
     ),
-    idea("trade statistics", &[("GET", "/v1/quote/trades-statistics")]),
-    idea("unusual movements", &[("GET", "/v1/quote/changes"), ("POST", "/v1/quote/market/stock-events")]),
-    idea("index constituents", &[("GET", "/v1/quote/index-constituents")]),
-    idea(
+    feature("trade statistics", &[("GET", "/v1/quote/trades-statistics")]),
+    feature("unusual movements", &[("GET", "/v1/quote/changes"), ("POST", "/v1/quote/market/stock-events")]),
+    feature("index constituents", &[("GET", "/v1/quote/index-constituents")]),
+    feature(
         "rankings",
         &[
             ("GET", "/v1/quote/market/rank/categories"),
@@ -188,7 +191,7 @@ pub(super) const MISSING_FEATURES: &[MissingFeature] = &[
             ("GET", "/v1/quote/industry/rank"),
         ],
     ),
-    idea(
+    feature(
         "screeners",
         &[
             ("GET", "/v1/quote/ai/screener/strategies/recommend"),
@@ -198,10 +201,10 @@ pub(super) const MISSING_FEATURES: &[MissingFeature] = &[
             ("GET", "/v1/quote/ai/screener/indicators"),
         ],
     ),
-    idea("financial calendars", &[("GET", "/v1/quote/finance_calendar")]),
-    idea("economic indicators", &[("GET", "/v2/quote/macrodata"), ("GET", "/v2/quote/macrodata/{id}")]),
-    idea("filings", &[("GET", "/v1/quote/filings")]),
-    idea(
+    feature("financial calendars", &[("GET", "/v1/quote/finance_calendar")]),
+    feature("economic indicators", &[("GET", "/v2/quote/macrodata"), ("GET", "/v2/quote/macrodata/{id}")]),
+    feature("filings", &[("GET", "/v1/quote/filings")]),
+    feature(
         "financial reports",
         &[
             ("GET", "/v1/quote/financial-reports"),
@@ -214,7 +217,7 @@ pub(super) const MISSING_FEATURES: &[MissingFeature] = &[
             ("GET", "/v1/us/quote/financials/statements"),
         ],
     ),
-    idea(
+    feature(
         "analysts' ratings and forecasts",
         &[
             ("GET", "/v1/quote/institution-rating-latest"),
@@ -227,7 +230,7 @@ pub(super) const MISSING_FEATURES: &[MissingFeature] = &[
             ("GET", "/v1/us/stock-info/fin-consensus"),
         ],
     ),
-    idea(
+    feature(
         "dividends and corporate actions",
         &[
             ("GET", "/v1/quote/dividends"),
@@ -238,7 +241,7 @@ pub(super) const MISSING_FEATURES: &[MissingFeature] = &[
             ("GET", "/v1/us/stock-info/etf-dividend-info"),
         ],
     ),
-    idea(
+    feature(
         "valuations",
         &[
             ("GET", "/v1/quote/valuation"),
@@ -250,7 +253,7 @@ pub(super) const MISSING_FEATURES: &[MissingFeature] = &[
             ("GET", "/v1/us/stock-info/valuation-overview"),
         ],
     ),
-    idea(
+    feature(
         "company profiles",
         &[
             ("GET", "/v1/quote/comp-overview"),
@@ -259,7 +262,7 @@ pub(super) const MISSING_FEATURES: &[MissingFeature] = &[
             ("GET", "/v1/us/stock-info/company-overview"),
         ],
     ),
-    idea(
+    feature(
         "shareholders",
         &[
             ("GET", "/v1/quote/shareholders"),
@@ -268,11 +271,11 @@ pub(super) const MISSING_FEATURES: &[MissingFeature] = &[
             ("GET", "/v1/quote/fund-holders"),
         ],
     ),
-    idea(
+    feature(
         "contents of funds",
         &[("GET", "/v1/quote/etf-asset-allocation"), ("GET", "/v1/us/stock-info/etf-files")],
     ),
-    idea(
+    feature(
         "funds",
         &[
             ("GET", "/v1/fund/hot-funds"),
@@ -293,8 +296,8 @@ pub(super) const MISSING_FEATURES: &[MissingFeature] = &[
             ("GET", "/v1/fund/funds/stock-holdings"),
         ],
     ),
-    idea("news", &[("GET", "/v1/content/{symbol}/news")]),
-    idea(
+    feature("news", &[("GET", "/v1/content/{symbol}/news")]),
+    feature(
         "community topics",
         &[
             ("GET", "/v1/content/{symbol}/topics"),
@@ -308,7 +311,7 @@ pub(super) const MISSING_FEATURES: &[MissingFeature] = &[
             ("GET POST", "/content/topics/{topic_id}/comments"),
         ],
     ),
-    idea(
+    feature(
         "agents",
         &[
             ("GET", "/v1/ai/workspaces"),
@@ -325,20 +328,20 @@ pub(super) const MISSING_FEATURES: &[MissingFeature] = &[
 
 /// Method, path and row, one for each method of each path.
 pub(super) fn paths() -> impl Iterator<Item = (&'static str, &'static str, &'static MissingFeature)> {
-    MISSING_FEATURES.iter().flat_map(|idea| {
+    MISSING_FEATURES.iter().flat_map(|feature| {
         let of_path = move |(methods, path): &(&'static str, &'static str)| {
             let path = *path;
-            methods.split(' ').map(move |method| (method, path, idea))
+            methods.split(' ').map(move |method| (method, path, feature))
         };
-        idea.paths.iter().flat_map(of_path)
+        feature.paths.iter().flat_map(of_path)
     })
 }
 
 /// Only authenticated callers get this refusal: others learn nothing about the server, and a program that tests its login with
 /// such a path learns whether it works.
-pub(super) fn refusal(idea: &MissingFeature, _: &Admitted) -> Problem {
-    let refusal = Problem::from(Refusal::NotOffered(idea.what));
-    match idea.kind {
+pub(super) fn refusal(feature: &MissingFeature, _: &Admitted) -> Problem {
+    let refusal = Problem::from(Refusal::NotOffered(feature.what));
+    match feature.kind {
         Kind::Trading => refusal.because(NO_TRADING),
         Kind::Other => refusal,
     }

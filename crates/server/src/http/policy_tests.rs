@@ -1,4 +1,4 @@
-//! Who may ask for what. Every row is asked for with every proof, by an account of every role, over a connection like a client's, and
+//! Who may ask for what. Every row is request for with every proof, by an account of every role, over a connection like a client's, and
 //! what comes of it is compared with `policy.txt`, which is to be read as the policy. `UPDATE_EXPECT=1` writes it anew.
 
 use std::fmt::Write;
@@ -17,7 +17,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::tests::{connect_from, site_with};
 use super::{not_offered, routes};
-use crate::kit::{Face, Gate, Permitted, Site};
+use crate::kit::{Gate, ListenerKind, Permitted, Site};
 
 const BACK: &str = "http://localhost:1/back";
 const CANDLES: &str =
@@ -63,44 +63,44 @@ enum Age {
 
 /// Where a request comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Origin {
     Outside,
     ThisMachine,
     Internal,
 }
 
 /// The rows of the table.
-const PROOFS: [(&str, Proof, Age, Place); 18] = [
-    ("signature", Proof::Signature, Age::Good, Place::Outside),
-    ("bearer", Proof::Bearer, Age::Good, Place::Outside),
-    ("OAuth openapi", Proof::OAuth("openapi"), Age::Good, Place::Outside),
-    ("OAuth quote", Proof::OAuth("quote"), Age::Good, Place::Outside),
-    ("OAuth trade", Proof::OAuth("trade"), Age::Good, Place::Outside),
-    ("OAuth account", Proof::OAuth("account"), Age::Good, Place::Outside),
-    ("OAuth operator", Proof::OAuth("operator"), Age::Good, Place::Outside),
-    ("session", Proof::Session, Age::Good, Place::Outside),
-    ("session without x-csrf", Proof::BareSession, Age::Good, Place::Outside),
-    ("address", Proof::Address, Age::Good, Place::Outside),
-    ("no credentials", Proof::Nothing, Age::Good, Place::Outside),
-    ("no credentials on this machine", Proof::Nothing, Age::Good, Place::ThisMachine),
-    ("no credentials at the internal listener", Proof::Nothing, Age::Good, Place::Internal),
-    ("expired signature", Proof::Signature, Age::Expired, Place::Outside),
-    ("expired bearer", Proof::Bearer, Age::Expired, Place::Outside),
-    ("expired OAuth", Proof::OAuth("openapi"), Age::Expired, Place::Outside),
-    ("expired session", Proof::Session, Age::Expired, Place::Outside),
-    ("expired address", Proof::Address, Age::Expired, Place::Outside),
+const PROOFS: [(&str, Proof, Age, Origin); 18] = [
+    ("signature", Proof::Signature, Age::Good, Origin::Outside),
+    ("bearer", Proof::Bearer, Age::Good, Origin::Outside),
+    ("OAuth openapi", Proof::OAuth("openapi"), Age::Good, Origin::Outside),
+    ("OAuth quote", Proof::OAuth("quote"), Age::Good, Origin::Outside),
+    ("OAuth trade", Proof::OAuth("trade"), Age::Good, Origin::Outside),
+    ("OAuth account", Proof::OAuth("account"), Age::Good, Origin::Outside),
+    ("OAuth operator", Proof::OAuth("operator"), Age::Good, Origin::Outside),
+    ("session", Proof::Session, Age::Good, Origin::Outside),
+    ("session without x-csrf", Proof::BareSession, Age::Good, Origin::Outside),
+    ("address", Proof::Address, Age::Good, Origin::Outside),
+    ("no credentials", Proof::Nothing, Age::Good, Origin::Outside),
+    ("no credentials on this machine", Proof::Nothing, Age::Good, Origin::ThisMachine),
+    ("no credentials at the internal listener", Proof::Nothing, Age::Good, Origin::Internal),
+    ("expired signature", Proof::Signature, Age::Expired, Origin::Outside),
+    ("expired bearer", Proof::Bearer, Age::Expired, Origin::Outside),
+    ("expired OAuth", Proof::OAuth("openapi"), Age::Expired, Origin::Outside),
+    ("expired session", Proof::Session, Age::Expired, Origin::Outside),
+    ("expired address", Proof::Address, Age::Expired, Origin::Outside),
 ];
 
-/// One thing to ask for.
-struct Asked {
+/// A request that the policy is tried with.
+struct PolicyRequest {
     method: &'static str,
     pattern: &'static str,
     /// The scope that its row names.
     scope: String,
 }
 
-/// Everything there is to ask for, and of what is not offered one path each.
-fn asked() -> Vec<Asked> {
+/// One for every row, and one for every feature that is not offered.
+fn requests() -> Vec<PolicyRequest> {
     let rows = routes::GROUPS.into_iter().flatten().map(|row| {
         let scope = match row.gate {
             Gate::Permitted(Permitted { scope, or: Some(or), .. }) => {
@@ -110,18 +110,18 @@ fn asked() -> Vec<Asked> {
             Gate::Watched(_) => "operator".to_owned(),
             Gate::AtOnce(..) | Gate::Open(..) => "none".to_owned(),
         };
-        Asked { method: row.method, pattern: row.path, scope }
+        PolicyRequest { method: row.method, pattern: row.path, scope }
     });
     let mut ideas: Vec<(&str, &str, &not_offered::MissingFeature)> = not_offered::paths().collect();
     ideas.dedup_by_key(|(_, _, idea)| idea.what);
     let ideas = ideas.into_iter().map(|(method, pattern, idea)| {
         let scope = idea.scope().as_str().to_owned();
-        Asked { method, pattern, scope }
+        PolicyRequest { method, pattern, scope }
     });
     rows.chain(ideas).collect()
 }
 
-impl Asked {
+impl PolicyRequest {
     /// The path and the query of a question that is refused for nothing but who asks, where that is easily had.
     fn target(&self, token: &str) -> (String, &'static str) {
         let segment = |segment: &str| match segment {
@@ -198,12 +198,12 @@ impl Person {
     }
 
     /// The headers of a request that prove who asks.
-    fn headers(&self, proof: Proof, asked: &Asked, path: &str, query: &str, site: &Site) -> String {
+    fn headers(&self, proof: Proof, request: &PolicyRequest, path: &str, query: &str, site: &Site) -> String {
         let token = self.created.access_token.expose();
         let session = format!("cookie: chandler_session={}\r\n", self.secret);
         match proof {
             Proof::Nothing | Proof::Address => String::new(),
-            Proof::Signature => self.signature(asked, path, query, site),
+            Proof::Signature => self.signature(request, path, query, site),
             Proof::Bearer => format!("authorization: Bearer {token}\r\n"),
             Proof::OAuth(_) => format!("authorization: Bearer {}\r\n", self.secret),
             Proof::Session => {
@@ -213,17 +213,17 @@ impl Person {
         }
     }
 
-    fn signature(&self, asked: &Asked, path: &str, query: &str, site: &Site) -> String {
+    fn signature(&self, request: &PolicyRequest, path: &str, query: &str, site: &Site) -> String {
         const NAMES: &str = "authorization;x-api-key;x-timestamp";
         let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         let (token, key, now) =
             (self.created.access_token.expose(), &self.created.app_key, site.core.machine_now().0);
-        let body = match asked.body() {
+        let body = match request.body() {
             "" => String::new(),
             body => hex(&Sha1::digest(body)),
         };
         let lines = format!("authorization:{token}\nx-api-key:{key}\nx-timestamp:{now}\n");
-        let canonical = format!("{}|{path}|{query}|{lines}|{NAMES}|{body}", asked.method);
+        let canonical = format!("{}|{path}|{query}|{lines}|{NAMES}|{body}", request.method);
         let mut mac = Hmac::<Sha256>::new_from_slice(self.created.app_secret.expose().as_bytes()).unwrap();
         mac.update(format!("HMAC-SHA256|{}", hex(&Sha1::digest(canonical))).as_bytes());
         let signature = hex(&mac.finalize().into_bytes());
@@ -255,37 +255,37 @@ fn oauth(created: &Created, scope: &str, at: Timestamp, site: &Site) -> String {
     tokens.access_token.expose().to_owned()
 }
 
-/// What somebody is told.
-async fn told(
-    asked: &Asked,
+/// What somebody is outcome_of.
+async fn outcome_of(
+    request: &PolicyRequest,
     proof: Proof,
-    from: Place,
+    from: Origin,
     person: &Person,
     peer: u32,
     site: &Arc<Site>,
 ) -> String {
-    let is_keyed = asked.pattern.contains("{token}");
+    let is_keyed = request.pattern.contains("{token}");
     let token = person.created.access_token.expose();
-    let (path, query) = asked.target(if proof == Proof::Address { token } else { "none" });
+    let (path, query) = request.target(if proof == Proof::Address { token } else { "none" });
     let query = match query {
         query if proof != Proof::Address || is_keyed => query.to_owned(),
         "" => format!("access_token={token}"),
         query => format!("{query}&access_token={token}"),
     };
-    let (face, host) = match from {
-        Place::Outside => (Face::Public, "chandler.example"),
-        Place::ThisMachine => (Face::Public, "localhost"),
-        Place::Internal => (Face::Internal, "chandler.example"),
+    let (listener_kind, host) = match from {
+        Origin::Outside => (ListenerKind::Public, "chandler.example"),
+        Origin::ThisMachine => (ListenerKind::Public, "localhost"),
+        Origin::Internal => (ListenerKind::Internal, "chandler.example"),
     };
     // Everybody outside has an address of their own, so that nobody is kept waiting for the refusals of others.
-    let peer = if from == Place::ThisMachine {
+    let peer = if from == Origin::ThisMachine {
         Ipv4Addr::LOCALHOST
     } else {
         Ipv4Addr::from_bits(0x0a80_0000 + peer)
     };
-    let mut far = connect_from(SocketAddr::from((peer, 50_000)), Some(Region::Ap), face, site);
-    let (method, body, content_type) = (asked.method, asked.body(), asked.content_type());
-    let headers = person.headers(proof, asked, &path, &query, site);
+    let mut far = connect_from(SocketAddr::from((peer, 50_000)), Some(Region::Ap), listener_kind, site);
+    let (method, body, content_type) = (request.method, request.body(), request.content_type());
+    let headers = person.headers(proof, request, &path, &query, site);
     let question = if query.is_empty() { "" } else { "?" };
     let length = body.len();
     let request = format!(
@@ -299,9 +299,9 @@ async fn told(
     let status = answer.split(' ').nth(1).unwrap();
     let is_refused = ["401", "403"].contains(&status)
         // The internal listener has little to show; two proofs at once are none.
-        || (status == "404" && from == Place::Internal)
+        || (status == "404" && from == Origin::Internal)
         || (status == "400" && answer.contains("send one"));
-    // Datafeeds are told in the body.
+    // Datafeeds are outcome_of in the body.
     let is_foreign = answer.contains("\"s\":\"error\"") && answer.contains("this account is of region");
     assert_ne!(status, "500", "{method} {path}: {answer}");
     match status {
@@ -311,7 +311,7 @@ async fn told(
     }
 }
 
-/// What all are told about one thing to ask for, equal lines once, those of most at the end.
+/// What all are outcome_of about one thing to ask for, equal lines once, those of most at the end.
 fn matrix(outcomes: &[[String; ROLES.len()]]) -> String {
     let mut lines: Vec<(&[String; ROLES.len()], Vec<&str>)> = Vec::new();
     for (cells, (name, ..)) in outcomes.iter().zip(PROOFS) {
@@ -337,26 +337,26 @@ fn matrix(outcomes: &[[String; ROLES.len()]]) -> String {
 #[tokio::test]
 async fn every_row_lets_in_whom_the_policy_names() {
     let (site, _dir) = site_with(CANDLES);
-    let all = asked();
+    let all = requests();
     let mut outcomes = vec![vec![<[String; ROLES.len()]>::default(); PROOFS.len()]; all.len()];
     let (mut number, mut peer) = (0, 0);
     for (line, (_, proof, age, from)) in PROOFS.into_iter().enumerate() {
         for (column, role) in ROLES.into_iter().enumerate() {
             number += 1;
             let person = Person::new(number, role, proof, age, &site);
-            for (asked, outcomes) in all.iter().zip(&mut outcomes) {
+            for (request, outcomes) in all.iter().zip(&mut outcomes) {
                 peer += 1;
-                outcomes[line][column] = told(asked, proof, from, &person, peer, &site).await;
+                outcomes[line][column] = outcome_of(request, proof, from, &person, peer, &site).await;
             }
         }
     }
-    // What all are told the same about stands together.
+    // What all are outcome_of the same about stands together.
     let mut groups: Vec<(&str, String, Vec<String>)> = Vec::new();
-    for (asked, outcomes) in all.iter().zip(&outcomes) {
-        let (matrix, row) = (matrix(outcomes), format!("{} {}", asked.method, asked.pattern));
-        match groups.iter_mut().find(|(scope, known, _)| *scope == asked.scope && *known == matrix) {
+    for (request, outcomes) in all.iter().zip(&outcomes) {
+        let (matrix, row) = (matrix(outcomes), format!("{} {}", request.method, request.pattern));
+        match groups.iter_mut().find(|(scope, known, _)| *scope == request.scope && *known == matrix) {
             Some((_, _, rows)) => rows.push(row),
-            None => groups.push((asked.scope.as_str(), matrix, vec![row])),
+            None => groups.push((request.scope.as_str(), matrix, vec![row])),
         }
     }
     groups.sort_by_key(|(scope, ..)| SCOPES.iter().position(|known| known == scope));

@@ -64,7 +64,7 @@ impl Target {
     fn proof_terms(self) -> ProofTerms {
         match self {
             Target::Row(row) => row.proof_terms(),
-            Target::NotOffered(idea) if idea.is_trading() => {
+            Target::NotOffered(feature) if feature.is_trading() => {
                 ProofTerms { home: Home::OwnRegion, ..ProofTerms::NO_ROW }
             }
             Target::NotOffered(_) => ProofTerms::NO_ROW,
@@ -136,12 +136,12 @@ impl RouteMatch {
     }
 
     /// Whether the path has no endpoint for this method.
-    pub(super) fn leads_nowhere(&self) -> bool {
+    pub(super) fn has_no_endpoint_for_method(&self) -> bool {
         matches!(self.found, Destination::Nothing | Destination::Options(_) | Destination::OtherMethod(_))
     }
 
     /// Whether the path has no endpoint for any method.
-    pub(super) fn is_nowhere(&self) -> bool {
+    pub(super) fn is_unknown_path(&self) -> bool {
         matches!(self.found, Destination::Nothing)
     }
 }
@@ -166,8 +166,8 @@ impl Router {
         for row in GROUPS.into_iter().flatten() {
             router.add(row.method, row.path, Target::Row(row));
         }
-        for (method, path, idea) in not_offered::paths() {
-            router.add(method, path, Target::NotOffered(idea));
+        for (method, path, feature) in not_offered::paths() {
+            router.add(method, path, Target::NotOffered(feature));
         }
         router
     }

@@ -84,17 +84,17 @@ fn no_path_means_two_things_and_every_method_can_be_allowed() {
 fn what_is_not_offered_is_listed_once_and_is_not_served_besides() {
     let served: BTreeSet<&str> = rows().map(|row| row.path).collect();
     let mut seen = BTreeSet::new();
-    for (method, path, idea) in not_offered::paths() {
+    for (method, path, feature) in not_offered::paths() {
         assert!(METHODS.contains(&method), "{method} {path}");
         assert!(path.starts_with('/') && is_of_programs(path), "{path}");
         assert!(seen.insert((method, path)), "{method} {path} is there twice");
         assert!(!served.contains(path), "{path} is in both tables");
         let way = way(&Method::from_bytes(method.as_bytes()).unwrap(), path);
         let Some(Target::NotOffered(found)) = way.target() else { panic!("{method} {path}: {way:?}") };
-        assert_eq!((found.what, way.task, way.route), (idea.what, Task::Other, path));
+        assert_eq!((found.what, way.task, way.route), (feature.what, Task::Other, path));
     }
-    let whats: BTreeSet<&str> = not_offered::MISSING_FEATURES.iter().map(|idea| idea.what).collect();
-    assert_eq!(whats.len(), not_offered::MISSING_FEATURES.len(), "an idea has two rows");
+    let whats: BTreeSet<&str> = not_offered::MISSING_FEATURES.iter().map(|feature| feature.what).collect();
+    assert_eq!(whats.len(), not_offered::MISSING_FEATURES.len(), "an feature has two rows");
 }
 
 #[test]
@@ -131,14 +131,14 @@ fn the_page_about_http_names_everything_that_is_not_offered() {
     // The last cell of each row, behind the head of the table.
     let cells = section.lines().filter_map(|line| line.strip_suffix(" |")?.rsplit_once("| ")).skip(1);
     let named: BTreeSet<&str> = cells.flat_map(|(_, cell)| cell.split(", ")).collect();
-    let missing: BTreeSet<&str> = not_offered::MISSING_FEATURES.iter().map(|idea| idea.what).collect();
+    let missing: BTreeSet<&str> = not_offered::MISSING_FEATURES.iter().map(|feature| feature.what).collect();
     assert_eq!(named, missing);
 }
 
 #[test]
 fn a_path_in_full_wins_over_a_parameter_in_either_table() {
     let what = |path: &str| match way(&Method::GET, path).target() {
-        Some(Target::NotOffered(idea)) => Some(idea.what),
+        Some(Target::NotOffered(feature)) => Some(feature.what),
         _ => None,
     };
     assert_eq!(what("/v1/content/700.HK/news"), Some("news"));

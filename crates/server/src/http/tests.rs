@@ -46,15 +46,15 @@ pub(super) fn site_with(rows: &str) -> (Arc<Site>, tempfile::TempDir) {
 }
 
 /// The far end of a connection that is served.
-fn connect(site: &Arc<Site>, face: Face) -> DuplexStream {
-    connect_from("127.0.0.1:50000".parse().unwrap(), None, face, site)
+fn connect(site: &Arc<Site>, listener_kind: ListenerKind) -> DuplexStream {
+    connect_from("127.0.0.1:50000".parse().unwrap(), None, listener_kind, site)
 }
 
 /// The same from an address, through a listener that is for a region or for all.
 pub(super) fn connect_from(
     peer: SocketAddr,
     region: Option<access::Region>,
-    face: Face,
+    listener_kind: ListenerKind,
     site: &Arc<Site>,
 ) -> DuplexStream {
     let (near, far) = tokio::io::duplex(64 << 10);
@@ -71,7 +71,7 @@ pub(super) fn connect_from(
         peer,
         trusted: Arc::from([]),
         region,
-        face,
+        listener_kind,
     };
     tokio::spawn(async move {
         serve(near, entrance).await;
@@ -84,13 +84,13 @@ pub(super) fn connect_from(
 async fn whoever_says_nothing_is_not_waited_for_and_those_who_watch_least() {
     let (site, _dir) = site();
     let (half, whole) = ("GET /healthz HTTP/1.1\r\nhost: x\r\n", "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n");
-    for (face, silence) in [(Face::Public, 10), (Face::Internal, 5)] {
+    for (listener_kind, silence) in [(ListenerKind::Public, 10), (ListenerKind::Internal, 5)] {
         for (said, seconds) in [("", 5), (half, 5), (whole, silence)] {
             let begun = Instant::now();
-            let mut far = connect(&site, face);
+            let mut far = connect(&site, listener_kind);
             far.write_all(said.as_bytes()).await.unwrap();
             far.read_to_end(&mut Vec::new()).await.unwrap();
-            assert_eq!(begun.elapsed().as_secs(), seconds, "{face:?} {said:?}");
+            assert_eq!(begun.elapsed().as_secs(), seconds, "{listener_kind:?} {said:?}");
         }
     }
 }
@@ -99,7 +99,7 @@ async fn whoever_says_nothing_is_not_waited_for_and_those_who_watch_least() {
 async fn how_slowly_a_client_writes_is_no_part_of_how_long_its_answer_took() {
     let (site, _dir) = site();
     let begun = Instant::now();
-    let mut far = connect(&site, Face::Public);
+    let mut far = connect(&site, ListenerKind::Public);
     let head = "POST /quote/quotes HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 10\r\n\r\n{";
     far.write_all(head.as_bytes()).await.unwrap();
     let mut answer = String::new();
@@ -129,7 +129,7 @@ async fn every_row_that_needs_a_proof_refuses_a_stranger() {
             .map(|segment| if segment.starts_with('{') { "none" } else { segment })
             .collect();
         let (path, method) = (path.join("/"), row.method);
-        let mut far = connect(&site, Face::Public);
+        let mut far = connect(&site, ListenerKind::Public);
         let request = format!(
             "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{{}}"
         );

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::job::{Job, Place, Progress, Trigger};
+use super::job::{Job, Progress, RunsOn, Trigger};
 use crate::core::Core;
 use crate::metrics::JobName;
 use crate::tls::Tls;
@@ -15,7 +15,7 @@ pub(super) fn job(core: &Arc<Core>, tls: &Arc<Tls>) -> Job {
     let (core, tls) = (core.clone(), tls.clone());
     Job {
         name: JobName::Certificate,
-        place: Place::EveryServer,
+        place: RunsOn::EveryServer,
         first_after: EVERY,
         every: EVERY,
         demand: tls.demand(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use store::VersionReader;
 use tokio::sync::Notify;
 
-use super::job::{Job, JobError, Place, Progress};
+use super::job::{Job, JobError, Progress, RunsOn};
 use crate::core::{Core, Versions};
 use crate::metrics::JobName;
 
@@ -23,7 +23,7 @@ pub(super) fn job(core: &Arc<Core>) -> Job {
     let (core, readers) = (core.clone(), Mutex::new(None));
     Job {
         name: JobName::StoreChanges,
-        place: Place::EveryServer,
+        place: RunsOn::EveryServer,
         first_after: Duration::ZERO,
         every: EVERY,
         demand: Arc::new(Notify::new()),

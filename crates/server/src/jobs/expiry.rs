@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::job::{Job, Place, Progress};
+use super::job::{Job, Progress, RunsOn};
 use crate::core::Core;
 use crate::metrics::JobName;
 
@@ -17,7 +17,7 @@ pub(super) fn job(core: &Arc<Core>) -> Job {
     let core = core.clone();
     Job {
         name: JobName::ExpiredGrants,
-        place: Place::OneServer,
+        place: RunsOn::OneServer,
         first_after: FIRST_AFTER,
         every: EVERY,
         demand: Arc::new(Notify::new()),

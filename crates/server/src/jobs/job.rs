@@ -14,7 +14,7 @@ use crate::tls::TlsError;
 
 /// Which servers of a store run it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum RunsOn {
     /// Every server: it changes nothing in the store.
     EveryServer,
     /// The server that holds the store's lock for jobs.
@@ -58,7 +58,7 @@ pub(crate) type Work = Arc<dyn Fn(Trigger) -> Result<Progress, JobError> + Send 
 
 pub(crate) struct Job {
     pub(crate) name: JobName,
-    pub(crate) place: Place,
+    pub(crate) place: RunsOn,
     /// The time from the start of the server to the first run, at most.
     pub(crate) first_after: Duration,
     /// The time from the end of a run to the next one, at most.

@@ -11,7 +11,7 @@ use paper::PaperError;
 use store::Reader;
 use tokio::sync::Notify;
 
-use super::job::{Job, JobError, Place, Progress};
+use super::job::{Job, JobError, Progress, RunsOn};
 use crate::core::Core;
 use crate::metrics::JobName;
 
@@ -31,7 +31,7 @@ pub(super) fn advance(core: &Arc<Core>) -> Job {
     let demand = core.listeners.sooner().clone();
     Job {
         name: JobName::PaperAccounts,
-        place: Place::OneServer,
+        place: RunsOn::OneServer,
         first_after: Duration::ZERO,
         every: LOOK_EVERY,
         demand,
@@ -74,7 +74,7 @@ pub(super) fn follow(core: &Arc<Core>) -> Job {
     let core = core.clone();
     Job {
         name: JobName::PaperListeners,
-        place: Place::EveryServer,
+        place: RunsOn::EveryServer,
         first_after: FOLLOW_EVERY,
         every: FOLLOW_EVERY,
         demand: Arc::new(Notify::new()),

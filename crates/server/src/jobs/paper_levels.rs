@@ -8,7 +8,7 @@ use std::time::Duration;
 use access::AccountId;
 use market::{Market, Timestamp};
 
-use super::job::{Job, JobError, Place, Progress};
+use super::job::{Job, JobError, Progress, RunsOn};
 use crate::core::Core;
 use crate::metrics::JobName;
 
@@ -23,7 +23,7 @@ pub(super) fn job(core: &Arc<Core>) -> Job {
     let (core, after) = (core.clone(), AtomicI64::new(i64::MIN));
     Job {
         name: JobName::PaperLevels,
-        place: Place::OneServer,
+        place: RunsOn::OneServer,
         first_after: Duration::ZERO,
         every: EVERY,
         demand: core.paper_levels.due().clone(),

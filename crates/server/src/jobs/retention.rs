@@ -8,7 +8,7 @@ use access::Actor;
 use market::Timestamp;
 use tokio::sync::Notify;
 
-use super::job::{Job, Place, Progress};
+use super::job::{Job, Progress, RunsOn};
 use crate::core::Core;
 use crate::metrics::JobName;
 
@@ -20,7 +20,7 @@ pub(super) fn job(core: &Arc<Core>, days: NonZeroU32) -> Job {
     let core = core.clone();
     Job {
         name: JobName::AuditRetention,
-        place: Place::OneServer,
+        place: RunsOn::OneServer,
         first_after: FIRST_AFTER,
         every: EVERY,
         demand: Arc::new(Notify::new()),

@@ -10,7 +10,7 @@ use store::{JobLock, Store, StoreError};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::job::{Job, JobError, Place, Progress, Trigger};
+use super::job::{Job, JobError, Progress, RunsOn, Trigger};
 use crate::core::Core;
 use crate::metrics::JobOutcome;
 
@@ -96,7 +96,7 @@ async fn run(
     core: &Arc<Core>,
     lock: &Arc<HeldLock>,
 ) -> Result<(JobOutcome, Option<Duration>), JobError> {
-    if job.place == Place::OneServer {
+    if job.place == RunsOn::OneServer {
         let (core, lock) = (core.clone(), lock.clone());
         if !on_thread(move || Ok(lock.take(&core.store)?)).await? {
             return Ok((JobOutcome::Elsewhere, None));

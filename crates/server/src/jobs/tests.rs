@@ -11,7 +11,7 @@ use store::Store;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::job::{Job, JobError, Place, Progress, Trigger};
+use super::job::{Job, JobError, Progress, RunsOn, Trigger};
 use super::runner::{Runner, jittered};
 use super::{changes, expiry, of_server, paper_levels, retention};
 use crate::core::Core;
@@ -40,7 +40,7 @@ fn core(dir: &Path) -> Arc<Core> {
 fn job(work: impl Fn(Trigger) -> Result<Progress, JobError> + Send + Sync + 'static) -> Job {
     Job {
         name: NAME,
-        place: Place::EveryServer,
+        place: RunsOn::EveryServer,
         first_after: SECOND,
         every: 10 * SECOND,
         demand: Arc::new(Notify::new()),
@@ -164,7 +164,7 @@ fn jitter_makes_a_wait_up_to_a_tenth_shorter_and_never_longer() {
 async fn of_two_servers_of_a_store_one_changes_it_and_the_other_takes_over() {
     let dir = store();
     let (one, other) = (core(dir.path()), core(dir.path()));
-    let once = || Job { place: Place::OneServer, ..job(|_| Ok(Progress::Done)) };
+    let once = || Job { place: RunsOn::OneServer, ..job(|_| Ok(Progress::Done)) };
     let first = Runner::start(&one, vec![once()]);
     sleep(2 * SECOND).await;
     let second = Runner::start(&other, vec![once()]);

@@ -11,7 +11,7 @@ use hyper::{Method, Response};
 
 use super::envelope::Problem;
 use super::fields;
-use super::listening::Face;
+use super::listening::ListenerKind;
 use super::terms::ProofTerms;
 use crate::refusal::Refusal;
 
@@ -40,7 +40,7 @@ pub(crate) struct Call<'a> {
     pub(crate) region: Option<access::Region>,
     /// A token from the URL, on endpoints that accept one there.
     pub(crate) address_token: Option<&'a access::Secret>,
-    pub(crate) face: Face,
+    pub(crate) listener_kind: ListenerKind,
     /// Whether it comes from this machine. Determined only for rows that ask.
     pub(crate) is_local: bool,
     /// Facts for the log and the metrics, collected while the request is answered.

@@ -214,7 +214,7 @@ impl Problem {
     }
 
     /// Its parts, for answers in another form.
-    pub(crate) fn told(self) -> ProblemParts {
+    pub(crate) fn into_parts(self) -> ProblemParts {
         let Problem { status, code, text, header, outcome } = self;
         ProblemParts {
             status,

@@ -39,7 +39,7 @@ impl Listening {
 
 /// The kind of listener that a connection came through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Face {
+pub(crate) enum ListenerKind {
     Public,
     /// Serves monitoring only, without authentication.
     Internal,

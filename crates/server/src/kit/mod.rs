@@ -28,7 +28,7 @@ pub(crate) mod visible;
 
 pub(crate) use call::{Answer, Call, PathValue, RequestFacts, RequestNotes};
 pub(crate) use envelope::Problem;
-pub(crate) use listening::{Face, ListenerDocument, Listening};
+pub(crate) use listening::{ListenerDocument, ListenerKind, Listening};
 pub(crate) use pace::RowPace;
 pub(crate) use proof::{Admitted, Watcher};
 pub(crate) use row::{Asks, Audience, Gate, OpenHandler, Permitted, PermittedHandler, Row};

@@ -15,7 +15,7 @@ use super::claims::Claim;
 use super::cookies;
 use super::envelope::Problem;
 use super::fields;
-use super::listening::Face;
+use super::listening::ListenerKind;
 use super::site::Site;
 use super::terms::Home;
 use crate::caller::{Caller, Language};
@@ -233,7 +233,9 @@ impl Call<'_> {
         // who do not want them.
         let caller = Caller { who, language, overnight: true, entrance: self.region };
         if self.terms.home == Home::OwnRegion {
-            site.core.at_home(&caller).inspect_err(|_| self.note_denied(offered, &ELSEWHERE, site))?;
+            site.core
+                .own_region_only(&caller)
+                .inspect_err(|_| self.note_denied(offered, &ELSEWHERE, site))?;
         }
         Ok(caller)
     }
@@ -302,7 +304,7 @@ impl Call<'_> {
 
     /// Permission for monitoring: everybody at the internal listener and on this machine has it, elsewhere operators.
     pub(crate) fn watcher(&self, site: &Site) -> Result<Watcher, Problem> {
-        if self.face != Face::Internal && !self.is_local {
+        if self.listener_kind != ListenerKind::Internal && !self.is_local {
             self.admit(Scope::Operator, site)?;
         }
         Ok(Watcher(()))

@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named() {
-        let told = |problem: Problem| problem.told().text;
+        let told = |problem: Problem| problem.into_parts().text;
         let query = Query::parse("symbol=700&start_at=1.5&page=0&order_id=abc&side=Hold").unwrap();
         assert_eq!(told(query.symbol().unwrap_err()), "symbol \"700\" is not known");
         assert_eq!(

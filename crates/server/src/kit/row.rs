@@ -163,7 +163,7 @@ impl Row {
     }
 
     /// Only for accounts of the listener's region.
-    pub(crate) const fn at_home(self) -> Row {
+    pub(crate) const fn own_region_only(self) -> Row {
         Row { home: Home::OwnRegion, ..self }
     }
 

@@ -5,7 +5,7 @@ use std::task::Context;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
 
-use super::session::told;
+use super::session::close_reason;
 use super::{End, Link, TURN_MAX};
 use crate::mailbox::Mail;
 
@@ -21,7 +21,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             Mail::Pushes { bytes } => bytes,
             Mail::Nothing => 0,
             Mail::Kick(kick) => {
-                let (code, reason) = told(kick);
+                let (code, reason) = close_reason(kick);
                 return Err(End::Close(code, reason.to_owned()));
             }
         };

@@ -90,7 +90,7 @@ impl Session {
 }
 
 /// The code and text for a connection that is closed from outside.
-pub(super) fn told(kick: Kick) -> (CloseCode, &'static str) {
+pub(super) fn close_reason(kick: Kick) -> (CloseCode, &'static str) {
     match kick {
         Kick::Superseded => (CloseCode::Duplicate, "the session goes on elsewhere"),
         Kick::Silent => (CloseCode::HeartbeatTimeout, "heartbeat timeout"),

@@ -10,7 +10,7 @@ use super::docs::{CLIENT_ID, HTML, NOT_OUR_FORM, PAGE, page};
 use super::html::Html;
 use super::sign_in_form;
 use super::visit::{PageError, Sheet, Visit, fact, redirect, sentence};
-use super::{forms, home};
+use super::{forms, region};
 use crate::kit::Answer;
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, of_form};
 
@@ -63,7 +63,7 @@ pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, PageError> {
         return decide(visit, &request);
     }
     match &visit.session {
-        Some((cookie, permit)) => match home::elsewhere(visit, cookie, permit)? {
+        Some((cookie, permit)) => match region::elsewhere(visit, cookie, permit)? {
             Some(page) => Ok(page),
             None => question(visit, cookie, permit, &request),
         },
@@ -106,7 +106,7 @@ fn question(
     html.raw("<p class=\"lead\">").filled(words.decide_lead, &request.client.name).raw("</p>\n");
     html.p(words.decide_client).raw("\n");
     may(words, &mut html);
-    home::no_operator(words, permit, &mut html);
+    region::no_operator(words, permit, &mut html);
     html.raw("<dl>\n");
     who(words, permit, &request.client, &mut html);
     fact(&mut html, words.back_to, &place(&request.redirect_uri));
@@ -125,7 +125,7 @@ fn decide(visit: &Visit<'_>, request: &AuthorizationRequest) -> Result<Answer, P
     let again = || PageError::StaleForm { next: forms::safe_next(&visit.here()).map(str::to_owned) };
     let Some((cookie, permit)) = &visit.session else { return Err(again()) };
     visit.check(&fields, cookie, &purpose(visit)).map_err(|_| again())?;
-    if let Some(page) = home::elsewhere(visit, cookie, permit)? {
+    if let Some(page) = region::elsewhere(visit, cookie, permit)? {
         return Ok(page);
     }
     let (access, now) = (&visit.site.core.access, visit.site.core.machine_now());

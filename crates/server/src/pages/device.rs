@@ -14,7 +14,7 @@ use super::forms::Fields;
 use super::html::Html;
 use super::sign_in_form::{self, shown};
 use super::visit::{PageError, Sheet, Visit, alert, fact, stale};
-use super::{forms, home, path};
+use super::{forms, path, region};
 use crate::kit::Answer;
 use crate::kit::doc::refusals::RETRY_AFTER;
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, of_form};
@@ -66,7 +66,7 @@ pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, PageError> {
         let Some(next) = forms::safe_next(&here) else { return Err(PageError::Malformed) };
         return sign_in_form::form(visit, &sign_in_form::Form { next, ..Default::default() });
     };
-    if let Some(page) = home::elsewhere(visit, cookie, permit)? {
+    if let Some(page) = region::elsewhere(visit, cookie, permit)? {
         return Ok(page);
     }
     // Any site can link here with wrong codes, which would use up the person's attempts.
@@ -172,7 +172,7 @@ fn question(
     html.raw("<p class=\"lead\">").filled(words.decide_lead, &request.client.name).raw("</p>\n");
     html.raw("<p class=\"bigcode\">").text(&request.user_code).raw("</p>\n").p(words.decide_device).raw("\n");
     consent::may(words, &mut html);
-    home::no_operator(words, permit, &mut html);
+    region::no_operator(words, permit, &mut html);
     html.raw("<dl>\n");
     consent::who(words, permit, &request.client, &mut html);
     let minutes = visit.site.core.machine_now().0.saturating_sub(request.created_at.0).max(0) / 60;
@@ -200,7 +200,7 @@ fn decide(visit: &Visit<'_>) -> Result<Answer, PageError> {
         "deny" => false,
         _ => return Err(PageError::Malformed),
     };
-    if let Some(page) = home::elsewhere(visit, cookie, permit)? {
+    if let Some(page) = region::elsewhere(visit, cookie, permit)? {
         return Ok(page);
     }
     let request = match look(visit, permit, typed)? {

@@ -11,7 +11,7 @@ use access::{Access, Actor, Created, NewAccount, Present, Region, Terms};
 use history::import::{Context, Options, Progress, import};
 use history::{AsOf, History};
 use market::{Timestamp, Venues};
-use server::{Addresses, CannotStep, MarketTime, Pace, Server, Settings};
+use server::{Addresses, CannotStep, ClockSpeed, MarketTime, Server, Settings};
 use store::Store;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -269,8 +269,8 @@ impl MarketTime for SetClock {
         if self.is_live.load(Ordering::Relaxed) { AsOf::Live(now) } else { AsOf::Replay(now) }
     }
 
-    fn pace(&self) -> Pace {
-        if self.is_live.load(Ordering::Relaxed) { Pace::Machine } else { Pace::Standing }
+    fn pace(&self) -> ClockSpeed {
+        if self.is_live.load(Ordering::Relaxed) { ClockSpeed::Machine } else { ClockSpeed::Standing }
     }
 
     fn step_to(&self, to: Timestamp) -> Result<(), CannotStep> {

@@ -22,27 +22,29 @@ pub(super) const ROUTES: &[Row] = &[
         .or_scope(Scope::Trade)
         .doc(&socket_token::DOC_V2),
     Row::get("/v1/token/refresh", Asks::Program, Scope::Account, Task::Account, token::refresh)
-        .at_home()
+        .own_region_only()
         .doc(&token::DOC),
-    Row::get("/v1/me", Asks::Account, Scope::Account, Task::Account, me::show).at_home().doc(&me::DOC),
+    Row::get("/v1/me", Asks::Account, Scope::Account, Task::Account, me::show)
+        .own_region_only()
+        .doc(&me::DOC),
     Row::get("/v1/quota", Asks::Account, Scope::Account, Task::Account, quota::show)
-        .at_home()
+        .own_region_only()
         .doc(&quota::SHOW),
     Row::post("/v1/quota/preview", Asks::Account, Scope::Account, Task::Account, quota::preview)
-        .at_home()
+        .own_region_only()
         .question()
         .doc(&quota::PREVIEW),
     Row::get("/v1/sign-ins", Asks::Account, Scope::Account, Task::Account, sign_ins::list)
-        .at_home()
+        .own_region_only()
         .doc(&sign_ins::LIST),
     Row::delete("/v1/sign-ins/{id}", Asks::Account, Scope::Account, Task::Account, sign_ins::end)
-        .at_home()
+        .own_region_only()
         .doc(&sign_ins::END),
     Row::get("/v1/connections", Asks::Account, Scope::Account, Task::Account, connections::list)
-        .at_home()
+        .own_region_only()
         .doc(&connections::LIST),
     Row::delete("/v1/connections/{id}", Asks::Account, Scope::Account, Task::Account, connections::close)
-        .at_home()
+        .own_region_only()
         .doc(&connections::CLOSE),
     Row::get("/v1/quote/my-quotes", Asks::Account, Scope::Quote, Task::Account, packages::list)
         .doc(&packages::DOC),

@@ -5,7 +5,9 @@ use market::ParseFloorsError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::office::{NAME, Office, WRONG_OR_UNKNOWN, has_no_default, not_null, null_or, problem};
+use super::admin_request::{
+    AdminRequest, NAME, WRONG_OR_UNKNOWN, has_no_default, not_null, null_or, problem,
+};
 use crate::kit::Problem;
 use crate::kit::doc::refusals::NOT_FOUND;
 use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data, words};
@@ -145,7 +147,7 @@ fn parsed<T, U, E>(
     })
 }
 
-impl Office<'_> {
+impl AdminRequest<'_> {
     pub(super) fn accounts(&self) -> Result<AdminAccounts, Problem> {
         let accounts = self.site.core.access.list().map_err(problem)?;
         let mut listed = Vec::new();

@@ -4,7 +4,7 @@ use access::{AuditFilter, AuditId};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::office::{LIMIT, Office, WRONG_OR_UNKNOWN, problem, written, wrong};
+use super::admin_request::{AdminRequest, LIMIT, WRONG_OR_UNKNOWN, problem, written, wrong};
 use crate::kit::Problem;
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, data};
 use crate::written::Instant;
@@ -45,7 +45,7 @@ pub(super) struct AuditEntry {
     pub(super) reason: String,
 }
 
-impl Office<'_> {
+impl AdminRequest<'_> {
     pub(super) fn audit(&self) -> Result<AuditRows, Problem> {
         let number = |name: &str| -> Result<Option<i64>, Problem> {
             let text = self.call.parameter_of(name);

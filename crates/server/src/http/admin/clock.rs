@@ -5,12 +5,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::office::{instant, wrong};
+use super::admin_request::{instant, wrong};
 use crate::core::Core;
 use crate::kit::doc::refusals::BAD_REQUEST;
 use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
 use crate::kit::{Call, Problem, Site};
-use crate::market_clock::Pace;
+use crate::market_clock::ClockSpeed;
 use crate::written::Instant;
 
 pub(super) const CLOCK: Doc = Doc::new(Tag::Admin, "adminClock", "What the market's clock shows")
@@ -62,13 +62,13 @@ pub(super) fn step(call: &Call<'_>, site: &Site) -> Result<Shown, Problem> {
 
 fn shown(core: &Core) -> Shown {
     let (pace, speed) = match core.market_clock().pace() {
-        Pace::Machine => ("machine", 1.0),
-        Pace::Standing => ("standing", 0.0),
+        ClockSpeed::Machine => ("machine", 1.0),
+        ClockSpeed::Standing => ("standing", 0.0),
         #[expect(
             clippy::cast_precision_loss,
             reason = "it is for people to read, and far below what is exact"
         )]
-        Pace::Running { thousandths } => ("running", thousandths as f64 / 1_000.0),
+        ClockSpeed::Running { thousandths } => ("running", thousandths as f64 / 1_000.0),
     };
     Shown { now: Instant::utc(core.market_now()), pace, speed }
 }

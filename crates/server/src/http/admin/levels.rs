@@ -4,7 +4,9 @@ use access::{Level, Step, StepChange};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::office::{Office, WRONG_OR_UNKNOWN, has_no_default, not_null, null_or, problem, wrong};
+use super::admin_request::{
+    AdminRequest, WRONG_OR_UNKNOWN, has_no_default, not_null, null_or, problem, wrong,
+};
 use crate::kit::Problem;
 use crate::kit::doc::{AnswerDoc, Doc, Media, Parameter, Tag, data};
 
@@ -55,7 +57,7 @@ pub(super) struct AdminLevel {
     orders: Option<Option<u32>>,
 }
 
-impl Office<'_> {
+impl AdminRequest<'_> {
     pub(super) fn levels(&self) -> Result<Levels, Problem> {
         let steps = self.site.core.access.steps().map_err(problem)?;
         Ok(Levels { levels: steps.iter().map(step).collect() })

@@ -2,10 +2,10 @@
 //! The command line does the same on the machine of the store.
 
 mod accounts;
+mod admin_request;
 mod audit;
 mod clock;
 mod levels;
-mod office;
 mod paper_desk;
 mod reports;
 mod rights;
@@ -15,52 +15,54 @@ use serde::Serialize;
 
 use crate::kit::{Admitted, Answer, Asks, Call, PermittedHandler, Problem, Row, Site, envelope};
 use crate::metrics::Task;
-use office::Office;
+use admin_request::AdminRequest;
 use paper_desk::{Desk, PaperAccount};
 use reports::Report;
 
 pub(super) const ROUTES: &[Row] = &[
-    get("/v1/admin/accounts", |call, site, by| answer(call, site, &by, |office| office.accounts()))
+    get("/v1/admin/accounts", |call, site, by| answer(call, site, &by, |request| request.accounts()))
         .doc(&accounts::ACCOUNTS),
-    get("/v1/admin/accounts/{name}", |call, site, by| answer(call, site, &by, |office| office.account()))
+    get("/v1/admin/accounts/{name}", |call, site, by| answer(call, site, &by, |request| request.account()))
         .doc(&accounts::SHOW_ACCOUNT),
     post("/v1/admin/accounts/{name}", |call, site, by| {
-        answer(call, site, &by, |office| office.set_account())
+        answer(call, site, &by, |request| request.set_account())
     })
     .doc(&accounts::SET_ACCOUNT),
     post("/v1/admin/accounts/{name}/rights", |call, site, by| {
-        answer(call, site, &by, |office| office.grant())
+        answer(call, site, &by, |request| request.grant())
     })
     .doc(&rights::GRANT),
     delete("/v1/admin/accounts/{name}/rights", |call, site, by| {
-        answer(call, site, &by, |office| office.withdraw())
+        answer(call, site, &by, |request| request.withdraw())
     })
     .doc(&rights::WITHDRAW),
     get("/v1/admin/reported-assets", |call, site, by| {
-        answer(call, site, &by, |office| office.reported_assets())
+        answer(call, site, &by, |request| request.reported_assets())
     })
     .doc(&reports::REPORTED_ASSETS),
     post("/v1/admin/reported-assets", |call, site, by| {
-        answer(call, site, &by, |office| office.report(Report::Assets))
+        answer(call, site, &by, |request| request.report(Report::Assets))
     })
     .doc(&reports::REPORT_ASSETS),
     get("/v1/admin/reported-orders", |call, site, by| {
-        answer(call, site, &by, |office| office.reported_orders())
+        answer(call, site, &by, |request| request.reported_orders())
     })
     .doc(&reports::REPORTED_ORDERS),
     post("/v1/admin/reported-orders", |call, site, by| {
-        answer(call, site, &by, |office| office.report(Report::Orders))
+        answer(call, site, &by, |request| request.report(Report::Orders))
     })
     .doc(&reports::REPORT_ORDERS),
-    get("/v1/admin/rates", |call, site, by| answer(call, site, &by, |office| office.rates()))
+    get("/v1/admin/rates", |call, site, by| answer(call, site, &by, |request| request.rates()))
         .doc(&reports::RATES),
-    post("/v1/admin/rates", |call, site, by| answer(call, site, &by, |office| office.report(Report::Rates)))
-        .doc(&reports::REPORT_RATES),
-    get("/v1/admin/levels", |call, site, by| answer(call, site, &by, |office| office.levels()))
+    post("/v1/admin/rates", |call, site, by| {
+        answer(call, site, &by, |request| request.report(Report::Rates))
+    })
+    .doc(&reports::REPORT_RATES),
+    get("/v1/admin/levels", |call, site, by| answer(call, site, &by, |request| request.levels()))
         .doc(&levels::LEVELS),
-    post("/v1/admin/levels/{level}", |call, site, by| answer(call, site, &by, |office| office.set_level()))
+    post("/v1/admin/levels/{level}", |call, site, by| answer(call, site, &by, |request| request.set_level()))
         .doc(&levels::SET_LEVEL),
-    get("/v1/admin/audit", |call, site, by| answer(call, site, &by, |office| office.audit()))
+    get("/v1/admin/audit", |call, site, by| answer(call, site, &by, |request| request.audit()))
         .doc(&audit::AUDIT),
     get("/v1/admin/clock", |_, site, _| Ok(envelope::success(clock::show(site)))).doc(&clock::CLOCK),
     post("/v1/admin/clock", |call, site, _| clock::step(call, site).map(envelope::success)).doc(&clock::STEP),
@@ -89,15 +91,15 @@ pub(super) const ROUTES: &[Row] = &[
 ];
 
 const fn get(path: &'static str, handler: PermittedHandler) -> Row {
-    Row::get(path, Asks::Account, Scope::Operator, Task::Admin, handler).at_home()
+    Row::get(path, Asks::Account, Scope::Operator, Task::Admin, handler).own_region_only()
 }
 
 const fn post(path: &'static str, handler: PermittedHandler) -> Row {
-    Row::post(path, Asks::Account, Scope::Operator, Task::Admin, handler).at_home()
+    Row::post(path, Asks::Account, Scope::Operator, Task::Admin, handler).own_region_only()
 }
 
 const fn delete(path: &'static str, handler: PermittedHandler) -> Row {
-    Row::delete(path, Asks::Account, Scope::Operator, Task::Admin, handler).at_home()
+    Row::delete(path, Asks::Account, Scope::Operator, Task::Admin, handler).own_region_only()
 }
 
 fn desk(
@@ -113,7 +115,7 @@ fn answer<T: Serialize>(
     call: &Call<'_>,
     site: &Site,
     by: &Admitted,
-    work: impl FnOnce(&Office<'_>) -> Result<T, Problem>,
+    work: impl FnOnce(&AdminRequest<'_>) -> Result<T, Problem>,
 ) -> Result<Answer, Problem> {
-    work(&Office::open(call, site, by)).map(envelope::success)
+    work(&AdminRequest::open(call, site, by)).map(envelope::success)
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use trading::{Command, Currency, DecimalError, Money, Quantity, Setting, Share, parse_price};
 
-use super::office::{NAME, WRONG_OR_UNKNOWN, instant, wrong};
+use super::admin_request::{NAME, WRONG_OR_UNKNOWN, instant, wrong};
 use crate::kit::doc::refusals::NOT_FOUND;
 use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
 use crate::kit::{Admitted, Call, Problem, Site};

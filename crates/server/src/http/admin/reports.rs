@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::office::{ACCOUNT, LIMIT, Office, WRONG_OR_UNKNOWN, problem, wrong};
+use super::admin_request::{ACCOUNT, AdminRequest, LIMIT, WRONG_OR_UNKNOWN, problem, wrong};
 use crate::kit::Problem;
 use crate::kit::doc::refusals::BAD_REQUEST;
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, Tag, data};
@@ -179,7 +179,7 @@ pub(super) struct RatesRow {
     pub(super) rate: String,
 }
 
-impl Office<'_> {
+impl AdminRequest<'_> {
     pub(super) fn reported_assets(&self) -> Result<AssetsRows, Problem> {
         let account = self.account_asked_for()?;
         let rows = self.site.core.access.reported_assets(account.id, self.limit()?).map_err(problem)?;

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::accounts::{AS_IT_IS_NOW, AdminAccount};
-use super::office::{NAME, Office, WRONG_OR_UNKNOWN, instant, problem, wrong};
+use super::admin_request::{AdminRequest, NAME, WRONG_OR_UNKNOWN, instant, problem, wrong};
 use crate::kit::Problem;
 use crate::kit::doc::{Doc, Kind, Media, Parameter, Tag};
 
@@ -49,7 +49,7 @@ enum Moment {
     Seconds(i64),
 }
 
-impl Office<'_> {
+impl AdminRequest<'_> {
     pub(super) fn grant(&self) -> Result<AdminAccount, Problem> {
         let account = self.named(self.call.path_value("name"))?;
         let Grant { package, from, until } = self.call.json()?;

@@ -12,25 +12,25 @@ pub use imports::import_document;
 
 pub(super) const ROUTES: &[Row] = &[
     Row::get("/v1/securities", Asks::Account, Scope::Quote, Task::Data, securities::search)
-        .at_home()
+        .own_region_only()
         .paced(RowPace::Search)
         .doc(&securities::SEARCH),
     Row::get("/v1/securities/{symbol}", Asks::Account, Scope::Quote, Task::Data, securities::show)
-        .at_home()
+        .own_region_only()
         .doc(&securities::SHOW),
     Row::get("/v1/securities/{symbol}/actions", Asks::Account, Scope::Quote, Task::Data, securities::actions)
-        .at_home()
+        .own_region_only()
         .doc(&securities::ACTIONS),
     Row::get("/v1/coverage", Asks::Account, Scope::Operator, Task::Data, coverage::rows)
-        .at_home()
+        .own_region_only()
         .doc(&coverage::ROWS),
     Row::get("/v1/coverage/{symbol}", Asks::Account, Scope::Operator, Task::Data, coverage::days)
-        .at_home()
+        .own_region_only()
         .doc(&coverage::DAYS),
     Row::get("/v1/imports", Asks::Account, Scope::Operator, Task::Data, imports::list)
-        .at_home()
+        .own_region_only()
         .doc(&imports::LIST),
     Row::get("/v1/quarantine", Asks::Account, Scope::Operator, Task::Data, imports::quarantine)
-        .at_home()
+        .own_region_only()
         .doc(&imports::QUARANTINE),
 ];

@@ -180,7 +180,7 @@ mod tests {
     }
 
     fn told<T: fmt::Debug>(result: Result<T, Problem>) -> String {
-        result.unwrap_err().told().text
+        result.unwrap_err().into_parts().text
     }
 
     #[test]

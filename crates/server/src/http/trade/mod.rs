@@ -31,24 +31,24 @@ pub use order_row::order_document;
 
 pub(super) const ROUTES: &[Row] = &[
     Row::post("/v1/trade/order", Asks::Account, Scope::Trade, Task::Orders, submit::answer)
-        .at_home()
+        .own_region_only()
         .paced(RowPace::Trade)
         .orders()
         .doc(&submit::SUBMIT),
     Row::put("/v1/trade/order", Asks::Account, Scope::Trade, Task::Orders, replace::answer)
-        .at_home()
+        .own_region_only()
         .paced(RowPace::Trade)
         .orders()
         .doc(&replace::REPLACE),
     Row::delete("/v1/trade/order", Asks::Account, Scope::Trade, Task::Orders, cancel::answer)
-        .at_home()
+        .own_region_only()
         .paced(RowPace::Trade)
         .orders()
         .doc(&cancel::CANCEL),
     get("/v1/trade/order", detail::answer).doc(&detail::DETAIL),
     get("/v1/trade/order/why", why::answer).doc(&why::WHY),
     Row::post("/v1/trade/order/preview", Asks::Account, Scope::Trade, Task::Orders, preview::answer)
-        .at_home()
+        .own_region_only()
         .paced(RowPace::Trade)
         .question()
         .doc(&preview::PREVIEW),
@@ -63,5 +63,5 @@ pub(super) const ROUTES: &[Row] = &[
 ];
 
 const fn get(path: &'static str, handler: PermittedHandler) -> Row {
-    Row::get(path, Asks::Account, Scope::Trade, Task::Orders, handler).at_home().paced(RowPace::Trade)
+    Row::get(path, Asks::Account, Scope::Trade, Task::Orders, handler).own_region_only().paced(RowPace::Trade)
 }

@@ -98,10 +98,10 @@ fn document(value: &impl Serialize) -> Answer {
 
 /// A caller without a proof gets the status that says so; one who searches too often is told like any other whose question is at fault.
 fn not_let_in(problem: Problem) -> Answer {
-    let what = problem.told();
+    let what = problem.into_parts();
     match what.outcome {
-        Outcome::TooFast => by_language(told(what, Some(200))),
-        _ => told(what, None),
+        Outcome::TooFast => by_language(refusal_answer(what, Some(200))),
+        _ => refusal_answer(what, None),
     }
 }
 
@@ -113,13 +113,13 @@ fn by_language(mut answer: Answer) -> Answer {
 /// A refusal. The status is 200 wherever the question was at fault: datafeeds that look at it show nothing but "failed" for
 /// any other, and the text is what helps. Faults of ours keep theirs.
 fn refused(problem: Problem) -> Answer {
-    let what = problem.told();
+    let what = problem.into_parts();
     let status = (what.status < 500).then_some(200);
-    told(what, status)
+    refusal_answer(what, status)
 }
 
 /// A refusal as the protocol has it, with its own status or another.
-fn told(what: ProblemParts, status: Option<u16>) -> Answer {
+fn refusal_answer(what: ProblemParts, status: Option<u16>) -> Answer {
     let body = UdfError { s: "error", errmsg: what.text, code: what.code };
     let mut answer = envelope::document(status.unwrap_or(what.status), &body);
     // It counts as what it is, whatever the status says.

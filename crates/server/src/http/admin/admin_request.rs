@@ -24,21 +24,21 @@ pub(super) const LIMIT: Parameter =
 pub(super) const WRONG_OR_UNKNOWN: &[RefusalDoc] = &[BAD_REQUEST, NOT_FOUND];
 
 /// One request of one operator.
-pub(super) struct Office<'a> {
+pub(super) struct AdminRequest<'a> {
     pub(super) call: &'a Call<'a>,
     pub(super) site: &'a Site,
     pub(super) by: Actor,
     pub(super) present: Present,
 }
 
-impl<'a> Office<'a> {
+impl<'a> AdminRequest<'a> {
     /// For an operator, who has been let in as one.
-    pub(super) fn open(call: &'a Call<'a>, site: &'a Site, by: &Admitted) -> Office<'a> {
-        Office { call, site, by: Actor::Account(by.account().id), present: site.core.present() }
+    pub(super) fn open(call: &'a Call<'a>, site: &'a Site, by: &Admitted) -> AdminRequest<'a> {
+        AdminRequest { call, site, by: Actor::Account(by.account().id), present: site.core.present() }
     }
 }
 
-impl Office<'_> {
+impl AdminRequest<'_> {
     /// The body of a change. `fields` is for those who send others.
     pub(super) fn change<T: DeserializeOwned>(&self, fields: &str) -> Result<T, Problem> {
         // By way of a map: a list of values would do for a struct, too.
