@@ -57,7 +57,6 @@ pub(crate) fn prepare(
     if !books.begin(&account, &Opening::default())? {
         return Ok(());
     }
-    // Settings of the demo's paper account belong here: one `books.operate` each.
     let store = surroundings.open(store::Access::Read)?;
     let mut reader = store.reader()?;
     for order in &PAST_ORDERS {
