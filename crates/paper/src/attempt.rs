@@ -12,7 +12,7 @@ use crate::PaperError;
 use crate::book::{Book, FORMAT, Kept, TRIES_MAX};
 use crate::commit::{Audited, Named, Ticket};
 use crate::feed::StoreFeed;
-use crate::service::{Changed, Moment, Paper};
+use crate::service::{Changed, Clock, Moment, Paper};
 
 /// Entries after which a snapshot is worth its writing, at least. It grows with the journal, so that all snapshots together cost no
 /// more than a few readings of it.
@@ -53,7 +53,8 @@ pub(crate) enum Attempt<T> {
     },
     /// It was made before, under the same name.
     Repeated(Earlier),
-    Ahead,
+    /// The account is further than the clock was at this moment.
+    Ahead(Moment),
 }
 
 /// When something may happen to an account that nobody asks about. Only open orders, and positions that may be sold by force, are
@@ -70,13 +71,14 @@ impl Paper {
     pub(crate) fn attempt<T>(
         &self,
         id: AccountId,
-        (reader, moment): (&mut Reader, Moment),
+        (reader, clock): (&mut Reader, &dyn Clock),
         asked: &Asked<'_>,
         work: impl Fn(&Desk<'_>, &mut Account, Timestamp) -> Result<(Outcome, T), PaperError>,
     ) -> Result<Attempt<T>, PaperError> {
         let place = self.place(id);
         let mut kept = place.lock();
         let mut book = self.current(&mut kept, id)?;
+        let moment = clock.moment().not_before(book.account.horizon());
         if let Some(name) = asked.name
             && let Some(earlier) = self.repeated(&book, id, name, moment)?
         {
@@ -86,7 +88,7 @@ impl Paper {
         let now = moment.as_of.now();
         if asked.is_read && book.account.horizon().is_some_and(|horizon| horizon > now) {
             kept.book = Some(book);
-            return Ok(Attempt::Ahead);
+            return Ok(Attempt::Ahead(moment));
         }
         let feed = self.feed(reader, moment)?;
         feed.notice(&book.account);
@@ -142,7 +144,7 @@ impl Paper {
         attempt: Attempt<T>,
     ) -> Result<Option<Changed<T>>, PaperError> {
         let (made, refusal, ticket, before, is_void) = match attempt {
-            Attempt::Ahead => return Ok(Some(Changed::Ahead)),
+            Attempt::Ahead(moment) => return Ok(Some(Changed::Ahead(moment))),
             Attempt::Repeated(Earlier { order, ticket: None }) => return Ok(Some(Changed::Repeated(order))),
             Attempt::Repeated(Earlier { ticket: Some(ticket), .. }) => {
                 // Whether it was written is in the store by then.

@@ -6,7 +6,7 @@ use trading::ledger::{CashFlow, cash_flows};
 
 use crate::PaperError;
 use crate::book::parsed;
-use crate::service::{Moment, Paper};
+use crate::service::{Clock, Paper};
 
 /// Which movements are asked for. They are listed newest first.
 #[derive(Clone, Debug)]
@@ -23,10 +23,10 @@ impl Paper {
         &self,
         id: AccountId,
         query: &FlowQuery,
-        (reader, moment): (&mut Reader, Moment),
+        at: (&mut Reader, impl Clock),
     ) -> Result<Vec<CashFlow>, PaperError> {
-        let now = moment.as_of.now();
-        let began = self.read(id, (reader, moment), |reading| reading.account.began())?.unwrap_or(now);
+        let (began, now) = self.read(id, at, |reading| (reading.account.began(), reading.scene.at))?;
+        let began = began.unwrap_or(now);
         let through = query.through.min(now);
         let mut flows = Vec::new();
         if (query.from..=through).contains(&began) {

@@ -44,7 +44,7 @@ pub use look::Seen;
 pub use opening::Opening;
 pub use preview::{Change, Cost, Preview, Verdict};
 pub use reason::Reason;
-pub use service::{Audit, Done, Moment, Paper, Reading, Watched};
+pub use service::{Audit, Clock, Done, Moment, Paper, Reading, Watched};
 pub use store::JournalCut;
 pub use story::{Step, Story, StoryCandle, StoryFill, story};
 pub use travel::{Standing, Travel};

@@ -31,6 +31,43 @@ pub struct Moment {
     pub machine: Timestamp,
 }
 
+/// Where the times of a request come from. It is asked with the account in hand: of two requests at once, the one that is served
+/// second has the later time, whichever was sent first.
+pub trait Clock {
+    fn moment(&self) -> Moment;
+}
+
+/// A clock that stands.
+impl Clock for Moment {
+    fn moment(&self) -> Moment {
+        *self
+    }
+}
+
+impl<C: Clock + ?Sized> Clock for &C {
+    fn moment(&self) -> Moment {
+        (**self).moment()
+    }
+}
+
+/// How far the machine's clock may be corrected backwards, in seconds, before accounts notice.
+const CORRECTED_BY_MAX_S: i64 = 2;
+
+impl Moment {
+    /// The same, unless the machine's clock was corrected a little since an account was last at work: then as late as that. A clock
+    /// that was set back by its operator stays where it was set.
+    pub(crate) fn not_before(self, horizon: Option<Timestamp>) -> Moment {
+        match (self.as_of, horizon) {
+            (AsOf::Live(now), Some(horizon))
+                if horizon > now && horizon.0.saturating_sub(now.0) <= CORRECTED_BY_MAX_S =>
+            {
+                Moment { as_of: AsOf::Live(horizon), ..self }
+            }
+            _ => self,
+        }
+    }
+}
+
 /// Who gives a command that the audit is to know of, and why.
 #[derive(Clone, Debug)]
 pub struct Audit {
@@ -111,9 +148,9 @@ impl Paper {
         &self,
         id: AccountId,
         opening: &Opening,
-        at: (&mut Reader, Moment),
+        (reader, clock): (&mut Reader, impl Clock),
     ) -> Result<bool, PaperError> {
-        let opened = self.change(id, at, &Asked::default(), |desk, account, now| {
+        let opened = self.change(id, (reader, &clock), &Asked::default(), |desk, account, now| {
             if account.entries() > 0 {
                 return Ok((Outcome::default(), false));
             }
@@ -129,7 +166,7 @@ impl Paper {
         command: &Command,
         name: Option<&str>,
         audit: Option<Audit>,
-        at: (&mut Reader, Moment),
+        at: (&mut Reader, impl Clock),
     ) -> Result<Done, PaperError> {
         self.commands(id, std::slice::from_ref(command), name, audit, at)
     }
@@ -141,19 +178,21 @@ impl Paper {
         commands: &[Command],
         name: Option<&str>,
         audit: Option<Audit>,
-        at: (&mut Reader, Moment),
+        (reader, clock): (&mut Reader, impl Clock),
     ) -> Result<Done, PaperError> {
         let name = name.filter(|name| !name.is_empty());
         check_texts(commands, name)?;
-        let machine = at.1.machine;
-        let audit = audit.map(|Audit { event, actor, reason }| Audited { event, at: machine, actor, reason });
+        let audited =
+            |Audit { event, actor, reason }| Audited { event, at: clock.moment().machine, actor, reason };
+        let audit = audit.map(audited);
         let asked = Asked { name, audit, ..Asked::default() };
-        let changed =
-            self.change(id, at, &asked, |desk, account, now| carry_out(desk, account, (id, commands), now))?;
+        let changed = self.change(id, (reader, &clock), &asked, |desk, account, now| {
+            carry_out(desk, account, (id, commands), now)
+        })?;
         match changed {
             Changed::Made(order) => Ok(Done { order, is_repeated: false }),
             Changed::Repeated(order) => Ok(Done { order, is_repeated: true }),
-            Changed::Ahead => Err(PaperError::Contended { account: id.0 }),
+            Changed::Ahead(_) => Err(PaperError::Contended { account: id.0 }),
         }
     }
 
@@ -161,11 +200,11 @@ impl Paper {
     pub fn read<T>(
         &self,
         id: AccountId,
-        (reader, moment): (&mut Reader, Moment),
+        (reader, clock): (&mut Reader, impl Clock),
         look: impl Fn(&Reading<'_>) -> T,
     ) -> Result<T, PaperError> {
         let asked = Asked { is_read: true, ..Asked::default() };
-        let changed = self.change(id, (&mut *reader, moment), &asked, |desk, account, now| {
+        let changed = self.change(id, (&mut *reader, &clock), &asked, |desk, account, now| {
             let mut outcome = ensure_open(desk, account, id, now)?;
             let advanced = desk.advance(account, now);
             outcome.entries.extend(advanced.entries);
@@ -176,7 +215,7 @@ impl Paper {
         match changed {
             Changed::Made(seen) => Ok(seen),
             Changed::Repeated(_) => Err(PaperError::Contended { account: id.0 }),
-            Changed::Ahead => {
+            Changed::Ahead(moment) => {
                 let now = moment.as_of.now();
                 let entries = self.journal(id)?;
                 let account = Account::fold_until(&entries, now);
@@ -190,11 +229,11 @@ impl Paper {
 
     /// Lets happen to accounts what the market has brought, and keeps when something may happen next. All of them wait for the disk
     /// together. One that cannot be advanced is told to the log, and hinders no other.
-    pub fn advance(&self, ids: &[AccountId], (reader, moment): (&mut Reader, Moment)) {
+    pub fn advance(&self, ids: &[AccountId], (reader, clock): (&mut Reader, impl Clock)) {
         let asked = Asked { is_read: true, keeps_head: true, ..Asked::default() };
         let mut attempts = Vec::new();
         for id in ids {
-            let attempt = self.attempt(*id, (&mut *reader, moment), &asked, |desk, account, now| {
+            let attempt = self.attempt(*id, (&mut *reader, &clock), &asked, |desk, account, now| {
                 // One that has not begun is not begun by the clock.
                 let has_begun = account.began().is_some();
                 Ok((if has_begun { desk.advance(account, now) } else { Outcome::default() }, ()))
@@ -246,12 +285,12 @@ impl Paper {
     fn change<T>(
         &self,
         id: AccountId,
-        (reader, moment): (&mut Reader, Moment),
+        (reader, clock): (&mut Reader, &dyn Clock),
         asked: &Asked<'_>,
         work: impl Fn(&trading::Desk<'_>, &mut Account, Timestamp) -> Result<(Outcome, T), PaperError>,
     ) -> Result<Changed<T>, PaperError> {
         for _ in 0..TRIES_MAX {
-            let attempt = self.attempt(id, (&mut *reader, moment), asked, &work)?;
+            let attempt = self.attempt(id, (&mut *reader, clock), asked, &work)?;
             if let Some(changed) = self.finish(id, attempt)? {
                 return Ok(changed);
             }
@@ -294,6 +333,6 @@ pub(crate) enum Changed<T> {
     Made(T),
     /// It was made before, under the same name, about this order.
     Repeated(Option<OrderId>),
-    /// The account is further than the clock, and only the past can be shown.
-    Ahead,
+    /// The account is further than the clock was at this moment, and only the past can be shown.
+    Ahead(Moment),
 }

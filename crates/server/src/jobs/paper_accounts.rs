@@ -40,7 +40,7 @@ pub(super) fn advance(core: &Arc<Core>) -> Job {
 }
 
 fn look(core: &Core, seen: &AtomicI64) -> Result<Progress, JobError> {
-    // Whatever is given something to wait for during this look has another one made.
+    // No wake is planned during this run, so an order that is added meanwhile triggers another run.
     core.listeners.plan(None);
     let moment = core.paper_moment();
     let now = moment.as_of.now();
@@ -54,7 +54,7 @@ fn look(core: &Core, seen: &AtomicI64) -> Result<Progress, JobError> {
     };
     for together in due.chunks(TOGETHER_MAX as usize) {
         core.with_reader(|reader| {
-            core.paper.advance(together, (reader, moment));
+            core.paper.advance(together, (reader, core));
             Ok::<_, PaperError>(())
         })?;
     }

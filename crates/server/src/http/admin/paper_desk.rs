@@ -309,9 +309,8 @@ impl<'a> Desk<'a> {
         let done = done.collect::<Vec<_>>().join(", ");
         let reason = if reason.is_empty() { done } else { format!("{done}: {reason}") };
         let audit = Audit { event, actor: self.by.clone(), reason };
-        let at = core.paper_moment();
-        let done =
-            core.with_reader(|reader| core.paper.commands(id, commands, None, Some(audit), (reader, at)));
+        let done = core
+            .with_reader(|reader| core.paper.commands(id, commands, None, Some(audit), (reader, &**core)));
         done.map(drop).map_err(Problem::from_paper)
     }
 
