@@ -69,6 +69,11 @@ async fn an_operator_gives_takes_and_sets() {
         ("position", json!({"symbol": "1.HK", "quantity": "1", "cost": "1"}), "symbol not tradable"),
         ("rewind", json!({}), "give to"),
         ("fork", json!({}), "give account"),
+        ("fork", json!({"account": "ann", "name": "x"}), "unknown field `name`"),
+        ("rewind", json!({"to": 1, "account": "ann"}), "unknown field `account`"),
+        ("reset", json!({"to": 1}), "unknown field `to`"),
+        ("reset", json!([]), "a list is no object"),
+        ("deposit", json!(["1", "HKD", "a list"]), "a list is no object"),
     ] {
         let (status, _, told) = refused(&hall.manage(&paper(what), body.clone()).await);
         assert!(status == 400 && told.contains(words), "{what} {body}: {status} {told}");

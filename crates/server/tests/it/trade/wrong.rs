@@ -232,6 +232,9 @@ async fn a_refused_request_does_not_begin_an_account() {
     });
     let answer = hall.server.post("/v1/trade/order", &bob, &order.to_string()).await;
     assert_eq!(refused(&answer).2, "quantity must be a multiple of 100");
+    // The values of a list are no fields, whatever their order.
+    let answer = hall.server.post("/v1/trade/order", &bob, "[]").await;
+    assert_eq!(refused(&answer).2, "the body cannot be read: a list is no object with fields");
     let shown = data(&hall.server.get("/v1/admin/paper/bob", &hall.op).await);
     assert_eq!((&shown["entries"], &shown["horizon"]), (&json!(0), &Value::Null));
 }
