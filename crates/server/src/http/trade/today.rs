@@ -51,21 +51,15 @@ impl Filter {
         for text in query.all("status").filter(|text| !UNUSED.contains(text)) {
             statuses.push(text.parse().map_err(|_| unknown("status", text))?);
         }
-        // Asked for states alone that no order is in, none is found.
-        if statuses.is_empty() && query.get("status").is_some() {
-            return Ok(Filter { market: Some(String::new()), ..Filter::none() });
-        }
+        // Asked for states alone that no order is in, none is found: no market has this name.
+        let finds_none = statuses.is_empty() && query.get("status").is_some();
         Ok(Filter {
             symbol: query.symbol()?,
             statuses,
             side: query.word("side")?,
-            market: market.map(str::to_owned),
+            market: if finds_none { Some(String::new()) } else { market.map(str::to_owned) },
             id: query.order()?,
         })
-    }
-
-    fn none() -> Filter {
-        Filter { symbol: None, statuses: Vec::new(), side: None, market: None, id: None }
     }
 
     pub(super) fn takes(&self, order: &Order) -> bool {
