@@ -68,6 +68,18 @@ fn a_reset_leaves_what_the_account_was_given_before_it_began() {
 }
 
 #[test]
+fn a_rewind_to_before_all_time_leaves_what_a_reset_does() {
+    let house = House::new(&G1);
+    let (ann, bob, service) = (house.account("ann"), house.account("bob"), house.service());
+    for id in [ann, bob] {
+        service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
+    }
+    let rewound = service.paper.rewind(ann, Timestamp(-1), &travel("x")).unwrap();
+    assert_eq!(rewound, service.paper.reset(bob, &travel("x")).unwrap());
+    assert_eq!((rewound.entries, rewound.horizon), (2, None));
+}
+
+#[test]
 fn a_fork_goes_its_own_way() {
     let house = House::new(&G1);
     let (ann, bob, service) = (house.account("ann"), house.bare_account("bob"), house.service());
