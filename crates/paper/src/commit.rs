@@ -3,13 +3,14 @@
 //! not written yet, and fails with it.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use market::Timestamp;
 use store::{AccountId, Accounts, AddOutcome, Addition, AuditNote, JournalHead, NamedRequest, StoreError};
 use trading::Push;
 
+use crate::last_pushed::LastPushed;
 use crate::listener::Listener;
 
 /// Additions in one transaction at most.
@@ -28,7 +29,7 @@ pub(crate) struct Pending {
     /// For the listener, when it is written.
     pub(crate) pushes: Vec<Push>,
     /// Where it is noted which entry listeners have heard of last.
-    pub(crate) told: Arc<AtomicU64>,
+    pub(crate) last_pushed: Arc<LastPushed>,
     /// Set if it is not: then whatever was decided on top of it is void.
     pub(crate) is_void: Arc<AtomicBool>,
 }
@@ -203,7 +204,7 @@ impl Drop for Turn<'_> {
                 // Still the only one who writes: so listeners are told in the order of the journals.
                 Ok(AddOutcome::Added(head)) => {
                     self.committer.tell(pending.account, &pending.pushes);
-                    pending.told.store(head.last_number, Ordering::Release);
+                    pending.last_pushed.set(Some(head));
                     if let Some(wake) = head.wake {
                         self.committer.listener.waits(wake);
                     }
@@ -265,9 +266,9 @@ mod tests {
 
     fn pending(account: AccountId, after: Option<JournalHead>, text: &str) -> Pending {
         let entries = vec![(NOW, text.to_owned())];
-        let (told, is_void) = (Arc::default(), Arc::default());
+        let (last_pushed, is_void) = (Arc::default(), Arc::default());
         let (wake, request, audit, pushes) = (None, None, None, Vec::new());
-        Pending { account, after, entries, horizon: NOW, wake, request, audit, pushes, told, is_void }
+        Pending { account, after, entries, horizon: NOW, wake, request, audit, pushes, last_pushed, is_void }
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod equity;
 mod error;
 mod feed;
 mod flows;
+mod last_pushed;
 mod listener;
 mod look;
 mod minutes;

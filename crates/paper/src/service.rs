@@ -89,7 +89,13 @@ pub struct Done {
 /// An account that somebody listens to: it stays in memory, and with it what they have heard of.
 #[derive(Debug)]
 pub struct Watched {
-    _place: Arc<Place>,
+    place: Arc<Place>,
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.place.last_pushed.unwatch();
+    }
 }
 
 /// An account as of an instant.
@@ -259,12 +265,11 @@ impl Paper {
     }
 
     /// Has listeners told of everything that happens to an account from now on, also by other processes, as long as this is kept.
-    /// One short read, whatever else is done to the account meanwhile.
+    /// One short read, whatever else is done to the account meanwhile: the place's lock is not taken.
     pub fn watch(&self, id: AccountId) -> Result<Watched, PaperError> {
         let place = self.place(id);
-        let head = self.accounts.journal_head(id)?;
-        place.listens_after(head.map_or(0, |head| head.last_number));
-        Ok(Watched { _place: place })
+        place.last_pushed.watch(&self.accounts, id)?;
+        Ok(Watched { place })
     }
 
     /// Takes in what other processes have written about an account, so that listeners hear of it.

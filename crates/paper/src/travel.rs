@@ -103,7 +103,7 @@ impl Paper {
             match self.accounts.rewind_journal(&rewind)? {
                 RewindOutcome::Done(head) => {
                     kept.book = None;
-                    kept.untold_after(head.last_number);
+                    kept.last_pushed.cut(&head);
                     return Ok(Standing::of(Some(head)));
                 }
                 RewindOutcome::NameTaken => return Err(PaperError::NameTaken(name.to_owned())),
@@ -145,7 +145,8 @@ impl Paper {
         match self.accounts.add_to_journals(&[addition])?.first() {
             Some(AddOutcome::Added(head)) => {
                 kept.book = None;
-                kept.told_up_to(head.last_number);
+                // What was copied happened to another account.
+                kept.last_pushed.set(Some(head));
                 Ok(Standing::of(Some(*head)))
             }
             _ => Err(PaperError::NotEmpty),

@@ -167,6 +167,29 @@ fn whoever_listens_before_anything_was_asked_here_hears_of_what_another_process_
 }
 
 #[test]
+fn the_first_who_listens_does_not_hear_of_what_was_written_before() {
+    let house = House::new(&CANDLES);
+    let (id, here, there) = (house.account("ann"), house.service(), house.service());
+    // Asked before, so that it is in memory there.
+    there.read(id, replay("10:00"), |_| ());
+    here.submit(id, replay("10:00:10"), limit(Side::Buy, 100, "300.00"));
+    let told = ["WaitToNew", "NewStatus"].map(|status| format!("{} {status}", id.0));
+    let first = there.paper.watch(id).unwrap();
+    there.paper.follow(id).unwrap();
+    assert_eq!(there.heard(), Vec::<String>::new());
+    // The second one takes nothing from the first.
+    here.submit(id, replay("10:00:15"), limit(Side::Buy, 100, "300.00"));
+    let second = there.paper.watch(id).unwrap();
+    there.paper.follow(id).unwrap();
+    assert_eq!(there.heard(), told);
+    drop((first, second));
+    here.submit(id, replay("10:00:20"), limit(Side::Buy, 100, "300.00"));
+    let _again = there.paper.watch(id).unwrap();
+    there.paper.follow(id).unwrap();
+    assert_eq!(there.heard(), Vec::<String>::new());
+}
+
+#[test]
 fn listeners_hear_everything_once_in_the_order_of_the_journal_whoever_did_it() {
     let house = House::new(&CANDLES);
     let (id, services) = (house.account("ann"), [house.service(), house.service()]);

@@ -207,6 +207,28 @@ fn what_comes_after_a_rewind_is_heard_of_though_its_numbers_were_there_before() 
 }
 
 #[test]
+fn what_comes_after_a_rewind_by_another_process_is_heard_of() {
+    let house = House::new(&G1);
+    let (id, service, elsewhere) = (house.account("ann"), house.service(), house.service());
+    let _watched = service.paper.watch(id).unwrap();
+    service.read(id, replay("10:00"), |_| ());
+    for _ in 0..2 {
+        service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "300.00"));
+    }
+    service.heard();
+    // Both what is cut and what takes its place are older than the next look.
+    elsewhere.paper.rewind(id, at("10:00:05"), &travel("x")).unwrap();
+    for _ in 0..3 {
+        elsewhere.submit(id, replay("10:00:15"), limit(Side::Buy, 100, "300.00"));
+    }
+    service.paper.follow(id).unwrap();
+    let each = ["WaitToNew", "NewStatus"].map(|status| format!("{} {status}", id.0));
+    assert_eq!(service.heard(), [each.clone(), each.clone(), each].concat());
+    service.paper.follow(id).unwrap();
+    assert_eq!(service.heard(), Vec::<String>::new());
+}
+
+#[test]
 fn cuts_of_one_second_have_names_of_their_own() {
     let house = House::new(&G1);
     let (id, service) = (house.account("ann"), house.service());

@@ -324,7 +324,7 @@ pub(super) fn era(revision: u64) -> u64 {
 
 impl JournalHead {
     /// Within an era a journal is only added to.
-    pub(super) fn era(&self) -> u64 {
+    pub fn era(&self) -> u64 {
         era(self.revision)
     }
 
