@@ -9,7 +9,7 @@ use store::{AccountId, AddOutcome, Reader};
 use trading::{Account, Desk, OrderId, Outcome, Push, Refusal, next_wake};
 
 use crate::PaperError;
-use crate::book::{Book, FORMAT, Kept, TRIES_MAX};
+use crate::book::{Book, FORMAT, Kept, Place, TRIES_MAX};
 use crate::commit::{Audited, Named, Ticket};
 use crate::feed::StoreFeed;
 use crate::service::{Changed, Clock, Moment, Paper};
@@ -50,6 +50,8 @@ pub(crate) enum Attempt<T> {
         /// Of what others have decided before, on which this rests.
         before: Option<Ticket>,
         is_void: Arc<AtomicBool>,
+        /// Held until it is written: whoever reads the account out of its journal again waits for that.
+        place: Arc<Place>,
     },
     /// It was made before, under the same name.
     Repeated(Earlier),
@@ -105,7 +107,8 @@ impl Paper {
         kept.last_ticket = book.last_ticket.or(kept.last_ticket);
         let is_void = book.is_void.clone();
         kept.book = Some(book);
-        Ok(Attempt::Made { made, refusal, ticket, before, is_void })
+        drop(kept);
+        Ok(Attempt::Made { made, refusal, ticket, before, is_void, place })
     }
 
     /// Puts what has happened in line to be written, if anything has.
@@ -143,7 +146,7 @@ impl Paper {
         id: AccountId,
         attempt: Attempt<T>,
     ) -> Result<Option<Changed<T>>, PaperError> {
-        let (made, refusal, ticket, before, is_void) = match attempt {
+        let (made, refusal, ticket, before, is_void, place) = match attempt {
             Attempt::Ahead(moment) => return Ok(Some(Changed::Ahead(moment))),
             Attempt::Repeated(Earlier { order, ticket: None }) => return Ok(Some(Changed::Repeated(order))),
             Attempt::Repeated(Earlier { ticket: Some(ticket), .. }) => {
@@ -151,8 +154,8 @@ impl Paper {
                 self.committer.wait_for(&self.accounts, ticket);
                 return Ok(None);
             }
-            Attempt::Made { made, refusal, ticket, before, is_void } => {
-                (made, refusal, ticket, before, is_void)
+            Attempt::Made { made, refusal, ticket, before, is_void, place } => {
+                (made, refusal, ticket, before, is_void, place)
             }
         };
         let is_written = match (ticket, before) {
@@ -167,7 +170,7 @@ impl Paper {
             return Ok(None);
         }
         if ticket.is_some() {
-            self.keep_snapshot(id);
+            self.keep_snapshot(id, &place);
         }
         refusal.map_or(Ok(Some(Changed::Made(made))), |refusal| Err(refusal.into()))
     }
@@ -231,8 +234,7 @@ impl Paper {
     }
 
     /// Keeps a snapshot when enough has been added since the last one. It is for speed alone, so nothing depends on its success.
-    fn keep_snapshot(&self, id: AccountId) {
-        let place = self.place(id);
+    fn keep_snapshot(&self, id: AccountId, place: &Place) {
         let mut kept = place.lock();
         let Some(book) = kept.book.as_mut() else { return };
         let number = book.account.entries();

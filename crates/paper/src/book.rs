@@ -1,6 +1,6 @@
 //! One account in memory: what its journal comes to, as of a head of it.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use market::Timestamp;
@@ -21,13 +21,15 @@ pub(crate) const FORMAT: &str = "1";
 pub(crate) struct Place {
     kept: Mutex<Kept>,
     pub(crate) last_pushed: Arc<LastPushed>,
+    /// When somebody last asked for it, in requests of the service.
+    pub(crate) used: AtomicU64,
 }
 
 impl Default for Place {
     fn default() -> Place {
         let last_pushed = Arc::<LastPushed>::default();
         let kept = Kept { book: None, last_ticket: None, last_pushed: last_pushed.clone() };
-        Place { kept: Mutex::new(kept), last_pushed }
+        Place { kept: Mutex::new(kept), last_pushed, used: AtomicU64::new(0) }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use history::{AsOf, History};
@@ -111,6 +112,8 @@ pub struct Paper {
     tables: Tables,
     pub(crate) committer: Committer,
     places: Mutex<HashMap<AccountId, Arc<Place>>>,
+    /// How often an account was asked for.
+    requests: AtomicU64,
     /// The exchange rates at a version of the accounts.
     rates: RwLock<(i64, Arc<Rates>)>,
 }
@@ -135,6 +138,7 @@ impl Paper {
             tables,
             committer: Committer::new(listener),
             places: Mutex::default(),
+            requests: AtomicU64::new(0),
             rates: RwLock::new((i64::MIN, Arc::default())),
         }
     }
@@ -306,10 +310,11 @@ impl Paper {
     pub(crate) fn place(&self, id: AccountId) -> Arc<Place> {
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         if places.len() >= BOOKS_MAX && !places.contains_key(&id) {
-            // Those that nobody holds: what they come to is in their journals.
-            places.retain(|_, place| Arc::strong_count(place) > 1);
+            evict(&mut places, BOOKS_MAX / 10);
         }
-        places.entry(id).or_default().clone()
+        let place = places.entry(id).or_default().clone();
+        place.used.store(self.requests.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        place
     }
 
     pub(crate) fn feed<'a>(
@@ -332,6 +337,18 @@ impl Paper {
     }
 }
 
+/// Forgets so many accounts that were not asked for longest, of those that nobody holds: what they come to is in their journals.
+fn evict(places: &mut HashMap<AccountId, Arc<Place>>, count: usize) {
+    let is_idle = |place: &Arc<Place>| Arc::strong_count(place) == 1;
+    let idle = places.iter().filter(|(_, place)| is_idle(place));
+    let mut idle: Vec<(u64, AccountId)> =
+        idle.map(|(id, place)| (place.used.load(Ordering::Relaxed), *id)).collect();
+    idle.sort_unstable();
+    for (_, id) in idle.into_iter().take(count) {
+        places.remove(&id);
+    }
+}
+
 /// What became of a request.
 #[derive(Debug)]
 pub(crate) enum Changed<T> {
@@ -340,4 +357,26 @@ pub(crate) enum Changed<T> {
     Repeated(Option<OrderId>),
     /// The account is further than the clock was at this moment, and only the past can be shown.
     Ahead(Moment),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accounts_that_were_not_asked_for_longest_are_forgotten_first_and_none_that_is_held() {
+        let mut places: HashMap<AccountId, Arc<Place>> = HashMap::new();
+        for (number, used) in [(1, 30), (2, 10), (3, 20), (4, 5)] {
+            let place = places.entry(AccountId(number)).or_default();
+            place.used.store(used, Ordering::Relaxed);
+        }
+        let held = places.get(&AccountId(4)).cloned();
+        evict(&mut places, 2);
+        let mut left: Vec<i64> = places.keys().map(|id| id.0).collect();
+        left.sort_unstable();
+        assert_eq!(left, [1, 4]);
+        drop(held);
+        evict(&mut places, 2);
+        assert!(places.is_empty());
+    }
 }
