@@ -46,7 +46,7 @@ fn look(core: &Core, seen: &AtomicI64) -> Result<Progress, JobError> {
     let now = moment.as_of.now();
     let version = core.with_reader(Reader::version)?;
     // By the machine's clock a candle may come late, and then any order that waits may be the one it fills.
-    let has_come = matches!(moment.as_of, AsOf::Live(_)) && seen.swap(version, Ordering::AcqRel) != version;
+    let has_come = matches!(moment.as_of, AsOf::Live(_)) && seen.load(Ordering::Acquire) != version;
     let due = if has_come {
         core.paper.due(Timestamp(i64::MAX), u32::MAX)?
     } else {
@@ -58,11 +58,17 @@ fn look(core: &Core, seen: &AtomicI64) -> Result<Progress, JobError> {
             Ok::<_, PaperError>(())
         })?;
     }
+    if has_come {
+        // Only now: a run that fails before is made again.
+        seen.store(version, Ordering::Release);
+    }
     let next = core.paper.next_wake()?;
     core.listeners.plan(next);
     let Some(next) = next else { return Ok(Progress::Done) };
     let (now, pace) = (core.market_now(), core.market_clock().pace());
-    if due.len() >= TOGETHER_MAX as usize && next <= now {
+    // If the same are due as before, none of them could be advanced.
+    let is_full = due.len() >= TOGETHER_MAX as usize && next <= now;
+    if is_full && core.paper.due(now, TOGETHER_MAX)? != due {
         return Ok(Progress::More);
     }
     // Those that were due and still are could not be advanced.
