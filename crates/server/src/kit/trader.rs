@@ -36,7 +36,7 @@ impl<'a> Trader<'a> {
         seen.map_err(Problem::from_paper)?.map_err(|refusal| Problem::trade_refused(&refusal))
     }
 
-    /// Has something done. Only whoever may change the account gets here.
+    /// Carries out a command. A read-only account is refused here.
     pub(crate) fn command(&self, command: &Command, name: Option<&str>) -> Result<Done, Problem> {
         let account = self.admitted.account();
         if account.terms.read_only {
