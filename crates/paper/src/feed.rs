@@ -88,7 +88,9 @@ impl<'a> StoreFeed<'a> {
         let remembered = Timestamp(now.0.saturating_sub(REMEMBERED_FOR));
         for (symbol, since) in since {
             for index in Minutes::indexes(since.max(remembered), now) {
-                self.part(symbol, index);
+                if let Some(part) = self.part(symbol, index) {
+                    self.markets.minutes.remember((symbol, index), &part, now);
+                }
             }
         }
     }
