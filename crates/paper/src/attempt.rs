@@ -9,7 +9,7 @@ use store::{AccountId, AddOutcome, Reader};
 use trading::{Account, Desk, OrderId, Outcome, Push, Refusal, next_wake};
 
 use crate::PaperError;
-use crate::book::{Book, FORMAT, Kept, Place, TRIES_MAX};
+use crate::book::{AccountSlot, AccountState, Book, FORMAT, TRIES_MAX};
 use crate::commit::{Audited, Named, Ticket};
 use crate::feed::StoreFeed;
 use crate::service::{Changed, Clock, Moment, Paper};
@@ -22,7 +22,7 @@ pub(crate) const NAMES_KEPT_S: i64 = 600;
 
 /// How something is to be done.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct RequestOptions<'a> {
     /// The client's own name for the request.
     pub(crate) name: Option<&'a str>,
     pub(crate) audit: Option<Audited>,
@@ -51,7 +51,7 @@ pub(crate) enum Attempt<T> {
         before: Option<Ticket>,
         is_void: Arc<AtomicBool>,
         /// Held until it is written: whoever reads the account out of its journal again waits for that.
-        place: Arc<Place>,
+        place: Arc<AccountSlot>,
     },
     /// It was made before, under the same name.
     Repeated(Earlier),
@@ -74,7 +74,7 @@ impl Paper {
         &self,
         id: AccountId,
         (reader, clock): (&mut Reader, &dyn Clock),
-        asked: &Asked<'_>,
+        asked: &RequestOptions<'_>,
         work: impl Fn(&Desk<'_>, &mut Account, Timestamp) -> Result<(Outcome, T), PaperError>,
     ) -> Result<Attempt<T>, PaperError> {
         let place = self.place(id);
@@ -117,7 +117,7 @@ impl Paper {
         id: AccountId,
         book: &mut Book,
         (outcome, wake): (Outcome, Option<Timestamp>),
-        asked: &Asked<'_>,
+        asked: &RequestOptions<'_>,
         moment: Moment,
     ) -> Result<Option<Ticket>, PaperError> {
         if outcome.entries.is_empty() && !(asked.keeps_head && book.has_moved(wake)) {
@@ -177,7 +177,7 @@ impl Paper {
 
     /// The book as the journal has it now. Another process may have added to it, or taken from it; what it added, listeners hear of
     /// now, before anything that follows from it.
-    pub(crate) fn current(&self, kept: &mut Kept, id: AccountId) -> Result<Book, PaperError> {
+    pub(crate) fn current(&self, kept: &mut AccountState, id: AccountId) -> Result<Book, PaperError> {
         for _ in 0..TRIES_MAX {
             let held = kept.book.take().filter(|book| !book.is_void.load(Ordering::Acquire));
             let followed = match held {
@@ -206,7 +206,7 @@ impl Paper {
     }
 
     /// The book out of the journal. What was decided here and is not written yet comes first: its listeners hear of it once.
-    fn loaded(&self, kept: &Kept, id: AccountId) -> Result<Option<(Book, Vec<Push>)>, PaperError> {
+    fn loaded(&self, kept: &AccountState, id: AccountId) -> Result<Option<(Book, Vec<Push>)>, PaperError> {
         if let Some(ticket) = kept.last_ticket {
             self.committer.wait_for(&self.accounts, ticket);
         }
@@ -234,7 +234,7 @@ impl Paper {
     }
 
     /// Keeps a snapshot when enough has been added since the last one. It is for speed alone, so nothing depends on its success.
-    fn keep_snapshot(&self, id: AccountId, place: &Place) {
+    fn keep_snapshot(&self, id: AccountId, place: &AccountSlot) {
         let mut kept = place.lock();
         let Some(book) = kept.book.as_mut() else { return };
         let number = book.account.entries();

@@ -18,23 +18,23 @@ pub(crate) const FORMAT: &str = "1";
 
 /// The place of an account in memory: whoever works on it holds the lock.
 #[derive(Debug)]
-pub(crate) struct Place {
-    kept: Mutex<Kept>,
+pub(crate) struct AccountSlot {
+    kept: Mutex<AccountState>,
     pub(crate) last_pushed: Arc<LastPushed>,
     /// When somebody last asked for it, in requests of the service.
     pub(crate) used: AtomicU64,
 }
 
-impl Default for Place {
-    fn default() -> Place {
+impl Default for AccountSlot {
+    fn default() -> AccountSlot {
         let last_pushed = Arc::<LastPushed>::default();
-        let kept = Kept { book: None, last_ticket: None, last_pushed: last_pushed.clone() };
-        Place { kept: Mutex::new(kept), last_pushed, used: AtomicU64::new(0) }
+        let kept = AccountState { book: None, last_ticket: None, last_pushed: last_pushed.clone() };
+        AccountSlot { kept: Mutex::new(kept), last_pushed, used: AtomicU64::new(0) }
     }
 }
 
-impl Place {
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Kept> {
+impl AccountSlot {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, AccountState> {
         // Whoever panics has taken the book out, and it is read again.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -42,7 +42,7 @@ impl Place {
 
 /// What is kept of an account.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct AccountState {
     /// None while somebody works on it, and after something has failed: then the journal is read again.
     pub(crate) book: Option<Book>,
     /// Of the last addition, also if its book is gone.
@@ -50,7 +50,7 @@ pub(crate) struct Kept {
     pub(crate) last_pushed: Arc<LastPushed>,
 }
 
-impl Kept {
+impl AccountState {
     /// The book as the journal has it, and what listeners have not heard of yet. `None` if the journal was cut meanwhile.
     pub(crate) fn load(
         &self,

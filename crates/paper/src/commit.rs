@@ -266,7 +266,7 @@ mod tests {
     use store::{AccountTerms, Credential, NewAccountRow};
 
     use super::*;
-    use crate::listener::Nobody;
+    use crate::listener::NoListener;
 
     const NOW: Timestamp = Timestamp(1_700_000_000);
 
@@ -431,7 +431,7 @@ mod tests {
     }
 
     fn committer() -> Committer {
-        Committer::new(Arc::new(Nobody))
+        Committer::new(Arc::new(NoListener))
     }
 
     fn commit(committer: &Committer, accounts: &Accounts, pending: Pending) -> Outcome {

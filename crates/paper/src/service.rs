@@ -12,8 +12,8 @@ use trading::{Account, Command, Entry, OrderId, Outcome, Scene, Tables};
 
 use crate::PaperError;
 use crate::arrivals::Arrivals;
-use crate::attempt::Asked;
-use crate::book::{self, Place, TRIES_MAX};
+use crate::attempt::RequestOptions;
+use crate::book::{self, AccountSlot, TRIES_MAX};
 use crate::commit::{Audited, Committer};
 use crate::feed::{Markets, StoreFeed};
 use crate::listener::Listener;
@@ -90,7 +90,7 @@ pub struct Done {
 /// An account that somebody listens to: it stays in memory, and with it what they have heard of.
 #[derive(Debug)]
 pub struct Watched {
-    place: Arc<Place>,
+    place: Arc<AccountSlot>,
 }
 
 impl Drop for Watched {
@@ -111,7 +111,7 @@ pub struct Paper {
     markets: Markets,
     tables: Tables,
     pub(crate) committer: Committer,
-    places: Mutex<HashMap<AccountId, Arc<Place>>>,
+    places: Mutex<HashMap<AccountId, Arc<AccountSlot>>>,
     /// How often an account was asked for.
     requests: AtomicU64,
     /// The exchange rates at a version of the accounts.
@@ -160,12 +160,13 @@ impl Paper {
         opening: &Opening,
         (reader, clock): (&mut Reader, impl Clock),
     ) -> Result<bool, PaperError> {
-        let opened = self.change(id, (reader, &clock), &Asked::default(), |desk, account, now| {
-            if account.entries() > 0 {
-                return Ok((Outcome::default(), false));
-            }
-            Ok((opening::open(desk, account, id, opening, now)?, true))
-        })?;
+        let opened =
+            self.change(id, (reader, &clock), &RequestOptions::default(), |desk, account, now| {
+                if account.entries() > 0 {
+                    return Ok((Outcome::default(), false));
+                }
+                Ok((opening::open(desk, account, id, opening, now)?, true))
+            })?;
         Ok(matches!(opened, Changed::Made(true)))
     }
 
@@ -195,7 +196,7 @@ impl Paper {
         let audited =
             |Audit { event, actor, reason }| Audited { event, at: clock.moment().machine, actor, reason };
         let audit = audit.map(audited);
-        let asked = Asked { name, audit, ..Asked::default() };
+        let asked = RequestOptions { name, audit, ..RequestOptions::default() };
         let changed = self.change(id, (reader, &clock), &asked, |desk, account, now| {
             carry_out(desk, account, (id, commands), now)
         })?;
@@ -213,7 +214,7 @@ impl Paper {
         (reader, clock): (&mut Reader, impl Clock),
         look: impl Fn(&Reading<'_>) -> T,
     ) -> Result<T, PaperError> {
-        let asked = Asked { is_read: true, ..Asked::default() };
+        let asked = RequestOptions { is_read: true, ..RequestOptions::default() };
         let changed = self.change(id, (&mut *reader, &clock), &asked, |desk, account, now| {
             let mut outcome = ensure_open(desk, account, id, now)?;
             let advanced = desk.advance(account, now);
@@ -240,7 +241,7 @@ impl Paper {
     /// Lets happen to accounts what the market has brought, and keeps when something may happen next. All of them wait for the disk
     /// together. One that cannot be advanced is told to the log, and hinders no other.
     pub fn advance(&self, ids: &[AccountId], (reader, clock): (&mut Reader, impl Clock)) {
-        let asked = Asked { is_read: true, keeps_head: true, ..Asked::default() };
+        let asked = RequestOptions { is_read: true, keeps_head: true, ..RequestOptions::default() };
         let mut attempts = Vec::new();
         for id in ids {
             let attempt = self.attempt(*id, (&mut *reader, &clock), &asked, |desk, account, now| {
@@ -295,7 +296,7 @@ impl Paper {
         &self,
         id: AccountId,
         (reader, clock): (&mut Reader, &dyn Clock),
-        asked: &Asked<'_>,
+        asked: &RequestOptions<'_>,
         work: impl Fn(&trading::Desk<'_>, &mut Account, Timestamp) -> Result<(Outcome, T), PaperError>,
     ) -> Result<Changed<T>, PaperError> {
         for _ in 0..TRIES_MAX {
@@ -307,7 +308,7 @@ impl Paper {
         Err(PaperError::Contended { account: id.0 })
     }
 
-    pub(crate) fn place(&self, id: AccountId) -> Arc<Place> {
+    pub(crate) fn place(&self, id: AccountId) -> Arc<AccountSlot> {
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         if places.len() >= BOOKS_MAX && !places.contains_key(&id) {
             evict(&mut places, BOOKS_MAX / 10);
@@ -338,8 +339,8 @@ impl Paper {
 }
 
 /// Forgets so many accounts that were not asked for longest, of those that nobody holds: what they come to is in their journals.
-fn evict(places: &mut HashMap<AccountId, Arc<Place>>, count: usize) {
-    let is_idle = |place: &Arc<Place>| Arc::strong_count(place) == 1;
+fn evict(places: &mut HashMap<AccountId, Arc<AccountSlot>>, count: usize) {
+    let is_idle = |place: &Arc<AccountSlot>| Arc::strong_count(place) == 1;
     let idle = places.iter().filter(|(_, place)| is_idle(place));
     let mut idle: Vec<(u64, AccountId)> =
         idle.map(|(id, place)| (place.used.load(Ordering::Relaxed), *id)).collect();
@@ -365,7 +366,7 @@ mod tests {
 
     #[test]
     fn accounts_that_were_not_asked_for_longest_are_forgotten_first_and_none_that_is_held() {
-        let mut places: HashMap<AccountId, Arc<Place>> = HashMap::new();
+        let mut places: HashMap<AccountId, Arc<AccountSlot>> = HashMap::new();
         for (number, used) in [(1, 30), (2, 10), (3, 20), (4, 5)] {
             let place = places.entry(AccountId(number)).or_default();
             place.used.store(used, Ordering::Relaxed);
