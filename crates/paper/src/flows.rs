@@ -31,19 +31,18 @@ impl Paper {
         let mut flows = Vec::new();
         if (query.from..=through).contains(&began) {
             // Entries without an instant are stored with the first one there is.
-            self.add_flows(id, (Timestamp::default(), Timestamp::default()), began, &mut flows)?;
+            let prepared = (Timestamp::default(), Timestamp::default());
+            self.add_flows((id, query.symbol.as_ref()), prepared, began, &mut flows)?;
         }
-        self.add_flows(id, (query.from.max(Timestamp(1)), through), began, &mut flows)?;
-        if let Some(symbol) = &query.symbol {
-            flows.retain(|flow| flow.symbol.as_ref() == Some(symbol));
-        }
+        let since = (query.from.max(Timestamp(1)), through);
+        self.add_flows((id, query.symbol.as_ref()), since, began, &mut flows)?;
         flows.reverse();
         Ok(flows)
     }
 
     fn add_flows(
         &self,
-        id: AccountId,
+        (id, symbol): (AccountId, Option<&Symbol>),
         range: (Timestamp, Timestamp),
         began: Timestamp,
         flows: &mut Vec<CashFlow>,
@@ -54,10 +53,9 @@ impl Paper {
             let Some(last) = rows.last() else { return Ok(()) };
             after = last.number;
             for row in &rows {
-                let of_entry = cash_flows(&parsed(id, row)?);
-                flows.extend(
-                    of_entry.into_iter().map(|flow| CashFlow { at: flow.at.or(Some(began)), ..flow }),
-                );
+                let of_entry = cash_flows(&parsed(id, row)?).into_iter();
+                let wanted = of_entry.filter(|flow| symbol.is_none() || flow.symbol.as_ref() == symbol);
+                flows.extend(wanted.map(|flow| CashFlow { at: flow.at.or(Some(began)), ..flow }));
             }
         }
     }
