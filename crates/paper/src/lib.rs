@@ -5,9 +5,10 @@
 //! the disk. [`Paper::advance`] does that alone, for many accounts at once. An account that nobody asks about costs nothing.
 //!
 //! Start with `service.rs`, then `attempt.rs` (how a request is decided and written) and `feed.rs` (what the engine is told of
-//! markets). `commit.rs` writes for many at once; `travel.rs` is what only an operator may do to a journal. `look.rs` and `preview.rs`
-//! write nothing: an account as it is, and what would become of an order. `story.rs` tells what happened to one, and why; `equity.rs` what
-//! an account was worth day by day. `tallies.rs` works out what accounts contribute to levels.
+//! markets). `commit.rs` writes for many at once, `last_pushed.rs` has what listeners have heard of; `travel.rs` is what only an
+//! operator may do to a journal. `look.rs` and `preview.rs` write nothing: an account as it is, and what would become of an order.
+//! `story.rs` tells what happened to one, and why; `equity.rs` what an account was worth day by day. `tallies.rs` works out what
+//! accounts contribute to levels.
 
 mod arrivals;
 mod attempt;
