@@ -9,10 +9,10 @@ use store::{AccountId, AddOutcome, Reader};
 use trading::{Account, Desk, OrderId, Outcome, Push, Refusal, next_wake};
 
 use crate::PaperError;
-use crate::book::{Book, FORMAT, Kept, TRIES_MAX};
+use crate::book::{AccountSlot, AccountState, Book, FORMAT, TRIES_MAX};
 use crate::commit::{Audited, Named, Ticket};
 use crate::feed::StoreFeed;
-use crate::service::{Changed, Moment, Paper};
+use crate::service::{Changed, Clock, Moment, Paper};
 
 /// Entries after which a snapshot is worth its writing, at least. It grows with the journal, so that all snapshots together cost no
 /// more than a few readings of it.
@@ -22,7 +22,7 @@ pub(crate) const NAMES_KEPT_S: i64 = 600;
 
 /// How something is to be done.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct RequestOptions<'a> {
     /// The client's own name for the request.
     pub(crate) name: Option<&'a str>,
     pub(crate) audit: Option<Audited>,
@@ -50,10 +50,13 @@ pub(crate) enum Attempt<T> {
         /// Of what others have decided before, on which this rests.
         before: Option<Ticket>,
         is_void: Arc<AtomicBool>,
+        /// Held until it is written: whoever reads the account out of its journal again waits for that.
+        place: Arc<AccountSlot>,
     },
     /// It was made before, under the same name.
     Repeated(Earlier),
-    Ahead,
+    /// The account is further than the clock was at this moment.
+    Ahead(Moment),
 }
 
 /// When something may happen to an account that nobody asks about. Only open orders, and positions that may be sold by force, are
@@ -70,13 +73,14 @@ impl Paper {
     pub(crate) fn attempt<T>(
         &self,
         id: AccountId,
-        (reader, moment): (&mut Reader, Moment),
-        asked: &Asked<'_>,
+        (reader, clock): (&mut Reader, &dyn Clock),
+        asked: &RequestOptions<'_>,
         work: impl Fn(&Desk<'_>, &mut Account, Timestamp) -> Result<(Outcome, T), PaperError>,
     ) -> Result<Attempt<T>, PaperError> {
         let place = self.place(id);
         let mut kept = place.lock();
         let mut book = self.current(&mut kept, id)?;
+        let moment = clock.moment().not_before(book.account.horizon());
         if let Some(name) = asked.name
             && let Some(earlier) = self.repeated(&book, id, name, moment)?
         {
@@ -86,7 +90,7 @@ impl Paper {
         let now = moment.as_of.now();
         if asked.is_read && book.account.horizon().is_some_and(|horizon| horizon > now) {
             kept.book = Some(book);
-            return Ok(Attempt::Ahead);
+            return Ok(Attempt::Ahead(moment));
         }
         let feed = self.feed(reader, moment)?;
         feed.notice(&book.account);
@@ -103,7 +107,8 @@ impl Paper {
         kept.last_ticket = book.last_ticket.or(kept.last_ticket);
         let is_void = book.is_void.clone();
         kept.book = Some(book);
-        Ok(Attempt::Made { made, refusal, ticket, before, is_void })
+        drop(kept);
+        Ok(Attempt::Made { made, refusal, ticket, before, is_void, place })
     }
 
     /// Puts what has happened in line to be written, if anything has.
@@ -112,7 +117,7 @@ impl Paper {
         id: AccountId,
         book: &mut Book,
         (outcome, wake): (Outcome, Option<Timestamp>),
-        asked: &Asked<'_>,
+        asked: &RequestOptions<'_>,
         moment: Moment,
     ) -> Result<Option<Ticket>, PaperError> {
         if outcome.entries.is_empty() && !(asked.keeps_head && book.has_moved(wake)) {
@@ -141,16 +146,16 @@ impl Paper {
         id: AccountId,
         attempt: Attempt<T>,
     ) -> Result<Option<Changed<T>>, PaperError> {
-        let (made, refusal, ticket, before, is_void) = match attempt {
-            Attempt::Ahead => return Ok(Some(Changed::Ahead)),
+        let (made, refusal, ticket, before, is_void, place) = match attempt {
+            Attempt::Ahead(moment) => return Ok(Some(Changed::Ahead(moment))),
             Attempt::Repeated(Earlier { order, ticket: None }) => return Ok(Some(Changed::Repeated(order))),
             Attempt::Repeated(Earlier { ticket: Some(ticket), .. }) => {
                 // Whether it was written is in the store by then.
                 self.committer.wait_for(&self.accounts, ticket);
                 return Ok(None);
             }
-            Attempt::Made { made, refusal, ticket, before, is_void } => {
-                (made, refusal, ticket, before, is_void)
+            Attempt::Made { made, refusal, ticket, before, is_void, place } => {
+                (made, refusal, ticket, before, is_void, place)
             }
         };
         let is_written = match (ticket, before) {
@@ -165,14 +170,14 @@ impl Paper {
             return Ok(None);
         }
         if ticket.is_some() {
-            self.keep_snapshot(id);
+            self.keep_snapshot(id, &place);
         }
         refusal.map_or(Ok(Some(Changed::Made(made))), |refusal| Err(refusal.into()))
     }
 
     /// The book as the journal has it now. Another process may have added to it, or taken from it; what it added, listeners hear of
     /// now, before anything that follows from it.
-    pub(crate) fn current(&self, kept: &mut Kept, id: AccountId) -> Result<Book, PaperError> {
+    pub(crate) fn current(&self, kept: &mut AccountState, id: AccountId) -> Result<Book, PaperError> {
         for _ in 0..TRIES_MAX {
             let held = kept.book.take().filter(|book| !book.is_void.load(Ordering::Acquire));
             let followed = match held {
@@ -201,7 +206,7 @@ impl Paper {
     }
 
     /// The book out of the journal. What was decided here and is not written yet comes first: its listeners hear of it once.
-    fn loaded(&self, kept: &Kept, id: AccountId) -> Result<Option<(Book, Vec<Push>)>, PaperError> {
+    fn loaded(&self, kept: &AccountState, id: AccountId) -> Result<Option<(Book, Vec<Push>)>, PaperError> {
         if let Some(ticket) = kept.last_ticket {
             self.committer.wait_for(&self.accounts, ticket);
         }
@@ -229,8 +234,7 @@ impl Paper {
     }
 
     /// Keeps a snapshot when enough has been added since the last one. It is for speed alone, so nothing depends on its success.
-    fn keep_snapshot(&self, id: AccountId) {
-        let place = self.place(id);
+    fn keep_snapshot(&self, id: AccountId, place: &AccountSlot) {
         let mut kept = place.lock();
         let Some(book) = kept.book.as_mut() else { return };
         let number = book.account.entries();

@@ -1,6 +1,6 @@
 //! One account in memory: what its journal comes to, as of a head of it.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use market::Timestamp;
@@ -9,52 +9,48 @@ use trading::{Account, Entry, OrderId, Outcome, Push};
 
 use crate::PaperError;
 use crate::commit::{Audited, Named, Pending, Ticket};
+use crate::last_pushed::LastPushed;
 
 /// How often something is decided or read anew because another process was quicker.
 pub(crate) const TRIES_MAX: u32 = 8;
 /// The version of snapshots. Another one is ignored, and made anew.
 pub(crate) const FORMAT: &str = "1";
-/// The mark of a journal that nobody here has read yet.
-const UNREAD: u64 = u64::MAX;
 
 /// The place of an account in memory: whoever works on it holds the lock.
 #[derive(Debug)]
-pub(crate) struct Place {
-    kept: Mutex<Kept>,
-    told: Arc<AtomicU64>,
+pub(crate) struct AccountSlot {
+    kept: Mutex<AccountState>,
+    pub(crate) last_pushed: Arc<LastPushed>,
+    /// When somebody last asked for it, in requests of the service.
+    pub(crate) used: AtomicU64,
 }
 
-impl Default for Place {
-    fn default() -> Place {
-        let told = Arc::new(AtomicU64::new(UNREAD));
-        Place { kept: Mutex::new(Kept { book: None, last_ticket: None, told: told.clone() }), told }
+impl Default for AccountSlot {
+    fn default() -> AccountSlot {
+        let last_pushed = Arc::<LastPushed>::default();
+        let kept = AccountState { book: None, last_ticket: None, last_pushed: last_pushed.clone() };
+        AccountSlot { kept: Mutex::new(kept), last_pushed, used: AtomicU64::new(0) }
     }
 }
 
-impl Place {
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Kept> {
+impl AccountSlot {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, AccountState> {
         // Whoever panics has taken the book out, and it is read again.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whoever listens hears of what comes after this entry, unless they heard of some before. Waits for nobody.
-    pub(crate) fn listens_after(&self, number: u64) {
-        self.told.compare_exchange(UNREAD, number, Ordering::AcqRel, Ordering::Acquire).ok();
     }
 }
 
 /// What is kept of an account.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct AccountState {
     /// None while somebody works on it, and after something has failed: then the journal is read again.
     pub(crate) book: Option<Book>,
     /// Of the last addition, also if its book is gone.
     pub(crate) last_ticket: Option<Ticket>,
-    /// The last entry that listeners have heard of, also if another process wrote it.
-    told: Arc<AtomicU64>,
+    pub(crate) last_pushed: Arc<LastPushed>,
 }
 
-impl Kept {
+impl AccountState {
     /// The book as the journal has it, and what listeners have not heard of yet. `None` if the journal was cut meanwhile.
     pub(crate) fn load(
         &self,
@@ -62,14 +58,12 @@ impl Kept {
         id: AccountId,
     ) -> Result<Option<(Book, Vec<Push>)>, PaperError> {
         let head = accounts.journal_head(id)?;
-        let last_number = head.map_or(0, |head| head.last_number);
-        // Whoever listens from now on wants to hear of what happens from now on. After a rewind there is nothing to tell either.
-        let told = self.told().filter(|told| *told <= last_number).unwrap_or(last_number);
-        let mut book = Book { told: self.told.clone(), ..Book::empty() };
+        let mut book = Book { last_pushed: self.last_pushed.clone(), ..Book::empty() };
         let Some(head) = head else {
-            self.told.store(0, Ordering::Release);
+            self.last_pushed.set(None);
             return Ok(Some((book, Vec::new())));
         };
+        let told = self.last_pushed.before(accounts, id, &head)?;
         let kept = accounts.journal_snapshot(id, FORMAT)?.filter(|(number, _)| *number <= told);
         // A snapshot that cannot be read is no loss.
         let kept = kept.and_then(|(number, state)| Some((number, serde_json::from_slice(&state).ok()?)));
@@ -77,26 +71,8 @@ impl Kept {
             (book.snapshot, book.account) = (number, account);
         }
         let Some(pushes) = book.follow(accounts, id, head, told)? else { return Ok(None) };
-        self.told.store(book.account.entries(), Ordering::Release);
+        self.last_pushed.set(Some(&head));
         Ok(Some((book, pushes)))
-    }
-
-    /// Listeners have heard of nothing after an entry: what they heard of has been cut.
-    pub(crate) fn untold_after(&self, number: u64) {
-        self.told
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |told| {
-                (told != UNREAD && told > number).then_some(number)
-            })
-            .ok();
-    }
-
-    /// There is nothing to tell of an entry and those before it: they happened to another account.
-    pub(crate) fn told_up_to(&self, number: u64) {
-        self.told.store(number, Ordering::Release);
-    }
-
-    fn told(&self) -> Option<u64> {
-        Some(self.told.load(Ordering::Acquire)).filter(|told| *told != UNREAD)
     }
 }
 
@@ -113,7 +89,7 @@ pub(crate) struct Book {
     pub(crate) unwritten_names: Vec<(String, OrderId, Ticket)>,
     /// An addition could not be written: what is here never happened.
     pub(crate) is_void: Arc<AtomicBool>,
-    told: Arc<AtomicU64>,
+    last_pushed: Arc<LastPushed>,
 }
 
 impl Book {
@@ -125,7 +101,7 @@ impl Book {
             last_ticket: None,
             unwritten_names: Vec::new(),
             is_void: Arc::default(),
-            told: Arc::default(),
+            last_pushed: Arc::default(),
         }
     }
 
@@ -160,8 +136,9 @@ impl Book {
             wake,
         };
         let after = self.head.replace(head);
-        let (told, is_void, pushes) = (self.told.clone(), self.is_void.clone(), outcome.pushes);
-        Ok(Pending { account, after, entries, horizon, wake, request, audit, pushes, told, is_void })
+        let (last_pushed, is_void) = (self.last_pushed.clone(), self.is_void.clone());
+        let pushes = outcome.pushes;
+        Ok(Pending { account, after, entries, horizon, wake, request, audit, pushes, last_pushed, is_void })
     }
 
     /// Takes in what was added to the journal since. What listeners are to hear of it: all after an entry. `None` if the journal was
@@ -201,15 +178,18 @@ impl Book {
         Ok(Some(pushes))
     }
 
-    /// Follows a journal that others have added to; listeners are to hear of all of it. `None` if it was cut meanwhile.
+    /// Follows a journal that others have added to; listeners are to hear of what was not pushed yet. `None` if it was cut meanwhile.
     pub(crate) fn catch_up(
         &mut self,
         accounts: &Accounts,
         id: AccountId,
         head: JournalHead,
     ) -> Result<Option<Vec<Push>>, PaperError> {
-        let Some(pushes) = self.follow(accounts, id, head, self.account.entries())? else { return Ok(None) };
-        self.told.store(self.account.entries(), Ordering::Release);
+        let entries = self.account.entries();
+        // Whoever listens since they were added is not to hear of them.
+        let told = self.last_pushed.within(&head).map_or(entries, |told| told.max(entries));
+        let Some(pushes) = self.follow(accounts, id, head, told)? else { return Ok(None) };
+        self.last_pushed.set(Some(&head));
         Ok(Some(pushes))
     }
 }

@@ -3,13 +3,15 @@
 //! not written yet, and fails with it.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use market::Timestamp;
 use store::{AccountId, Accounts, AddOutcome, Addition, AuditNote, JournalHead, NamedRequest, StoreError};
 use trading::Push;
 
+use crate::last_pushed::LastPushed;
 use crate::listener::Listener;
 
 /// Additions in one transaction at most.
@@ -28,7 +30,7 @@ pub(crate) struct Pending {
     /// For the listener, when it is written.
     pub(crate) pushes: Vec<Push>,
     /// Where it is noted which entry listeners have heard of last.
-    pub(crate) told: Arc<AtomicU64>,
+    pub(crate) last_pushed: Arc<LastPushed>,
     /// Set if it is not: then whatever was decided on top of it is void.
     pub(crate) is_void: Arc<AtomicBool>,
 }
@@ -141,7 +143,7 @@ impl Committer {
             let count = state.waiting.len().min(TOGETHER_MAX);
             let together = state.waiting.drain(..count).collect();
             drop(state);
-            Turn { committer: self, together, written: None }.write(accounts);
+            Turn { committer: self, together, written: HashMap::new() }.write(accounts);
             state = self.lock();
         }
         state
@@ -164,7 +166,8 @@ impl Committer {
 struct Turn<'a> {
     committer: &'a Committer,
     together: Vec<(Ticket, Pending)>,
-    written: Option<Result<HashMap<usize, AddOutcome>, Arc<StoreError>>>,
+    /// What became of each that was tried, by its place.
+    written: HashMap<usize, Outcome>,
 }
 
 impl Turn<'_> {
@@ -172,14 +175,45 @@ impl Turn<'_> {
         // What follows from something that was not written is not written either, even if the journal looks as if it could be.
         let (void, good): (Vec<usize>, Vec<usize>) =
             (0..self.together.len()).partition(|place| self.pending(*place).is_some_and(Pending::is_void));
+        self.written.extend(void.into_iter().map(|place| (place, Ok(AddOutcome::Stale))));
         let additions: Vec<Addition<'_>> =
             good.iter().filter_map(|place| self.pending(*place)).map(Pending::addition).collect();
         let written =
             if additions.is_empty() { Ok(Vec::new()) } else { accounts.add_to_journals(&additions) };
-        self.written = Some(written.map_err(Arc::new).map(|outcomes| {
-            let stale = void.into_iter().map(|place| (place, AddOutcome::Stale));
-            good.into_iter().zip(outcomes).chain(stale).collect()
-        }));
+        match written {
+            Ok(outcomes) => self.written.extend(good.into_iter().zip(outcomes.into_iter().map(Ok))),
+            // One of them cannot be written; the others can.
+            Err(StoreError::Unfit { .. }) if good.len() > 1 => self.write_each(accounts, &good),
+            Err(error) => self.fail(&good, error),
+        }
+    }
+
+    /// Writes additions in transactions of their own, as long as the store takes any.
+    fn write_each(&mut self, accounts: &Accounts, good: &[usize]) {
+        for (done, place) in good.iter().enumerate() {
+            let Some((_, pending)) = self.together.get(*place) else { continue };
+            let written = match pending.is_void() {
+                true => Ok(AddOutcome::Stale),
+                false => accounts
+                    .add_to_journals(&[pending.addition()])
+                    .map(|outcomes| outcomes.first().copied().unwrap_or(AddOutcome::Stale)),
+            };
+            if !matches!(written, Ok(AddOutcome::Added(_))) {
+                // What follows from it is in this turn, too.
+                pending.is_void.store(true, Ordering::Release);
+            }
+            match written {
+                Ok(outcome) => drop(self.written.insert(*place, Ok(outcome))),
+                Err(error @ StoreError::Unfit { .. }) => self.fail(&[*place], error),
+                Err(error) => return self.fail(good.get(done..).unwrap_or_default(), error),
+            }
+        }
+    }
+
+    fn fail(&mut self, places: &[usize], error: StoreError) {
+        let error = Arc::new(error);
+        let failed = places.iter().map(|place| (*place, Err(CommitError::Store(error.clone()))));
+        self.written.extend(failed);
     }
 
     fn pending(&self, place: usize) -> Option<&Pending> {
@@ -187,11 +221,21 @@ impl Turn<'_> {
     }
 
     fn outcome(&self, place: usize) -> Outcome {
-        match &self.written {
-            Some(Ok(outcomes)) => outcomes.get(&place).copied().ok_or(CommitError::Lost),
-            Some(Err(error)) => Err(CommitError::Store(error.clone())),
-            None => Err(CommitError::Lost),
+        self.written.get(&place).cloned().unwrap_or(Err(CommitError::Lost))
+    }
+
+    /// Tells the listener of an addition that is written. One that panics must not keep the others waiting for ever.
+    fn tell(&self, pending: &Pending, head: &JournalHead) {
+        let told = catch_unwind(AssertUnwindSafe(|| {
+            self.committer.tell(pending.account, &pending.pushes);
+            if let Some(wake) = head.wake {
+                self.committer.listener.waits(wake);
+            }
+        }));
+        if told.is_err() {
+            tracing::error!(account = pending.account.0, "a listener has panicked");
         }
+        pending.last_pushed.set(Some(head));
     }
 }
 
@@ -201,13 +245,7 @@ impl Drop for Turn<'_> {
         for ((_, pending), outcome) in self.together.iter().zip(&outcomes) {
             match outcome {
                 // Still the only one who writes: so listeners are told in the order of the journals.
-                Ok(AddOutcome::Added(head)) => {
-                    self.committer.tell(pending.account, &pending.pushes);
-                    pending.told.store(head.last_number, Ordering::Release);
-                    if let Some(wake) = head.wake {
-                        self.committer.listener.waits(wake);
-                    }
-                }
+                Ok(AddOutcome::Added(head)) => self.tell(pending, head),
                 Ok(AddOutcome::Stale) | Err(_) => pending.is_void.store(true, Ordering::Release),
             }
         }
@@ -228,7 +266,7 @@ mod tests {
     use store::{AccountTerms, Credential, NewAccountRow};
 
     use super::*;
-    use crate::listener::Nobody;
+    use crate::listener::NoListener;
 
     const NOW: Timestamp = Timestamp(1_700_000_000);
 
@@ -265,9 +303,9 @@ mod tests {
 
     fn pending(account: AccountId, after: Option<JournalHead>, text: &str) -> Pending {
         let entries = vec![(NOW, text.to_owned())];
-        let (told, is_void) = (Arc::default(), Arc::default());
+        let (last_pushed, is_void) = (Arc::default(), Arc::default());
         let (wake, request, audit, pushes) = (None, None, None, Vec::new());
-        Pending { account, after, entries, horizon: NOW, wake, request, audit, pushes, told, is_void }
+        Pending { account, after, entries, horizon: NOW, wake, request, audit, pushes, last_pushed, is_void }
     }
 
     #[test]
@@ -353,8 +391,47 @@ mod tests {
         assert_eq!(accounts.journal_head(ann).unwrap(), head(1, 1));
     }
 
+    #[test]
+    fn one_that_cannot_be_written_takes_what_follows_from_it_along_and_nobody_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let accounts = Accounts::open(dir.path(), NOW).unwrap();
+        let (ann, bob, committer) = (add(&accounts, "ann"), add(&accounts, "bob"), committer());
+        let long = pending(ann, None, &"x".repeat(100_000));
+        let after = JournalHead { revision: 1, last_number: 1, horizon: NOW, wake: None };
+        let next = Pending { is_void: long.is_void.clone(), ..pending(ann, Some(after), "b") };
+        let [long, next, other] =
+            [long, next, pending(bob, None, "c")].map(|pending| committer.enqueue(pending));
+        assert!(matches!(committer.wait(&accounts, other), Ok(AddOutcome::Added(_))));
+        assert!(matches!(committer.wait(&accounts, long), Err(CommitError::Store(_))));
+        assert!(matches!(committer.wait(&accounts, next), Ok(AddOutcome::Stale)));
+        assert_eq!(accounts.journal_head(ann).unwrap(), None);
+    }
+
+    /// A listener that cannot go on.
+    struct Panics;
+
+    impl Listener for Panics {
+        fn changed(&self, _: AccountId, _: &[Push]) {}
+
+        fn waits(&self, until: Timestamp) {
+            panic!("asked to wait until {until}");
+        }
+    }
+
+    #[test]
+    fn a_listener_that_panics_keeps_nobody_from_writing() {
+        let dir = tempfile::tempdir().unwrap();
+        let accounts = Accounts::open(dir.path(), NOW).unwrap();
+        let (ann, bob) = (add(&accounts, "ann"), add(&accounts, "bob"));
+        let committer = Committer::new(Arc::new(Panics));
+        for account in [ann, bob] {
+            let waits = Pending { wake: Some(NOW), ..pending(account, None, "a") };
+            assert!(matches!(commit(&committer, &accounts, waits), Ok(AddOutcome::Added(_))));
+        }
+    }
+
     fn committer() -> Committer {
-        Committer::new(Arc::new(Nobody))
+        Committer::new(Arc::new(NoListener))
     }
 
     fn commit(committer: &Committer, accounts: &Accounts, pending: Pending) -> Outcome {

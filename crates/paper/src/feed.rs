@@ -77,7 +77,7 @@ impl<'a> StoreFeed<'a> {
     }
 
     /// Looks for candles that have come since somebody last looked, of every symbol in which an account has open orders. They act
-    /// from the next second on: for every account in the same one, whoever looks first.
+    /// from the next second on. All accounts of this process share that instant; another process may notice them at another one.
     pub(crate) fn notice(&self, account: &Account) {
         let AsOf::Live(now) = self.as_of else { return };
         let mut since: BTreeMap<&Symbol, Timestamp> = BTreeMap::new();
@@ -88,7 +88,9 @@ impl<'a> StoreFeed<'a> {
         let remembered = Timestamp(now.0.saturating_sub(REMEMBERED_FOR));
         for (symbol, since) in since {
             for index in Minutes::indexes(since.max(remembered), now) {
-                self.part(symbol, index);
+                if let Some(part) = self.part(symbol, index) {
+                    self.markets.minutes.remember((symbol, index), &part, now);
+                }
             }
         }
     }

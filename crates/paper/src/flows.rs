@@ -6,7 +6,7 @@ use trading::ledger::{CashFlow, cash_flows};
 
 use crate::PaperError;
 use crate::book::parsed;
-use crate::service::{Moment, Paper};
+use crate::service::{Clock, Paper};
 
 /// Which movements are asked for. They are listed newest first.
 #[derive(Clone, Debug)]
@@ -23,27 +23,26 @@ impl Paper {
         &self,
         id: AccountId,
         query: &FlowQuery,
-        (reader, moment): (&mut Reader, Moment),
+        at: (&mut Reader, impl Clock),
     ) -> Result<Vec<CashFlow>, PaperError> {
-        let now = moment.as_of.now();
-        let began = self.read(id, (reader, moment), |reading| reading.account.began())?.unwrap_or(now);
+        let (began, now) = self.read(id, at, |reading| (reading.account.began(), reading.scene.at))?;
+        let began = began.unwrap_or(now);
         let through = query.through.min(now);
         let mut flows = Vec::new();
         if (query.from..=through).contains(&began) {
             // Entries without an instant are stored with the first one there is.
-            self.add_flows(id, (Timestamp::default(), Timestamp::default()), began, &mut flows)?;
+            let prepared = (Timestamp::default(), Timestamp::default());
+            self.add_flows((id, query.symbol.as_ref()), prepared, began, &mut flows)?;
         }
-        self.add_flows(id, (query.from.max(Timestamp(1)), through), began, &mut flows)?;
-        if let Some(symbol) = &query.symbol {
-            flows.retain(|flow| flow.symbol.as_ref() == Some(symbol));
-        }
+        let since = (query.from.max(Timestamp(1)), through);
+        self.add_flows((id, query.symbol.as_ref()), since, began, &mut flows)?;
         flows.reverse();
         Ok(flows)
     }
 
     fn add_flows(
         &self,
-        id: AccountId,
+        (id, symbol): (AccountId, Option<&Symbol>),
         range: (Timestamp, Timestamp),
         began: Timestamp,
         flows: &mut Vec<CashFlow>,
@@ -54,10 +53,9 @@ impl Paper {
             let Some(last) = rows.last() else { return Ok(()) };
             after = last.number;
             for row in &rows {
-                let of_entry = cash_flows(&parsed(id, row)?);
-                flows.extend(
-                    of_entry.into_iter().map(|flow| CashFlow { at: flow.at.or(Some(began)), ..flow }),
-                );
+                let of_entry = cash_flows(&parsed(id, row)?).into_iter();
+                let wanted = of_entry.filter(|flow| symbol.is_none() || flow.symbol.as_ref() == symbol);
+                flows.extend(wanted.map(|flow| CashFlow { at: flow.at.or(Some(began)), ..flow }));
             }
         }
     }

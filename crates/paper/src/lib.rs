@@ -5,24 +5,26 @@
 //! the disk. [`Paper::advance`] does that alone, for many accounts at once. An account that nobody asks about costs nothing.
 //!
 //! Start with `service.rs`, then `attempt.rs` (how a request is decided and written) and `feed.rs` (what the engine is told of
-//! markets). `commit.rs` writes for many at once; `travel.rs` is what only an operator may do to a journal. `look.rs` and `preview.rs`
-//! write nothing: an account as it is, and what would become of an order. `story.rs` tells what happened to one, and why; `equity.rs` what
-//! an account was worth day by day. `tallies.rs` works out what accounts contribute to levels.
+//! markets). `commit.rs` writes for many at once, `last_pushed.rs` has what listeners have heard of; `travel.rs` is what only an
+//! operator may do to a journal. `look.rs` and `preview.rs` write nothing: an account as it is, and what would become of an order.
+//! `story.rs` tells what happened to one, and why; `equity.rs` what an account was worth day by day. `tallies.rs` works out what
+//! accounts contribute to levels.
 
 mod arrivals;
 mod attempt;
 mod book;
 mod charge;
 mod commit;
-mod deeds;
 mod equity;
 mod error;
 mod feed;
 mod flows;
+mod last_pushed;
 mod listener;
 mod look;
 mod minutes;
 mod opening;
+mod operator_words;
 mod orders;
 mod preview;
 mod rates;
@@ -35,16 +37,16 @@ mod tests;
 mod travel;
 
 pub use charge::Charge;
-pub use deeds::in_words;
 pub use equity::{Equity, EquityPoint, equity};
 pub use error::PaperError;
 pub use flows::FlowQuery;
-pub use listener::{Listener, Nobody};
+pub use listener::{Listener, NoListener};
 pub use look::Seen;
 pub use opening::Opening;
+pub use operator_words::in_words;
 pub use preview::{Change, Cost, Preview, Verdict};
 pub use reason::Reason;
-pub use service::{Audit, Done, Moment, Paper, Reading, Watched};
+pub use service::{Audit, Clock, Done, Moment, Paper, Reading, Watched};
 pub use store::JournalCut;
 pub use story::{Step, Story, StoryCandle, StoryFill, story};
 pub use travel::{Standing, Travel};

@@ -13,8 +13,8 @@ pub trait Listener: Send + Sync {
 
 /// Nobody listens.
 #[derive(Clone, Copy, Debug)]
-pub struct Nobody;
+pub struct NoListener;
 
-impl Listener for Nobody {
+impl Listener for NoListener {
     fn changed(&self, _account: AccountId, _pushes: &[Push]) {}
 }

@@ -9,7 +9,7 @@ use crate::PaperError;
 use crate::book;
 use crate::opening::ensure_open;
 use crate::preview::{Preview, preview};
-use crate::service::{Moment, Paper, Reading};
+use crate::service::{Clock, Paper, Reading};
 
 /// An account as of an instant, and everything that led there.
 #[derive(Debug)]
@@ -24,13 +24,14 @@ impl Paper {
     pub fn look<T>(
         &self,
         id: AccountId,
-        (reader, moment): (&mut Reader, Moment),
+        (reader, clock): (&mut Reader, impl Clock),
         look: impl FnOnce(&Seen<'_>) -> T,
     ) -> Result<T, PaperError> {
+        let (mut account, mut entries) = self.with_entries(id)?;
+        let moment = clock.moment().not_before(account.horizon());
         let now = moment.as_of.now();
         let feed = self.feed(reader, moment)?;
         let desk = Desk::new(&feed, self.tables());
-        let (mut account, mut entries) = self.with_entries(id)?;
         if account.horizon().is_some_and(|horizon| horizon > now) {
             let kept = entries.iter().take_while(|entry| entry.at.is_none_or(|at| at <= now)).count();
             entries.truncate(kept);
@@ -49,12 +50,13 @@ impl Paper {
         &self,
         id: AccountId,
         terms: &Terms,
-        (reader, moment): (&mut Reader, Moment),
+        (reader, clock): (&mut Reader, impl Clock),
     ) -> Result<Preview, PaperError> {
+        let mut account = self.described(id)?;
+        let moment = clock.moment().not_before(account.horizon());
         let now = moment.as_of.now();
         let feed = self.feed(reader, moment)?;
         let desk = Desk::new(&feed, self.tables());
-        let mut account = self.described(id)?;
         ensure_open(&desk, &mut account, id, now)?;
         // One that is ahead of the clock stays there, and refuses every order.
         desk.advance(&mut account, now);

@@ -1,9 +1,9 @@
 //! The one-minute candles of a symbol as the engine takes them, kept by day: of a thousand accounts with orders in one security
 //! each asks for the same candles.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use history::{AsOf, History, HistoryError};
 use market::{Price, Session, Symbol, Timestamp};
@@ -11,7 +11,7 @@ use quick_cache::sync::Cache;
 use store::Reader;
 use trading::{ActTimes, ActingCandle};
 
-use crate::arrivals::Arrivals;
+use crate::arrivals::{Arrivals, REMEMBERED_FOR};
 
 /// What is kept together: the stamps of a day of UTC, which no session but the US overnight one crosses.
 const PART_SECONDS: i64 = 86_400;
@@ -19,6 +19,9 @@ const PART_SECONDS: i64 = 86_400;
 const ACTS_WITHIN: i64 = 600;
 /// Parts kept. A part has at most 1,440 minutes of 80 bytes and mostly a third of that, so this is about 100 MB.
 const PARTS_MAX: usize = 2_048;
+
+/// Parts of which it is remembered which minutes they had. Each takes some 250 bytes, so this is about 16 MB.
+const STAMPS_MAX: usize = 65_536;
 
 /// A part of a symbol's candles.
 type Key = (Symbol, i64);
@@ -37,11 +40,17 @@ pub(crate) struct Part {
 #[derive(Debug)]
 pub(crate) struct Minutes {
     parts: Cache<Key, Arc<Part>>,
+    /// What parts of symbols with open orders had when they were last looked at, also if the candles are no longer kept.
+    stamps: Mutex<HashMap<Key, (i64, Stamps)>>,
 }
+
+/// The minutes of a part that have a candle. No two sessions share one.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stamps([u64; 23]);
 
 impl Default for Minutes {
     fn default() -> Minutes {
-        Minutes { parts: Cache::new(PARTS_MAX) }
+        Minutes { parts: Cache::new(PARTS_MAX), stamps: Mutex::default() }
     }
 }
 
@@ -69,14 +78,58 @@ impl Minutes {
             return Ok(part.clone());
         }
         let part = Arc::new(Part::read(history, reader, symbol, index)?);
-        if let (Some(known), AsOf::Live(now)) = (&known, as_of) {
+        if let AsOf::Live(now) = as_of
+            && let Some(known) = known.map(|known| known.stamps()).or_else(|| self.stamps_of(&key))
+        {
             // Whoever has been advanced to this very second has not seen them, so they act in the next one.
             let at = Timestamp(now.0.saturating_add(1));
-            arrivals.note(symbol, &part.new_since(known, at), at);
+            arrivals.note(symbol, &part.new_since(&known, at), at);
         }
         // Another request may have read a newer state meanwhile; then the next one reads this part again.
         self.parts.insert(key, part.clone());
         Ok(part)
+    }
+
+    /// Remembers which minutes a part had, for when its candles are no longer kept.
+    pub(crate) fn remember(&self, (symbol, index): (&Symbol, i64), part: &Part, now: Timestamp) {
+        let (key, mut stamps) = ((symbol.clone(), index), self.stamps());
+        if stamps.get(&key).is_some_and(|(version, _)| *version >= part.version) {
+            return;
+        }
+        if stamps.len() >= STAMPS_MAX {
+            let oldest = now.0.saturating_sub(REMEMBERED_FOR).div_euclid(PART_SECONDS);
+            stamps.retain(|(_, index), _| *index >= oldest);
+        }
+        if stamps.len() < STAMPS_MAX {
+            stamps.insert(key, (part.version, part.stamps()));
+        }
+    }
+
+    fn stamps_of(&self, key: &Key) -> Option<Stamps> {
+        self.stamps().get(key).map(|(_, stamps)| *stamps)
+    }
+
+    fn stamps(&self) -> MutexGuard<'_, HashMap<Key, (i64, Stamps)>> {
+        self.stamps.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Stamps {
+    fn put(&mut self, stamp: Timestamp) {
+        let minute = Stamps::minute(stamp);
+        if let Some(word) = self.0.get_mut(minute / 64) {
+            *word |= 1_u64 << (minute % 64);
+        }
+    }
+
+    fn has(&self, stamp: Timestamp) -> bool {
+        let minute = Stamps::minute(stamp);
+        self.0.get(minute / 64).is_some_and(|word| *word & (1_u64 << (minute % 64)) != 0)
+    }
+
+    /// Of the day of UTC.
+    fn minute(stamp: Timestamp) -> usize {
+        usize::try_from(stamp.0.rem_euclid(PART_SECONDS) / 60).unwrap_or(0)
     }
 }
 
@@ -100,11 +153,39 @@ impl Part {
         Ok(Part { version, acting, close_before: before.map(|candle| candle.close) })
     }
 
+    fn stamps(&self) -> Stamps {
+        let mut stamps = Stamps::default();
+        self.acting.iter().for_each(|acting| stamps.put(acting.candle.time));
+        stamps
+    }
+
     /// Candles that an older state of the part did not have and that should have acted before an instant.
-    fn new_since(&self, older: &Part, at: Timestamp) -> Vec<(Session, Timestamp)> {
-        let stamp = |acting: &ActingCandle| (acting.candle.session, acting.candle.time);
-        let known: HashSet<_> = older.acting.iter().map(stamp).collect();
+    fn new_since(&self, older: &Stamps, at: Timestamp) -> Vec<(Session, Timestamp)> {
         let should_have = self.acting.iter().filter(|acting| acting.at < at);
-        should_have.map(stamp).filter(|stamp| !known.contains(stamp)).collect()
+        let new = should_have.filter(|acting| !older.has(acting.candle.time));
+        new.map(|acting| (acting.candle.session, acting.candle.time)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_minutes_of_a_part_are_told_apart_also_when_its_candles_are_no_longer_kept() {
+        let (minutes, symbol): (Minutes, Symbol) = (Minutes::default(), "700.HK".parse().unwrap());
+        let (start, now) = (20_000 * PART_SECONDS, Timestamp(20_001 * PART_SECONDS));
+        let mut stamps = Stamps::default();
+        for minute in [0, 63, 64, 1_439] {
+            stamps.put(Timestamp(start + minute * 60));
+        }
+        let had: Vec<i64> = (0..1_440).filter(|minute| stamps.has(Timestamp(start + minute * 60))).collect();
+        assert_eq!(had, [0, 63, 64, 1_439]);
+        let key = (symbol.clone(), 20_000);
+        assert!(minutes.stamps_of(&key).is_none());
+        let part = Part { version: 1, acting: Vec::new(), close_before: None };
+        minutes.remember((&symbol, 20_000), &part, now);
+        // An empty part is known, too: whatever it has later has come.
+        assert!(minutes.stamps_of(&key).is_some_and(|known| !known.has(Timestamp(start))));
     }
 }

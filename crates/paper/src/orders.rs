@@ -12,16 +12,34 @@ const NAME_BYTES_MAX: usize = 128;
 /// Letters of the note of an adjustment.
 const NOTE_CHARS_MAX: usize = 256;
 
-/// Refuses texts that are too long to be kept: found while many requests are written together, they would hinder the others.
+/// Refuses texts that are too long to be kept, which would be found when they are written, and those that no list can show.
 pub(crate) fn check_texts(commands: &[Command], name: Option<&str>) -> Result<(), Refusal> {
     if name.is_some_and(|name| name.len() > NAME_BYTES_MAX) {
         return Err(Refusal::plain(format!("client_request_id has more than {NAME_BYTES_MAX} bytes")));
+    }
+    if name.is_some_and(has_controls) {
+        return Err(Refusal::plain("client_request_id has control characters"));
+    }
+    if commands.iter().filter_map(remark).any(has_controls) {
+        return Err(Refusal::plain("remark has control characters"));
     }
     let is_long = |command: &Command| matches!(command, Command::Adjust { note, .. } if note.chars().count() > NOTE_CHARS_MAX);
     if commands.iter().any(is_long) {
         return Err(Refusal::plain(format!("note must have at most {NOTE_CHARS_MAX} characters")));
     }
     Ok(())
+}
+
+fn has_controls(text: &str) -> bool {
+    text.chars().any(char::is_control)
+}
+
+fn remark(command: &Command) -> Option<&str> {
+    match command {
+        Command::Submit(asked) => Some(asked.terms.remark.as_str()),
+        Command::Replace { changes, .. } => changes.remark.as_deref(),
+        _ => None,
+    }
 }
 
 /// Carries commands out, one after the other. If one is refused, none is done: what the market has brought stays, but an account

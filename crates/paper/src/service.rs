@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use history::{AsOf, History};
@@ -11,8 +12,8 @@ use trading::{Account, Command, Entry, OrderId, Outcome, Scene, Tables};
 
 use crate::PaperError;
 use crate::arrivals::Arrivals;
-use crate::attempt::Asked;
-use crate::book::{self, Place, TRIES_MAX};
+use crate::attempt::RequestOptions;
+use crate::book::{self, AccountSlot, TRIES_MAX};
 use crate::commit::{Audited, Committer};
 use crate::feed::{Markets, StoreFeed};
 use crate::listener::Listener;
@@ -29,6 +30,43 @@ const BOOKS_MAX: usize = 10_000;
 pub struct Moment {
     pub as_of: AsOf,
     pub machine: Timestamp,
+}
+
+/// Where the times of a request come from. It is asked with the account in hand: of two requests at once, the one that is served
+/// second has the later time, whichever was sent first.
+pub trait Clock {
+    fn moment(&self) -> Moment;
+}
+
+/// A clock that stands.
+impl Clock for Moment {
+    fn moment(&self) -> Moment {
+        *self
+    }
+}
+
+impl<C: Clock + ?Sized> Clock for &C {
+    fn moment(&self) -> Moment {
+        (**self).moment()
+    }
+}
+
+/// How far the machine's clock may be corrected backwards, in seconds, before accounts notice.
+const CORRECTED_BY_MAX_S: i64 = 2;
+
+impl Moment {
+    /// The same, unless the machine's clock was corrected a little since an account was last at work: then as late as that. A clock
+    /// that was set back by its operator stays where it was set.
+    pub(crate) fn not_before(self, horizon: Option<Timestamp>) -> Moment {
+        match (self.as_of, horizon) {
+            (AsOf::Live(now), Some(horizon))
+                if horizon > now && horizon.0.saturating_sub(now.0) <= CORRECTED_BY_MAX_S =>
+            {
+                Moment { as_of: AsOf::Live(horizon), ..self }
+            }
+            _ => self,
+        }
+    }
 }
 
 /// Who gives a command that the audit is to know of, and why.
@@ -52,7 +90,13 @@ pub struct Done {
 /// An account that somebody listens to: it stays in memory, and with it what they have heard of.
 #[derive(Debug)]
 pub struct Watched {
-    _place: Arc<Place>,
+    place: Arc<AccountSlot>,
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.place.last_pushed.unwatch();
+    }
 }
 
 /// An account as of an instant.
@@ -67,7 +111,9 @@ pub struct Paper {
     markets: Markets,
     tables: Tables,
     pub(crate) committer: Committer,
-    places: Mutex<HashMap<AccountId, Arc<Place>>>,
+    places: Mutex<HashMap<AccountId, Arc<AccountSlot>>>,
+    /// How often an account was asked for.
+    requests: AtomicU64,
     /// The exchange rates at a version of the accounts.
     rates: RwLock<(i64, Arc<Rates>)>,
 }
@@ -92,6 +138,7 @@ impl Paper {
             tables,
             committer: Committer::new(listener),
             places: Mutex::default(),
+            requests: AtomicU64::new(0),
             rates: RwLock::new((i64::MIN, Arc::default())),
         }
     }
@@ -111,14 +158,15 @@ impl Paper {
         &self,
         id: AccountId,
         opening: &Opening,
-        at: (&mut Reader, Moment),
+        (reader, clock): (&mut Reader, impl Clock),
     ) -> Result<bool, PaperError> {
-        let opened = self.change(id, at, &Asked::default(), |desk, account, now| {
-            if account.entries() > 0 {
-                return Ok((Outcome::default(), false));
-            }
-            Ok((opening::open(desk, account, id, opening, now)?, true))
-        })?;
+        let opened =
+            self.change(id, (reader, &clock), &RequestOptions::default(), |desk, account, now| {
+                if account.entries() > 0 {
+                    return Ok((Outcome::default(), false));
+                }
+                Ok((opening::open(desk, account, id, opening, now)?, true))
+            })?;
         Ok(matches!(opened, Changed::Made(true)))
     }
 
@@ -129,7 +177,7 @@ impl Paper {
         command: &Command,
         name: Option<&str>,
         audit: Option<Audit>,
-        at: (&mut Reader, Moment),
+        at: (&mut Reader, impl Clock),
     ) -> Result<Done, PaperError> {
         self.commands(id, std::slice::from_ref(command), name, audit, at)
     }
@@ -141,19 +189,21 @@ impl Paper {
         commands: &[Command],
         name: Option<&str>,
         audit: Option<Audit>,
-        at: (&mut Reader, Moment),
+        (reader, clock): (&mut Reader, impl Clock),
     ) -> Result<Done, PaperError> {
         let name = name.filter(|name| !name.is_empty());
         check_texts(commands, name)?;
-        let machine = at.1.machine;
-        let audit = audit.map(|Audit { event, actor, reason }| Audited { event, at: machine, actor, reason });
-        let asked = Asked { name, audit, ..Asked::default() };
-        let changed =
-            self.change(id, at, &asked, |desk, account, now| carry_out(desk, account, (id, commands), now))?;
+        let audited =
+            |Audit { event, actor, reason }| Audited { event, at: clock.moment().machine, actor, reason };
+        let audit = audit.map(audited);
+        let asked = RequestOptions { name, audit, ..RequestOptions::default() };
+        let changed = self.change(id, (reader, &clock), &asked, |desk, account, now| {
+            carry_out(desk, account, (id, commands), now)
+        })?;
         match changed {
             Changed::Made(order) => Ok(Done { order, is_repeated: false }),
             Changed::Repeated(order) => Ok(Done { order, is_repeated: true }),
-            Changed::Ahead => Err(PaperError::Contended { account: id.0 }),
+            Changed::Ahead(_) => Err(PaperError::Contended { account: id.0 }),
         }
     }
 
@@ -161,11 +211,11 @@ impl Paper {
     pub fn read<T>(
         &self,
         id: AccountId,
-        (reader, moment): (&mut Reader, Moment),
+        (reader, clock): (&mut Reader, impl Clock),
         look: impl Fn(&Reading<'_>) -> T,
     ) -> Result<T, PaperError> {
-        let asked = Asked { is_read: true, ..Asked::default() };
-        let changed = self.change(id, (&mut *reader, moment), &asked, |desk, account, now| {
+        let asked = RequestOptions { is_read: true, ..RequestOptions::default() };
+        let changed = self.change(id, (&mut *reader, &clock), &asked, |desk, account, now| {
             let mut outcome = ensure_open(desk, account, id, now)?;
             let advanced = desk.advance(account, now);
             outcome.entries.extend(advanced.entries);
@@ -176,7 +226,7 @@ impl Paper {
         match changed {
             Changed::Made(seen) => Ok(seen),
             Changed::Repeated(_) => Err(PaperError::Contended { account: id.0 }),
-            Changed::Ahead => {
+            Changed::Ahead(moment) => {
                 let now = moment.as_of.now();
                 let entries = self.journal(id)?;
                 let account = Account::fold_until(&entries, now);
@@ -190,11 +240,11 @@ impl Paper {
 
     /// Lets happen to accounts what the market has brought, and keeps when something may happen next. All of them wait for the disk
     /// together. One that cannot be advanced is told to the log, and hinders no other.
-    pub fn advance(&self, ids: &[AccountId], (reader, moment): (&mut Reader, Moment)) {
-        let asked = Asked { is_read: true, keeps_head: true, ..Asked::default() };
+    pub fn advance(&self, ids: &[AccountId], (reader, clock): (&mut Reader, impl Clock)) {
+        let asked = RequestOptions { is_read: true, keeps_head: true, ..RequestOptions::default() };
         let mut attempts = Vec::new();
         for id in ids {
-            let attempt = self.attempt(*id, (&mut *reader, moment), &asked, |desk, account, now| {
+            let attempt = self.attempt(*id, (&mut *reader, &clock), &asked, |desk, account, now| {
                 // One that has not begun is not begun by the clock.
                 let has_begun = account.began().is_some();
                 Ok((if has_begun { desk.advance(account, now) } else { Outcome::default() }, ()))
@@ -220,12 +270,11 @@ impl Paper {
     }
 
     /// Has listeners told of everything that happens to an account from now on, also by other processes, as long as this is kept.
-    /// One short read, whatever else is done to the account meanwhile.
+    /// One short read, whatever else is done to the account meanwhile: the place's lock is not taken.
     pub fn watch(&self, id: AccountId) -> Result<Watched, PaperError> {
         let place = self.place(id);
-        let head = self.accounts.journal_head(id)?;
-        place.listens_after(head.map_or(0, |head| head.last_number));
-        Ok(Watched { _place: place })
+        place.last_pushed.watch(&self.accounts, id)?;
+        Ok(Watched { place })
     }
 
     /// Takes in what other processes have written about an account, so that listeners hear of it.
@@ -246,12 +295,12 @@ impl Paper {
     fn change<T>(
         &self,
         id: AccountId,
-        (reader, moment): (&mut Reader, Moment),
-        asked: &Asked<'_>,
+        (reader, clock): (&mut Reader, &dyn Clock),
+        asked: &RequestOptions<'_>,
         work: impl Fn(&trading::Desk<'_>, &mut Account, Timestamp) -> Result<(Outcome, T), PaperError>,
     ) -> Result<Changed<T>, PaperError> {
         for _ in 0..TRIES_MAX {
-            let attempt = self.attempt(id, (&mut *reader, moment), asked, &work)?;
+            let attempt = self.attempt(id, (&mut *reader, clock), asked, &work)?;
             if let Some(changed) = self.finish(id, attempt)? {
                 return Ok(changed);
             }
@@ -259,13 +308,14 @@ impl Paper {
         Err(PaperError::Contended { account: id.0 })
     }
 
-    pub(crate) fn place(&self, id: AccountId) -> Arc<Place> {
+    pub(crate) fn place(&self, id: AccountId) -> Arc<AccountSlot> {
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         if places.len() >= BOOKS_MAX && !places.contains_key(&id) {
-            // Those that nobody holds: what they come to is in their journals.
-            places.retain(|_, place| Arc::strong_count(place) > 1);
+            evict(&mut places, BOOKS_MAX / 10);
         }
-        places.entry(id).or_default().clone()
+        let place = places.entry(id).or_default().clone();
+        place.used.store(self.requests.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        place
     }
 
     pub(crate) fn feed<'a>(
@@ -288,12 +338,46 @@ impl Paper {
     }
 }
 
+/// Forgets so many accounts that were not asked for longest, of those that nobody holds: what they come to is in their journals.
+fn evict(places: &mut HashMap<AccountId, Arc<AccountSlot>>, count: usize) {
+    let is_idle = |place: &Arc<AccountSlot>| Arc::strong_count(place) == 1;
+    let idle = places.iter().filter(|(_, place)| is_idle(place));
+    let mut idle: Vec<(u64, AccountId)> =
+        idle.map(|(id, place)| (place.used.load(Ordering::Relaxed), *id)).collect();
+    idle.sort_unstable();
+    for (_, id) in idle.into_iter().take(count) {
+        places.remove(&id);
+    }
+}
+
 /// What became of a request.
 #[derive(Debug)]
 pub(crate) enum Changed<T> {
     Made(T),
     /// It was made before, under the same name, about this order.
     Repeated(Option<OrderId>),
-    /// The account is further than the clock, and only the past can be shown.
-    Ahead,
+    /// The account is further than the clock was at this moment, and only the past can be shown.
+    Ahead(Moment),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accounts_that_were_not_asked_for_longest_are_forgotten_first_and_none_that_is_held() {
+        let mut places: HashMap<AccountId, Arc<AccountSlot>> = HashMap::new();
+        for (number, used) in [(1, 30), (2, 10), (3, 20), (4, 5)] {
+            let place = places.entry(AccountId(number)).or_default();
+            place.used.store(used, Ordering::Relaxed);
+        }
+        let held = places.get(&AccountId(4)).cloned();
+        evict(&mut places, 2);
+        let mut left: Vec<i64> = places.keys().map(|id| id.0).collect();
+        left.sort_unstable();
+        assert_eq!(left, [1, 4]);
+        drop(held);
+        evict(&mut places, 2);
+        assert!(places.is_empty());
+    }
 }

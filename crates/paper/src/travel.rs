@@ -33,8 +33,13 @@ impl Standing {
 }
 
 impl Travel<'_> {
-    fn note(&self) -> AuditNote<'_> {
-        AuditNote { at: self.machine, actor: self.actor, reason: self.reason }
+    /// What the audit says: what was done, and why if that is known.
+    fn words(&self, done: String) -> String {
+        if self.reason.is_empty() { done } else { format!("{done}: {}", self.reason) }
+    }
+
+    fn note<'a>(&'a self, words: &'a str) -> AuditNote<'a> {
+        AuditNote { at: self.machine, actor: self.actor, reason: words }
     }
 }
 
@@ -56,7 +61,10 @@ impl Paper {
 
     /// Takes back what happened after an instant, and keeps it under a name.
     pub fn rewind(&self, id: AccountId, to: Timestamp, travel: &Travel<'_>) -> Result<Standing, PaperError> {
-        self.cut(id, travel, |head| {
+        // What was entered before the first request is stored with this instant, and is before all others.
+        let to = to.max(Timestamp::default());
+        let done = format!("rewound to {to}, the rest kept as {:?}", travel.name);
+        self.cut(id, travel, ("paper.rewound", done), |head| {
             if to > head.horizon {
                 return Err(PaperError::NotBefore { horizon: head.horizon, to });
             }
@@ -68,16 +76,20 @@ impl Paper {
     /// and begins anew with what every account has.
     pub fn reset(&self, id: AccountId, travel: &Travel<'_>) -> Result<Standing, PaperError> {
         let none = Timestamp::default();
-        self.cut(id, travel, |_| Ok((self.accounts.journal_number_at(id, none)?, none)))
+        let done = format!("begun anew, the rest kept as {:?}", travel.name);
+        self.cut(id, travel, ("paper.reset", done), |_| {
+            Ok((self.accounts.journal_number_at(id, none)?, none))
+        })
     }
 
     fn cut(
         &self,
         id: AccountId,
         travel: &Travel<'_>,
+        (event, done): (&'static str, String),
         keeps: impl Fn(&JournalHead) -> Result<(u64, Timestamp), PaperError>,
     ) -> Result<Standing, PaperError> {
-        let place = self.place(id);
+        let (place, words) = (self.place(id), travel.words(done));
         for _ in 0..TRIES_MAX {
             // Nobody here decides anything meanwhile, and what was decided is written first.
             let mut kept = place.lock();
@@ -86,12 +98,12 @@ impl Paper {
             }
             let head = self.accounts.journal_head(id)?.ok_or(PaperError::NoJournal)?;
             let (keep, to) = keeps(&head)?;
-            let (name, note) = (travel.name, travel.note());
-            let rewind = Rewind { account: id, after: head, keep, to, name, note };
+            let (name, note) = (travel.name, travel.note(&words));
+            let rewind = Rewind { account: id, after: head, keep, to, name, event, note };
             match self.accounts.rewind_journal(&rewind)? {
                 RewindOutcome::Done(head) => {
                     kept.book = None;
-                    kept.untold_after(head.last_number);
+                    kept.last_pushed.cut(&head);
                     return Ok(Standing::of(Some(head)));
                 }
                 RewindOutcome::NameTaken => return Err(PaperError::NameTaken(name.to_owned())),
@@ -111,12 +123,13 @@ impl Paper {
         travel: &Travel<'_>,
     ) -> Result<Standing, PaperError> {
         let (head, entries) = book::read_all(&self.accounts, from)?.ok_or(PaperError::NoJournal)?;
-        let until = until.unwrap_or(head.horizon);
+        let until = until.unwrap_or(head.horizon).max(Timestamp::default());
         if until > head.horizon {
             return Err(PaperError::NotBefore { horizon: head.horizon, to: until });
         }
         let copied = entries.iter().take_while(|entry| entry.at.is_none_or(|at| at <= until));
         let copied: Vec<Entry> = copied.map(|entry| entry.of_account(to.0.unsigned_abs())).collect();
+        let words = travel.words(format!("copied from account {} as of {until}", from.0));
         let addition = Addition {
             account: to,
             after: None,
@@ -125,14 +138,15 @@ impl Paper {
             // Whoever advances accounts looks at it.
             wake: Some(until),
             request: None,
-            audit: Some(("paper.forked", travel.note())),
+            audit: Some(("paper.forked", travel.note(&words))),
         };
         let place = self.place(to);
         let mut kept = place.lock();
         match self.accounts.add_to_journals(&[addition])?.first() {
             Some(AddOutcome::Added(head)) => {
                 kept.book = None;
-                kept.told_up_to(head.last_number);
+                // What was copied happened to another account.
+                kept.last_pushed.set(Some(head));
                 Ok(Standing::of(Some(*head)))
             }
             _ => Err(PaperError::NotEmpty),

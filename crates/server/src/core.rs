@@ -97,6 +97,13 @@ impl fmt::Debug for Core {
     }
 }
 
+/// Paper accounts ask for the time when it is their turn.
+impl paper::Clock for Core {
+    fn moment(&self) -> paper::Moment {
+        self.paper_moment()
+    }
+}
+
 impl Core {
     pub(crate) fn new(
         store: Store,

@@ -138,6 +138,12 @@ impl Mailbox {
         Ok(())
     }
 
+    /// Whether nothing that is put in will be sent.
+    pub(crate) fn has_ended(&self) -> bool {
+        let state = lock(&self.0);
+        state.is_shut || state.kick.is_some()
+    }
+
     /// Closes the connection. Only the first reason counts.
     pub(crate) fn close(&self, kick: Kick) {
         let state = lock(&self.0);

@@ -36,7 +36,7 @@ pub enum ClockSpeed {
     Machine,
     /// Only when it is moved.
     Standing,
-    /// From where it was set, so many thousandths of a second in each millisecond.
+    /// Runs from where it was set. `thousandths` is the speed: 1,000 is one market second per second, 60,000 is a minute.
     Running { thousandths: u64 },
 }
 

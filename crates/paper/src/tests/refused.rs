@@ -74,6 +74,11 @@ fn a_text_that_is_too_long_is_refused_before_it_meets_the_disk() {
     let named = |bytes: usize| service.named(id, replay("10:00:15"), &order, &"x".repeat(bytes));
     assert_eq!(words(named(129)), "client_request_id has more than 128 bytes");
     assert!(!named(128).unwrap().is_repeated);
+    let told = words(service.named(id, replay("10:00:15"), &order, "a\nb"));
+    assert_eq!(told, "client_request_id has control characters");
+    let terms = trading::Terms { remark: "a\u{1b}[2J".to_owned(), ..limit(Side::Buy, 200, "300.00") };
+    let told = words(service.command(id, replay("10:00:15"), &Command::submit(terms)));
+    assert_eq!(told, "remark has control characters");
     // No name at all is no name.
     let ids = [0, 1].map(|_| service.named(id, replay("10:00:15"), &order, "").unwrap().order);
     assert_ne!(ids[0], ids[1]);

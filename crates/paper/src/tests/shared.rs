@@ -1,8 +1,12 @@
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicI64, Ordering};
 
+use history::AsOf;
+use market::Timestamp;
 use trading::{Command, Currency, Money, Side};
 
-use super::house::{House, at, limit, replay};
+use super::house::{House, MACHINE, at, limit, live, replay};
+use crate::{Clock, Moment};
 
 const CANDLES: [&str; 2] = ["10:00 305 305 300 305 50000", "10:01 305.2 305.8 305 305.6 50000"];
 
@@ -50,6 +54,54 @@ fn two_processes_that_change_an_account_at_once_lose_nothing() {
     }
     let numbers: Vec<u64> = services[0].paper.journal(id).unwrap().iter().map(|entry| entry.number).collect();
     assert!(numbers.iter().copied().eq(1..=numbers.len() as u64));
+}
+
+/// A clock that is a second later each time that it is read.
+struct Ticking(AtomicI64);
+
+impl Clock for Ticking {
+    fn moment(&self) -> Moment {
+        let now = Timestamp(self.0.fetch_add(1, Ordering::AcqRel));
+        Moment { as_of: AsOf::Replay(now), machine: MACHINE }
+    }
+}
+
+#[test]
+fn of_two_requests_at_once_the_one_that_is_served_second_has_the_later_time() {
+    let house = House::new(&CANDLES);
+    let (id, service) = (house.account("ann"), house.service());
+    service.read(id, replay("10:00"), |_| ());
+    let (clock, barrier) = (Ticking(AtomicI64::new(at("10:00").0)), Barrier::new(4));
+    let deposit = Command::Deposit { currency: Currency::HKD, amount: Money::whole(1) };
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                barrier.wait();
+                for _ in 0..10 {
+                    let done = service.with_reader(|reader| {
+                        service.paper.command(id, &deposit, None, None, (reader, &clock))
+                    });
+                    done.unwrap();
+                }
+            });
+        }
+    });
+    let last = Timestamp(clock.0.load(Ordering::Acquire) - 1);
+    assert_eq!(service.paper.standing(id).unwrap().horizon, Some(last));
+}
+
+#[test]
+fn a_machine_clock_that_is_corrected_a_little_is_no_clock_that_was_set_back() {
+    let house = House::new(&CANDLES);
+    let (id, service) = (house.account("ann"), house.service());
+    let deposit = Command::Deposit { currency: Currency::HKD, amount: Money::whole(1) };
+    service.read(id, live("10:00:15"), |_| ());
+    service.command(id, live("10:00:13"), &deposit).unwrap();
+    assert_eq!(service.paper.standing(id).unwrap().horizon, Some(at("10:00:15")));
+    for earlier in [live("10:00:12"), replay("10:00:14")] {
+        let refused = service.command(id, earlier, &deposit).unwrap_err().to_string();
+        assert!(refused.starts_with("account is at 2026-03-18T02:00:15Z, the market clock at"), "{refused}");
+    }
 }
 
 #[test]
@@ -112,6 +164,29 @@ fn whoever_listens_before_anything_was_asked_here_hears_of_what_another_process_
     there.paper.follow(id).unwrap();
     let told = |status: &str| format!("{} {status}", id.0);
     assert_eq!(there.heard(), [told("WaitToNew"), told("NewStatus")], "of the second order alone");
+}
+
+#[test]
+fn the_first_who_listens_does_not_hear_of_what_was_written_before() {
+    let house = House::new(&CANDLES);
+    let (id, here, there) = (house.account("ann"), house.service(), house.service());
+    // Asked before, so that it is in memory there.
+    there.read(id, replay("10:00"), |_| ());
+    here.submit(id, replay("10:00:10"), limit(Side::Buy, 100, "300.00"));
+    let told = ["WaitToNew", "NewStatus"].map(|status| format!("{} {status}", id.0));
+    let first = there.paper.watch(id).unwrap();
+    there.paper.follow(id).unwrap();
+    assert_eq!(there.heard(), Vec::<String>::new());
+    // The second one takes nothing from the first.
+    here.submit(id, replay("10:00:15"), limit(Side::Buy, 100, "300.00"));
+    let second = there.paper.watch(id).unwrap();
+    there.paper.follow(id).unwrap();
+    assert_eq!(there.heard(), told);
+    drop((first, second));
+    here.submit(id, replay("10:00:20"), limit(Side::Buy, 100, "300.00"));
+    let _again = there.paper.watch(id).unwrap();
+    there.paper.follow(id).unwrap();
+    assert_eq!(there.heard(), Vec::<String>::new());
 }
 
 #[test]

@@ -68,6 +68,18 @@ fn a_reset_leaves_what_the_account_was_given_before_it_began() {
 }
 
 #[test]
+fn a_rewind_to_before_all_time_leaves_what_a_reset_does() {
+    let house = House::new(&G1);
+    let (ann, bob, service) = (house.account("ann"), house.account("bob"), house.service());
+    for id in [ann, bob] {
+        service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
+    }
+    let rewound = service.paper.rewind(ann, Timestamp(-1), &travel("x")).unwrap();
+    assert_eq!(rewound, service.paper.reset(bob, &travel("x")).unwrap());
+    assert_eq!((rewound.entries, rewound.horizon), (2, None));
+}
+
+#[test]
 fn a_fork_goes_its_own_way() {
     let house = House::new(&G1);
     let (ann, bob, service) = (house.account("ann"), house.bare_account("bob"), house.service());
@@ -192,6 +204,28 @@ fn what_comes_after_a_rewind_is_heard_of_though_its_numbers_were_there_before() 
     house.service().submit(id, replay("10:00:15"), limit(Side::Buy, 100, "300.00"));
     service.paper.follow(id).unwrap();
     assert_eq!(service.heard(), ["WaitToNew", "NewStatus"].map(|status| format!("{} {status}", id.0)));
+}
+
+#[test]
+fn what_comes_after_a_rewind_by_another_process_is_heard_of() {
+    let house = House::new(&G1);
+    let (id, service, elsewhere) = (house.account("ann"), house.service(), house.service());
+    let _watched = service.paper.watch(id).unwrap();
+    service.read(id, replay("10:00"), |_| ());
+    for _ in 0..2 {
+        service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "300.00"));
+    }
+    service.heard();
+    // Both what is cut and what takes its place are older than the next look.
+    elsewhere.paper.rewind(id, at("10:00:05"), &travel("x")).unwrap();
+    for _ in 0..3 {
+        elsewhere.submit(id, replay("10:00:15"), limit(Side::Buy, 100, "300.00"));
+    }
+    service.paper.follow(id).unwrap();
+    let each = ["WaitToNew", "NewStatus"].map(|status| format!("{} {status}", id.0));
+    assert_eq!(service.heard(), [each.clone(), each.clone(), each].concat());
+    service.paper.follow(id).unwrap();
+    assert_eq!(service.heard(), Vec::<String>::new());
 }
 
 #[test]

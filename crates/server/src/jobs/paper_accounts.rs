@@ -40,13 +40,13 @@ pub(super) fn advance(core: &Arc<Core>) -> Job {
 }
 
 fn look(core: &Core, seen: &AtomicI64) -> Result<Progress, JobError> {
-    // Whatever is given something to wait for during this look has another one made.
+    // No wake is planned during this run, so an order that is added meanwhile triggers another run.
     core.listeners.plan(None);
     let moment = core.paper_moment();
     let now = moment.as_of.now();
     let version = core.with_reader(Reader::version)?;
     // By the machine's clock a candle may come late, and then any order that waits may be the one it fills.
-    let has_come = matches!(moment.as_of, AsOf::Live(_)) && seen.swap(version, Ordering::AcqRel) != version;
+    let has_come = matches!(moment.as_of, AsOf::Live(_)) && seen.load(Ordering::Acquire) != version;
     let due = if has_come {
         core.paper.due(Timestamp(i64::MAX), u32::MAX)?
     } else {
@@ -54,15 +54,21 @@ fn look(core: &Core, seen: &AtomicI64) -> Result<Progress, JobError> {
     };
     for together in due.chunks(TOGETHER_MAX as usize) {
         core.with_reader(|reader| {
-            core.paper.advance(together, (reader, moment));
+            core.paper.advance(together, (reader, core));
             Ok::<_, PaperError>(())
         })?;
+    }
+    if has_come {
+        // Only now: a run that fails before is made again.
+        seen.store(version, Ordering::Release);
     }
     let next = core.paper.next_wake()?;
     core.listeners.plan(next);
     let Some(next) = next else { return Ok(Progress::Done) };
     let (now, pace) = (core.market_now(), core.market_clock().pace());
-    if due.len() >= TOGETHER_MAX as usize && next <= now {
+    // If the same are due as before, none of them could be advanced.
+    let is_full = due.len() >= TOGETHER_MAX as usize && next <= now;
+    if is_full && core.paper.due(now, TOGETHER_MAX)? != due {
         return Ok(Progress::More);
     }
     // Those that were due and still are could not be advanced.

@@ -62,7 +62,15 @@ impl Call<'_> {
     pub(crate) fn json<T: serde::de::DeserializeOwned>(&self) -> Result<T, Problem> {
         let refused =
             |error: serde_json::Error| Refusal::Malformed(format!("the body cannot be decoded: {error}"));
-        Ok(serde_json::from_slice(self.body).map_err(refused)?)
+        Ok(self.object().map_err(refused)?)
+    }
+
+    /// The fields of a body that is a JSON object. The values of a list would do for fields, too, in their order, so it is refused.
+    pub(crate) fn object<T: serde::de::DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        if self.body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
+            return Err(serde::de::Error::custom("a list is no object with fields"));
+        }
+        serde_json::from_slice(self.body)
     }
 
     /// The text of a header. `None` if it is there twice: it would be unclear which one was signed.

@@ -141,6 +141,14 @@ impl Problem {
         )
     }
 
+    pub(crate) fn too_many_journal_reads(wait: Duration) -> Problem {
+        let seconds = i64::try_from(seconds_up(wait)).unwrap_or(i64::MAX).max(1);
+        Problem::too_often(
+            "api request is limited: at most 60 questions about all that has happened in 30 seconds",
+            seconds,
+        )
+    }
+
     /// A piece was asked for that begins behind the end.
     pub(crate) fn unsatisfiable(length: usize) -> Problem {
         Problem::new(416, 416, format!("the range begins behind the end: there are {length} bytes"))

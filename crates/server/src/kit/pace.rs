@@ -18,6 +18,8 @@ pub(crate) enum RowPace {
     /// That of requests about orders and assets. It is the service's: an account without a rate limit has none here either. A person
     /// at a page asks for several things at once and is exempt.
     Trade,
+    /// The same where all of an account's journal is read: a person at a page has a limit of their own.
+    Journal,
     /// The general limit of quote commands, which the route counts (`route.rs`), for long connections too.
     Calls,
     /// The account's window of history requests. The route counts them: one request may be worth several. Every answer has headers
@@ -38,12 +40,14 @@ impl RowPace {
         let account = admitted.account();
         match self {
             RowPace::Search => site.may_search(account.id).map_err(Problem::too_many_searches),
-            RowPace::Trade => {
-                let is_exempt =
-                    account.terms.rate_rule() == access::RateRule::Unlimited || admitted.who().is_browser();
-                if is_exempt {
-                    return Ok(());
-                }
+            RowPace::Trade | RowPace::Journal if account.terms.rate_rule() == access::RateRule::Unlimited => {
+                Ok(())
+            }
+            RowPace::Trade if admitted.who().is_browser() => Ok(()),
+            RowPace::Journal if admitted.who().is_browser() => {
+                site.may_read_journal(account.id).map_err(Problem::too_many_journal_reads)
+            }
+            RowPace::Trade | RowPace::Journal => {
                 site.may_trade(account.id).map_err(Problem::too_many_trade_calls)
             }
             RowPace::Unlimited | RowPace::Calls | RowPace::History => Ok(()),

@@ -30,6 +30,8 @@ const SEARCHES_EACH: Duration = Duration::from_secs(1);
 /// Calls about orders and assets of one account within [`TRADES_EACH`], as the protocol has it.
 const TRADES_MAX: u32 = 30;
 const TRADES_EACH: Duration = Duration::from_secs(30);
+/// Questions of one account's browser sessions for which a whole journal is read, within [`TRADES_EACH`].
+const JOURNAL_READS_MAX: u32 = 60;
 /// Guest sessions that may begin within [`GUESTS_EACH`]; more than a person at a browser needs.
 const GUESTS_MAX: u32 = 60;
 const GUESTS_EACH: Duration = Duration::from_secs(60);
@@ -63,6 +65,7 @@ pub(crate) struct Site {
     pub(crate) guests: Pace,
     searches: Pace,
     trades: Pace,
+    journal_reads: Pace,
     /// Answers that are read in ranges.
     pub(crate) pieces: Pieces,
     directory: DirectoryCache,
@@ -90,6 +93,7 @@ impl Site {
             guests: Pace::new(GUESTS_MAX, GUESTS_EACH),
             searches: Pace::new(SEARCHES_MAX, SEARCHES_EACH),
             trades: Pace::new(TRADES_MAX, TRADES_EACH),
+            journal_reads: Pace::new(JOURNAL_READS_MAX, TRADES_EACH),
             pieces: Pieces::default(),
             directory: DirectoryCache::default(),
             holdings: HoldingsCache::default(),
@@ -123,6 +127,11 @@ impl Site {
     /// Whether an account may ask about its orders and assets once more; else how long it waits.
     pub(crate) fn may_trade(&self, account: AccountId) -> Result<(), Duration> {
         self.trades.pass(account, self.core.uptime())
+    }
+
+    /// Whether a page may have all of an account's journal read once more; else how long it waits.
+    pub(crate) fn may_read_journal(&self, account: AccountId) -> Result<(), Duration> {
+        self.journal_reads.pass(account, self.core.uptime())
     }
 
     /// The securities that have candles.

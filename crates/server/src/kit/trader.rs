@@ -18,12 +18,11 @@ pub(crate) const CHANNEL: &str = "lb_papertrading";
 pub(crate) struct Trader<'a> {
     site: &'a Site,
     admitted: &'a Admitted,
-    moment: Moment,
 }
 
 impl<'a> Trader<'a> {
     pub(crate) fn open(site: &'a Site, admitted: &'a Admitted) -> Trader<'a> {
-        Trader { site, admitted, moment: site.core.paper_moment() }
+        Trader { site, admitted }
     }
 
     /// The account as of now.
@@ -33,19 +32,19 @@ impl<'a> Trader<'a> {
     ) -> Result<T, Problem> {
         let core = &self.site.core;
         let id = self.admitted.account().id;
-        let seen = core.with_reader(|reader| core.paper.read(id, (reader, self.moment), &look));
+        let seen = core.with_reader(|reader| core.paper.read(id, (reader, &**core), &look));
         seen.map_err(Problem::from_paper)?.map_err(|refusal| Problem::trade_refused(&refusal))
     }
 
-    /// Has something done. Only whoever may change the account gets here.
+    /// Carries out a command. A read-only account is refused here.
     pub(crate) fn command(&self, command: &Command, name: Option<&str>) -> Result<Done, Problem> {
         let account = self.admitted.account();
         if account.terms.read_only {
             return Err(Problem::read_only());
         }
         let core = &self.site.core;
-        let done = core
-            .with_reader(|reader| core.paper.command(account.id, command, name, None, (reader, self.moment)));
+        let done =
+            core.with_reader(|reader| core.paper.command(account.id, command, name, None, (reader, &**core)));
         done.map_err(Problem::from_paper)
     }
 
@@ -53,7 +52,7 @@ impl<'a> Trader<'a> {
     pub(crate) fn preview(&self, terms: &Terms) -> Result<Preview, Problem> {
         let core = &self.site.core;
         let id = self.admitted.account().id;
-        let preview = core.with_reader(|reader| core.paper.preview(id, terms, (reader, self.moment)));
+        let preview = core.with_reader(|reader| core.paper.preview(id, terms, (reader, &**core)));
         preview.map_err(Problem::from_paper)
     }
 
@@ -62,7 +61,7 @@ impl<'a> Trader<'a> {
         let core = &self.site.core;
         let id = self.admitted.account().id;
         let look = |seen: &paper::Seen<'_>| paper::story(seen.entries, order);
-        let story = core.with_reader(|reader| core.paper.look(id, (reader, self.moment), look));
+        let story = core.with_reader(|reader| core.paper.look(id, (reader, &**core), look));
         story.map_err(Problem::from_paper)
     }
 
@@ -71,7 +70,7 @@ impl<'a> Trader<'a> {
         let core = &self.site.core;
         let id = self.admitted.account().id;
         let look = |seen: &paper::Seen<'_>| paper::equity(seen, days);
-        let equity = core.with_reader(|reader| core.paper.look(id, (reader, self.moment), look));
+        let equity = core.with_reader(|reader| core.paper.look(id, (reader, &**core), look));
         equity.map_err(Problem::from_paper)
     }
 
@@ -88,7 +87,7 @@ impl<'a> Trader<'a> {
     pub(crate) fn flows(&self, query: &FlowQuery) -> Result<Vec<CashFlow>, Problem> {
         let core = &self.site.core;
         let id = self.admitted.account().id;
-        let flows = core.with_reader(|reader| core.paper.flows(id, query, (reader, self.moment)));
+        let flows = core.with_reader(|reader| core.paper.flows(id, query, (reader, &**core)));
         flows.map_err(Problem::from_paper)
     }
 
@@ -104,7 +103,7 @@ impl<'a> Trader<'a> {
     }
 
     pub(crate) fn moment(&self) -> Moment {
-        self.moment
+        self.site.core.paper_moment()
     }
 
     pub(crate) fn site(&self) -> &'a Site {

@@ -1,6 +1,6 @@
 //! The connections that want to be told of an account's orders, and the instant at which accounts are looked at next.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -29,7 +29,7 @@ pub(crate) struct TradeListeners {
     sooner: Arc<Notify>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Subscriber {
     connection: ConnectionId,
     mailbox: Mailbox,
@@ -101,6 +101,13 @@ impl TradeListeners {
         &self.sooner
     }
 
+    /// A connection that has ended, or takes nothing, is told no more: the lists have the rest.
+    fn drop_ended(&self, account: AccountId) {
+        if let Some(subscribers) = self.lock().get_mut(&account) {
+            subscribers.retain(|subscriber| !subscriber.mailbox.has_ended());
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<AccountId, Vec<Subscriber>>> {
         self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -108,10 +115,14 @@ impl TradeListeners {
 
 impl paper::Listener for TradeListeners {
     fn changed(&self, account: AccountId, pushes: &[Push]) {
-        let mut accounts = self.lock();
-        let Some(subscribers) = accounts.get_mut(&account) else { return };
+        // Copied, so that nobody who subscribes, or is told of another account, waits for names and encoding. Whoever calls does so
+        // in order for one account.
+        let Some(mut subscribers) = self.lock().get(&account).cloned() else { return };
+        let before = subscribers.len();
+        let mut securities = BTreeMap::new();
         for push in pushes {
-            let security = self.securities.security(&push.symbol);
+            let security =
+                securities.entry(&push.symbol).or_insert_with(|| self.securities.security(&push.symbol));
             let mut bodies: Vec<(Language, Bytes)> = Vec::new();
             subscribers.retain(|subscriber| {
                 let language = subscriber.language;
@@ -122,9 +133,11 @@ impl paper::Listener for TradeListeners {
                     bodies.push((language, body.clone()));
                     body
                 });
-                // A connection that has ended, or takes nothing, is told no more: the lists have the rest.
                 subscriber.mailbox.put(mailbox::Push::lasting(NOTIFY, body)).is_ok()
             });
+        }
+        if subscribers.len() < before {
+            self.drop_ended(account);
         }
     }
 

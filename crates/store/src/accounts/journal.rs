@@ -98,6 +98,8 @@ pub struct Rewind<'a> {
     pub to: Timestamp,
     /// What the part that is cut will be called.
     pub name: &'a str,
+    /// The kind of change, for the audit.
+    pub event: &'static str,
     pub note: AuditNote<'a>,
 }
 
@@ -218,7 +220,7 @@ impl Accounts {
 
     /// Takes the entries after a number away and keeps them under a name.
     pub fn rewind_journal(&self, rewind: &Rewind<'_>) -> Result<RewindOutcome, StoreError> {
-        let Rewind { account, after, keep, to, name, note } = rewind;
+        let Rewind { account, after, keep, to, name, event, note } = rewind;
         check_texts("a rewind", &[name])?;
         self.change(|db| {
             if head(db, *account)? != Some(*after) {
@@ -242,7 +244,7 @@ impl Accounts {
             };
             put_head(db, *account, &now)?;
             tallies::take_back(db, *account, *to)?;
-            audit::write(db, Some(*account), "paper.rewound", note)?;
+            audit::write(db, Some(*account), event, note)?;
             Ok(RewindOutcome::Done(now))
         })
     }
@@ -322,7 +324,7 @@ pub(super) fn era(revision: u64) -> u64 {
 
 impl JournalHead {
     /// Within an era a journal is only added to.
-    pub(super) fn era(&self) -> u64 {
+    pub fn era(&self) -> u64 {
         era(self.revision)
     }
 

@@ -194,8 +194,8 @@ fn a_rewind_keeps_what_it_takes_under_a_name() {
     let (_dir, accounts, ann) = open();
     let head = added(write(&accounts, ann, None, &[(0, "a"), (5, "b"), (9, "c")]));
     assert!(accounts.keep_journal_snapshot(ann, &head, "v1", b"state").unwrap());
-    let rewind =
-        Rewind { account: ann, after: head, keep: 1, to: at(3), name: "before lunch", note: note(NOW) };
+    let (name, event, note) = ("before lunch", "paper.rewound", note(NOW));
+    let rewind = Rewind { account: ann, after: head, keep: 1, to: at(3), name, event, note };
     let stale = Rewind { after: JournalHead { revision: 9, ..head }, ..rewind };
     assert_eq!(accounts.rewind_journal(&stale).unwrap(), RewindOutcome::Stale);
     let RewindOutcome::Done(now) = accounts.rewind_journal(&rewind).unwrap() else { panic!() };

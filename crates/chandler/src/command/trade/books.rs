@@ -7,7 +7,7 @@ use access::{Access, Account};
 use anyhow::anyhow;
 use history::History;
 use market::{Symbol, Timestamp};
-use paper::{Audit, Done, Moment, Nobody, Opening, Paper, PaperError, Preview, Reason, Seen, Travel};
+use paper::{Audit, Done, Moment, NoListener, Opening, Paper, PaperError, Preview, Reason, Seen, Travel};
 use store::{Reader, Store};
 use trading::{Command, Terms};
 
@@ -40,7 +40,7 @@ impl Books {
         let machine = Clock::Machine.now();
         let history = History::new(surroundings.history.venues().clone());
         // Nobody listens here: a server that has listeners sees the journal.
-        let paper = Paper::new(access.journals(), history, surroundings.tables()?, Arc::new(Nobody));
+        let paper = Paper::new(access.journals(), history, surroundings.tables()?, Arc::new(NoListener));
         let moment = Moment { as_of: surroundings.as_of(), machine };
         Ok(Books { access, paper, store, reader, moment, clock: surroundings.clock })
     }

@@ -43,13 +43,13 @@ pub(super) const CREDIT: Doc =
 pub(super) const CHANGE_SETTINGS: Doc = change("adminPaperSettings", "Changes settings, from now on")
     .body(&[Media::json::<serde_json::Map<String, serde_json::Value>>()]);
 pub(super) const REWIND: Doc =
-    change("adminPaperRewind", "Takes back what happened after an instant").body(&[Media::json::<Journey>()]);
+    change("adminPaperRewind", "Takes back what happened after an instant").body(&[Media::json::<Rewind>()]);
 pub(super) const RESET: Doc =
     change("adminPaperReset", "Takes back all but what was given before the first request")
-        .body(&[Media::json::<Journey>()]);
+        .body(&[Media::json::<Reset>()]);
 pub(super) const FORK: Doc =
     change("adminPaperFork", "Copies a journal, or its first part, to an account that has none")
-        .body(&[Media::json::<Journey>()]);
+        .body(&[Media::json::<Fork>()]);
 
 const fn change(id: &'static str, summary: &'static str) -> Doc {
     Doc::new(Tag::Admin, id, summary).parameters(&[NAME]).answers(NOW).refuses(WRONG_OR_UNKNOWN)
@@ -110,15 +110,33 @@ pub(super) struct Credit {
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-#[schemars(rename = "PaperJourney")]
+#[schemars(rename = "PaperRewind")]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Journey {
+pub(super) struct Rewind {
     /// An instant.
     to: Option<Value>,
     /// What the part that is cut will be called.
     name: Option<String>,
+    reason: String,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "PaperReset")]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Reset {
+    /// What the part that is cut will be called.
+    name: Option<String>,
+    reason: String,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "PaperFork")]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Fork {
     /// The account to copy to.
     account: Option<String>,
+    /// An instant; without it everything is copied.
+    to: Option<Value>,
     reason: String,
 }
 
@@ -241,7 +259,7 @@ impl<'a> Desk<'a> {
     }
 
     pub(super) fn rewind(&self) -> Result<PaperAccount, Problem> {
-        let Journey { to, name, reason, .. } = self.body()?;
+        let Rewind { to, name, reason } = self.body()?;
         let to = instant(to)?.ok_or_else(|| wrong("give to, as 2026-03-18T02:00:15Z"))?;
         let name = self.cut_name(name)?;
         let standing = self.site.core.paper.rewind(self.account.id, to, &self.travel(&name, &reason)?);
@@ -249,14 +267,14 @@ impl<'a> Desk<'a> {
     }
 
     pub(super) fn reset(&self) -> Result<PaperAccount, Problem> {
-        let Journey { name, reason, .. } = self.body()?;
+        let Reset { name, reason } = self.body()?;
         let name = self.cut_name(name)?;
         let standing = self.site.core.paper.reset(self.account.id, &self.travel(&name, &reason)?);
         self.travelled(standing)
     }
 
     pub(super) fn fork(&self) -> Result<PaperAccount, Problem> {
-        let Journey { to, account, reason, .. } = self.body()?;
+        let Fork { account, to, reason } = self.body()?;
         let account =
             account.ok_or_else(|| wrong("give account, the name of an account without a journal"))?;
         let (account, until) = (named(&account, self.site)?, instant(to)?);
@@ -269,8 +287,8 @@ impl<'a> Desk<'a> {
 
     /// The body; nothing at all is as good as an object without fields.
     fn body<T: DeserializeOwned>(&self) -> Result<T, Problem> {
-        let body = if self.call.body.is_empty() { b"{}" } else { self.call.body };
-        serde_json::from_slice(body).map_err(|error| wrong(&format!("the body cannot be decoded: {error}")))
+        let read = if self.call.body.is_empty() { serde_json::from_str("{}") } else { self.call.object() };
+        read.map_err(|error| wrong(&format!("the body cannot be decoded: {error}")))
     }
 
     fn travel<'t>(&'t self, name: &'t str, reason: &'t str) -> Result<Travel<'t>, Problem> {
@@ -309,9 +327,8 @@ impl<'a> Desk<'a> {
         let done = done.collect::<Vec<_>>().join(", ");
         let reason = if reason.is_empty() { done } else { format!("{done}: {reason}") };
         let audit = Audit { event, actor: self.by.clone(), reason };
-        let at = core.paper_moment();
-        let done =
-            core.with_reader(|reader| core.paper.commands(id, commands, None, Some(audit), (reader, at)));
+        let done = core
+            .with_reader(|reader| core.paper.commands(id, commands, None, Some(audit), (reader, &**core)));
         done.map(drop).map_err(Problem::from_paper)
     }
 

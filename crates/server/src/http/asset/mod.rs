@@ -23,7 +23,7 @@ pub(super) const ROUTES: &[Row] = &[
     get("/v1/asset/cashflow", cashflow::answer).doc(&cashflow::CASH_FLOW),
     get("/v1/asset/fund", fund::answer).doc(&fund::FUND),
     get("/v1/asset/portfolio", portfolio::answer).doc(&portfolio::PORTFOLIO),
-    get("/v1/asset/equity", equity::answer).doc(&equity::EQUITY),
+    get("/v1/asset/equity", equity::answer).paced(RowPace::Journal).doc(&equity::EQUITY),
 ];
 
 const fn get(path: &'static str, handler: PermittedHandler) -> Row {

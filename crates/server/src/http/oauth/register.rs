@@ -105,7 +105,7 @@ pub(super) fn add(call: &Call<'_>, site: &Site) -> Refusable<Answer> {
         return Err(OAuthError::InvalidClientMetadata("the body is larger than 65536 bytes"));
     }
     // The parser's message would quote the input, so it is not repeated.
-    let metadata: Metadata = serde_json::from_slice(call.body).map_err(|_| {
+    let metadata: Metadata = call.object().map_err(|_| {
         OAuthError::InvalidClientMetadata("the body is not a JSON object of texts and lists of texts")
     })?;
     let new = NewClient {

@@ -16,7 +16,7 @@ use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 pub(super) const EXECUTIONS_TODAY: Doc =
     Doc::new(Tag::Trade, "todayExecutions", "Executions of the trading day")
         .parameters(&[SYMBOL, ORDER_ID])
-        .answers(&[AnswerDoc::ok("Newest first", &[data::<Trades>()])])
+        .answers(&[AnswerDoc::ok("At most 1,000, newest first", &[data::<Trades>()])])
         .refuses(REFUSALS);
 
 pub(super) const EXECUTIONS_HISTORY: Doc =
@@ -30,7 +30,7 @@ pub(super) const EXECUTIONS_ALL: Doc = Doc::new(Tag::Trade, "allExecutions", "Ex
     .answers(&[AnswerDoc::ok("A page of them, newest first", &[data::<Page>()])])
     .refuses(REFUSALS);
 
-/// Rows of one page.
+/// Rows of one page, and of today's executions.
 const PAGE_ROWS: usize = 1_000;
 const PAGES_MAX: u32 = 1_000_000;
 
@@ -71,7 +71,8 @@ enum Days {
 pub(super) fn today(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
-    let trades = found(&trader, &query, Days::Today, (Timestamp(i64::MIN), Timestamp(i64::MAX)))?;
+    let always = (Timestamp(i64::MIN), Timestamp(i64::MAX));
+    let Page { trades, .. } = found(&trader, &query, (Days::Today, always), 0)?;
     Ok(envelope::success(Trades { trades }))
 }
 
@@ -80,7 +81,8 @@ pub(super) fn history(call: &Call<'_>, site: &Site, admitted: Admitted) -> Resul
     let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
     let range = range(&query, trader.moment().as_of.now())?;
-    page(&query, found(&trader, &query, Days::Before, range)?)
+    let start = page_start(&query)?;
+    Ok(envelope::success(found(&trader, &query, (Days::Before, range), start)?))
 }
 
 /// `GET /v3/trade/execution/all`.
@@ -89,24 +91,23 @@ pub(super) fn all(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<An
     let query = Query::parse(call.query)?;
     let start = query.time(&["start_at"])?.unwrap_or(Timestamp(i64::MIN));
     let end = query.time(&["end_at"])?.unwrap_or(Timestamp(i64::MAX));
-    page(&query, found(&trader, &query, Days::All, (start, end))?)
+    let first = page_start(&query)?;
+    Ok(envelope::success(found(&trader, &query, (Days::All, (start, end)), first)?))
 }
 
-fn page(query: &Query, trades: Vec<Trade>) -> Result<Answer, Problem> {
+/// The row that the page asked for begins with.
+fn page_start(query: &Query) -> Result<usize, Problem> {
     let page = query.number("page", (1, PAGES_MAX), 1)?;
-    let start = PAGE_ROWS.saturating_mul(page.saturating_sub(1) as usize);
-    let has_more = trades.len() > start.saturating_add(PAGE_ROWS);
-    let trades = trades.into_iter().skip(start).take(PAGE_ROWS).collect();
-    Ok(envelope::success(Page { has_more, trades }))
+    Ok(PAGE_ROWS.saturating_mul(page.saturating_sub(1) as usize))
 }
 
-/// Newest first.
+/// Newest first, from a row on.
 fn found(
     trader: &Trader<'_>,
     query: &Query,
-    days: Days,
-    (start, end): (Timestamp, Timestamp),
-) -> Result<Vec<Trade>, Problem> {
+    (days, (start, end)): (Days, (Timestamp, Timestamp)),
+    first: usize,
+) -> Result<Page, Problem> {
     let (symbol, id): (_, Option<OrderId>) = (query.symbol()?, query.order()?);
     trader.read(|reading| {
         let wanted = |order: &&Order| {
@@ -127,7 +128,9 @@ fn found(
             fills.extend(order.fills.iter().filter(is_in).map(|fill| (order, fill)));
         }
         fills.sort_by_key(|(order, fill)| std::cmp::Reverse((fill.at, order.id, fill.number)));
-        Ok(fills.into_iter().map(|(order, fill)| Trade::of(order, fill)).collect())
+        let has_more = fills.len() > first.saturating_add(PAGE_ROWS);
+        let page = fills.into_iter().skip(first).take(PAGE_ROWS);
+        Ok(Page { has_more, trades: page.map(|(order, fill)| Trade::of(order, fill)).collect() })
     })
 }
 

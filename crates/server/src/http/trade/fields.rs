@@ -23,8 +23,7 @@ const TIME_MAX: i64 = 253_402_300_799;
 
 /// The body as an object with fields; others than those asked for are passed over.
 pub(super) fn body<T: serde::de::DeserializeOwned>(call: &Call<'_>) -> Result<T, Problem> {
-    serde_json::from_slice(call.body)
-        .map_err(|error| Problem::trade_parameter(format!("the body cannot be read: {error}")))
+    call.object().map_err(|error| Problem::trade_parameter(format!("the body cannot be read: {error}")))
 }
 
 /// A field as text, whether it came as text or as a number; nothing if it is empty, null or not there.

@@ -46,7 +46,7 @@ pub(super) const ROUTES: &[Row] = &[
         .orders()
         .doc(&cancel::CANCEL),
     get("/v1/trade/order", detail::answer).doc(&detail::DETAIL),
-    get("/v1/trade/order/why", why::answer).doc(&why::WHY),
+    get("/v1/trade/order/why", why::answer).paced(RowPace::Journal).doc(&why::WHY),
     Row::post("/v1/trade/order/preview", Asks::Account, Scope::Trade, Task::Orders, preview::answer)
         .own_region_only()
         .paced(RowPace::Trade)

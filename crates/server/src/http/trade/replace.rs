@@ -66,6 +66,10 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
 /// An SDK can name another time, or none. An order keeps the one it was submitted for, so that anything else is refused instead of passed over.
 fn check_time(trader: &Trader<'_>, id: OrderId, field: &Field) -> Result<(), Problem> {
     let Some(named) = field.time("delayed_until")? else { return Ok(()) };
+    // One that has not begun has no orders, and is not begun by a request that is refused.
+    if !trader.has_begun()? {
+        return Err(not_found());
+    }
     let order =
         trader.read(|reading| Ok(reading.account.order(id).map(|order| order.terms.delayed_until)))?;
     if order.ok_or_else(not_found)? == Some(named) {

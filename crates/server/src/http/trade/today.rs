@@ -17,8 +17,14 @@ pub(super) const TODAY: Doc = Doc::new(
     "Orders that are open, were submitted today, or ended today; newest first",
 )
 .parameters(&[SYMBOL, STATUS, SIDE, MARKET, ORDER_ID, ATTACHED])
-.answers(&[AnswerDoc::ok("The orders", &[data::<Today>()])])
+.answers(&[AnswerDoc::ok(
+    "All that are open, and the newest of the others up to 1,000 in all",
+    &[data::<Today>()],
+)])
 .refuses(REFUSALS);
+
+/// Rows of one answer, unless more orders are open.
+const ROWS_MAX: usize = 1_000;
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "OrdersToday")]
@@ -51,21 +57,15 @@ impl Filter {
         for text in query.all("status").filter(|text| !UNUSED.contains(text)) {
             statuses.push(text.parse().map_err(|_| unknown("status", text))?);
         }
-        // Asked for states alone that no order is in, none is found.
-        if statuses.is_empty() && query.get("status").is_some() {
-            return Ok(Filter { market: Some(String::new()), ..Filter::none() });
-        }
+        // Asked for states alone that no order is in, none is found: no market has this name.
+        let finds_none = statuses.is_empty() && query.get("status").is_some();
         Ok(Filter {
             symbol: query.symbol()?,
             statuses,
             side: query.word("side")?,
-            market: market.map(str::to_owned),
+            market: if finds_none { Some(String::new()) } else { market.map(str::to_owned) },
             id: query.order()?,
         })
-    }
-
-    fn none() -> Filter {
-        Filter { symbol: None, statuses: Vec::new(), side: None, market: None, id: None }
     }
 
     pub(super) fn takes(&self, order: &Order) -> bool {
@@ -87,10 +87,45 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     }
     let mut orders: Vec<OrderRow> = trader.read(|reading| {
         let all = reading.account.orders().iter().rev();
-        let wanted = all.filter(|order| filter.takes(order) && is_today(order, &reading.scene));
-        Ok(wanted.map(OrderRow::of).collect())
+        let wanted: Vec<&Order> =
+            all.filter(|order| filter.takes(order) && is_today(order, &reading.scene)).collect();
+        let shown = newest(wanted, ROWS_MAX, |order| order.is_open());
+        Ok(shown.into_iter().map(OrderRow::of).collect())
     })?;
     let names = trader.names(orders.iter().map(OrderRow::security))?;
     orders.iter_mut().for_each(|order| order.name(&names));
     Ok(envelope::success(Today { orders }))
+}
+
+/// So many of a list that begins with the newest: all that are open, and the first of the others.
+fn newest<T>(mut orders: Vec<T>, most: usize, is_open: impl Fn(&T) -> bool) -> Vec<T> {
+    let open = orders.iter().filter(|order| is_open(order)).count();
+    let mut room = most.saturating_sub(open);
+    orders.retain(|order| {
+        if is_open(order) {
+            return true;
+        }
+        let has_room = room > 0;
+        room = room.saturating_sub(1);
+        has_room
+    });
+    orders
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_cut_at_its_old_end_and_keeps_what_is_open() {
+        let cut = |most| {
+            let orders = vec![(9, false), (8, true), (7, false), (6, false), (5, true)];
+            let kept = newest(orders, most, |(_, is_open)| *is_open);
+            kept.into_iter().map(|(number, _)| number).collect::<Vec<i32>>()
+        };
+        assert_eq!(cut(9), [9, 8, 7, 6, 5]);
+        assert_eq!(cut(4), [9, 8, 7, 5]);
+        assert_eq!(cut(3), [9, 8, 5]);
+        assert_eq!(cut(1), [8, 5]);
+    }
 }

@@ -69,6 +69,11 @@ async fn an_operator_gives_takes_and_sets() {
         ("position", json!({"symbol": "1.HK", "quantity": "1", "cost": "1"}), "symbol not tradable"),
         ("rewind", json!({}), "give to"),
         ("fork", json!({}), "give account"),
+        ("fork", json!({"account": "ann", "name": "x"}), "unknown field `name`"),
+        ("rewind", json!({"to": 1, "account": "ann"}), "unknown field `account`"),
+        ("reset", json!({"to": 1}), "unknown field `to`"),
+        ("reset", json!([]), "a list is no object"),
+        ("deposit", json!(["1", "HKD", "a list"]), "a list is no object"),
     ] {
         let (status, _, told) = refused(&hall.manage(&paper(what), body.clone()).await);
         assert!(status == 400 && told.contains(words), "{what} {body}: {status} {told}");
@@ -244,7 +249,7 @@ async fn everything_an_operator_does_is_in_the_audit_with_who_and_why() {
         ("settings", json!({"touch": "touch", "short": "off"}), "paper.set"),
         ("fork", json!({"account": "bob"}), "paper.forked"),
         ("rewind", json!({"to": at("10:00:15"), "name": "one"}), "paper.rewound"),
-        ("reset", json!({"name": "two"}), "paper.rewound"),
+        ("reset", json!({"name": "two"}), "paper.reset"),
     ] {
         let mut body = body;
         body["reason"] = json!(format!("for {what}"));
@@ -258,11 +263,19 @@ async fn everything_an_operator_does_is_in_the_audit_with_who_and_why() {
         assert!(told.contains(&format!("for {what}")) && told.contains(&actor), "{what}: {told}");
     }
     let (_, audit) = standing(&hall, "ann").await;
-    for told in
-        ["HKD 1.00 paid in: for deposit", "touch touch", "holds 100 700.HK at a cost of 1: for position"]
-    {
+    for told in [
+        "HKD 1.00 paid in: for deposit",
+        "touch touch",
+        "holds 100 700.HK at a cost of 1: for position",
+        r#"rewound to 2026-03-18T02:00:15Z, the rest kept as \"one\": for rewind"#,
+        r#"begun anew, the rest kept as \"two\": for reset"#,
+    ] {
         assert!(audit.to_string().contains(told), "{told}: {audit}");
     }
+    let (_, audit) = standing(&hall, "bob").await;
+    let copied =
+        format!("copied from account {} as of 2026-03-18T02:00:15Z: for fork", hall.ann.account_id.0);
+    assert!(audit.to_string().contains(&copied), "{audit}");
     let rates = json!({"rows": [{"currency": "CNH", "day": "2026-01-02", "rate": "1.08"}]});
     data(&hall.manage("/v1/admin/rates", rates).await);
     let audit = data(&hall.server.get("/v1/admin/audit", &hall.op).await).to_string();

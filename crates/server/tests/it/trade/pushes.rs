@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use history::{AsOf, History};
 use market::{Timestamp, Venues};
-use paper::{Moment, Nobody, Paper};
+use paper::{Moment, NoListener, Paper};
 use serde_json::{Value, json};
 use store::Store;
 use trading::{Command, OrderType, Quantity, Side, Tables, Terms, parse_price};
@@ -116,7 +116,7 @@ async fn whoever_has_just_subscribed_hears_of_what_another_process_does() {
     let dir = hall.server.dir.path();
     let history = History::new(Venues::built_in().unwrap());
     let journals = hall.server.access.journals();
-    let elsewhere = Paper::new(journals, history, Tables::built_in().unwrap(), Arc::new(Nobody));
+    let elsewhere = Paper::new(journals, history, Tables::built_in().unwrap(), Arc::new(NoListener));
     let store = Store::open(dir, store::Access::Read).unwrap();
     let terms = Terms {
         price: Some(parse_price("300.00").unwrap()),

@@ -232,6 +232,14 @@ async fn a_refused_request_does_not_begin_an_account() {
     });
     let answer = hall.server.post("/v1/trade/order", &bob, &order.to_string()).await;
     assert_eq!(refused(&answer).2, "quantity must be a multiple of 100");
+    // The values of a list are no fields, whatever their order.
+    let answer = hall.server.post("/v1/trade/order", &bob, "[]").await;
+    assert_eq!(refused(&answer).2, "the body cannot be read: a list is no object with fields");
+    let replace =
+        json!({"order_id": "7000000001", "quantity": "100", "delayed_until": at("10:01")}).to_string();
+    let head = format!("authorization: Bearer {}\r\n", bob.access_token.expose());
+    let answer = hall.server.http("PUT", "/v1/trade/order", &head, replace.as_bytes()).await;
+    assert_eq!(refused(&answer).2, "order not found");
     let shown = data(&hall.server.get("/v1/admin/paper/bob", &hall.op).await);
     assert_eq!((&shown["entries"], &shown["horizon"]), (&json!(0), &Value::Null));
 }
@@ -256,6 +264,7 @@ async fn a_wrong_question_is_refused_with_the_parameter() {
         ("/v1/trade/order?order_id=abc", "order not found"),
         ("/v1/trade/order/today?market=XX", "market \"XX\" is not known"),
         ("/v1/trade/order/today?status=Done", "status \"Done\" is not known"),
+        ("/v1/trade/order/today?status=ReplacedStatus&side=Hold", "side \"Hold\" is not known"),
         ("/v1/trade/order/history?start_at=9&end_at=8", "start_at is after end_at"),
         ("/v1/trade/order/history?start_at=tomorrow", "start_at \"tomorrow\" is not a time"),
         ("/v1/trade/execution/history?page=0", "page \"0\" is not a number"),

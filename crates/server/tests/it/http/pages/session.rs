@@ -48,6 +48,18 @@ async fn a_session_asks_for_what_the_pages_show_and_for_nothing_that_outlives_it
 }
 
 #[tokio::test]
+async fn a_page_has_all_that_has_happened_read_so_often_and_the_rest_as_it_likes() {
+    let (server, _) = house().await;
+    let mut browser = Browser::signed_in(&server, "ann").await;
+    for _ in 0..60 {
+        assert_ne!(browser.get("/v1/asset/equity").await.status, 429);
+    }
+    let answer = browser.get("/v1/trade/order/why?order_id=1").await;
+    assert_eq!((answer.status, answer.json()["code"].as_u64()), (429, Some(429_002)), "{}", answer.text());
+    assert_ne!(browser.get("/v1/asset/fund").await.status, 429);
+}
+
+#[tokio::test]
 async fn nothing_is_changed_without_the_mark_of_the_page() {
     let (server, ann) = house().await;
     person(&server, "bob");
