@@ -109,7 +109,8 @@ fn withdraw(
     check_amount(account, currency, amount)?;
     let there = balance(account, scene, currency, None).withdrawable();
     if amount > there {
-        return Err(Refusal::plain("insufficient funds").with("withdraw_cash", amount.text(), there.text()));
+        let rule = format!("withdrawable cash in {currency}");
+        return Err(Refusal::plain("insufficient funds").with(&rule, amount.text(), there.text()));
     }
     Ok(Event::Withdrawn { currency, amount })
 }
@@ -127,7 +128,8 @@ fn exchange(
     }
     let there = balance(account, scene, from, None).available();
     if amount > there {
-        return Err(Refusal::plain("insufficient funds").with("available_cash", amount.text(), there.text()));
+        let rule = format!("available cash in {from}");
+        return Err(Refusal::plain("insufficient funds").with(&rule, amount.text(), there.text()));
     }
     let (sold, bought) = (scene.rate(from)?, scene.rate(to)?);
     let received = sold.convert(amount).to(bought);

@@ -80,7 +80,8 @@ fn money_and_positions_are_entered_and_audited() {
     let positions = world.json(&[&["positions"][..], &CLOCK].concat());
     assert_eq!(positions["list"][0]["stock_info"][0]["cost_price"], "310.400");
     let (code, said) = world.fails(&[&["account", "withdraw", "ann", "500", "HKD"][..], &CLOCK].concat());
-    assert!(code == 1 && said.contains("it needs 500.00 of withdraw_cash, and there is 400.00"), "{said}");
+    let short = "it needs 500.00 of withdrawable cash in HKD, and there is 400.00";
+    assert!(code == 1 && said.contains(short), "{said}");
     let audit = world.json(&["audit", "--account", "ann", "--limit", "20"]);
     let events: Vec<&str> =
         audit.as_array().unwrap().iter().map(|row| row["event"].as_str().unwrap()).collect();
@@ -234,7 +235,7 @@ fn what_an_operator_may_not_do_is_refused_and_changes_nothing() {
     let before = (paper(&world, "ann"), audited());
     let (forty, long) = ("9".repeat(40), "x".repeat(300));
     for (arguments, code, says) in [
-        (&["withdraw", "ann", "450000", "HKD"][..], 1, "it needs 450000.00 of withdraw_cash"),
+        (&["withdraw", "ann", "450000", "HKD"][..], 1, "it needs 450000.00 of withdrawable cash in HKD"),
         (&["withdraw", "ann", "0.01", "CNH"], 1, "insufficient funds"),
         (&["withdraw", "ann", "0", "HKD"], 1, "above 0"),
         (&["deposit", "ann", "NaN", "HKD"], 2, "is not a decimal"),

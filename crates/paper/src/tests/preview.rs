@@ -33,7 +33,7 @@ fn a_preview_tells_what_would_happen_and_does_nothing() {
     let large = preview(&limit(Side::Buy, 2_000, "306.00"));
     assert!(
         told(&large).starts_with(
-            "Rejected `insufficient funds: it needs 612704.72 of cash, and there is 500000.00 (check 10, funds)`"
+            "Rejected `insufficient funds: it needs 612704.72 of cash in HKD, and there is 500000.00 (check 10, funds)`"
         ),
         "{}",
         told(&large)

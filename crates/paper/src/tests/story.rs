@@ -65,7 +65,7 @@ fn a_rejection_names_its_check_and_its_numbers() {
     check(
         &told(&service, id, order),
         "rejected: rejected: buy 2000 700.HK, limit 305, for the day: insufficient funds
-        - insufficient funds: it needs 610702.48 of cash, and there is 500000.00 (check 10, funds); it was taken and then rejected, and costs nothing",
+        - insufficient funds: it needs 610702.48 of cash in HKD, and there is 500000.00 (check 10, funds); it was taken and then rejected, and costs nothing",
     );
 }
 
