@@ -227,6 +227,10 @@ impl Teller {
             let which = if auction.is_closing { "closing" } else { "opening" };
             hours.push(format!("its auction is the {which} one of {}", placement.day));
         }
+        let is_market = matches!(self.terms.order_type, OrderType::Market | OrderType::MarketIfTouched);
+        if is_market && self.terms.symbol.market() == Market::Us {
+            hours.push("at the market it trades in regular hours alone, whatever was asked for".to_owned());
+        }
         hours.push(match placement.expires_at {
             Some(at) => format!("it ends at {}", self.clock(at)),
             None => "it has no end of its own".to_owned(),

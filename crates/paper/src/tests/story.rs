@@ -1,4 +1,4 @@
-use trading::{Command, OrderId, OrderType, Side, Terms, parse_price};
+use trading::{Command, OrderId, OrderType, OutsideRth, Quantity, Side, Terms, parse_price};
 
 use super::house::{House, Service, limit, replay};
 
@@ -96,4 +96,22 @@ fn a_parked_order_and_a_held_one_say_when_they_count() {
         - 300 for each, and the charges, are held back for it
         expired: expired: its time in force was over",
     );
+}
+
+#[test]
+fn a_market_order_for_all_hours_says_that_it_trades_in_regular_ones() {
+    let house = House::new(&["09:59 305 305 305 305 50000"]);
+    house.import_of("AAPL.US", &["23:00 190 190 190 190 9000"]);
+    let (id, service) = (house.bare_account("ann"), house.service());
+    let symbol = "AAPL.US".parse().unwrap();
+    let terms = Terms {
+        outside_rth: Some(OutsideRth::AnyTime),
+        ..Terms::new(symbol, Side::Buy, OrderType::Market, Quantity::whole(10))
+    };
+    let order = service.submit(id, replay("24:00"), terms);
+    let story = crate::story(&service.paper.journal(id).unwrap(), order).unwrap();
+    let step = &story.steps[0];
+    assert_eq!(step.words, "accepted: buy 10 AAPL.US, at the market, for the day, in regular hours");
+    let said = "at the market it trades in regular hours alone, whatever was asked for";
+    assert!(step.because.iter().any(|rule| rule == said), "{:?}", step.because);
 }

@@ -232,6 +232,9 @@ fn print_preview(preview: &Value, format: Format) -> Result<(), Failure> {
             if end.is_empty() { "when it is filled or cancelled" } else { end.as_str() }
         )?;
     }
+    for note in shown::rows(preview, "notes") {
+        writeln!(out, "note         {}", note.as_str().unwrap_or_default())?;
+    }
     print_cost(&mut out, field(preview, "cost"))?;
     let (cash, margin) = (of("cash_max_qty"), of("margin_max_qty"));
     if !cash.is_empty() {
