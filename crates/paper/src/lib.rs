@@ -35,7 +35,7 @@ mod tests;
 mod travel;
 
 pub use charge::Charge;
-pub use deeds::in_words;
+pub use deeds::{Exchanged, in_words};
 pub use equity::{Equity, EquityPoint, equity};
 pub use error::PaperError;
 pub use flows::FlowQuery;

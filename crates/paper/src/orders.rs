@@ -5,6 +5,7 @@ use store::AccountId;
 use trading::{Account, Command, Desk, OrderId, Outcome, Refusal};
 
 use crate::PaperError;
+use crate::deeds::Exchanged;
 use crate::opening::ensure_open;
 
 /// Bytes of a client's own name for a request.
@@ -24,6 +25,9 @@ pub(crate) fn check_texts(commands: &[Command], name: Option<&str>) -> Result<()
     Ok(())
 }
 
+/// What the last of some commands has made: an order, or an exchange.
+pub(crate) type Made = (Option<OrderId>, Option<Exchanged>);
+
 /// Carries commands out, one after the other. If one is refused, none is done: what the market has brought stays, but an account
 /// that has not begun, or was not even opened, is left as it was.
 pub(crate) fn carry_out(
@@ -31,7 +35,7 @@ pub(crate) fn carry_out(
     account: &mut Account,
     (id, commands): (AccountId, &[Command]),
     now: Timestamp,
-) -> Result<(Outcome, Option<OrderId>), PaperError> {
+) -> Result<(Outcome, Made), PaperError> {
     let has_begun = account.began().is_some();
     let mut outcome = Outcome::default();
     // One command that is refused changes nothing by itself, so that only the rest needs a copy to go back to.
@@ -44,20 +48,22 @@ pub(crate) fn carry_out(
         Some((account.clone(), outcome.clone()))
     };
     add(&mut outcome, ensure_open(desk, account, id, now)?);
-    let mut order = None;
+    let mut made = Made::default();
     for command in commands {
         let mut handled = desk.handle(account, command, now);
         let refusal = handled.refusal.take();
-        order = handled.entries.last().filter(|_| refusal.is_none()).and_then(|entry| entry.event.order());
+        let order =
+            handled.entries.last().filter(|_| refusal.is_none()).and_then(|entry| entry.event.order());
+        made = (order, Exchanged::of(&handled.entries));
         add(&mut outcome, handled);
         if refusal.is_some() {
             if let Some((unchanged, advanced)) = before {
                 (*account, outcome) = (unchanged, advanced);
             }
-            return Ok((Outcome { refusal, ..outcome }, None));
+            return Ok((Outcome { refusal, ..outcome }, Made::default()));
         }
     }
-    Ok((outcome, order))
+    Ok((outcome, made))
 }
 
 fn add(outcome: &mut Outcome, more: Outcome) {

@@ -14,6 +14,7 @@ use crate::arrivals::Arrivals;
 use crate::attempt::Asked;
 use crate::book::{self, Place, TRIES_MAX};
 use crate::commit::{Audited, Committer};
+use crate::deeds::Exchanged;
 use crate::feed::{Markets, StoreFeed};
 use crate::listener::Listener;
 use crate::minutes::Minutes;
@@ -45,6 +46,7 @@ pub struct Audit {
 pub struct Done {
     /// The order it was about.
     pub order: Option<OrderId>,
+    pub exchanged: Option<Exchanged>,
     /// It had been done before, under the same name.
     pub is_repeated: bool,
 }
@@ -151,8 +153,8 @@ impl Paper {
         let changed =
             self.change(id, at, &asked, |desk, account, now| carry_out(desk, account, (id, commands), now))?;
         match changed {
-            Changed::Made(order) => Ok(Done { order, is_repeated: false }),
-            Changed::Repeated(order) => Ok(Done { order, is_repeated: true }),
+            Changed::Made((order, exchanged)) => Ok(Done { order, exchanged, is_repeated: false }),
+            Changed::Repeated(order) => Ok(Done { order, exchanged: None, is_repeated: true }),
             Changed::Ahead => Err(PaperError::Contended { account: id.0 }),
         }
     }

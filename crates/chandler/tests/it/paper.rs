@@ -67,7 +67,7 @@ fn money_and_positions_are_entered_and_audited() {
     );
     assert_eq!(
         world.ok(&[&["account", "exchange", "ann", "7800", "HKD", "USD"][..], &CLOCK].concat()),
-        "account \"ann\": HKD 7800.00 changed into USD\n"
+        "account \"ann\": HKD 7800.00 changed into USD 1000.00, at HKD 7.8 for one USD\n"
     );
     world.ok(&["account", "withdraw", "ann", "500", "HKD"]);
     world.ok(&["account", "adjust", "ann", "-100.5", "HKD", "--note", "a slip"]);
@@ -83,6 +83,7 @@ fn money_and_positions_are_entered_and_audited() {
     let short = "it needs 500.00 of withdrawable cash in HKD, and there is 400.00";
     assert!(code == 1 && said.contains(short), "{said}");
     let audit = world.json(&["audit", "--account", "ann", "--limit", "20"]);
+    assert!(audit.to_string().contains("changed into USD 1000.00, at HKD 7.8 for one USD"), "{audit}");
     let events: Vec<&str> =
         audit.as_array().unwrap().iter().map(|row| row["event"].as_str().unwrap()).collect();
     for event in ["paper.deposited", "paper.exchanged", "paper.withdrawn", "paper.adjusted", "paper.position"]
