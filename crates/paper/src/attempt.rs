@@ -11,6 +11,7 @@ use trading::{Account, Desk, OrderId, Outcome, Push, Refusal, next_wake};
 use crate::PaperError;
 use crate::book::{AccountSlot, AccountState, Book, FORMAT, TRIES_MAX};
 use crate::commit::{Audited, Named, Ticket};
+use crate::operator_words::Exchanged;
 use crate::feed::StoreFeed;
 use crate::service::{Changed, Clock, Moment, Paper};
 
@@ -131,7 +132,10 @@ impl Paper {
             answer: order.to_string(),
             at: moment.machine,
         });
-        let audit = asked.audit.clone().filter(|_| outcome.refusal.is_none());
+        let mut audit = asked.audit.clone().filter(|_| outcome.refusal.is_none());
+        if let (Some(audit), Some(exchanged)) = (&mut audit, Exchanged::of(&outcome.entries)) {
+            audit.reason = exchanged.completed(&audit.reason);
+        }
         let ticket = self.committer.enqueue(book.pending(id, outcome, wake, request, audit)?);
         book.unwritten_names.retain(|(_, _, ticket)| !self.committer.is_finished(*ticket));
         if let Some((name, order)) = named {

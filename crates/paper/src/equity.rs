@@ -5,7 +5,7 @@ use std::iter::successors;
 use market::{Date, Market, Price, Symbol, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
-use trading::{Account, Entry, Event, Fraction, HkdAmount, Rate, Refusal, Scene};
+use trading::{Account, Dividend, Entry, Event, Fraction, HkdAmount, Rate, Refusal, Scene};
 
 use crate::look::Seen;
 
@@ -97,15 +97,53 @@ struct Worth<'a> {
     /// Those that are still to come.
     entries: &'a [Entry],
     account: Account,
-    /// Splits and consolidations that closes of earlier dates do not know of.
-    changes: Vec<ShareChange>,
+    /// Corporate actions that closes of earlier dates do not know of, in the order in which they were booked.
+    changes: Vec<PriceChange>,
 }
 
-struct ShareChange {
+/// What a corporate action makes of a close before its ex-date.
+struct PriceChange {
     symbol: Symbol,
     ex_date: Date,
+    effect: Effect,
+}
+
+enum Effect {
+    /// Cash for each share, which the account has by then.
+    Paid(Fraction),
     /// New shares for one old one.
-    ratio: Fraction,
+    Split(Fraction),
+}
+
+impl PriceChange {
+    /// Of an event that the account has taken in.
+    fn of(event: &Event, account: &Account) -> Option<PriceChange> {
+        let (symbol, ex_date, effect) = match event {
+            Event::DividendPaid(Dividend { symbol, ex_date, quantity, amount, .. }) => {
+                (symbol, *ex_date, Effect::Paid(amount.per(*quantity)))
+            }
+            Event::SharesChanged { symbol, ex_date, ratio, .. } => (symbol, *ex_date, Effect::Split(*ratio)),
+            // Rights are sold after the split of their day, for the shares that there are by then.
+            Event::RightsSold { symbol, ex_date, amount, .. } => {
+                (symbol, *ex_date, Effect::Paid(amount.per(account.held(symbol))))
+            }
+            _ => return None,
+        };
+        Some(PriceChange { symbol: symbol.clone(), ex_date, effect })
+    }
+
+    fn applied(&self, units: Fraction) -> Fraction {
+        match self.effect {
+            Effect::Paid(cash) => {
+                let (above, below) = cash.parts();
+                units.plus(Fraction::new(-above, below))
+            }
+            Effect::Split(ratio) => {
+                let (new, old) = ratio.parts();
+                units.times(old, new)
+            }
+        }
+    }
 }
 
 impl Worth<'_> {
@@ -114,26 +152,21 @@ impl Worth<'_> {
         let (due, later) = self.entries.split_at(due);
         for entry in due {
             self.account.apply(entry);
-            if let Event::SharesChanged { symbol, ex_date, ratio, .. } = &entry.event {
-                let change = ShareChange { symbol: symbol.clone(), ex_date: *ex_date, ratio: *ratio };
-                self.changes.push(change);
-            }
+            self.changes.extend(PriceChange::of(&entry.event, &self.account));
         }
         self.entries = later;
     }
 
-    /// Cash, and holdings at the closes of a date. The day after has begun in both markets, so what splits then is split already:
-    /// the close is brought to the new shares.
+    /// Cash, and holdings at the closes of a date. The day after has begun in both markets, so what splits then is split already, and
+    /// what is paid then is in the cash: the close is brought to the new shares, without what was paid for each.
     fn at_close(&mut self, scene: &Scene<'_>, date: Date) -> Result<(HkdAmount, HkdAmount), Refusal> {
         self.changes.retain(|change| change.ex_date > date);
         let Ok(next) = date.tomorrow() else { return self.at_mark(scene) };
         self.valued(scene, |symbol| {
             let close = scene.feed.close_before(symbol, next).or_else(|| scene.mark(symbol))?;
             let of_symbol = self.changes.iter().filter(|change| change.symbol == *symbol);
-            let units = of_symbol.fold(Fraction::whole(close.0.into()), |units, change| {
-                let (new, old) = change.ratio.parts();
-                units.times(old, new)
-            });
+            let units =
+                of_symbol.fold(Fraction::whole(close.0.into()), |units, change| change.applied(units));
             i64::try_from(units.round()).ok().map(Price)
         })
     }

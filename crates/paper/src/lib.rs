@@ -43,7 +43,7 @@ pub use flows::FlowQuery;
 pub use listener::{Listener, NoListener};
 pub use look::Seen;
 pub use opening::Opening;
-pub use operator_words::in_words;
+pub use operator_words::{Exchanged, in_words};
 pub use preview::{Change, Cost, Preview, Verdict};
 pub use reason::Reason;
 pub use service::{Audit, Clock, Done, Moment, Paper, Reading, Watched};

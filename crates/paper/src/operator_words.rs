@@ -1,14 +1,51 @@
 //! What an operator does, in words: for the audit, and for whoever did it.
 
 use serde_json::Value;
-use trading::{Command, Setting, plain_price};
+use trading::{Command, Currency, Entry, Event, Money, Rate, Setting, plain_price};
+
+/// What an exchange came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exchanged {
+    pub from: Currency,
+    pub paid: Money,
+    pub to: Currency,
+    pub received: Money,
+    /// HKD for one unit of the other currency; of two others, of the one that was paid.
+    pub rate: Rate,
+}
+
+impl Exchanged {
+    /// The last one of what was done.
+    pub(crate) fn of(entries: &[Entry]) -> Option<Exchanged> {
+        entries.iter().rev().find_map(|entry| match &entry.event {
+            Event::Exchanged { from, paid, to, received, rate } => {
+                Some(Exchanged { from: *from, paid: *paid, to: *to, received: *received, rate: *rate })
+            }
+            _ => None,
+        })
+    }
+
+    /// The words of the command, or what begins with them, with what came of it: `HKD 7800.00 changed into USD 1000.00, at HKD 7.8 for
+    /// one USD`.
+    pub fn completed(&self, words: &str) -> String {
+        let Exchanged { from, paid, to, received, rate } = *self;
+        let asked = exchange_in_words(from, paid, to);
+        let priced = if from == Currency::HKD { to } else { from };
+        let done = format!("{asked} {}, at HKD {rate} for one {priced}", received.text());
+        words.replacen(&asked, &done, 1)
+    }
+}
+
+fn exchange_in_words(from: Currency, amount: Money, to: Currency) -> String {
+    format!("{from} {} changed into {to}", amount.text())
+}
 
 /// `HKD 7800.50 paid in`; nothing for what is a client's.
 pub fn in_words(command: &Command) -> String {
     match command {
         Command::Deposit { currency, amount } => format!("{currency} {} paid in", amount.text()),
         Command::Withdraw { currency, amount } => format!("{currency} {} paid out", amount.text()),
-        Command::Exchange { from, amount, to } => format!("{from} {} changed into {to}", amount.text()),
+        Command::Exchange { from, amount, to } => exchange_in_words(*from, *amount, *to),
         Command::Adjust { currency, amount, .. } => format!("{currency} {} adjusted", amount.text()),
         Command::EnterPosition { symbol, quantity, cost } => {
             format!("holds {quantity} {symbol} at a cost of {}", plain_price(*cost))
@@ -35,7 +72,7 @@ fn setting_in_words(setting: Setting) -> String {
 
 #[cfg(test)]
 mod tests {
-    use trading::{Currency, Money, Quantity, Share, parse_price};
+    use trading::{Quantity, Share, parse_price};
 
     use super::*;
 
@@ -59,5 +96,19 @@ mod tests {
         ] {
             assert_eq!(in_words(&command), words);
         }
+    }
+
+    #[test]
+    fn an_exchange_says_what_was_received_and_at_which_rate() {
+        let check = |from: Currency, to: Currency, expected: &str| {
+            let (paid, received) = (Money::whole(78), Money::whole(10));
+            let rate = Rate::parse("7.8").unwrap();
+            let command = Command::Exchange { from, amount: paid, to };
+            let exchanged = Exchanged { from, paid, to, received, rate };
+            assert_eq!(exchanged.completed(&format!("{}: why", in_words(&command))), expected);
+        };
+        check(Currency::HKD, Currency::USD, "HKD 78.00 changed into USD 10.00, at HKD 7.8 for one USD: why");
+        check(Currency::USD, Currency::HKD, "USD 78.00 changed into HKD 10.00, at HKD 7.8 for one USD: why");
+        check(Currency::USD, Currency::CNH, "USD 78.00 changed into CNH 10.00, at HKD 7.8 for one USD: why");
     }
 }

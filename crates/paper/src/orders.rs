@@ -5,6 +5,7 @@ use store::AccountId;
 use trading::{Account, Command, Desk, OrderId, Outcome, Refusal};
 
 use crate::PaperError;
+use crate::operator_words::Exchanged;
 use crate::opening::ensure_open;
 
 /// Bytes of a client's own name for a request.
@@ -42,6 +43,9 @@ fn remark(command: &Command) -> Option<&str> {
     }
 }
 
+/// What the last of some commands has made: an order, or an exchange.
+pub(crate) type Made = (Option<OrderId>, Option<Exchanged>);
+
 /// Carries commands out, one after the other. If one is refused, none is done: what the market has brought stays, but an account
 /// that has not begun, or was not even opened, is left as it was.
 pub(crate) fn carry_out(
@@ -49,7 +53,7 @@ pub(crate) fn carry_out(
     account: &mut Account,
     (id, commands): (AccountId, &[Command]),
     now: Timestamp,
-) -> Result<(Outcome, Option<OrderId>), PaperError> {
+) -> Result<(Outcome, Made), PaperError> {
     let has_begun = account.began().is_some();
     let mut outcome = Outcome::default();
     // One command that is refused changes nothing by itself, so that only the rest needs a copy to go back to.
@@ -62,20 +66,22 @@ pub(crate) fn carry_out(
         Some((account.clone(), outcome.clone()))
     };
     add(&mut outcome, ensure_open(desk, account, id, now)?);
-    let mut order = None;
+    let mut made = Made::default();
     for command in commands {
         let mut handled = desk.handle(account, command, now);
         let refusal = handled.refusal.take();
-        order = handled.entries.last().filter(|_| refusal.is_none()).and_then(|entry| entry.event.order());
+        let order =
+            handled.entries.last().filter(|_| refusal.is_none()).and_then(|entry| entry.event.order());
+        made = (order, Exchanged::of(&handled.entries));
         add(&mut outcome, handled);
         if refusal.is_some() {
             if let Some((unchanged, advanced)) = before {
                 (*account, outcome) = (unchanged, advanced);
             }
-            return Ok((Outcome { refusal, ..outcome }, None));
+            return Ok((Outcome { refusal, ..outcome }, Made::default()));
         }
     }
-    Ok((outcome, order))
+    Ok((outcome, made))
 }
 
 fn add(outcome: &mut Outcome, more: Outcome) {

@@ -25,6 +25,8 @@ pub struct Preview {
     pub time_in_force: &'static str,
     /// The sessions it would trade in.
     pub outside_rth: Option<&'static str>,
+    /// What of the request the order would not keep, a sentence each: what its type has no use for, or sessions it cannot trade in.
+    pub notes: Vec<String>,
     /// The state it would have at once.
     pub status: Option<&'static str>,
     /// The trading day it would belong to, when it would be reported, and when it would end by itself.
@@ -91,6 +93,7 @@ pub(crate) fn preview(account: &Account, scene: &Scene<'_>, terms: &Terms) -> Pr
         verdict: if reason.is_some() { Verdict::Rejected } else { Verdict::Accepted },
         status: Some(status.as_str()),
         outside_rth: accepted.terms.outside_rth.map(OutsideRth::as_str),
+        notes: notes(terms, &accepted.terms),
         trading_day: Some(standing.placement.day.to_string()),
         reports_at: Some(second(standing.placement.reports_at)),
         expires_at: standing.placement.expires_at.map(second),
@@ -122,6 +125,7 @@ impl Preview {
             quantity: quantity.to_string(),
             time_in_force: time_in_force.as_str(),
             outside_rth: outside_rth.map(OutsideRth::as_str),
+            notes: Vec::new(),
             status: None,
             trading_day: None,
             reports_at: None,
@@ -131,6 +135,35 @@ impl Preview {
             margin_max_qty: most.map(|most| most.margin_max.to_string()),
         }
     }
+}
+
+/// How an order differs from the request it is made of.
+fn notes(asked: &Terms, taken: &Terms) -> Vec<String> {
+    let order_type = taken.order_type;
+    let fields = [
+        ("limit", asked.price.is_some(), taken.price.is_some()),
+        ("trigger", asked.trigger_price.is_some(), taken.trigger_price.is_some()),
+        ("limit offset", asked.limit_offset.is_some(), taken.limit_offset.is_some()),
+        ("trailing amount", asked.trailing_amount.is_some(), taken.trailing_amount.is_some()),
+        ("trailing percentage", asked.trailing_percent.is_some(), taken.trailing_percent.is_some()),
+        ("monitor price", asked.monitor_price.is_some(), taken.monitor_price.is_some()),
+    ];
+    let unused = fields.iter().filter(|(_, is_given, is_kept)| *is_given && !is_kept);
+    let mut notes: Vec<String> =
+        unused.map(|(name, _, _)| format!("{order_type} has no use for the {name}")).collect();
+    if asked.expire_date.is_some() && taken.expire_date.is_none() {
+        notes.push(format!("{} has no use for the date", taken.time_in_force));
+    }
+    match (asked.outside_rth, taken.outside_rth) {
+        (Some(OutsideRth::AnyTime | OutsideRth::Overnight), Some(OutsideRth::NotApplicable)) => {
+            notes.push("its market has no hours outside of the regular ones".to_owned());
+        }
+        (Some(OutsideRth::AnyTime | OutsideRth::Overnight), Some(OutsideRth::RegularOnly)) => {
+            notes.push("it trades in regular hours alone".to_owned());
+        }
+        _ => {}
+    }
+    notes
 }
 
 /// The price to reckon with.

@@ -15,9 +15,16 @@ pub struct Reason {
     pub checks: Option<&'static str>,
     /// The text that clients are told.
     pub text: String,
+    /// Which mistake it is, where that text stands for several.
+    pub detail: Option<String>,
+    /// What the numbers are of: `cash in HKD`, `tick`.
     pub rule: Option<String>,
+    /// What there had to be, and what there was.
     pub needed: Option<String>,
     pub available: Option<String>,
+    /// The quantity or price that was wrong, and what it was held against: a lot, a tick, a largest quantity, the price of the market.
+    pub given: Option<String>,
+    pub limit: Option<String>,
     /// All of it as a sentence.
     pub words: String,
 }
@@ -44,20 +51,31 @@ impl Reason {
         let checks = checks.and_then(|index| CHECKS.get(index)).copied();
         let numbers = refusal.numbers.as_ref();
         let mut words = refusal.text.clone();
+        if let Some(detail) = &refusal.detail {
+            words = format!("{words}: {detail}");
+        }
         if let Some(numbers) = numbers {
             words = format!("{words}: {}", in_words(refusal.check, numbers));
         }
         if let (Some(check), Some(checks)) = (refusal.check, checks) {
             words = format!("{words} (check {check}, {checks})");
         }
+        let has_value = matches!(refusal.check, Some(5..=8));
+        let first = numbers.map(|numbers| numbers.needed.clone());
+        let second = numbers.map(|numbers| numbers.available.clone());
+        let (limit, given, needed, available) =
+            if has_value { (first, second, None, None) } else { (None, None, first, second) };
         Reason {
             code: refusal.code.into(),
             check: refusal.check,
             checks,
             text: refusal.text.clone(),
+            detail: refusal.detail.clone(),
             rule: numbers.map(|numbers| numbers.rule.clone()),
-            needed: numbers.map(|numbers| numbers.needed.clone()),
-            available: numbers.map(|numbers| numbers.available.clone()),
+            needed,
+            available,
+            given,
+            limit,
             words,
         }
     }
@@ -89,20 +107,54 @@ mod tests {
             needed: needed.to_owned(),
             available: available.to_owned(),
         });
-        Reason::of(&Refusal { code: Code::Parameter, check, text: text.to_owned(), numbers }).words
+        Reason::of(&refusal(check, text, numbers)).words
+    }
+
+    fn refusal(check: Option<u8>, text: &str, numbers: Option<Numbers>) -> Refusal {
+        Refusal { code: Code::Parameter, check, text: text.to_owned(), detail: None, numbers }
     }
 
     #[test]
     fn a_refusal_names_its_check_and_its_numbers() {
         assert_eq!(
-            words(Some(10), "insufficient funds", Some(("cash", "61083.75", "61000.00"))),
-            "insufficient funds: it needs 61083.75 of cash, and there is 61000.00 (check 10, funds)"
+            words(Some(10), "insufficient funds", Some(("cash in HKD", "61083.75", "61000.00"))),
+            "insufficient funds: it needs 61083.75 of cash in HKD, and there is 61000.00 (check 10, funds)"
         );
         assert_eq!(
             words(Some(7), "price must be a multiple of 0.2", Some(("tick", "0.2", "306.1"))),
             "price must be a multiple of 0.2: 306.1 is not (check 7, tick)"
         );
+        assert_eq!(
+            words(Some(6), "order too large", Some(("3000 lots of 500", "1500000", "1500500"))),
+            "order too large: 1500500 is more than 3000 lots of 500, 1500000 (check 6, size)"
+        );
         assert_eq!(words(None, "order not found", None), "order not found");
         assert_eq!(words(Some(1), "no quotes", None), "no quotes (check 1, symbol)");
+    }
+
+    #[test]
+    fn a_value_is_held_against_a_limit_and_money_against_what_is_needed() {
+        let numbers = |needed: &str, available: &str| Numbers {
+            rule: "it".to_owned(),
+            needed: needed.to_owned(),
+            available: available.to_owned(),
+        };
+        let tick = Reason::of(&refusal(Some(7), "price", Some(numbers("0.2", "306.1"))));
+        assert_eq!((tick.given.as_deref(), tick.limit.as_deref()), (Some("306.1"), Some("0.2")));
+        assert_eq!((tick.needed, tick.available), (None, None));
+        let funds = Reason::of(&refusal(Some(10), "funds", Some(numbers("2", "1"))));
+        assert_eq!((funds.needed.as_deref(), funds.available.as_deref()), (Some("2"), Some("1")));
+        assert_eq!((funds.given, funds.limit), (None, None));
+    }
+
+    #[test]
+    fn one_text_for_several_mistakes_says_which_it_is() {
+        let text = "time in force not support";
+        let detail = Some("MO is for the day alone".to_owned());
+        let reason = Reason::of(&Refusal { detail, ..refusal(Some(4), text, None) });
+        assert_eq!(
+            (reason.text.as_str(), reason.words.as_str()),
+            (text, "time in force not support: MO is for the day alone (check 4, time in force)")
+        );
     }
 }

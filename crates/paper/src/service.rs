@@ -18,6 +18,7 @@ use crate::commit::{Audited, Committer};
 use crate::feed::{Markets, StoreFeed};
 use crate::listener::Listener;
 use crate::minutes::Minutes;
+use crate::operator_words::Exchanged;
 use crate::opening::{self, Opening, ensure_open};
 use crate::orders::{carry_out, check_texts};
 use crate::rates::Rates;
@@ -83,6 +84,7 @@ pub struct Audit {
 pub struct Done {
     /// The order it was about.
     pub order: Option<OrderId>,
+    pub exchanged: Option<Exchanged>,
     /// It had been done before, under the same name.
     pub is_repeated: bool,
 }
@@ -201,8 +203,8 @@ impl Paper {
             carry_out(desk, account, (id, commands), now)
         })?;
         match changed {
-            Changed::Made(order) => Ok(Done { order, is_repeated: false }),
-            Changed::Repeated(order) => Ok(Done { order, is_repeated: true }),
+            Changed::Made((order, exchanged)) => Ok(Done { order, exchanged, is_repeated: false }),
+            Changed::Repeated(order) => Ok(Done { order, exchanged: None, is_repeated: true }),
             Changed::Ahead(_) => Err(PaperError::Contended { account: id.0 }),
         }
     }

@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use trading::{
     AcceptedOrder, Bar, Direction, Entry, Event, Execution, FillRule, Money, OrderId, OrderStatus, OrderType,
-    OutsideRth, Quantity, Refusal, Release, Side, Standing, Terms, TimeInForce, Trigger, Watch, plain_price,
+    OutsideRth, Quantity, Refusal, Release, Setting, Share, Side, Standing, Terms, TimeInForce, Trigger,
+    Watch, plain_price,
 };
 
 use crate::charge::Charge;
@@ -67,17 +68,25 @@ pub struct StoryFill {
 
 /// The story of an order; `None` if the journal has no such order.
 pub fn story(entries: &[Entry], id: OrderId) -> Option<Story> {
-    let of_order = entries.iter().filter(|entry| entry.event.order() == Some(id));
     let mut teller: Option<Teller> = None;
     let mut steps = Vec::new();
-    for entry in of_order {
-        let at = entry.at.unwrap_or_default();
+    let mut share = None;
+    for entry in entries {
+        match &entry.event {
+            Event::Opened { settings, .. } => share = settings.participation,
+            Event::Set { setting: Setting::Participation(set) } => share = *set,
+            _ => {}
+        }
+        if entry.event.order() != Some(id) {
+            continue;
+        }
         if teller.is_none() {
             teller = Teller::of(&entry.event);
         }
         // Nothing happens to an order before it is there.
         let Some(teller) = teller.as_mut() else { continue };
-        steps.push(teller.step(at, &entry.event));
+        teller.share = share;
+        steps.push(teller.step(entry.at.unwrap_or_default(), &entry.event));
     }
     teller.map(|teller| Story { order_id: id.to_string(), symbol: teller.terms.symbol.to_string(), steps })
 }
@@ -87,6 +96,8 @@ struct Teller {
     terms: Terms,
     executed: Quantity,
     zone: Zone,
+    /// What the account may take of a candle's volume.
+    share: Option<Share>,
 }
 
 impl Teller {
@@ -98,7 +109,7 @@ impl Teller {
         };
         let terms = accepted.terms.clone();
         let zone = Zone::of(terms.symbol.market());
-        Some(Teller { terms, executed: Quantity::ZERO, zone })
+        Some(Teller { terms, executed: Quantity::ZERO, zone, share: None })
     }
 
     fn step(&mut self, at: Timestamp, event: &Event) -> Step {
@@ -227,6 +238,10 @@ impl Teller {
             let which = if auction.is_closing { "closing" } else { "opening" };
             hours.push(format!("its auction is the {which} one of {}", placement.day));
         }
+        let is_market = matches!(self.terms.order_type, OrderType::Market | OrderType::MarketIfTouched);
+        if is_market && self.terms.symbol.market() == Market::Us {
+            hours.push("at the market it trades in regular hours alone, whatever was asked for".to_owned());
+        }
         hours.push(match placement.expires_at {
             Some(at) => format!("it ends at {}", self.clock(at)),
             None => "it has no end of its own".to_owned(),
@@ -332,12 +347,23 @@ impl Teller {
         let mut because = vec![format!("candle {stamp}: {}", prices(candle)), rule];
         if let Some(budget) = filled.budget {
             because.push(format!(
-                "of its volume of {}, {budget} were left to this order: an account takes a share of each candle",
-                candle.volume
+                "of its volume of {}, {budget} were left to this order: an account takes {} of each candle, cut to whole {}",
+                candle.volume,
+                self.share.map_or_else(|| "a share".to_owned(), |share| share.to_string()),
+                self.unit()
             ));
         }
         because.extend(money(filled));
         (price_of, because)
+    }
+
+    /// What the share of a candle is counted in.
+    fn unit(&self) -> &'static str {
+        match self.terms.symbol.market() {
+            Market::Hk => "lots",
+            _ if self.terms.symbol.is_us_option() => "contracts",
+            _ => "shares",
+        }
     }
 
     /// `2026-03-18 10:01:00` in the market's zone.

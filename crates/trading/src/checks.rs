@@ -164,21 +164,23 @@ fn check_times(
     kind: Kind,
 ) -> Result<Placement, Refusal> {
     use OrderType::*;
-    let wrong = || Refusal::check(4, TIME_IN_FORCE);
+    let wrong = |detail: String| Refusal::check(4, TIME_IN_FORCE).because(detail);
     let is_day = terms.time_in_force == TimeInForce::Day;
     if matches!(terms.order_type, Market | Auction | SpecialLimit | OddLot) && !is_day {
-        return Err(wrong());
+        return Err(wrong(format!("{} is for the day alone", terms.order_type)));
     }
     let is_stock = terms.symbol.market() == market::Market::Us && kind != Kind::Option;
     match asked {
         Some(OutsideRth::Overnight) if is_stock && (terms.order_type != Limit || !is_day) => {
-            return Err(wrong());
+            return Err(wrong("overnight there are limit orders for the day alone".to_owned()));
         }
-        Some(OutsideRth::OptionPreMarket) if is_stock => return Err(wrong()),
+        Some(OutsideRth::OptionPreMarket) if is_stock => {
+            return Err(wrong(format!("{} is for options", OutsideRth::OptionPreMarket)));
+        }
         _ => {}
     }
     if kind == Kind::Option && terms.time_in_force == TimeInForce::GoodTilDate {
-        return Err(wrong());
+        return Err(wrong("orders for options have no date on which they end".to_owned()));
     }
     let starts_at = match terms.delayed_until {
         None => scene.at,
@@ -186,12 +188,17 @@ fn check_times(
         Some(_) => return Err(Refusal::check(4, "delayed_until must lie within the next 90 days")),
     };
     let venue = scene.venue(terms.symbol.market());
-    let placement = place(venue, hours(terms), starts_at).ok_or_else(wrong)?;
+    let no_day = || wrong("the calendar has no day on which it could trade".to_owned());
+    let placement = place(venue, hours(terms), starts_at).ok_or_else(no_day)?;
     if let Some(date) = terms.expire_date {
         let today = venue.zone().date(starts_at);
         let days = today.until(date).map_or(i32::MAX, |span| span.get_days());
-        if date < placement.day || days > GOOD_TIL_DAYS_MAX {
-            return Err(wrong());
+        if date < placement.day {
+            let first = placement.day;
+            return Err(wrong(format!("it ends on {date}, and {first} is the first day it could trade on")));
+        }
+        if days > GOOD_TIL_DAYS_MAX {
+            return Err(wrong(format!("{date} is more than {GOOD_TIL_DAYS_MAX} days after {today}")));
         }
     }
     Ok(placement)
@@ -237,7 +244,8 @@ pub(crate) fn check_quantity(settings: &Settings, terms: &Terms, security: &Secu
     }
     let most = security.lot.times(LOTS_MAX);
     if terms.symbol.market() == Market::Hk && terms.quantity > most {
-        return Err(Refusal::check(6, TOO_LARGE).with("3,000 lots", most, terms.quantity));
+        let lots = format!("{LOTS_MAX} lots of {}", security.lot);
+        return Err(Refusal::check(6, TOO_LARGE).with(&lots, most, terms.quantity));
     }
     let price = terms.price.or(terms.trigger_price).unwrap_or_default();
     if Money::of(price, terms.quantity, security.multiplier()) > Money::INPUT_MAX {

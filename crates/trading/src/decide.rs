@@ -41,12 +41,16 @@ pub fn decide(account: &Account, command: &Command, scene: &Scene<'_>) -> Result
         Command::SetCredit(credit) => Event::CreditSet { credit: *credit },
         Command::Deposit { currency, amount } => {
             check_amount(account, *currency, *amount)?;
+            check_currency(scene, *currency)?;
             Event::Deposited { currency: *currency, amount: *amount }
         }
         Command::Withdraw { currency, amount } => withdraw(account, scene, *currency, *amount)?,
         Command::Exchange { from, amount, to } => exchange(account, scene, *from, *amount, *to)?,
         Command::Adjust { currency, amount, note } => {
             check_amount(account, *currency, amount.abs())?;
+            if !amount.is_negative() {
+                check_currency(scene, *currency)?;
+            }
             Event::Adjusted { currency: *currency, amount: *amount, note: note.clone() }
         }
         Command::EnterPosition { symbol, quantity, cost } => {
@@ -78,8 +82,20 @@ fn check_amount(account: &Account, currency: Currency, amount: Money) -> Result<
     if amount <= Money::ZERO {
         return Err(Refusal::plain("amount must be above 0"));
     }
+    // Amounts are shown with two decimals, and what is booked is what is shown.
+    if amount.to_cents() != amount {
+        return Err(Refusal::plain("amount has more than 2 decimals"));
+    }
     if amount > Money::INPUT_MAX || account.cash(currency).abs() + amount > Money::whole(CASH_MAX) {
         return Err(Refusal::plain("amount is too large"));
+    }
+    Ok(())
+}
+
+/// What comes in must be worth something: another currency than those of the service needs a rate.
+fn check_currency(scene: &Scene<'_>, currency: Currency) -> Result<(), Refusal> {
+    if ![Currency::HKD, Currency::USD, Currency::CNH].contains(&currency) {
+        scene.rate(currency)?;
     }
     Ok(())
 }
@@ -93,7 +109,8 @@ fn withdraw(
     check_amount(account, currency, amount)?;
     let there = balance(account, scene, currency, None).withdrawable();
     if amount > there {
-        return Err(Refusal::plain("insufficient funds").with("withdraw_cash", amount.text(), there.text()));
+        let rule = format!("withdrawable cash in {currency}");
+        return Err(Refusal::plain("insufficient funds").with(&rule, amount.text(), there.text()));
     }
     Ok(Event::Withdrawn { currency, amount })
 }
@@ -111,7 +128,8 @@ fn exchange(
     }
     let there = balance(account, scene, from, None).available();
     if amount > there {
-        return Err(Refusal::plain("insufficient funds").with("available_cash", amount.text(), there.text()));
+        let rule = format!("available cash in {from}");
+        return Err(Refusal::plain("insufficient funds").with(&rule, amount.text(), there.text()));
     }
     let (sold, bought) = (scene.rate(from)?, scene.rate(to)?);
     let received = sold.convert(amount).to(bought);

@@ -30,8 +30,11 @@ pub(crate) fn parse_units(text: &str, scale: u32) -> Result<(i128, bool), Decima
         return Err(DecimalError::Form);
     }
     let whole = whole.trim_start_matches('0');
-    if whole.len() > WHOLE_DIGITS_MAX || fraction.len() > FRACTION_DIGITS_MAX {
+    if whole.len() > WHOLE_DIGITS_MAX {
         return Err(DecimalError::Range);
+    }
+    if fraction.len() > FRACTION_DIGITS_MAX {
+        return Err(DecimalError::Decimals(scale));
     }
     let kept = fraction.get(..scale as usize).unwrap_or(fraction);
     let exact = fraction.get(kept.len()..).is_none_or(|rest| rest.bytes().all(|byte| byte == b'0'));
@@ -157,7 +160,8 @@ mod tests {
         check("99999999", "99999999");
         check("100000001", "is too large");
         check(&"9".repeat(40), "is too large");
-        check(&format!("1.{}", "3".repeat(40)), "is too large");
+        check(&format!("1.{}", "3".repeat(40)), "has more than 6 decimals");
+        check(&format!("{}.{}", "9".repeat(40), "3".repeat(40)), "is too large");
         for words in [
             "", "-", ".", "NaN", "inf", "1e3", "1E+2", "+1", " 1", "1 ", "1,000", "0x10", "--1", "1.2.3", "١",
         ] {

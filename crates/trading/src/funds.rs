@@ -84,7 +84,8 @@ fn rule_a(account: &Account, scene: &Scene<'_>, demand: Demand<'_>, credit: Cred
     if needed <= there {
         return Ok(());
     }
-    Err(Refusal::check(10, FUNDS).with("cash", needed.text(), there.text()))
+    let rule = format!("cash in {}", order.facts.currency);
+    Err(Refusal::check(10, FUNDS).with(&rule, needed.text(), there.text()))
 }
 
 /// An open sell that opens or enlarges a short position.

@@ -35,7 +35,10 @@
 //! | forced selling | one order at a time; what is no whole lot stays |
 //! | an action's fraction, or rights, without any close before it | worth nothing; dividends are paid all the same |
 //! | a dividend that is paid after its holding was sold | cash; the cost of a later holding stays |
-//! | a split before the first trade of its day | the mark is the last price as it was traded, so values jump until then |
+//! | a split or a dividend before the first trade of its day | the mark is the last price as it was traded, so values jump until then |
+//! | what is ended at the instant of a roll | by candles, releases and the clock on the day before; by corporate actions and clients on the new one |
+//! | amounts of operators | at most two decimals; what comes in is HKD, USD, CNH or has a rate |
+//! | fields that a type has no use for, and `outside_rth` where there is none | taken and left out; the preview says so |
 //! | a candle that came late | booked, charged and settled by its own trading day |
 //! | an option that has ended without a price of its underlying | has no mark any more, and is valued at cost |
 //! | options before 2024-05-28 | settle the next day, as they always have |

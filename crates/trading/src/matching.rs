@@ -12,11 +12,15 @@ use crate::settings::{SHARE_UNIT, Settings};
 use crate::tables::Ticks;
 use crate::words::{OrderStatus, OrderType, Side, Touch};
 
-/// Whether a candle may fill an order: it trades in the candle's lane, is reported, and came before the candle.
+/// Whether a candle may fill an order: it trades in the candle's lane, is reported, came before the candle, and has no fill of it. A
+/// candle acts once; one that another process noticed later must not fill an order again.
 pub(crate) fn is_eligible(order: &Order, acting: &ActingCandle) -> bool {
     let candle = &acting.candle;
     let is_reported = matches!(order.status(), OrderStatus::New | OrderStatus::PartialFilled);
     if !is_reported || candle.volume <= 0 || !trades_in(order.outside_rth(), candle.session) {
+        return false;
+    }
+    if order.fills.iter().rev().any(|fill| fill.candle == candle.time) {
         return false;
     }
     let joins_auctions = order.fills_as().joins_closing_auction();

@@ -10,12 +10,15 @@ pub struct Refusal {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<u8>,
     pub text: String,
+    /// Which mistake it is, where one text stands for several. Clients are told the text alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
     /// The number that was too large or too small, and what it was held against.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub numbers: Option<Numbers>,
 }
 
-/// What a check needed and what there was.
+/// What a check needed and what there was; of checks 5 to 8, what a value was held against and the value itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Numbers {
     pub rule: String,
@@ -57,11 +60,17 @@ impl TryFrom<u32> for Code {
 impl Refusal {
     /// Refused outside of the numbered checks.
     pub fn plain(text: impl Into<String>) -> Refusal {
-        Refusal { code: Code::Parameter, check: None, text: text.into(), numbers: None }
+        Refusal { code: Code::Parameter, check: None, text: text.into(), detail: None, numbers: None }
     }
 
     pub fn check(number: u8, text: impl Into<String>) -> Refusal {
-        Refusal { code: Code::Parameter, check: Some(number), text: text.into(), numbers: None }
+        Refusal { check: Some(number), ..Refusal::plain(text) }
+    }
+
+    #[must_use]
+    pub(crate) fn because(mut self, detail: impl Into<String>) -> Refusal {
+        self.detail = Some(detail.into());
+        self
     }
 
     #[must_use]

@@ -10,6 +10,9 @@ use crate::order::OrderId;
 use crate::settings::{SHARE_UNIT, Share};
 use crate::work::Work;
 
+/// Why open orders are cancelled at a roll; the ex-date follows.
+pub(crate) const CORPORATE_ACTION: &str = "corporate action";
+
 /// Rolls a market to the trading day that begins at this instant, if one does.
 pub(crate) fn roll(work: &mut Work<'_>, at: Timestamp, market: Market) {
     let venue = work.feed.venue(market);
@@ -35,7 +38,7 @@ pub(crate) fn roll(work: &mut Work<'_>, at: Timestamp, market: Market) {
         for (_, id) in orders {
             work.record(
                 Some(at),
-                Event::Canceled { id, reason: Some(format!("corporate action {ex_date}")) },
+                Event::Canceled { id, reason: Some(format!("{CORPORATE_ACTION} {ex_date}")) },
             );
         }
     }

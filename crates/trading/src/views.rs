@@ -5,6 +5,7 @@ use market::{Date, Market, Session, Timestamp, Venue};
 use crate::account::Account;
 use crate::feed::Feed;
 use crate::order::Order;
+use crate::roll::CORPORATE_ACTION;
 use crate::scene::Scene;
 use crate::tables::{Fee, Tables};
 use crate::timers;
@@ -14,8 +15,23 @@ use crate::words::{ChargeGroup, OrderStatus};
 pub fn book_date(order: &Order, venue: &Venue) -> Option<Date> {
     match order.status() {
         OrderStatus::Filled => order.fills.last().map(|fill| fill.day),
-        OrderStatus::Expired => venue.rolled(Timestamp(order.updated_at.0 - 1)),
+        _ if is_ended_before_roll(order) => venue.rolled(Timestamp(order.updated_at.0 - 1)),
         _ => venue.rolled(order.updated_at),
+    }
+}
+
+/// Whether an order was ended by what comes before the roll of an instant: a candle, a release, its own time. Cancellations for a
+/// corporate action and whatever a client does come after it.
+fn is_ended_before_roll(order: &Order) -> bool {
+    let by_engine = |reason: &str| !reason.is_empty() && !reason.starts_with(CORPORATE_ACTION);
+    match order.status() {
+        OrderStatus::Expired => true,
+        OrderStatus::Canceled | OrderStatus::PartialWithdrawal => {
+            order.history.last().is_some_and(|row| by_engine(&row.msg))
+        }
+        // One that is rejected as it comes has had no other state.
+        OrderStatus::Rejected => order.history.len() > 1,
+        _ => false,
     }
 }
 

@@ -67,7 +67,7 @@ fn money_and_positions_are_entered_and_audited() {
     );
     assert_eq!(
         world.ok(&[&["account", "exchange", "ann", "7800", "HKD", "USD"][..], &CLOCK].concat()),
-        "account \"ann\": HKD 7800.00 changed into USD\n"
+        "account \"ann\": HKD 7800.00 changed into USD 1000.00, at HKD 7.8 for one USD\n"
     );
     world.ok(&["account", "withdraw", "ann", "500", "HKD"]);
     world.ok(&["account", "adjust", "ann", "-100.5", "HKD", "--note", "a slip"]);
@@ -80,8 +80,10 @@ fn money_and_positions_are_entered_and_audited() {
     let positions = world.json(&[&["positions"][..], &CLOCK].concat());
     assert_eq!(positions["list"][0]["stock_info"][0]["cost_price"], "310.400");
     let (code, said) = world.fails(&[&["account", "withdraw", "ann", "500", "HKD"][..], &CLOCK].concat());
-    assert!(code == 1 && said.contains("it needs 500.00 of withdraw_cash, and there is 400.00"), "{said}");
+    let short = "it needs 500.00 of withdrawable cash in HKD, and there is 400.00";
+    assert!(code == 1 && said.contains(short), "{said}");
     let audit = world.json(&["audit", "--account", "ann", "--limit", "20"]);
+    assert!(audit.to_string().contains("changed into USD 1000.00, at HKD 7.8 for one USD"), "{audit}");
     let events: Vec<&str> =
         audit.as_array().unwrap().iter().map(|row| row["event"].as_str().unwrap()).collect();
     for event in ["paper.deposited", "paper.exchanged", "paper.withdrawn", "paper.adjusted", "paper.position"]
@@ -234,7 +236,7 @@ fn what_an_operator_may_not_do_is_refused_and_changes_nothing() {
     let before = (paper(&world, "ann"), audited());
     let (forty, long) = ("9".repeat(40), "x".repeat(300));
     for (arguments, code, says) in [
-        (&["withdraw", "ann", "450000", "HKD"][..], 1, "it needs 450000.00 of withdraw_cash"),
+        (&["withdraw", "ann", "450000", "HKD"][..], 1, "it needs 450000.00 of withdrawable cash in HKD"),
         (&["withdraw", "ann", "0.01", "CNH"], 1, "insufficient funds"),
         (&["withdraw", "ann", "0", "HKD"], 1, "above 0"),
         (&["deposit", "ann", "NaN", "HKD"], 2, "is not a decimal"),

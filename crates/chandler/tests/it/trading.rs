@@ -293,6 +293,7 @@ fn mistakes_are_told_in_a_line() {
         (&["order", "buy", "700.HK", "100", "--type", "XO"], 2, "TSLPPCT"),
         (&["order", "buy", "700.HK", "100", "--tif", "gtd"], 2, "--expire"),
         (&["order", "buy", "700.HK", "100", "--expire", "2026-03-20"], 2, "--tif gtd"),
+        (&["order", "buy", "700.HK", "100", "--type", "LO"], 1, "--limit required (check 3, fields)"),
         (&["order", "buy", "600519.SH", "100"], 1, "symbol not tradable (check 1, symbol)"),
         (
             &["order", "buy", "700.HK", "150", "--limit", "305"],

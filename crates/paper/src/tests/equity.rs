@@ -69,6 +69,34 @@ fn a_split_of_the_next_morning_does_not_change_what_a_day_was_worth() {
     );
 }
 
+/// 200 shares, 305.6 at the close: the 4.50 of the next morning are in the cash, HKD 900, and no longer in the price.
+#[test]
+fn a_dividend_of_the_next_morning_counts_once() {
+    let house = House::new(&TWO_DAYS[..2]);
+    house.import(&["39:59 301 301 301 301 1000"]);
+    house.import_file("actions.csv", "symbol,ex_date,cash\n700.HK,2026-03-19,4.5\n");
+    let (id, service) = (house.account("ann"), house.service());
+    service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
+    assert_eq!(
+        told(&curve(&service, id, replay("40:00"), 10)),
+        ["2026-03-18 499995.25 = 439775.25 + 60220.00", "2026-03-19* 499975.25 = 439775.25 + 60200.00"]
+    );
+}
+
+/// Two shares for one and 4.50 for each old one: (305.6 − 4.5) / 2 is the price of a new share.
+#[test]
+fn a_dividend_and_a_split_of_one_morning_count_once() {
+    let house = House::new(&TWO_DAYS[..2]);
+    house.import(&["39:59 150 150 150 150 1000"]);
+    house.import_file("actions.csv", "symbol,ex_date,cash,split\n700.HK,2026-03-19,4.5,2\n");
+    let (id, service) = (house.account("ann"), house.service());
+    service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
+    assert_eq!(
+        told(&curve(&service, id, replay("40:00"), 10)),
+        ["2026-03-18 499995.25 = 439775.25 + 60220.00", "2026-03-19* 499775.25 = 439775.25 + 60000.00"]
+    );
+}
+
 #[test]
 fn what_cannot_be_valued_is_named_and_left_out() {
     let house = House::new(&TWO_DAYS);

@@ -1,4 +1,4 @@
-use trading::{OrderType, Side, Terms};
+use trading::{OrderType, OutsideRth, Quantity, Side, Terms, parse_price};
 
 use super::house::{House, limit, replay};
 use crate::{Preview, Verdict};
@@ -33,7 +33,7 @@ fn a_preview_tells_what_would_happen_and_does_nothing() {
     let large = preview(&limit(Side::Buy, 2_000, "306.00"));
     assert!(
         told(&large).starts_with(
-            "Rejected `insufficient funds: it needs 612704.72 of cash, and there is 500000.00 (check 10, funds)`"
+            "Rejected `insufficient funds: it needs 612704.72 of cash in HKD, and there is 500000.00 (check 10, funds)`"
         ),
         "{}",
         told(&large)
@@ -42,4 +42,39 @@ fn a_preview_tells_what_would_happen_and_does_nothing() {
     let at_market = Terms { order_type: OrderType::Market, price: None, ..limit(Side::Buy, 100, "306.00") };
     assert_eq!(told(&preview(&at_market)), "Accepted 320.400 32040.00 + 52.08 500000.00→467907.92");
     assert!(service.read(id, replay("10:00:20"), |reading| reading.account.orders().is_empty()));
+}
+
+#[test]
+fn a_preview_says_what_the_order_has_no_use_for() {
+    let house = House::new(&["09:59 305 305 305 305 50000"]);
+    house.import_of("AAPL.US", &["23:00 190 190 190 190 9000"]);
+    let (id, service) = (house.account("ann"), house.service());
+    let notes = |terms: &Terms, clock: &str| {
+        let moment = replay(clock);
+        service.with_reader(|reader| service.paper.preview(id, terms, (reader, moment))).unwrap().notes
+    };
+    let plain = limit(Side::Buy, 100, "306.00");
+    assert!(notes(&plain, "10:00:15").is_empty());
+    let at_market = Terms {
+        order_type: OrderType::Market,
+        trigger_price: parse_price("300").ok(),
+        expire_date: Some("2026-03-20".parse().unwrap()),
+        outside_rth: Some(OutsideRth::AnyTime),
+        ..plain
+    };
+    assert_eq!(
+        notes(&at_market, "10:00:15"),
+        [
+            "MO has no use for the limit",
+            "MO has no use for the trigger",
+            "Day has no use for the date",
+            "its market has no hours outside of the regular ones",
+        ]
+    );
+    let symbol = "AAPL.US".parse().unwrap();
+    let abroad = Terms {
+        outside_rth: Some(OutsideRth::AnyTime),
+        ..Terms::new(symbol, Side::Buy, OrderType::Market, Quantity::whole(10))
+    };
+    assert_eq!(notes(&abroad, "24:00"), ["it trades in regular hours alone"]);
 }

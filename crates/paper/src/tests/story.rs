@@ -1,4 +1,4 @@
-use trading::{Command, OrderId, OrderType, Side, Terms, parse_price};
+use trading::{Command, OrderId, OrderType, OutsideRth, Quantity, Side, Terms, parse_price};
 
 use super::house::{House, Service, limit, replay};
 
@@ -46,7 +46,7 @@ fn a_fill_names_its_candle_its_price_its_rule_and_its_charges() {
         filled: filled: 100 at 306.6
         - candle 10:02: open 306.6, high 306.8, low 306, close 306.4, volume 50000
         - the open 306.6 was on the good side of the limit 307, so the open is the price
-        - of its volume of 50000, 5000 were left to this order: an account takes a share of each candle
+        - of its volume of 50000, 5000 were left to this order: an account takes 0.1 of each candle, cut to whole lots
         - PLATFORM HKD 15.00
         - STAMP_DUTY HKD 31.00
         - TRADING_FEE HKD 1.73
@@ -65,7 +65,7 @@ fn a_rejection_names_its_check_and_its_numbers() {
     check(
         &told(&service, id, order),
         "rejected: rejected: buy 2000 700.HK, limit 305, for the day: insufficient funds
-        - insufficient funds: it needs 610702.48 of cash, and there is 500000.00 (check 10, funds); it was taken and then rejected, and costs nothing",
+        - insufficient funds: it needs 610702.48 of cash in HKD, and there is 500000.00 (check 10, funds); it was taken and then rejected, and costs nothing",
     );
 }
 
@@ -96,4 +96,36 @@ fn a_parked_order_and_a_held_one_say_when_they_count() {
         - 300 for each, and the charges, are held back for it
         expired: expired: its time in force was over",
     );
+}
+
+#[test]
+fn a_market_order_for_all_hours_says_that_it_trades_in_regular_ones() {
+    let house = House::new(&["09:59 305 305 305 305 50000"]);
+    house.import_of("AAPL.US", &["23:00 190 190 190 190 9000"]);
+    let (id, service) = (house.bare_account("ann"), house.service());
+    let symbol = "AAPL.US".parse().unwrap();
+    let terms = Terms {
+        outside_rth: Some(OutsideRth::AnyTime),
+        ..Terms::new(symbol, Side::Buy, OrderType::Market, Quantity::whole(10))
+    };
+    let order = service.submit(id, replay("24:00"), terms);
+    let story = crate::story(&service.paper.journal(id).unwrap(), order).unwrap();
+    let step = &story.steps[0];
+    assert_eq!(step.words, "accepted: buy 10 AAPL.US, at the market, for the day, in regular hours");
+    let said = "at the market it trades in regular hours alone, whatever was asked for";
+    assert!(step.because.iter().any(|rule| rule == said), "{:?}", step.because);
+}
+
+#[test]
+fn a_fill_says_which_share_of_its_candle_the_account_took_then() {
+    let house = House::new(&["09:59 305 305 305 305 50000", "10:01 305 305 305 305 1990"]);
+    let (id, service) = (house.account("ann"), house.service());
+    let share = trading::Share::parse("0.25").unwrap();
+    let set = Command::Set(trading::Setting::Participation(Some(share)));
+    service.command(id, replay("10:00"), &set).unwrap();
+    let order = service.submit(id, replay("10:00:15"), limit(Side::Buy, 1_000, "306"));
+    assert!(service.seen(id, replay("10:02"), order).starts_with("PartialFilledStatus 400@305.000"));
+    let said = "- of its volume of 1990, 400 were left to this order: an account takes 0.25 of each candle, cut to whole lots";
+    let found = told(&service, id, order);
+    assert!(found.iter().any(|line| line == said), "{found:?}");
 }

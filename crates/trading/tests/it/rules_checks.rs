@@ -1,6 +1,8 @@
 //! What is refused, what is rejected, and with which words.
 
-use crate::common::check;
+use trading::{Command, OrderType, OutsideRth, Quantity, Side, Terms, TimeInForce};
+
+use crate::common::{check, date, play, symbol};
 
 /// An order of a rich account at ten o'clock, and what comes of it.
 fn order(order: &str, expected: &str) {
@@ -248,4 +250,31 @@ fn cash_is_exchanged_at_the_stored_rate() {
         10:00 account
         > total 780.00 net 780.00 init 0.00 maintenance 0.00 buy_power 780.00 remaining 780.00 level 0",
     );
+}
+
+#[test]
+fn one_text_for_wrong_times_says_which_mistake_it_is() {
+    let mut player = play("mark 700.HK 305\nmark AAPL.US 190\ngiven cash HKD 500000");
+    let now = player.instant("10:00");
+    let buy = |of: &str, order_type| Terms::new(symbol(of), Side::Buy, order_type, Quantity::whole(100));
+    let until = |day: &str| Terms {
+        price: trading::parse_price("305").ok(),
+        time_in_force: TimeInForce::GoodTilDate,
+        expire_date: Some(date(day)),
+        ..buy("700.HK", OrderType::Limit)
+    };
+    let for_long = Terms { time_in_force: TimeInForce::GoodTilCanceled, ..buy("700.HK", OrderType::Market) };
+    let overnight = Terms { outside_rth: Some(OutsideRth::Overnight), ..buy("AAPL.US", OrderType::Market) };
+    for (terms, detail) in [
+        (for_long, "MO is for the day alone"),
+        (overnight, "overnight there are limit orders for the day alone"),
+        (until("2026-03-17"), "it ends on 2026-03-17, and 2026-03-18 is the first day it could trade on"),
+        (until("2027-03-20"), "2027-03-20 is more than 366 days after 2026-03-18"),
+    ] {
+        let refusal = player.handle(&Command::submit(terms), now).unwrap();
+        assert_eq!(
+            (refusal.check, refusal.text.as_str(), refusal.detail.as_deref()),
+            (Some(4), "time in force not support", Some(detail))
+        );
+    }
 }

@@ -404,3 +404,24 @@ fn a_late_candle_acts_when_it_arrives_and_an_overtaken_one_never() {
         > 10:06:00 #1 PartialFilledStatus 100 @ 303.000",
     );
 }
+
+#[test]
+fn what_an_operator_pays_in_is_booked_as_it_is_shown_and_has_a_value() {
+    check(
+        "rate SGD 5.8
+        10:00 given cash HKD 0.004
+        > refused 602001 `amount has more than 2 decimals`
+        10:00 given cash HKD -0.505
+        > refused 602001 `amount has more than 2 decimals`
+        10:00 given cash HKD 0.01
+        10:00 given cash XYZ 100
+        > refused 602001 `no rate for XYZ`
+        10:00 given cash SGD 100
+        10:00 given cash USD 100
+        10:00 given cash XYZ -100
+        10:00 cash HKD
+        > HKD C 0.01 F 0.00
+        10:00 cash SGD
+        > SGD C 100.00 F 0.00",
+    );
+}

@@ -1,6 +1,6 @@
 //! What happens at one instant, and in which order.
 
-use crate::common::check;
+use crate::common::{check, play, symbol};
 
 #[test]
 fn orders_of_all_symbols_are_in_one_queue() {
@@ -144,4 +144,24 @@ fn the_least_a_candle_gives_is_a_lot() {
     filled(100, "> 10:02:00 #1 PartialFilledStatus 100 @ 305.000");
     filled(1999, "> 10:02:00 #1 PartialFilledStatus 100 @ 305.000");
     filled(2000, "> 10:02:00 #1 PartialFilledStatus 200 @ 305.000");
+}
+
+#[test]
+fn a_candle_that_is_fed_again_fills_no_order_twice() {
+    let mut player = play(
+        "mark 700.HK 305
+        candle 700.HK 10:01 305 305 305 305 2000
+        given cash HKD 500000
+        10:00:15 buy 400 700.HK LO 306
+        10:02",
+    );
+    // Another process noticed it a minute later.
+    let again = player.instant("10:03");
+    let candles = player.store.candles.get_mut(&symbol("700.HK")).unwrap();
+    candles.last_mut().unwrap().at = again;
+    assert_eq!(player.line("10:04"), Vec::<String>::new());
+    assert_eq!(
+        player.line("10:04 detail #1"),
+        ["#1 LO Day UnknownOutsideRth PartialFilledStatus price 306 200 of 400 at 305.000 fees 83.75"]
+    );
 }

@@ -407,3 +407,21 @@ fn todays_orders_are_history_after_the_roll() {
         > #2",
     );
 }
+
+#[test]
+fn what_a_candle_ends_at_the_instant_of_a_roll_belongs_to_the_day_before() {
+    check(
+        "clock US
+        day 2026-05-04
+        mark AAPL.US 190
+        candle AAPL.US 19:59 192 193 192 193 5000
+        given cash USD 1000
+        19:30 buy 100 AAPL.US LIT 194 trigger 192 rth ANY_TIME
+        > 19:30:00 #1 VarietiesNotReported DEACTIVE
+        20:00 buy 100 AAPL.US LO 190 rth OVERNIGHT
+        > 20:00:00 #1 RejectedStatus DEACTIVE `insufficient funds`
+        > 20:00:00 #2 RejectedStatus `insufficient funds`
+        20:00 today
+        > #2",
+    );
+}

@@ -105,8 +105,13 @@ fn enter(
     let mut books = Books::open(surroundings)?;
     let words = paper::in_words(command);
     let audited = if reason.is_empty() { words.clone() } else { format!("{words}: {reason}") };
-    books.operate(account, event, audited, std::slice::from_ref(command))?;
+    let done = books.operate(account, event, audited, std::slice::from_ref(command))?;
+    let words = done.exchanged.map_or_else(|| words.clone(), |exchanged| exchanged.completed(&words));
     if let Some(fields) = document.as_object_mut() {
+        if let Some(exchanged) = done.exchanged {
+            fields.insert("received".to_owned(), exchanged.received.text().to_string().into());
+            fields.insert("rate".to_owned(), exchanged.rate.to_string().into());
+        }
         fields.insert("account_id".to_owned(), account.id.0.into());
         fields.insert("name".to_owned(), account.name.clone().into());
     }

@@ -220,7 +220,9 @@ fn print_preview(preview: &Value, format: Format) -> Result<(), Failure> {
     let (reason, symbol) = (field(preview, "reason"), of("symbol"));
     match of("verdict").as_str() {
         "accepted" => writeln!(out, "{what} would be accepted: {}", shown::status(&of("status")))?,
-        verdict => writeln!(out, "{what} would be {verdict}: {}", text(reason, "words"))?,
+        verdict => {
+            writeln!(out, "{what} would be {verdict}: {}", shown::in_flags(&text(reason, "words")))?;
+        }
     }
     if !field(preview, "trading_day").is_null() {
         writeln!(out, "trading day  {}", of("trading_day"))?;
@@ -231,6 +233,9 @@ fn print_preview(preview: &Value, format: Format) -> Result<(), Failure> {
             "ends         {}",
             if end.is_empty() { "when it is filled or cancelled" } else { end.as_str() }
         )?;
+    }
+    for note in shown::rows(preview, "notes") {
+        writeln!(out, "note         {}", output::printable(note.as_str().unwrap_or_default()))?;
     }
     print_cost(&mut out, field(preview, "cost"))?;
     let (cash, margin) = (of("cash_max_qty"), of("margin_max_qty"));

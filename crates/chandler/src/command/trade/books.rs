@@ -11,6 +11,7 @@ use paper::{Audit, Done, Moment, NoListener, Opening, Paper, PaperError, Preview
 use store::{Reader, Store};
 use trading::{Command, Terms};
 
+use super::shown;
 use crate::clock::Clock;
 use crate::command::account::named;
 use crate::command::serve::open_accounts;
@@ -172,7 +173,7 @@ impl Books {
 pub(crate) fn told(error: PaperError) -> Failure {
     match error {
         PaperError::Refused(refusal) => {
-            let words = Reason::of(&refusal).words;
+            let words = shown::in_flags(&Reason::of(&refusal).words);
             match refusal.text.strip_prefix("no rate for ") {
                 Some(currency) => {
                     anyhow!("{words}: tell one with `chandler account rates {currency} RATE`").into()

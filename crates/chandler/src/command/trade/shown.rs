@@ -18,6 +18,27 @@ pub(crate) fn text(document: &Value, name: &str) -> String {
     }
 }
 
+/// Fields of a request, and what they are called at the command line.
+const FLAGS: [(&str, &str); 12] = [
+    ("submitted_quantity", "the quantity"),
+    ("submitted_price", "--limit"),
+    ("trigger_price", "--trigger"),
+    ("limit_offset", "--limit-offset"),
+    ("trailing_amount", "--trailing-amount"),
+    ("trailing_percent", "--trailing-percent"),
+    ("monitor_price", "--monitor"),
+    ("limit_depth_level", "--depth-level"),
+    ("trigger_count", "--trigger-count"),
+    ("expire_date", "--expire"),
+    ("delayed_until", "--delay-until"),
+    ("client_request_id", "--request-id"),
+];
+
+/// A refusal in the words of the command line: `--limit required`.
+pub(crate) fn in_flags(words: &str) -> String {
+    FLAGS.iter().fold(words.to_owned(), |words, (field, flag)| words.replace(field, flag))
+}
+
 pub(crate) fn rows<'a>(document: &'a Value, name: &str) -> &'a [Value] {
     field(document, name).as_array().map(Vec::as_slice).unwrap_or_default()
 }
@@ -84,6 +105,18 @@ pub(crate) fn table(columns: &[Column], rows: Vec<Vec<String>>, nothing: &str) -
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_refusal_names_the_flag_and_not_the_field() {
+        for (words, shown) in [
+            ("submitted_price required (check 3, fields)", "--limit required (check 3, fields)"),
+            ("trigger_price must differ from 305", "--trigger must differ from 305"),
+            ("limit_offset must not be below 0", "--limit-offset must not be below 0"),
+            ("insufficient funds", "insufficient funds"),
+        ] {
+            assert_eq!(in_flags(words), shown);
+        }
+    }
 
     #[test]
     fn amounts_are_grouped_and_times_are_the_markets() {
