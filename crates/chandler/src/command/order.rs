@@ -1,6 +1,7 @@
 //! `chandler order`: orders of a paper account, here or at a server.
 
 mod change;
+mod flags;
 mod list;
 mod ticket;
 mod why;

@@ -242,6 +242,28 @@ fn conditional_orders_are_made_by_their_flags_and_tell_when_they_were_released()
 }
 
 #[test]
+fn a_flag_that_the_type_has_no_use_for_is_refused() {
+    let world = world();
+    let market = buy(&world, BEFORE, &["100"]);
+    let limit = buy(&world, BEFORE, &["100", "--limit", "290"]);
+    for (arguments, says) in [
+        (&["buy", "700.HK", "100", "--type", "MO", "--limit", "306"][..], "--limit does not belong to MO"),
+        (&["buy", "700.HK", "100", "--type", "AO", "--limit", "306"], "--limit does not belong to AO"),
+        (
+            &["buy", "700.HK", "100", "--type", "LO", "--limit", "306", "--trigger", "300"],
+            "--trigger does not belong to LO",
+        ),
+        (&["buy", "700.HK", "100", "--trailing-amount", "2", "--limit", "306"], "does not belong to TSLPAMT"),
+        (&["replace", &market, "--limit", "306"], "--limit does not belong to MO"),
+        (&["replace", &limit, "--quantity", "200", "--trigger", "300"], "--trigger does not belong to LO"),
+    ] {
+        let (code, said) = world.fails(&at(BEFORE, &[&["order"], arguments].concat()));
+        assert!(code == 2 && said.contains(says) && said.lines().count() == 1, "{arguments:?}: {said}");
+    }
+    assert_eq!(world.json(&at(BEFORE, &["order", "list"]))["orders"].as_array().unwrap().len(), 2);
+}
+
+#[test]
 fn the_same_request_twice_is_one_order() {
     let world = world();
     let order = || buy(&world, BEFORE, &["100", "--limit", "290", "--request-id", "mine"]);

@@ -4,8 +4,9 @@ use std::io::Write;
 
 use clap::Args;
 use serde_json::json;
-use trading::{Changes, Percent, Quantity};
+use trading::{Changes, OrderType, Percent, Quantity, TriggerStatus};
 
+use super::flags;
 use super::ticket::{decimal, price};
 use crate::command::trade::shown::text;
 use crate::command::trade::{Whose, order_id};
@@ -68,16 +69,31 @@ impl Replace {
         let id = order_id(&self.id)?;
         let mut changes = self.changes()?;
         let mut source = self.whose.source(surroundings)?;
+        let order = source.order(id)?;
+        if let Ok(order_type) = text(&order, "order_type").parse::<OrderType>() {
+            let status = text(&order, "trigger_status").parse().unwrap_or(TriggerStatus::NotUsed);
+            flags::check_open(order_type, status, &self.given())?;
+        }
         changes.quantity = match &self.quantity {
             Some(text) => decimal("--quantity", text, Quantity::parse)?,
             // The interface wants it each time.
-            None => {
-                let known = text(&source.order(id)?, "quantity");
-                decimal("the order's quantity", &known, Quantity::parse)?
-            }
+            None => decimal("the order's quantity", &text(&order, "quantity"), Quantity::parse)?,
         };
         source.replace(id, &changes)?;
         done(self.format, &format!("order {id} is replaced"), &id)
+    }
+
+    fn given(&self) -> Vec<&'static str> {
+        flags::given(&[
+            ("--limit", self.limit.is_some()),
+            ("--trigger", self.trigger.is_some()),
+            ("--trailing-amount", self.trailing_amount.is_some()),
+            ("--trailing-percent", self.trailing_percent.is_some()),
+            ("--limit-offset", self.limit_offset.is_some()),
+            ("--depth-level", self.depth_level.is_some()),
+            ("--monitor", self.monitor.is_some()),
+            ("--trigger-count", self.trigger_count.is_some()),
+        ])
     }
 
     fn changes(&self) -> Result<Changes, Failure> {

@@ -10,6 +10,7 @@ use trading::{
     DecimalError, OrderType, OutsideRth, Percent, Quantity, Side, Terms, TimeInForce, parse_price,
 };
 
+use super::flags::{self, OFFERED};
 use crate::command::time;
 use crate::command::trade::Whose;
 use crate::command::trade::shown::{self, amount, text};
@@ -130,7 +131,9 @@ impl Arguments {
 
     fn terms(&self, side: Side, symbol: Symbol) -> Result<Terms, Failure> {
         let quantity = decimal("the quantity", &self.quantity, Quantity::parse)?;
-        let mut terms = Terms::new(symbol, side, self.order_type()?, quantity);
+        let order_type = self.order_type()?;
+        flags::check_new(order_type, &self.given())?;
+        let mut terms = Terms::new(symbol, side, order_type, quantity);
         let price = |flag: &str, text: &Option<String>| price(flag, text.as_deref());
         terms.price = price("--limit", &self.limit)?;
         terms.trigger_price = price("--trigger", &self.trigger)?;
@@ -162,6 +165,19 @@ impl Arguments {
         Ok(terms)
     }
 
+    fn given(&self) -> Vec<&'static str> {
+        flags::given(&[
+            ("--limit", self.limit.is_some()),
+            ("--trigger", self.trigger.is_some()),
+            ("--trailing-amount", self.trailing_amount.is_some()),
+            ("--trailing-percent", self.trailing_percent.is_some()),
+            ("--limit-offset", self.limit_offset.is_some()),
+            ("--depth-level", self.depth_level.is_some()),
+            ("--monitor", self.monitor.is_some()),
+            ("--trigger-count", self.trigger_count.is_some()),
+        ])
+    }
+
     /// The type that was named, or the one that the other flags make.
     fn order_type(&self) -> Result<OrderType, Failure> {
         if let Some(name) = &self.order_type {
@@ -180,20 +196,6 @@ impl Arguments {
         })
     }
 }
-
-const OFFERED: [OrderType; 11] = [
-    OrderType::Limit,
-    OrderType::Market,
-    OrderType::LimitIfTouched,
-    OrderType::MarketIfTouched,
-    OrderType::TrailingAmount,
-    OrderType::TrailingPercent,
-    OrderType::EnhancedLimit,
-    OrderType::Auction,
-    OrderType::AuctionLimit,
-    OrderType::OddLot,
-    OrderType::SpecialLimit,
-];
 
 /// A price of a flag.
 pub(super) fn price(flag: &str, text: Option<&str>) -> Result<Option<Price>, Failure> {
