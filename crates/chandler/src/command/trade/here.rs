@@ -141,7 +141,7 @@ impl Here {
         Ok(json!({"list": rows}))
     }
 
-    /// With what a server does not tell: the price that may be known, and what the position is worth at it.
+    /// With what the interface's own list has not: the price that may be known, and what the position is worth at it.
     pub(super) fn positions(&mut self, symbols: &[Symbol]) -> Result<Value, Failure> {
         let names = self.books.names()?;
         self.books.look(&self.account, |seen| {
