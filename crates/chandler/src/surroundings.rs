@@ -116,6 +116,12 @@ impl Surroundings {
         })
     }
 
+    /// `; did you mean 700.HK?` for a symbol that is not stored, or nothing.
+    pub(crate) fn symbol_hint(&self, symbol: &Symbol) -> String {
+        let store = self.store.as_deref().and_then(suggest::store_for_hints);
+        store.map(|store| suggest::for_unknown(symbol, &store)).unwrap_or_default()
+    }
+
     /// Ticks, fees, settlement days and interest: the built-in tables, each unless the folder of the calendars has another.
     pub(crate) fn tables(&self) -> Result<Tables, Failure> {
         let Some(directory) = &self.calendars else { return Ok(Tables::built_in()?) };

@@ -3,6 +3,7 @@
 mod change;
 mod flags;
 mod list;
+mod preview;
 mod ticket;
 mod why;
 

@@ -178,6 +178,9 @@ fn a_dry_run_says_what_would_be_refused_and_what_it_would_cost() {
     );
     assert_eq!(off["reason"]["words"], "price must be a multiple of 0.2: 306.1 is not (check 7, tick)");
     assert_eq!(try_out(&["150"])["reason"]["text"], "quantity must be a multiple of 100");
+    let unknown = world.ok(&at(BEFORE, &["order", "buy", "701.HK", "100", "--dry-run"]));
+    assert!(unknown.contains("would be refused: symbol not tradable"), "{unknown}");
+    assert!(unknown.contains("did you mean 700.HK?"), "{unknown}");
     let none = world.ok(&at(BEFORE, &["order", "list"]));
     assert_eq!(none, "no orders today: `--history` lists those of earlier days\n");
 }
@@ -268,6 +271,12 @@ fn the_same_request_twice_is_one_order() {
     let world = world();
     let order = || buy(&world, BEFORE, &["100", "--limit", "290", "--request-id", "mine"]);
     assert_eq!(order(), order());
+    let again = ["order", "buy", "700.HK", "100", "--limit", "290", "--request-id", "mine"];
+    assert_eq!(
+        world.ok(&at(BEFORE, &again)),
+        "order 1000000001 is the earlier one of this --request-id: open\n"
+    );
+    assert_eq!(world.json(&at(BEFORE, &again))["repeated"], true);
     assert_eq!(world.json(&at(BEFORE, &["order", "list"]))["orders"].as_array().unwrap().len(), 1);
 }
 
@@ -281,11 +290,11 @@ fn the_account_is_the_only_one_or_has_to_be_named() {
     world.ok(&["account", "revoke", "bob"]);
     assert_eq!(world.ok(&at(BEFORE, &["positions"])), "no positions\n");
     let (code, said) = world.fails(&at(BEFORE, &["order", "buy", "700.HK", "100", "--account", "bob"]));
-    assert!(code == 2 && said.contains("revoked"), "{said}");
+    assert!(code == 1 && said.contains("revoked"), "{said}");
     let set = world.ok(&["account", "set", "ann", "--read-only", "on"]);
     assert!(set.trim_end().ends_with(", read-only"), "{set}");
     let (code, said) = world.fails(&at(BEFORE, &["order", "buy", "700.HK", "100"]));
-    assert!(code == 2 && said.contains("--read-only off"), "{said}");
+    assert!(code == 1 && said.contains("--read-only off"), "{said}");
     assert_eq!(world.fails(&at(BEFORE, &["assets", "--account", "eve"])).0, 1);
     let empty = World::with(&[("securities.csv", SECURITIES), ("minutes.csv", MINUTES)]);
     let (code, said) = empty.fails(&["positions"]);
@@ -323,7 +332,13 @@ fn mistakes_are_told_in_a_line() {
         ),
         (&["order", "buy", "700.HK", "100", "--limit", "3000"], 1, "price too far from 305: "),
         (&["order", "sell", "700.HK", "100"], 1, "insufficient holdings"),
-        (&["order", "cancel", "1"], 1, "order not found"),
+        (
+            &["order", "buy", "701.HK", "100"],
+            1,
+            "symbol not tradable (check 1, symbol); did you mean 700.HK?",
+        ),
+        (&["order", "buy", "700.HK", "100", "--type", "LO"], 1, "--limit required"),
+        (&["order", "cancel", "1"], 1, "has no order 1: `chandler order list`"),
         (&["order", "cancel", "x"], 2, "order list"),
         (&["order", "show", "1000000009"], 1, "has no order"),
         (&["order", "why", "1000000009"], 1, "has no order"),
@@ -331,7 +346,7 @@ fn mistakes_are_told_in_a_line() {
         (&["order", "list", "--status", "open"], 2, "NewStatus"),
         (&["order", "list", "--start", "soon"], 2, "not a time"),
         (&["assets", "--currency", "dollar"], 2, "three letters"),
-        (&["assets", "--currency", "USD"], 1, "chandler account rates USD RATE"),
+        (&["assets", "--currency", "USD"], 1, "chandler account rates USD RATE --day 2026-03-18`"),
     ] {
         let (found, stderr) = world.fails(&at(BEFORE, arguments));
         assert_eq!((found, stderr.lines().count()), (code, 1), "{arguments:?}: {stderr}");

@@ -245,6 +245,17 @@ fn a_server_answers_what_the_store_does() {
     ] {
         assert_eq!(there(&server, question), local("2026-03-18T10:02:00+08:00", question), "{question:?}");
     }
+    let refused = |arguments: &[&str]| {
+        let ran = server.run(&world, arguments);
+        assert_eq!((ran.code, ran.stderr.lines().count()), (Some(1), 1), "{arguments:?}: {}", ran.stderr);
+        ran.stderr
+    };
+    let off = refused(&["order", "buy", "700.HK", "200", "--limit", "306.1"]);
+    assert!(off.contains("price must be a multiple of 0.2: 306.1 is not (check 7, tick)"), "{off}");
+    for question in [&["order", "show", "999"][..], &["order", "cancel", "999"], &["order", "why", "999"]] {
+        let none = refused(question);
+        assert!(none.contains("has no order 999: `chandler order list`"), "{question:?}: {none}");
+    }
     let held = there(&server, &["positions"])["list"][0]["stock_info"][0].clone();
     assert_eq!((&held["quantity"], &held["cost_price"]), (&json!("200"), &json!("305.200")));
 }

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use access::parse_instant;
+use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use market::{Price, Symbol};
 use serde_json::Value;
@@ -11,9 +12,10 @@ use trading::{
 };
 
 use super::flags::{self, OFFERED};
+use super::preview;
 use crate::command::time;
 use crate::command::trade::Whose;
-use crate::command::trade::shown::{self, amount, text};
+use crate::command::trade::shown::{self, text};
 use crate::failure::{Failure, usage};
 use crate::output::{self, Format};
 use crate::remote::field;
@@ -102,31 +104,31 @@ enum Lanes {
     Overnight,
 }
 
+/// How a refusal of a security that is not stored begins, or of one that cannot be traded.
+const NOT_TRADABLE: &str = "symbol not tradable";
+
 impl Arguments {
     pub(super) fn run(&self, side: Side, surroundings: &Surroundings) -> Result<(), Failure> {
         let mut source = self.whose.source(surroundings)?;
         let terms = self.terms(side, source.symbol(&self.symbol, surroundings)?)?;
         if self.dry_run {
-            return print_preview(&source.preview(&terms)?, self.format);
+            let preview = source.preview(&terms)?;
+            let is_unknown = text(field(&preview, "reason"), "text") == NOT_TRADABLE;
+            let hint =
+                if is_unknown { source.symbol_hint(&terms.symbol, surroundings) } else { String::new() };
+            return preview::print(&preview, &hint, self.format);
         }
-        let answer = source.submit(&terms)?;
-        if self.format == Format::Json {
-            return Ok(output::json(&answer)?);
-        }
-        let (id, state, msg) = (text(&answer, "order_id"), text(&answer, "status"), text(&answer, "msg"));
-        let mut out = output::stdout();
-        match (state.as_str(), msg.as_str()) {
-            ("", _) => writeln!(out, "order {id}")?,
-            (state, "") => writeln!(out, "order {id}: {}", shown::status(state))?,
-            (state, msg) => {
-                writeln!(
-                    out,
-                    "order {id}: {}: {msg}; `chandler order why {id}` tells more",
-                    shown::status(state)
-                )?;
+        let answer = source.submit(&terms).map_err(|failure| {
+            let said = failure.to_string();
+            if !said.contains(NOT_TRADABLE) {
+                return failure;
             }
-        }
-        Ok(out.flush()?)
+            match source.symbol_hint(&terms.symbol, surroundings).as_str() {
+                "" => failure,
+                hint => anyhow!("{said}{hint}").into(),
+            }
+        })?;
+        print_answer(&answer, self.format)
     }
 
     fn terms(&self, side: Side, symbol: Symbol) -> Result<Terms, Failure> {
@@ -210,64 +212,23 @@ pub(super) fn decimal<T>(
     parse(text).map_err(|error| usage(format!("{what}: {text:?} {error}")))
 }
 
-/// What would become of an order, and what it would cost.
-fn print_preview(preview: &Value, format: Format) -> Result<(), Failure> {
+fn print_answer(answer: &Value, format: Format) -> Result<(), Failure> {
     if format == Format::Json {
-        return Ok(output::json(preview)?);
+        return Ok(output::json(answer)?);
     }
-    let of = |name: &str| text(preview, name);
+    let (id, state, msg) = (text(answer, "order_id"), text(answer, "status"), text(answer, "msg"));
     let mut out = output::stdout();
-    let what =
-        format!("{} {} {} {}", of("side").to_lowercase(), of("quantity"), of("symbol"), of("order_type"));
-    let (reason, symbol) = (field(preview, "reason"), of("symbol"));
-    match of("verdict").as_str() {
-        "accepted" => writeln!(out, "{what} would be accepted: {}", shown::status(&of("status")))?,
-        verdict => writeln!(out, "{what} would be {verdict}: {}", text(reason, "words"))?,
-    }
-    if !field(preview, "trading_day").is_null() {
-        writeln!(out, "trading day  {}", of("trading_day"))?;
-        writeln!(out, "reported     {}", shown::clock(preview, "reports_at", &symbol))?;
-        let end = shown::clock(preview, "expires_at", &symbol);
-        writeln!(
-            out,
-            "ends         {}",
-            if end.is_empty() { "when it is filled or cancelled" } else { end.as_str() }
-        )?;
-    }
-    print_cost(&mut out, field(preview, "cost"))?;
-    let (cash, margin) = (of("cash_max_qty"), of("margin_max_qty"));
-    if !cash.is_empty() {
-        writeln!(
-            out,
-            "at most      {} by cash alone, {} with credit",
-            shown::grouped(&cash),
-            shown::grouped(&margin)
-        )?;
-    }
-    writeln!(out, "nothing was done")?;
-    Ok(out.flush()?)
-}
-
-fn print_cost(out: &mut impl Write, cost: &Value) -> Result<(), Failure> {
-    if cost.is_null() {
-        return Ok(());
-    }
-    let currency = text(cost, "currency");
-    writeln!(out, "amount       {currency} {}, at {}", amount(cost, "amount"), amount(cost, "price"))?;
-    for fee in shown::rows(cost, "fees") {
-        writeln!(out, "charge       {currency} {} {}", amount(fee, "amount"), text(fee, "code"))?;
-    }
-    writeln!(out, "charges      {currency} {}", amount(cost, "fee_total"))?;
-    writeln!(out, "total        {currency} {}", amount(cost, "total"))?;
-    let change = |name: &str| {
-        let change = field(cost, name);
-        (amount(change, "before"), amount(change, "after"))
+    let earlier = match field(answer, "repeated").as_bool() {
+        Some(true) => " is the earlier one of this --request-id",
+        _ => "",
     };
-    let (before, after) = change("available_cash");
-    writeln!(out, "cash         {currency} {before} available now, {after} once it is filled")?;
-    if !field(cost, "buy_power").is_null() {
-        let (before, after) = change("buy_power");
-        writeln!(out, "buying power HKD {before} now, {after} once it is filled")?;
+    match (state.as_str(), msg.as_str()) {
+        ("", _) => writeln!(out, "order {id}{earlier}")?,
+        (state, "") => writeln!(out, "order {id}{earlier}: {}", shown::status(state))?,
+        (state, msg) => {
+            let state = shown::status(state);
+            writeln!(out, "order {id}{earlier}: {state}: {msg}; `chandler order why {id}` tells more")?;
+        }
     }
-    Ok(())
+    Ok(out.flush()?)
 }

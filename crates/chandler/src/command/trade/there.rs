@@ -2,13 +2,16 @@
 
 use std::collections::{HashMap, HashSet};
 
+use anyhow::anyhow;
 use serde_json::{Map, Value, json};
 use trading::{Changes, Currency, OrderId, Terms, plain_price};
 
 use super::questions::{Between, CashQuestion, OrdersQuestion, TradesQuestion};
+use super::words::{NOT_FOUND, WHERE_ORDERS_ARE, in_flags};
 use crate::failure::Failure;
+use crate::output::printable;
 use crate::remote::field;
-use crate::remote::session::Session;
+use crate::remote::session::{ApiError, Session};
 
 /// Pages of a list that are read at most.
 const PAGES_MAX: usize = 1_000;
@@ -30,7 +33,7 @@ impl There {
         let answer = self
             .session
             .post("/v1/trade/order", submitted(terms))
-            .map_err(|error| self.session.told(error))?;
+            .map_err(|error| self.refused(error, terms))?;
         let id = field(&answer, "order_id").clone();
         // What became of it is told besides; the order is there also if that cannot be asked.
         let known =
@@ -47,22 +50,48 @@ impl There {
         answer.map_err(|error| self.session.told(error))
     }
 
+    /// A refusal with the check and its numbers, which the preview of the same order has.
+    fn refused(&self, error: ApiError, terms: &Terms) -> Failure {
+        let ApiError::Refused { status: 400, message, .. } = &error else { return self.session.told(error) };
+        let preview = self.session.post("/v1/trade/order/preview", submitted(terms)).unwrap_or_default();
+        let reason = field(&preview, "reason");
+        match (field(reason, "text").as_str(), field(reason, "words").as_str()) {
+            (Some(text), Some(words)) if text == message => {
+                anyhow!("{}: {}", self.session.url.as_str(), in_flags(&printable(words))).into()
+            }
+            _ => self.session.told(error),
+        }
+    }
+
+    /// A failure to do something about one order, which may not be there.
+    fn about(&self, id: OrderId, error: ApiError) -> Failure {
+        match &error {
+            ApiError::Refused { message, .. } if message == NOT_FOUND => {
+                let server = self.session.url.as_str();
+                anyhow!("{server}: the account has no order {id}: {WHERE_ORDERS_ARE}").into()
+            }
+            _ => self.session.told(error),
+        }
+    }
+
     pub(super) fn replace(&self, id: OrderId, changes: &Changes) -> Result<(), Failure> {
         let answer = self.session.put("/v1/trade/order", replaced(id, changes));
-        answer.map(drop).map_err(|error| self.session.told(error))
+        answer.map(drop).map_err(|error| self.about(id, error))
     }
 
     pub(super) fn cancel(&self, id: OrderId) -> Result<(), Failure> {
         let answer = self.session.delete(&format!("/v1/trade/order?order_id={id}"));
-        answer.map(drop).map_err(|error| self.session.told(error))
+        answer.map(drop).map_err(|error| self.about(id, error))
     }
 
     pub(super) fn order(&self, id: OrderId) -> Result<Value, Failure> {
-        self.get("/v1/trade/order", &[("order_id", id.to_string())])
+        let answer = self.session.get(&format!("/v1/trade/order?order_id={id}"));
+        answer.map_err(|error| self.about(id, error))
     }
 
     pub(super) fn story(&self, id: OrderId) -> Result<Value, Failure> {
-        self.get("/v1/trade/order/why", &[("order_id", id.to_string())])
+        let answer = self.session.get(&format!("/v1/trade/order/why?order_id={id}"));
+        answer.map_err(|error| self.about(id, error))
     }
 
     pub(super) fn orders(&self, question: &OrdersQuestion) -> Result<Value, Failure> {
