@@ -65,9 +65,12 @@ fn a_limit_order_is_filled_at_the_open_and_says_why() {
         (&json!("FilledStatus"), &json!("305.200"), &json!("Lamp & Wick"), &json!("84.75"))
     );
     let shown = world.ok(&at(FILLED, &["order", "show", &id]));
-    for line in
-        ["state        filled", "charge       HKD 62.00 Stamp duty (STAMP_DUTY)", "charges      HKD 84.75"]
-    {
+    for line in [
+        "state        filled",
+        "submitted    2026-03-18 10:00:15 HKT",
+        "charge       HKD 62.00 Stamp duty (STAMP_DUTY)",
+        "charges      HKD 84.75",
+    ] {
         assert!(shown.lines().any(|found| found == line), "{line:?} is not in\n{shown}");
     }
     let story = world.ok(&at(FILLED, &["order", "why", &id]));
@@ -109,6 +112,21 @@ fn a_limit_order_is_filled_at_the_open_and_says_why() {
     );
     let assets = world.ok(&at(FILLED, &["assets"]));
     assert!(assets.contains("cash         HKD 438,875.25"), "{assets}");
+}
+
+#[test]
+fn what_has_happened_is_shown_in_words() {
+    let world = world();
+    let id = buy(&world, BEFORE, &["200", "--limit", "306"]);
+    let shown = world.ok(&at(FILLED, &["order", "show", &id]));
+    assert!(shown.contains("\nhistory      2026-03-18 10:00:15 HKT  "), "{shown}");
+    assert!(!shown.contains("Status"), "states are words in\n{shown}");
+    let told = world.ok(&at(FILLED, &["cashflow"]));
+    for words in ["2026-03-18 10:02:00 HKT", "bought", "charge", "Stamp duty (STAMP_DUTY)", "paid in"] {
+        assert!(told.contains(words), "{words:?} is not in\n{told}");
+    }
+    let assets = world.ok(&at(FILLED, &["assets"]));
+    assert!(assets.contains("to spend     HKD ") && assets.contains(", credit included"), "{assets}");
 }
 
 #[test]
@@ -156,13 +174,20 @@ fn a_dry_run_says_what_would_be_refused_and_what_it_would_cost() {
     let text = world.ok(&at(BEFORE, &["order", "buy", "700.HK", "200", "--limit", "306", "--dry-run"]));
     for line in [
         "buy 200 700.HK LO would be accepted: open",
-        "charge       HKD 62.00 STAMP_DUTY",
+        "charge       HKD 62.00 Stamp duty (STAMP_DUTY)",
         "total        HKD 61,284.77",
         "cash         HKD 500,000.00 available now, 438,715.23 once it is filled",
         "nothing was done",
     ] {
         assert!(text.lines().any(|found| found == line), "{line:?} is not in\n{text}");
     }
+    assert!(!text.contains("to the market at"), "the session is open: {text}");
+    let early = "2026-03-18T07:00:00+08:00";
+    let waits = world.ok(&at(early, &["order", "buy", "700.HK", "200", "--limit", "306", "--dry-run"]));
+    assert!(waits.contains("goes         to the market at 2026-03-18 "), "{waits}");
+    let rejected = world.ok(&at(BEFORE, &["order", "buy", "700.HK", "2000", "--limit", "306", "--dry-run"]));
+    assert!(rejected.contains("cash         HKD 500,000.00 available now\n"), "{rejected}");
+    assert!(!rejected.contains("once it is filled"), "{rejected}");
     let dear = try_out(&["2000", "--limit", "306"]);
     assert_eq!((&dear["verdict"], &dear["reason"]["check"]), (&json!("rejected"), &json!(10)));
     let words = dear["reason"]["words"].as_str().unwrap();
@@ -208,8 +233,10 @@ fn an_order_is_replaced_and_cancelled_and_a_rejected_one_tells_its_check() {
     );
     let story = world.ok(&at(RESTING, &["order", "why", "1000000002"]));
     assert!(story.contains("check 10, funds") && story.contains("there is 500000.00"), "{story}");
-    let listed = world.json(&at(RESTING, &["order", "list", "--status", "RejectedStatus"]));
-    assert_eq!(listed["orders"].as_array().unwrap().len(), 1);
+    for (status, count) in [("RejectedStatus", 1), ("rejected", 1), ("Cancelled", 1), ("open", 0)] {
+        let listed = world.json(&at(RESTING, &["order", "list", "--status", status]));
+        assert_eq!(listed["orders"].as_array().unwrap().len(), count, "{status}");
+    }
     assert_eq!(world.json(&at(RESTING, &["order", "list", "--side", "sell"]))["orders"], json!([]));
     // A day later they are history.
     let next = "2026-03-19T09:00:00+08:00";
@@ -343,7 +370,7 @@ fn mistakes_are_told_in_a_line() {
         (&["order", "show", "1000000009"], 1, "has no order"),
         (&["order", "why", "1000000009"], 1, "has no order"),
         (&["order", "replace", "1000000001"], 2, "nothing to change"),
-        (&["order", "list", "--status", "open"], 2, "NewStatus"),
+        (&["order", "list", "--status", "sleepy"], 2, "\"waits for its session\", "),
         (&["order", "list", "--start", "soon"], 2, "not a time"),
         (&["assets", "--currency", "dollar"], 2, "three letters"),
         (&["assets", "--currency", "USD"], 1, "chandler account rates USD RATE --day 2026-03-18`"),
