@@ -203,6 +203,8 @@ fn mistakes_are_told_in_a_line() {
         (&["account", "deposit", "zoe", "5", "HKD"], 1, "no account"),
         (&["account", "deposit", "ann", "five", "HKD"], 2, "not a decimal"),
         (&["account", "deposit", "ann", "0", "HKD"], 1, "above 0"),
+        (&["account", "deposit", "ann", "-5", "HKD"], 1, "above 0"),
+        (&["account", "position", "ann", "700.HK", "1", "-5"], 1, "cost must not be below 0"),
         (&["account", "deposit", "ann", "5", "dollars"], 2, "three letters"),
         (&["account", "withdraw", "ann", "5"], 2, "CURRENCY"),
         (&["account", "withdraw", "ann", "JP"], 2, "not a package"),

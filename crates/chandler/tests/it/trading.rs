@@ -367,6 +367,13 @@ fn mistakes_are_told_in_a_line() {
         (&["order", "buy", "700.HK", "100", "--type", "LO"], 1, "--limit required"),
         (&["order", "cancel", "1"], 1, "has no order 1: `chandler order list`"),
         (&["order", "cancel", "x"], 2, "order list"),
+        (&["order", "buy", "700.HK", "-100"], 1, "the quantity must be above 0"),
+        (&["order", "buy", "700.HK", "100", "--limit", "-5"], 1, "--limit must be above 0"),
+        (
+            &["order", "buy", "700.HK", "100", "--limit", "306", "--type", "LO", "--trigger", "-5"],
+            2,
+            "--trigger",
+        ),
         (&["order", "show", "1000000009"], 1, "has no order"),
         (&["order", "why", "1000000009"], 1, "has no order"),
         (&["order", "replace", "1000000001"], 2, "nothing to change"),

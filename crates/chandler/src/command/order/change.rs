@@ -19,31 +19,31 @@ pub(super) struct Replace {
     /// The id of the order
     id: String,
     /// The new total, with what was executed [default: as it is]
-    #[arg(long, value_name = "QUANTITY")]
+    #[arg(long, value_name = "QUANTITY", allow_negative_numbers = true)]
     quantity: Option<String>,
     /// The worst price it may be filled at
-    #[arg(long, value_name = "PRICE")]
+    #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
     limit: Option<String>,
     /// The price that releases it
-    #[arg(long, value_name = "PRICE")]
+    #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
     trigger: Option<String>,
     /// How far a trailing order stays behind the best price
-    #[arg(long, value_name = "AMOUNT", conflicts_with = "trailing_percent")]
+    #[arg(long, value_name = "AMOUNT", allow_negative_numbers = true, conflicts_with = "trailing_percent")]
     trailing_amount: Option<String>,
     /// The same in percent of it
-    #[arg(long, value_name = "PERCENT")]
+    #[arg(long, value_name = "PERCENT", allow_negative_numbers = true)]
     trailing_percent: Option<String>,
     /// How far beyond the stop the limit of a trailing order lies
-    #[arg(long, value_name = "AMOUNT")]
+    #[arg(long, value_name = "AMOUNT", allow_negative_numbers = true)]
     limit_offset: Option<String>,
     /// Take the limit of a trailing order from this level of the depth instead: -5 to 5
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     depth_level: Option<i32>,
     /// Follow the price only from this one on
-    #[arg(long, value_name = "PRICE")]
+    #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
     monitor: Option<String>,
     /// How often the trigger has to be touched within a minute: 0 to 3
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     trigger_count: Option<i32>,
     /// A note that stays with it
     #[arg(long, value_name = "TEXT")]

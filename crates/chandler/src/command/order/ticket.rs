@@ -26,33 +26,34 @@ pub(super) struct Arguments {
     /// The security: 700.HK, AAPL.US, or an option such as AAPL260417C190000.US
     symbol: String,
     /// How many shares, or contracts of an option
+    #[arg(allow_negative_numbers = true)]
     quantity: String,
     /// The worst price it may be filled at
-    #[arg(long, value_name = "PRICE")]
+    #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
     limit: Option<String>,
     /// LO, MO, LIT, MIT, TSLPAMT, TSLPPCT; in Hong Kong ELO, AO, ALO, ODD, SLO too [default: what the other flags make of it]
     #[arg(long = "type", value_name = "TYPE")]
     order_type: Option<String>,
     /// The price that releases it: with --limit a LIT, without a MIT
-    #[arg(long, value_name = "PRICE")]
+    #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
     trigger: Option<String>,
     /// Follow the price, released so much behind the best one: a TSLPAMT
-    #[arg(long, value_name = "AMOUNT", conflicts_with_all = ["trailing_percent", "trigger"])]
+    #[arg(long, value_name = "AMOUNT", allow_negative_numbers = true, conflicts_with_all = ["trailing_percent", "trigger"])]
     trailing_amount: Option<String>,
     /// The same in percent of it: a TSLPPCT
-    #[arg(long, value_name = "PERCENT", conflicts_with = "trigger")]
+    #[arg(long, value_name = "PERCENT", allow_negative_numbers = true, conflicts_with = "trigger")]
     trailing_percent: Option<String>,
     /// How far beyond the stop the limit of a trailing order lies
-    #[arg(long, value_name = "AMOUNT")]
+    #[arg(long, value_name = "AMOUNT", allow_negative_numbers = true)]
     limit_offset: Option<String>,
     /// Take the limit of a trailing order from this level of the depth instead: -5 to 5
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     depth_level: Option<i32>,
     /// Follow the price only from this one on
-    #[arg(long, value_name = "PRICE")]
+    #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
     monitor: Option<String>,
     /// How often the trigger has to be touched within a minute: 0 to 3
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     trigger_count: Option<i32>,
     /// How long it stays
     #[arg(long, value_enum, default_value_t)]
