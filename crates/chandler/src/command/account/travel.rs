@@ -6,7 +6,7 @@ use access::{Access, Account, Actor, NewAccount, Present};
 use anyhow::anyhow;
 use clap::Args;
 use market::Timestamp;
-use paper::Standing;
+use paper::{PaperError, Standing};
 use serde_json::json;
 
 use super::create::{create, created_json};
@@ -195,8 +195,15 @@ impl Fork {
                 (account, Some(credentials))
             }
         };
-        let standing =
-            books.paper.fork(account.id, to.id, at, &books.travel("", &self.reason)).map_err(told)?;
+        let forked = books.paper.fork(account.id, to.id, at, &books.travel("", &self.reason));
+        let standing = forked.map_err(|error| match error {
+            PaperError::NotEmpty => anyhow!(
+                "account {:?} has a journal already: a copy needs a new account, or one that was neither prepared nor begun",
+                to.name
+            )
+            .into(),
+            error => told(error),
+        })?;
         let mut document = match &credentials {
             Some(credentials) => created_json(access, &to, credentials, &url, present)?,
             None => json!({"account_id": to.id.0, "name": to.name}),

@@ -22,7 +22,7 @@ pub(super) const OFFERED: [OrderType; 11] = [
 /// A flag, and which types have a use for it.
 type Rule = (&'static str, fn(OrderType) -> bool);
 
-const RULES: [Rule; 8] = [
+static RULES: [Rule; 8] = [
     ("--limit", OrderType::has_limit),
     ("--trigger", OrderType::is_touch),
     ("--trailing-amount", |one| one == OrderType::TrailingAmount),
