@@ -127,6 +127,8 @@ fn what_has_happened_is_shown_in_words() {
     }
     let assets = world.ok(&at(FILLED, &["assets"]));
     assert!(assets.contains("to spend     HKD ") && assets.contains(", credit included"), "{assets}");
+    let sale = world.ok(&at(FILLED, &["order", "sell", "700.HK", "100", "--limit", "306", "--dry-run"]));
+    assert!(sale.lines().any(|line| line == "at most      200 held"), "{sale}");
 }
 
 #[test]
