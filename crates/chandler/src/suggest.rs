@@ -146,6 +146,15 @@ pub(crate) fn hinted(failure: Failure, store: &Store) -> Failure {
     anyhow::anyhow!("{error}{}", question(&names)).into()
 }
 
+/// What a symbol that is not stored may have meant, as a question; nothing for one that is stored.
+pub(crate) fn for_unknown(symbol: &Symbol, store: &Store) -> String {
+    let stored = securities(store).unwrap_or_default();
+    if stored.iter().any(|security| security.symbol == *symbol) {
+        return String::new();
+    }
+    question(&nearest(symbol.as_str(), stored.iter()))
+}
+
 /// `; did you mean 700.HK or 701.HK?`, or nothing.
 pub(crate) fn question(names: &[String]) -> String {
     match names {

@@ -14,17 +14,20 @@ use crate::clock::Clock;
 use crate::failure::{Failure, usage};
 use crate::{directories, suggest};
 
+/// They stand behind a command's own in its help.
+const EVERYWHERE: &str = "Options of every command";
+
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
     /// Where the data is: sqlite:DIR
-    #[arg(long, global = true, env = "CHANDLER_STORE", value_name = "sqlite:DIR")]
+    #[arg(long, global = true, help_heading = EVERYWHERE, env = "CHANDLER_STORE", value_name = "sqlite:DIR")]
     store: Option<String>,
     /// Take this instant for now; with ",run" it runs on from there, with ",run@60" a minute in a second
-    #[arg(long, global = true, env = "CHANDLER_CLOCK", value_name = "INSTANT[,run[@SPEED]]")]
+    #[arg(long, global = true, help_heading = EVERYWHERE, env = "CHANDLER_CLOCK", value_name = "INSTANT[,run[@SPEED]]")]
     clock: Option<Clock>,
     /// A folder with hk.csv, us.csv, cn.csv or sessions.csv to use instead of the built-in calendars; ticks.csv, fees.csv, plan.csv,
     /// settlement.csv and interest.csv too
-    #[arg(long, global = true, env = "CHANDLER_CALENDARS", value_name = "DIR")]
+    #[arg(long, global = true, help_heading = EVERYWHERE, env = "CHANDLER_CALENDARS", value_name = "DIR")]
     calendars: Option<PathBuf>,
 }
 
@@ -114,6 +117,12 @@ impl Surroundings {
             let store = self.store.as_deref().and_then(suggest::store_for_hints);
             suggest::symbol(text, store.as_ref())
         })
+    }
+
+    /// `; did you mean 700.HK?` for a symbol that is not stored, or nothing.
+    pub(crate) fn symbol_hint(&self, symbol: &Symbol) -> String {
+        let store = self.store.as_deref().and_then(suggest::store_for_hints);
+        store.map(|store| suggest::for_unknown(symbol, &store)).unwrap_or_default()
     }
 
     /// Ticks, fees, settlement days and interest: the built-in tables, each unless the folder of the calendars has another.

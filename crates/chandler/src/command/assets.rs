@@ -46,12 +46,13 @@ fn print(out: &mut impl Write, funds: &Value) -> Result<(), Failure> {
         ("margin", "init_margin"),
         ("maintenance", "maintenance_margin"),
         ("credit", "max_finance_amount"),
-        ("credit left", "remaining_finance_amount"),
     ];
     let mut line = |word: &str, value: &str| writeln!(out, "{word:<12} {value}");
     for (word, name) in lines {
         line(word, &format!("{currency} {}", amount(funds, name)))?;
     }
+    let left = amount(funds, "remaining_finance_amount");
+    line("to spend", &format!("{currency} {left}, credit included"))?;
     let level = text(funds, "risk_level");
     let risk = match level.as_str() {
         "0" => "0, safe",

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::Value;
 
-use super::trade::shown::{self, amount, clock, rows, text};
+use super::trade::shown::{self, amount, rows, text, zoned};
 use super::trade::{CashQuestion, Range, Whose};
 use crate::failure::Failure;
 use crate::output::{self, Column, Format};
@@ -42,13 +42,21 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
 }
 
 fn row(flow: &Value) -> Vec<String> {
-    let symbol = text(flow, "symbol");
+    let (symbol, name) = (text(flow, "symbol"), text(flow, "transaction_flow_name"));
+    let description = text(flow, "description");
+    // The interface repeats the ticker where it has nothing to add, and has a code for a charge.
+    let is_ticker = symbol.rsplit_once('.').is_some_and(|(ticker, _)| ticker == description);
+    let description = match name.as_str() {
+        "Fee" => shown::charge(&description),
+        _ if is_ticker => String::new(),
+        _ => description,
+    };
     vec![
-        clock(flow, "business_time", &symbol),
-        text(flow, "transaction_flow_name"),
+        zoned(flow, "business_time", &symbol),
+        shown::flow(&name).to_owned(),
         amount(flow, "balance"),
         text(flow, "currency"),
         symbol,
-        text(flow, "description"),
+        description,
     ]
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::Value;
 
-use super::trade::shown::{self, amount, clock, rows, text};
+use super::trade::shown::{self, amount, rows, text, zoned};
 use super::trade::{Range, TradesQuestion, Whose, order_id};
 use crate::failure::Failure;
 use crate::output::{self, Column, Format};
@@ -57,7 +57,7 @@ fn row(trade: &Value) -> Vec<String> {
     let symbol = text(trade, "symbol");
     vec![
         text(trade, "trade_id"),
-        clock(trade, "trade_done_at", &symbol),
+        zoned(trade, "trade_done_at", &symbol),
         symbol,
         text(trade, "side").to_lowercase(),
         amount(trade, "quantity"),

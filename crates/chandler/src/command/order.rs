@@ -1,7 +1,9 @@
 //! `chandler order`: orders of a paper account, here or at a server.
 
 mod change;
+mod flags;
 mod list;
+mod preview;
 mod ticket;
 mod why;
 

@@ -43,9 +43,11 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
 }
 
 fn row(position: &Value) -> Vec<String> {
+    let symbol = text(position, "symbol");
+    let name = shown::security_name(&symbol, text(position, "symbol_name"));
     vec![
-        text(position, "symbol"),
-        text(position, "symbol_name"),
+        symbol,
+        name,
         amount(position, "quantity"),
         amount(position, "available_quantity"),
         amount(position, "cost_price"),

@@ -47,6 +47,18 @@ fn every_shell_has_a_script() {
 }
 
 #[test]
+fn the_flags_of_every_command_stand_behind_its_own() {
+    let world = World::new();
+    let help = world.ok(&["order", "buy", "--help"]);
+    let place = |text: &str| help.find(text).unwrap_or_else(|| panic!("{text:?} is not in\n{help}"));
+    let heading = place("\nOptions of every command:");
+    for flag in ["--store ", "--clock ", "--calendars "] {
+        assert!(place(&format!("\n      {flag}")) > heading, "{flag}");
+    }
+    assert!(place("\n      --limit ") < heading && place("\n      --dry-run") < heading, "{help}");
+}
+
+#[test]
 fn the_manual_has_a_page_a_command() {
     let world = World::new();
     world.ok(&["man", "--dir", "man"]);

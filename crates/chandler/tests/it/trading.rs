@@ -65,9 +65,12 @@ fn a_limit_order_is_filled_at_the_open_and_says_why() {
         (&json!("FilledStatus"), &json!("305.200"), &json!("Lamp & Wick"), &json!("84.75"))
     );
     let shown = world.ok(&at(FILLED, &["order", "show", &id]));
-    for line in
-        ["state        filled", "charge       HKD 62.00 Stamp duty (STAMP_DUTY)", "charges      HKD 84.75"]
-    {
+    for line in [
+        "state        filled",
+        "submitted    2026-03-18 10:00:15 HKT",
+        "charge       HKD 62.00 Stamp duty (STAMP_DUTY)",
+        "charges      HKD 84.75",
+    ] {
         assert!(shown.lines().any(|found| found == line), "{line:?} is not in\n{shown}");
     }
     let story = world.ok(&at(FILLED, &["order", "why", &id]));
@@ -109,6 +112,23 @@ fn a_limit_order_is_filled_at_the_open_and_says_why() {
     );
     let assets = world.ok(&at(FILLED, &["assets"]));
     assert!(assets.contains("cash         HKD 438,875.25"), "{assets}");
+}
+
+#[test]
+fn what_has_happened_is_shown_in_words() {
+    let world = world();
+    let id = buy(&world, BEFORE, &["200", "--limit", "306"]);
+    let shown = world.ok(&at(FILLED, &["order", "show", &id]));
+    assert!(shown.contains("\nhistory      2026-03-18 10:00:15 HKT  "), "{shown}");
+    assert!(!shown.contains("Status"), "states are words in\n{shown}");
+    let told = world.ok(&at(FILLED, &["cashflow"]));
+    for words in ["2026-03-18 10:02:00 HKT", "bought", "charge", "Stamp duty (STAMP_DUTY)", "paid in"] {
+        assert!(told.contains(words), "{words:?} is not in\n{told}");
+    }
+    let assets = world.ok(&at(FILLED, &["assets"]));
+    assert!(assets.contains("to spend     HKD ") && assets.contains(", credit included"), "{assets}");
+    let sale = world.ok(&at(FILLED, &["order", "sell", "700.HK", "100", "--limit", "306", "--dry-run"]));
+    assert!(sale.lines().any(|line| line == "at most      200 held"), "{sale}");
 }
 
 #[test]
@@ -156,13 +176,20 @@ fn a_dry_run_says_what_would_be_refused_and_what_it_would_cost() {
     let text = world.ok(&at(BEFORE, &["order", "buy", "700.HK", "200", "--limit", "306", "--dry-run"]));
     for line in [
         "buy 200 700.HK LO would be accepted: open",
-        "charge       HKD 62.00 STAMP_DUTY",
+        "charge       HKD 62.00 Stamp duty (STAMP_DUTY)",
         "total        HKD 61,284.77",
         "cash         HKD 500,000.00 available now, 438,715.23 once it is filled",
         "nothing was done",
     ] {
         assert!(text.lines().any(|found| found == line), "{line:?} is not in\n{text}");
     }
+    assert!(!text.contains("to the market at"), "the session is open: {text}");
+    let early = "2026-03-18T07:00:00+08:00";
+    let waits = world.ok(&at(early, &["order", "buy", "700.HK", "200", "--limit", "306", "--dry-run"]));
+    assert!(waits.contains("goes         to the market at 2026-03-18 "), "{waits}");
+    let rejected = world.ok(&at(BEFORE, &["order", "buy", "700.HK", "2000", "--limit", "306", "--dry-run"]));
+    assert!(rejected.contains("cash         HKD 500,000.00 available now\n"), "{rejected}");
+    assert!(!rejected.contains("once it is filled"), "{rejected}");
     let dear = try_out(&["2000", "--limit", "306"]);
     assert_eq!((&dear["verdict"], &dear["reason"]["check"]), (&json!("rejected"), &json!(10)));
     let words = dear["reason"]["words"].as_str().unwrap();
@@ -178,6 +205,9 @@ fn a_dry_run_says_what_would_be_refused_and_what_it_would_cost() {
     );
     assert_eq!(off["reason"]["words"], "price must be a multiple of 0.2: 306.1 is not (check 7, tick)");
     assert_eq!(try_out(&["150"])["reason"]["text"], "quantity must be a multiple of 100");
+    let unknown = world.ok(&at(BEFORE, &["order", "buy", "701.HK", "100", "--dry-run"]));
+    assert!(unknown.contains("would be refused: symbol not tradable"), "{unknown}");
+    assert!(unknown.contains("did you mean 700.HK?"), "{unknown}");
     let none = world.ok(&at(BEFORE, &["order", "list"]));
     assert_eq!(none, "no orders today: `--history` lists those of earlier days\n");
 }
@@ -205,8 +235,10 @@ fn an_order_is_replaced_and_cancelled_and_a_rejected_one_tells_its_check() {
     );
     let story = world.ok(&at(RESTING, &["order", "why", "1000000002"]));
     assert!(story.contains("check 10, funds") && story.contains("there is 500000.00"), "{story}");
-    let listed = world.json(&at(RESTING, &["order", "list", "--status", "RejectedStatus"]));
-    assert_eq!(listed["orders"].as_array().unwrap().len(), 1);
+    for (status, count) in [("RejectedStatus", 1), ("rejected", 1), ("Cancelled", 1), ("open", 0)] {
+        let listed = world.json(&at(RESTING, &["order", "list", "--status", status]));
+        assert_eq!(listed["orders"].as_array().unwrap().len(), count, "{status}");
+    }
     assert_eq!(world.json(&at(RESTING, &["order", "list", "--side", "sell"]))["orders"], json!([]));
     // A day later they are history.
     let next = "2026-03-19T09:00:00+08:00";
@@ -242,10 +274,38 @@ fn conditional_orders_are_made_by_their_flags_and_tell_when_they_were_released()
 }
 
 #[test]
+fn a_flag_that_the_type_has_no_use_for_is_refused() {
+    let world = world();
+    let market = buy(&world, BEFORE, &["100"]);
+    let limit = buy(&world, BEFORE, &["100", "--limit", "290"]);
+    for (arguments, says) in [
+        (&["buy", "700.HK", "100", "--type", "MO", "--limit", "306"][..], "--limit does not belong to MO"),
+        (&["buy", "700.HK", "100", "--type", "AO", "--limit", "306"], "--limit does not belong to AO"),
+        (
+            &["buy", "700.HK", "100", "--type", "LO", "--limit", "306", "--trigger", "300"],
+            "--trigger does not belong to LO",
+        ),
+        (&["buy", "700.HK", "100", "--trailing-amount", "2", "--limit", "306"], "does not belong to TSLPAMT"),
+        (&["replace", &market, "--limit", "306"], "--limit does not belong to MO"),
+        (&["replace", &limit, "--quantity", "200", "--trigger", "300"], "--trigger does not belong to LO"),
+    ] {
+        let (code, said) = world.fails(&at(BEFORE, &[&["order"], arguments].concat()));
+        assert!(code == 2 && said.contains(says) && said.lines().count() == 1, "{arguments:?}: {said}");
+    }
+    assert_eq!(world.json(&at(BEFORE, &["order", "list"]))["orders"].as_array().unwrap().len(), 2);
+}
+
+#[test]
 fn the_same_request_twice_is_one_order() {
     let world = world();
     let order = || buy(&world, BEFORE, &["100", "--limit", "290", "--request-id", "mine"]);
     assert_eq!(order(), order());
+    let again = ["order", "buy", "700.HK", "100", "--limit", "290", "--request-id", "mine"];
+    assert_eq!(
+        world.ok(&at(BEFORE, &again)),
+        "order 1000000001 is the earlier one of this --request-id: open\n"
+    );
+    assert_eq!(world.json(&at(BEFORE, &again))["repeated"], true);
     assert_eq!(world.json(&at(BEFORE, &["order", "list"]))["orders"].as_array().unwrap().len(), 1);
 }
 
@@ -259,11 +319,11 @@ fn the_account_is_the_only_one_or_has_to_be_named() {
     world.ok(&["account", "revoke", "bob"]);
     assert_eq!(world.ok(&at(BEFORE, &["positions"])), "no positions\n");
     let (code, said) = world.fails(&at(BEFORE, &["order", "buy", "700.HK", "100", "--account", "bob"]));
-    assert!(code == 2 && said.contains("revoked"), "{said}");
+    assert!(code == 1 && said.contains("revoked"), "{said}");
     let set = world.ok(&["account", "set", "ann", "--read-only", "on"]);
     assert!(set.trim_end().ends_with(", read-only"), "{set}");
     let (code, said) = world.fails(&at(BEFORE, &["order", "buy", "700.HK", "100"]));
-    assert!(code == 2 && said.contains("--read-only off"), "{said}");
+    assert!(code == 1 && said.contains("--read-only off"), "{said}");
     assert_eq!(world.fails(&at(BEFORE, &["assets", "--account", "eve"])).0, 1);
     let empty = World::with(&[("securities.csv", SECURITIES), ("minutes.csv", MINUTES)]);
     let (code, said) = empty.fails(&["positions"]);
@@ -302,15 +362,28 @@ fn mistakes_are_told_in_a_line() {
         ),
         (&["order", "buy", "700.HK", "100", "--limit", "3000"], 1, "price too far from 305: "),
         (&["order", "sell", "700.HK", "100"], 1, "insufficient holdings"),
-        (&["order", "cancel", "1"], 1, "order not found"),
+        (
+            &["order", "buy", "701.HK", "100"],
+            1,
+            "symbol not tradable (check 1, symbol); did you mean 700.HK?",
+        ),
+        (&["order", "buy", "700.HK", "100", "--type", "LO"], 1, "--limit required"),
+        (&["order", "cancel", "1"], 1, "has no order 1: `chandler order list`"),
         (&["order", "cancel", "x"], 2, "order list"),
+        (&["order", "buy", "700.HK", "-100"], 1, "the quantity must be above 0"),
+        (&["order", "buy", "700.HK", "100", "--limit", "-5"], 1, "--limit must be above 0"),
+        (
+            &["order", "buy", "700.HK", "100", "--limit", "306", "--type", "LO", "--trigger", "-5"],
+            2,
+            "--trigger",
+        ),
         (&["order", "show", "1000000009"], 1, "has no order"),
         (&["order", "why", "1000000009"], 1, "has no order"),
         (&["order", "replace", "1000000001"], 2, "nothing to change"),
-        (&["order", "list", "--status", "open"], 2, "NewStatus"),
+        (&["order", "list", "--status", "sleepy"], 2, "\"waits for its session\", "),
         (&["order", "list", "--start", "soon"], 2, "not a time"),
         (&["assets", "--currency", "dollar"], 2, "three letters"),
-        (&["assets", "--currency", "USD"], 1, "chandler account rates USD RATE"),
+        (&["assets", "--currency", "USD"], 1, "chandler account rates USD RATE --day 2026-03-18`"),
     ] {
         let (found, stderr) = world.fails(&at(BEFORE, arguments));
         assert_eq!((found, stderr.lines().count()), (code, 1), "{arguments:?}: {stderr}");

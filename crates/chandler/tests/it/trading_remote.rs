@@ -89,7 +89,7 @@ fn orders_are_listed_replaced_and_cancelled_there() {
     assert_eq!(asked[0].0, "GET /v1/trade/order/today?symbol=700.HK");
     let (_, asked) =
         run(&["order", "list", "--history", "--start", "2026-03-18T00:00:00Z"], vec![json!({"orders": []})]);
-    assert_eq!(asked[0].0, "GET /v1/trade/order/history?start_at=1773792000");
+    assert_eq!(asked[0].0, "GET /v1/trade/order/history?start_at=1773792000&end_at=4102444800");
     let (_, asked) = run(&["order", "replace", "1000000001", "--limit", "305"], vec![order(), json!({})]);
     assert_eq!(
         asked[1],
@@ -103,6 +103,34 @@ fn orders_are_listed_replaced_and_cancelled_there() {
         (asked[0].0.as_str(), ran.stdout.as_str()),
         ("DELETE /v1/trade/order?order_id=1000000001", "order 1000000001 is cancelled\n")
     );
+}
+
+#[test]
+fn the_history_of_orders_is_read_to_its_end() {
+    let of = |id: &str, at: &str| {
+        let mut order = order();
+        (order["order_id"], order["submitted_at"]) = (json!(id), json!(at));
+        order
+    };
+    let (newest, shared, oldest) = (of("1000000003", "30"), of("1000000002", "20"), of("1000000001", "20"));
+    let pages = vec![
+        json!({"has_more": true, "orders": [newest, shared]}),
+        json!({"has_more": false, "orders": [shared, oldest]}),
+    ];
+    let (ran, asked) = run(&["order", "list", "--history", "--format", "json"], pages);
+    let paths: Vec<&str> = asked.iter().map(|(path, _)| path.as_str()).collect();
+    assert_eq!(
+        paths,
+        [
+            "GET /v1/trade/order/history?start_at=1&end_at=4102444800",
+            "GET /v1/trade/order/history?start_at=1&end_at=20"
+        ]
+    );
+    let told: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let ids: Vec<&str> =
+        told["orders"].as_array().unwrap().iter().map(|order| order["order_id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["1000000003", "1000000002", "1000000001"]);
+    assert_eq!(told["has_more"], false);
 }
 
 #[test]
@@ -125,8 +153,18 @@ fn money_and_holdings_are_shown_as_the_server_tells_them() {
         {"symbol": "700.HK", "symbol_name": "\u{1b}[31mLamp", "quantity": "300", "available_quantity": "200", "currency": "HKD",
          "cost_price": "310.400", "market": "HK", "init_quantity": "200"},
     ]}]});
-    let (ran, asked) = run(&["positions", "700.HK"], vec![stock]);
-    assert_eq!(asked[0].0, "GET /v1/asset/stock?symbol=700.HK");
+    let portfolio = json!({"positions": [
+        {"symbol": "9.HK", "price": "1.000", "market_value": "1.00", "unrealised": "0.00"},
+        {"symbol": "700.HK", "price": "311.400", "market_value": "93420.00", "unrealised": "300.00"},
+    ]});
+    let (ran, asked) = run(&["positions", "700.HK"], vec![stock, portfolio]);
+    assert_eq!(
+        (asked[0].0.as_str(), asked[1].0.as_str()),
+        ("GET /v1/asset/stock?symbol=700.HK", "GET /v1/asset/portfolio")
+    );
+    for shown in ["311.400", "93,420.00", "300.00"] {
+        assert!(ran.stdout.contains(shown), "{shown} is not in\n{}", ran.stdout);
+    }
     assert!(ran.stdout.contains("310.400") && !ran.stdout.contains('\u{1b}'), "{:?}", ran.stdout);
     let trade = |number: u32| {
         json!({"order_id": "1", "trade_id": format!("1-{number}"), "symbol": "AAPL.US",
@@ -138,12 +176,12 @@ fn money_and_holdings_are_shown_as_the_server_tells_them() {
     ];
     let (ran, asked) = run(&["executions", "--history"], pages);
     assert!(ran.stdout.contains("1-1") && ran.stdout.contains("1-2"), "{}", ran.stdout);
-    assert_eq!(asked[1].0, "GET /v1/trade/execution/history?page=2");
+    assert_eq!(asked[1].0, "GET /v1/trade/execution/history?start_at=1&end_at=4102444800&page=2");
     let flow = json!({"list": [{"transaction_flow_name": "BuyStock", "direction": 1, "business_type": 1, "balance": "-31040.00",
         "currency": "HKD", "business_time": "1773311221", "symbol": "700.HK", "description": "700"}]});
     let (ran, asked) = run(&["cashflow"], vec![flow]);
     assert!(ran.stdout.contains("-31,040.00"), "{}", ran.stdout);
-    assert!(asked[0].0.starts_with("GET /v1/asset/cashflow?start_time=0&end_time="), "{asked:?}");
+    assert!(asked[0].0.starts_with("GET /v1/asset/cashflow?start_time=1&end_time="), "{asked:?}");
 }
 
 #[test]
@@ -203,8 +241,20 @@ fn a_server_answers_what_the_store_does() {
         &["assets"],
         &["executions"],
         &["cashflow"],
+        &["positions"],
     ] {
         assert_eq!(there(&server, question), local("2026-03-18T10:02:00+08:00", question), "{question:?}");
+    }
+    let refused = |arguments: &[&str]| {
+        let ran = server.run(&world, arguments);
+        assert_eq!((ran.code, ran.stderr.lines().count()), (Some(1), 1), "{arguments:?}: {}", ran.stderr);
+        ran.stderr
+    };
+    let off = refused(&["order", "buy", "700.HK", "200", "--limit", "306.1"]);
+    assert!(off.contains("price must be a multiple of 0.2: 306.1 is not (check 7, tick)"), "{off}");
+    for question in [&["order", "show", "999"][..], &["order", "cancel", "999"], &["order", "why", "999"]] {
+        let none = refused(question);
+        assert!(none.contains("has no order 999: `chandler order list`"), "{question:?}: {none}");
     }
     let held = there(&server, &["positions"])["list"][0]["stock_info"][0].clone();
     assert_eq!((&held["quantity"], &held["cost_price"]), (&json!("200"), &json!("305.200")));

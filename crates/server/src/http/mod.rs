@@ -57,7 +57,7 @@ pub use document::openapi;
 use routes::{Destination, RouteMatch, Target};
 use sent::Sent;
 use strict::{ConnectionState, Strict};
-pub use trade::{execution_document, order_detail_document, order_document};
+pub use trade::{charge_name, execution_document, order_detail_document, order_document};
 
 /// The keep-alive timeout. A head that has begun has less time (`strict.rs`).
 const HEAD_WITHIN: Duration = Duration::from_secs(30);

@@ -16,6 +16,7 @@ use crate::surroundings::Surroundings;
 pub(super) struct Deposit {
     /// The account, by name or number
     name: String,
+    #[arg(allow_negative_numbers = true)]
     amount: String,
     /// Three letters, such as HKD
     currency: String,
@@ -31,7 +32,7 @@ pub(super) struct Withdraw {
     /// The account, by name or number
     name: String,
     /// Money: an amount and its currency. Or a package: HK, US, US_OVERNIGHT, CN, SG or US_OPTIONS
-    #[arg(value_name = "AMOUNT|PACKAGE")]
+    #[arg(value_name = "AMOUNT|PACKAGE", allow_negative_numbers = true)]
     what: String,
     /// Three letters, such as HKD
     currency: Option<String>,
@@ -47,6 +48,7 @@ pub(super) struct Exchange {
     /// The account, by name or number
     name: String,
     /// How much is given
+    #[arg(allow_negative_numbers = true)]
     amount: String,
     /// Of which currency
     from: String,
@@ -85,6 +87,7 @@ pub(super) struct Position {
     #[arg(allow_negative_numbers = true)]
     quantity: String,
     /// What each of them cost
+    #[arg(allow_negative_numbers = true)]
     cost: String,
     /// Why, for the audit
     #[arg(long, value_name = "TEXT", default_value = "")]

@@ -6,7 +6,7 @@ use access::{Access, Account, Actor, NewAccount, Present};
 use anyhow::anyhow;
 use clap::Args;
 use market::Timestamp;
-use paper::Standing;
+use paper::{PaperError, Standing};
 use serde_json::json;
 
 use super::create::{create, created_json};
@@ -52,7 +52,7 @@ struct Cut {
 pub(super) struct Fork {
     /// The account, by name or number
     name: String,
-    /// The copy: a new account with the same terms, whose credentials are printed; or one whose paper account nobody has used
+    /// The copy: a new account with the same terms, whose credentials are printed; or one whose paper account is neither prepared nor begun
     new: String,
     /// As it was at this instant of the market [default: as it is]
     #[arg(long, value_name = "INSTANT")]
@@ -91,6 +91,35 @@ fn place(standing: &Standing) -> String {
     }
 }
 
+/// What has not begun has no past: nothing is cut, and nothing is audited.
+fn check_begun(books: &Books, account: &Account) -> Result<(), Failure> {
+    match books.paper.standing(account.id).map_err(told)?.horizon {
+        Some(_) => Ok(()),
+        None => {
+            Err(anyhow!("account {:?} has not begun: there is nothing to go back to", account.name).into())
+        }
+    }
+}
+
+/// Refuses a copy of what is not there, before an account is made for it.
+fn check_fork(account: &Account, from: &Standing, at: Option<Timestamp>) -> Result<(), Failure> {
+    let name = &account.name;
+    if from.entries == 0 {
+        return Err(anyhow!("account {name:?} has not begun: there is nothing to copy").into());
+    }
+    match (at, from.horizon) {
+        (Some(_), None) => {
+            Err(anyhow!("account {name:?} has not begun: without --at, what it was prepared with is copied")
+                .into())
+        }
+        (Some(at), Some(horizon)) if at > horizon => Err(anyhow!(
+            "account {name:?} is at {horizon}, which is before {at}: it cannot be copied from there"
+        )
+        .into()),
+        _ => Ok(()),
+    }
+}
+
 impl Rewind {
     pub(super) fn run(
         &self,
@@ -100,6 +129,7 @@ impl Rewind {
     ) -> Result<(), Failure> {
         let (account, to) = (named(access, &self.name)?, instant(&self.instant)?);
         let books = Books::open(surroundings)?;
+        check_begun(&books, &account)?;
         let name = self.cut.name(&books, &account, present.machine)?;
         let reason = self.cut.reason.as_str();
         let standing = books.paper.rewind(account.id, to, &books.travel(&name, reason)).map_err(told)?;
@@ -116,6 +146,7 @@ impl Reset {
     ) -> Result<(), Failure> {
         let account = named(access, &self.name)?;
         let books = Books::open(surroundings)?;
+        check_begun(&books, &account)?;
         let name = self.cut.name(&books, &account, present.machine)?;
         let reason = self.cut.reason.as_str();
         let standing = books.paper.reset(account.id, &books.travel(&name, reason)).map_err(told)?;
@@ -143,18 +174,12 @@ impl Fork {
         let account = named(access, &self.name)?;
         let (at, url) = (self.at.as_deref().map(instant).transpose()?, Url::parse(&self.url)?);
         let books = Books::open(surroundings)?;
-        // Nothing is made that could not be filled.
         let from = books.paper.standing(account.id).map_err(told)?;
-        let beyond = at.is_some_and(|at| from.horizon.is_none_or(|horizon| at > horizon));
-        if from.entries == 0 || beyond {
-            let is = if from.entries == 0 {
-                "without a journal: nothing was asked of it".to_owned()
-            } else {
-                place(&from)
-            };
-            return Err(anyhow!("account {:?} is {is}", account.name).into());
-        }
+        check_fork(&account, &from, at)?;
         let known = access.account_called(&self.new)?;
+        if known.as_ref().is_some_and(|known| known.id == account.id) {
+            return Err(anyhow!("account {:?} cannot be copied to itself: name another", account.name).into());
+        }
         let (to, credentials) = match known {
             Some(account) => (account, None),
             None => {
@@ -170,8 +195,15 @@ impl Fork {
                 (account, Some(credentials))
             }
         };
-        let standing =
-            books.paper.fork(account.id, to.id, at, &books.travel("", &self.reason)).map_err(told)?;
+        let forked = books.paper.fork(account.id, to.id, at, &books.travel("", &self.reason));
+        let standing = forked.map_err(|error| match error {
+            PaperError::NotEmpty => anyhow!(
+                "account {:?} has a journal already: a copy needs a new account, or one that was neither prepared nor begun",
+                to.name
+            )
+            .into(),
+            error => told(error),
+        })?;
         let mut document = match &credentials {
             Some(credentials) => created_json(access, &to, credentials, &url, present)?,
             None => json!({"account_id": to.id.0, "name": to.name}),

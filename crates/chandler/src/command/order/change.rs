@@ -4,8 +4,9 @@ use std::io::Write;
 
 use clap::Args;
 use serde_json::json;
-use trading::{Changes, Percent, Quantity};
+use trading::{Changes, OrderType, Percent, Quantity, TriggerStatus};
 
+use super::flags;
 use super::ticket::{decimal, price};
 use crate::command::trade::shown::text;
 use crate::command::trade::{Whose, order_id};
@@ -18,31 +19,31 @@ pub(super) struct Replace {
     /// The id of the order
     id: String,
     /// The new total, with what was executed [default: as it is]
-    #[arg(long, value_name = "QUANTITY")]
+    #[arg(long, value_name = "QUANTITY", allow_negative_numbers = true)]
     quantity: Option<String>,
     /// The worst price it may be filled at
-    #[arg(long, value_name = "PRICE")]
+    #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
     limit: Option<String>,
     /// The price that releases it
-    #[arg(long, value_name = "PRICE")]
+    #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
     trigger: Option<String>,
     /// How far a trailing order stays behind the best price
-    #[arg(long, value_name = "AMOUNT", conflicts_with = "trailing_percent")]
+    #[arg(long, value_name = "AMOUNT", allow_negative_numbers = true, conflicts_with = "trailing_percent")]
     trailing_amount: Option<String>,
     /// The same in percent of it
-    #[arg(long, value_name = "PERCENT")]
+    #[arg(long, value_name = "PERCENT", allow_negative_numbers = true)]
     trailing_percent: Option<String>,
     /// How far beyond the stop the limit of a trailing order lies
-    #[arg(long, value_name = "AMOUNT")]
+    #[arg(long, value_name = "AMOUNT", allow_negative_numbers = true)]
     limit_offset: Option<String>,
     /// Take the limit of a trailing order from this level of the depth instead: -5 to 5
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     depth_level: Option<i32>,
     /// Follow the price only from this one on
-    #[arg(long, value_name = "PRICE")]
+    #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
     monitor: Option<String>,
     /// How often the trigger has to be touched within a minute: 0 to 3
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     trigger_count: Option<i32>,
     /// A note that stays with it
     #[arg(long, value_name = "TEXT")]
@@ -68,16 +69,31 @@ impl Replace {
         let id = order_id(&self.id)?;
         let mut changes = self.changes()?;
         let mut source = self.whose.source(surroundings)?;
+        let order = source.order(id)?;
+        if let Ok(order_type) = text(&order, "order_type").parse::<OrderType>() {
+            let status = text(&order, "trigger_status").parse().unwrap_or(TriggerStatus::NotUsed);
+            flags::check_open(order_type, status, &self.given())?;
+        }
         changes.quantity = match &self.quantity {
             Some(text) => decimal("--quantity", text, Quantity::parse)?,
             // The interface wants it each time.
-            None => {
-                let known = text(&source.order(id)?, "quantity");
-                decimal("the order's quantity", &known, Quantity::parse)?
-            }
+            None => decimal("the order's quantity", &text(&order, "quantity"), Quantity::parse)?,
         };
         source.replace(id, &changes)?;
         done(self.format, &format!("order {id} is replaced"), &id)
+    }
+
+    fn given(&self) -> Vec<&'static str> {
+        flags::given(&[
+            ("--limit", self.limit.is_some()),
+            ("--trigger", self.trigger.is_some()),
+            ("--trailing-amount", self.trailing_amount.is_some()),
+            ("--trailing-percent", self.trailing_percent.is_some()),
+            ("--limit-offset", self.limit_offset.is_some()),
+            ("--depth-level", self.depth_level.is_some()),
+            ("--monitor", self.monitor.is_some()),
+            ("--trigger-count", self.trigger_count.is_some()),
+        ])
     }
 
     fn changes(&self) -> Result<Changes, Failure> {

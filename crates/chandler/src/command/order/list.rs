@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 use trading::{OrderStatus, Side};
 
-use crate::command::trade::shown::{self, amount, clock, rows, text};
+use crate::command::trade::shown::{self, amount, rows, text, zoned};
 use crate::command::trade::{OrdersQuestion, Range, Whose, order_id};
 use crate::failure::{Failure, usage};
 use crate::output::{self, Column, Format};
@@ -18,7 +18,7 @@ pub(super) struct List {
     /// Of this security alone
     #[arg(long)]
     symbol: Option<String>,
-    /// In this state alone, such as NewStatus or FilledStatus; may be given several times
+    /// In this state alone, as the list calls it: open, filled, "waits for its session"; may be given several times
     #[arg(long, value_name = "STATUS")]
     status: Vec<String>,
     /// Of this side alone
@@ -55,16 +55,13 @@ impl List {
     pub(super) fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
         let mut source = self.whose.source(surroundings)?;
         let between = self.range.between()?;
-        let status = |text: &String| {
-            let known = OrderStatus::ALL.iter().find(|status| status.as_str().eq_ignore_ascii_case(text));
-            known.copied().ok_or_else(|| {
-                let all: Vec<&str> = OrderStatus::ALL.iter().map(|status| status.as_str()).collect();
-                usage(format!("{text:?} is not a state of orders: write one of {}", all.join(", ")))
-            })
-        };
+        let mut wanted: Vec<OrderStatus> = Vec::new();
+        for text in &self.status {
+            wanted.extend(statuses(text)?);
+        }
         let question = OrdersQuestion {
             symbol: self.symbol.as_deref().map(|text| source.symbol(text, surroundings)).transpose()?,
-            statuses: self.status.iter().map(status).collect::<Result<_, _>>()?,
+            statuses: wanted,
             side: self.side.map(|side| match side {
                 SideName::Buy => Side::Buy,
                 SideName::Sell => Side::Sell,
@@ -96,12 +93,29 @@ impl List {
     }
 }
 
+/// The states that a word of the list stands for, or the literal of the interface.
+fn statuses(text: &str) -> Result<Vec<OrderStatus>, Failure> {
+    let word = |status: &OrderStatus| shown::status(status.as_str());
+    let is_meant = |status: &OrderStatus| {
+        status.as_str().eq_ignore_ascii_case(text) || word(status).eq_ignore_ascii_case(text)
+    };
+    let found: Vec<OrderStatus> = OrderStatus::ALL.iter().copied().filter(is_meant).collect();
+    if found.is_empty() {
+        let mut words: Vec<String> =
+            OrderStatus::ALL.iter().map(|status| format!("{:?}", word(status))).collect();
+        // States that look the same to a person stand side by side.
+        words.dedup();
+        return Err(usage(format!("{text:?} is not a state of orders: write one of {}", words.join(", "))));
+    }
+    Ok(found)
+}
+
 fn row(order: &Value) -> Vec<String> {
     let of = |name: &str| text(order, name);
     let average = of("executed_price");
     vec![
         of("order_id"),
-        clock(order, "submitted_at", &of("symbol")),
+        zoned(order, "submitted_at", &of("symbol")),
         of("symbol"),
         of("side").to_lowercase(),
         of("order_type"),
@@ -135,7 +149,7 @@ fn print(out: &mut impl Write, order: &Value) -> Result<(), Failure> {
         "order        {}: {side} {} {symbol} {}",
         of("order_id"),
         amount(order, "quantity"),
-        of("stock_name")
+        shown::security_name(&symbol, of("stock_name"))
     )?;
     let state = shown::status(&of("status")).to_owned();
     let msg = of("msg");
@@ -156,10 +170,13 @@ fn print(out: &mut impl Write, order: &Value) -> Result<(), Failure> {
         terms.push(of("outside_rth"));
     }
     writeln!(out, "terms        {}", terms.join(", "))?;
-    writeln!(out, "submitted    {}", clock(order, "submitted_at", &symbol))?;
-    let triggered = clock(order, "trigger_at", &symbol);
-    if !triggered.is_empty() {
-        writeln!(out, "released     {triggered}")?;
+    for (word, name) in
+        [("submitted", "submitted_at"), ("delayed to", "delayed_until"), ("released", "trigger_at")]
+    {
+        let time = zoned(order, name, &symbol);
+        if !time.is_empty() {
+            writeln!(out, "{word:<12} {time}")?;
+        }
     }
     let executed = of("executed_quantity");
     match executed.as_str() {
@@ -174,8 +191,8 @@ fn print(out: &mut impl Write, order: &Value) -> Result<(), Failure> {
     let charges = field(order, "charge_detail");
     for group in rows(charges, "items") {
         for fee in rows(group, "fees") {
-            let (name, amount) = (text(fee, "name"), amount(fee, "amount"));
-            writeln!(out, "charge       {currency} {amount} {name} ({})", text(fee, "code"))?;
+            let amount = amount(fee, "amount");
+            writeln!(out, "charge       {currency} {amount} {}", shown::charge(&text(fee, "code")))?;
         }
     }
     writeln!(out, "charges      {currency} {}", amount(charges, "total_amount"))?;
@@ -183,13 +200,18 @@ fn print(out: &mut impl Write, order: &Value) -> Result<(), Failure> {
     if !remark.is_empty() {
         writeln!(out, "remark       {remark}")?;
     }
+    print_history(out, order, &symbol)
+}
+
+fn print_history(out: &mut impl Write, order: &Value, symbol: &str) -> Result<(), Failure> {
     // Oldest first: a story is read downwards.
-    for one in rows(order, "history").iter().rev() {
+    for (index, one) in rows(order, "history").iter().rev().enumerate() {
+        let heading = if index == 0 { "history" } else { "" };
         let (quantity, price, msg) = (amount(one, "quantity"), amount(one, "price"), text(one, "msg"));
         let at = if price.is_empty() { String::new() } else { format!(" at {price}") };
         let msg = if msg.is_empty() { msg } else { format!(", {msg}") };
-        let time = clock(one, "time", &symbol);
-        writeln!(out, "             {time} {} {quantity}{at}{msg}", text(one, "status"))?;
+        let (time, status) = (zoned(one, "time", symbol), text(one, "status"));
+        writeln!(out, "{heading:<12} {time}  {}: {quantity}{at}{msg}", shown::status(&status))?;
     }
     Ok(())
 }

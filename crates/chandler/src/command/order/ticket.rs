@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use access::parse_instant;
+use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use market::{Price, Symbol};
 use serde_json::Value;
@@ -10,9 +11,11 @@ use trading::{
     DecimalError, OrderType, OutsideRth, Percent, Quantity, Side, Terms, TimeInForce, parse_price,
 };
 
+use super::flags::{self, OFFERED};
+use super::preview;
 use crate::command::time;
 use crate::command::trade::Whose;
-use crate::command::trade::shown::{self, amount, text};
+use crate::command::trade::shown::{self, text};
 use crate::failure::{Failure, usage};
 use crate::output::{self, Format};
 use crate::remote::field;
@@ -23,33 +26,34 @@ pub(super) struct Arguments {
     /// The security: 700.HK, AAPL.US, or an option such as AAPL260417C190000.US
     symbol: String,
     /// How many shares, or contracts of an option
+    #[arg(allow_negative_numbers = true)]
     quantity: String,
     /// The worst price it may be filled at
-    #[arg(long, value_name = "PRICE")]
+    #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
     limit: Option<String>,
     /// LO, MO, LIT, MIT, TSLPAMT, TSLPPCT; in Hong Kong ELO, AO, ALO, ODD, SLO too [default: what the other flags make of it]
     #[arg(long = "type", value_name = "TYPE")]
     order_type: Option<String>,
     /// The price that releases it: with --limit a LIT, without a MIT
-    #[arg(long, value_name = "PRICE")]
+    #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
     trigger: Option<String>,
     /// Follow the price, released so much behind the best one: a TSLPAMT
-    #[arg(long, value_name = "AMOUNT", conflicts_with_all = ["trailing_percent", "trigger"])]
+    #[arg(long, value_name = "AMOUNT", allow_negative_numbers = true, conflicts_with_all = ["trailing_percent", "trigger"])]
     trailing_amount: Option<String>,
     /// The same in percent of it: a TSLPPCT
-    #[arg(long, value_name = "PERCENT", conflicts_with = "trigger")]
+    #[arg(long, value_name = "PERCENT", allow_negative_numbers = true, conflicts_with = "trigger")]
     trailing_percent: Option<String>,
     /// How far beyond the stop the limit of a trailing order lies
-    #[arg(long, value_name = "AMOUNT")]
+    #[arg(long, value_name = "AMOUNT", allow_negative_numbers = true)]
     limit_offset: Option<String>,
     /// Take the limit of a trailing order from this level of the depth instead: -5 to 5
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     depth_level: Option<i32>,
     /// Follow the price only from this one on
-    #[arg(long, value_name = "PRICE")]
+    #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
     monitor: Option<String>,
     /// How often the trigger has to be touched within a minute: 0 to 3
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     trigger_count: Option<i32>,
     /// How long it stays
     #[arg(long, value_enum, default_value_t)]
@@ -101,36 +105,38 @@ enum Lanes {
     Overnight,
 }
 
+/// How a refusal of a security that is not stored begins, or of one that cannot be traded.
+const NOT_TRADABLE: &str = "symbol not tradable";
+
 impl Arguments {
     pub(super) fn run(&self, side: Side, surroundings: &Surroundings) -> Result<(), Failure> {
         let mut source = self.whose.source(surroundings)?;
         let terms = self.terms(side, source.symbol(&self.symbol, surroundings)?)?;
         if self.dry_run {
-            return print_preview(&source.preview(&terms)?, self.format);
+            let preview = source.preview(&terms)?;
+            let is_unknown = text(field(&preview, "reason"), "text") == NOT_TRADABLE;
+            let hint =
+                if is_unknown { source.symbol_hint(&terms.symbol, surroundings) } else { String::new() };
+            return preview::print(&preview, &hint, self.format);
         }
-        let answer = source.submit(&terms)?;
-        if self.format == Format::Json {
-            return Ok(output::json(&answer)?);
-        }
-        let (id, state, msg) = (text(&answer, "order_id"), text(&answer, "status"), text(&answer, "msg"));
-        let mut out = output::stdout();
-        match (state.as_str(), msg.as_str()) {
-            ("", _) => writeln!(out, "order {id}")?,
-            (state, "") => writeln!(out, "order {id}: {}", shown::status(state))?,
-            (state, msg) => {
-                writeln!(
-                    out,
-                    "order {id}: {}: {msg}; `chandler order why {id}` tells more",
-                    shown::status(state)
-                )?;
+        let answer = source.submit(&terms).map_err(|failure| {
+            let said = failure.to_string();
+            if !said.contains(NOT_TRADABLE) {
+                return failure;
             }
-        }
-        Ok(out.flush()?)
+            match source.symbol_hint(&terms.symbol, surroundings).as_str() {
+                "" => failure,
+                hint => anyhow!("{said}{hint}").into(),
+            }
+        })?;
+        print_answer(&answer, self.format)
     }
 
     fn terms(&self, side: Side, symbol: Symbol) -> Result<Terms, Failure> {
         let quantity = decimal("the quantity", &self.quantity, Quantity::parse)?;
-        let mut terms = Terms::new(symbol, side, self.order_type()?, quantity);
+        let order_type = self.order_type()?;
+        flags::check_new(order_type, &self.given())?;
+        let mut terms = Terms::new(symbol, side, order_type, quantity);
         let price = |flag: &str, text: &Option<String>| price(flag, text.as_deref());
         terms.price = price("--limit", &self.limit)?;
         terms.trigger_price = price("--trigger", &self.trigger)?;
@@ -162,6 +168,19 @@ impl Arguments {
         Ok(terms)
     }
 
+    fn given(&self) -> Vec<&'static str> {
+        flags::given(&[
+            ("--limit", self.limit.is_some()),
+            ("--trigger", self.trigger.is_some()),
+            ("--trailing-amount", self.trailing_amount.is_some()),
+            ("--trailing-percent", self.trailing_percent.is_some()),
+            ("--limit-offset", self.limit_offset.is_some()),
+            ("--depth-level", self.depth_level.is_some()),
+            ("--monitor", self.monitor.is_some()),
+            ("--trigger-count", self.trigger_count.is_some()),
+        ])
+    }
+
     /// The type that was named, or the one that the other flags make.
     fn order_type(&self) -> Result<OrderType, Failure> {
         if let Some(name) = &self.order_type {
@@ -181,20 +200,6 @@ impl Arguments {
     }
 }
 
-const OFFERED: [OrderType; 11] = [
-    OrderType::Limit,
-    OrderType::Market,
-    OrderType::LimitIfTouched,
-    OrderType::MarketIfTouched,
-    OrderType::TrailingAmount,
-    OrderType::TrailingPercent,
-    OrderType::EnhancedLimit,
-    OrderType::Auction,
-    OrderType::AuctionLimit,
-    OrderType::OddLot,
-    OrderType::SpecialLimit,
-];
-
 /// A price of a flag.
 pub(super) fn price(flag: &str, text: Option<&str>) -> Result<Option<Price>, Failure> {
     text.map(|text| decimal(flag, text, parse_price)).transpose()
@@ -208,69 +213,23 @@ pub(super) fn decimal<T>(
     parse(text).map_err(|error| usage(format!("{what}: {text:?} {error}")))
 }
 
-/// What would become of an order, and what it would cost.
-fn print_preview(preview: &Value, format: Format) -> Result<(), Failure> {
+fn print_answer(answer: &Value, format: Format) -> Result<(), Failure> {
     if format == Format::Json {
-        return Ok(output::json(preview)?);
+        return Ok(output::json(answer)?);
     }
-    let of = |name: &str| text(preview, name);
+    let (id, state, msg) = (text(answer, "order_id"), text(answer, "status"), text(answer, "msg"));
     let mut out = output::stdout();
-    let what =
-        format!("{} {} {} {}", of("side").to_lowercase(), of("quantity"), of("symbol"), of("order_type"));
-    let (reason, symbol) = (field(preview, "reason"), of("symbol"));
-    match of("verdict").as_str() {
-        "accepted" => writeln!(out, "{what} would be accepted: {}", shown::status(&of("status")))?,
-        verdict => {
-            writeln!(out, "{what} would be {verdict}: {}", shown::in_flags(&text(reason, "words")))?;
+    let earlier = match field(answer, "repeated").as_bool() {
+        Some(true) => " is the earlier one of this --request-id",
+        _ => "",
+    };
+    match (state.as_str(), msg.as_str()) {
+        ("", _) => writeln!(out, "order {id}{earlier}")?,
+        (state, "") => writeln!(out, "order {id}{earlier}: {}", shown::status(state))?,
+        (state, msg) => {
+            let state = shown::status(state);
+            writeln!(out, "order {id}{earlier}: {state}: {msg}; `chandler order why {id}` tells more")?;
         }
     }
-    if !field(preview, "trading_day").is_null() {
-        writeln!(out, "trading day  {}", of("trading_day"))?;
-        writeln!(out, "reported     {}", shown::clock(preview, "reports_at", &symbol))?;
-        let end = shown::clock(preview, "expires_at", &symbol);
-        writeln!(
-            out,
-            "ends         {}",
-            if end.is_empty() { "when it is filled or cancelled" } else { end.as_str() }
-        )?;
-    }
-    for note in shown::rows(preview, "notes") {
-        writeln!(out, "note         {}", output::printable(note.as_str().unwrap_or_default()))?;
-    }
-    print_cost(&mut out, field(preview, "cost"))?;
-    let (cash, margin) = (of("cash_max_qty"), of("margin_max_qty"));
-    if !cash.is_empty() {
-        writeln!(
-            out,
-            "at most      {} by cash alone, {} with credit",
-            shown::grouped(&cash),
-            shown::grouped(&margin)
-        )?;
-    }
-    writeln!(out, "nothing was done")?;
     Ok(out.flush()?)
-}
-
-fn print_cost(out: &mut impl Write, cost: &Value) -> Result<(), Failure> {
-    if cost.is_null() {
-        return Ok(());
-    }
-    let currency = text(cost, "currency");
-    writeln!(out, "amount       {currency} {}, at {}", amount(cost, "amount"), amount(cost, "price"))?;
-    for fee in shown::rows(cost, "fees") {
-        writeln!(out, "charge       {currency} {} {}", amount(fee, "amount"), text(fee, "code"))?;
-    }
-    writeln!(out, "charges      {currency} {}", amount(cost, "fee_total"))?;
-    writeln!(out, "total        {currency} {}", amount(cost, "total"))?;
-    let change = |name: &str| {
-        let change = field(cost, name);
-        (amount(change, "before"), amount(change, "after"))
-    };
-    let (before, after) = change("available_cash");
-    writeln!(out, "cash         {currency} {before} available now, {after} once it is filled")?;
-    if !field(cost, "buy_power").is_null() {
-        let (before, after) = change("buy_power");
-        writeln!(out, "buying power HKD {before} now, {after} once it is filled")?;
-    }
-    Ok(())
 }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use access::{Access, Account};
 use anyhow::anyhow;
 use history::History;
-use market::{Symbol, Timestamp};
+use market::{Market, Symbol, Timestamp, Zone};
 use paper::{Audit, Done, Moment, NoListener, Opening, Paper, PaperError, Preview, Reason, Seen, Travel};
 use store::{Reader, Store};
 use trading::{Command, Terms};
 
-use super::shown;
+use super::words::in_flags;
 use crate::clock::Clock;
 use crate::command::account::named;
 use crate::command::serve::open_accounts;
@@ -68,11 +68,14 @@ impl Books {
         account: &Account,
         look: impl FnOnce(&Seen<'_>) -> T,
     ) -> Result<T, Failure> {
-        self.paper.look(account.id, (&mut self.reader, self.moment), look).map_err(told)
+        let seen = self.paper.look(account.id, (&mut self.reader, self.moment), look);
+        seen.map_err(|error| self.told(error))
     }
 
     pub(crate) fn preview(&mut self, account: &Account, terms: &Terms) -> Result<Preview, Failure> {
-        self.paper.preview(account.id, terms, (&mut self.reader, self.moment)).map_err(told)
+        check_may_trade(account)?;
+        let preview = self.paper.preview(account.id, terms, (&mut self.reader, self.moment));
+        preview.map_err(|error| self.told(error))
     }
 
     /// What a client asks for.
@@ -82,18 +85,7 @@ impl Books {
         command: &Command,
         name: Option<&str>,
     ) -> Result<Done, Failure> {
-        if account.revoked_at.is_some() {
-            return Err(usage(format!(
-                "account {:?} is revoked: nothing is traded in its name",
-                account.name
-            )));
-        }
-        if account.terms.read_only {
-            return Err(usage(format!(
-                "account {:?} is read-only: `chandler account set {} --read-only off` lets it trade",
-                account.name, account.id.0
-            )));
-        }
+        check_may_trade(account)?;
         self.run(account, std::slice::from_ref(command), name, None)
     }
 
@@ -120,13 +112,14 @@ impl Books {
         match self.paper.command(account.id, command, None, None, (&mut self.reader, self.moment)) {
             Ok(_) => Ok(true),
             Err(PaperError::Refused(_)) => Ok(false),
-            Err(error) => Err(told(error)),
+            Err(error) => Err(self.told(error)),
         }
     }
 
     /// Opens an account with settings and cash of its own.
     pub(crate) fn begin(&mut self, account: &Account, opening: &Opening) -> Result<bool, Failure> {
-        self.paper.open(account.id, opening, (&mut self.reader, self.moment)).map_err(told)
+        let opened = self.paper.open(account.id, opening, (&mut self.reader, self.moment));
+        opened.map_err(|error| self.told(error))
     }
 
     /// What is done to a whole journal: by whom, why, and what the part that is cut will be called.
@@ -142,10 +135,8 @@ impl Books {
         audit: Option<Audit>,
     ) -> Result<Done, Failure> {
         let before = self.paper.standing(account.id).map_err(told)?.horizon;
-        let done = self
-            .paper
-            .commands(account.id, commands, name, audit, (&mut self.reader, self.moment))
-            .map_err(told)?;
+        let done = self.paper.commands(account.id, commands, name, audit, (&mut self.reader, self.moment));
+        let done = done.map_err(|error| self.told(error))?;
         let now = self.moment.as_of.now();
         if let (Clock::Machine, Some(before)) = (self.clock, before)
             && now.0.saturating_sub(before.0) > LONG_AGO_S
@@ -159,6 +150,19 @@ impl Books {
         Ok(done)
     }
 
+    /// What could not be done, and of a missing rate how to tell it for the day of the market's clock: one of today would not hold on a
+    /// past day.
+    pub(crate) fn told(&self, error: PaperError) -> Failure {
+        let currency = match &error {
+            PaperError::Refused(refusal) => refusal.text.strip_prefix("no rate for ").map(str::to_owned),
+            _ => None,
+        };
+        let failure = told(error);
+        let Some(currency) = currency else { return failure };
+        let day = Zone::of(Market::Hk).date(self.moment.as_of.now());
+        anyhow!("{failure}: tell one with `chandler account rates {currency} RATE --day {day}`").into()
+    }
+
     /// What securities are called. A name is for reading: one that cannot be read is none.
     pub(crate) fn names(&self) -> Result<impl Fn(&Symbol) -> String + use<>, Failure> {
         let reader = RefCell::new(self.store.reader()?);
@@ -169,18 +173,26 @@ impl Books {
     }
 }
 
+/// Refuses what an account may not have done in its name, also where it is only tried.
+fn check_may_trade(account: &Account) -> Result<(), Failure> {
+    let name = &account.name;
+    if account.revoked_at.is_some() {
+        return Err(anyhow!("account {name:?} is revoked: nothing is traded in its name").into());
+    }
+    if account.terms.read_only {
+        let id = account.id.0;
+        return Err(anyhow!(
+            "account {name:?} is read-only: `chandler account set {id} --read-only off` lets it trade"
+        )
+        .into());
+    }
+    Ok(())
+}
+
 /// What could not be done, with the check that failed and its numbers.
 pub(crate) fn told(error: PaperError) -> Failure {
     match error {
-        PaperError::Refused(refusal) => {
-            let words = shown::in_flags(&Reason::of(&refusal).words);
-            match refusal.text.strip_prefix("no rate for ") {
-                Some(currency) => {
-                    anyhow!("{words}: tell one with `chandler account rates {currency} RATE`").into()
-                }
-                None => anyhow!(words).into(),
-            }
-        }
+        PaperError::Refused(refusal) => anyhow!(in_flags(&Reason::of(&refusal).words)).into(),
         error => error.into(),
     }
 }

@@ -15,8 +15,9 @@ use trading::{
     is_today,
 };
 
-use super::books::{Books, told};
+use super::books::Books;
 use super::questions::{CashQuestion, OrdersQuestion, TradesQuestion};
+use super::words::{NOT_FOUND, WHERE_ORDERS_ARE};
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;
 
@@ -37,7 +38,11 @@ impl Here {
         let done = self.books.order(&self.account, &command, terms.client_request_id.as_deref())?;
         let id = done.order.ok_or_else(|| anyhow!("the order was taken, but its id is not known"))?;
         let order = self.found(id)?;
-        Ok(json!({"order_id": id, "status": order.status(), "msg": order.msg}))
+        let mut answer = json!({"order_id": id, "status": order.status(), "msg": order.msg});
+        if let Some(fields) = answer.as_object_mut().filter(|_| done.is_repeated) {
+            fields.insert("repeated".to_owned(), true.into());
+        }
+        Ok(answer)
     }
 
     pub(super) fn preview(&mut self, terms: &Terms) -> Result<Value, Failure> {
@@ -50,7 +55,10 @@ impl Here {
     }
 
     pub(super) fn cancel(&mut self, id: OrderId) -> Result<(), Failure> {
-        self.books.order(&self.account, &Command::Cancel { id }, None).map(drop)
+        match self.books.order(&self.account, &Command::Cancel { id }, None) {
+            Err(failure) if failure.to_string() == NOT_FOUND => Err(self.no_order(id)),
+            done => done.map(drop),
+        }
     }
 
     pub(super) fn order(&mut self, id: OrderId) -> Result<Value, Failure> {
@@ -141,7 +149,7 @@ impl Here {
         Ok(json!({"list": rows}))
     }
 
-    /// With what a server does not tell: the price that may be known, and what the position is worth at it.
+    /// With what the interface's own list has not: the price that may be known, and what the position is worth at it.
     pub(super) fn positions(&mut self, symbols: &[Symbol]) -> Result<Value, Failure> {
         let names = self.books.names()?;
         self.books.look(&self.account, |seen| {
@@ -165,7 +173,7 @@ impl Here {
             let (account, scene) = (seen.reading.account, &seen.reading.scene);
             figures(account, scene).and_then(|figures| figures.report(account, scene, currency))
         })?;
-        let report = report.map_err(|refusal| told(refusal.into()))?;
+        let report = report.map_err(|refusal| self.books.told(refusal.into()))?;
         Ok(funds_document(&report))
     }
 
@@ -175,11 +183,7 @@ impl Here {
     }
 
     fn no_order(&self, id: OrderId) -> Failure {
-        anyhow!(
-            "account {:?} has no order {id}: `chandler order list` shows today's, `--history` those of earlier days",
-            self.account.name
-        )
-        .into()
+        anyhow!("account {:?} has no order {id}: {WHERE_ORDERS_ARE}", self.account.name).into()
     }
 }
 

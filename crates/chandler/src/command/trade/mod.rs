@@ -8,6 +8,7 @@ mod here;
 mod questions;
 pub(crate) mod shown;
 mod there;
+mod words;
 
 use clap::Args;
 use serde_json::Value;
@@ -15,6 +16,7 @@ use trading::{Changes, OrderId, Terms};
 
 pub(crate) use books::{Books, told};
 pub(crate) use questions::{CashQuestion, OrdersQuestion, Range, TradesQuestion, order_id};
+pub(crate) use words::in_flags;
 
 use crate::failure::{Failure, usage};
 use crate::remote;
@@ -136,6 +138,14 @@ impl Source {
         match self {
             Source::Here(_) => surroundings.symbol(text),
             Source::There(_) => crate::surroundings::symbol(text),
+        }
+    }
+
+    /// `; did you mean 700.HK?` for a symbol that the store here does not have, or nothing.
+    pub(crate) fn symbol_hint(&self, symbol: &market::Symbol, surroundings: &Surroundings) -> String {
+        match self {
+            Source::Here(_) => surroundings.symbol_hint(symbol),
+            Source::There(_) => String::new(),
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use std::io::Write;
 
-use market::{Market, Symbol, Timestamp, Zone};
+use market::{Market, OptionRight, OptionTerms, Symbol, Timestamp, Zone};
 use serde_json::Value;
+use trading::plain_price;
 
 use crate::failure::Failure;
 use crate::output::{self, Column};
@@ -18,38 +19,32 @@ pub(crate) fn text(document: &Value, name: &str) -> String {
     }
 }
 
-/// Fields of a request, and what they are called at the command line.
-const FLAGS: [(&str, &str); 12] = [
-    ("submitted_quantity", "the quantity"),
-    ("submitted_price", "--limit"),
-    ("trigger_price", "--trigger"),
-    ("limit_offset", "--limit-offset"),
-    ("trailing_amount", "--trailing-amount"),
-    ("trailing_percent", "--trailing-percent"),
-    ("monitor_price", "--monitor"),
-    ("limit_depth_level", "--depth-level"),
-    ("trigger_count", "--trigger-count"),
-    ("expire_date", "--expire"),
-    ("delayed_until", "--delay-until"),
-    ("client_request_id", "--request-id"),
-];
-
-/// A refusal in the words of the command line: `--limit required`.
-pub(crate) fn in_flags(words: &str) -> String {
-    FLAGS.iter().fold(words.to_owned(), |words, (field, flag)| words.replace(field, flag))
-}
-
 pub(crate) fn rows<'a>(document: &'a Value, name: &str) -> &'a [Value] {
     field(document, name).as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
 /// Unix seconds as the market's clock showed them: `2026-03-18 10:02:00`.
 pub(crate) fn clock(document: &Value, name: &str, symbol: &str) -> String {
-    let market = symbol.parse::<Symbol>().map_or(Market::Hk, |symbol| symbol.market());
     match text(document, name).parse() {
         Ok(0) | Err(_) => String::new(),
-        Ok(seconds) => local(Timestamp(seconds), market),
+        Ok(seconds) => local(Timestamp(seconds), market_of(symbol)),
     }
+}
+
+/// The same with the name of that clock, for where those of several markets may stand together.
+pub(crate) fn zoned(document: &Value, name: &str, symbol: &str) -> String {
+    let zone = match market_of(symbol) {
+        Market::Hk => "HKT",
+        Market::Us => "ET",
+        Market::Cn => "CST",
+    };
+    let time = clock(document, name, symbol);
+    if time.is_empty() { time } else { format!("{time} {zone}") }
+}
+
+/// What is of no security is told by the clock of Hong Kong.
+fn market_of(symbol: &str) -> Market {
+    symbol.parse::<Symbol>().map_or(Market::Hk, |symbol| symbol.market())
 }
 
 pub(crate) fn local(at: Timestamp, market: Market) -> String {
@@ -90,6 +85,43 @@ pub(crate) fn status(literal: &str) -> &str {
     }
 }
 
+/// A charge by its name, and the code that files and documents have for it.
+pub(crate) fn charge(code: &str) -> String {
+    let name = server::charge_name(code);
+    if name == code { code.to_owned() } else { format!("{name} ({code})") }
+}
+
+/// What a movement of cash was, as a person would say it.
+pub(crate) fn flow(literal: &str) -> &str {
+    match literal {
+        "Fee" => "charge",
+        "BuyStock" => "bought",
+        "SellStock" => "sold",
+        "Deposit" => "paid in",
+        "Withdrawal" => "paid out",
+        "ExchangeOut" => "exchanged, given",
+        "ExchangeIn" => "exchanged, received",
+        "Dividend" => "dividend",
+        "CashInLieu" => "cash for a fraction",
+        "RightsValue" => "rights sold",
+        "Interest" => "interest",
+        "OptionExpiry" => "option expired",
+        "Adjustment" => "adjustment",
+        other => other,
+    }
+}
+
+/// What a security is called: an option that has no name by what it gives the right to.
+pub(crate) fn security_name(symbol: &str, name: String) -> String {
+    let option = symbol.parse::<Symbol>().ok().filter(|_| name.is_empty()).and_then(|symbol| symbol.option());
+    let Some(OptionTerms { underlying, expiry, right, strike }) = option else { return name };
+    let right = match right {
+        OptionRight::Call => "call",
+        OptionRight::Put => "put",
+    };
+    format!("{} {expiry} {right} {}", underlying.ticker(), plain_price(strike))
+}
+
 /// A table, or a sentence where there is nothing to put in one.
 pub(crate) fn table(columns: &[Column], rows: Vec<Vec<String>>, nothing: &str) -> Result<(), Failure> {
     let mut out = output::stdout();
@@ -107,18 +139,6 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_refusal_names_the_flag_and_not_the_field() {
-        for (words, shown) in [
-            ("submitted_price required (check 3, fields)", "--limit required (check 3, fields)"),
-            ("trigger_price must differ from 305", "--trigger must differ from 305"),
-            ("limit_offset must not be below 0", "--limit-offset must not be below 0"),
-            ("insufficient funds", "insufficient funds"),
-        ] {
-            assert_eq!(in_flags(words), shown);
-        }
-    }
-
-    #[test]
     fn amounts_are_grouped_and_times_are_the_markets() {
         for (plain, shown) in
             [("80000.50", "80,000.50"), ("-1234567", "-1,234,567"), ("0.5", "0.5"), ("", ""), ("no", "no")]
@@ -130,5 +150,20 @@ mod tests {
         assert_eq!(clock(&document, "at", "AAPL.US"), "2026-03-17 22:02:00");
         assert_eq!((clock(&document, "none", "700.HK"), text(&document, "absent")), Default::default());
         assert_eq!(text(&document, "evil"), " [31m");
+        assert_eq!(zoned(&document, "at", "700.HK"), "2026-03-18 10:02:00 HKT");
+        assert_eq!(zoned(&document, "at", "AAPL.US"), "2026-03-17 22:02:00 ET");
+        assert_eq!(zoned(&document, "none", "700.HK"), "");
+    }
+
+    #[test]
+    fn codes_are_shown_as_words() {
+        assert_eq!(charge("STAMP_DUTY"), "Stamp duty (STAMP_DUTY)");
+        assert_eq!(charge("HOUSE"), "HOUSE", "an operator's own");
+        assert_eq!((flow("BuyStock"), flow("New")), ("bought", "New"));
+        let named = |symbol: &str, name: &str| security_name(symbol, name.to_owned());
+        assert_eq!(named("AAPL260417C190000.US", ""), "AAPL 2026-04-17 call 190");
+        assert_eq!(named("AAPL260417P187500.US", ""), "AAPL 2026-04-17 put 187.5");
+        assert_eq!(named("AAPL260417C190000.US", "Mine"), "Mine");
+        assert_eq!(named("700.HK", ""), "");
     }
 }

@@ -1,19 +1,24 @@
 //! A paper account at a server, asked through its HTTP interface.
 
+use std::collections::{HashMap, HashSet};
+
+use anyhow::anyhow;
 use serde_json::{Map, Value, json};
 use trading::{Changes, Currency, OrderId, Terms, plain_price};
 
 use super::questions::{Between, CashQuestion, OrdersQuestion, TradesQuestion};
+use super::words::{NOT_FOUND, WHERE_ORDERS_ARE, in_flags};
 use crate::failure::Failure;
+use crate::output::printable;
 use crate::remote::field;
-use crate::remote::session::Session;
+use crate::remote::session::{ApiError, Session};
 
 /// Pages of a list that are read at most.
 const PAGES_MAX: usize = 1_000;
 /// Rows of a page of the cash flow.
 const CASH_ROWS: usize = 1_000;
-/// The ends of all time, where a server wants to be told some: 1970 and 2100.
-const ALWAYS: (i64, i64) = (0, 4_102_444_800);
+/// The ends of all time, where a server wants to be told some: 1970 and 2100. Without them it looks through 90 days; 0 would be none.
+const ALWAYS: (i64, i64) = (1, 4_102_444_800);
 
 pub(crate) struct There {
     session: Session,
@@ -28,7 +33,7 @@ impl There {
         let answer = self
             .session
             .post("/v1/trade/order", submitted(terms))
-            .map_err(|error| self.session.told(error))?;
+            .map_err(|error| self.refused(error, terms))?;
         let id = field(&answer, "order_id").clone();
         // What became of it is told besides; the order is there also if that cannot be asked.
         let known =
@@ -45,22 +50,48 @@ impl There {
         answer.map_err(|error| self.session.told(error))
     }
 
+    /// A refusal with the check and its numbers, which the preview of the same order has.
+    fn refused(&self, error: ApiError, terms: &Terms) -> Failure {
+        let ApiError::Refused { status: 400, message, .. } = &error else { return self.session.told(error) };
+        let preview = self.session.post("/v1/trade/order/preview", submitted(terms)).unwrap_or_default();
+        let reason = field(&preview, "reason");
+        match (field(reason, "text").as_str(), field(reason, "words").as_str()) {
+            (Some(text), Some(words)) if text == message => {
+                anyhow!("{}: {}", self.session.url.as_str(), in_flags(&printable(words))).into()
+            }
+            _ => self.session.told(error),
+        }
+    }
+
+    /// A failure to do something about one order, which may not be there.
+    fn about(&self, id: OrderId, error: ApiError) -> Failure {
+        match &error {
+            ApiError::Refused { message, .. } if message == NOT_FOUND => {
+                let server = self.session.url.as_str();
+                anyhow!("{server}: the account has no order {id}: {WHERE_ORDERS_ARE}").into()
+            }
+            _ => self.session.told(error),
+        }
+    }
+
     pub(super) fn replace(&self, id: OrderId, changes: &Changes) -> Result<(), Failure> {
         let answer = self.session.put("/v1/trade/order", replaced(id, changes));
-        answer.map(drop).map_err(|error| self.session.told(error))
+        answer.map(drop).map_err(|error| self.about(id, error))
     }
 
     pub(super) fn cancel(&self, id: OrderId) -> Result<(), Failure> {
         let answer = self.session.delete(&format!("/v1/trade/order?order_id={id}"));
-        answer.map(drop).map_err(|error| self.session.told(error))
+        answer.map(drop).map_err(|error| self.about(id, error))
     }
 
     pub(super) fn order(&self, id: OrderId) -> Result<Value, Failure> {
-        self.get("/v1/trade/order", &[("order_id", id.to_string())])
+        let answer = self.session.get(&format!("/v1/trade/order?order_id={id}"));
+        answer.map_err(|error| self.about(id, error))
     }
 
     pub(super) fn story(&self, id: OrderId) -> Result<Value, Failure> {
-        self.get("/v1/trade/order/why", &[("order_id", id.to_string())])
+        let answer = self.session.get(&format!("/v1/trade/order/why?order_id={id}"));
+        answer.map_err(|error| self.about(id, error))
     }
 
     pub(super) fn orders(&self, question: &OrdersQuestion) -> Result<Value, Failure> {
@@ -69,13 +100,26 @@ impl There {
         parameters.extend(symbol.iter().map(|symbol| ("symbol", symbol.to_string())));
         parameters.extend(statuses.iter().map(|status| ("status", status.to_string())));
         parameters.extend(side.iter().map(|side| ("side", side.to_string())));
-        match history {
-            None => self.get("/v1/trade/order/today", &parameters),
-            Some(between) => {
-                parameters.extend(range(*between));
-                self.get("/v1/trade/order/history", &parameters)
+        let Some(between) = history else { return self.get("/v1/trade/order/today", &parameters) };
+        let (start, mut end) = ends(*between);
+        let mut orders: Vec<Value> = Vec::new();
+        let (mut seen, mut has_more) = (HashSet::new(), true);
+        for _ in 0..PAGES_MAX {
+            let range = [("start_at", start.to_string()), ("end_at", end.to_string())];
+            let answer =
+                self.get("/v1/trade/order/history", &[parameters.as_slice(), range.as_slice()].concat())?;
+            has_more = field(&answer, "has_more").as_bool() == Some(true);
+            let news = unseen(&answer, "orders", "order_id", &mut seen);
+            // Newest first: the next answer ends in the second in which this one breaks off.
+            let oldest: Option<i64> =
+                news.last().and_then(|order| field(order, "submitted_at").as_str()?.parse().ok());
+            orders.extend(news);
+            match oldest {
+                Some(at) if has_more => end = at,
+                _ => break,
             }
         }
+        Ok(json!({"has_more": has_more, "orders": orders}))
     }
 
     pub(super) fn trades(&self, question: &TradesQuestion) -> Result<Value, Failure> {
@@ -84,14 +128,15 @@ impl There {
         parameters.extend(symbol.iter().map(|symbol| ("symbol", symbol.to_string())));
         parameters.extend(order.iter().map(|id| ("order_id", id.to_string())));
         let Some(between) = history else { return self.get("/v1/trade/execution/today", &parameters) };
-        parameters.extend(range(*between));
+        let (start, end) = ends(*between);
+        parameters.extend([("start_at", start.to_string()), ("end_at", end.to_string())]);
         let mut trades: Vec<Value> = Vec::new();
+        let mut seen = HashSet::new();
         for page in 1..=PAGES_MAX {
             let paged = [parameters.as_slice(), &[("page", page.to_string())]].concat();
             let answer = self.get("/v1/trade/execution/history", &paged)?;
-            let rows = rows(&answer, "trades");
+            let news = unseen(&answer, "trades", "trade_id", &mut seen);
             // A page of nothing new would be followed by as much.
-            let news: Vec<Value> = rows.iter().filter(|row| !trades.contains(row)).cloned().collect();
             let is_last = news.is_empty() || field(&answer, "has_more").as_bool() != Some(true);
             trades.extend(news);
             if is_last {
@@ -103,8 +148,7 @@ impl There {
 
     pub(super) fn cash_flow(&self, question: &CashQuestion) -> Result<Value, Failure> {
         let CashQuestion { symbol, between } = question;
-        let start = between.start.map_or(ALWAYS.0, |at| at.0);
-        let end = between.end.map_or(ALWAYS.1, |at| at.0);
+        let (start, end) = ends(*between);
         let mut list: Vec<Value> = Vec::new();
         for page in 1..=PAGES_MAX {
             let mut parameters = vec![
@@ -124,10 +168,29 @@ impl There {
         Ok(json!({"list": list}))
     }
 
+    /// With the prices that the interface's own list has not.
     pub(super) fn positions(&self, symbols: &[market::Symbol]) -> Result<Value, Failure> {
         let parameters: Vec<(&str, String)> =
             symbols.iter().map(|symbol| ("symbol", symbol.to_string())).collect();
-        self.get("/v1/asset/stock", &parameters)
+        let mut document = self.get("/v1/asset/stock", &parameters)?;
+        let portfolio = self.get("/v1/asset/portfolio", &[])?;
+        let priced: HashMap<&str, &Value> = rows(&portfolio, "positions")
+            .iter()
+            .filter_map(|row| Some((field(row, "symbol").as_str()?, row)))
+            .collect();
+        let held = document.pointer_mut("/list/0/stock_info").and_then(Value::as_array_mut);
+        for row in held.into_iter().flatten() {
+            let known = row.get("symbol").and_then(Value::as_str).and_then(|symbol| priced.get(symbol));
+            if let (Some(known), Some(fields)) = (known, row.as_object_mut()) {
+                for (name, theirs) in
+                    [("last_price", "price"), ("market_value", "market_value"), ("unrealised", "unrealised")]
+                {
+                    let text = field(known, theirs).as_str().unwrap_or_default();
+                    fields.insert(name.to_owned(), text.into());
+                }
+            }
+        }
+        Ok(document)
     }
 
     pub(super) fn assets(&self, currency: Option<Currency>) -> Result<Value, Failure> {
@@ -152,10 +215,15 @@ fn rows<'a>(answer: &'a Value, name: &str) -> &'a [Value] {
     field(answer, name).as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-fn range(between: Between) -> Vec<(&'static str, String)> {
-    let [start, end] = [("start_at", between.start), ("end_at", between.end)]
-        .map(|(name, at)| at.map(|at| (name, at.0.to_string())));
-    start.into_iter().chain(end).collect()
+/// Rows of an answer that none before it had, by their id.
+fn unseen(answer: &Value, list: &str, id: &str, seen: &mut HashSet<String>) -> Vec<Value> {
+    let is_new = |row: &&Value| field(row, id).as_str().is_some_and(|id| seen.insert(id.to_owned()));
+    rows(answer, list).iter().filter(is_new).cloned().collect()
+}
+
+/// Both ends, always: a server would look 90 days from the one that it is given.
+fn ends(between: Between) -> (i64, i64) {
+    (between.start.map_or(ALWAYS.0, |at| at.0), between.end.map_or(ALWAYS.1, |at| at.0))
 }
 
 /// Fields of a body; what is not there is not sent.

@@ -28,6 +28,7 @@ use crate::metrics::Task;
 pub use detail::order_detail_document;
 pub use executions::execution_document;
 pub use order_row::order_document;
+pub use words::charge_name;
 
 pub(super) const ROUTES: &[Row] = &[
     Row::post("/v1/trade/order", Asks::Account, Scope::Trade, Task::Orders, submit::answer)

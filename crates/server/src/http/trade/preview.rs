@@ -25,5 +25,9 @@ pub(super) const PREVIEW: Doc = Doc::new(
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
     let body: Body = body(call)?;
+    // An order of such an account would be refused, whatever it asks for.
+    if trader.is_read_only() {
+        return Err(Problem::read_only());
+    }
     Ok(envelope::success(trader.preview(&terms(&body)?)?))
 }

@@ -31,6 +31,11 @@ pub(super) fn charge(code: &str, language: Language) -> &str {
     in_language(language, en, cn, hk)
 }
 
+/// The same in English, for the command line.
+pub fn charge_name(code: &str) -> &str {
+    charge(code, Language::En)
+}
+
 fn in_language(language: Language, en: &'static str, cn: &'static str, hk: &'static str) -> &'static str {
     match language {
         Language::En => en,

@@ -132,6 +132,12 @@ async fn an_account_that_is_read_only_looks_and_changes_nothing() {
     assert_eq!((status, code), (403, 403_008));
     assert!(told.contains("read-only"), "{told}");
     assert_eq!(hall.ask("DELETE", &format!("/v1/trade/order?order_id={id}"), &Value::Null).await.status, 403);
+    let tried = json!({
+        "symbol": "700.HK", "side": "Buy", "order_type": "LO", "submitted_quantity": "200", "submitted_price": "300.00",
+        "time_in_force": "Day",
+    });
+    let preview = hall.ask("POST", "/v1/trade/order/preview", &tried).await;
+    assert_eq!(preview.status, 403, "what would be refused is not called accepted");
     assert_eq!(hall.detail(&id).await["status"], "NewStatus");
     data(&hall.manage("/v1/admin/accounts/ann", json!({"read_only": false})).await);
     hall.submit(json!({"submitted_price": "300.00"})).await;
