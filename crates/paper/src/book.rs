@@ -9,11 +9,10 @@ use trading::{Account, Entry, OrderId, Outcome, Push};
 
 use crate::PaperError;
 use crate::commit::{Audited, Named, Pending, Ticket};
+use crate::snapshot::{self, FORMAT};
 
 /// How often something is decided or read anew because another process was quicker.
 pub(crate) const TRIES_MAX: u32 = 8;
-/// The version of snapshots. Another one is ignored, and made anew.
-pub(crate) const FORMAT: &str = "1";
 /// The mark of a journal that nobody here has read yet.
 const UNREAD: u64 = u64::MAX;
 
@@ -71,8 +70,7 @@ impl Kept {
             return Ok(Some((book, Vec::new())));
         };
         let kept = accounts.journal_snapshot(id, FORMAT)?.filter(|(number, _)| *number <= told);
-        // A snapshot that cannot be read is no loss.
-        let kept = kept.and_then(|(number, state)| Some((number, serde_json::from_slice(&state).ok()?)));
+        let kept = kept.and_then(|(number, state)| Some((number, snapshot::decode(&state)?)));
         if let Some((number, account)) = kept {
             (book.snapshot, book.account) = (number, account);
         }

@@ -6,8 +6,8 @@
 //!
 //! Start with `service.rs`, then `attempt.rs` (how a request is decided and written) and `feed.rs` (what the engine is told of
 //! markets). `commit.rs` writes for many at once; `travel.rs` is what only an operator may do to a journal. `look.rs` and `preview.rs`
-//! write nothing: an account as it is, and what would become of an order. `story.rs` tells what happened to one, and why; `equity.rs` what
-//! an account was worth day by day. `tallies.rs` works out what accounts contribute to levels.
+//! write nothing: an account as it is, and what would become of an order. `story.rs` tells what happened to one, and why (`why.rs`
+//! finds the entries for it); `equity.rs` what an account was worth day by day. `tallies.rs` works out what accounts contribute to levels.
 
 mod arrivals;
 mod attempt;
@@ -28,11 +28,13 @@ mod preview;
 mod rates;
 mod reason;
 mod service;
+mod snapshot;
 mod story;
 mod tallies;
 #[cfg(test)]
 mod tests;
 mod travel;
+mod why;
 
 pub use charge::Charge;
 pub use deeds::in_words;

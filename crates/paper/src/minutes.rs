@@ -100,6 +100,13 @@ impl Part {
         Ok(Part { version, acting, close_before: before.map(|candle| candle.close) })
     }
 
+    /// Those that act after one instant and up to another.
+    pub(crate) fn between(&self, after: Timestamp, through: Timestamp) -> &[ActingCandle] {
+        let first = self.acting.partition_point(|acting| acting.at <= after);
+        let last = self.acting.partition_point(|acting| acting.at <= through);
+        self.acting.get(first..last).unwrap_or_default()
+    }
+
     /// Candles that an older state of the part did not have and that should have acted before an instant.
     fn new_since(&self, older: &Part, at: Timestamp) -> Vec<(Session, Timestamp)> {
         let stamp = |acting: &ActingCandle| (acting.candle.session, acting.candle.time);
