@@ -1,6 +1,7 @@
 #!/bin/sh
 # The bench: makes its data once, imports, checks, asks, and prints one table. `SYMBOLS=40 make bench` is a small run.
-# `bench/run.sh page [VISITS]` is another one: the chart page in Chromium.
+# `bench/run.sh page [VISITS]` is another one: the chart page in Chromium. `bench/run.sh paper [PART…]` is about the paper account, beside
+# other engines, whose packages weigh a gigabyte.
 set -eu
 cd "$(dirname "$0")/.."
 if [ "${1-}" = page ]; then
@@ -8,6 +9,23 @@ if [ "${1-}" = page ]; then
     cargo build --release --locked -p chandler >&2
     e2e/run.sh --install-browser
     exec node bench/page/measure.mjs target/release/chandler target/bench/page target/e2e/node "${2-20}"
+fi
+if [ "${1-}" = paper ]; then
+    shift
+    work=target/bench/paper
+    python=target/bench/paper-venv/bin/python
+    mkdir -p "$work"
+    if ! cmp -s bench/paper/requirements.txt "$work/installed.txt" || [ ! -x "$python" ]; then
+        # One of the engines wants Python 3.12 or newer.
+        for found in "${PYTHON:-python3}" python3.14 python3.13 python3.12 "$HOME"/.pyenv/versions/3.1[2-9]*/bin/python; do
+            if "$found" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null; then break; fi
+        done
+        "$found" -m venv target/bench/paper-venv
+        "$python" -m pip install --quiet --disable-pip-version-check -r bench/paper/requirements.txt
+        cp bench/paper/requirements.txt "$work/installed.txt"
+    fi
+    cargo build --release --locked -p chandler -p bench >&2
+    exec "$python" bench/paper/measure.py target/release/bench target/release/chandler "$work" "$@"
 fi
 symbols=${SYMBOLS:-500}
 daily=$((symbols * 4))

@@ -64,6 +64,10 @@ impl Server {
         Ok(Server { child, http, token: None })
     }
 
+    pub(crate) fn http(&self) -> SocketAddr {
+        self.http
+    }
+
     /// Resident memory in bytes.
     pub(crate) fn memory(&self) -> anyhow::Result<usize> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
@@ -102,9 +106,13 @@ impl Server {
     }
 }
 
+pub(crate) fn account_name(number: usize) -> String {
+    format!("bench-{}-{number}", std::process::id())
+}
+
 /// Makes an account, and answers its token. A store that has been measured before has it already under another number.
 pub(crate) fn account(chandler: &str, store: &str, number: usize) -> anyhow::Result<String> {
-    let name = format!("bench-{}-{number}", std::process::id());
+    let name = account_name(number);
     let output = Command::new(chandler)
         .args(["--store", &format!("sqlite:{store}"), "account", "create", &name])
         .args(["--rate", "unlimited", "--quota", "100000", "--format", "json"])

@@ -1,5 +1,6 @@
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use crate::option::{self, OptionTerms};
 
@@ -90,7 +91,8 @@ impl fmt::Display for Region {
 /// `00700.hk` and `700.HK` are the same value, so nobody downstream compares spellings.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Symbol {
-    text: Box<str>,
+    /// Shared: the engine of paper accounts copies symbols all the time.
+    text: Arc<str>,
     region: Region,
 }
 
@@ -137,7 +139,7 @@ impl Symbol {
         if !parts_ok || canonical.len() > TICKER_MAX {
             return Err(wrong());
         }
-        Ok(Symbol { text: format!("{canonical}.{region}").into_boxed_str(), region })
+        Ok(Symbol { text: format!("{canonical}.{region}").into(), region })
     }
 
     pub fn as_str(&self) -> &str {
@@ -184,7 +186,7 @@ impl Symbol {
     pub fn with_plain_strike(self) -> Symbol {
         let plain = if self.region == Region::Us { option::plain_strike(self.ticker()) } else { None };
         match plain.map(|ticker| format!("{ticker}.{}", self.region)) {
-            Some(text) => Symbol { text: text.into_boxed_str(), region: self.region },
+            Some(text) => Symbol { text: text.into(), region: self.region },
             None => self,
         }
     }

@@ -9,15 +9,18 @@ use store::{AccountId, AddOutcome, Reader};
 use trading::{Account, Desk, OrderId, Outcome, Push, Refusal, next_wake};
 
 use crate::PaperError;
-use crate::book::{AccountSlot, AccountState, Book, FORMAT, TRIES_MAX};
+use crate::book::{AccountSlot, AccountState, Book, TRIES_MAX};
 use crate::commit::{Audited, Named, Ticket};
 use crate::operator_words::Exchanged;
 use crate::feed::StoreFeed;
 use crate::service::{Changed, Clock, Moment, Paper};
+use crate::snapshot::{self, FORMAT};
 
 /// Entries after which a snapshot is worth its writing, at least. It grows with the journal, so that all snapshots together cost no
 /// more than a few readings of it.
 const SNAPSHOT_AFTER: u64 = 2_000;
+/// From so many entries on a snapshot takes too long for whoever waits for an answer: it is made aside.
+const SNAPSHOT_ASIDE: u64 = 10_000;
 /// How long the name of a request is remembered, by the machine's clock.
 pub(crate) const NAMES_KEPT_S: i64 = 600;
 
@@ -248,12 +251,22 @@ impl Paper {
         if book.is_void.load(Ordering::Acquire) {
             return;
         }
-        let Ok(state) = serde_json::to_vec(&book.account) else { return };
-        match self.accounts.keep_journal_snapshot(id, &head, FORMAT, &state) {
-            Ok(true) => book.snapshot = number,
-            // The journal was cut meanwhile, and the next request will see it.
-            Ok(false) => {}
-            Err(error) => tracing::warn!(%error, account = id.0, "cannot keep a snapshot"),
+        // Whether it succeeds or not, the next one is tried when as much has been added again.
+        book.snapshot = number;
+        let (accounts, account) = (self.accounts.clone(), book.account.clone());
+        let keep = move || {
+            let Some(state) = snapshot::encode(&account) else { return };
+            // Where the journal was cut meanwhile, nothing is kept, and the next request will see it.
+            if let Err(error) = accounts.keep_journal_snapshot(id, &head, FORMAT, &state) {
+                tracing::warn!(%error, account = id.0, "cannot keep a snapshot");
+            }
+        };
+        if number < SNAPSHOT_ASIDE {
+            keep();
+            return;
+        }
+        if let Err(error) = std::thread::Builder::new().name("snapshot".to_owned()).spawn(keep) {
+            tracing::warn!(%error, account = id.0, "cannot make a snapshot");
         }
     }
 }

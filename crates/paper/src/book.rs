@@ -10,11 +10,10 @@ use trading::{Account, Entry, OrderId, Outcome, Push};
 use crate::PaperError;
 use crate::commit::{Audited, Named, Pending, Ticket};
 use crate::last_pushed::LastPushed;
+use crate::snapshot::{self, FORMAT};
 
 /// How often something is decided or read anew because another process was quicker.
 pub(crate) const TRIES_MAX: u32 = 8;
-/// The version of snapshots. Another one is ignored, and made anew.
-pub(crate) const FORMAT: &str = "1";
 
 /// The place of an account in memory: whoever works on it holds the lock.
 #[derive(Debug)]
@@ -65,8 +64,7 @@ impl AccountState {
         };
         let told = self.last_pushed.before(accounts, id, &head)?;
         let kept = accounts.journal_snapshot(id, FORMAT)?.filter(|(number, _)| *number <= told);
-        // A snapshot that cannot be read is no loss.
-        let kept = kept.and_then(|(number, state)| Some((number, serde_json::from_slice(&state).ok()?)));
+        let kept = kept.and_then(|(number, state)| Some((number, snapshot::decode(&state)?)));
         if let Some((number, account)) = kept {
             (book.snapshot, book.account) = (number, account);
         }

@@ -178,7 +178,24 @@ impl Feed for StoreFeed<'_> {
         }
         for index in Minutes::indexes(after, through) {
             let Some(part) = self.part(symbol, index) else { return };
-            out.extend(part.acting.iter().filter(|acting| acting.at > after && acting.at <= through));
+            out.extend_from_slice(part.between(after, through));
+        }
+    }
+
+    fn scan(
+        &self,
+        symbol: &Symbol,
+        after: Timestamp,
+        through: Timestamp,
+        see: &mut dyn FnMut(&ActingCandle),
+    ) {
+        if let Some(late) = self.late(symbol) {
+            self.candles_with_late(symbol, &late, (after, through)).iter().for_each(see);
+            return;
+        }
+        for index in Minutes::indexes(after, through) {
+            let Some(part) = self.part(symbol, index) else { return };
+            part.between(after, through).iter().for_each(&mut *see);
         }
     }
 

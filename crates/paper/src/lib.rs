@@ -30,6 +30,7 @@ mod preview;
 mod rates;
 mod reason;
 mod service;
+mod snapshot;
 mod story;
 mod tallies;
 #[cfg(test)]

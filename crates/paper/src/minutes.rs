@@ -159,6 +159,13 @@ impl Part {
         stamps
     }
 
+    /// Those that act after one instant and up to another.
+    pub(crate) fn between(&self, after: Timestamp, through: Timestamp) -> &[ActingCandle] {
+        let first = self.acting.partition_point(|acting| acting.at <= after);
+        let last = self.acting.partition_point(|acting| acting.at <= through);
+        self.acting.get(first..last).unwrap_or_default()
+    }
+
     /// Candles that an older state of the part did not have and that should have acted before an instant.
     fn new_since(&self, older: &Stamps, at: Timestamp) -> Vec<(Session, Timestamp)> {
         let should_have = self.acting.iter().filter(|acting| acting.at < at);

@@ -47,7 +47,7 @@ pub use accounts::{
     JournalEntry, JournalHead, LevelChange, LevelRow, MonthUsage, NamedRequest, NewAccountRow, NewDevice,
     NewTokens, OrderReport, PaperAssets, PaperTally, Person, RateRow, RecordedLevel, Redemption, Renewal,
     RenewalOutcome, ReportedAssetsRow, ReportedHolding, ReportedOrdersRow, Rewind, RewindOutcome, RightRow,
-    Spend, TallyDays, TokenKind, TokenRow,
+    SNAPSHOT_BYTES_MAX, Spend, TallyDays, TokenKind, TokenRow,
 };
 pub use action::{ActionChanges, StoredAction};
 pub use backup::{

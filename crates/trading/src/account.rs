@@ -11,6 +11,7 @@ use crate::decimal::div_round;
 use crate::event::Dividend;
 use crate::money::Money;
 use crate::order::{Order, OrderId};
+use crate::orders::Orders;
 use crate::position::Position;
 use crate::quantity::Quantity;
 use crate::settings::Settings;
@@ -27,7 +28,7 @@ pub struct Account {
     pub(crate) cash: BTreeMap<Currency, Money>,
     #[serde(with = "codec::by_symbol")]
     pub(crate) positions: BTreeMap<Symbol, Position>,
-    pub(crate) orders: Vec<Order>,
+    pub(crate) orders: Orders,
     /// Numbers of the open orders, ascending.
     #[serde(with = "codec::by_symbol")]
     pub(crate) open: BTreeMap<Symbol, Vec<u64>>,
@@ -51,7 +52,7 @@ pub struct Account {
 /// Interest accrues in fractions of both years, 360 and 365 days.
 pub(crate) const ACCRUAL_YEARS: i128 = 26_280;
 
-/// Money of a trade that has not changed hands yet.
+/// Money of trades that has not changed hands yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct UnsettledAmount {
     #[serde(with = "codec::market")]
@@ -59,7 +60,7 @@ pub(crate) struct UnsettledAmount {
     pub(crate) currency: Currency,
     #[serde(with = "codec::text")]
     pub(crate) settles_on: Date,
-    /// Amount and fees of one fill, netted.
+    /// Amount and fees of each fill netted, then all that are to be received, or all that are to be paid.
     pub(crate) amount: Money,
 }
 
@@ -71,7 +72,7 @@ impl Default for Account {
             credit: Money::ZERO,
             cash: BTreeMap::new(),
             positions: BTreeMap::new(),
-            orders: Vec::new(),
+            orders: Orders::default(),
             open: BTreeMap::new(),
             last_sequence: 0,
             last_period: 0,
@@ -142,7 +143,7 @@ impl Account {
     }
 
     /// All orders, oldest first.
-    pub fn orders(&self) -> &[Order] {
+    pub fn orders(&self) -> &Orders {
         &self.orders
     }
 

@@ -3,10 +3,9 @@
 //! Candles, then releases and held orders, then auctions that are over and expiries, then the day roll, then reports. Whether
 //! a stretch is gone through in one step or in many makes no difference: the instants are the same.
 
-use std::collections::BTreeMap;
-
 use market::{Market, Symbol, Timestamp};
 
+use crate::account::Account;
 use crate::candle_step::{Aftermath, act, release_inside};
 use crate::event::Event;
 use crate::feed::ActingCandle;
@@ -14,6 +13,7 @@ use crate::forced::sell_by_force;
 use crate::option_expiry::expire_options;
 use crate::order::OrderId;
 use crate::place_order::activate;
+use crate::reach::Reach;
 use crate::roll::roll;
 use crate::tape::Tape;
 use crate::timers::{self, ends_at};
@@ -26,14 +26,17 @@ pub(crate) fn advance(work: &mut Work<'_>, to: Timestamp) {
         work.record(Some(to), Event::Began);
         return;
     };
-    let mut tapes: BTreeMap<Symbol, Tape> = BTreeMap::new();
+    if now == to {
+        return;
+    }
+    let mut ahead = Ahead::default();
     let mut timer = timers::next(work.account, work.feed, now);
     loop {
-        let candle = next_candle(work, &mut tapes, now, to);
+        let candle = ahead.next(work, now, to);
         let Some(at) = [candle, timer].into_iter().flatten().min().filter(|at| *at <= to) else { break };
         let before = work.account.entries;
         let is_timed = timer == Some(at);
-        step(work, &mut tapes, at, is_timed);
+        step(work, &ahead, at, is_timed);
         now = at;
         // The clock's next instant changes only when something did.
         if is_timed || work.account.entries != before {
@@ -43,43 +46,76 @@ pub(crate) fn advance(work: &mut Work<'_>, to: Timestamp) {
     work.account.set_horizon(Some(to));
 }
 
-/// The symbols whose candles matter: those of open orders, and all that could be sold by force.
-fn watched(work: &Work<'_>) -> Vec<Symbol> {
-    let mut symbols: Vec<Symbol> = work.account.open.keys().cloned().collect();
-    if work.account.settings.liquidate {
-        symbols.extend(work.account.positions().map(|(symbol, _)| symbol.clone()));
-        symbols.sort_unstable();
-        symbols.dedup();
-    }
-    symbols
+/// The candles that an account has before it.
+#[derive(Debug, Default)]
+struct Ahead {
+    /// Ascending by symbol.
+    tapes: Vec<(Symbol, Tape)>,
+    /// The entry as of which they are the right ones.
+    as_of: Option<u64>,
 }
 
-fn next_candle(
-    work: &Work<'_>,
-    tapes: &mut BTreeMap<Symbol, Tape>,
-    now: Timestamp,
-    to: Timestamp,
-) -> Option<Timestamp> {
-    let is_same = tapes.len() == work.account.open.len() && tapes.keys().eq(work.account.open.keys());
-    if work.account.settings.liquidate || !is_same {
-        let symbols = watched(work);
-        tapes.retain(|symbol, _| symbols.binary_search(symbol).is_ok());
-        for symbol in symbols {
-            tapes.entry(symbol).or_insert_with(|| Tape::new(now));
+impl Ahead {
+    /// When the next candle acts that may matter.
+    fn next(&mut self, work: &Work<'_>, now: Timestamp, to: Timestamp) -> Option<Timestamp> {
+        if self.as_of != Some(work.account.entries) {
+            self.aim(work.account, now);
+            self.as_of = Some(work.account.entries);
+        }
+        self.tapes.iter_mut().filter_map(|(symbol, tape)| tape.peek(work.feed, symbol, now, to)).min()
+    }
+
+    /// Candles of open orders matter, and every candle of what could be sold by force.
+    fn aim(&mut self, account: &Account, now: Timestamp) {
+        let may_force = account.settings.liquidate;
+        let is_same = self.tapes.iter().map(|(symbol, _)| symbol).eq(account.open.keys());
+        if may_force || !is_same {
+            let held = account.positions().map(|(symbol, _)| symbol).filter(|_| may_force);
+            let mut symbols: Vec<&Symbol> = account.open.keys().chain(held).collect();
+            symbols.sort_unstable();
+            symbols.dedup();
+            self.keep(&symbols, now);
+        }
+        for (symbol, tape) in &mut self.tapes {
+            let reach = if may_force { Reach::Every } else { Reach::of(account.open_orders_of(symbol)) };
+            tape.aim(reach, now);
         }
     }
-    tapes.iter_mut().filter_map(|(symbol, tape)| tape.peek(work.feed, symbol, now, to)).min()
+
+    /// Tapes of these symbols, which ascend, and of no others.
+    fn keep(&mut self, symbols: &[&Symbol], now: Timestamp) {
+        let mut known = std::mem::take(&mut self.tapes).into_iter().peekable();
+        for symbol in symbols {
+            while known.next_if(|(of, _)| of < *symbol).is_some() {}
+            let kept = known.next_if(|(of, _)| of == *symbol);
+            self.tapes.push(kept.unwrap_or_else(|| ((*symbol).clone(), Tape::new(Reach::NONE, now))));
+        }
+    }
+
+    /// The candles of an instant that [`Ahead::next`] has just named, by round: the oldest of every symbol together, so that orders of all
+    /// symbols are in one queue, whatever the stamps of their candles. A symbol has a second one only where candles came late.
+    fn at(&self, at: Timestamp) -> Vec<(usize, &Symbol, ActingCandle)> {
+        let mut found = Vec::new();
+        for (symbol, tape) in &self.tapes {
+            found.extend(tape.at(at).map(|(round, acting)| (*round, symbol, *acting)));
+        }
+        found.sort_by_key(|(round, ..)| *round);
+        found
+    }
 }
 
 /// All work of one instant.
-fn step(work: &mut Work<'_>, tapes: &mut BTreeMap<Symbol, Tape>, at: Timestamp, is_timed: bool) {
+fn step(work: &mut Work<'_>, ahead: &Ahead, at: Timestamp, is_timed: bool) {
     let mut after = Aftermath::default();
-    let has_candles = act_all(work, tapes, at, &mut after);
+    let candles = ahead.at(at);
+    for round in candles.chunk_by(|(a, ..), (b, ..)| a == b) {
+        act(work, at, round, &mut after);
+    }
     release_inside(work, at, &mut after);
     if is_timed {
         activate_held(work, at);
     }
-    if has_candles && work.account.settings.liquidate {
+    if !candles.is_empty() && work.account.settings.liquidate {
         sell_by_force(work, at);
     }
     for id in std::mem::take(&mut after.spent) {
@@ -93,26 +129,6 @@ fn step(work: &mut Work<'_>, tapes: &mut BTreeMap<Symbol, Tape>, at: Timestamp, 
         }
         report(work, at);
     }
-}
-
-/// Lets the candles of an instant act: the oldest of every symbol together, so that orders of all symbols are in one queue, whatever
-/// the stamps of their candles. A symbol has a second one only where candles came late.
-fn act_all(
-    work: &mut Work<'_>,
-    tapes: &BTreeMap<Symbol, Tape>,
-    at: Timestamp,
-    after: &mut Aftermath,
-) -> bool {
-    let mut rounds: BTreeMap<usize, BTreeMap<Symbol, ActingCandle>> = BTreeMap::new();
-    for (symbol, tape) in tapes {
-        for (round, acting) in tape.at(at).enumerate() {
-            rounds.entry(round).or_default().insert(symbol.clone(), *acting);
-        }
-    }
-    for candles in rounds.values() {
-        act(work, at, candles, after);
-    }
-    !rounds.is_empty()
 }
 
 /// Open orders that meet a condition, in the order of their sequence numbers.

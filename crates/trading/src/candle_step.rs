@@ -1,7 +1,5 @@
 //! One instant's candles: fills and releases in the order of sequence numbers.
 
-use std::collections::BTreeMap;
-
 use market::{Price, Symbol, Timestamp};
 
 use crate::event::{Event, Trigger};
@@ -46,12 +44,12 @@ struct Stage {
 pub(crate) fn act(
     work: &mut Work<'_>,
     at: Timestamp,
-    candles: &BTreeMap<Symbol, ActingCandle>,
+    candles: &[(usize, &Symbol, ActingCandle)],
     after: &mut Aftermath,
 ) {
     let mut stages: Vec<Stage> = Vec::with_capacity(candles.len());
     let mut queue: Vec<Place> = Vec::new();
-    for (symbol, acting) in candles.iter().filter(|(_, acting)| acting.candle.volume > 0) {
+    for (_, symbol, acting) in candles.iter().filter(|(.., acting)| acting.candle.volume > 0) {
         let candle = stages.len();
         let orders = work.account.open_orders_of(symbol);
         let there = orders.filter(|order| trades_in(order.outside_rth(), acting.candle.session));

@@ -25,6 +25,19 @@ pub trait Feed {
     /// among them.
     fn candles(&self, symbol: &Symbol, after: Timestamp, through: Timestamp, out: &mut Vec<ActingCandle>);
 
+    /// Shows the same candles in the same order. Most of them matter to nobody, so whoever has them at hand need not copy them.
+    fn scan(
+        &self,
+        symbol: &Symbol,
+        after: Timestamp,
+        through: Timestamp,
+        see: &mut dyn FnMut(&ActingCandle),
+    ) {
+        let mut candles = Vec::new();
+        self.candles(symbol, after, through, &mut candles);
+        candles.iter().for_each(see);
+    }
+
     /// The price that may be known at an instant, over all lanes; [`mark_of`] is the rule.
     fn mark(&self, symbol: &Symbol, at: Timestamp) -> Option<Price>;
 

@@ -115,7 +115,16 @@ impl Account {
     /// Cash that is booked now and settles on a later date.
     fn settle_later(&mut self, symbol: &Symbol, currency: Currency, amount: Money, settles_on: Date) {
         self.pay(currency, amount);
-        self.unsettled.push(UnsettledAmount { market: symbol.market(), currency, settles_on, amount });
+        let market = symbol.market();
+        // Receipts of a date are one amount, and payments another: nothing asks of which fills they are.
+        let is_same = |known: &&mut UnsettledAmount| {
+            (known.market, known.currency, known.settles_on) == (market, currency, settles_on)
+                && known.amount.is_negative() == amount.is_negative()
+        };
+        match self.unsettled.iter_mut().find(is_same) {
+            Some(known) => known.amount += amount,
+            None => self.unsettled.push(UnsettledAmount { market, currency, settles_on, amount }),
+        }
     }
 
     fn enter_position(

@@ -14,10 +14,10 @@
 //! | values | `money`, `quantity`, `currency`, `decimal`, `words` (closed sets with their literals), `settings`, `terms` |
 //! | dated tables | `tables/`: ticks, fees, settlement days, interest; their text in `tables/*.csv` of the crate |
 //! | the market, as told | `feed` (the trait), `scene` (what may be known at one instant), `tape` (candles in act order) |
-//! | state | `event` (the journal), `fold` (events onto the state), `account`, `order`, `position` |
+//! | state | `event` (the journal), `fold` (events onto the state), `account`, `order`, `orders`, `position` |
 //! | money | `balance` (C, F, S, unsettled), `figures` (assets, margins, risk), `funds` (what a buy needs), `estimate` |
 //! | commands | `command`, `decide`, `place_order`, `checks` (1 to 9), `verdict` (10 to 12), `sessions` (days, parking, expiry) |
-//! | time | `advance` (the order of work), `timers`, `candle_step`, `matching`, `triggers`, `pricing`, `release`, `filling`, `roll`, `actions`, `option_expiry`, `forced` |
+//! | time | `advance` (the order of work), `timers`, `reach` (which candles can matter), `candle_step`, `matching`, `triggers`, `pricing`, `release`, `filling`, `roll`, `actions`, `option_expiry`, `forced` |
 //! | answers | `push`, `ledger` (legs, cash flow), `views`; an order's story is told by `paper`, out of these entries |
 //!
 //! Rules are those of the engine specification; comments name a rule only where its reason is not plain. Grids and statements
@@ -68,11 +68,13 @@ mod matching;
 mod money;
 mod option_expiry;
 mod order;
+mod orders;
 mod place_order;
 mod position;
 mod pricing;
 mod push;
 mod quantity;
+mod reach;
 mod refusal;
 mod release;
 mod roll;
@@ -102,6 +104,7 @@ pub use feed::{ActTimes, ActingCandle, CorporateAction, Factors, Feed, Security,
 pub use figures::{Figures, Report, figures};
 pub use money::{Fraction, HkdAmount, Money, Rate, Rounding};
 pub use order::{Direction, Facts, Fill, HistoryRow, Order, OrderId, Since, Standing, Watch};
+pub use orders::Orders;
 pub use position::Position;
 pub use push::Push;
 pub use quantity::Quantity;

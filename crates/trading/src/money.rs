@@ -335,6 +335,17 @@ impl Fraction {
 
 fn gcd(mut a: u128, mut b: u128) -> u128 {
     while b != 0 {
+        // Divisions of 128 bits cost several times those of 64, and most of them can be had in these.
+        if let (Ok(a), Ok(b)) = (u64::try_from(a), u64::try_from(b)) {
+            return u128::from(gcd_64(a, b));
+        }
+        (a, b) = (b, a % b);
+    }
+    a.max(1)
+}
+
+fn gcd_64(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
         (a, b) = (b, a % b);
     }
     a.max(1)

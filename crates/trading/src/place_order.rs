@@ -26,24 +26,17 @@ pub(crate) fn submit(
     let admission = admit(&account.settings, scene, asked, has_attached)?;
     let facts = Facts::of(&admission.security);
     let (id, sequence) = (account.next_order(), account.next_sequence());
-    let terms = admission.terms.clone();
-    let accepted = |standing: Standing| {
-        Box::new(AcceptedOrder {
-            id,
-            sequence,
-            terms: terms.clone(),
-            facts,
-            standing,
-            by_engine: false,
-            is_forced: false,
-        })
+    let standing = match admission.terms.delayed_until {
+        Some(_) => plain_standing(OrderStatus::DelayedNotReported, admission.placement),
+        None => stand(account, scene, &admission)?,
     };
-    if admission.terms.delayed_until.is_some() {
-        let standing = plain_standing(OrderStatus::DelayedNotReported, admission.placement);
-        return Ok(Event::Accepted(accepted(standing)));
+    let is_held = admission.terms.delayed_until.is_some();
+    let terms = admission.terms;
+    let (by_engine, is_forced) = (false, false);
+    let accepted = Box::new(AcceptedOrder { id, sequence, terms, facts, standing, by_engine, is_forced });
+    if is_held {
+        return Ok(Event::Accepted(accepted));
     }
-    let standing = stand(account, scene, &admission)?;
-    let accepted = accepted(standing);
     match judge(account, scene, &new_order(&accepted, scene.at)) {
         Ok(()) => Ok(Event::Accepted(accepted)),
         Err(Failure::Refused(refusal)) => Err(refusal),

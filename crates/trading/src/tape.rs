@@ -1,54 +1,79 @@
-//! Candles of one symbol in the order in which they act, read ahead in steps of a day.
+//! Candles of one symbol in the order in which they act, looked through in steps of a day. Only those that may do something to the
+//! symbol's orders are kept.
 
 use market::{Symbol, Timestamp};
 
 use crate::feed::{ActingCandle, Feed};
+use crate::reach::Reach;
 
 #[derive(Debug)]
 pub(crate) struct Tape {
-    candles: Vec<ActingCandle>,
+    reach: Reach,
+    /// Those within reach, each with its place among all candles of its instant.
+    candles: Vec<(usize, ActingCandle)>,
     next: usize,
-    /// All candles that act up to here are, or were, in `candles`.
-    loaded: Timestamp,
+    /// Up to where has been looked.
+    through: Timestamp,
 }
 
 const STEP: i64 = 86_400;
 
 impl Tape {
-    pub(crate) fn new(after: Timestamp) -> Tape {
-        Tape { candles: Vec::new(), next: 0, loaded: after }
+    pub(crate) fn new(reach: Reach, after: Timestamp) -> Tape {
+        Tape { reach, candles: Vec::new(), next: 0, through: after }
     }
 
-    /// When the next candle after an instant acts, up to another.
+    /// Looks for other candles from an instant on, since the orders are others.
+    pub(crate) fn aim(&mut self, reach: Reach, now: Timestamp) {
+        if self.reach != reach {
+            self.reach = reach;
+            self.candles.clear();
+            self.next = 0;
+            self.through = now;
+        }
+    }
+
+    /// When the next candle after an instant acts that may matter, up to another.
     pub(crate) fn peek(
         &mut self,
         feed: &dyn Feed,
         symbol: &Symbol,
-        after: Timestamp,
-        through: Timestamp,
+        now: Timestamp,
+        to: Timestamp,
     ) -> Option<Timestamp> {
         loop {
-            while let Some(acting) = self.candles.get(self.next) {
-                if acting.at > after {
-                    return (acting.at <= through).then_some(acting.at);
+            while let Some((_, acting)) = self.candles.get(self.next) {
+                if acting.at > now {
+                    return (acting.at <= to).then_some(acting.at);
                 }
                 self.next += 1;
             }
-            let from = self.loaded.max(after);
-            if from >= through {
+            let from = self.through.max(now);
+            if from >= to {
                 return None;
             }
-            let to = Timestamp(from.0.saturating_add(STEP)).min(through);
-            self.candles.clear();
-            self.next = 0;
-            feed.candles(symbol, from, to, &mut self.candles);
-            self.loaded = to;
+            self.look(feed, symbol, from, Timestamp(from.0.saturating_add(STEP)).min(to));
         }
     }
 
-    /// The candles that act at an instant which `peek` has just named.
-    pub(crate) fn at(&self, at: Timestamp) -> impl Iterator<Item = &ActingCandle> {
+    fn look(&mut self, feed: &dyn Feed, symbol: &Symbol, after: Timestamp, through: Timestamp) {
+        let Tape { reach, candles, .. } = self;
+        candles.clear();
+        let mut last: Option<(Timestamp, usize)> = None;
+        feed.scan(symbol, after, through, &mut |acting| {
+            let place = last.filter(|(at, _)| *at == acting.at).map_or(0, |(_, place)| place + 1);
+            last = Some((acting.at, place));
+            if reach.holds(acting) {
+                candles.push((place, *acting));
+            }
+        });
+        self.next = 0;
+        self.through = through;
+    }
+
+    /// The candles of an instant which `peek` has just named, each with its place among all of that instant.
+    pub(crate) fn at(&self, at: Timestamp) -> impl Iterator<Item = &(usize, ActingCandle)> {
         let rest = self.candles.get(self.next..).unwrap_or_default();
-        rest.iter().take_while(move |acting| acting.at == at)
+        rest.iter().take_while(move |(_, acting)| acting.at == at)
     }
 }

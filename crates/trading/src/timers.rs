@@ -6,12 +6,14 @@ use crate::account::Account;
 use crate::feed::Feed;
 use crate::money::Money;
 use crate::order::Order;
-use crate::words::{OrderStatus, OrderType};
+use crate::words::{Kind, OrderStatus, OrderType};
 
 /// The next instant after another at which something happens to an account without a candle.
 pub(crate) fn next(account: &Account, feed: &dyn Feed, after: Timestamp) -> Option<Timestamp> {
     let orders = account.open_orders().flat_map(|order| order_times(order, feed));
-    let options = account.positions().filter_map(|(symbol, _)| option_end(symbol, feed));
+    // What stands for one share is no option.
+    let options = account.positions().filter(|(_, position)| position.multiplier > 1);
+    let options = options.filter_map(|(symbol, _)| option_end(symbol, feed));
     let rolls = [Market::Hk, Market::Us].into_iter().filter_map(|market| {
         if awaits_roll(account, market) { next_roll(feed, market, after) } else { None }
     });
@@ -38,7 +40,8 @@ pub(crate) fn ends_at(order: &Order, feed: &dyn Feed) -> Option<Timestamp> {
         return None;
     }
     let own = order.standing.placement.expires_at;
-    [own, option_end(order.symbol(), feed)].into_iter().flatten().min()
+    let option = if order.facts.kind == Kind::Option { option_end(order.symbol(), feed) } else { None };
+    [own, option].into_iter().flatten().min()
 }
 
 /// The close of the day on which an option expires.

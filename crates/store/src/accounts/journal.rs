@@ -19,6 +19,8 @@ use crate::fault::Fault;
 const ENTRIES_MAX: u32 = 4_096;
 /// The longest entry. The engine's longest is far below; this limit only makes sure that there is one.
 const ENTRY_BYTES_MAX: usize = 64 << 10;
+/// The longest snapshot: what a row may hold, less what else is in it.
+pub const SNAPSHOT_BYTES_MAX: usize = crate::BLOCK_BYTES_MAX;
 /// Requests forgotten in one transaction.
 const FORGOTTEN_AT_ONCE: u32 = 2_000;
 
@@ -145,13 +147,16 @@ impl Accounts {
         after: u64,
         (from, through): (Timestamp, Timestamp),
     ) -> Result<Vec<JournalEntry>, StoreError> {
-        let within = (id.0, signed(after), from.0, through.0, ENTRIES_MAX);
-        self.read().all(sql::ENTRIES_BETWEEN, within, JournalEntry::read)
+        let db = self.read();
+        let before = last_entry(&db, id, |at| at < from)?;
+        let last = last_entry(&db, id, |at| at <= through)?;
+        let within = (id.0, signed(after.max(before)), signed(last), ENTRIES_MAX);
+        db.all(sql::ENTRIES_BETWEEN, within, JournalEntry::read)
     }
 
     /// The number of the last entry that happened at an instant or before it; 0 if there is none.
     pub fn journal_number_at(&self, id: AccountId, at: Timestamp) -> Result<u64, StoreError> {
-        self.read().one(sql::NUMBER_AT, (id.0, at.0), |row| natural(row, 0))
+        last_entry(&self.read(), id, |of_entry| of_entry <= at)
     }
 
     /// Adds to journals in one transaction, which is on the disk when this returns. An addition that is stale hinders none to another
@@ -302,6 +307,23 @@ fn add(db: &Db, addition: &Addition<'_>) -> Result<AddOutcome, StoreError> {
 
 pub(super) fn head(db: &Db, id: AccountId) -> Result<Option<JournalHead>, StoreError> {
     db.first(sql::HEAD, [id.0], |row| JournalHead::read(row, 0))
+}
+
+/// The number of the last entry whose instant is early enough; 0 if there is none. Entries ascend by instant as they do by number, so a
+/// few looks find it without an index.
+fn last_entry(db: &Db, id: AccountId, is_early: impl Fn(Timestamp) -> bool) -> Result<u64, StoreError> {
+    let (mut early, mut last) = (0, head(db, id)?.map_or(0, |head| head.last_number));
+    while early < last {
+        let middle = last - (last - early) / 2;
+        let at = db.first(sql::INSTANT, (id.0, signed(middle)), |row| Ok(Timestamp(row.get(0)?)))?;
+        // One that is gone was cut off meanwhile, and so are those after it.
+        if at.is_some_and(&is_early) {
+            early = middle;
+        } else {
+            last = middle - 1;
+        }
+    }
+    Ok(early)
 }
 
 fn put_head(db: &Db, id: AccountId, head: &JournalHead) -> Result<(), StoreError> {

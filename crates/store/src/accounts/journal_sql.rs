@@ -20,9 +20,8 @@ statements! {
         "select number, at, entry from sealed_journal where account_id = $1 and number > $2 order by number limit $3";
     ENTRIES_BETWEEN: "read a part of a journal",
         "select number, at, entry from sealed_journal \
-         where account_id = $1 and number > $2 and at >= $3 and at <= $4 order by number limit $5";
-    NUMBER_AT: "find a place in a journal",
-        "select coalesce(max(number), 0) from sealed_journal where account_id = $1 and at <= $2";
+         where account_id = $1 and number > $2 and number <= $3 order by number limit $4";
+    INSTANT: "find a place in a journal", "select at from sealed_journal where account_id = $1 and number = $2";
     ADD_ENTRY: "write to a journal",
         "insert into journal (account_id, number, at, entry) values ($1, $2, $3, $4)";
     CUT: "cut a journal", "delete from journal where account_id = $1 and number > $2";
@@ -73,6 +72,8 @@ mod tests {
             NEXT_WAKE,
             PUT_HEAD,
             ENTRIES,
+            ENTRIES_BETWEEN,
+            INSTANT,
             ADD_ENTRY,
             CUT,
             SNAPSHOT,

@@ -24,6 +24,7 @@ pub use id::AccountId;
 pub(crate) use journal::next_era;
 pub use journal::{
     AddOutcome, Addition, JournalCut, JournalEntry, JournalHead, NamedRequest, Rewind, RewindOutcome,
+    SNAPSHOT_BYTES_MAX,
 };
 pub use levels::{
     AssetReportOutcome, LevelChange, LevelRow, OrderReport, RateRow, RecordedLevel, ReportedAssetsRow,

@@ -95,6 +95,26 @@ fn a_long_journal_is_read_in_portions() {
 }
 
 #[test]
+fn a_part_of_a_journal_is_found_by_its_instants() {
+    let (_dir, accounts, ann) = open();
+    let instants = [0, 0, 5, 5, 5, 9, 20];
+    let of: Vec<(i64, &str)> = instants.iter().map(|seconds| (*seconds, "x")).collect();
+    added(write(&accounts, ann, None, &of));
+    for from in -1..=21 {
+        let until = instants.iter().filter(|seconds| **seconds <= from).count() as u64;
+        assert_eq!(accounts.journal_number_at(ann, at(from)).unwrap(), until, "at {from}");
+        for through in from..=21 {
+            let found = accounts.journal_entries_between(ann, 0, (at(from), at(through))).unwrap();
+            let found: Vec<i64> = found.iter().map(|entry| entry.at.0 - OPENING.0).collect();
+            let wanted = instants.iter().copied().filter(|seconds| (from..=through).contains(seconds));
+            assert_eq!(found, wanted.collect::<Vec<_>>(), "from {from} through {through}");
+        }
+    }
+    let rest = accounts.journal_entries_between(ann, 4, (at(5), at(9))).unwrap();
+    assert_eq!(rest.iter().map(|entry| entry.number).collect::<Vec<_>>(), [5, 6]);
+}
+
+#[test]
 fn what_follows_from_another_past_is_not_written_and_hinders_nobody() {
     let (_dir, accounts, ann) = open();
     let bob = add(&accounts, "bob").unwrap();

@@ -14,6 +14,7 @@ mod rules_checks;
 mod rules_holdings;
 mod rules_money;
 mod rules_order_of_work;
+mod rules_reach;
 mod rules_sessions;
 mod rules_tables;
 mod rules_triggers;

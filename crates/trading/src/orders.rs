@@ -1,0 +1,82 @@
+//! The orders of an account by number.
+
+use std::sync::Arc;
+
+use serde::de::{Deserialize, Deserializer};
+use serde::{Serialize, Serializer};
+
+use crate::order::Order;
+
+/// Orders that are kept together.
+const CHUNK: usize = 128;
+
+/// All orders of an account, oldest first. Only the latest of them still change, so copies of an account share the others: to try what an
+/// order would do to an account with years behind it must not copy those years.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Orders {
+    /// All full but the last one, which is never empty.
+    chunks: Vec<Arc<Vec<Order>>>,
+}
+
+impl Orders {
+    pub fn len(&self) -> usize {
+        self.chunks.last().map_or(0, |last| (self.chunks.len() - 1) * CHUNK + last.len())
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
+
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Order> {
+        self.chunks.iter().flat_map(|chunk| chunk.iter())
+    }
+
+    pub fn last(&self) -> Option<&Order> {
+        self.chunks.last()?.last()
+    }
+
+    pub(crate) fn get(&self, index: usize) -> Option<&Order> {
+        self.chunks.get(index / CHUNK)?.get(index % CHUNK)
+    }
+
+    pub(crate) fn get_mut(&mut self, index: usize) -> Option<&mut Order> {
+        Arc::make_mut(self.chunks.get_mut(index / CHUNK)?).get_mut(index % CHUNK)
+    }
+
+    pub(crate) fn push(&mut self, order: Order) {
+        match self.chunks.last_mut().filter(|last| last.len() < CHUNK) {
+            Some(last) => Arc::make_mut(last).push(order),
+            None => {
+                // Who has filled one chunk will fill another; most accounts never do.
+                let mut chunk = Vec::with_capacity(if self.chunks.is_empty() { 1 } else { CHUNK });
+                chunk.push(order);
+                self.chunks.push(Arc::new(chunk));
+            }
+        }
+    }
+}
+
+impl<'a> IntoIterator for &'a Orders {
+    type Item = &'a Order;
+    type IntoIter = Box<dyn Iterator<Item = &'a Order> + 'a>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        Box::new(self.iter())
+    }
+}
+
+impl Serialize for Orders {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.iter())
+    }
+}
+
+impl<'de> Deserialize<'de> for Orders {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Orders, D::Error> {
+        let mut orders = Orders::default();
+        for order in Vec::<Order>::deserialize(from)? {
+            orders.push(order);
+        }
+        Ok(orders)
+    }
+}

@@ -1,0 +1,80 @@
+//! Which candles could do anything to the open orders of a symbol. Most of a day's minutes pass far from every limit: they are told
+//! from the others by two comparisons, and leave the account alone.
+
+use market::Price;
+
+use crate::feed::ActingCandle;
+use crate::order::{Direction, Order, Watch};
+use crate::words::{OrderStatus, OrderType};
+
+/// The prices that open orders wait for. Rather too wide than too narrow: a candle within it is looked at in full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Any candle may matter.
+    Every,
+    /// Those that go down to one price or up to another.
+    Beyond { down_to: Price, up_to: Price },
+}
+
+impl Reach {
+    /// No candle matters.
+    pub(crate) const NONE: Reach = Reach::Beyond { down_to: Price(i64::MIN), up_to: Price(i64::MAX) };
+
+    pub(crate) fn of<'a>(orders: impl IntoIterator<Item = &'a Order>) -> Reach {
+        orders.into_iter().fold(Reach::NONE, |reach, order| reach.or(Reach::of_order(order)))
+    }
+
+    fn of_order(order: &Order) -> Reach {
+        match order.status() {
+            // Only the clock changes these.
+            OrderStatus::NotReported | OrderStatus::DelayedNotReported => Reach::NONE,
+            OrderStatus::New | OrderStatus::PartialFilled => Reach::of_limit(order),
+            OrderStatus::VarietiesNotReported => match order.standing.watch {
+                Some(Watch::Touch(direction)) => Reach::toward(direction, order.terms.trigger_price),
+                Some(Watch::Monitor(direction)) => Reach::toward(direction, order.terms.monitor_price),
+                Some(Watch::Trail(_)) | None => Reach::Every,
+            },
+            _ => Reach::Every,
+        }
+    }
+
+    /// A reported order: a limit is reached by the extreme of a candle, at its open or later.
+    fn of_limit(order: &Order) -> Reach {
+        let direction = if order.terms.side.is_buy() { Direction::Fall } else { Direction::Rise };
+        match order.fills_as() {
+            OrderType::Limit | OrderType::EnhancedLimit | OrderType::AuctionLimit | OrderType::OddLot => {
+                Reach::toward(direction, order.terms.price)
+            }
+            // Filled, or cancelled, by the first candle that there is.
+            _ => Reach::Every,
+        }
+    }
+
+    fn toward(direction: Direction, price: Option<Price>) -> Reach {
+        match (direction, price) {
+            (_, None) => Reach::Every,
+            (Direction::Fall, Some(down_to)) => Reach::Beyond { down_to, up_to: Price(i64::MAX) },
+            (Direction::Rise, Some(up_to)) => Reach::Beyond { down_to: Price(i64::MIN), up_to },
+        }
+    }
+
+    fn or(self, other: Reach) -> Reach {
+        match (self, other) {
+            (Reach::Beyond { down_to, up_to }, Reach::Beyond { down_to: low, up_to: high }) => {
+                Reach::Beyond { down_to: down_to.max(low), up_to: up_to.min(high) }
+            }
+            _ => Reach::Every,
+        }
+    }
+
+    /// Whether a candle could do anything. In a closing auction all prices but the close are without meaning.
+    pub(crate) fn holds(self, acting: &ActingCandle) -> bool {
+        let candle = &acting.candle;
+        match self {
+            Reach::Every => true,
+            Reach::Beyond { down_to, up_to } => {
+                candle.low <= down_to || candle.high >= up_to || acting.is_tail
+            }
+        }
+    }
+}
