@@ -11,8 +11,8 @@ use trading::{Account, Desk, OrderId, Outcome, Push, Refusal, next_wake};
 use crate::PaperError;
 use crate::book::{AccountSlot, AccountState, Book, TRIES_MAX};
 use crate::commit::{Audited, Named, Ticket};
-use crate::operator_words::Exchanged;
 use crate::feed::StoreFeed;
+use crate::operator_words::Exchanged;
 use crate::service::{Changed, Clock, Moment, Paper};
 use crate::snapshot::{self, FORMAT};
 

@@ -5,8 +5,8 @@ use store::AccountId;
 use trading::{Account, Command, Desk, OrderId, Outcome, Refusal};
 
 use crate::PaperError;
-use crate::operator_words::Exchanged;
 use crate::opening::ensure_open;
+use crate::operator_words::Exchanged;
 
 /// Bytes of a client's own name for a request.
 const NAME_BYTES_MAX: usize = 128;

@@ -18,8 +18,8 @@ use crate::commit::{Audited, Committer};
 use crate::feed::{Markets, StoreFeed};
 use crate::listener::Listener;
 use crate::minutes::Minutes;
-use crate::operator_words::Exchanged;
 use crate::opening::{self, Opening, ensure_open};
+use crate::operator_words::Exchanged;
 use crate::orders::{carry_out, check_texts};
 use crate::rates::Rates;
 
