@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::ensure;
 use history::{AsOf, History, import};
 use market::{Timestamp, Venues};
-use paper::{Moment, Nobody, Opening, Paper};
+use paper::{Moment, NoListener, Opening, Paper};
 use store::{
     AccountId, AccountTerms, Accounts, AuditNote, Credential, NewAccountRow, RateRow, Reader, Store,
 };
@@ -45,7 +45,7 @@ impl House {
     fn open(dir: &Path) -> anyhow::Result<House> {
         let accounts = Arc::new(Accounts::open(dir, MACHINE)?);
         let history = History::new(Venues::built_in()?);
-        let paper = Paper::new(accounts.clone(), history, Tables::built_in()?, Arc::new(Nobody));
+        let paper = Paper::new(accounts.clone(), history, Tables::built_in()?, Arc::new(NoListener));
         Ok(House { accounts, paper, store: Store::open(dir, store::Access::Read)? })
     }
 

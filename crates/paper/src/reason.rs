@@ -111,7 +111,13 @@ mod tests {
     }
 
     fn refusal(check: Option<u8>, text: &str, numbers: Option<Numbers>) -> Refusal {
-        Refusal { code: Code::Parameter, check, text: text.to_owned(), detail: None, numbers }
+        Refusal {
+            code: Code::Parameter,
+            check,
+            text: text.to_owned(),
+            detail: None,
+            numbers: numbers.map(Box::new),
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub struct Refusal {
     pub detail: Option<String>,
     /// The number that was too large or too small, and what it was held against.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub numbers: Option<Numbers>,
+    pub numbers: Option<Box<Numbers>>,
 }
 
 /// What a check needed and what there was; of checks 5 to 8, what a value was held against and the value itself.
@@ -82,7 +82,7 @@ impl Refusal {
     ) -> Refusal {
         let numbers =
             Numbers { rule: rule.to_owned(), needed: needed.to_string(), available: available.to_string() };
-        self.numbers = Some(numbers);
+        self.numbers = Some(Box::new(numbers));
         self
     }
 
