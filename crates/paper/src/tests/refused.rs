@@ -103,7 +103,8 @@ fn amounts_and_quantities_at_their_limits_are_booked_or_refused_whole() {
     assert_eq!(deposit("10000000000000.01").unwrap_err(), "is too large");
     assert_eq!(deposit("0").unwrap_err(), "amount must be above 0");
     assert_eq!(deposit("-1").unwrap_err(), "amount must be above 0");
-    deposit("0.0000000001").unwrap();
+    assert_eq!(deposit("0.001").unwrap_err(), "amount has more than 2 decimals");
+    deposit("0.01").unwrap();
     for _ in 0..100 {
         if deposit("10000000000000").is_err() {
             break;
@@ -112,7 +113,7 @@ fn amounts_and_quantities_at_their_limits_are_booked_or_refused_whole() {
     // A quadrillion is the most; sums stay far below what they could hold.
     assert_eq!(deposit("10000000000000").unwrap_err(), "amount is too large");
     let usd = service.read(id, replay("10:00:15"), |reading| reading.account.cash(Currency::USD).to_string());
-    assert_eq!(usd, "990000000000000.0000000001");
+    assert_eq!(usd, "990000000000000.01");
     let position = |quantity: Quantity, cost| {
         let symbol = "700.HK".parse().unwrap();
         let command = Command::EnterPosition { symbol, quantity, cost };
