@@ -15,7 +15,7 @@ const MARKET = process.env.CHANDLER_E2E_MARKET;
 // The same Sunday as in the Python scenarios.
 const NOW = '2026-11-15T02:00:00Z';
 // Longer than anything here takes, so that a fault ends a test instead of hanging it.
-export const PATIENCE_MS = 30_000;
+export const PATIENCE_MS = 90_000;
 // A process ends by then, even if this one is killed: as long as the whole suite may take (`run.sh`).
 const LIFE_S = 1800;
 
