@@ -234,7 +234,7 @@ fn found<'a>(document: &'a Value, wanted: &str) -> Result<&'a Value, Failure> {
     }
     let named: Vec<&Value> = groups.iter().filter(|group| text(group, "name") == wanted.trim()).collect();
     match named.as_slice() {
-        [group] => Ok(group),
+        [group] => Ok(*group),
         [] => Err(usage(format!(
             "there is no watchlist group {wanted:?}: `chandler watchlist list` shows those there are"
         ))),
