@@ -15,7 +15,8 @@ pub(crate) enum RowPace {
     Unlimited,
     /// That of searches.
     Search,
-    /// That of watchlists and lists of securities. An account without a rate limit has none here either.
+    /// That of watchlists and lists of securities. An account without a rate limit has none here either, nor a person at a page, where one
+    /// click is several requests.
     Lists,
     /// That of requests about orders and assets. It is the service's: an account without a rate limit has none here either. A person
     /// at a page asks for several things at once and is exempt.
@@ -47,8 +48,8 @@ impl RowPace {
             {
                 Ok(())
             }
+            RowPace::Trade | RowPace::Lists if admitted.who().is_browser() => Ok(()),
             RowPace::Lists => site.may_list(account.id).map_err(Problem::too_many_list_calls),
-            RowPace::Trade if admitted.who().is_browser() => Ok(()),
             RowPace::Journal if admitted.who().is_browser() => {
                 site.may_read_journal(account.id).map_err(Problem::too_many_journal_reads)
             }
