@@ -1,7 +1,7 @@
 #!/bin/sh
 # The bench: makes its data once, imports, checks, asks, and prints one table. `SYMBOLS=40 make bench` is a small run.
 # `bench/run.sh page [VISITS]` is another one: the chart page in Chromium. `bench/run.sh paper [PART…]` is about the paper account, beside
-# other engines, whose packages weigh a gigabyte.
+# other engines, whose packages weigh a gigabyte. `bench/run.sh lists` is about watchlists and the list of securities.
 set -eu
 cd "$(dirname "$0")/.."
 if [ "${1-}" = page ]; then
@@ -26,6 +26,11 @@ if [ "${1-}" = paper ]; then
     fi
     cargo build --release --locked -p chandler -p bench >&2
     exec "$python" bench/paper/measure.py target/release/bench target/release/chandler "$work" "$@"
+fi
+if [ "${1-}" = lists ]; then
+    mkdir -p target/bench
+    cargo build --release --locked -p chandler -p bench >&2
+    exec target/release/bench lists target/release/chandler target/bench
 fi
 symbols=${SYMBOLS:-500}
 daily=$((symbols * 4))

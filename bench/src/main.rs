@@ -2,9 +2,10 @@
 //!
 //! `bench query STORE` asks a store what the bench's table reports (or only the named lines of it); `bench rows DATABASE ROWS` loads the raw integers that
 //! `prepare.py` wrote into a row table and asks it the same; `bench serve CHANDLER STORE` asks a server over WebSockets, in turn with
-//! one that knows nothing but one answer; `bench paper PART …` is about the paper account. All print what `measure.py` puts into its tables.
+//! one that knows nothing but one answer; `bench paper PART …` is about the paper account; `bench lists CHANDLER WORK` about watchlists and the list of securities. All print what `measure.py` puts into its tables.
 
 mod floor;
+mod lists;
 mod load;
 mod paper;
 mod query;
@@ -28,12 +29,13 @@ fn main() -> ExitCode {
         ["floor", answer_bytes, answers] => floor::run(answer_bytes, answers),
         ["serve", chandler, store, options @ ..] => serve::run(chandler, store, options),
         ["paper", part @ ..] => paper::run(part),
+        ["lists", chandler, work] => lists::run(chandler, Path::new(work)),
         ["rows", database, source] => rows::run(Path::new(database), Path::new(source)),
         _ => {
             eprintln!(
                 "usage: bench query STORE [PERIOD…] | bench rows DATABASE ROWS | \
                  bench serve CHANDLER STORE [CONNECTIONS…] [beside=OTHER_CHANDLER…] [questions=N] | \
-                 bench paper engine|fleet|submit WORK | bench paper assets CHANDLER WORK"
+                 bench paper engine|fleet|submit WORK | bench paper assets CHANDLER WORK | bench lists CHANDLER WORK"
             );
             return ExitCode::from(2);
         }

@@ -3,12 +3,12 @@
 
 mod accounts;
 mod assets;
-mod client;
+pub(crate) mod client;
 mod engine;
 mod fleet;
 mod plan;
 mod submit;
-mod times;
+pub(crate) mod times;
 mod world;
 
 use std::path::Path;

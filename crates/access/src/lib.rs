@@ -13,6 +13,8 @@
 //!
 //! Two rules say how often. History has a window of its own (`rate.rs`); all other quote commands together have the general
 //! rule ([`CallRule`], `calls.rs`), which [`Access::admit_call`] is asked for before anything else.
+//!
+//! What an account follows is its own business and kept beside it: `watchlist.rs`.
 
 mod access;
 mod account;
@@ -27,6 +29,7 @@ mod connection;
 mod error;
 mod failures;
 mod guests;
+mod hidden;
 mod identify;
 mod inputs;
 mod instant;
@@ -63,6 +66,7 @@ mod standing;
 mod throttle;
 mod token;
 mod usage;
+mod watchlist;
 
 pub use access::{Access, Created, Look, NewAccount, TOKEN_LIFE_DEFAULT_S};
 pub use account::{Account, CONNECTIONS_MAX, NAME_CHARS_MAX, Terms, TermsChange};
@@ -106,5 +110,12 @@ pub use session::{SESSION_LIFE_S, Session};
 pub use sign_on::SignedOn;
 pub use signature::{SignedRequest, TIMESTAMP_TOLERANCE_S, verify_signature};
 pub use standing::{Outlook, Standing};
-pub use store::{AccountId, AuditFilter, AuditId, AuditRow, TallyDays};
+pub use store::{
+    AccountId, AuditFilter, AuditId, AuditRow, FollowedSecurity, TallyDays, WatchlistGroup, WatchlistId,
+    Watchlists,
+};
 pub use usage::{Preview, Quota, Usage};
+pub use watchlist::{
+    ALL_FOLLOWED, ALL_FOLLOWED_NAME, FOLLOWED_MAX, GroupRemains, MembersChange, Pin, PricedSecurity,
+    WATCHLIST_GROUPS_MAX, WATCHLIST_NAME_CHARS_MAX, WATCHLIST_SECURITIES_MAX, WatchlistError, WatchlistName,
+};

@@ -76,6 +76,8 @@ enum Command {
     Executions(command::executions::Arguments),
     /// List what came into a paper account and what left it
     Cashflow(command::cashflow::Arguments),
+    /// List and change what an account follows, in groups
+    Watchlist(command::watchlist::Arguments),
     /// Show the market's clock of a server, or move one that stands
     Clock(command::clock::Arguments),
     /// Show what accounts have used this month, at which level, and why
@@ -160,6 +162,7 @@ fn run(command: Command, surroundings: Surroundings, matches: &ArgMatches) -> Re
         Command::Assets(arguments) => command::assets::run(&arguments, surroundings),
         Command::Executions(arguments) => command::executions::run(&arguments, surroundings),
         Command::Cashflow(arguments) => command::cashflow::run(&arguments, surroundings),
+        Command::Watchlist(arguments) => command::watchlist::run(&arguments, surroundings),
         Command::Clock(arguments) => command::clock::run(&arguments, surroundings),
         Command::Quota(arguments) => command::quota::run(&arguments, surroundings),
         Command::Connections(arguments) => command::connections::run(&arguments),

@@ -13,6 +13,7 @@ mod coverage;
 mod edge;
 pub mod import;
 mod inventory;
+mod last_price;
 mod minutes;
 mod paging;
 mod plan;

@@ -1,14 +1,16 @@
 //! The securities that have candles, in memory as of one version of the store: a search has to answer between two keystrokes.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use history::{AsOf, History};
 use market::{Action, Region, Symbol};
 use store::{Lane, Reader, StoreError};
 use unicode_normalization::UnicodeNormalization;
 
+use crate::caller::Language;
 use crate::core::Core;
 use crate::refusal::Refusal;
 
@@ -26,6 +28,8 @@ pub(crate) struct ListedSecurity {
     pub(crate) name_en: String,
     pub(crate) name_cn: String,
     pub(crate) name_hk: String,
+    /// Whether there are candles of overnight hours.
+    pub(crate) has_overnight: bool,
     /// The symbol, and the names, in the form in which they are compared.
     code: String,
     names: Vec<String>,
@@ -38,6 +42,16 @@ pub(crate) struct Directory {
     /// Indexes into the list, the best suggestion first. It has all of them: what an account may not see is left out later, and
     /// something must remain.
     suggested: Vec<usize>,
+    /// Answers that list all securities with overnight hours, by their names, made when they are first asked for: a whole market takes
+    /// milliseconds to write.
+    overnight_answers: [OnceLock<Bytes>; 4],
+}
+
+/// Which names a list of securities has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ListedNames {
+    Of(Language),
+    All,
 }
 
 /// The directory of the version that was last asked for.
@@ -102,7 +116,9 @@ impl Directory {
                 continue;
             }
             worth.push((lanes.iter().filter(|has| **has).count(), rows, listed.len()));
-            listed.push(ListedSecurity::of(security));
+            let has_overnight =
+                Lane::ALL.iter().zip(lanes).any(|(lane, has)| has && *lane == Lane::Overnight);
+            listed.push(ListedSecurity { has_overnight, ..ListedSecurity::of(security) });
         }
         worth.sort_by(|one, other| (other.0, other.1, one.2).cmp(&(one.0, one.1, other.2)));
         let (mut suggested, mut looked_at) = (Vec::with_capacity(worth.len()), BTreeMap::new());
@@ -116,7 +132,8 @@ impl Directory {
             suggested.push((lanes + usize::from(acts), place));
         }
         suggested.sort_by_key(|(worth, _)| std::cmp::Reverse(*worth));
-        Ok(Directory { listed, suggested: suggested.into_iter().map(|(_, place)| place).collect() })
+        let suggested = suggested.into_iter().map(|(_, place)| place).collect();
+        Ok(Directory { listed, suggested, ..Directory::default() })
     }
 
     /// Whether there is nothing at all, for any account.
@@ -130,6 +147,22 @@ impl Directory {
 
     fn place(&self, symbol: &Symbol) -> Result<usize, usize> {
         self.listed.binary_search_by(|one| one.symbol.cmp(symbol))
+    }
+
+    pub(crate) fn find(&self, symbol: &Symbol) -> Option<&ListedSecurity> {
+        self.place(symbol).ok().and_then(|place| self.listed.get(place))
+    }
+
+    /// The answer that lists all securities with overnight hours with these names, written once.
+    pub(crate) fn overnight_answer(&self, names: ListedNames, write: impl FnOnce() -> Bytes) -> Bytes {
+        let [en, cn, hk, all] = &self.overnight_answers;
+        let kept = match names {
+            ListedNames::Of(Language::En) => en,
+            ListedNames::Of(Language::ZhCn) => cn,
+            ListedNames::Of(Language::ZhHk) => hk,
+            ListedNames::All => all,
+        };
+        kept.get_or_init(write).clone()
     }
 
     /// Those that follow a symbol in the order of symbols, or all.
@@ -201,7 +234,26 @@ impl ListedSecurity {
             }
         }
         let code = folded(security.symbol.as_str());
-        ListedSecurity { symbol: security.symbol, name_en, name_cn, name_hk, code, names }
+        ListedSecurity {
+            symbol: security.symbol,
+            name_en,
+            name_cn,
+            name_hk,
+            has_overnight: false,
+            code,
+            names,
+        }
+    }
+
+    /// Its name in a language, or in another one if it has none in this; empty if it has none at all.
+    pub(crate) fn name_in(&self, language: Language) -> &str {
+        let ListedSecurity { name_en, name_cn, name_hk, .. } = self;
+        let order = match language {
+            Language::En => [name_en, name_cn, name_hk],
+            Language::ZhCn => [name_cn, name_hk, name_en],
+            Language::ZhHk => [name_hk, name_cn, name_en],
+        };
+        order.into_iter().find(|name| !name.is_empty()).map_or("", String::as_str)
     }
 
     /// How well it matches, 0 being best; `None` if it does not.
@@ -276,7 +328,7 @@ mod tests {
         ];
         listed.sort_by(|one, other| one.symbol.cmp(&other.symbol));
         let suggested = vec![0, 1];
-        Directory { listed, suggested }
+        Directory { listed, suggested, ..Directory::default() }
     }
 
     #[track_caller]

@@ -54,7 +54,7 @@ pub use certificate::{Certificate, Concern};
 pub use command::PAGED_MAX;
 pub use http::{
     cash_flow_document, charge_name, execution_document, funds_document, import_document, openapi,
-    order_detail_document, order_document, positions_document,
+    order_detail_document, order_document, positions_document, watchlists_document,
 };
 pub use limits::Limits;
 pub use listen::{Addresses, Reloader, Server, ServerError};

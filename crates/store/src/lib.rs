@@ -2,7 +2,7 @@
 //!
 //! `candles.db` holds blocks of candles, securities, corporate actions, margin factors and the import ledger. One
 //! [`Writer`] at a time, in any process, holds `writer.lock`; [`Reader`]s take no lock and never wait for it. `accounts.db` holds accounts, their
-//! credentials, what they have used, what their levels are earned by, OAuth clients and tokens, journals of paper accounts, and the audit. It needs no [`Writer`], so that accounts can
+//! credentials, what they have used, what their levels are earned by, OAuth clients and tokens, journals of paper accounts, watchlists, and the audit. It needs no [`Writer`], so that accounts can
 //! be changed and charged while an import runs; see [`Accounts`].
 //!
 //! The crate refuses to know what is inside a block (bytes in, bytes out), what a candle or a right means, and what time
@@ -43,11 +43,12 @@ mod view;
 pub use accounts::{
     AccountId, AccountRow, AccountTerms, Accounts, AddOutcome, Addition, AssetReportOutcome, AuditFilter,
     AuditId, AuditNote, AuditRow, BrowserRow, CLIENTS_MAX, ClientRow, CodeRow, Credential, DEVICES_MAX,
-    DEVICES_OF_CLIENT_MAX, DeviceOutcome, DeviceRow, DeviceState, FAMILIES_MAX, FamilyRow, Hash, JournalCut,
-    JournalEntry, JournalHead, LevelChange, LevelRow, MonthUsage, NamedRequest, NewAccountRow, NewDevice,
-    NewTokens, OrderReport, PaperAssets, PaperTally, Person, RateRow, RecordedLevel, Redemption, Renewal,
-    RenewalOutcome, ReportedAssetsRow, ReportedHolding, ReportedOrdersRow, Rewind, RewindOutcome, RightRow,
-    SNAPSHOT_BYTES_MAX, Spend, TallyDays, TokenKind, TokenRow,
+    DEVICES_OF_CLIENT_MAX, DeviceOutcome, DeviceRow, DeviceState, FAMILIES_MAX, FamilyRow, FollowedSecurity,
+    Hash, JournalCut, JournalEntry, JournalHead, LevelChange, LevelRow, MonthUsage, NamedRequest,
+    NewAccountRow, NewDevice, NewTokens, OrderReport, PaperAssets, PaperTally, Person, RateRow,
+    RecordedLevel, Redemption, Renewal, RenewalOutcome, ReportedAssetsRow, ReportedHolding,
+    ReportedOrdersRow, Rewind, RewindOutcome, RightRow, SNAPSHOT_BYTES_MAX, Spend, TallyDays, TokenKind,
+    TokenRow, WatchlistGroup, WatchlistId, WatchlistIds, Watchlists,
 };
 pub use action::{ActionChanges, StoredAction};
 pub use backup::{

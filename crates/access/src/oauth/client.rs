@@ -9,6 +9,7 @@ use store::{AuditNote, ClientRow};
 use subtle::ConstantTimeEq;
 
 use super::{ClientInfo, OAuthError, SECRET_TEXT_MAX, grant_type, opaque, redirect};
+use crate::hidden::is_hidden;
 use crate::net::network_of;
 use crate::random::{hex, random};
 use crate::token::hash_token;
@@ -223,12 +224,6 @@ fn name(text: &str) -> Result<String, OAuthError> {
     if text.is_empty() {
         return Ok(NAME_DEFAULT.to_owned());
     }
-    let is_hidden = |letter: char| {
-        letter.is_control()
-            || matches!(letter, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
-            || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
-            || matches!(letter, '\u{e0000}'..='\u{e0fff}')
-    };
     if text.chars().count() > NAME_CHARS_MAX || text.chars().any(is_hidden) {
         return Err(OAuthError::InvalidClientMetadata(
             "client_name has at most 128 letters, all of them visible",

@@ -34,3 +34,4 @@ pub(crate) mod restore;
 pub(crate) mod serve;
 pub(crate) mod time;
 pub(crate) mod trade;
+pub(crate) mod watchlist;

@@ -26,4 +26,5 @@ mod serve;
 mod toolchain;
 mod trading;
 mod trading_remote;
+mod watchlists;
 mod world;

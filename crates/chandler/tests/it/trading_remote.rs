@@ -37,7 +37,7 @@ fn answer(listener: &TcpListener, data: &Value) -> (String, Value) {
     (what, serde_json::from_slice(&body).unwrap_or_default())
 }
 
-fn run(arguments: &[&str], answers: Vec<Value>) -> (Ran, Vec<(String, Value)>) {
+pub(crate) fn run(arguments: &[&str], answers: Vec<Value>) -> (Ran, Vec<(String, Value)>) {
     let (world, (url, asked)) = (World::new(), answering(answers));
     let mut command = world.command(&[arguments, &["--server", &url]].concat());
     command.env_remove("CHANDLER_STORE").env("CHANDLER_TOKEN", "ap_x").env("HOME", world.path("home"));

@@ -9,7 +9,7 @@ use crate::common::{
 use crate::reference::{STRETCHES, World, random_query, world};
 use crate::shelf::Plain;
 use history::{Adjust, AsOf, Expected, HistoryError, Plan, Shelf, coverage, known_part};
-use market::{Candle, Candles, Market, Price, Symbol, Timestamp, Turnover, Venue};
+use market::{Candle, Candles, Floors, Market, Price, Symbol, Timestamp, Turnover, Venue};
 
 /// A shop where each number says where it is from: minute n of a day opens at 100 + n, reaches up by 2 and down by 1, closes 1
 /// above its open and trades 10; days open at 100 and close at 900 with a volume of 90,000.
@@ -363,4 +363,26 @@ fn a_security_whose_candles_all_lie_ahead_has_none() {
     let query = question_of("5.HK day {0}").unwrap();
     assert_eq!(asked(shop, &query, AsOf::Replay(now)), Err("5.HK is known, but has no candles".to_owned()));
     assert_eq!(asked(shop, &query, AsOf::Live(now)), Ok(Vec::new()));
+}
+
+#[test]
+fn the_last_price_is_that_of_the_minute_until_the_day_is_over() {
+    let shop = numbered_shop();
+    let last = |name: &str, local: &str| {
+        let as_of = AsOf::Replay(at(Market::Hk, local));
+        let reader = &mut shop.store.reader().unwrap();
+        let last = shop.history.last_price(reader, &symbol(name), Floors::NONE, as_of).unwrap();
+        last.map(|(price, _)| price.0 / 1_000_000)
+    };
+    for (local, wanted) in [
+        ("2025-12-21 12:00", None),
+        // Of the minute that runs, the open is known.
+        ("2025-12-23 09:31:30", Some(101)),
+        ("2025-12-23 12:30", Some(250)),
+        ("2025-12-23 20:00", Some(900)),
+        ("2025-12-24 08:00", Some(900)),
+    ] {
+        assert_eq!(last("5.HK", local), wanted, "{local}");
+    }
+    assert_eq!((last("9.HK", "2025-12-23 20:00"), last("A.US", "2025-11-01")), (None, None));
 }

@@ -26,6 +26,7 @@ mod trade;
 mod udf;
 mod upgrade;
 mod watch;
+mod watchlist;
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -58,6 +59,7 @@ use routes::{Destination, RouteMatch, Target};
 use sent::Sent;
 use strict::{ConnectionState, Strict};
 pub use trade::{charge_name, execution_document, order_detail_document, order_document};
+pub use watchlist::watchlists_document;
 
 /// The keep-alive timeout. A head that has begun has less time (`strict.rs`).
 const HEAD_WITHIN: Duration = Duration::from_secs(30);

@@ -133,10 +133,6 @@ pub(super) const MISSING_FEATURES: &[MissingFeature] = &[
     ),
     trading("statements", &[("GET", "/v1/statement/list"), ("GET", "/v1/statement/download")]),
     feature(
-        "watchlists",
-        &[("GET POST PUT DELETE", "/v1/watchlist/groups"), ("POST", "/v1/watchlist/pinned")],
-    ),
-    feature(
         "shared lists",
         &[
             ("GET POST", "/v1/sharelists"),
@@ -147,7 +143,6 @@ pub(super) const MISSING_FEATURES: &[MissingFeature] = &[
         ],
     ),
     feature("price alerts", &[("GET POST DELETE", "/v1/notify/reminders")]),
-    feature("lists of overnight securities", &[("GET", "/v1/quote/get_security_list")]),
     feature("numbers of securities", &[("POST", "/v1/quote/symbol-to-counter-ids")]),
     feature(
         "market temperatures",

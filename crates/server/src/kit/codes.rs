@@ -13,9 +13,13 @@ pub(crate) const INTERNAL: u64 = 500_000;
 /// A parameter of a trading request is wrong, or the account cannot do what it asks.
 pub(crate) const TRADE_PARAMETER: u64 = 602_001;
 pub(crate) const SHORT_SALE: u64 = 602_301;
+/// A request for the list of securities cannot be understood.
+pub(crate) const LIST_PARAMETER: u64 = 310_010;
+/// The list of securities cannot be read.
+pub(crate) const LIST_FAILED: u64 = 310_011;
 
 /// Every status with its codes, and what they mean.
-pub(crate) const CODES: [(u16, u64, &str); 24] = [
+pub(crate) const CODES: [(u16, u64, &str); 26] = [
     (400, code::INVALID, "the request is not understood, or asks for something that cannot be"),
     (400, 400, "the request is not well-formed HTTP for this service"),
     (
@@ -24,6 +28,7 @@ pub(crate) const CODES: [(u16, u64, &str); 24] = [
         "a field about orders or assets is missing or wrong, or the order is in no state for it",
     ),
     (400, SHORT_SALE, "a short sale where they are off"),
+    (400, LIST_PARAMETER, "a parameter of the list of securities is missing or wrong"),
     (401, TOKEN_EXPIRED, "the access token has expired"),
     (
         401,
@@ -57,11 +62,13 @@ pub(crate) const CODES: [(u16, u64, &str); 24] = [
     (
         429,
         TOO_OFTEN,
-        "a token was renewed or a connection closed too often, more than 20 searches in a second, more than 30 requests about orders \
-         and assets in 30 seconds, or too many unread requests",
+        "a token was renewed or a connection closed too often, more than 20 searches in a second, more than 10 requests about \
+         watchlists and lists of securities in a second, more than 30 about orders and assets in 30 seconds, or too many unread \
+         requests",
     ),
     (500, code::SERVER, "our fault; the log has the trace id"),
     (500, INTERNAL, "our fault; the log has the trace id"),
+    (500, LIST_FAILED, "the list of securities cannot be read; the log has the trace id"),
     (
         501,
         code::SERVER,

@@ -133,6 +133,14 @@ impl Problem {
         Problem::too_often("more searches a second than people type: wait", seconds)
     }
 
+    pub(crate) fn too_many_list_calls(wait: Duration) -> Problem {
+        let seconds = i64::try_from(seconds_up(wait)).unwrap_or(i64::MAX).max(1);
+        Problem::too_often(
+            "api request is limited: at most 10 calls about watchlists and lists of securities in a second",
+            seconds,
+        )
+    }
+
     pub(crate) fn too_many_trade_calls(wait: Duration) -> Problem {
         let seconds = i64::try_from(seconds_up(wait)).unwrap_or(i64::MAX).max(1);
         Problem::too_often(
@@ -157,6 +165,16 @@ impl Problem {
     /// A trading request that cannot be understood or carried out, as clients of it know it.
     pub(crate) fn trade_parameter(text: impl Into<String>) -> Problem {
         Problem::new(400, code::TRADE_PARAMETER, text)
+    }
+
+    /// A request for the list of securities that cannot be understood, as clients of it know it.
+    pub(crate) fn list_parameter(text: impl Into<String>) -> Problem {
+        Problem::new(400, code::LIST_PARAMETER, text)
+    }
+
+    /// The list of securities cannot be read.
+    pub(crate) fn list_failed() -> Problem {
+        Problem::new(500, code::LIST_FAILED, "internal error")
     }
 
     /// The rules of the account refuse it.
@@ -303,6 +321,12 @@ impl From<Refusal> for Problem {
 
 pub(crate) fn success(data: impl Serialize) -> Answer {
     document(200, &Success { code: 0, message: "success", data })
+}
+
+/// The body of a successful answer that is made once and sent often. `None` if it cannot be written.
+pub(crate) fn success_body(data: impl Serialize) -> Option<Bytes> {
+    let value = serde_json::to_value(Success { code: 0, message: "success", data }).ok()?;
+    Some(value.to_string().into())
 }
 
 /// A JSON document without the envelope. Serialising it as a tree sorts the names of fields, so the answer does not depend on their order in

@@ -15,6 +15,9 @@ pub(crate) enum RowPace {
     Unlimited,
     /// That of searches.
     Search,
+    /// That of watchlists and lists of securities. An account without a rate limit has none here either, nor a person at a page, where one
+    /// click is several requests.
+    Lists,
     /// That of requests about orders and assets. It is the service's: an account without a rate limit has none here either. A person
     /// at a page asks for several things at once and is exempt.
     Trade,
@@ -40,10 +43,13 @@ impl RowPace {
         let account = admitted.account();
         match self {
             RowPace::Search => site.may_search(account.id).map_err(Problem::too_many_searches),
-            RowPace::Trade | RowPace::Journal if account.terms.rate_rule() == access::RateRule::Unlimited => {
+            RowPace::Trade | RowPace::Journal | RowPace::Lists
+                if account.terms.rate_rule() == access::RateRule::Unlimited =>
+            {
                 Ok(())
             }
-            RowPace::Trade if admitted.who().is_browser() => Ok(()),
+            RowPace::Trade | RowPace::Lists if admitted.who().is_browser() => Ok(()),
+            RowPace::Lists => site.may_list(account.id).map_err(Problem::too_many_list_calls),
             RowPace::Journal if admitted.who().is_browser() => {
                 site.may_read_journal(account.id).map_err(Problem::too_many_journal_reads)
             }

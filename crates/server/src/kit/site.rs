@@ -27,6 +27,9 @@ pub(crate) const CONNECTIONS_EACH: usize = 256;
 /// Searches of one account within [`SEARCHES_EACH`]: twice as many as a person types.
 const SEARCHES_MAX: u32 = 20;
 const SEARCHES_EACH: Duration = Duration::from_secs(1);
+/// Requests of one account for watchlists and lists of securities within [`LISTS_EACH`]: as many quote calls as the protocol has.
+const LISTS_MAX: u32 = 10;
+const LISTS_EACH: Duration = Duration::from_secs(1);
 /// Calls about orders and assets of one account within [`TRADES_EACH`], as the protocol has it.
 const TRADES_MAX: u32 = 30;
 const TRADES_EACH: Duration = Duration::from_secs(30);
@@ -64,6 +67,7 @@ pub(crate) struct Site {
     pub(crate) guest: Option<AccountId>,
     pub(crate) guests: Pace,
     searches: Pace,
+    lists: Pace,
     trades: Pace,
     journal_reads: Pace,
     /// Answers that are read in ranges.
@@ -92,6 +96,7 @@ impl Site {
             guest: None,
             guests: Pace::new(GUESTS_MAX, GUESTS_EACH),
             searches: Pace::new(SEARCHES_MAX, SEARCHES_EACH),
+            lists: Pace::new(LISTS_MAX, LISTS_EACH),
             trades: Pace::new(TRADES_MAX, TRADES_EACH),
             journal_reads: Pace::new(JOURNAL_READS_MAX, TRADES_EACH),
             pieces: Pieces::default(),
@@ -122,6 +127,11 @@ impl Site {
     /// The rate limiter of searches. An error is the time to wait.
     pub(crate) fn may_search(&self, account: AccountId) -> Result<(), Duration> {
         self.searches.pass(account, self.core.uptime())
+    }
+
+    /// The rate limiter of watchlists and lists of securities. An error is the time to wait.
+    pub(crate) fn may_list(&self, account: AccountId) -> Result<(), Duration> {
+        self.lists.pass(account, self.core.uptime())
     }
 
     /// Whether an account may ask about its orders and assets once more; else how long it waits.

@@ -22,3 +22,4 @@ mod restore_stopped;
 mod sealed;
 mod securities;
 mod transactions;
+mod watchlists;

@@ -3,6 +3,7 @@
 mod coverage;
 mod imports;
 mod securities;
+mod security_list;
 
 use access::Scope;
 
@@ -21,6 +22,10 @@ pub(super) const ROUTES: &[Row] = &[
     Row::get("/v1/securities/{symbol}/actions", Asks::Account, Scope::Quote, Task::Data, securities::actions)
         .own_region_only()
         .doc(&securities::ACTIONS),
+    Row::get("/v1/quote/get_security_list", Asks::Account, Scope::Quote, Task::Data, security_list::answer)
+        .own_region_only()
+        .paced(RowPace::Lists)
+        .doc(&security_list::LIST),
     Row::get("/v1/coverage", Asks::Account, Scope::Operator, Task::Data, coverage::rows)
         .own_region_only()
         .doc(&coverage::ROWS),

@@ -35,7 +35,7 @@ async fn nothing_that_an_sdk_asks_for_is_not_found() {
         assert!(text.contains(" are not offered here"), "{method} {path}: {text}");
         refused += 1;
     }
-    assert!(refused > 150, "{refused}");
+    assert!(refused > 100, "{refused}");
 }
 
 #[tokio::test]
@@ -44,7 +44,7 @@ async fn a_refusal_says_what_it_is_that_is_not_offered() {
     let account = server.account("ann", Terms::default());
     let why = "the sign-in is good, but a paper account does not have this";
     for (path, wanted) in [
-        ("/v1/watchlist/groups", "watchlists are not offered here".to_owned()),
+        ("/v1/sharelists", "shared lists are not offered here".to_owned()),
         ("/v1/quote/short-positions/hk?symbol=700.HK", "short positions are not offered here".to_owned()),
         ("/v1/content/700.HK/news", "news are not offered here".to_owned()),
         // Programs try their login with these, and must not read that it failed.

@@ -1,0 +1,379 @@
+//! Watchlists: what an account follows, and the groups it has put that in. All that it follows is the group of all, which every account
+//! has; a security in another group is in that one too. Nothing here is about prices: those come with the securities.
+//!
+//! The rules are functions over [`Watchlists`] as values; `store` runs them within the transaction that writes.
+
+use std::collections::HashSet;
+
+use market::{Symbol, Timestamp};
+use store::{AccountId, FollowedSecurity, StoreError, WatchlistGroup, WatchlistId, Watchlists};
+
+use crate::hidden::is_hidden;
+use crate::{Access, AccessError};
+
+/// Groups of an account, besides the group of all.
+pub const WATCHLIST_GROUPS_MAX: usize = 50;
+/// Securities of one group.
+pub const WATCHLIST_SECURITIES_MAX: usize = 500;
+/// Securities that an account follows, which is what the group of all has.
+pub const FOLLOWED_MAX: usize = 1_000;
+/// Characters of the name of a group.
+pub const WATCHLIST_NAME_CHARS_MAX: usize = 40;
+const _: () = assert!(WATCHLIST_GROUPS_MAX == 50, "the words of `TooManyGroups` say so");
+const _: () = assert!(WATCHLIST_SECURITIES_MAX == 500, "the words of `TooManySecurities` say so");
+const _: () = assert!(FOLLOWED_MAX == 1_000, "the words of `TooManyFollowed` say so");
+const _: () = assert!(WATCHLIST_NAME_CHARS_MAX == 40, "the words of `WatchlistName` say so");
+const _: () = assert!(WATCHLIST_SECURITIES_MAX <= FOLLOWED_MAX);
+
+/// The group of all that an account follows. Every account has one of its own under this number, which no other group ever has.
+pub const ALL_FOLLOWED: WatchlistId = WatchlistId(1);
+/// What it is called. It cannot be renamed.
+pub const ALL_FOLLOWED_NAME: &str = "all";
+
+/// The name of a group: something to see, and nothing that hides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WatchlistName(String);
+
+impl WatchlistName {
+    /// Blanks around it do not count.
+    pub fn parse(text: &str) -> Result<WatchlistName, WatchlistError> {
+        let text = text.trim();
+        let reason = match text {
+            "" => "it is empty",
+            _ if text.chars().count() > WATCHLIST_NAME_CHARS_MAX => "it has more than 40 characters",
+            _ if text.chars().any(is_hidden) => {
+                "it has characters that cannot be seen or that change the direction of text"
+            }
+            _ => return Ok(WatchlistName(text.to_owned())),
+        };
+        Err(WatchlistError::Name(reason))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A security to be followed, with the price that may be seen of it now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PricedSecurity {
+    pub symbol: Symbol,
+    pub price: Option<String>,
+}
+
+/// What becomes of the securities of a group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MembersChange {
+    /// These too, at the end; those that are there stay where they are.
+    Add(Vec<PricedSecurity>),
+    /// All but these.
+    Remove(Vec<Symbol>),
+    /// These and no others, in this order.
+    Replace(Vec<PricedSecurity>),
+}
+
+/// What a group that is deleted leaves behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupRemains {
+    /// Its securities stay in the group of all.
+    Followed,
+    /// They are unfollowed, in every group.
+    Nothing,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pin {
+    Add,
+    Remove,
+}
+
+/// Why watchlists are not changed. The messages may be sent as they are, but that of a failure.
+#[derive(Debug, thiserror::Error)]
+pub enum WatchlistError {
+    /// There is none, or it is of another account.
+    #[error("there is no such watchlist group")]
+    NotFound,
+    #[error("the group of all that is followed cannot be renamed or deleted")]
+    AllFollowed,
+    #[error("this cannot name a watchlist group: {0}")]
+    Name(&'static str),
+    #[error("an account has at most 50 watchlist groups: delete one first")]
+    TooManyGroups,
+    #[error("a watchlist group has at most 500 securities")]
+    TooManySecurities,
+    #[error("an account follows at most 1000 securities: unfollow some first")]
+    TooManyFollowed,
+    #[error("{0} is not on a watchlist: add it to one first")]
+    NotFollowed(Symbol),
+    #[error(transparent)]
+    Failed(#[from] AccessError),
+}
+
+impl From<StoreError> for WatchlistError {
+    fn from(error: StoreError) -> WatchlistError {
+        WatchlistError::Failed(error.into())
+    }
+}
+
+impl Access {
+    pub fn watchlists(&self, id: AccountId) -> Result<Watchlists, AccessError> {
+        Ok(self.accounts.watchlists(id)?)
+    }
+
+    /// Adds a group, with securities in their order. `at` is the market's time, as it is wherever something is followed.
+    pub fn create_watchlist(
+        &self,
+        id: AccountId,
+        name: &WatchlistName,
+        securities: &[PricedSecurity],
+        at: Timestamp,
+    ) -> Result<WatchlistId, WatchlistError> {
+        self.accounts.change_watchlists(id, |lists, ids| {
+            if lists.groups.len() >= WATCHLIST_GROUPS_MAX {
+                return Err(WatchlistError::TooManyGroups);
+            }
+            let group = ids.take()?;
+            lists.groups.push(WatchlistGroup {
+                id: group,
+                name: name.as_str().to_owned(),
+                symbols: Vec::new(),
+            });
+            add(lists, group, securities, at)?;
+            Ok(group)
+        })
+    }
+
+    /// Renames a group, changes its securities, or both.
+    pub fn update_watchlist(
+        &self,
+        id: AccountId,
+        group: WatchlistId,
+        name: Option<&WatchlistName>,
+        members: Option<&MembersChange>,
+        at: Timestamp,
+    ) -> Result<(), WatchlistError> {
+        self.accounts.change_watchlists(id, |lists, _| {
+            if let Some(name) = name {
+                name.as_str().clone_into(&mut found(lists, group)?.name);
+            }
+            match members {
+                Some(MembersChange::Add(securities)) => add(lists, group, securities, at),
+                Some(MembersChange::Remove(symbols)) => remove(lists, group, symbols),
+                Some(MembersChange::Replace(securities)) => replace(lists, group, securities, at),
+                None if group == ALL_FOLLOWED => Ok(()),
+                None => found(lists, group).map(drop),
+            }
+        })
+    }
+
+    pub fn delete_watchlist(
+        &self,
+        id: AccountId,
+        group: WatchlistId,
+        remains: GroupRemains,
+    ) -> Result<(), WatchlistError> {
+        self.accounts.change_watchlists(id, |lists, _| {
+            let symbols = std::mem::take(&mut found(lists, group)?.symbols);
+            lists.groups.retain(|one| one.id != group);
+            match remains {
+                GroupRemains::Followed => Ok(()),
+                GroupRemains::Nothing => remove(lists, ALL_FOLLOWED, &symbols),
+            }
+        })
+    }
+
+    /// Pins securities to the top of every group they are in, or no longer. One that is not pinned need not be unpinned.
+    pub fn pin_securities(&self, id: AccountId, symbols: &[Symbol], pin: Pin) -> Result<(), WatchlistError> {
+        self.accounts.change_watchlists(id, |lists, _| {
+            for symbol in symbols {
+                match (lists.followed.iter_mut().find(|one| one.symbol == *symbol), pin) {
+                    (Some(one), pin) => one.is_pinned = pin == Pin::Add,
+                    (None, Pin::Add) => return Err(WatchlistError::NotFollowed(symbol.clone())),
+                    (None, Pin::Remove) => {}
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+/// A group other than that of all.
+fn found(lists: &mut Watchlists, group: WatchlistId) -> Result<&mut WatchlistGroup, WatchlistError> {
+    if group == ALL_FOLLOWED {
+        return Err(WatchlistError::AllFollowed);
+    }
+    lists.groups.iter_mut().find(|one| one.id == group).ok_or(WatchlistError::NotFound)
+}
+
+fn add(
+    lists: &mut Watchlists,
+    group: WatchlistId,
+    securities: &[PricedSecurity],
+    at: Timestamp,
+) -> Result<(), WatchlistError> {
+    if group != ALL_FOLLOWED {
+        let symbols = &mut found(lists, group)?.symbols;
+        for one in securities {
+            if !symbols.contains(&one.symbol) {
+                symbols.push(one.symbol.clone());
+            }
+        }
+        if symbols.len() > WATCHLIST_SECURITIES_MAX {
+            return Err(WatchlistError::TooManySecurities);
+        }
+    }
+    follow(lists, securities, at)
+}
+
+fn remove(lists: &mut Watchlists, group: WatchlistId, symbols: &[Symbol]) -> Result<(), WatchlistError> {
+    if group != ALL_FOLLOWED {
+        found(lists, group)?.symbols.retain(|symbol| !symbols.contains(symbol));
+        return Ok(());
+    }
+    lists.followed.retain(|one| !symbols.contains(&one.symbol));
+    for group in &mut lists.groups {
+        group.symbols.retain(|symbol| !symbols.contains(symbol));
+    }
+    Ok(())
+}
+
+fn replace(
+    lists: &mut Watchlists,
+    group: WatchlistId,
+    securities: &[PricedSecurity],
+    at: Timestamp,
+) -> Result<(), WatchlistError> {
+    if group != ALL_FOLLOWED {
+        found(lists, group)?.symbols.clear();
+        return add(lists, group, securities, at);
+    }
+    let wanted: Vec<&Symbol> = securities.iter().map(|one| &one.symbol).collect();
+    let followed = lists.followed.iter().map(|one| &one.symbol);
+    let gone: Vec<Symbol> = followed.filter(|symbol| !wanted.contains(symbol)).cloned().collect();
+    remove(lists, ALL_FOLLOWED, &gone)?;
+    follow(lists, securities, at)?;
+    lists.followed.sort_by_cached_key(|one| wanted.iter().position(|symbol| **symbol == one.symbol));
+    Ok(())
+}
+
+/// Follows what is not followed yet; the rest keeps its price and its time.
+fn follow(
+    lists: &mut Watchlists,
+    securities: &[PricedSecurity],
+    at: Timestamp,
+) -> Result<(), WatchlistError> {
+    let mut known: HashSet<Symbol> = lists.followed.iter().map(|one| one.symbol.clone()).collect();
+    for PricedSecurity { symbol, price } in securities {
+        if known.insert(symbol.clone()) {
+            let (symbol, price) = (symbol.clone(), price.clone());
+            lists.followed.push(FollowedSecurity { symbol, at, price, is_pinned: false });
+        }
+    }
+    if lists.followed.len() > FOLLOWED_MAX {
+        return Err(WatchlistError::TooManyFollowed);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn priced(texts: &str) -> Vec<PricedSecurity> {
+        let one = |text: &str| PricedSecurity { symbol: text.parse().unwrap(), price: None };
+        texts.split_whitespace().map(one).collect()
+    }
+
+    fn symbols(texts: &str) -> Vec<Symbol> {
+        priced(texts).into_iter().map(|one| one.symbol).collect()
+    }
+
+    /// Two groups of three securities.
+    fn lists() -> Watchlists {
+        let mut lists = Watchlists::default();
+        for (id, texts) in [(1_001, "1.HK 2.HK"), (1_002, "2.HK 3.HK")] {
+            let id = WatchlistId(id);
+            lists.groups.push(WatchlistGroup { id, name: id.0.to_string(), symbols: Vec::new() });
+            add(&mut lists, id, &priced(texts), Timestamp(7)).unwrap();
+        }
+        lists
+    }
+
+    fn told(lists: &Watchlists) -> String {
+        let line =
+            |symbols: Vec<&Symbol>| symbols.iter().map(|one| one.ticker()).collect::<Vec<_>>().join(" ");
+        let all = line(lists.followed.iter().map(|one| &one.symbol).collect());
+        let groups = lists.groups.iter().map(|group| line(group.symbols.iter().collect()));
+        [all].into_iter().chain(groups).collect::<Vec<_>>().join(" | ")
+    }
+
+    #[track_caller]
+    fn check(work: impl FnOnce(&mut Watchlists) -> Result<(), WatchlistError>, wanted: &str) {
+        let mut lists = lists();
+        work(&mut lists).unwrap();
+        assert_eq!(told(&lists), wanted);
+    }
+
+    const FIRST: WatchlistId = WatchlistId(1_001);
+    const LATER: Timestamp = Timestamp(9);
+
+    #[test]
+    fn groups_are_parts_of_the_group_of_all() {
+        check(|_| Ok(()), "1 2 3 | 1 2 | 2 3");
+        check(|lists| add(lists, FIRST, &priced("4.HK 2.HK 4.HK"), LATER), "1 2 3 4 | 1 2 4 | 2 3");
+        check(|lists| add(lists, ALL_FOLLOWED, &priced("4.HK 2.HK"), LATER), "1 2 3 4 | 1 2 | 2 3");
+        check(|lists| remove(lists, FIRST, &symbols("2.HK 9.HK")), "1 2 3 | 1 | 2 3");
+        check(|lists| remove(lists, ALL_FOLLOWED, &symbols("2.HK 9.HK")), "1 3 | 1 | 3");
+        check(|lists| replace(lists, FIRST, &priced("3.HK 4.HK 1.HK"), LATER), "1 2 3 4 | 3 4 1 | 2 3");
+        check(|lists| replace(lists, FIRST, &[], LATER), "1 2 3 |  | 2 3");
+        check(|lists| replace(lists, ALL_FOLLOWED, &priced("4.HK 3.HK 1.HK 3.HK"), LATER), "4 3 1 | 1 | 3");
+    }
+
+    #[test]
+    fn what_is_followed_keeps_its_time() {
+        let mut lists = lists();
+        add(&mut lists, FIRST, &priced("3.HK 4.HK"), LATER).unwrap();
+        replace(&mut lists, ALL_FOLLOWED, &priced("4.HK 3.HK 2.HK"), Timestamp(11)).unwrap();
+        assert_eq!(lists.followed.iter().map(|one| one.at.0).collect::<Vec<_>>(), [9, 7, 7]);
+    }
+
+    #[test]
+    fn the_group_of_all_is_fixed_and_others_are_found_or_not() {
+        let mut lists = lists();
+        assert!(matches!(found(&mut lists, ALL_FOLLOWED), Err(WatchlistError::AllFollowed)));
+        for group in [WatchlistId(1_003), WatchlistId(0), WatchlistId(-1)] {
+            assert!(matches!(add(&mut lists, group, &[], LATER), Err(WatchlistError::NotFound)));
+            assert!(matches!(remove(&mut lists, group, &[]), Err(WatchlistError::NotFound)));
+        }
+    }
+
+    #[test]
+    fn there_is_a_limit_on_everything() {
+        let many =
+            |count: usize| priced(&(1..=count).map(|number| format!("{number}.HK ")).collect::<String>());
+        let mut lists = lists();
+        replace(&mut lists, FIRST, &many(WATCHLIST_SECURITIES_MAX), LATER).unwrap();
+        let one_more = replace(&mut lists, FIRST, &many(WATCHLIST_SECURITIES_MAX + 1), LATER);
+        assert!(matches!(one_more, Err(WatchlistError::TooManySecurities)));
+        replace(&mut lists, ALL_FOLLOWED, &many(FOLLOWED_MAX), LATER).unwrap();
+        let one_more = add(&mut lists, ALL_FOLLOWED, &priced("AAPL.US"), LATER);
+        assert!(matches!(one_more, Err(WatchlistError::TooManyFollowed)));
+    }
+
+    #[test]
+    fn a_name_can_be_seen() {
+        let longest = "蠟".repeat(WATCHLIST_NAME_CHARS_MAX);
+        for (text, name) in
+            [("a", "a"), (" my list ", "my list"), ("🕯️ 燭", "🕯️ 燭"), (longest.as_str(), longest.as_str())]
+        {
+            assert_eq!(WatchlistName::parse(text).unwrap().as_str(), name);
+        }
+        let hidden =
+            ["a\nb", "a\0", "a\u{202e}b", "\u{200f}a", "a\u{200b}b", "a\u{feff}", "\u{2066}a\u{2069}"];
+        for text in
+            ["", "  ", "\u{3000}", &"x".repeat(WATCHLIST_NAME_CHARS_MAX + 1)].into_iter().chain(hidden)
+        {
+            assert!(matches!(WatchlistName::parse(text), Err(WatchlistError::Name(_))), "{text:?}");
+        }
+    }
+}

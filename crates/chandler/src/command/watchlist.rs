@@ -1,0 +1,262 @@
+//! `chandler watchlist`: what an account follows, here or at a server.
+
+mod here;
+mod source;
+mod there;
+
+use std::io::Write;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use crate::command::trade::shown::{amount, rows, text, zoned};
+use crate::failure::{Failure, usage};
+use crate::output::{self, Column, Format};
+use crate::surroundings::Surroundings;
+use source::{Members, Pinning, Whose};
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List what is followed, with the price and the time of that
+    List(List),
+    /// Add a group; prints its id
+    Create(Create),
+    /// Add securities to the end of a group
+    Add(Change),
+    /// Take securities from a group; from the group of all, they are unfollowed
+    Remove(Change),
+    /// Give a group these securities and no others, in this order
+    Replace(Change),
+    /// Give a group another name
+    Rename(Rename),
+    /// Delete a group; its securities stay followed
+    Delete(Delete),
+    /// Pin securities to the top of their groups
+    Pin(Pin),
+}
+
+#[derive(Debug, Args)]
+struct List {
+    /// One group, by id or name [default: all of them]
+    group: Option<String>,
+    #[command(flatten)]
+    whose: Whose,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Debug, Args)]
+struct Create {
+    /// The name of the group
+    name: String,
+    /// Securities, such as 700.HK
+    symbols: Vec<String>,
+    #[command(flatten)]
+    whose: Whose,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Debug, Args)]
+struct Change {
+    /// The group, by id or name; `all` is that of all that is followed
+    group: String,
+    /// Securities, such as 700.HK
+    #[arg(required = true)]
+    symbols: Vec<String>,
+    #[command(flatten)]
+    whose: Whose,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Debug, Args)]
+struct Rename {
+    /// The group, by id or name
+    group: String,
+    /// Its new name
+    name: String,
+    #[command(flatten)]
+    whose: Whose,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Debug, Args)]
+struct Delete {
+    /// The group, by id or name
+    group: String,
+    /// Unfollow its securities, in every group
+    #[arg(long)]
+    purge: bool,
+    #[command(flatten)]
+    whose: Whose,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Debug, Args)]
+struct Pin {
+    /// Securities, such as 700.HK
+    #[arg(required = true)]
+    symbols: Vec<String>,
+    /// Unpin them instead
+    #[arg(long)]
+    off: bool,
+    #[command(flatten)]
+    whose: Whose,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<(), Failure> {
+    match &arguments.action {
+        Action::List(list) => list.run(surroundings),
+        Action::Create(create) => create.run(surroundings),
+        Action::Add(change) => change.run(Members::Add, surroundings),
+        Action::Remove(change) => change.run(Members::Remove, surroundings),
+        Action::Replace(change) => change.run(Members::Replace, surroundings),
+        Action::Rename(rename) => rename.run(surroundings),
+        Action::Delete(delete) => delete.run(surroundings),
+        Action::Pin(pin) => pin.run(surroundings),
+    }
+}
+
+impl List {
+    fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
+        let mut document = self.whose.source(surroundings)?.document()?;
+        if let Some(wanted) = &self.group {
+            let group = found(&document, wanted)?.clone();
+            document = json!({"groups": [group]});
+        }
+        if self.format == Format::Json {
+            return Ok(output::json(&document)?);
+        }
+        let mut out = output::stdout();
+        for (place, group) in rows(&document, "groups").iter().enumerate() {
+            if place > 0 {
+                writeln!(out)?;
+            }
+            print(&mut out, group)?;
+        }
+        Ok(out.flush()?)
+    }
+}
+
+fn print(out: &mut impl Write, group: &Value) -> Result<(), Failure> {
+    writeln!(out, "{}  {}", text(group, "id"), text(group, "name"))?;
+    let securities = rows(group, "securities");
+    if securities.is_empty() {
+        return Ok(writeln!(out, "nothing in it")?);
+    }
+    let columns = [
+        Column::Left("symbol"),
+        Column::Left("name"),
+        Column::Right("price then"),
+        Column::Left("followed"),
+        Column::Left("pinned"),
+    ];
+    let row = |one: &Value| {
+        let symbol = text(one, "symbol");
+        let pinned = if text(one, "is_pinned") == "true" { "yes" } else { "" };
+        let (price, at) = (amount(one, "watched_price"), zoned(one, "watched_at", &symbol));
+        vec![symbol, text(one, "name"), price, at, pinned.to_owned()]
+    };
+    Ok(writeln!(out, "{}", output::text(&output::table(&columns, securities.iter().map(row))))?)
+}
+
+impl Create {
+    fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
+        let mut source = self.whose.source(surroundings)?;
+        let symbols = source.symbols(&self.symbols, surroundings)?;
+        let id = source.create(&self.name, symbols)?;
+        done(self.format, &format!("group {id} is there"), &id)
+    }
+}
+
+impl Change {
+    fn run(&self, members: Members, surroundings: &Surroundings) -> Result<(), Failure> {
+        let mut source = self.whose.source(surroundings)?;
+        let symbols = source.symbols(&self.symbols, surroundings)?;
+        let id = id_of(&source.document()?, &self.group)?;
+        source.change(&id, members, symbols)?;
+        done(self.format, &format!("group {id} is changed"), &id)
+    }
+}
+
+impl Rename {
+    fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
+        let mut source = self.whose.source(surroundings)?;
+        let id = id_of(&source.document()?, &self.group)?;
+        source.rename(&id, &self.name)?;
+        done(self.format, &format!("group {id} is renamed"), &id)
+    }
+}
+
+impl Delete {
+    fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
+        let mut source = self.whose.source(surroundings)?;
+        let id = id_of(&source.document()?, &self.group)?;
+        source.delete(&id, self.purge)?;
+        done(self.format, &format!("group {id} is deleted"), &id)
+    }
+}
+
+impl Pin {
+    fn run(&self, surroundings: &Surroundings) -> Result<(), Failure> {
+        let mut source = self.whose.source(surroundings)?;
+        let symbols = source.symbols(&self.symbols, surroundings)?;
+        let names: Vec<String> = symbols.iter().map(ToString::to_string).collect();
+        source.pin(symbols, if self.off { Pinning::Remove } else { Pinning::Add })?;
+        let is = if self.off { "no longer pinned" } else { "pinned" };
+        match self.format {
+            Format::Json => Ok(output::json(&json!({"securities": names}))?),
+            Format::Table => say(&format!("{} {is}", names.join(", "))),
+        }
+    }
+}
+
+/// The id of a group that is named by it or by its name.
+fn id_of(document: &Value, wanted: &str) -> Result<String, Failure> {
+    Ok(text(found(document, wanted)?, "id"))
+}
+
+fn found<'a>(document: &'a Value, wanted: &str) -> Result<&'a Value, Failure> {
+    let groups = rows(document, "groups");
+    if let Some(group) = groups.iter().find(|group| text(group, "id") == wanted) {
+        return Ok(group);
+    }
+    let named: Vec<&Value> = groups.iter().filter(|group| text(group, "name") == wanted.trim()).collect();
+    match named.as_slice() {
+        [group] => Ok(*group),
+        [] => Err(usage(format!(
+            "there is no watchlist group {wanted:?}: `chandler watchlist list` shows those there are"
+        ))),
+        several => {
+            let ids: Vec<String> = several.iter().map(|group| text(group, "id")).collect();
+            Err(usage(format!(
+                "several groups are called {wanted:?}: name one by its id, {}",
+                ids.join(" or ")
+            )))
+        }
+    }
+}
+
+fn done(format: Format, words: &str, id: &str) -> Result<(), Failure> {
+    match format {
+        Format::Json => Ok(output::json(&json!({"id": id}))?),
+        Format::Table => say(words),
+    }
+}
+
+fn say(words: &str) -> Result<(), Failure> {
+    let mut out = output::stdout();
+    writeln!(out, "{words}")?;
+    Ok(out.flush()?)
+}

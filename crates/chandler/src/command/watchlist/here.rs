@@ -1,0 +1,135 @@
+//! Watchlists of an account in the store here, as a server would answer about them.
+
+use access::{
+    Account, GroupRemains, MembersChange, Pin, PricedSecurity, WatchlistError, WatchlistId, WatchlistName,
+};
+use anyhow::anyhow;
+use history::{AsOf, History};
+use market::{FloorTable, Symbol};
+use serde_json::Value;
+use store::Reader;
+
+use super::source::{Members, Pinning};
+use crate::command::trade::Books;
+use crate::failure::{Failure, usage};
+use crate::surroundings::Surroundings;
+
+pub(super) struct Here {
+    books: Books,
+    account: Account,
+    history: History,
+    reader: Reader,
+    as_of: AsOf,
+}
+
+impl Here {
+    pub(super) fn open(surroundings: &Surroundings, name: Option<&str>) -> Result<Here, Failure> {
+        let books = Books::open(surroundings)?;
+        let account = books.account(name)?;
+        let history = History::new(surroundings.history.venues().clone());
+        let reader = surroundings.open(store::Access::Read)?.reader()?;
+        Ok(Here { books, account, history, reader, as_of: surroundings.as_of() })
+    }
+
+    pub(super) fn document(&self) -> Result<Value, Failure> {
+        let lists = self.books.access.watchlists(self.account.id)?;
+        let names = self.books.names()?;
+        Ok(server::watchlists_document(&lists, |symbol| {
+            Some(names(symbol)).filter(|name| !name.is_empty()).unwrap_or_else(|| symbol.ticker().to_owned())
+        }))
+    }
+
+    pub(super) fn create(&mut self, name: &str, symbols: Vec<Symbol>) -> Result<String, Failure> {
+        self.check_may_change()?;
+        let name = WatchlistName::parse(name).map_err(told)?;
+        let securities = self.priced(symbols)?;
+        let created =
+            self.books.access.create_watchlist(self.account.id, &name, &securities, self.as_of.now());
+        Ok(created.map_err(told)?.0.to_string())
+    }
+
+    pub(super) fn change(&mut self, id: &str, members: Members, symbols: Vec<Symbol>) -> Result<(), Failure> {
+        self.check_may_change()?;
+        let members = match members {
+            Members::Add => MembersChange::Add(self.priced(symbols)?),
+            Members::Remove => MembersChange::Remove(symbols),
+            Members::Replace => MembersChange::Replace(self.priced(symbols)?),
+        };
+        self.update(id, None, Some(&members))
+    }
+
+    pub(super) fn rename(&self, id: &str, name: &str) -> Result<(), Failure> {
+        self.check_may_change()?;
+        self.update(id, Some(&WatchlistName::parse(name).map_err(told)?), None)
+    }
+
+    pub(super) fn delete(&self, id: &str, purge: bool) -> Result<(), Failure> {
+        self.check_may_change()?;
+        let remains = if purge { GroupRemains::Nothing } else { GroupRemains::Followed };
+        self.books.access.delete_watchlist(self.account.id, group(id)?, remains).map_err(told)
+    }
+
+    pub(super) fn pin(&self, symbols: &[Symbol], pinning: Pinning) -> Result<(), Failure> {
+        self.check_may_change()?;
+        let pin = match pinning {
+            Pinning::Add => Pin::Add,
+            Pinning::Remove => Pin::Remove,
+        };
+        self.books.access.pin_securities(self.account.id, symbols, pin).map_err(told)
+    }
+
+    fn update(
+        &self,
+        id: &str,
+        name: Option<&WatchlistName>,
+        members: Option<&MembersChange>,
+    ) -> Result<(), Failure> {
+        let (account, now) = (self.account.id, self.as_of.now());
+        self.books.access.update_watchlist(account, group(id)?, name, members, now).map_err(told)
+    }
+
+    /// Securities with the last price that the account may see at the clock.
+    fn priced(&mut self, symbols: Vec<Symbol>) -> Result<Vec<PricedSecurity>, Failure> {
+        let floors = self.account.terms.floors.unwrap_or(FloorTable::NONE);
+        let mut priced = Vec::with_capacity(symbols.len());
+        for symbol in symbols {
+            let market = symbol.market();
+            let last = match self.account.rights.holds(market.into(), self.as_of.now()) {
+                true => self.history.last_price(&mut self.reader, &symbol, floors.of(market), self.as_of)?,
+                false => None,
+            };
+            let price = last.map(|(price, decimals)| price.text(decimals).to_string());
+            priced.push(PricedSecurity { symbol, price });
+        }
+        Ok(priced)
+    }
+
+    fn check_may_change(&self) -> Result<(), Failure> {
+        let Account { id, name, revoked_at, terms, .. } = &self.account;
+        if revoked_at.is_some() {
+            return Err(anyhow!("account {name:?} is revoked: nothing is changed in its name").into());
+        }
+        if terms.read_only {
+            let id = id.0;
+            return Err(anyhow!(
+                "account {name:?} is read-only: `chandler account set {id} --read-only off` lets it change things"
+            )
+            .into());
+        }
+        Ok(())
+    }
+}
+
+/// An id of the document.
+fn group(id: &str) -> Result<WatchlistId, Failure> {
+    id.parse().map(WatchlistId).map_err(|_| anyhow!("{id:?} is not the id of a watchlist group").into())
+}
+
+/// What can be written otherwise is a usage error.
+fn told(error: WatchlistError) -> Failure {
+    match error {
+        WatchlistError::Failed(error) => error.into(),
+        WatchlistError::Name(_) => usage(error),
+        error => error.into(),
+    }
+}

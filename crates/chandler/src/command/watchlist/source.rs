@@ -1,0 +1,111 @@
+//! Whose watchlists, and where they are: in the store here, or at a server. Both answer with the same document.
+
+use clap::Args;
+use market::Symbol;
+use serde_json::Value;
+
+use super::here::Here;
+use super::there::There;
+use crate::failure::{Failure, usage};
+use crate::remote;
+use crate::surroundings::{self, Surroundings};
+
+/// Whose watchlists.
+#[derive(Debug, Args)]
+pub(super) struct Whose {
+    /// The account in the store here, by name or number [default: the only one there is]
+    #[arg(long, value_name = "NAME")]
+    account: Option<String>,
+    #[command(flatten)]
+    remote: remote::ServerFlags,
+}
+
+/// What becomes of the securities of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Members {
+    Add,
+    Remove,
+    Replace,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pinning {
+    Add,
+    Remove,
+}
+
+pub(super) enum Source {
+    Here(Box<Here>),
+    There(There),
+}
+
+impl Whose {
+    pub(super) fn source(&self, surroundings: &Surroundings) -> Result<Source, Failure> {
+        match self.remote.session(surroundings)? {
+            Some(_) if self.account.is_some() => Err(usage(
+                "--account is for the store here: a server answers for the account that has signed in to it",
+            )),
+            Some(session) => Ok(Source::There(There::new(session))),
+            None => Ok(Source::Here(Box::new(Here::open(surroundings, self.account.as_deref())?))),
+        }
+    }
+}
+
+impl Source {
+    /// All groups.
+    pub(super) fn document(&mut self) -> Result<Value, Failure> {
+        match self {
+            Source::Here(here) => here.document(),
+            Source::There(there) => there.document(),
+        }
+    }
+
+    /// The id of the new group.
+    pub(super) fn create(&mut self, name: &str, symbols: Vec<Symbol>) -> Result<String, Failure> {
+        match self {
+            Source::Here(here) => here.create(name, symbols),
+            Source::There(there) => there.create(name, &symbols),
+        }
+    }
+
+    pub(super) fn change(&mut self, id: &str, members: Members, symbols: Vec<Symbol>) -> Result<(), Failure> {
+        match self {
+            Source::Here(here) => here.change(id, members, symbols),
+            Source::There(there) => there.change(id, members, &symbols),
+        }
+    }
+
+    pub(super) fn rename(&mut self, id: &str, name: &str) -> Result<(), Failure> {
+        match self {
+            Source::Here(here) => here.rename(id, name),
+            Source::There(there) => there.rename(id, name),
+        }
+    }
+
+    pub(super) fn delete(&mut self, id: &str, purge: bool) -> Result<(), Failure> {
+        match self {
+            Source::Here(here) => here.delete(id, purge),
+            Source::There(there) => there.delete(id, purge),
+        }
+    }
+
+    pub(super) fn pin(&mut self, symbols: Vec<Symbol>, pinning: Pinning) -> Result<(), Failure> {
+        match self {
+            Source::Here(here) => here.pin(&symbols, pinning),
+            Source::There(there) => there.pin(&symbols, pinning),
+        }
+    }
+
+    /// Symbols as they were typed. In the store here, mistyped ones are looked for.
+    pub(super) fn symbols(
+        &self,
+        texts: &[String],
+        surroundings: &Surroundings,
+    ) -> Result<Vec<Symbol>, Failure> {
+        let symbol = |text: &String| match self {
+            Source::Here(_) => surroundings.symbol(text),
+            Source::There(_) => surroundings::symbol(text),
+        };
+        texts.iter().map(symbol).collect()
+    }
+}

@@ -1,0 +1,62 @@
+//! The last price of a security.
+
+use market::{Candle, Floors, Period, Price, Symbol};
+use store::Reader;
+
+use crate::as_of::AsOf;
+use crate::query::{Adjust, Anchor, Direction, Query, Select, Sessions};
+use crate::read::{History, HistoryError};
+
+impl History {
+    /// The last price in regular hours that may be known, and how many decimals it is printed with; `None` if there is none. Daily
+    /// candles are imported as such and win. On a day that is not over, or has no daily candle, it is that of the newest minute. So it
+    /// is what a quote would show.
+    pub fn last_price(
+        &self,
+        reader: &mut Reader,
+        symbol: &Symbol,
+        floors: Floors,
+        as_of: AsOf,
+    ) -> Result<Option<(Price, u32)>, HistoryError> {
+        let mut newest = |period| self.newest(reader, symbol, period, floors, as_of);
+        let (day, minute) = (newest(Period::DAY)?, newest(Period::MINUTE)?);
+        let venue = self.venue(symbol);
+        let date = |candle: &Candle| venue.zone().date(candle.time);
+        let last = match (day, minute) {
+            (Some((day, _)), Some((minute, decimals)))
+                if date(&minute) > date(&day)
+                    || (date(&minute) == date(&day) && !as_of.is_over(venue, date(&day))) =>
+            {
+                Some((minute, decimals))
+            }
+            (day, minute) => day.or(minute),
+        };
+        Ok(last.map(|(candle, decimals)| (candle.close, decimals)))
+    }
+
+    /// The newest candle of a period.
+    fn newest(
+        &self,
+        reader: &mut Reader,
+        symbol: &Symbol,
+        period: Period,
+        floors: Floors,
+        as_of: AsOf,
+    ) -> Result<Option<(Candle, u32)>, HistoryError> {
+        let query = Query {
+            symbol: symbol.clone(),
+            period,
+            adjust: Adjust::None,
+            sessions: Sessions::Intraday,
+            floors,
+            select: Select::Offset { direction: Direction::Past, anchor: Anchor::Latest, count: 1 },
+        };
+        match self.candles(reader, &query, as_of) {
+            Ok(answer) => Ok(answer.candles.last().map(|candle| (candle, answer.decimals))),
+            Err(HistoryError::UnknownSecurity(_) | HistoryError::NoCandles(_) | HistoryError::Option(_)) => {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! `GET /v1/quote/get_security_list`: the securities of a category, which is `Overnight` alone.
+//!
+//! Securities of the US market belong to it whose candles of overnight hours are in the store and may be known at the market's clock.
+//! The store says nothing else about which securities are traded at night.
+
+use market::Market;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::caller::Language;
+use crate::directory::{Directory, ListedNames, ListedSecurity};
+use crate::kit::doc::refusals::LISTS_TOO_FAST;
+use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, RefusalDoc, Tag, Word, data};
+use crate::kit::envelope::{self, Problem};
+use crate::kit::fields::echo;
+use crate::kit::{Admitted, Answer, Call, Site, codes};
+
+const CATEGORY: &str = "Overnight";
+/// Pages that may be asked for, and their size.
+const PAGE_MAX: u32 = 1_000_000;
+const SIZE_MAX: u32 = 1_000;
+const SIZE_DEFAULT: u32 = 100;
+
+pub(super) const LIST: Doc =
+    Doc::new(Tag::Candles, "securityList", "US securities that are traded overnight")
+        .about(
+            "Those with candles of overnight hours in the store, by symbol. The name stands in the field of the language that is asked \
+             for with accept-language, zh-CN without it; the other two are empty. Without page and size, the answer has all of them. \
+             The list of HK is empty; an account without the right to US has an empty one, too.",
+        )
+        .parameters(&[
+            Parameter::query("market", Kind::OneOf(&["US", "HK"]), "").required(),
+            Parameter::query("category", Kind::OneOf(&[CATEGORY, "overnight"]), "").or(Word::Text(CATEGORY)),
+            Parameter::query("page", Kind::Between(1, PAGE_MAX), "Which page; 1 if only size is given"),
+            Parameter::query("size", Kind::Between(1, SIZE_MAX), "Its size; 100 if only page is given"),
+        ])
+        .answers(&[AnswerDoc::ok("The securities", &[data::<SecurityList>()])])
+        .refuses(&[REFUSED, LISTS_TOO_FAST, UNREADABLE]);
+
+const REFUSED: RefusalDoc = RefusalDoc::new("400", "SecurityListRefused", &[codes::LIST_PARAMETER]);
+const UNREADABLE: RefusalDoc =
+    RefusalDoc::new("500", "SecurityListFailed", &[codes::LIST_FAILED, wire::code::SERVER, codes::INTERNAL]);
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct SecurityList {
+    list: Vec<SecurityNames>,
+    /// How many there are on all pages; not there if all of them are listed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total: Option<usize>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct SecurityNames {
+    symbol: String,
+    name_cn: String,
+    name_hk: String,
+    name_en: String,
+}
+
+pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let market = market(call)?;
+    category(call)?;
+    let page = page(call)?;
+    if market != Market::Us || !admitted.permit.holds(market.into()) {
+        let total = page.map(|_| 0);
+        return Ok(envelope::success(SecurityList { list: Vec::new(), total }));
+    }
+    let directory = site.directory().map_err(|_| Problem::list_failed())?;
+    let names = if has_all_names(&admitted) { ListedNames::All } else { ListedNames::Of(language(call)) };
+    if let Some(page) = page {
+        return Ok(envelope::success(paged(&directory, names, page)));
+    }
+    let body = directory.overnight_answer(names, || {
+        let list = overnight(&directory).map(|one| SecurityNames::of(one, names)).collect();
+        envelope::success_body(SecurityList { list, total: None }).unwrap_or_default()
+    });
+    if body.is_empty() {
+        tracing::error!("cannot write the list of securities");
+        return Err(Problem::list_failed());
+    }
+    Ok(envelope::json(200, body))
+}
+
+/// Whether the account is answered as before 2024-09-11: with the names of a security in all languages. Since then it is told the one
+/// that it asks for.
+fn has_all_names(_: &Admitted) -> bool {
+    false
+}
+
+/// A page of the list: its first place and its length.
+#[derive(Clone, Copy, Debug)]
+struct Page {
+    skipped: usize,
+    size: usize,
+}
+
+fn paged(directory: &Directory, names: ListedNames, page: Page) -> SecurityList {
+    let of_page = overnight(directory).skip(page.skipped).take(page.size);
+    let list = of_page.map(|one| SecurityNames::of(one, names)).collect();
+    SecurityList { list, total: Some(overnight(directory).count()) }
+}
+
+/// By symbol.
+fn overnight(directory: &Directory) -> impl Iterator<Item = &ListedSecurity> {
+    let is_of_it = |one: &&ListedSecurity| one.has_overnight && one.symbol.market() == Market::Us;
+    directory.behind(None).iter().filter(is_of_it)
+}
+
+impl SecurityNames {
+    fn of(one: &ListedSecurity, names: ListedNames) -> SecurityNames {
+        let symbol = one.symbol.as_str().to_owned();
+        let in_language = |language: Language| match names {
+            ListedNames::Of(wanted) if wanted == language => one.name_in(language).to_owned(),
+            _ => String::new(),
+        };
+        if names == ListedNames::All {
+            let [name_cn, name_hk, name_en] = [&one.name_cn, &one.name_hk, &one.name_en].map(Clone::clone);
+            return SecurityNames { symbol, name_cn, name_hk, name_en };
+        }
+        SecurityNames {
+            symbol,
+            name_cn: in_language(Language::ZhCn),
+            name_hk: in_language(Language::ZhHk),
+            name_en: in_language(Language::En),
+        }
+    }
+}
+
+/// Unlike elsewhere, a request without the header is answered in simplified Chinese: so the list has been known from the beginning.
+fn language(call: &Call<'_>) -> Language {
+    let header = call.header("accept-language").filter(|header| !header.trim().is_empty());
+    header.map_or(Language::ZhCn, Language::parse)
+}
+
+fn market(call: &Call<'_>) -> Result<Market, Problem> {
+    let text = call.parameter_of("market").unwrap_or_default();
+    if text.is_empty() {
+        return Err(Problem::list_parameter("market required: US or HK"));
+    }
+    let market = Market::parse(&text).filter(|market| [Market::Us, Market::Hk].contains(market));
+    market.ok_or_else(|| unknown("market", &text, "US or HK"))
+}
+
+fn category(call: &Call<'_>) -> Result<(), Problem> {
+    let text = call.parameter_of("category").unwrap_or_default();
+    let is_known = text.is_empty() || text.eq_ignore_ascii_case(CATEGORY);
+    if is_known { Ok(()) } else { Err(unknown("category", &text, CATEGORY)) }
+}
+
+/// `None` if all of the list is wanted.
+fn page(call: &Call<'_>) -> Result<Option<Page>, Problem> {
+    let (page, size) = (number(call, "page", PAGE_MAX)?, number(call, "size", SIZE_MAX)?);
+    if page.is_none() && size.is_none() {
+        return Ok(None);
+    }
+    let whole = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+    let size = whole(size.unwrap_or(SIZE_DEFAULT));
+    let skipped = whole(page.unwrap_or(1).saturating_sub(1)).saturating_mul(size);
+    Ok(Some(Page { skipped, size }))
+}
+
+fn number(call: &Call<'_>, name: &str, most: u32) -> Result<Option<u32>, Problem> {
+    let Some(text) = call.parameter_of(name).filter(|text| !text.is_empty()) else { return Ok(None) };
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    let number = digits.then(|| text.parse().ok()).flatten().filter(|number| (1..=most).contains(number));
+    number.map(Some).ok_or_else(|| {
+        Problem::list_parameter(format!("{name} {:?} is not a number from 1 to {most}", echo(&text)))
+    })
+}
+
+fn unknown(name: &str, text: &str, known: &str) -> Problem {
+    Problem::list_parameter(format!("{name} {:?} is not known: write {known}", echo(text)))
+}

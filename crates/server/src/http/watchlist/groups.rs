@@ -1,0 +1,115 @@
+//! `GET /v1/watchlist/groups`: what an account follows, by group.
+
+use std::collections::HashMap;
+
+use access::{ALL_FOLLOWED, ALL_FOLLOWED_NAME, FollowedSecurity, Watchlists};
+use market::Symbol;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use store::StoreError;
+
+use crate::kit::doc::refusals::LISTS_TOO_FAST;
+use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
+use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
+use crate::names::Names;
+
+pub(super) const LIST: Doc = Doc::new(Tag::Account, "watchlists", "What the account follows, by group")
+    .about(
+        "The first group has all that is followed; the others are as old as their place in the list. Pinned securities come first in \
+         each group, the rest in the order that was given.",
+    )
+    .answers(&[AnswerDoc::ok("The groups", &[data::<WatchlistGroups>()])])
+    .refuses(&[LISTS_TOO_FAST]);
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct WatchlistGroups {
+    groups: Vec<Group>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "WatchlistGroup")]
+struct Group {
+    /// Digits. That of all that is followed is 1.
+    id: String,
+    name: String,
+    securities: Vec<WatchedSecurity>,
+}
+
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+struct WatchedSecurity {
+    symbol: String,
+    market: &'static str,
+    /// In the language of the request.
+    name: String,
+    /// The last price that the account could see when it followed the security; empty if there was none.
+    watched_price: String,
+    /// Unix seconds of the market's clock.
+    watched_at: String,
+    is_pinned: bool,
+}
+
+pub(super) fn answer(_: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let lists = site.core.access.watchlists(admitted.account().id).map_err(Problem::from_access)?;
+    let language = admitted.caller.language;
+    let directory = site.directory()?;
+    // Those with candles are in memory.
+    let unlisted = lists.followed.iter().map(|one| &one.symbol).filter(|symbol| !directory.contains(symbol));
+    let others = site.core.with_reader(|reader| Names::of(unlisted, language, reader));
+    let others = others.map_err(|error: StoreError| {
+        tracing::error!(%error, "cannot read the names of securities");
+        Problem::internal()
+    })?;
+    let name = |symbol: &Symbol| match directory.find(symbol).map(|one| one.name_in(language)) {
+        Some("") => symbol.ticker().to_owned(),
+        Some(name) => name.to_owned(),
+        None => others.get(symbol),
+    };
+    Ok(envelope::success(WatchlistGroups::of(&lists, name)))
+}
+
+/// The same for the command line.
+pub fn watchlists_document(lists: &Watchlists, name: impl Fn(&Symbol) -> String) -> Value {
+    serde_json::to_value(WatchlistGroups::of(lists, name)).unwrap_or_default()
+}
+
+impl WatchlistGroups {
+    fn of(lists: &Watchlists, name: impl Fn(&Symbol) -> String) -> WatchlistGroups {
+        let rows: HashMap<&Symbol, WatchedSecurity> =
+            lists.followed.iter().map(|one| (&one.symbol, WatchedSecurity::of(one, &name))).collect();
+        let all = Group {
+            id: ALL_FOLLOWED.0.to_string(),
+            name: ALL_FOLLOWED_NAME.to_owned(),
+            securities: listed(&rows, lists.followed.iter().map(|one| &one.symbol)),
+        };
+        let others = lists.groups.iter().map(|group| Group {
+            id: group.id.0.to_string(),
+            name: group.name.clone(),
+            securities: listed(&rows, group.symbols.iter()),
+        });
+        WatchlistGroups { groups: [all].into_iter().chain(others).collect() }
+    }
+}
+
+/// The rows of a group: pinned ones first, each part in its order.
+fn listed<'a>(
+    rows: &HashMap<&Symbol, WatchedSecurity>,
+    symbols: impl Iterator<Item = &'a Symbol>,
+) -> Vec<WatchedSecurity> {
+    let mut listed: Vec<WatchedSecurity> = symbols.filter_map(|symbol| rows.get(symbol).cloned()).collect();
+    listed.sort_by_key(|row| !row.is_pinned);
+    listed
+}
+
+impl WatchedSecurity {
+    fn of(one: &FollowedSecurity, name: impl Fn(&Symbol) -> String) -> WatchedSecurity {
+        WatchedSecurity {
+            symbol: one.symbol.to_string(),
+            market: one.symbol.market().as_str(),
+            name: name(&one.symbol),
+            watched_price: one.price.clone().unwrap_or_default(),
+            watched_at: one.at.0.to_string(),
+            is_pinned: one.is_pinned,
+        }
+    }
+}

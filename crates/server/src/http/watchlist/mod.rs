@@ -1,0 +1,30 @@
+//! Watchlists, in the form that SDKs know. What may be in a group is decided in `access`; here requests become its values, and a
+//! security that is followed gets the price that the account sees at the market's clock.
+
+mod fields;
+mod groups;
+mod update;
+
+use access::Scope;
+
+use crate::kit::{Asks, Row, RowPace};
+use crate::metrics::Task;
+
+pub use groups::watchlists_document;
+
+const GROUPS: &str = "/v1/watchlist/groups";
+const PINNED: &str = "/v1/watchlist/pinned";
+
+pub(super) const ROUTES: &[Row] = &[
+    limited(Row::get(GROUPS, Asks::Account, Scope::Quote, Task::Data, groups::answer)).doc(&groups::LIST),
+    limited(Row::post(GROUPS, Asks::Account, Scope::Quote, Task::Data, update::create)).doc(&update::CREATE),
+    limited(Row::put(GROUPS, Asks::Account, Scope::Quote, Task::Data, update::update)).doc(&update::UPDATE),
+    limited(Row::delete(GROUPS, Asks::Account, Scope::Quote, Task::Data, update::delete))
+        .doc(&update::DELETE),
+    limited(Row::post(PINNED, Asks::Account, Scope::Quote, Task::Data, update::pin)).doc(&update::PIN),
+];
+
+/// SDKs sign with a time in seconds, and whoever adds, removes and adds again within one means each of them, as with orders.
+const fn limited(row: Row) -> Row {
+    row.own_region_only().paced(RowPace::Lists).orders()
+}

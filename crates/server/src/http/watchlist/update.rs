@@ -1,0 +1,219 @@
+//! Changes of watchlists: `POST`, `PUT` and `DELETE /v1/watchlist/groups`, `POST /v1/watchlist/pinned`.
+
+use std::collections::HashSet;
+
+use access::{
+    GroupRemains, MembersChange, Pin, PricedSecurity, WATCHLIST_NAME_CHARS_MAX, WatchlistError, WatchlistName,
+};
+use history::HistoryError;
+use market::Symbol;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::fields::{GroupNumber, missing, symbols, unknown, wrong};
+use crate::kit::doc::refusals::{BAD_REQUEST, LISTS_TOO_FAST, NOT_FOUND};
+use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, Tag, data};
+use crate::kit::envelope::{self, Empty};
+use crate::kit::{Admitted, Answer, Call, Problem, Site};
+use crate::refusal::Refusal;
+
+pub(super) const CREATE: Doc = Doc::new(Tag::Account, "createWatchlist", "Adds a group to the watchlists")
+    .about("An account has at most 50 groups, a group at most 500 securities, and all groups together 1,000.")
+    .body(&[Media::json::<CreateBody>()])
+    .answers(&[AnswerDoc::ok("The number of the group", &[data::<Created>()])])
+    .refuses(&[BAD_REQUEST, LISTS_TOO_FAST]);
+
+pub(super) const UPDATE: Doc =
+    Doc::new(Tag::Account, "updateWatchlist", "Renames a group, or changes its securities")
+        .about(
+            "What is removed from a group stays in the group of all; what is removed from that is unfollowed in every group. A security \
+             that was followed before keeps its price and its time.",
+        )
+        .body(&[Media::json::<UpdateBody>()])
+        .answers(&[AnswerDoc::ok("It is done", &[data::<Empty>()])])
+        .refuses(&[BAD_REQUEST, NOT_FOUND, LISTS_TOO_FAST]);
+
+pub(super) const DELETE: Doc = Doc::new(Tag::Account, "deleteWatchlist", "Deletes a group of the watchlists")
+    .about("The two parameters may be the fields of a JSON body instead.")
+    .parameters(&[
+        Parameter::query("id", Kind::Whole, "The number of the group"),
+        Parameter::query(
+            "purge",
+            Kind::OneOf(&["true", "false"]),
+            "Unfollow its securities, in every group; else they stay in the group of all",
+        ),
+    ])
+    .answers(&[AnswerDoc::ok("It is done", &[data::<Empty>()])])
+    .refuses(&[BAD_REQUEST, NOT_FOUND, LISTS_TOO_FAST]);
+
+pub(super) const PIN: Doc =
+    Doc::new(Tag::Account, "pinSecurities", "Pins securities to the top of their groups, or no longer")
+        .about("Only what is followed can be pinned.")
+        .body(&[Media::json::<PinBody>()])
+        .answers(&[AnswerDoc::ok("It is done", &[data::<Empty>()])])
+        .refuses(&[BAD_REQUEST, LISTS_TOO_FAST]);
+
+/// The longest name in bytes that is looked at; its characters are counted where it is read.
+const NAME_BYTES_MAX: usize = 1_024;
+const _: () = assert!(WATCHLIST_NAME_CHARS_MAX * 4 <= NAME_BYTES_MAX);
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "WatchlistCreation")]
+#[serde(default)]
+pub(super) struct CreateBody {
+    /// At most 40 characters, all of them visible.
+    name: Option<String>,
+    /// Such as 700.HK; their order is kept.
+    securities: Option<Vec<String>>,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "WatchlistUpdate")]
+#[serde(default)]
+pub(super) struct UpdateBody {
+    id: Option<GroupNumber>,
+    /// Absent or empty to keep it.
+    name: Option<String>,
+    /// Absent to keep them.
+    securities: Option<Vec<String>>,
+    /// add, remove or replace; absent, they are replaced.
+    mode: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct DeleteBody {
+    id: Option<GroupNumber>,
+    purge: Option<bool>,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "PinnedUpdate")]
+#[serde(default)]
+pub(super) struct PinBody {
+    /// add or remove.
+    mode: Option<String>,
+    securities: Option<Vec<String>>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "WatchlistCreated")]
+pub(super) struct Created {
+    /// Digits.
+    id: String,
+}
+
+pub(super) fn create(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let body: CreateBody = call.json()?;
+    let name = name(body.name.as_deref())?.ok_or_else(|| missing("name"))?;
+    let securities = priced(symbols(&body.securities.unwrap_or_default())?, site, &admitted)?;
+    let id = may_change(&admitted)?;
+    let created = site.core.access.create_watchlist(id, &name, &securities, site.core.market_now());
+    Ok(envelope::success(Created { id: created.map_err(refused)?.0.to_string() }))
+}
+
+pub(super) fn update(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let body: UpdateBody = call.json()?;
+    let group = body.id.ok_or_else(|| missing("id"))?.id();
+    let name = name(body.name.as_deref())?;
+    let members = match body.securities {
+        None => None,
+        Some(texts) => {
+            let symbols = symbols(&texts)?;
+            Some(match body.mode.as_deref().unwrap_or_default() {
+                "add" => MembersChange::Add(priced(symbols, site, &admitted)?),
+                "remove" => MembersChange::Remove(symbols),
+                "replace" | "" => MembersChange::Replace(priced(symbols, site, &admitted)?),
+                other => return Err(unknown("mode", other)),
+            })
+        }
+    };
+    let (id, now) = (may_change(&admitted)?, site.core.market_now());
+    let updated = site.core.access.update_watchlist(id, group, name.as_ref(), members.as_ref(), now);
+    updated.map_err(refused)?;
+    Ok(envelope::success(Empty {}))
+}
+
+pub(super) fn delete(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let DeleteBody { id: group, purge } = deletion(call)?;
+    let group = group.ok_or_else(|| missing("id"))?.id();
+    let remains = if purge == Some(true) { GroupRemains::Nothing } else { GroupRemains::Followed };
+    let deleted = site.core.access.delete_watchlist(may_change(&admitted)?, group, remains);
+    deleted.map_err(refused)?;
+    Ok(envelope::success(Empty {}))
+}
+
+pub(super) fn pin(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let body: PinBody = call.json()?;
+    let pin = match body.mode.as_deref().unwrap_or_default() {
+        "add" => Pin::Add,
+        "remove" => Pin::Remove,
+        "" => return Err(missing("mode")),
+        other => return Err(unknown("mode", other)),
+    };
+    let symbols = symbols(&body.securities.ok_or_else(|| missing("securities"))?)?;
+    site.core.access.pin_securities(may_change(&admitted)?, &symbols, pin).map_err(refused)?;
+    Ok(envelope::success(Empty {}))
+}
+
+/// Most SDKs send the two in the address, one in a body.
+fn deletion(call: &Call<'_>) -> Result<DeleteBody, Problem> {
+    let Some(id) = call.parameter_of("id").filter(|id| !id.is_empty()) else {
+        return if call.body.is_empty() { Ok(DeleteBody::default()) } else { call.json() };
+    };
+    let purge = match call.parameter_of("purge").as_deref() {
+        None | Some("") => None,
+        Some("true" | "1") => Some(true),
+        Some("false" | "0") => Some(false),
+        Some(other) => return Err(unknown("purge", other)),
+    };
+    Ok(DeleteBody { id: Some(GroupNumber::Text(id)), purge })
+}
+
+/// The name of a group, if there is one.
+fn name(text: Option<&str>) -> Result<Option<WatchlistName>, Problem> {
+    match text {
+        None | Some("") => Ok(None),
+        Some(text) if text.len() > NAME_BYTES_MAX => {
+            Err(wrong(format!("name has more than {WATCHLIST_NAME_CHARS_MAX} characters")))
+        }
+        Some(text) => WatchlistName::parse(text).map(Some).map_err(refused),
+    }
+}
+
+/// Whose watchlists are changed, unless the account may only look.
+fn may_change(admitted: &Admitted) -> Result<access::AccountId, Problem> {
+    let account = admitted.account();
+    if account.terms.read_only { Err(Problem::read_only()) } else { Ok(account.id) }
+}
+
+/// Securities with the last price that the account may see now. What it follows already keeps the price it has.
+fn priced(symbols: Vec<Symbol>, site: &Site, admitted: &Admitted) -> Result<Vec<PricedSecurity>, Problem> {
+    let core = &site.core;
+    let lists = core.access.watchlists(admitted.account().id).map_err(Problem::from_access)?;
+    let followed: HashSet<&Symbol> = lists.followed.iter().map(|one| &one.symbol).collect();
+    let (floors, as_of) = (core.floors_of(admitted.account()), core.as_of());
+    let priced = core.with_reader(|reader| {
+        let mut priced = Vec::with_capacity(symbols.len());
+        for symbol in symbols {
+            let market = symbol.market();
+            let is_seen = !followed.contains(&symbol) && admitted.permit.holds(market.into());
+            let last = match is_seen {
+                true => core.history.last_price(reader, &symbol, floors.of(market), as_of)?,
+                false => None,
+            };
+            let price = last.map(|(price, decimals)| price.text(decimals).to_string());
+            priced.push(PricedSecurity { symbol, price });
+        }
+        Ok(priced)
+    });
+    priced.map_err(|error: HistoryError| Refusal::from(error).into())
+}
+
+fn refused(error: WatchlistError) -> Problem {
+    match error {
+        WatchlistError::NotFound => Problem::not_found().because("there is no such watchlist group"),
+        WatchlistError::Failed(error) => Problem::from_access(error),
+        error => wrong(error.to_string()),
+    }
+}

@@ -1,0 +1,302 @@
+//! Watchlists over HTTP: what SDKs and pages do with them, and what is refused.
+
+use access::{Created, RateRule, Terms};
+use serde_json::{Value, json};
+
+use crate::support::{NOW, Response, Running};
+
+const GROUPS: &str = "/v1/watchlist/groups";
+const PINNED: &str = "/v1/watchlist/pinned";
+
+fn unhurried() -> Terms {
+    Terms { rate: Some(RateRule::Unlimited), ..Terms::default() }
+}
+
+fn data(answer: &Response) -> Value {
+    let body = answer.json();
+    assert_eq!((answer.status, &body["code"]), (200, &json!(0)), "{body}");
+    body["data"].clone()
+}
+
+fn refused(answer: &Response) -> (u16, u64, String) {
+    let body = answer.json();
+    (answer.status, body["code"].as_u64().unwrap(), body["message"].as_str().unwrap().to_owned())
+}
+
+async fn send(server: &Running, method: &str, path: &str, account: &Created, body: Value) -> Response {
+    let head = format!("authorization: Bearer {}\r\n", account.access_token.expose());
+    let body = if body.is_null() { String::new() } else { body.to_string() };
+    server.http(method, path, &head, body.as_bytes()).await
+}
+
+/// Adds a group; its number as it is told.
+async fn create(server: &Running, account: &Created, name: &str, securities: &[&str]) -> String {
+    let body = json!({"name": name, "securities": securities});
+    let created = data(&send(server, "POST", GROUPS, account, body).await);
+    created["id"].as_str().unwrap().to_owned()
+}
+
+async fn update(server: &Running, account: &Created, body: Value) {
+    assert_eq!(data(&send(server, "PUT", GROUPS, account, body).await), json!({}));
+}
+
+/// The groups as `name: SYMBOL SYMBOL*`, with a star for what is pinned.
+async fn told(server: &Running, account: &Created) -> String {
+    let groups = data(&server.get(GROUPS, account).await)["groups"].as_array().unwrap().clone();
+    let one = |security: &Value| {
+        let pin = if security["is_pinned"] == true { "*" } else { "" };
+        format!(" {}{pin}", security["symbol"].as_str().unwrap())
+    };
+    let group = |group: &Value| {
+        let securities: String = group["securities"].as_array().unwrap().iter().map(one).collect();
+        format!("{}:{securities}", group["name"].as_str().unwrap())
+    };
+    groups.iter().map(group).collect::<Vec<_>>().join(" | ")
+}
+
+#[tokio::test]
+async fn groups_are_made_changed_and_deleted_and_keep_their_order() {
+    let server = Running::start().await;
+    let ann = server.account("ann", unhurried());
+    assert_eq!(
+        data(&server.get(GROUPS, &ann).await),
+        json!({"groups": [{"id": "1", "name": "all", "securities": []}]})
+    );
+    let first = create(&server, &ann, " first ", &["AAPL.US", "00700.hk", "AAPL.US"]).await;
+    // One SDK has null for none.
+    let second =
+        data(&send(&server, "POST", GROUPS, &ann, json!({"name": "second", "securities": null})).await);
+    let second: i64 = second["id"].as_str().unwrap().parse().unwrap();
+    assert_eq!(told(&server, &ann).await, "all: AAPL.US 700.HK | first: AAPL.US 700.HK | second:");
+
+    // A number or a text; without a mode they are replaced.
+    update(&server, &ann, json!({"id": second, "securities": ["5.HK", "700.HK"], "mode": "add"})).await;
+    update(&server, &ann, json!({"id": first, "name": "1st", "securities": ["700.HK", "9988.HK"]})).await;
+    update(&server, &ann, json!({"id": second, "name": "", "securities": null, "mode": "remove"})).await;
+    assert_eq!(
+        told(&server, &ann).await,
+        "all: AAPL.US 700.HK 5.HK 9988.HK | 1st: 700.HK 9988.HK | second: 5.HK 700.HK"
+    );
+    update(&server, &ann, json!({"id": second, "securities": ["5.HK", "1.HK"], "mode": "remove"})).await;
+    // What is removed from the group of all is removed from every group.
+    update(&server, &ann, json!({"id": 1, "securities": ["9988.HK"], "mode": "remove"})).await;
+    assert_eq!(told(&server, &ann).await, "all: AAPL.US 700.HK 5.HK | 1st: 700.HK | second: 700.HK");
+    update(&server, &ann, json!({"id": "1", "securities": ["5.HK", "700.HK", "600519.SH"]})).await;
+    assert_eq!(told(&server, &ann).await, "all: 5.HK 700.HK 600519.SH | 1st: 700.HK | second: 700.HK");
+
+    let pinned =
+        send(&server, "POST", PINNED, &ann, json!({"mode": "add", "securities": ["600519.SH"]})).await;
+    assert_eq!(data(&pinned), json!({}));
+    assert_eq!(told(&server, &ann).await, "all: 600519.SH* 5.HK 700.HK | 1st: 700.HK | second: 700.HK");
+    let unpinned = json!({"mode": "remove", "securities": ["600519.SH", "1.HK"]});
+    assert_eq!(data(&send(&server, "POST", PINNED, &ann, unpinned).await), json!({}));
+
+    // In the address as most SDKs have it, and in a body as one has it.
+    let path = format!("{GROUPS}?id={first}&purge=false");
+    assert_eq!(data(&send(&server, "DELETE", &path, &ann, Value::Null).await), json!({}));
+    assert_eq!(told(&server, &ann).await, "all: 5.HK 700.HK 600519.SH | second: 700.HK");
+    let body = json!({"id": second, "purge": true});
+    assert_eq!(data(&send(&server, "DELETE", GROUPS, &ann, body).await), json!({}));
+    assert_eq!(told(&server, &ann).await, "all: 5.HK 600519.SH");
+}
+
+#[tokio::test]
+async fn a_security_is_followed_at_the_price_that_a_quote_shows_and_keeps_it() {
+    let server = Running::start().await;
+    let ann = server.account("ann", unhurried());
+    let quoted = async |symbol: &str| {
+        let body = json!({"symbol": [symbol]}).to_string();
+        let answer = data(&server.post("/quote/quotes", &ann, &body).await);
+        answer["secu_quote"][0]["last_done"].as_str().unwrap().to_owned()
+    };
+    let row =
+        async |place: usize| data(&server.get(GROUPS, &ann).await)["groups"][0]["securities"][place].clone();
+    let symbols = ["700.HK", "AAPL.US", "600519.SH", "5.HK", "9988.HK"];
+    let id = create(&server, &ann, "mine", &symbols).await;
+    for (place, symbol) in symbols.iter().enumerate().take(3) {
+        assert_eq!(row(place).await["watched_price"], quoted(symbol).await, "{symbol}");
+    }
+    let followed = json!({
+        "symbol": "5.HK", "market": "HK", "name": "HSBC", "watched_price": "", "watched_at": NOW.0.to_string(),
+        "is_pinned": false,
+    });
+    assert_eq!(row(3).await, followed);
+    // One that the store has never heard of is called by its ticker.
+    assert_eq!((row(2).await["market"].clone(), row(4).await["name"].clone()), (json!("CN"), json!("9988")));
+
+    // In the second minute of a Thursday: the price of the minute that runs.
+    let before = row(0).await;
+    server.set_now(1_794_447_060 + 30);
+    update(&server, &ann, json!({"id": id, "securities": ["AAPL.US", "700.HK"]})).await;
+    assert_eq!(row(0).await, before, "it was followed before");
+    update(&server, &ann, json!({"id": 1, "securities": ["700.HK"], "mode": "remove"})).await;
+    update(&server, &ann, json!({"id": id, "securities": ["700.HK"], "mode": "add"})).await;
+    let again = row(4).await;
+    assert_eq!(again["watched_price"], quoted("700.HK").await);
+    assert_eq!(again["watched_at"], "1794447090");
+    assert_ne!(again["watched_price"], before["watched_price"]);
+}
+
+#[tokio::test]
+async fn names_are_in_the_language_of_the_request_and_prices_for_those_who_may_see_them() {
+    let server = Running::start().await;
+    let bob = server.account_with("bob", "US", unhurried());
+    create(&server, &bob, "mine", &["700.HK", "5.HK"]).await;
+    let token = bob.access_token.expose();
+    for (language, names) in
+        [("en", ["Tencent", "HSBC"]), ("zh-CN", ["腾讯控股", "汇丰"]), ("zh-HK", ["騰訊控股", "滙豐"])]
+    {
+        let head = format!("authorization: Bearer {token}\r\naccept-language: {language}\r\n");
+        let groups = data(&server.http("GET", GROUPS, &head, b"").await);
+        for (place, name) in names.iter().enumerate() {
+            let row = &groups["groups"][1]["securities"][place];
+            assert_eq!((&row["name"], &row["watched_price"]), (&json!(name), &json!("")), "{language}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn other_accounts_groups_are_as_if_there_were_none() {
+    let server = Running::start().await;
+    let (ann, bob) = (server.account("ann", unhurried()), server.account("bob", unhurried()));
+    let hers = create(&server, &ann, "hers", &["700.HK"]).await;
+    let missing = (404, 404, "not found: there is no such watchlist group".to_owned());
+    for id in [json!(hers), json!(hers.parse::<i64>().unwrap()), json!("999999"), json!("x"), json!(-1)] {
+        for body in [json!({"id": id}), json!({"id": id, "name": "his"}), json!({"id": id, "securities": []})]
+        {
+            assert_eq!(refused(&send(&server, "PUT", GROUPS, &bob, body).await), missing, "{id}");
+        }
+        let body = json!({"id": id, "purge": true});
+        assert_eq!(refused(&send(&server, "DELETE", GROUPS, &bob, body).await), missing, "{id}");
+    }
+    assert_eq!(told(&server, &bob).await, "all:");
+    assert_eq!(told(&server, &ann).await, "all: 700.HK | hers: 700.HK");
+}
+
+#[tokio::test]
+async fn wrong_requests_are_told_what_is_wrong_and_change_nothing() {
+    let server = Running::start().await;
+    let ann = server.account("ann", unhurried());
+    let id = create(&server, &ann, &"蠟".repeat(40), &["700.HK"]).await;
+    create(&server, &ann, "🕯️ 燭", &[]).await;
+    let before = told(&server, &ann).await;
+    let hidden = "characters that cannot be seen";
+    for (method, path, body, words) in [
+        ("POST", GROUPS, json!({}), "name required"),
+        ("POST", GROUPS, json!({"name": ""}), "name required"),
+        ("POST", GROUPS, json!({"name": " \t"}), "it is empty"),
+        ("POST", GROUPS, json!({"name": "x".repeat(41)}), "more than 40 characters"),
+        ("POST", GROUPS, json!({"name": "🕯".repeat(41)}), "more than 40 characters"),
+        ("POST", GROUPS, json!({"name": "x".repeat(10_000)}), "more than 40 characters"),
+        ("POST", GROUPS, json!({"name": "a\nb"}), hidden),
+        ("POST", GROUPS, json!({"name": "a\u{1b}[31m"}), hidden),
+        ("POST", GROUPS, json!({"name": "a\u{0}b"}), hidden),
+        ("POST", GROUPS, json!({"name": "\u{202e}evil"}), hidden),
+        ("POST", GROUPS, json!({"name": "\u{2067}a\u{2069}"}), hidden),
+        ("POST", GROUPS, json!({"name": "a\u{200b}b"}), hidden),
+        ("POST", GROUPS, json!({"name": "\u{feff}a"}), hidden),
+        ("POST", GROUPS, json!({"name": 7}), "cannot be decoded"),
+        ("POST", GROUPS, json!({"name": "a", "securities": "700.HK"}), "cannot be decoded"),
+        ("POST", GROUPS, json!({"name": "a", "securities": ["700.HK", "x"]}), "\"x\""),
+        ("POST", GROUPS, json!({"name": "a", "securities": ["\u{202e}KH.007"]}), ""),
+        ("POST", GROUPS, json!(["a"]), "a list is no object"),
+        ("PUT", GROUPS, json!({"name": "a"}), "id required"),
+        ("PUT", GROUPS, json!({"id": true}), "cannot be decoded"),
+        ("PUT", GROUPS, json!({"id": id, "name": "a\u{200f}"}), hidden),
+        ("PUT", GROUPS, json!({"id": id, "name": "b", "securities": ["x.XX"], "mode": "add"}), ""),
+        (
+            "PUT",
+            GROUPS,
+            json!({"id": id, "name": "b", "securities": [], "mode": "Add"}),
+            "mode \"Add\" is not known",
+        ),
+        ("PUT", GROUPS, json!({"id": 1, "name": "mine"}), "cannot be renamed or deleted"),
+        ("DELETE", GROUPS, Value::Null, "id required"),
+        ("DELETE", GROUPS, json!({"id": "1"}), "cannot be renamed or deleted"),
+        ("DELETE", "/v1/watchlist/groups?id=1001&purge=maybe", Value::Null, "purge \"maybe\" is not known"),
+        ("POST", PINNED, json!({"securities": ["700.HK"]}), "mode required"),
+        ("POST", PINNED, json!({"mode": "add"}), "securities required"),
+        ("POST", PINNED, json!({"mode": "replace", "securities": []}), "mode \"replace\" is not known"),
+        (
+            "POST",
+            PINNED,
+            json!({"mode": "add", "securities": ["700.HK", "5.HK"]}),
+            "5.HK is not on a watchlist",
+        ),
+    ] {
+        let (status, code, told) = refused(&send(&server, method, path, &ann, body.clone()).await);
+        assert_eq!((status, code), (400, 301_600), "{method} {path} {body}: {told}");
+        assert!(told.contains(words), "{method} {path} {body}: {told}");
+    }
+    assert_eq!(told(&server, &ann).await, before);
+}
+
+#[tokio::test]
+async fn there_is_a_limit_on_groups_on_securities_and_on_all_that_is_followed() {
+    let server = Running::start().await;
+    let ann = server.account("ann", unhurried());
+    let symbols = |range: std::ops::RangeInclusive<u32>| -> Vec<String> {
+        range.map(|number| format!("{number}.HK")).collect()
+    };
+    let first = create(&server, &ann, "first", &[]).await;
+    for number in 2..=50 {
+        create(&server, &ann, &format!("{number}"), &[]).await;
+    }
+    let (status, _, words) = refused(&send(&server, "POST", GROUPS, &ann, json!({"name": "51"})).await);
+    assert_eq!((status, words.contains("at most 50 watchlist groups")), (400, true), "{words}");
+    let put = async |id: &str, symbols: Vec<String>| {
+        send(&server, "PUT", GROUPS, &ann, json!({"id": id, "securities": symbols})).await
+    };
+    assert_eq!(put(&first, symbols(1..=500)).await.status, 200);
+    let (status, _, words) = refused(&put(&first, symbols(1..=501)).await);
+    assert_eq!((status, words.as_str()), (400, "a watchlist group has at most 500 securities"));
+    assert_eq!(put("1", symbols(1..=1_000)).await.status, 200);
+    let body = json!({"id": first, "securities": ["1001.HK"], "mode": "add"});
+    let (status, _, words) = refused(&send(&server, "PUT", GROUPS, &ann, body).await);
+    assert_eq!((status, words.contains("at most 500 securities")), (400, true), "{words}");
+    let body = json!({"id": 1, "securities": ["1001.HK"], "mode": "add"});
+    let (status, _, words) = refused(&send(&server, "PUT", GROUPS, &ann, body).await);
+    assert_eq!((status, words.contains("at most 1000 securities")), (400, true), "{words}");
+    let (status, _, words) = refused(&put("1", symbols(1..=1_001)).await);
+    assert_eq!((status, words.contains("1000 are the most")), (400, true), "{words}");
+    let groups = data(&server.get(GROUPS, &ann).await)["groups"].as_array().unwrap().clone();
+    assert_eq!(groups.len(), 51);
+    let lengths = [&groups[0], &groups[1]].map(|group| group["securities"].as_array().unwrap().len());
+    assert_eq!(lengths, [1_000, 500]);
+}
+
+#[tokio::test]
+async fn of_two_writers_at_once_none_loses_anything() {
+    let server = Running::start().await;
+    let ann = server.account("ann", unhurried());
+    let id = create(&server, &ann, "both", &[]).await;
+    let adds = async |first: u32| {
+        for number in first..first + 10 {
+            let body = json!({"id": id, "securities": [format!("{number}.HK")], "mode": "add"});
+            update(&server, &ann, body).await;
+        }
+    };
+    tokio::join!(adds(1), adds(101));
+    let groups = data(&server.get(GROUPS, &ann).await);
+    for group in 0..2 {
+        assert_eq!(groups["groups"][group]["securities"].as_array().unwrap().len(), 20);
+    }
+}
+
+#[tokio::test]
+async fn an_account_that_is_read_only_looks_and_changes_nothing() {
+    let server = Running::start().await;
+    let ann = server.account("ann", unhurried());
+    let id = create(&server, &ann, "mine", &["700.HK"]).await;
+    server.change_terms(&ann, &Terms { read_only: true, ..unhurried() }).await;
+    for (method, path, body) in [
+        ("POST", GROUPS, json!({"name": "new"})),
+        ("PUT", GROUPS, json!({"id": id, "name": "new"})),
+        ("DELETE", GROUPS, json!({"id": id})),
+        ("POST", PINNED, json!({"mode": "add", "securities": ["700.HK"]})),
+    ] {
+        let (status, code, _) = refused(&send(&server, method, path, &ann, body).await);
+        assert_eq!((status, code), (403, 403_008), "{method} {path}");
+    }
+    assert_eq!(told(&server, &ann).await, "all: 700.HK | mine: 700.HK");
+}

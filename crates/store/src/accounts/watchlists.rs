@@ -1,0 +1,200 @@
+//! Watchlists: what accounts follow, since when and at which price, and the groups they have put it in. What may be in a group, and
+//! how it is called, is decided in `access`.
+
+use std::collections::{HashMap, HashSet};
+
+use market::{Symbol, Timestamp};
+use rusqlite::Row;
+
+use super::{AccountId, Accounts, check_texts, take, watchlists_sql as sql};
+use crate::db::Db;
+use crate::fault::Fault;
+use crate::{StoreError, sql as common_sql};
+
+/// The number of a group. No two accounts have the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WatchlistId(pub i64);
+
+/// All watchlists of an account.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Watchlists {
+    /// In the order of the group of all.
+    pub followed: Vec<FollowedSecurity>,
+    /// The other groups, oldest first.
+    pub groups: Vec<WatchlistGroup>,
+}
+
+/// A security that an account follows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FollowedSecurity {
+    pub symbol: Symbol,
+    /// The market's time at which it was followed.
+    pub at: Timestamp,
+    /// The price that the account saw then, as it is printed; `None` where it saw none.
+    pub price: Option<String>,
+    pub is_pinned: bool,
+}
+
+/// A group of some of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WatchlistGroup {
+    pub id: WatchlistId,
+    pub name: String,
+    /// In the order of the group.
+    pub symbols: Vec<Symbol>,
+}
+
+/// Numbers for new groups, within a change.
+#[derive(Clone, Copy, Debug)]
+pub struct WatchlistIds<'a>(&'a Db);
+
+impl WatchlistIds<'_> {
+    pub fn take(self) -> Result<WatchlistId, StoreError> {
+        take(self.0, "watchlist").map(WatchlistId)
+    }
+}
+
+impl Accounts {
+    pub fn watchlists(&self, id: AccountId) -> Result<Watchlists, StoreError> {
+        let db = self.read();
+        db.run(common_sql::BEGIN_READ, [])?;
+        let rows = WatchlistRows::read(&db, id);
+        db.run(common_sql::COMMIT, []).ok();
+        Ok(rows?.lists())
+    }
+
+    /// Gives an account the watchlists that `decide` makes of those it has, read in the transaction that writes, so that of two
+    /// changes at once none is lost. Nothing is written if it refuses.
+    pub fn change_watchlists<T, E: From<StoreError>>(
+        &self,
+        id: AccountId,
+        decide: impl FnOnce(&mut Watchlists, WatchlistIds<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.decide(|db| {
+            let rows = WatchlistRows::read(db, id)?;
+            let mut lists = rows.lists();
+            let answer = decide(&mut lists, WatchlistIds(db))?;
+            rows.write_followed(db, id, &lists.followed)?;
+            rows.write_groups(db, id, &lists.groups)?;
+            Ok(answer)
+        })
+    }
+}
+
+/// The rows of an account, each with its place.
+struct WatchlistRows {
+    followed: Vec<(i64, FollowedSecurity)>,
+    groups: Vec<(WatchlistId, String)>,
+    members: Vec<(WatchlistId, i64, Symbol)>,
+}
+
+impl WatchlistRows {
+    fn read(db: &Db, id: AccountId) -> Result<WatchlistRows, StoreError> {
+        let mut followed = db.all(sql::FOLLOWED, [id.0], |row| {
+            let one = FollowedSecurity {
+                symbol: symbol(row, 1)?,
+                at: Timestamp(row.get(2)?),
+                price: row.get(3)?,
+                is_pinned: row.get(4)?,
+            };
+            Ok((row.get::<_, i64>(0)?, one))
+        })?;
+        followed.sort_by_key(|(place, _)| *place);
+        let groups = db.all(sql::GROUPS, [id.0], |row| Ok((WatchlistId(row.get(0)?), row.get(1)?)))?;
+        let mut members = db.all(sql::MEMBERS, [id.0], |row| {
+            Ok((WatchlistId(row.get(0)?), row.get::<_, i64>(1)?, symbol(row, 2)?))
+        })?;
+        members.sort_by_key(|(group, place, _)| (*group, *place));
+        Ok(WatchlistRows { followed, groups, members })
+    }
+
+    fn lists(&self) -> Watchlists {
+        let symbols = |id: WatchlistId| -> Vec<Symbol> {
+            let of_group = self.members.iter().filter(move |(group, ..)| *group == id);
+            of_group.map(|(.., symbol)| symbol.clone()).collect()
+        };
+        let group = |(id, name): &(WatchlistId, String)| WatchlistGroup {
+            id: *id,
+            name: name.clone(),
+            symbols: symbols(*id),
+        };
+        Watchlists {
+            followed: self.followed.iter().map(|(_, one)| one.clone()).collect(),
+            groups: self.groups.iter().map(group).collect(),
+        }
+    }
+
+    fn write_followed(
+        &self,
+        db: &Db,
+        id: AccountId,
+        followed: &[FollowedSecurity],
+    ) -> Result<(), StoreError> {
+        let kept: HashSet<&Symbol> = followed.iter().map(|one| &one.symbol).collect();
+        for (_, one) in self.followed.iter().filter(|(_, one)| !kept.contains(&one.symbol)) {
+            db.run(sql::UNFOLLOW, (id.0, one.symbol.as_str()))?;
+        }
+        let known: HashMap<&Symbol, (i64, &FollowedSecurity)> =
+            self.followed.iter().map(|(place, one)| (&one.symbol, (*place, one))).collect();
+        let mut last = 0;
+        for one in followed {
+            let before = known.get(&one.symbol).copied();
+            last = next_place(last, before.map(|(place, _)| place));
+            if before == Some((last, one)) {
+                continue;
+            }
+            let FollowedSecurity { symbol, at, price, is_pinned } = one;
+            check_texts("a watched security", &[price.as_deref().unwrap_or_default()])?;
+            db.run(sql::FOLLOW, (id.0, symbol.as_str(), at.0, price, is_pinned, last))?;
+        }
+        Ok(())
+    }
+
+    fn write_groups(&self, db: &Db, id: AccountId, groups: &[WatchlistGroup]) -> Result<(), StoreError> {
+        let wanted: HashSet<(WatchlistId, &Symbol)> =
+            groups.iter().flat_map(|group| group.symbols.iter().map(|symbol| (group.id, symbol))).collect();
+        for (group, _, symbol) in &self.members {
+            if !wanted.contains(&(*group, symbol)) {
+                db.run(sql::REMOVE_MEMBER, (id.0, group.0, symbol.as_str()))?;
+            }
+        }
+        for (group, _) in &self.groups {
+            if !groups.iter().any(|kept| kept.id == *group) {
+                db.run(sql::REMOVE_GROUP, [group.0])?;
+            }
+        }
+        let places: HashMap<(WatchlistId, &Symbol), i64> =
+            self.members.iter().map(|(group, place, symbol)| ((*group, symbol), *place)).collect();
+        for group in groups {
+            check_texts("a watchlist", &[&group.name])?;
+            match self.groups.iter().find(|(known, _)| *known == group.id) {
+                None => {
+                    db.run(sql::ADD_GROUP, (group.id.0, id.0, &group.name))?;
+                }
+                Some((_, name)) if *name != group.name => {
+                    db.run(sql::RENAME_GROUP, (&group.name, group.id.0))?;
+                }
+                Some(_) => {}
+            }
+            let mut last = 0;
+            for symbol in &group.symbols {
+                let before = places.get(&(group.id, symbol)).copied();
+                last = next_place(last, before);
+                if before != Some(last) {
+                    db.run(sql::PUT_MEMBER, (id.0, group.id.0, symbol.as_str(), last))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The place behind another. A row stays where it is if that is far enough, so that taking one away or adding one changes no other row.
+fn next_place(last: i64, before: Option<i64>) -> i64 {
+    before.filter(|place| *place > last).unwrap_or_else(|| last.saturating_add(1))
+}
+
+fn symbol(row: &Row<'_>, column: usize) -> Result<Symbol, Fault> {
+    let text = row.get_ref(column)?.as_str()?;
+    text.parse().map_err(|_| Fault::value("symbol", text))
+}

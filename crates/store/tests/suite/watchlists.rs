@@ -1,0 +1,181 @@
+//! Watchlists: kept in their order, changed whole or not at all, by one at a time.
+
+use std::sync::Barrier;
+
+use market::{Symbol, Timestamp};
+use store::{
+    AccountId, Accounts, Depth, Existing, FollowedSecurity, Restore, StoreError, WatchlistGroup, WatchlistId,
+    Watchlists,
+};
+
+use crate::accounts::add;
+use crate::backup::{backup, on, restore};
+use crate::fixture::{NOW, block, fresh, minutes, put, symbol};
+
+fn open() -> (tempfile::TempDir, Accounts, AccountId) {
+    let dir = tempfile::tempdir().unwrap();
+    let accounts = Accounts::open(dir.path(), NOW).unwrap();
+    let ann = add(&accounts, "ann").unwrap();
+    (dir, accounts, ann)
+}
+
+fn followed(text: &str) -> FollowedSecurity {
+    let price = text.starts_with('7').then(|| "305.20".to_owned());
+    FollowedSecurity { symbol: symbol(text), at: NOW, price, is_pinned: false }
+}
+
+fn symbols(texts: &[&str]) -> Vec<Symbol> {
+    texts.iter().map(|text| symbol(text)).collect()
+}
+
+/// What an account follows, and its groups, as text.
+fn told(lists: &Watchlists) -> String {
+    let listed = |all: Vec<&Symbol>| all.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    let mut text = listed(lists.followed.iter().map(|one| &one.symbol).collect());
+    for group in &lists.groups {
+        text += &format!(" | {}: {}", group.name, listed(group.symbols.iter().collect()));
+    }
+    text
+}
+
+fn change(accounts: &Accounts, id: AccountId, work: impl FnOnce(&mut Watchlists)) -> String {
+    let changed = accounts.change_watchlists(id, |lists, _| {
+        work(lists);
+        Ok::<_, StoreError>(lists.clone())
+    });
+    let read = accounts.watchlists(id).unwrap();
+    assert_eq!(changed.unwrap(), read);
+    told(&read)
+}
+
+fn create(accounts: &Accounts, id: AccountId, name: &str, texts: &[&str]) -> WatchlistId {
+    let created = accounts.change_watchlists(id, |lists, ids| {
+        let group = ids.take()?;
+        for text in texts {
+            if !lists.followed.iter().any(|one| one.symbol == symbol(text)) {
+                lists.followed.push(followed(text));
+            }
+        }
+        lists.groups.push(WatchlistGroup { id: group, name: name.to_owned(), symbols: symbols(texts) });
+        Ok::<_, StoreError>(group)
+    });
+    created.unwrap()
+}
+
+#[test]
+fn lists_keep_their_order_through_every_change() {
+    let (dir, accounts, ann) = open();
+    assert_eq!(accounts.watchlists(ann).unwrap(), Watchlists::default());
+    let first = create(&accounts, ann, "first", &["700.HK", "5.HK", "AAPL.US"]);
+    let second = create(&accounts, ann, "second", &["AAPL.US", "9988.HK"]);
+    assert!(first.0 > 1_000 && second > first, "the first thousand numbers are not given out");
+    let all = "700.HK 5.HK AAPL.US 9988.HK";
+    assert_eq!(
+        told(&accounts.watchlists(ann).unwrap()),
+        format!("{all} | first: 700.HK 5.HK AAPL.US | second: AAPL.US 9988.HK")
+    );
+
+    let moved = change(&accounts, ann, |lists| {
+        lists.followed.reverse();
+        lists.groups[0].symbols = symbols(&["AAPL.US", "700.HK"]);
+        lists.groups[1].name = "2nd".to_owned();
+    });
+    assert_eq!(moved, "9988.HK AAPL.US 5.HK 700.HK | first: AAPL.US 700.HK | 2nd: AAPL.US 9988.HK");
+    let between = change(&accounts, ann, |lists| {
+        lists.followed.insert(1, followed("1.HK"));
+        lists.groups[0].symbols.insert(1, symbol("1.HK"));
+        lists.followed[0].is_pinned = true;
+    });
+    assert_eq!(
+        between,
+        "9988.HK 1.HK AAPL.US 5.HK 700.HK | first: AAPL.US 1.HK 700.HK | 2nd: AAPL.US 9988.HK"
+    );
+    let gone = change(&accounts, ann, |lists| {
+        lists.followed.retain(|one| one.symbol != symbol("AAPL.US"));
+        lists.groups.remove(0);
+        lists.groups[0].symbols.remove(0);
+    });
+    assert_eq!(gone, "9988.HK 1.HK 5.HK 700.HK | 2nd: 9988.HK");
+
+    // All of it is there after a restart, and sealed.
+    drop(accounts);
+    let accounts = Accounts::open(dir.path(), NOW).unwrap();
+    let lists = accounts.watchlists(ann).unwrap();
+    assert_eq!(told(&lists), gone);
+    let last = lists.followed.last().unwrap();
+    assert_eq!((last.price.as_deref(), last.at, last.is_pinned), (Some("305.20"), NOW, false));
+    assert!(lists.followed[0].is_pinned && lists.followed[0].price.is_none());
+    assert!(accounts.check(Depth::Full).unwrap().is_empty());
+}
+
+#[test]
+fn a_change_that_is_refused_writes_nothing() {
+    let (_dir, accounts, ann) = open();
+    create(&accounts, ann, "first", &["700.HK"]);
+    let before = accounts.watchlists(ann).unwrap();
+    let refused = accounts.change_watchlists(ann, |lists, ids| {
+        lists.followed.clear();
+        lists.groups[0].name = "x".repeat(2_000);
+        lists.groups.push(WatchlistGroup { id: ids.take()?, name: "new".to_owned(), symbols: Vec::new() });
+        Ok::<_, StoreError>(())
+    });
+    assert!(matches!(refused, Err(StoreError::Unfit { .. })), "{refused:?}");
+    assert_eq!(accounts.watchlists(ann).unwrap(), before);
+}
+
+#[test]
+fn accounts_do_not_see_each_others_lists() {
+    let (_dir, accounts, ann) = open();
+    let bob = add(&accounts, "bob").unwrap();
+    create(&accounts, ann, "hers", &["700.HK"]);
+    create(&accounts, bob, "his", &["5.HK", "700.HK"]);
+    change(&accounts, bob, |lists| *lists = Watchlists::default());
+    assert_eq!(told(&accounts.watchlists(ann).unwrap()), "700.HK | hers: 700.HK");
+    assert_eq!(told(&accounts.watchlists(bob).unwrap()), "");
+}
+
+#[test]
+fn of_two_writers_at_once_none_loses_anything() {
+    let (dir, accounts, ann) = open();
+    let barrier = Barrier::new(2);
+    std::thread::scope(|scope| {
+        for region in ["HK", "US"] {
+            let (dir, barrier) = (dir.path(), &barrier);
+            scope.spawn(move || {
+                // As two processes would: each with connections of its own.
+                let accounts = Accounts::open(dir, NOW).unwrap();
+                barrier.wait();
+                for number in 1..=20 {
+                    let text = if region == "HK" { format!("{number}.HK") } else { format!("T{number}.US") };
+                    create(&accounts, ann, &text, &[&text]);
+                }
+            });
+        }
+    });
+    let lists = accounts.watchlists(ann).unwrap();
+    assert_eq!((lists.followed.len(), lists.groups.len()), (40, 40));
+    let mut ids: Vec<WatchlistId> = lists.groups.iter().map(|group| group.id).collect();
+    ids.dedup();
+    assert!(ids.len() == 40 && ids.is_sorted());
+}
+
+#[test]
+fn a_backup_has_the_lists_and_no_number_is_given_out_again() {
+    let fresh = fresh();
+    put(&fresh.store, &minutes("700.HK"), &[], &[block(1, 4)]);
+    let dir = fresh.dir.path();
+    let accounts = Accounts::open(dir, NOW).unwrap();
+    std::fs::write(dir.join("secret.key"), [7; 32]).unwrap();
+    let ann = add(&accounts, "ann").unwrap();
+    create(&accounts, ann, "kept", &["700.HK", "AAPL.US"]);
+    let kept = accounts.watchlists(ann).unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let to = elsewhere.path().join("backup");
+    backup(dir, &to).unwrap();
+    let lost = create(&accounts, ann, "lost", &["5.HK"]);
+    let again = Restore { existing: Existing::ReplaceAndForget, ..restore(&to, dir) };
+    again.run(&mut on).unwrap();
+    assert_eq!(accounts.watchlists(ann).unwrap(), kept);
+    assert!(create(&accounts, ann, "new", &[]) > lost);
+    assert!(Accounts::open(dir, Timestamp(NOW.0 + 1)).unwrap().check(Depth::Full).unwrap().is_empty());
+}
