@@ -33,4 +33,5 @@ pub(crate) mod quota;
 pub(crate) mod restore;
 pub(crate) mod serve;
 pub(crate) mod time;
+pub(crate) mod topic;
 pub(crate) mod trade;
