@@ -61,7 +61,8 @@ impl Community {
     pub fn open(&self, id: TopicId, reader: AccountId) -> Result<TopicRow, SocialError> {
         let topic = self.readable(id, reader)?;
         if topic.author != reader {
-            self.accounts.note_topic_view(id, reader)?;
+            // A count that cannot be written, as on a full disk, is no reason to show nothing.
+            self.accounts.note_topic_view(id, reader).ok();
         }
         Ok(topic)
     }

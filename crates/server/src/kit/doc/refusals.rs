@@ -19,6 +19,8 @@ pub(crate) const TRADE_REFUSED: RefusalDoc =
     RefusalDoc::new("400", "TradeRefused", &[codes::TRADE_PARAMETER, codes::SHORT_SALE]);
 pub(crate) const TRADE_TOO_FAST: RefusalDoc =
     RefusalDoc::new("429", "TradeTooFast", &[codes::TOO_OFTEN]).headers(&[RETRY_AFTER]);
+pub(crate) const COMMUNITY_TOO_FAST: RefusalDoc =
+    RefusalDoc::new("429", "CommunityTooFast", &[codes::TOO_OFTEN]).headers(&[RETRY_AFTER]);
 pub(crate) const UNAUTHENTICATED: RefusalDoc =
     RefusalDoc::new("401", "Unauthenticated", &[codes::TOKEN_EXPIRED, codes::TOKEN_INVALID])
         .headers(&[AUTHENTICATE]);

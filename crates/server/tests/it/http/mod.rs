@@ -18,5 +18,6 @@ mod regions;
 mod securities;
 mod signed;
 mod strangers;
+mod topics;
 mod udf;
 mod watch;
