@@ -69,6 +69,7 @@ export const phrase = phrasesOf({
     '管理员已隐藏此内容：{0}',
     '管理員已隱藏此內容：{0}',
   ],
+  hidden_now: ['Hidden.', '已隐藏。', '已隱藏。'],
   hide: ['Hide', '隐藏', '隱藏'],
   hide_one: ['Hide {0}', '隐藏{0}', '隱藏{0}'],
   reason: ['Reason, for its author', '原因（作者可见）', '原因（作者可見）'],

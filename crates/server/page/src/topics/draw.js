@@ -17,7 +17,7 @@ export function bodyOf(kind, text, tickers) {
 }
 
 function drawBlock(block, known) {
-  const inlines = (all) => all.map((one) => drawInline(one, known));
+  const inlines = (all) => all.flatMap((one) => drawInline(one, known));
   switch (block.kind) {
     // The page has its own first heading, and the topic the second.
     case 'heading':
@@ -35,8 +35,9 @@ function drawBlock(block, known) {
   }
 }
 
+/** One element, or several. */
 function drawInline(inline, known) {
-  const inner = () => inline.inlines.map((one) => drawInline(one, known));
+  const inner = () => inline.inlines.flatMap((one) => drawInline(one, known));
   switch (inline.kind) {
     case 'break':
       return el('br');

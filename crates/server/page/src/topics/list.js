@@ -93,20 +93,20 @@ function hiddenRow(post, said) {
     try {
       await ask(`/v1/admin/topics/${post.id}/restore`, { method: 'POST', body: {} });
       said.textContent = phrase('restored', post.id);
-      row.remove();
+      button.disabled = true;
     } catch (error) {
       if (error.name !== 'Refused') throw error;
       said.textContent = phrase('not_done', error.message);
     }
   };
-  const row = el(
+  const button = el('button', { type: 'button', onclick: restore, 'aria-label': phrase('restore_one', post.id) }, phrase('restore'));
+  return el(
     'li',
     {},
     el('h2', { dir: 'auto' }, post.title || phrase(post.what === 'reply' ? 'reply_number' : 'topic_number', post.id)),
     el('p', { class: 'lead lines', dir: 'auto' }, post.body.slice(0, 500)),
     el('p', { class: 'byline' }, el('bdi', {}, post.author), ' · ', instant(post.created_at)),
     el('p', { class: 'warn' }, phrase('hidden_because', post.hidden_because)),
-    el('p', { class: 'row' }, el('button', { type: 'button', onclick: restore, 'aria-label': phrase('restore_one', post.id) }, phrase('restore'))),
+    el('p', { class: 'row' }, button),
   );
-  return row;
 }

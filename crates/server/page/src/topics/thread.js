@@ -40,14 +40,17 @@ function topicSheet(topic, who) {
   );
 }
 
-/** For operators: a reason, and it is gone. */
+/** For operators: a reason, and nobody else sees it any more. It stays where it is until the page is opened again, so that nothing moves. */
 function hiding(id, name, onHidden) {
   const reason = el('input', { type: 'text', 'aria-label': phrase('reason'), placeholder: phrase('reason'), maxlength: TOPIC_LIMITS.reason, required: true });
   const said = el('span', { role: 'status' });
+  const button = el('button', {}, phrase('hide'));
   const hide = async (event) => {
     event.preventDefault();
     try {
       await ask(`/v1/admin/topics/${id}/hide`, { method: 'POST', body: { reason: reason.value } });
+      reason.disabled = button.disabled = true;
+      said.textContent = phrase('hidden_now');
       onHidden();
     } catch (error) {
       if (error.name !== 'Refused') throw error;
@@ -58,7 +61,7 @@ function hiding(id, name, onHidden) {
     'details',
     { class: 'hiding' },
     el('summary', { 'aria-label': phrase('hide_one', name) }, phrase('hide')),
-    el('form', { class: 'row', onsubmit: hide }, reason, el('button', {}, phrase('hide')), said),
+    el('form', { class: 'row', onsubmit: hide }, reason, button, said),
   );
 }
 
@@ -79,8 +82,9 @@ class Thread {
       el('p', { class: 'row' }, el('button', { class: 'main' }, phrase('send'))),
       this.said,
     );
-    // A hidden topic takes no replies.
-    this.box = el('section', { class: 'sheet' }, el('h2', {}, phrase('replies')), this.none, this.list, el('p', { class: 'row' }, this.more), topic.hidden ? undefined : form);
+    const head = el('h2', {}, phrase('replies'));
+    // A hidden topic takes no replies. The form is above them, so that it stays where it is when there are more.
+    this.box = el('section', { class: 'sheet thread' }, head, topic.hidden ? undefined : form, this.none, this.list, el('p', { class: 'row' }, this.more));
     this.answer(undefined);
   }
 
@@ -103,7 +107,7 @@ class Thread {
     const parent = this.known.get(reply.reply_to_id);
     const to = parent ? el('a', { href: `#reply-${parent.id}` }, phrase('reply_to', parent.author.name)) : undefined;
     const name = phrase('reply_number', reply.id);
-    const row = el(
+    return el(
       'li',
       { id: `reply-${reply.id}` },
       byline(reply, ...[to].filter(Boolean)),
@@ -115,10 +119,9 @@ class Thread {
         this.topic.hidden || reply.hidden
           ? undefined
           : el('button', { type: 'button', 'aria-label': phrase('answer_one', reply.author.name), onclick: () => this.answer(reply) }, phrase('answer')),
-        this.who.role === 'operator' ? hiding(reply.id, name, () => row.remove()) : undefined,
+        this.who.role === 'operator' ? hiding(reply.id, name, () => {}) : undefined,
       ),
     );
-    return row;
   }
 
   /** What the next reply is to: another reply, or the topic. */
@@ -168,7 +171,9 @@ class Thread {
       this.said.textContent = phrase('sent');
       this.known.set(data.item.id, data.item);
       this.none.hidden = true;
-      this.list.append(this.row(data.item));
+      const row = this.row(data.item);
+      this.list.append(row);
+      row.scrollIntoView({ block: 'nearest' });
     } catch (error) {
       this.tell(error);
     } finally {
