@@ -1,5 +1,8 @@
 //! Topics and replies: numbered together, read by everybody unless they are hidden, and kept by a backup.
 
+use std::sync::Barrier;
+use std::thread;
+
 use market::Timestamp;
 use store::{
     AccountId, Accounts, AuditFilter, Existing, NewReply, NewTopic, PageOf, ReplyHistory, ReplyId,
@@ -18,7 +21,7 @@ fn at(seconds: i64) -> Timestamp {
 }
 
 struct Hall {
-    _dir: tempfile::TempDir,
+    dir: tempfile::TempDir,
     accounts: Accounts,
     ann: AccountId,
     bo: AccountId,
@@ -28,7 +31,7 @@ fn hall() -> Hall {
     let dir = tempfile::tempdir().unwrap();
     let accounts = Accounts::open(dir.path(), NOW).unwrap();
     let [ann, bo] = ["ann", "bo"].map(|name| add(&accounts, name).unwrap());
-    Hall { _dir: dir, accounts, ann, bo }
+    Hall { dir, accounts, ann, bo }
 }
 
 fn write(accounts: &Accounts, author: AccountId, title: &str, tickers: &[&str], seconds: i64) -> TopicRow {
@@ -117,6 +120,36 @@ fn whoever_decides_sees_what_was_written_before_and_a_refusal_writes_nothing() {
     let long = "x".repeat(300_000);
     let unfit = accounts.add_topic(&NewTopic { body: &long, ..new }, |_| Ok::<_, StoreError>(()));
     assert!(matches!(unfit, Err(StoreError::Unfit { .. })), "{unfit:?}");
+}
+
+#[test]
+fn of_two_who_write_at_once_the_second_sees_the_first() {
+    let Hall { dir, accounts, ann, .. } = &hall();
+    let start = Barrier::new(2);
+    let attempt = || {
+        // Another process has a connection of its own.
+        let accounts = Accounts::open(dir.path(), NOW).unwrap();
+        let new = NewTopic {
+            author: *ann,
+            kind: "post",
+            title: "",
+            description: "",
+            body: "the only one",
+            tickers: &[],
+            hashtags: &[],
+            at: NOW,
+        };
+        start.wait();
+        let only_one = |recent: &[Timestamp]| match recent {
+            [] => Ok(()),
+            _ => Err(StoreError::TooOften { account: *ann, retry_after_s: 60 }),
+        };
+        accounts.add_topic(&new, only_one).is_ok()
+    };
+    let done =
+        thread::scope(|scope| [scope.spawn(attempt), scope.spawn(attempt)].map(|one| one.join().unwrap()));
+    assert_eq!(done.into_iter().filter(|is_written| *is_written).count(), 1);
+    assert_eq!(accounts.topics(&TopicList::All, ALL).unwrap().len(), 1);
 }
 
 #[test]

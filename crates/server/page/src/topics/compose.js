@@ -27,63 +27,64 @@ export function wrongWith({ kind, title, body, tickers, hashtags }) {
   return long === undefined ? undefined : phrase('hashtag_long', TOPIC_LIMITS.hashtag);
 }
 
-/** The form, folded until it is wanted. `symbol` is what the topic will be about, if that is known. */
-export function composer(symbol) {
-  const field = (id, label, input, hint) =>
-    el('p', { class: 'field' }, el('label', { for: id }, label), input, hint ? el('small', { id: `${id}-hint` }, hint) : undefined);
+/** The boxes of the form, by their names. */
+function boxesOf(symbol) {
   const kinds = ['post', 'article'].map((kind) =>
     el('label', {}, el('input', { type: 'radio', name: 'kind', value: kind, checked: kind === 'post' }), el('span', {}, phrase(kind === 'post' ? 'post' : 'article'))),
   );
-  const title = el('input', { id: 'topic-title', type: 'text', autocomplete: 'off', dir: 'auto' });
-  const body = el('textarea', { id: 'topic-body', rows: 8, dir: 'auto', 'aria-describedby': 'topic-length' });
-  const tickers = el('input', { id: 'topic-tickers', type: 'text', autocomplete: 'off', spellcheck: 'false', value: symbol ?? '', 'aria-describedby': 'topic-tickers-hint' });
-  const hashtags = el('input', { id: 'topic-hashtags', type: 'text', autocomplete: 'off' });
-  const length = el('small', { id: 'topic-length' });
-  const preview = el('section', { class: 'preview', 'aria-label': phrase('preview') });
-  const said = el('p', { class: 'said', role: 'status' });
-  const send = el('button', { class: 'main' }, phrase('publish'));
-  const form = el(
+  return {
+    kinds,
+    title: el('input', { id: 'topic-title', type: 'text', autocomplete: 'off', dir: 'auto' }),
+    body: el('textarea', { id: 'topic-body', rows: 8, dir: 'auto', 'aria-describedby': 'topic-length' }),
+    length: el('small', { id: 'topic-length' }),
+    tickers: el('input', {
+      id: 'topic-tickers', type: 'text', autocomplete: 'off', spellcheck: 'false', value: symbol ?? '', 'aria-describedby': 'topic-tickers-hint',
+    }),
+    hashtags: el('input', { id: 'topic-hashtags', type: 'text', autocomplete: 'off' }),
+    preview: el('section', { class: 'preview', 'aria-label': phrase('preview') }),
+    said: el('p', { class: 'said', role: 'status' }),
+  };
+}
+
+function formOf({ kinds, title, body, length, tickers, hashtags, preview, said }) {
+  const field = (box, label, ...hints) => el('p', { class: 'field' }, el('label', { for: box.id }, label), box, hints);
+  return el(
     'form',
     { class: 'compose' },
     el('fieldset', { class: 'kinds' }, el('legend', { class: 'unseen' }, phrase('kind')), kinds),
-    field('topic-title', phrase('title'), title),
-    el('p', { class: 'field' }, el('label', { for: 'topic-body' }, phrase('body')), body, length),
-    field('topic-tickers', phrase('tickers'), tickers, phrase('tickers_hint')),
-    field('topic-hashtags', phrase('hashtags'), hashtags),
+    field(title, phrase('title')),
+    field(body, phrase('body'), length),
+    field(tickers, phrase('tickers'), el('small', { id: 'topic-tickers-hint' }, phrase('tickers_hint'))),
+    field(hashtags, phrase('hashtags')),
     el('h2', {}, phrase('preview')),
     preview,
-    el('p', { class: 'row' }, send),
+    el('p', { class: 'row' }, el('button', { class: 'main' }, phrase('publish'))),
     said,
   );
-  const box = el('details', { class: 'sheet' }, el('summary', {}, phrase('write')), form);
+}
 
+/** The form, folded until it is wanted. `symbol` is what the topic will be about, if that is known. */
+export function composer(symbol) {
+  const boxes = boxesOf(symbol);
+  const form = formOf(boxes);
   const draft = () => ({
     kind: new FormData(form).get('kind'),
-    title: title.value.trim(),
-    body: body.value,
-    tickers: wordsOf(tickers.value),
-    hashtags: wordsOf(hashtags.value),
+    title: boxes.title.value.trim(),
+    body: boxes.body.value,
+    tickers: wordsOf(boxes.tickers.value),
+    hashtags: wordsOf(boxes.hashtags.value),
   });
-  const show = () => {
-    const written = draft();
-    length.textContent = phrase('length', lengthOf(written.body), TOPIC_LIMITS[written.kind]);
-    const symbols = [...new Set([...written.tickers.map(symbolOf).filter(Boolean), ...symbolsIn(written.title), ...symbolsIn(written.body)])];
-    preview.replaceChildren(
-      ...[
-        written.title ? el('h3', { dir: 'auto' }, written.title) : undefined,
-        written.body.trim() ? bodyOf(written.kind, written.body, symbols) : el('p', { class: 'lead' }, phrase('preview_empty')),
-        labels({ tickers: symbols, hashtags: written.hashtags.map((word) => word.replace(/^#/, '')) }),
-      ].filter(Boolean),
-    );
-  };
+  form.addEventListener('input', () => {
+    boxes.said.textContent = '';
+    show(draft(), boxes);
+  });
   let isSending = false;
-  form.addEventListener('input', show);
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
     if (isSending) return;
     const written = draft();
     const wrong = wrongWith(written);
-    said.textContent = wrong ?? '';
+    boxes.said.textContent = wrong ?? '';
     if (wrong) return;
     isSending = true;
     try {
@@ -93,13 +94,26 @@ export function composer(symbol) {
     } catch (error) {
       isSending = false;
       if (error.name !== 'Refused') throw error;
-      said.textContent = phrase('not_done', error.message);
+      boxes.said.textContent = phrase('not_done', error.message);
     }
   });
-  show();
+  show(draft(), boxes);
+  const box = el('details', { class: 'sheet' }, el('summary', {}, phrase('write')), form);
   const focus = () => {
     box.open = true;
-    body.focus();
+    boxes.body.focus();
   };
   return { box, focus };
+}
+
+/** How long it is, and what it will look like. */
+function show({ kind, title, body, tickers, hashtags }, { length, preview }) {
+  length.textContent = phrase('length', lengthOf(body), TOPIC_LIMITS[kind]);
+  const symbols = [...new Set([...tickers.map(symbolOf).filter(Boolean), ...symbolsIn(title), ...symbolsIn(body)])];
+  const parts = [
+    title ? el('h3', { dir: 'auto' }, title) : undefined,
+    body.trim() ? bodyOf(kind, body, symbols) : el('p', { class: 'lead' }, phrase('preview_empty')),
+    labels({ tickers: symbols, hashtags: hashtags.map((word) => word.replace(/^#/, '')) }),
+  ];
+  preview.replaceChildren(...parts.filter(Boolean));
 }
