@@ -100,6 +100,10 @@ class Examples(Runner):
         self.check("python/years.py", "9913 minutes, ascending")
         self.check("python/errors.py", "9001.HK 10 candles", "1.HK 301600 1.HK is not known here", "301603")
 
+    def test_topics_in_python(self):
+        account = self.server.account("by example in topics", "--cash", "HKD=1000")
+        self.check("python/topics.py", "Lot sizes\n1 reply\n", **account["environment"])
+
     def test_python_by_token_file(self):
         _, login, client_id = person.signed_in(self.server, "by example", "--rate", "unlimited")
         self.check("python/oauth.py", "5 candles", HOME=str(login.home), CLIENT_ID=client_id)

@@ -84,6 +84,8 @@ enum Command {
     Quota(command::quota::Arguments),
     /// List or close long connections at a server
     Connections(command::connections::Arguments),
+    /// List what people have written about securities, and hide or restore it
+    Topic(command::topic::Arguments),
     /// Show who did what to which account, and why
     Audit(command::audit::Arguments),
     /// Copy the store to a folder while it is in use, with a checksum of every file
@@ -166,6 +168,7 @@ fn run(command: Command, surroundings: Surroundings, matches: &ArgMatches) -> Re
         Command::Clock(arguments) => command::clock::run(&arguments, surroundings),
         Command::Quota(arguments) => command::quota::run(&arguments, surroundings),
         Command::Connections(arguments) => command::connections::run(&arguments),
+        Command::Topic(arguments) => command::topic::run(&arguments, surroundings),
         Command::Audit(arguments) => command::audit::run(&arguments, surroundings),
         Command::Backup(arguments) => command::backup::run(&arguments, surroundings),
         Command::Restore(arguments) => command::restore::run(&arguments, surroundings),

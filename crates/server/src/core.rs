@@ -13,6 +13,7 @@ use access::{Access, Account, Moment, Present, Region};
 use history::{AsOf, History, HistoryError, Shelf};
 use market::{FloorTable, Market, Symbol, Timestamp};
 use paper::{Paper, PaperError};
+use social::Community;
 use store::{AccountId, ImportRecord, Reader, Store, StoreError};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -79,6 +80,8 @@ pub(crate) struct Core {
     pub(crate) listeners: Arc<TradeListeners>,
     /// Whether, and when, they count for levels.
     pub(crate) paper_levels: PaperLevels,
+    /// What people write about securities.
+    pub(crate) community: Community,
     versions: watch::Sender<Option<Versions>>,
     is_stopping: AtomicBool,
     /// When the server began, by the machine's clock.
@@ -120,6 +123,7 @@ impl Core {
             paper,
             listeners,
             paper_levels: PaperLevels::default(),
+            community: Community::new(access.journals()),
             store,
             // Levels follow the calendar that everything else follows.
             access: access.with_calendar(history.venues().of(Market::Hk).calendar().clone()),

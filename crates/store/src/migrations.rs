@@ -55,6 +55,12 @@ pub(crate) const ACCOUNTS: &[Migration] = &[
         name: "watchlists",
         text: include_str!("../migrations/sqlite-accounts/0008_watchlists.sql"),
     },
+    Migration {},
+    Migration {
+        version: 9,
+        name: "topics",
+        text: include_str!("../migrations/sqlite-accounts/0009_topics.sql"),
+    },
 ];
 
 pub(crate) fn known(migrations: &[Migration]) -> i64 {

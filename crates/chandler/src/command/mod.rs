@@ -33,5 +33,6 @@ pub(crate) mod quota;
 pub(crate) mod restore;
 pub(crate) mod serve;
 pub(crate) mod time;
+pub(crate) mod topic;
 pub(crate) mod trade;
 pub(crate) mod watchlist;

@@ -48,10 +48,14 @@ fn arrows_point_only_downwards() {
         ("history", &["block", "files", "market", "store"]),
         ("access", &["market", "store"]),
         ("paper", &["history", "market", "store", "trading"]),
-        ("server", &["access", "files", "history", "market", "paper", "store", "trading", "wire"]),
+        ("social", &["market", "store"]),
+        ("server", &["access", "files", "history", "market", "paper", "social", "store", "trading", "wire"]),
         (
             "chandler",
-            &["access", "block", "files", "history", "market", "paper", "server", "store", "trading", "wire"],
+            &[
+                "access", "block", "files", "history", "market", "paper", "server", "social", "store",
+                "trading", "wire",
+            ],
         ),
     ];
     let drawn: BTreeMap<&str, Vec<&str>> = drawn.map(|(name, to)| (name, to.to_vec())).into();

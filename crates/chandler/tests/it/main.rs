@@ -24,6 +24,7 @@ mod remote;
 mod reports;
 mod serve;
 mod toolchain;
+mod topics;
 mod trading;
 mod trading_remote;
 mod watchlists;

@@ -9,6 +9,7 @@ import { coverage } from './desk/coverage.js';
 import { imports } from './desk/imports.js';
 import { portfolio } from './desk/portfolio.js';
 import { quota } from './desk/quota.js';
+import { isTopics, topics } from './desk/topics.js';
 import { byId, el } from './dom.js';
 import { cycleTheme } from './prefer.js';
 import { adviceFor } from './refusal.js';
@@ -17,7 +18,7 @@ import { showMe, showPlace } from './shell.js';
 const PAGES = { '/portfolio': portfolio, '/quota': quota, '/connections': connections, '/coverage': coverage, '/imports': imports };
 
 async function start() {
-  const page = PAGES[pathHere()];
+  const page = isTopics(pathHere()) ? topics : PAGES[pathHere()];
   const sheet = byId('desk');
   document.title = `${page.title} · Chandler`;
   showPlace();

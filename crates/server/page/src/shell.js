@@ -7,8 +7,8 @@ import { phrase } from './phrases/shared.js';
 
 /** The link to where one is, marked. */
 export function showPlace() {
-  for (const link of document.querySelectorAll('nav a'))
-    if (link.pathname === location.pathname) link.setAttribute('aria-current', 'page');
+  const isHere = ({ pathname }) => pathname === location.pathname || (!pathname.endsWith('/') && location.pathname.startsWith(`${pathname}/`));
+  for (const link of document.querySelectorAll('nav a')) if (isHere(link)) link.setAttribute('aria-current', 'page');
 }
 
 /** `who` is nothing for a visitor. Links for operators are shown to operators alone; the server checks again. */

@@ -6,6 +6,7 @@ mod account;
 mod admin;
 mod asset;
 mod body;
+mod content;
 mod data;
 mod document;
 #[cfg(test)]

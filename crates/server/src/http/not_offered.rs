@@ -293,20 +293,6 @@ pub(super) const MISSING_FEATURES: &[MissingFeature] = &[
     ),
     feature("news", &[("GET", "/v1/content/{symbol}/news")]),
     feature(
-        "community topics",
-        &[
-            ("GET", "/v1/content/{symbol}/topics"),
-            ("POST", "/v1/content/topics"),
-            ("GET", "/v1/content/topics/mine"),
-            ("GET", "/v1/content/topics/{topic_id}"),
-            ("GET POST", "/v1/content/topics/{topic_id}/comments"),
-            ("POST", "/content/topics"),
-            ("GET", "/content/topics/mine"),
-            ("GET", "/content/topics/{topic_id}"),
-            ("GET POST", "/content/topics/{topic_id}/comments"),
-        ],
-    ),
-    feature(
         "agents",
         &[
             ("GET", "/v1/ai/workspaces"),

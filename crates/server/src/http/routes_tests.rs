@@ -142,9 +142,12 @@ fn a_path_in_full_wins_over_a_parameter_in_either_table() {
         _ => None,
     };
     assert_eq!(what("/v1/content/700.HK/news"), Some("news"));
-    assert_eq!(what("//v1/content/topics/mine"), Some("community topics"));
+    assert_eq!(what("/v1/content/topics/news"), None);
     for (method, path, wanted) in [
         ("HEAD", "/v1/asset/account", "/v1/asset/account"),
+        ("GET", "//v1/content/topics/mine", "/v1/content/topics/mine"),
+        ("GET", "/content/topics/12", "/content/topics/{topic_id} 12"),
+        ("GET", "/v1/content/700.HK/topics", "/v1/content/{symbol}/topics 700.HK"),
         ("GET", "/v1/sharelists/popular", "/v1/sharelists/popular"),
         ("GET", "/v1/sharelists/7", "/v1/sharelists/{id} 7"),
         ("GET", "/v1/sharelists/", "nothing"),

@@ -38,7 +38,7 @@ pub(crate) const CODES: [(u16, u64, &str); 26] = [
     (
         403,
         NOT_AUTHORISED,
-        "the access token was issued without the scope of this call, the call is for operators, the account is read-only, or a \
+        "the access token was issued without the scope of this call, the call is for operators, the account is read-only, may not write topics, or a \
          browser's session came without its x-csrf or from another site",
     ),
     (403, SIGNATURE_INVALID, "the signature does not match, or the clock is more than 300 seconds off"),
@@ -63,7 +63,7 @@ pub(crate) const CODES: [(u16, u64, &str); 26] = [
         429,
         TOO_OFTEN,
         "a token was renewed or a connection closed too often, more than 20 searches in a second, more than 10 requests about \
-         watchlists and lists of securities in a second, more than 30 about orders and assets in 30 seconds, or too many unread \
+         watchlists and lists of securities in a second, more than 30 about orders and assets in 30 seconds, more than 100 about topics in 10, topics or replies written too often, or too many unread \
          requests",
     ),
     (500, code::SERVER, "our fault; the log has the trace id"),

@@ -157,6 +157,21 @@ impl Problem {
         )
     }
 
+    pub(crate) fn too_many_community_calls(wait: Duration) -> Problem {
+        let seconds = i64::try_from(seconds_up(wait)).unwrap_or(i64::MAX).max(1);
+        Problem::too_often("api request is limited: at most 100 calls about topics in 10 seconds", seconds)
+    }
+
+    /// There is no such thing, or not for whoever asks.
+    pub(crate) fn nothing_there(text: &str) -> Problem {
+        Problem::new(404, 404, text)
+    }
+
+    /// The account may not write topics or replies.
+    pub(crate) fn may_not_post(text: &str) -> Problem {
+        Problem::new(403, code::NOT_AUTHORISED, text)
+    }
+
     /// A piece was asked for that begins behind the end.
     pub(crate) fn unsatisfiable(length: usize) -> Problem {
         Problem::new(416, 416, format!("the range begins behind the end: there are {length} bytes"))

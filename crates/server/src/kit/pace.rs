@@ -23,6 +23,8 @@ pub(crate) enum RowPace {
     Trade,
     /// The same where all of an account's journal is read: a person at a page has a limit of their own.
     Journal,
+    /// That of requests about topics. Writing them has limits of its own, which are kept with the topics.
+    Community,
     /// The general limit of quote commands, which the route counts (`route.rs`), for long connections too.
     Calls,
     /// The account's window of history requests. The route counts them: one request may be worth several. Every answer has headers
@@ -43,6 +45,7 @@ impl RowPace {
         let account = admitted.account();
         match self {
             RowPace::Search => site.may_search(account.id).map_err(Problem::too_many_searches),
+            RowPace::Community => site.may_converse(account.id).map_err(Problem::too_many_community_calls),
             RowPace::Trade | RowPace::Journal | RowPace::Lists
                 if account.terms.rate_rule() == access::RateRule::Unlimited =>
             {

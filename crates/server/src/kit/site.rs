@@ -35,6 +35,9 @@ const TRADES_MAX: u32 = 30;
 const TRADES_EACH: Duration = Duration::from_secs(30);
 /// Questions of one account's browser sessions for which a whole journal is read, within [`TRADES_EACH`].
 const JOURNAL_READS_MAX: u32 = 60;
+/// Requests of one account about topics within [`COMMUNITY_EACH`].
+const COMMUNITY_MAX: u32 = 100;
+const COMMUNITY_EACH: Duration = Duration::from_secs(10);
 /// Guest sessions that may begin within [`GUESTS_EACH`]; more than a person at a browser needs.
 const GUESTS_MAX: u32 = 60;
 const GUESTS_EACH: Duration = Duration::from_secs(60);
@@ -70,6 +73,7 @@ pub(crate) struct Site {
     lists: Pace,
     trades: Pace,
     journal_reads: Pace,
+    community: Pace,
     /// Answers that are read in ranges.
     pub(crate) pieces: Pieces,
     directory: DirectoryCache,
@@ -99,6 +103,7 @@ impl Site {
             lists: Pace::new(LISTS_MAX, LISTS_EACH),
             trades: Pace::new(TRADES_MAX, TRADES_EACH),
             journal_reads: Pace::new(JOURNAL_READS_MAX, TRADES_EACH),
+            community: Pace::new(COMMUNITY_MAX, COMMUNITY_EACH),
             pieces: Pieces::default(),
             directory: DirectoryCache::default(),
             holdings: HoldingsCache::default(),
@@ -142,6 +147,11 @@ impl Site {
     /// Whether a page may have all of an account's journal read once more; else how long it waits.
     pub(crate) fn may_read_journal(&self, account: AccountId) -> Result<(), Duration> {
         self.journal_reads.pass(account, self.core.uptime())
+    }
+
+    /// Whether an account may ask about topics once more; else how long it waits.
+    pub(crate) fn may_converse(&self, account: AccountId) -> Result<(), Duration> {
+        self.community.pass(account, self.core.uptime())
     }
 
     /// The securities that have candles.

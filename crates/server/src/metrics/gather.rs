@@ -100,6 +100,7 @@ fn pairs() -> impl Iterator<Item = (Door, Task)> {
         | Task::Page
         | Task::Data
         | Task::Orders
+        | Task::Community
         | Task::Watch => *door == Door::Http,
         Task::Command(_) | Task::Other => true,
     })

@@ -89,6 +89,7 @@ label_with_commands! {
         Resume => "resume",
         Trade => "trade_topics",
         Orders => "orders",
+        Community => "community",
         SocketToken => "socket_token",
         Upgrade => "upgrade",
         Account => "account",

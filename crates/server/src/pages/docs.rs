@@ -24,6 +24,11 @@ pub(super) const CHART: Doc = page("chartPage", "The chart").answers(FRONT);
 pub(super) const PORTFOLIO: Doc =
     page("portfolioPage", "The desk: the paper account, its orders, and a ticket for new ones")
         .answers(FRONT);
+pub(super) const TOPICS: Doc =
+    page("topicsPage", "The desk: topics about securities, and writing one").answers(FRONT);
+pub(super) const TOPIC: Doc = page("topicPage", "The desk: a topic with its replies")
+    .parameters(&[Parameter::path("id", "The number of the topic")])
+    .answers(FRONT);
 pub(super) const QUOTA: Doc = page("quotaPage", "The desk: the month's securities").answers(FRONT);
 pub(super) const CONNECTIONS: Doc = page("connectionsPage", "The desk: long connections").answers(FRONT);
 pub(super) const COVERAGE: Doc =

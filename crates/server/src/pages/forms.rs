@@ -39,7 +39,7 @@ impl Fields {
 /// Where to go after signing in or out: only to a known page of ours, never to another site.
 pub(super) fn safe_next(text: &str) -> Option<&str> {
     let path = text.split_once('?').map_or(text, |(path, _)| path);
-    let ours = path::PAGES.contains(&path);
+    let ours = path::PAGES.iter().any(|page| path::is_at(page, path));
     let plain = text.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'\\' | b'#'));
     (ours && plain && text.len() <= NEXT_MAX).then_some(text)
 }

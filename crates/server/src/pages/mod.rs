@@ -50,6 +50,8 @@ pub(crate) const ROUTES: &[Row] = &[
         .doc(&docs::CHART),
     // The desk: the pages of accounts and operators.
     get(path::PORTFOLIO, desk).doc(&docs::PORTFOLIO),
+    get(path::TOPICS, desk).doc(&docs::TOPICS),
+    get(path::TOPIC, desk).doc(&docs::TOPIC),
     get(path::QUOTA, desk).doc(&docs::QUOTA),
     get(path::CONNECTIONS, desk).doc(&docs::CONNECTIONS),
     get(path::COVERAGE, desk).doc(&docs::COVERAGE),
@@ -81,8 +83,9 @@ fn show(
 
 /// Whether a path is that of a page. A request for one comes from a person and is answered with HTML.
 pub(crate) fn is_page(path: &str) -> bool {
-    let path = path.trim_start_matches('/');
-    ROUTES.iter().any(|row| row.is_for_people() && row.path.strip_prefix('/') == Some(path))
+    let found = path.trim_start_matches('/');
+    let is_at = |row: &Row| row.path.strip_prefix('/').is_some_and(|page| path::is_at(page, found));
+    ROUTES.iter().any(|row| row.is_for_people() && is_at(row))
 }
 
 /// Redirects the path of a page with a slash at the end to the page.
@@ -139,6 +142,10 @@ mod tests {
             ("/", true),
             ("//signout", true),
             ("/signin/end", true),
+            ("/topics", true),
+            ("/topics/12", true),
+            ("/topics/", false),
+            ("/topics/12/comments", false),
             (path::STYLE, false),
             ("/health", false),
         ] {

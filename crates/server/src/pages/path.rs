@@ -8,11 +8,26 @@ pub(crate) const END: &str = "/signin/end";
 pub(crate) const STYLE: &str = "/assets/pages.css";
 pub(crate) const CHART: &str = "/";
 pub(crate) const PORTFOLIO: &str = "/portfolio";
+pub(crate) const TOPICS: &str = "/topics";
+pub(crate) const TOPIC: &str = "/topics/{id}";
 pub(crate) const QUOTA: &str = "/quota";
 pub(crate) const CONNECTIONS: &str = "/connections";
 pub(crate) const COVERAGE: &str = "/coverage";
 pub(crate) const IMPORTS: &str = "/imports";
 /// Every page that can be opened, to which a person may be redirected. The rows would say so too, but their handlers need it; a test
 /// compares the two.
-pub(crate) const PAGES: [&str; 9] =
-    [CONFIRM, AUTHORIZE, SIGN_IN, CHART, PORTFOLIO, QUOTA, CONNECTIONS, COVERAGE, IMPORTS];
+pub(crate) const PAGES: [&str; 11] =
+    [CONFIRM, AUTHORIZE, SIGN_IN, CHART, PORTFOLIO, TOPICS, TOPIC, QUOTA, CONNECTIONS, COVERAGE, IMPORTS];
+
+/// Whether a path is that of a page, in which a segment in braces stands for any that is not empty.
+pub(crate) fn is_at(page: &str, path: &str) -> bool {
+    let (mut wanted, mut found) = (page.split('/'), path.split('/'));
+    loop {
+        match (wanted.next(), found.next()) {
+            (None, None) => return true,
+            (Some(wanted), Some(found))
+                if wanted == found || (wanted.starts_with('{') && !found.is_empty()) => {}
+            _ => return false,
+        }
+    }
+}

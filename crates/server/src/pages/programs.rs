@@ -33,6 +33,7 @@ pub(super) fn page(visit: &Visit<'_>, cookie: &str, permit: &Permit) -> Result<A
     let ways = [
         (path::CHART, words.chart),
         (path::PORTFOLIO, words.portfolio),
+        (path::TOPICS, words.topics),
         (path::QUOTA, words.desk),
         (path::CONFIRM, words.code_title),
     ];

@@ -55,6 +55,28 @@ fn the_page_asks_for_as_many_candles_as_a_call_is_worth() {
     expect_file!["../../page/src/served-limits.js"].assert_eq(&text);
 }
 
+/// The page says how much may be written before anything is sent.
+#[test]
+fn the_page_knows_how_long_topics_may_be() {
+    let limits = [
+        ("title", social::TITLE_CHARS_MAX),
+        ("post", social::POST_CHARS_MAX),
+        ("article", social::ARTICLE_CHARS_MAX),
+        ("reply", social::REPLY_CHARS_MAX),
+        ("tickers", social::TICKERS_MAX),
+        ("hashtags", social::HASHTAGS_MAX),
+        ("hashtag", social::HASHTAG_CHARS_MAX),
+        ("reason", social::REASON_CHARS_MAX),
+    ];
+    let limits: Vec<String> = limits.iter().map(|(name, most)| format!("{name}: {most}")).collect();
+    let text = format!(
+        "// How long topics and replies may be, in characters, and how many things they name. Written by crates/server/tests/it/page.rs from\n\
+         // the crate `social`: UPDATE_EXPECT=1 cargo test -p server --test it page\nexport const TOPIC_LIMITS = {{ {} }};\n",
+        limits.join(", ")
+    );
+    expect_file!["../../page/src/served-topics.js"].assert_eq(&text);
+}
+
 /// The page reckons itself where a week, month, quarter or year begins and ends. Its tests hold it to these, around new years, leap days and
 /// the ends of months.
 #[test]

@@ -1,5 +1,5 @@
 //! The second database of a store: accounts, their credentials, what they have used this month, what
-//! their levels are earned by, journals of paper accounts, watchlists, and the audit.
+//! their levels are earned by, journals of paper accounts, watchlists, topics of the community, and the audit.
 //!
 //! Unlike `candles.db` it has many writers: a server that charges quotas, and the account commands of other processes,
 //! also while an import runs. So there is no lock but SQLite's own, every change is one short `begin immediate`
@@ -38,6 +38,11 @@ pub use oauth_rows::{
 pub use people::{BrowserRow, Person};
 pub use renewal::{Renewal, RenewalOutcome};
 pub use tallies::{PaperAssets, PaperTally, TallyDays};
+pub use topic_rows::{
+    Hiding, NewReply, NewTopic, PageOf, ReplyHistory, ReplyId, ReplyOrder, ReplyOutcome, ReplyRow, TopicId,
+    TopicRow, TopicTarget, VisibilityOutcome,
+};
+pub use topics::{RECENT_TOPICS_MAX, TopicList};
 pub use watchlists::{FollowedSecurity, WatchlistGroup, WatchlistId, WatchlistIds, Watchlists};
 
 mod audit;
@@ -59,6 +64,9 @@ mod renewal_sql;
 mod sql;
 mod tallies;
 mod tallies_sql;
+mod topic_rows;
+mod topics;
+mod topics_sql;
 mod watchlists;
 mod watchlists_sql;
 

@@ -21,5 +21,6 @@ mod restore;
 mod restore_stopped;
 mod sealed;
 mod securities;
+mod topics;
 mod transactions;
 mod watchlists;

@@ -9,6 +9,7 @@ const clock = (minutes) =>
 export const documents = {
   chart: ['Chart', '图表', '圖表'],
   portfolio: ['Portfolio', '投资组合', '投資組合'],
+  topics: ['Topics', '话题', '話題'],
   quota: ['Quota', '额度', '額度'],
   connections: ['Connections', '连接', '連線'],
   coverage: ['Coverage', '覆盖', '覆蓋'],

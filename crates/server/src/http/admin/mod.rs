@@ -1,4 +1,4 @@
-//! What operators do through the service: see accounts, grant and withdraw, report what levels are earned by, read the audit.
+//! What operators do through the service: see accounts, grant and withdraw, report what levels are earned by, hide topics, read the audit.
 //! The command line does the same on the machine of the store.
 
 mod accounts;
@@ -9,6 +9,7 @@ mod levels;
 mod paper_desk;
 mod reports;
 mod rights;
+mod topics;
 
 use access::Scope;
 use serde::Serialize;
@@ -64,6 +65,16 @@ pub(super) const ROUTES: &[Row] = &[
         .doc(&levels::SET_LEVEL),
     get("/v1/admin/audit", |call, site, by| answer(call, site, &by, |request| request.audit()))
         .doc(&audit::AUDIT),
+    get("/v1/admin/topics", |call, site, by| answer(call, site, &by, |request| request.topics()))
+        .doc(&topics::TOPICS),
+    post("/v1/admin/topics/{id}/hide", |call, site, by| {
+        answer(call, site, &by, |request| request.hide_topic())
+    })
+    .doc(&topics::HIDE),
+    post("/v1/admin/topics/{id}/restore", |call, site, by| {
+        answer(call, site, &by, |request| request.restore_topic())
+    })
+    .doc(&topics::RESTORE),
     get("/v1/admin/clock", |_, site, _| Ok(envelope::success(clock::show(site)))).doc(&clock::CLOCK),
     post("/v1/admin/clock", |call, site, _| clock::step(call, site).map(envelope::success)).doc(&clock::STEP),
     get("/v1/admin/paper/{name}", |call, site, by| desk(call, site, &by, |desk| desk.show()))

@@ -9,13 +9,14 @@ use crate::kit::doc::{Doc, Proof, Tag};
 /// Ends with the head of the table of refusals.
 const DESCRIPTION: &str = include_str!("description.md");
 
-const TAGS: [Tag; 10] = [
+const TAGS: [Tag; 11] = [
     Tag::Candles,
     Tag::Udf,
     Tag::Mirrors,
     Tag::Service,
     Tag::Account,
     Tag::Trade,
+    Tag::Community,
     Tag::Admin,
     Tag::OAuth,
     Tag::Pages,
@@ -53,6 +54,7 @@ pub(super) fn name(tag: Tag) -> &'static str {
         Tag::Service => "service",
         Tag::Account => "account",
         Tag::Trade => "trade",
+        Tag::Community => "community",
         Tag::Admin => "admin",
         Tag::OAuth => "oauth",
         Tag::Pages => "pages",
@@ -68,6 +70,7 @@ fn about(tag: Tag) -> Option<&'static str> {
         Tag::Service => return None,
         Tag::Account => "What an account may do, has used and has open",
         Tag::Trade => "Paper accounts: orders, executions, cash and positions",
+        Tag::Community => "Topics about securities, and replies to them",
         Tag::Admin => "For accounts with the operator's role",
         Tag::OAuth => {
             "OAuth 2.0 for programs: plain objects of the standards, without code, message and data"

@@ -38,6 +38,7 @@ pub(crate) enum Tag {
     Service,
     Account,
     Trade,
+    Community,
     Admin,
     OAuth,
     Pages,

@@ -21,6 +21,8 @@ pub(crate) const TRADE_TOO_FAST: RefusalDoc =
     RefusalDoc::new("429", "TradeTooFast", &[codes::TOO_OFTEN]).headers(&[RETRY_AFTER]);
 pub(crate) const LISTS_TOO_FAST: RefusalDoc =
     RefusalDoc::new("429", "ListsTooFast", &[codes::TOO_OFTEN]).headers(&[RETRY_AFTER]);
+pub(crate) const COMMUNITY_TOO_FAST: RefusalDoc =
+    RefusalDoc::new("429", "CommunityTooFast", &[codes::TOO_OFTEN]).headers(&[RETRY_AFTER]);
 pub(crate) const UNAUTHENTICATED: RefusalDoc =
     RefusalDoc::new("401", "Unauthenticated", &[codes::TOKEN_EXPIRED, codes::TOKEN_INVALID])
         .headers(&[AUTHENTICATE]);

@@ -19,6 +19,7 @@ mod securities;
 mod security_list;
 mod signed;
 mod strangers;
+mod topics;
 mod udf;
 mod watch;
 mod watchlists;

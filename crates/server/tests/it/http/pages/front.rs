@@ -6,7 +6,8 @@ use super::*;
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
                       form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
-const FRONT: [&str; 6] = ["/", "/portfolio", "/quota", "/connections", "/coverage", "/imports"];
+const FRONT: [&str; 8] =
+    ["/", "/portfolio", "/topics", "/topics/12", "/quota", "/connections", "/coverage", "/imports"];
 
 #[tokio::test]
 async fn the_documents_are_for_everybody_and_guarded() {

@@ -1,0 +1,39 @@
+// Symbols and addresses in a text. Which symbols are links, the server has said with the topic.
+
+import { symbolOf } from '../link.js';
+import { REGIONS } from '../served-markets.js';
+import { webAddress } from './markdown.js';
+
+const REGION = Object.keys(REGIONS).join('|');
+const FOUND = new RegExp(String.raw`https?:\/\/[^\s<>"]+|(?<![A-Za-z0-9.\-])[A-Z0-9.][A-Z0-9.\-]{0,27}\.(?:${REGION})(?![A-Za-z0-9])`, 'g');
+/** What ends a sentence ends the address in it. */
+const TAIL = /[.,;:!?'")\]}。，；：！？）」]+$/u;
+
+/** `{ text }`, `{ text, symbol }` or `{ text, href }`, which together are the text. */
+export function piecesOf(text, tickers) {
+  const pieces = [];
+  let from = 0;
+  const put = (end, more) => {
+    if (more.at > from) pieces.push({ text: text.slice(from, more.at) });
+    if (end > more.at) pieces.push({ text: text.slice(more.at, end), ...more.piece });
+    from = end;
+  };
+  for (const { 0: found, index } of text.matchAll(FOUND)) {
+    if (found.startsWith('http')) {
+      const kept = found.replace(TAIL, '');
+      const href = webAddress(kept);
+      if (href) put(index + kept.length, { at: index, piece: { href } });
+      continue;
+    }
+    const symbol = symbolOf(found);
+    if (symbol && tickers.has(symbol)) put(index + found.length, { at: index, piece: { symbol } });
+  }
+  if (from < text.length) pieces.push({ text: text.slice(from) });
+  return pieces;
+}
+
+/** Every symbol in a text, as the server will find them. */
+export const symbolsIn = (text) => [...text.matchAll(FOUND)].map(([found]) => symbolOf(found)).filter(Boolean);
+
+/** Symbols or words that were typed, between spaces and commas; each once. */
+export const wordsOf = (typed) => [...new Set(typed.split(/[\s,，、;；]+/u).filter(Boolean))];

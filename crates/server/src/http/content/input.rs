@@ -1,0 +1,74 @@
+//! What requests about topics have in common: which page, which kind, which topic; and their refusals.
+
+use social::{Kind, PageOf, SocialError, TextError, TopicId};
+
+use crate::kit::doc::refusals::{BAD_REQUEST, COMMUNITY_TOO_FAST, NOT_FOUND};
+use crate::kit::doc::{Parameter, RefusalDoc};
+use crate::kit::fields::echo;
+use crate::kit::{Call, Problem};
+use crate::refusal::Refusal;
+
+pub(super) const TOPIC_ID: Parameter = Parameter::path("topic_id", "The number of a topic");
+pub(super) const LISTS: &[RefusalDoc] = &[BAD_REQUEST, COMMUNITY_TOO_FAST];
+pub(super) const OF_A_TOPIC: &[RefusalDoc] = &[BAD_REQUEST, NOT_FOUND, COMMUNITY_TOO_FAST];
+/// Pages beyond the last are empty; beyond this one they are refused.
+const PAGES_MAX: u32 = 1_000_000;
+
+/// Rows of a page.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Size {
+    pub(super) most: u32,
+    pub(super) otherwise: u32,
+}
+
+/// Names that are not known are passed over, as SDKs expect.
+pub(super) fn page(call: &Call<'_>, size: Size) -> Result<PageOf, Problem> {
+    let page = number(call, "page", PAGES_MAX, 1)?;
+    let limit = number(call, "size", size.most, size.otherwise)?;
+    Ok(PageOf { limit, offset: u64::from(page.saturating_sub(1)).saturating_mul(u64::from(limit)) })
+}
+
+fn number(call: &Call<'_>, name: &str, most: u32, otherwise: u32) -> Result<u32, Problem> {
+    let Some(text) = call.parameter_of(name).filter(|text| !text.is_empty()) else { return Ok(otherwise) };
+    let number = text.parse().ok().filter(|number| (1..=most).contains(number));
+    number.ok_or_else(|| wrong(&format!("{name} {:?} is not a number from 1 to {most}", echo(&text))))
+}
+
+pub(super) fn kind(call: &Call<'_>) -> Result<Option<Kind>, Problem> {
+    let text = call.parameter_of("topic_type").filter(|text| !text.is_empty());
+    text.map(|text| Kind::parse(&text)).transpose().map_err(of_text)
+}
+
+/// The topic in the path. What is no number of ours is one that nothing has.
+pub(super) fn topic(call: &Call<'_>) -> Result<TopicId, Problem> {
+    number_of(call.path_value("topic_id")).map(TopicId).ok_or_else(|| problem(SocialError::NoTopic))
+}
+
+/// The number of a topic or a reply.
+pub(super) fn number_of(text: &str) -> Option<i64> {
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| text.parse().ok()).flatten()
+}
+
+pub(super) fn wrong(text: &str) -> Problem {
+    Refusal::BadQuery(text.to_owned()).into()
+}
+
+pub(super) fn of_text(error: TextError) -> Problem {
+    wrong(&error.to_string())
+}
+
+pub(super) fn problem(error: SocialError) -> Problem {
+    let text = error.to_string();
+    match error {
+        SocialError::NoTopic | SocialError::NoReply => Problem::nothing_there(&text),
+        SocialError::Hidden | SocialError::Full => Problem::may_not_post(&text),
+        SocialError::TopicsTooOften { retry_after_s } | SocialError::RepliesTooOften { retry_after_s } => {
+            Problem::too_often(&text, retry_after_s)
+        }
+        SocialError::Store(error) => {
+            tracing::error!(%error, "cannot ask for topics");
+            Problem::internal()
+        }
+    }
+}

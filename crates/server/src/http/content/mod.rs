@@ -1,0 +1,41 @@
+//! The community: topics about securities, and replies to them. The paths without a version are the same endpoints.
+
+mod create;
+mod input;
+mod poster;
+mod replies;
+mod shape;
+mod topics;
+
+use access::Scope;
+
+use crate::kit::{Asks, PermittedHandler, Row, RowPace};
+use crate::metrics::Task;
+
+/// Reading is of securities; what is somebody's own, or is written in their name, is of the account.
+pub(super) const ROUTES: &[Row] = &[
+    get("/v1/content/topics/mine", Scope::Account, topics::mine).doc(&topics::MINE),
+    get("/content/topics/mine", Scope::Account, topics::mine).doc(&topics::MINE_ALIAS),
+    get("/v1/content/topics", Scope::Quote, topics::newest).doc(&topics::NEWEST),
+    get("/content/topics", Scope::Quote, topics::newest).doc(&topics::NEWEST_ALIAS),
+    post("/v1/content/topics", create::answer).doc(&create::CREATE),
+    post("/content/topics", create::answer).doc(&create::CREATE_ALIAS),
+    get("/v1/content/topics/{topic_id}", Scope::Quote, topics::detail).doc(&topics::DETAIL),
+    get("/content/topics/{topic_id}", Scope::Quote, topics::detail).doc(&topics::DETAIL_ALIAS),
+    get("/v1/content/topics/{topic_id}/comments", Scope::Quote, replies::list).doc(&replies::LIST),
+    get("/content/topics/{topic_id}/comments", Scope::Quote, replies::list).doc(&replies::LIST_ALIAS),
+    post("/v1/content/topics/{topic_id}/comments", replies::create).doc(&replies::CREATE),
+    post("/content/topics/{topic_id}/comments", replies::create).doc(&replies::CREATE_ALIAS),
+    get("/v1/content/{symbol}/topics", Scope::Quote, topics::about).doc(&topics::ABOUT),
+    get("/content/{symbol}/topics", Scope::Quote, topics::about).doc(&topics::ABOUT_ALIAS),
+];
+
+const fn get(path: &'static str, scope: Scope, handler: PermittedHandler) -> Row {
+    Row::get(path, Asks::Account, scope, Task::Community, handler).own_region_only().paced(RowPace::Community)
+}
+
+const fn post(path: &'static str, handler: PermittedHandler) -> Row {
+    Row::post(path, Asks::Account, Scope::Account, Task::Community, handler)
+        .own_region_only()
+        .paced(RowPace::Community)
+}

@@ -1,0 +1,85 @@
+//! Lists of topics, and one of them.
+
+use social::Listing;
+
+use super::input::{self, LISTS, OF_A_TOPIC, Size, TOPIC_ID, problem};
+use super::shape::{OneTopic, Shape, TopicCards, TopicItems, Topics};
+use crate::command;
+use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, Word, data};
+use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
+
+const MINE_SIZE: Size = Size { most: 500, otherwise: 50 };
+const LIST_SIZE: Size = Size { most: 50, otherwise: 20 };
+const ABOUT_SIZE: Size = Size { most: 50, otherwise: 50 };
+
+const PAGE: Parameter = Parameter::query("page", Kind::AtLeast(1), "").or(Word::Number(1));
+const TOPIC_TYPE: Parameter =
+    Parameter::query("topic_type", Kind::OneOf(&["article", "post"]), "Only of this kind");
+const SYMBOL: Parameter = Parameter::path("symbol", "As 700.HK");
+
+pub(super) const MINE: Doc =
+    Doc::new(Tag::Community, "myTopics", "The account's own topics, hidden ones too")
+        .parameters(&[
+            PAGE,
+            Parameter::query("size", Kind::Between(1, MINE_SIZE.most), "")
+                .or(Word::Number(MINE_SIZE.otherwise)),
+            TOPIC_TYPE,
+        ])
+        .answers(&[AnswerDoc::ok("The topics", &[data::<Topics>()])])
+        .refuses(LISTS);
+pub(super) const MINE_ALIAS: Doc = MINE.also("myTopicsWithoutVersion", &[]);
+
+pub(super) const NEWEST: Doc = Doc::new(Tag::Community, "topics", "Topics of everybody, without their texts")
+    .parameters(&[
+        PAGE,
+        Parameter::query("size", Kind::Between(1, LIST_SIZE.most), "").or(Word::Number(LIST_SIZE.otherwise)),
+        TOPIC_TYPE,
+        Parameter::query("symbol", Kind::Text, "Only those about a security, as 700.HK"),
+    ])
+    .answers(&[AnswerDoc::ok("The topics", &[data::<TopicCards>()])])
+    .refuses(LISTS);
+pub(super) const NEWEST_ALIAS: Doc = NEWEST.also("topicsWithoutVersion", &[]);
+
+pub(super) const DETAIL: Doc = Doc::new(Tag::Community, "topic", "A topic with its text")
+    .parameters(&[TOPIC_ID])
+    .answers(&[AnswerDoc::ok("The topic", &[data::<OneTopic>()])])
+    .refuses(OF_A_TOPIC);
+pub(super) const DETAIL_ALIAS: Doc = DETAIL.also("topicWithoutVersion", &[]);
+
+pub(super) const ABOUT: Doc = Doc::new(Tag::Community, "topicsOfSecurity", "Topics about a security")
+    .parameters(&[
+        SYMBOL,
+        PAGE,
+        Parameter::query("size", Kind::Between(1, ABOUT_SIZE.most), "")
+            .or(Word::Number(ABOUT_SIZE.otherwise)),
+    ])
+    .answers(&[AnswerDoc::ok("The topics", &[data::<TopicItems>()])])
+    .refuses(LISTS);
+pub(super) const ABOUT_ALIAS: Doc = ABOUT.also("topicsOfSecurityWithoutVersion", &[]);
+
+pub(super) fn mine(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let (page, kind) = (input::page(call, MINE_SIZE)?, input::kind(call)?);
+    let rows = site.core.community.topics(Listing::Mine, admitted.account().id, kind, page);
+    Ok(envelope::success(Shape::of(call, site).topics(rows.map_err(problem)?)))
+}
+
+pub(super) fn newest(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let (page, kind) = (input::page(call, LIST_SIZE)?, input::kind(call)?);
+    let symbol = call.parameter_of("symbol").filter(|text| !text.is_empty());
+    let symbol = symbol.map(|text| command::symbol(&text)).transpose()?;
+    let listing = symbol.as_ref().map_or(Listing::Newest, Listing::About);
+    let rows = site.core.community.topics(listing, admitted.account().id, kind, page);
+    Ok(envelope::success(Shape::cards(rows.map_err(problem)?)))
+}
+
+pub(super) fn about(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let page = input::page(call, ABOUT_SIZE)?;
+    let symbol = command::symbol(call.path_value("symbol"))?;
+    let rows = site.core.community.topics(Listing::About(&symbol), admitted.account().id, None, page);
+    Ok(envelope::success(Shape::of(call, site).items(rows.map_err(problem)?)))
+}
+
+pub(super) fn detail(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let topic = site.core.community.open(input::topic(call)?, admitted.account().id).map_err(problem)?;
+    Ok(envelope::success(Shape::of(call, site).one_topic(topic)))
+}

@@ -1,0 +1,179 @@
+//! Topics and replies, as those who read and write them see them.
+
+use std::sync::Arc;
+
+use market::{Symbol, Timestamp};
+use store::{
+    AccountId, Accounts, AuditNote, NewReply, NewTopic, PageOf, ReplyHistory, ReplyId, ReplyOrder,
+    ReplyOutcome, ReplyRow, StoreError, TopicId, TopicList, TopicRow, VisibilityOutcome,
+};
+
+use crate::draft::{Draft, Kind};
+use crate::{excerpt, pace};
+
+/// Replies to one topic at most.
+const REPLIES_MAX: u32 = 10_000;
+
+/// Why something was not written or is not shown.
+#[derive(Debug, thiserror::Error)]
+pub enum SocialError {
+    #[error("topic not found")]
+    NoTopic,
+    #[error("reply not found")]
+    NoReply,
+    #[error("an operator has hidden this topic: it takes no replies")]
+    Hidden,
+    #[error("this topic has 10,000 replies and takes no more: begin another one")]
+    Full,
+    #[error("at most 3 topics in a minute and 10 in a day: wait {retry_after_s} s")]
+    TopicsTooOften { retry_after_s: i64 },
+    #[error(
+        "replies to one topic wait for each other, and there are at most 500 in a day: wait {retry_after_s} s"
+    )]
+    RepliesTooOften { retry_after_s: i64 },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Which topics, newest first.
+#[derive(Clone, Copy, Debug)]
+pub enum Listing<'a> {
+    /// Of everybody.
+    Newest,
+    /// Of the reader.
+    Mine,
+    /// About a security.
+    About(&'a Symbol),
+}
+
+/// What people write, in the database of the accounts.
+#[derive(Clone, Debug)]
+pub struct Community {
+    accounts: Arc<Accounts>,
+}
+
+impl Community {
+    pub fn new(accounts: Arc<Accounts>) -> Community {
+        Community { accounts }
+    }
+
+    /// A topic that an account may read: a hidden one is there for its author alone. Opening it counts, unless it is one's own.
+    pub fn open(&self, id: TopicId, reader: AccountId) -> Result<TopicRow, SocialError> {
+        let topic = self.readable(id, reader)?;
+        if topic.author != reader {
+            // A count that cannot be written, as on a full disk, is no reason to show nothing.
+            self.accounts.note_topic_view(id, reader).ok();
+        }
+        Ok(topic)
+    }
+
+    pub fn topics(
+        &self,
+        listing: Listing<'_>,
+        reader: AccountId,
+        kind: Option<Kind>,
+        page: PageOf,
+    ) -> Result<Vec<TopicRow>, SocialError> {
+        let kind = kind.map(Kind::as_str);
+        let list = match listing {
+            Listing::Newest => TopicList::Everybody { reader, kind },
+            Listing::Mine => TopicList::Of { author: reader, kind },
+            Listing::About(symbol) => TopicList::About { symbol, reader, kind },
+        };
+        Ok(self.accounts.topics(&list, page)?)
+    }
+
+    pub fn write(&self, author: AccountId, draft: &Draft, now: Timestamp) -> Result<TopicRow, SocialError> {
+        let Draft { kind, title, body, tickers, hashtags } = draft;
+        let description = excerpt::of(*kind, body);
+        let new = NewTopic {
+            author,
+            kind: kind.as_str(),
+            title,
+            description: &description,
+            body,
+            tickers,
+            hashtags,
+            at: now,
+        };
+        self.accounts.add_topic(&new, |recent| match pace::topic_wait(recent, now) {
+            Some(retry_after_s) => Err(SocialError::TopicsTooOften { retry_after_s }),
+            None => Ok(()),
+        })
+    }
+
+    /// The replies to a topic that an account may read.
+    pub fn replies(
+        &self,
+        topic: TopicId,
+        reader: AccountId,
+        order: ReplyOrder,
+        page: PageOf,
+    ) -> Result<Vec<ReplyRow>, SocialError> {
+        self.readable(topic, reader)?;
+        Ok(self.accounts.replies(topic, reader, order, page)?)
+    }
+
+    /// Adds a reply, whose text has been checked ([`crate::reply_text`]).
+    pub fn reply(
+        &self,
+        author: AccountId,
+        topic: TopicId,
+        reply_to: Option<ReplyId>,
+        body: &str,
+        now: Timestamp,
+    ) -> Result<ReplyRow, SocialError> {
+        let new = NewReply { author, topic, reply_to, body, at: now };
+        let decide = |history: &ReplyHistory| match pace::reply_wait(history, now) {
+            _ if history.all_in_topic >= REPLIES_MAX => Err(SocialError::Full),
+            Some(retry_after_s) => Err(SocialError::RepliesTooOften { retry_after_s }),
+            None => Ok(()),
+        };
+        match self.accounts.add_reply(&new, pace::REPLIES_A_DAY, decide)? {
+            ReplyOutcome::Added(reply) => Ok(reply),
+            ReplyOutcome::NoTopic => Err(SocialError::NoTopic),
+            ReplyOutcome::NoReply => Err(SocialError::NoReply),
+            ReplyOutcome::Hidden => Err(SocialError::Hidden),
+        }
+    }
+
+    /// All topics, for an operator.
+    pub fn all_topics(&self, page: PageOf) -> Result<Vec<TopicRow>, SocialError> {
+        Ok(self.accounts.topics(&TopicList::All, page)?)
+    }
+
+    /// The hidden topics, for an operator.
+    pub fn hidden_topics(&self, page: PageOf) -> Result<Vec<TopicRow>, SocialError> {
+        Ok(self.accounts.topics(&TopicList::Hidden, page)?)
+    }
+
+    /// The hidden replies, for an operator.
+    pub fn hidden_replies(&self, page: PageOf) -> Result<Vec<ReplyRow>, SocialError> {
+        Ok(self.accounts.hidden_replies(page)?)
+    }
+
+    /// Hides a topic or a reply, by its number. The reason, which has been checked ([`crate::hide_reason`]), is for its author and the audit.
+    pub fn hide(
+        &self,
+        id: i64,
+        reason: &str,
+        (now, actor): (Timestamp, &str),
+    ) -> Result<VisibilityOutcome, SocialError> {
+        Ok(self.accounts.set_topic_visibility(id, Some(reason), &AuditNote { at: now, actor, reason })?)
+    }
+
+    pub fn restore(
+        &self,
+        id: i64,
+        (now, actor): (Timestamp, &str),
+    ) -> Result<VisibilityOutcome, SocialError> {
+        let note = AuditNote { at: now, actor, reason: "restored" };
+        Ok(self.accounts.set_topic_visibility(id, None, &note)?)
+    }
+
+    fn readable(&self, id: TopicId, reader: AccountId) -> Result<TopicRow, SocialError> {
+        let found = self.accounts.topic(id)?;
+        let readable = found.filter(|topic| topic.hidden.is_none() || topic.author == reader);
+        readable.ok_or(SocialError::NoTopic)
+    }
+}

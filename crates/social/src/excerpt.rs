@@ -1,0 +1,98 @@
+//! The beginning of a text, for lists: one line, and of Markdown only the words.
+
+use crate::draft::Kind;
+
+const CHARS_MAX: usize = 140;
+
+pub(crate) fn of(kind: Kind, body: &str) -> String {
+    let mut words = String::new();
+    for line in body.lines() {
+        match kind {
+            Kind::Post => words.push_str(line),
+            Kind::Article => plain(line, &mut words),
+        }
+        words.push(' ');
+        // Spaces are folded below, so that a little more is needed than is kept.
+        if words.len() > CHARS_MAX * 8 {
+            break;
+        }
+    }
+    cut(&words)
+}
+
+/// At most so many characters, with an ellipsis for the rest; any number of spaces is one.
+fn cut(text: &str) -> String {
+    let folded = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match folded.char_indices().nth(CHARS_MAX) {
+        None => folded,
+        Some((end, _)) => {
+            let kept = folded.get(..end).unwrap_or_default();
+            format!("{}…", kept.trim_end())
+        }
+    }
+}
+
+/// The words of a line of Markdown: without marks at its beginning, without emphasis, and of a link what it is called.
+fn plain(line: &str, words: &mut String) {
+    let line = line.trim_start();
+    if line.starts_with("```") || line.starts_with("~~~") {
+        return;
+    }
+    let line = line.trim_start_matches('#').trim_start_matches('>').trim_start();
+    let line = ["- ", "* ", "+ "].iter().find_map(|mark| line.strip_prefix(mark)).unwrap_or(line);
+    let mut rest = line;
+    while let Some(letter) = rest.chars().next() {
+        if let Some((name, after)) = link(rest) {
+            words.push_str(name);
+            rest = after;
+            continue;
+        }
+        if !matches!(letter, '*' | '`') {
+            words.push(letter);
+        }
+        rest = rest.get(letter.len_utf8()..).unwrap_or_default();
+    }
+}
+
+/// What a link or an image at the beginning of a text is called, and what comes after it.
+fn link(text: &str) -> Option<(&str, &str)> {
+    let inner = text.strip_prefix("![").or_else(|| text.strip_prefix('['))?;
+    let (name, rest) = inner.split_once("](")?;
+    let (address, after) = rest.split_once(')')?;
+    let is_one = !name.contains(['[', ']']) && !address.contains('(');
+    is_one.then_some((name, after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_excerpt_is_the_first_words_on_one_line() {
+        for (kind, body, expected) in [
+            (Kind::Post, "hello", "hello"),
+            (Kind::Post, " a\n\n b\tc ", "a b c"),
+            (Kind::Post, "# not *Markdown*", "# not *Markdown*"),
+            (Kind::Article, "# Lot sizes\n\nOf **700.HK** and `5.HK`.", "Lot sizes Of 700.HK and 5.HK."),
+            (Kind::Article, "> quoted\n- one\n* two", "quoted one two"),
+            (
+                Kind::Article,
+                "See [the rules](https://example.com/a) and ![a chart](x.png)!",
+                "See the rules and a chart!",
+            ),
+            (Kind::Article, "[not](a link", "[not](a link"),
+            (Kind::Article, "```\nx = 1\n```", "x = 1"),
+            (Kind::Article, "<script>alert(1)</script>", "<script>alert(1)</script>"),
+            (Kind::Article, "###", ""),
+        ] {
+            assert_eq!(of(kind, body), expected, "{body:?}");
+        }
+    }
+
+    #[test]
+    fn it_is_cut_between_characters() {
+        assert_eq!(of(Kind::Post, &"🙂".repeat(140)), "🙂".repeat(140));
+        assert_eq!(of(Kind::Post, &"🙂".repeat(141)), format!("{}…", "🙂".repeat(140)));
+        assert_eq!(of(Kind::Post, &"word ".repeat(5_000)).chars().count(), 140);
+    }
+}

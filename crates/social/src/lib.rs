@@ -1,0 +1,22 @@
+//! The community: what people write about securities. Topics are posts of plain text or articles in Markdown; replies are plain text.
+//!
+//! The crate knows the rules for texts ([`Draft`], [`reply_text`]), how often somebody may write (`pace.rs`), and who may read what
+//! ([`Community`]). It refuses to know protocols, who may write at all, and what time it is. Texts are stored as they were given; whoever
+//! shows them escapes them.
+
+mod community;
+mod draft;
+mod excerpt;
+mod mentions;
+mod pace;
+mod text;
+
+pub use community::{Community, Listing, SocialError};
+pub use draft::{
+    ARTICLE_CHARS_MAX, Draft, HASHTAG_CHARS_MAX, HASHTAGS_MAX, Kind, POST_CHARS_MAX, REASON_CHARS_MAX,
+    REPLY_CHARS_MAX, RawDraft, TICKERS_MAX, TITLE_CHARS_MAX, hide_reason, reply_text,
+};
+pub use store::{
+    Hiding, PageOf, ReplyId, ReplyOrder, ReplyRow, TopicId, TopicRow, TopicTarget, VisibilityOutcome,
+};
+pub use text::TextError;

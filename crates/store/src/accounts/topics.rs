@@ -1,0 +1,231 @@
+//! The community: topics, replies, and what operators have hidden. How long a text may be and how often somebody may write is decided by
+//! the caller, inside the transaction that writes.
+
+use market::{Symbol, Timestamp};
+
+use super::audit::{self, AuditNote};
+use super::topic_rows::{
+    NewReply, NewTopic, PageOf, ReplyHistory, ReplyId, ReplyOrder, ReplyOutcome, ReplyRow, TopicId, TopicRow,
+    TopicTarget, VisibilityOutcome,
+};
+use super::{AccountId, Accounts, check_texts, take, topics_sql as sql};
+use crate::StoreError;
+use crate::count::{signed, small};
+use crate::db::Db;
+use crate::fault::Fault;
+
+/// How many of an account's topics the caller sees when it decides about the next.
+pub const RECENT_TOPICS_MAX: u32 = 10;
+/// The longest text of a topic or a reply. The caller's limits are below; this only makes sure that there is one.
+const BODY_BYTES_MAX: usize = 256 << 10;
+/// Rows of a list at most.
+const ROWS_MAX: u32 = 1_000;
+const COUNTER: &str = "topic";
+
+/// Which topics, newest first. Hidden ones are listed for their authors alone.
+#[derive(Clone, Copy, Debug)]
+pub enum TopicList<'a> {
+    /// All that an account may read.
+    Everybody {
+        reader: AccountId,
+        kind: Option<&'a str>,
+    },
+    /// Those that an account has written.
+    Of {
+        author: AccountId,
+        kind: Option<&'a str>,
+    },
+    /// Those about a security that an account may read.
+    About {
+        symbol: &'a Symbol,
+        reader: AccountId,
+        kind: Option<&'a str>,
+    },
+    /// All there are, for an operator.
+    All,
+    Hidden,
+}
+
+impl Accounts {
+    pub fn topic(&self, id: TopicId) -> Result<Option<TopicRow>, StoreError> {
+        self.read().first(sql::TOPIC, [id.0], TopicRow::read)
+    }
+
+    pub fn topics(&self, list: &TopicList<'_>, page: PageOf) -> Result<Vec<TopicRow>, StoreError> {
+        let (limit, offset) = (page.limit.min(ROWS_MAX), signed(page.offset));
+        let (db, read) = (self.read(), TopicRow::read);
+        match list {
+            TopicList::Everybody { reader, kind } => {
+                db.all(sql::TOPICS, (reader.0, kind, limit, offset), read)
+            }
+            TopicList::Of { author, kind } => db.all(sql::TOPICS_OF, (author.0, kind, limit, offset), read),
+            TopicList::About { symbol, reader, kind } => {
+                db.all(sql::TOPICS_ABOUT, (symbol.as_str(), reader.0, kind, limit, offset), read)
+            }
+            TopicList::All => db.all(sql::ALL_TOPICS, (limit, offset), read),
+            TopicList::Hidden => db.all(sql::HIDDEN_TOPICS, (limit, offset), read),
+        }
+    }
+
+    /// Adds a topic, unless `decide` refuses it: it sees when the account wrote its last topics, newest first.
+    pub fn add_topic<E: From<StoreError>>(
+        &self,
+        new: &NewTopic<'_>,
+        decide: impl FnOnce(&[Timestamp]) -> Result<(), E>,
+    ) -> Result<TopicRow, E> {
+        let NewTopic { author, kind, title, description, body, tickers, hashtags, at } = *new;
+        let symbols: Vec<&str> = tickers.iter().map(Symbol::as_str).collect();
+        let (symbols_text, hashtags) = (symbols.join("\n"), hashtags.join("\n"));
+        check_texts("a topic", &[kind, title, description, &symbols_text, &hashtags])?;
+        check_body(body)?;
+        self.decide(|db| {
+            let recent = db.all(sql::RECENT_TOPICS, (author.0, RECENT_TOPICS_MAX), instant)?;
+            decide(&recent)?;
+            let id = take(db, COUNTER)?;
+            db.run(
+                sql::ADD_TOPIC,
+                (id, author.0, kind, title, description, body, &symbols_text, &hashtags, at.0),
+            )?;
+            for symbol in &symbols {
+                db.run(sql::ADD_SYMBOL, (symbol, id))?;
+            }
+            Ok(db.one(sql::TOPIC, [id], TopicRow::read)?)
+        })
+    }
+
+    /// Notes that an account has opened a topic. Only the first time is written.
+    pub fn note_topic_view(&self, id: TopicId, reader: AccountId) -> Result<(), StoreError> {
+        let pair = (id.0, reader.0);
+        if self.read().one(sql::HAS_SEEN, pair, |row| Ok(row.get::<_, bool>(0)?))? {
+            return Ok(());
+        }
+        self.change(|db| {
+            if db.run(sql::ADD_VIEW, pair)? > 0 {
+                db.run(sql::COUNT_VIEW, [id.0])?;
+            }
+            Ok(())
+        })
+    }
+
+    /// The replies to a topic that an account may read.
+    pub fn replies(
+        &self,
+        topic: TopicId,
+        reader: AccountId,
+        order: ReplyOrder,
+        page: PageOf,
+    ) -> Result<Vec<ReplyRow>, StoreError> {
+        let sql = match order {
+            ReplyOrder::NewestFirst => sql::NEWEST_REPLIES,
+            ReplyOrder::OldestFirst => sql::OLDEST_REPLIES,
+        };
+        let within = (topic.0, reader.0, page.limit.min(ROWS_MAX), signed(page.offset));
+        self.read().all(sql, within, ReplyRow::read)
+    }
+
+    /// The hidden replies to all topics, newest first.
+    pub fn hidden_replies(&self, page: PageOf) -> Result<Vec<ReplyRow>, StoreError> {
+        let within = (page.limit.min(ROWS_MAX), signed(page.offset));
+        self.read().all(sql::HIDDEN_REPLIES, within, ReplyRow::read)
+    }
+
+    /// Adds a reply, unless `decide` refuses it. `far_back` says how many replies back it looks.
+    pub fn add_reply<E: From<StoreError>>(
+        &self,
+        new: &NewReply<'_>,
+        far_back: u32,
+        decide: impl FnOnce(&ReplyHistory) -> Result<(), E>,
+    ) -> Result<ReplyOutcome, E> {
+        let NewReply { author, topic, reply_to, body, at } = *new;
+        check_body(body)?;
+        self.decide(|db| {
+            match db.first(sql::TOPIC, [topic.0], TopicRow::read)? {
+                Some(found) if found.hidden.is_none() => {}
+                Some(found) if found.author == author => return Ok(ReplyOutcome::Hidden),
+                _ => return Ok(ReplyOutcome::NoTopic),
+            }
+            if let Some(reply_to) = reply_to {
+                let found = db.first(sql::REPLY, [reply_to.0], ReplyRow::read)?;
+                if found.is_none_or(|found| found.topic != topic || found.hidden.is_some()) {
+                    return Ok(ReplyOutcome::NoReply);
+                }
+            }
+            decide(&history(db, author, topic, far_back)?)?;
+            let id = take(db, COUNTER)?;
+            let to = reply_to.map(|reply| reply.0);
+            db.run(sql::ADD_REPLY, (id, topic.0, author.0, to, body, at.0))?;
+            count(db, topic, reply_to, 1)?;
+            Ok(ReplyOutcome::Added(db.one(sql::REPLY, [id], ReplyRow::read)?))
+        })
+    }
+
+    /// Hides a topic or a reply for a reason, or restores it where there is none.
+    pub fn set_topic_visibility(
+        &self,
+        id: i64,
+        hide_because: Option<&str>,
+        note: &AuditNote<'_>,
+    ) -> Result<VisibilityOutcome, StoreError> {
+        check_texts("a reason", &[hide_because.unwrap_or_default()])?;
+        let hidden_at = hide_because.map(|_| note.at.0);
+        self.change(|db| {
+            let Some(target) = target(db, id)? else { return Ok(VisibilityOutcome::Absent) };
+            if target.hidden().is_some() == hide_because.is_some() {
+                return Ok(VisibilityOutcome::Unchanged(target));
+            }
+            let kind = match &target {
+                TopicTarget::Topic(_) => {
+                    db.run(sql::SET_TOPIC_HIDDEN, (hidden_at, hide_because, id))?;
+                    "topic"
+                }
+                TopicTarget::Reply(reply) => {
+                    db.run(sql::SET_REPLY_HIDDEN, (hidden_at, hide_because, id))?;
+                    count(db, reply.topic, reply.reply_to, if hide_because.is_some() { -1 } else { 1 })?;
+                    "reply"
+                }
+            };
+            let event = format!("{kind}.{}", if hide_because.is_some() { "hidden" } else { "restored" });
+            let reason = format!("{kind} {id}: {}", note.reason);
+            audit::write(db, Some(target.author()), &event, &AuditNote { reason: &reason, ..*note })?;
+            let now = self::target(db, id)?;
+            Ok(now.map_or(VisibilityOutcome::Absent, VisibilityOutcome::Changed))
+        })
+    }
+}
+
+/// Counts a reply that has come, or gone, where it is seen.
+fn count(db: &Db, topic: TopicId, reply_to: Option<ReplyId>, by: i64) -> Result<(), StoreError> {
+    db.run(sql::COUNT_REPLIES, (by, topic.0))?;
+    if let Some(reply_to) = reply_to {
+        db.run(sql::COUNT_NESTED, (by, reply_to.0))?;
+    }
+    Ok(())
+}
+
+fn history(db: &Db, author: AccountId, topic: TopicId, far_back: u32) -> Result<ReplyHistory, StoreError> {
+    let (in_topic, last_in_topic) = db.one(sql::REPLIES_IN_TOPIC, (author.0, topic.0), |row| {
+        Ok((small(row, 0)?, row.get::<_, Option<i64>>(1)?.map(Timestamp)))
+    })?;
+    let before = far_back.saturating_sub(1);
+    let far_back = db.first(sql::RECENT_REPLY, (author.0, before), instant)?;
+    let all_in_topic = db.one(sql::ALL_IN_TOPIC, [topic.0], |row| small(row, 0))?;
+    Ok(ReplyHistory { in_topic, last_in_topic, far_back, all_in_topic })
+}
+
+fn target(db: &Db, id: i64) -> Result<Option<TopicTarget>, StoreError> {
+    if let Some(topic) = db.first(sql::TOPIC, [id], TopicRow::read)? {
+        return Ok(Some(TopicTarget::Topic(topic)));
+    }
+    Ok(db.first(sql::REPLY, [id], ReplyRow::read)?.map(TopicTarget::Reply))
+}
+
+fn instant(row: &rusqlite::Row<'_>) -> Result<Timestamp, Fault> {
+    Ok(Timestamp(row.get(0)?))
+}
+
+fn check_body(body: &str) -> Result<(), StoreError> {
+    if body.len() > BODY_BYTES_MAX {
+        return Err(StoreError::unfit("a text", format!("it is longer than {BODY_BYTES_MAX} bytes")));
+    }
+    Ok(())
+}
