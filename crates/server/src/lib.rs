@@ -46,6 +46,7 @@ mod tls;
 mod trade;
 mod unproven;
 mod unsent;
+mod versions;
 mod workers;
 mod written;
 

@@ -7,6 +7,7 @@ mod admin;
 mod asset;
 mod body;
 mod data;
+mod dated;
 mod document;
 #[cfg(test)]
 mod example;
@@ -42,8 +43,8 @@ use tokio::time::{Instant, timeout};
 use crate::entrance::{ConnectionCount, Entrance};
 use crate::kit::proof::{self, Addressed};
 use crate::kit::{
-    Answer, Call, Gate, ListenerKind, Permitted, Problem, RequestFacts, RequestNotes, Row, RowPace, Site,
-    envelope, open,
+    Answer, Call, Gate, ListenerKind, Permitted, Problem, RequestFacts, RequestNotes, Row, Site, envelope,
+    open,
 };
 use crate::metrics::{Connection, Outcome};
 use crate::refusal::Refusal;
@@ -342,24 +343,29 @@ fn serve_row(call: &Call<'_>, row: &Row, site: &Site) -> Result<Answer, Problem>
         Gate::AtOnce(_, answer) => Ok(answer()),
         Gate::Open(_, answer) => answer(call, site),
         Gate::Watched(answer) => answer(call, site, call.watcher(site)?),
-        Gate::Permitted(permitted) => serve_permitted(call, permitted, row.pace, site),
+        Gate::Permitted(permitted) => serve_permitted(call, permitted, row, site),
     }
 }
 
 fn serve_permitted(
     call: &Call<'_>,
     Permitted { scope, or, answer, refuse, .. }: Permitted,
-    pace: RowPace,
+    row: &Row,
     site: &Site,
 ) -> Result<Answer, Problem> {
+    let pace = row.pace;
     let admitted = call.admit_either(scope, or, site).and_then(|admitted| {
         pace.pass(&admitted, site)?;
         Ok(admitted)
     });
     match admitted {
         Ok(admitted) => {
-            let caller = admitted.caller;
-            pace.tell(answer(call, site, admitted), &caller, site)
+            let (caller, dated) = (admitted.caller, admitted.dated());
+            let answered = match dated {
+                None => answer(call, site, admitted),
+                Some(dated) => Ok(dated::answer(dated, row, call, |call| answer(call, site, admitted))),
+            };
+            pace.tell(answered, &caller, site)
         }
         Err(problem) => Ok(refuse(problem)),
     }

@@ -1,6 +1,7 @@
 //! The commands over a long connection, answered from the small market of `support`.
 
 mod candles;
+mod dated;
 mod levels;
 mod limits;
 mod lists;
