@@ -8,6 +8,7 @@
 mod backoff;
 mod caller;
 mod certificate;
+mod client_program;
 mod command;
 mod core;
 mod directory;

@@ -40,6 +40,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout};
 
+use crate::client_program::ClientProgram;
 use crate::entrance::{ConnectionCount, Entrance};
 use crate::kit::proof::{self, Addressed};
 use crate::kit::{
@@ -124,6 +125,7 @@ where
     let method = routes::known_method(request.method());
     let path = way.is_unknown_path().then(|| proof::written(request.uri().path()));
     let is_head = request.method() == Method::HEAD;
+    let program = ClientProgram::of(request.headers());
     let (mut answer, since, noted) = answer_way::<S>(request, &way, &trace, entrance).await;
     let RequestFacts { account, candles, client } = noted;
     if let Some(account) = account {
@@ -155,6 +157,7 @@ where
         route: way.route,
         path: path.as_deref(),
         status,
+        program: &program,
         trace: &trace,
     };
     request_log::of_http(&site.core.metrics, &about, &ended);
