@@ -7,8 +7,8 @@ use wire::command;
 
 use crate::caller::Caller;
 use crate::command::{
-    Command, HistoryCandles, Intraday, LatestCandles, Pace, Profile, Quotes, Reply, Request, Response,
-    StaticInfo, TradingDays, TradingSessions, undecodable,
+    CalcIndexes, Command, HistoryCandles, Intraday, LatestCandles, Pace, Profile, Quotes, Reply, Request,
+    Response, StaticInfo, TradingDays, TradingSessions, undecodable,
 };
 use crate::core::Core;
 use crate::metrics::{COMMANDS_MAX, CommandLabel, Task};
@@ -26,12 +26,13 @@ const COMMANDS: &[CommandRow] = &[
     CommandRow::of::<Quotes>(),
     CommandRow::of::<Intraday>(),
     CommandRow::of::<LatestCandles>(),
+    CommandRow::of::<CalcIndexes>(),
     CommandRow::of::<HistoryCandles>(),
 ];
 const _: () = assert!(COMMANDS.len() <= COMMANDS_MAX);
 
 /// The commands of the protocol that Chandler does not offer, in the words of the refusal.
-const NOT_OFFERED: [(u8, &str); 16] = [
+const NOT_OFFERED: [(u8, &str); 15] = [
     (command::SUBSCRIPTIONS, "subscriptions"),
     (command::SUBSCRIBE, "subscriptions"),
     (command::UNSUBSCRIBE, "subscriptions"),
@@ -47,7 +48,6 @@ const NOT_OFFERED: [(u8, &str); 16] = [
     (command::WARRANT_FILTER, "warrants"),
     (command::CAPITAL_FLOW, "capital flows"),
     (command::CAPITAL_DISTRIBUTION, "capital distributions"),
-    (command::CALC_INDEXES, "calculated indexes"),
 ];
 
 /// A row of the table: the functions of one command, with its type erased.

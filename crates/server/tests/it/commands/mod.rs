@@ -1,5 +1,6 @@
 //! The commands over a long connection, answered from the small market of `support`.
 
+mod calc_indexes;
 mod candles;
 mod dated;
 mod levels;
