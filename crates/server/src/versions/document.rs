@@ -97,7 +97,8 @@ chandler account set alice --api-date newest
 
 An operator sets the same over HTTP with `POST /v1/admin/accounts/{name}` and `{\"api_date\": \"2024-08-01\"}`, or `null` for the newest form. The date takes effect
 with the next request; a connection that is subscribed to pushes keeps the form that it had when it subscribed. An answer over HTTP to a pinned account has the
-header `x-api-date`. The pages of the server are always answered in the newest form.
+header `x-api-date`. The pages of the server are always answered in the newest form. A client reads the form of its own time: an SDK that is newer than the date may
+refuse an answer in which it misses a field.
 
 What the account was given before it was pinned stays: an order that trades overnight goes on, and is shown with the older words. `GET /v1/versions` lists the
 entries. This page is generated from the same rows (`crates/server/src/versions/changes.rs`; `UPDATE_EXPECT=1 cargo test -p server versions`).
