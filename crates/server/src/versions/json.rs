@@ -26,7 +26,7 @@ fn undo_field(fields: &mut Map<String, Value>, name: &str, before: Before) {
                 *number = if matches!(whole, "" | "-" | "-0") { "0".to_owned() } else { whole.to_owned() };
             }
         }
-        (Before::Word { newer, older }, Some(Value::String(word))) if word == newer => {
+        (Before::Word { newer, older }, Some(Value::String(word))) if *word == newer => {
             *word = older.to_owned();
         }
         (Before::NoOptions, Some(Value::Array(rows))) => rows.retain(|row| !is_option(row)),

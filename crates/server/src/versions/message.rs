@@ -66,11 +66,14 @@ fn varint(bytes: &mut &[u8]) -> Option<u64> {
 }
 
 fn put_varint(mut value: u64, bytes: &mut Vec<u8>) {
-    while value >= 0x80 {
-        bytes.push((value & 0x7f) as u8 | 0x80);
+    loop {
+        let [low, ..] = value.to_le_bytes();
         value >>= 7;
+        if value == 0 {
+            return bytes.push(low);
+        }
+        bytes.push(low | 0x80);
     }
-    bytes.push(value as u8);
 }
 
 #[cfg(test)]
