@@ -4,13 +4,15 @@ import datetime
 import unittest
 
 import harness
-from longbridge.openapi import AdjustType, Market, Period, TradeSession
+from longbridge.openapi import (
+    AdjustType, CalcIndex, FundamentalContext, Market, MarketContext, Period, PortfolioContext, TradeSession,
+)
 
 
 class Reference(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        server, account = harness.shared()
+        server, account = cls.server, cls.account = harness.shared()
         cls.doors = {transport: server.quotes(account, transport) for transport in ("ws", "http")}
 
     def each(self):
@@ -69,6 +71,43 @@ class Reference(unittest.TestCase):
             for quotes in self.doors.values()
         ]
         self.assertEqual(both[0], both[1])
+
+    def test_calculated_indexes_follow_from_quotes_and_the_rest_is_empty(self):
+        indexes = [
+            CalcIndex.LastDone, CalcIndex.ChangeValue, CalcIndex.ChangeRate, CalcIndex.Volume, CalcIndex.Turnover, CalcIndex.Amplitude,
+            CalcIndex.FiveDayChangeRate, CalcIndex.CapitalFlow, CalcIndex.Delta,
+        ]
+        for quotes in self.each():
+            [quote] = quotes.quote(["9001.HK"])
+            [found] = quotes.calc_indexes(["9001.HK", "9999.HK"], indexes)
+            change = quote.last_done - quote.prev_close
+            self.assertEqual(
+                (found.symbol, found.last_done, found.change_value, found.volume, found.turnover),
+                ("9001.HK", quote.last_done, change, quote.volume, quote.turnover))
+            for rate, part in [(found.change_rate, change), (found.amplitude, quote.high - quote.low)]:
+                self.assertAlmostEqual(float(rate), float(part / quote.prev_close * 100), delta=0.0051)
+            self.assertIsNotNone(found.five_day_change_rate)
+            self.assertEqual((found.capital_flow, found.delta, found.turnover_rate), (None, None, None))
+
+    def test_markets_rates_and_dividends_are_what_is_stored(self):
+        config = self.server.config(self.account)
+        # A Sunday morning in Hong Kong.
+        states = {str(one.market): one.trade_status for one in MarketContext(config).market_status().market_time}
+        self.assertEqual(states, {"Market.HK": 108, "Market.US": 204, "Market.CN": 108})
+        rates = [
+            (one.base_currency, one.average_rate, one.other_currency)
+            for one in PortfolioContext(config).exchange_rate().exchanges if one.base_currency == "USD"
+        ]
+        self.assertEqual(rates, [("USD", 7.8, "HKD")])
+        fundamentals = FundamentalContext(config)
+        for symbol in ("9001.HK", "CNDL.US"):
+            status, envelope = self.server.request("GET", f"/v1/securities/{symbol}/actions", self.account)
+            self.assertEqual(status, 200)
+            paid = [one["ex_date"] for one in envelope["data"]["actions"] if one["cash"] != "0"]
+            told = fundamentals.dividend(symbol).list
+            self.assertEqual([one.ex_date for one in told], paid[::-1])
+            self.assertTrue(all(one.symbol == symbol for one in told))
+            self.assertGreaterEqual(len(fundamentals.corp_action(symbol).items), len(told))
 
 
 if __name__ == "__main__":

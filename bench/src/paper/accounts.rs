@@ -63,6 +63,7 @@ impl House {
             connections: 10,
             floors: None,
             read_only: false,
+            api_date: None,
         };
         let account = NewAccountRow {
             name: format!("account-{number}"),

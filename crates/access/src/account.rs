@@ -1,6 +1,6 @@
 use std::fmt;
 
-use market::{FloorTable, Timestamp};
+use market::{Date, FloorTable, Timestamp};
 use store::{AccountId, AccountRow, AccountTerms};
 
 use crate::{AccessError, Level, QUOTA_MAX, RateRule, Region, Rights, Role};
@@ -24,6 +24,8 @@ pub struct Terms {
     pub floors: Option<FloorTable>,
     /// It may look at its paper account, and neither order nor cancel anything.
     pub read_only: bool,
+    /// The day as of which it is answered: what the interface gained later is left out. The newest form where there is none.
+    pub api_date: Option<Date>,
 }
 
 impl Default for Terms {
@@ -35,6 +37,7 @@ impl Default for Terms {
             connections: CONNECTIONS_DEFAULT,
             floors: None,
             read_only: false,
+            api_date: None,
         }
     }
 }
@@ -45,14 +48,16 @@ impl Terms {
     }
 
     pub(crate) fn of(id: AccountId, row: AccountTerms) -> Result<Terms, AccessError> {
-        let AccountTerms { level, quota, rate, connections, floors, read_only } = row;
+        let AccountTerms { level, quota, rate, connections, floors, read_only, api_date } = row;
         let level = match level {
             0 => None,
             set => Some(Level::new(set).ok_or_else(|| wrong(id, "level", &set.to_string()))?),
         };
         let rate = rate.map(|text| text.parse().map_err(|_| wrong(id, "rate", &text))).transpose()?;
         let floors = floors.map(|text| text.parse().map_err(|_| wrong(id, "floors", &text))).transpose()?;
-        Ok(Terms { level, quota, rate, connections, floors, read_only })
+        let api_date =
+            api_date.map(|text| text.parse().map_err(|_| wrong(id, "api_date", &text))).transpose()?;
+        Ok(Terms { level, quota, rate, connections, floors, read_only, api_date })
     }
 
     pub(crate) fn row(&self) -> Result<AccountTerms, AccessError> {
@@ -69,6 +74,7 @@ impl Terms {
             connections: self.connections,
             floors: self.floors.map(|floors| floors.to_string()),
             read_only: self.read_only,
+            api_date: self.api_date.map(|date| date.to_string()),
         })
     }
 }
@@ -82,11 +88,12 @@ pub struct TermsChange {
     pub connections: Option<u32>,
     pub floors: Option<Option<FloorTable>>,
     pub read_only: Option<bool>,
+    pub api_date: Option<Option<Date>>,
 }
 
 impl From<&Terms> for TermsChange {
     fn from(terms: &Terms) -> TermsChange {
-        let Terms { level, quota, rate, connections, floors, read_only } = terms;
+        let Terms { level, quota, rate, connections, floors, read_only, api_date } = terms;
         TermsChange {
             level: Some(*level),
             quota: Some(*quota),
@@ -94,6 +101,7 @@ impl From<&Terms> for TermsChange {
             connections: Some(*connections),
             floors: Some(*floors),
             read_only: Some(*read_only),
+            api_date: Some(*api_date),
         }
     }
 }
@@ -107,6 +115,7 @@ impl TermsChange {
             connections: self.connections.unwrap_or(terms.connections),
             floors: self.floors.unwrap_or(terms.floors),
             read_only: self.read_only.unwrap_or(terms.read_only),
+            api_date: self.api_date.unwrap_or(terms.api_date),
         }
     }
 }
@@ -125,7 +134,13 @@ impl fmt::Display for Terms {
         if let Some(floors) = self.floors {
             write!(f, ", floors {floors}")?;
         }
-        f.write_str(if self.read_only { ", read-only" } else { "" })
+        if self.read_only {
+            f.write_str(", read-only")?;
+        }
+        match self.api_date {
+            Some(date) => write!(f, ", as of {date}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -184,6 +199,7 @@ mod tests {
             connections: 3,
             floors: Some("HK.day=1995-01-03,US.minute=none".parse().unwrap()),
             read_only: true,
+            api_date: Some("2024-08-01".parse().unwrap()),
         };
         let row = |terms: AccountTerms| AccountRow {
             id: AccountId(1),
@@ -207,6 +223,7 @@ mod tests {
             (AccountTerms { level: 9, ..plain.clone() }, "level"),
             (AccountTerms { rate: Some("often".to_owned()), ..plain.clone() }, "rate"),
             (AccountTerms { floors: Some("long ago".to_owned()), ..plain.clone() }, "floors"),
+            (AccountTerms { api_date: Some("once".to_owned()), ..plain.clone() }, "api_date"),
         ] {
             let error = Account::of(row(wrong)).unwrap_err().to_string();
             assert!(error.contains(field), "{error}");

@@ -279,6 +279,7 @@ mod tests {
             connections: 10,
             floors: None,
             read_only: false,
+            api_date: None,
         };
         let account = NewAccountRow {
             name: name.to_owned(),

@@ -7,13 +7,15 @@ use wire::command;
 
 use crate::caller::Caller;
 use crate::command::{
-    Command, HistoryCandles, Intraday, LatestCandles, Pace, Profile, Quotes, Reply, Request, Response,
-    StaticInfo, TradingDays, TradingSessions, undecodable,
+    CalcIndexes, Command, HistoryCandles, Intraday, LatestCandles, Pace, Profile, Quotes, Reply, Request,
+    Response, StaticInfo, TradingDays, TradingSessions, undecodable,
 };
 use crate::core::Core;
 use crate::metrics::{COMMANDS_MAX, CommandLabel, Task};
 use crate::refusal::Refusal;
-use crate::route::{self, BlockingWork, Memory};
+use crate::route::{self, BlockingWork, Memory, Work};
+use crate::versions::Dated;
+use crate::workers::Share;
 
 /// The commands that are offered, in the order of their numbers.
 const COMMANDS: &[CommandRow] = &[
@@ -24,12 +26,13 @@ const COMMANDS: &[CommandRow] = &[
     CommandRow::of::<Quotes>(),
     CommandRow::of::<Intraday>(),
     CommandRow::of::<LatestCandles>(),
+    CommandRow::of::<CalcIndexes>(),
     CommandRow::of::<HistoryCandles>(),
 ];
 const _: () = assert!(COMMANDS.len() <= COMMANDS_MAX);
 
 /// The commands of the protocol that Chandler does not offer, in the words of the refusal.
-const NOT_OFFERED: [(u8, &str); 16] = [
+const NOT_OFFERED: [(u8, &str); 15] = [
     (command::SUBSCRIPTIONS, "subscriptions"),
     (command::SUBSCRIBE, "subscriptions"),
     (command::UNSUBSCRIBE, "subscriptions"),
@@ -45,7 +48,6 @@ const NOT_OFFERED: [(u8, &str); 16] = [
     (command::WARRANT_FILTER, "warrants"),
     (command::CAPITAL_FLOW, "capital flows"),
     (command::CAPITAL_DISTRIBUTION, "capital distributions"),
-    (command::CALC_INDEXES, "calculated indexes"),
 ];
 
 /// A row of the table: the functions of one command, with its type erased.
@@ -142,10 +144,40 @@ fn start<C: Command>(
 ) -> Result<Step, Refusal> {
     let request = C::Request::decode(body)?;
     let mut work = route::admit(core, caller, 1, memory, |context| C::parse(request, context))?;
-    match work.reply_at_once(core) {
-        Some(reply) => reply.map(Step::Answered),
-        None => Ok(Step::Waits(Box::new(work))),
+    let dated = work.dated();
+    if let Some(dated) = dated {
+        dated
+            .command(C::NUMBER)
+            .map_err(|why| Refusal::Malformed(format!("command {} is unknown: {why}", C::NUMBER)))?;
     }
+    match (work.reply_at_once(core), dated) {
+        (Some(reply), None) => reply.map(Step::Answered),
+        (Some(reply), Some(dated)) => reply.map(|reply| Step::Answered(in_form(dated, C::NUMBER, reply))),
+        (None, None) => Ok(Step::Waits(Box::new(work))),
+        (None, Some(dated)) => Ok(Step::Waits(Box::new(DatedWork { work, dated }))),
+    }
+}
+
+/// Work for an account that is answered as of a date.
+struct DatedWork<C> {
+    work: Work<C>,
+    dated: Dated,
+}
+
+impl<C: Command> BlockingWork for DatedWork<C> {
+    fn share(&self, core: &Core) -> Share {
+        self.work.share(core)
+    }
+
+    fn run_if(self: Box<Self>, core: &Core, is_wanted: &dyn Fn() -> bool) -> Result<Reply, Refusal> {
+        let DatedWork { work, dated } = *self;
+        let reply = Box::new(work).run_if(core, is_wanted)?;
+        Ok(in_form(dated, C::NUMBER, reply))
+    }
+}
+
+fn in_form(dated: Dated, command: u8, reply: Reply) -> Reply {
+    Reply { body: dated.response(command, reply.body), ..reply }
 }
 
 fn answer_json<C: Command>(

@@ -8,6 +8,7 @@
 mod backoff;
 mod caller;
 mod certificate;
+mod client_program;
 mod command;
 mod core;
 mod directory;
@@ -46,6 +47,7 @@ mod tls;
 mod trade;
 mod unproven;
 mod unsent;
+mod versions;
 mod workers;
 mod written;
 

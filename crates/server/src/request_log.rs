@@ -9,7 +9,8 @@ use std::time::Duration;
 use access::AccountId;
 use tokio::time::Instant;
 
-use crate::metrics::{Door, Metrics, Outcome, Task};
+use crate::client_program::ClientProgram;
+use crate::metrics::{CliCommand, Door, Metrics, Outcome, Task};
 
 /// The target of these lines, by which a log filter selects them.
 const TARGET: &str = "requests";
@@ -63,6 +64,9 @@ macro_rules! http_line {
             http.route = $about.route,
             http.path = $about.path,
             http.status = $about.status,
+            client.program = $about.program.agent.as_str(),
+            client.version = $about.program.version.as_deref(),
+            client.command = $about.program.command.map(CliCommand::as_str),
             outcome = $ended.outcome.as_str(),
             account.id = $ended.account.map(|id| id.0),
             candles = $ended.candles,
@@ -100,11 +104,13 @@ pub(crate) struct HttpRequestLine<'a> {
     /// The path as it was sent, escaped and cut, if it leads nowhere.
     pub(crate) path: Option<&'a str>,
     pub(crate) status: u16,
+    pub(crate) program: &'a ClientProgram,
     pub(crate) trace: &'a str,
 }
 
 pub(crate) fn of_http(metrics: &Metrics, about: &HttpRequestLine<'_>, ended: &RequestEnd) {
     ended.count(metrics, Door::Http, about.task);
+    metrics.program(about.program.agent, about.program.command);
     // Monitoring asks every few seconds, for ever.
     if about.task == Task::Watch && ended.outcome == Outcome::Ok {
         http_line!(debug, about, ended);

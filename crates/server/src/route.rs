@@ -9,6 +9,7 @@ use crate::caller::Caller;
 use crate::command::{Command, Context, HistoryCandles, Pace, Reply, Subject};
 use crate::core::Core;
 use crate::refusal::Refusal;
+use crate::versions::Dated;
 use crate::workers::Share;
 
 /// A request that has been admitted.
@@ -136,6 +137,11 @@ fn permit(
 }
 
 impl<C: Command> Work<C> {
+    /// The date as of which it is answered, unless in the newest form.
+    pub(crate) fn dated(&self) -> Option<Dated> {
+        Dated::of(&self.caller.who, self.permit.account())
+    }
+
     /// The answer, if it takes no longer than handing the work to another thread: from memory, or with one short read. `None` if the work
     /// belongs on a worker thread, as it always does if the answer is charged.
     pub(crate) fn reply_at_once(&mut self, core: &Core) -> Option<Result<Reply, Refusal>> {

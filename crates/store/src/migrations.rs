@@ -55,11 +55,15 @@ pub(crate) const ACCOUNTS: &[Migration] = &[
         name: "watchlists",
         text: include_str!("../migrations/sqlite-accounts/0008_watchlists.sql"),
     },
-    Migration {},
     Migration {
         version: 9,
         name: "topics",
         text: include_str!("../migrations/sqlite-accounts/0009_topics.sql"),
+    },
+    Migration {
+        version: 10,
+        name: "api_date",
+        text: include_str!("../migrations/sqlite-accounts/0010_api_date.sql"),
     },
 ];
 

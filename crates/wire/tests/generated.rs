@@ -6,7 +6,7 @@ use std::path::Path;
 use prost_build::{Config, Module};
 
 /// The messages that HTTP has too, and says so in its document.
-const DESCRIBED: [&str; 26] = [
+const DESCRIBED: [&str; 29] = [
     "QuoteProfileRequest",
     "QuoteProfileResponse",
     "RateLimit",
@@ -33,6 +33,9 @@ const DESCRIBED: [&str; 26] = [
     "SecurityHistoryCandlestickRequest",
     "SecurityCandlestickResponse",
     "Candlestick",
+    "CalcIndexesRequest",
+    "CalcIndexesResponse",
+    "CalcIndexes",
 ];
 
 /// What the fields of requests must be: the protocol itself lets everything be left out.

@@ -31,6 +31,7 @@ fn an_account_is_listed_and_shown_as_it_was_made() {
         connections: 2,
         floors: Some(market::FloorTable::NONE),
         read_only: true,
+        api_date: Some("2024-08-01".parse().unwrap()),
     };
     let rights = Rights::NONE.with(Right::Us).with(Right::UsOvernight);
     let new = NewAccount { rights, ..NewAccount::named("alice", terms.clone()) };

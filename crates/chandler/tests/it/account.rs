@@ -62,7 +62,8 @@ fn secrets_are_shown_once() {
 fn terms_are_kept_as_they_were_given() {
     let world = world();
     world.ok(&["account", "create", "plain"]);
-    let options = "--markets hk,cn --overnight --level 3 --quota 7 --rate 5/10 --connections 2 --floors hk.day=1995-01-03";
+    let options = "--markets hk,cn --overnight --level 3 --quota 7 --rate 5/10 --connections 2 --floors hk.day=1995-01-03 \
+        --api-date 2024-08-01";
     let arguments: Vec<&str> =
         ["account", "create", "special"].into_iter().chain(options.split(' ')).collect();
     world.ok(&arguments);
@@ -70,11 +71,11 @@ fn terms_are_kept_as_they_were_given() {
     let terms = |index: usize| accounts[index]["terms"].to_string();
     assert_eq!(
         terms(0),
-        r#"{"connections":10,"floors":null,"level":1,"markets":["HK","US","CN","SG"],"overnight":false,"own_level":null,"own_quota":null,"quota":100,"rate":"60/30","read_only":false}"#
+        r#"{"api_date":null,"connections":10,"floors":null,"level":1,"markets":["HK","US","CN","SG"],"overnight":false,"own_level":null,"own_quota":null,"quota":100,"rate":"60/30","read_only":false}"#
     );
     assert_eq!(
         terms(1),
-        r#"{"connections":2,"floors":"HK.day=1995-01-03","level":3,"markets":["HK","CN"],"overnight":true,"own_level":3,"own_quota":7,"quota":7,"rate":"5/10","read_only":false}"#
+        r#"{"api_date":"2024-08-01","connections":2,"floors":"HK.day=1995-01-03","level":3,"markets":["HK","CN"],"overnight":true,"own_level":3,"own_quota":7,"quota":7,"rate":"5/10","read_only":false}"#
     );
     let table = world.ok(&["account", "list"]);
     assert!(

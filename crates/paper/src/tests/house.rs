@@ -96,6 +96,7 @@ impl House {
             connections: 10,
             floors: None,
             read_only: false,
+            api_date: None,
         };
         let account = NewAccountRow {
             name: name.to_owned(),

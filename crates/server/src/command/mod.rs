@@ -1,6 +1,7 @@
 //! The commands of the quote gateway, a file each: request message, typed question, answer. They implement [`Command`]; `dispatch.rs`
 //! finds one by its number.
 
+mod calc_indexes;
 mod candles;
 mod days;
 mod definition;
@@ -13,6 +14,7 @@ mod sessions;
 mod static_info;
 mod symbols;
 
+pub(crate) use calc_indexes::CalcIndexes;
 pub use candles::PAGED_MAX;
 pub(crate) use candles::{calls, period};
 pub(crate) use days::TradingDays;

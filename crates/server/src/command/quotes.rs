@@ -55,7 +55,8 @@ impl Command for Quotes {
     }
 }
 
-fn quote(
+/// `None` where nothing was traded yet.
+pub(super) fn quote(
     symbol: &Symbol,
     floors: Floors,
     caller: &Caller,

@@ -8,6 +8,7 @@ mod asset;
 mod body;
 mod content;
 mod data;
+mod dated;
 mod document;
 #[cfg(test)]
 mod example;
@@ -41,11 +42,12 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout};
 
+use crate::client_program::ClientProgram;
 use crate::entrance::{ConnectionCount, Entrance};
 use crate::kit::proof::{self, Addressed};
 use crate::kit::{
-    Answer, Call, Gate, ListenerKind, Permitted, Problem, RequestFacts, RequestNotes, Row, RowPace, Site,
-    envelope, open,
+    Answer, Call, Gate, ListenerKind, Permitted, Problem, RequestFacts, RequestNotes, Row, Site, envelope,
+    open,
 };
 use crate::metrics::{Connection, Outcome};
 use crate::refusal::Refusal;
@@ -126,6 +128,7 @@ where
     let method = routes::known_method(request.method());
     let path = way.is_unknown_path().then(|| proof::written(request.uri().path()));
     let is_head = request.method() == Method::HEAD;
+    let program = ClientProgram::of(request.headers());
     let (mut answer, since, noted) = answer_way::<S>(request, &way, &trace, entrance).await;
     let RequestFacts { account, candles, client } = noted;
     if let Some(account) = account {
@@ -157,6 +160,7 @@ where
         route: way.route,
         path: path.as_deref(),
         status,
+        program: &program,
         trace: &trace,
     };
     request_log::of_http(&site.core.metrics, &about, &ended);
@@ -345,24 +349,29 @@ fn serve_row(call: &Call<'_>, row: &Row, site: &Site) -> Result<Answer, Problem>
         Gate::AtOnce(_, answer) => Ok(answer()),
         Gate::Open(_, answer) => answer(call, site),
         Gate::Watched(answer) => answer(call, site, call.watcher(site)?),
-        Gate::Permitted(permitted) => serve_permitted(call, permitted, row.pace, site),
+        Gate::Permitted(permitted) => serve_permitted(call, permitted, row, site),
     }
 }
 
 fn serve_permitted(
     call: &Call<'_>,
     Permitted { scope, or, answer, refuse, .. }: Permitted,
-    pace: RowPace,
+    row: &Row,
     site: &Site,
 ) -> Result<Answer, Problem> {
+    let pace = row.pace;
     let admitted = call.admit_either(scope, or, site).and_then(|admitted| {
         pace.pass(&admitted, site)?;
         Ok(admitted)
     });
     match admitted {
         Ok(admitted) => {
-            let caller = admitted.caller;
-            pace.tell(answer(call, site, admitted), &caller, site)
+            let (caller, dated) = (admitted.caller, admitted.dated());
+            let answered = match dated {
+                None => answer(call, site, admitted),
+                Some(dated) => Ok(dated::answer(dated, row, call, |call| answer(call, site, admitted))),
+            };
+            pace.tell(answered, &caller, site)
         }
         Err(problem) => Ok(refuse(problem)),
     }

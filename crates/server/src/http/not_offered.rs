@@ -58,10 +58,7 @@ pub(super) const MISSING_FEATURES: &[MissingFeature] = &[
     ),
     trading("holdings of US accounts", &[("GET", "/v1/us/assets/available-holding")]),
     trading("transactions of US accounts", &[("POST", "/v1/us/assets/transaction-history")]),
-    trading(
-        "exchange rates",
-        &[("GET", "/v1/asset/exchange_rates"), ("GET", "/v1/us/assets/exchange-rates")],
-    ),
+    trading("exchange rates of US accounts", &[("GET", "/v1/us/assets/exchange-rates")]),
     trading(
         "orders of several legs and of US accounts",
         &[
@@ -148,7 +145,6 @@ pub(super) const MISSING_FEATURES: &[MissingFeature] = &[
         "market temperatures",
         &[("GET", "/v1/quote/market_temperature"), ("GET", "/v1/quote/history_market_temperature")],
     ),
-    feature("market states", &[("GET", "/v1/quote/market-status")]),
     feature(
         "short positions",
         &[("GET", "/v1/quote/short-positions/hk"), ("GET", "/v1/quote/short-positions/us")],
@@ -225,16 +221,10 @@ pub(super) const MISSING_FEATURES: &[MissingFeature] = &[
             ("GET", "/v1/us/stock-info/fin-consensus"),
         ],
     ),
+    feature("buy-backs", &[("GET", "/v1/quote/buy-backs")]),
     feature(
-        "dividends and corporate actions",
-        &[
-            ("GET", "/v1/quote/dividends"),
-            ("GET", "/v1/quote/dividends/details"),
-            ("GET", "/v1/quote/company-act"),
-            ("GET", "/v1/quote/buy-backs"),
-            ("GET", "/v1/us/stock-info/company-dividends"),
-            ("GET", "/v1/us/stock-info/etf-dividend-info"),
-        ],
+        "dividends for US accounts",
+        &[("GET", "/v1/us/stock-info/company-dividends"), ("GET", "/v1/us/stock-info/etf-dividend-info")],
     ),
     feature(
         "valuations",

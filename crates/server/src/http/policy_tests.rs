@@ -149,6 +149,7 @@ impl PolicyRequest {
             (_, "/quote/candlesticks") => r#"{"symbol":"700.HK","period":1000,"count":1}"#,
             (_, "/quote/intraday") => r#"{"symbol":"700.HK"}"#,
             (_, "/quote/quotes" | "/quote/static-info") => r#"{"symbol":["700.HK"]}"#,
+            (_, "/quote/calc-indexes") => r#"{"symbols":["700.HK"],"calc_index":[1]}"#,
             _ => "{}",
         }
     }

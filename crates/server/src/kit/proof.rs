@@ -21,6 +21,7 @@ use super::terms::Home;
 use crate::caller::{Caller, Language};
 use crate::metrics::{Entry, Proven};
 use crate::refusal::Refusal;
+use crate::versions::Dated;
 use crate::workers::Who;
 
 /// The headers of proofs. If one is there twice, it would be unclear which one counts.
@@ -52,6 +53,11 @@ pub(crate) struct Watcher(());
 impl Admitted {
     pub(crate) fn account(&self) -> &access::Account {
         self.permit.account()
+    }
+
+    /// The date as of which it is answered, unless in the newest form.
+    pub(crate) fn dated(&self) -> Option<Dated> {
+        Dated::of(&self.caller.who, self.account())
     }
 
     pub(crate) fn who(&self) -> &access::Caller {

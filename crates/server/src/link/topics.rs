@@ -9,6 +9,7 @@ use super::session::Session;
 use crate::command::{Reply, Response};
 use crate::refusal::Refusal;
 use crate::trade::{Listening, TradeListeners};
+use crate::versions::Dated;
 
 /// Topics that one request may name.
 const TOPICS_MAX: usize = 16;
@@ -60,8 +61,9 @@ impl Session {
     fn listen(&mut self, permit: &Permit) -> Result<(), Refusal> {
         // A connection that has lost its seat is being closed.
         let Some(mailbox) = self.hub.links.mailbox(self.id) else { return Ok(()) };
-        let (core, account, language) = (&self.hub.core, permit.account().id, self.caller.language);
-        let listening = core.listeners.listen(&core.paper, account, (self.id, mailbox), language);
+        let (core, account) = (&self.hub.core, permit.account().id);
+        let form = (self.caller.language, Dated::of(&self.caller.who, permit.account()));
+        let listening = core.listeners.listen(&core.paper, account, (self.id, mailbox), form);
         let listening = listening.map_err(|error| {
             tracing::error!(%error, "cannot listen to a paper account");
             Refusal::Internal

@@ -7,8 +7,8 @@ use market::Market;
 
 use super::text::{Kind, Text};
 use super::{
-    Connection, Counters, Door, Entry, Grant, Granted, Handshake, JobName, JobOutcome, Metrics, Outcome,
-    Proven, Reload, Task, disk, process,
+    Agent, CliCommand, Connection, Counters, Door, Entry, Grant, Granted, Handshake, JobName, JobOutcome,
+    Metrics, Outcome, Proven, Reload, Task, disk, process,
 };
 use crate::facts;
 use crate::kit::Site;
@@ -82,6 +82,19 @@ fn requests(metrics: &Metrics, text: &mut Text) {
     text.family(Kind::Counter, "chandler_sent_bytes_total", "Bytes of answers, without the heads of HTTP.");
     for door in Door::ALL {
         text.sample(&[("door", door.as_str())], metrics.sum(|stripe| stripe.sent_bytes.get(door.index())));
+    }
+    let name = "chandler_http_requests_total";
+    text.family(Kind::Counter, name, "Requests over HTTP, by the kind of program that sent them.");
+    for agent in Agent::ALL {
+        text.sample(&[("program", agent.as_str())], metrics.sum(|stripe| stripe.agents.get(agent.index())));
+    }
+    let name = "chandler_cli_requests_total";
+    text.family(Kind::Counter, name, "Requests of command-line clients, by their command.");
+    for command in CliCommand::ALL {
+        let count = metrics.sum(|stripe| stripe.cli_commands.get(command.index()));
+        if count > 0 {
+            text.sample(&[("command", command.as_str())], count);
+        }
     }
     let candles = metrics.sum(|stripe| stripe.candles.load(Ordering::Relaxed));
     text.one(Kind::Counter, "chandler_candles_served_total", "Candles in answers.", Some(candles));

@@ -125,6 +125,38 @@ label! {
 }
 
 label! {
+    /// The kind of program that sent a request over HTTP, by its `User-Agent`.
+    Agent { Cli => "cli", Sdk => "sdk", Browser => "browser", Other => "other" }
+}
+
+label! {
+    /// The command of a command-line client, by the first word of its `x-cli-cmd`: those of ours that ask a server.
+    CliCommand {
+        Account => "account",
+        Assets => "assets",
+        Audit => "audit",
+        Auth => "auth",
+        Cashflow => "cashflow",
+        Clock => "clock",
+        Connections => "connections",
+        Doctor => "doctor",
+        Executions => "executions",
+        Grid => "grid",
+        Imports => "imports",
+        Kline => "kline",
+        Login => "login",
+        Logout => "logout",
+        Order => "order",
+        Positions => "positions",
+        Quarantine => "quarantine",
+        Quota => "quota",
+        Statement => "statement",
+        Watchlist => "watchlist",
+        Other => "other",
+    }
+}
+
+label! {
     /// The current kind of a connection.
     Connection {
         Http => HTTP,

@@ -15,8 +15,8 @@ use market::Timestamp;
 pub(crate) use gather::exposition;
 use jobs::JobCounters;
 pub(crate) use labels::{
-    COMMANDS_MAX, CommandLabel, Connection, Door, Entry, Grant, Granted, Handshake, JobName, JobOutcome,
-    Outcome, Proven, Reload, Task,
+    Agent, COMMANDS_MAX, CliCommand, CommandLabel, Connection, Door, Entry, Grant, Granted, Handshake,
+    JobName, JobOutcome, Outcome, Proven, Reload, Task,
 };
 pub(crate) use process::disk;
 
@@ -122,6 +122,8 @@ struct Stripe {
     /// By door, then by task.
     requests: Box<[Requests]>,
     sent_bytes: Counters<{ Door::COUNT }>,
+    agents: Counters<{ Agent::COUNT }>,
+    cli_commands: Counters<{ CliCommand::COUNT }>,
     candles: AtomicU64,
     cache_hits: AtomicU64,
     cache_misses: AtomicU64,
@@ -144,6 +146,8 @@ impl Default for Stripe {
         Stripe {
             requests: requests.collect(),
             sent_bytes: Counters::default(),
+            agents: Counters::default(),
+            cli_commands: Counters::default(),
             candles: AtomicU64::new(0),
             cache_hits: AtomicU64::new(0),
             cache_misses: AtomicU64::new(0),
@@ -190,6 +194,15 @@ impl Metrics {
             requests.durations.observe(took);
         }
         stripe.sent_bytes.add(door.index(), bytes);
+    }
+
+    /// Counts the program that sent a request over HTTP.
+    pub(crate) fn program(&self, agent: Agent, command: Option<CliCommand>) {
+        let Some(stripe) = self.stripe() else { return };
+        stripe.agents.add(agent.index(), 1);
+        if let Some(command) = command {
+            stripe.cli_commands.add(command.index(), 1);
+        }
     }
 
     /// The stripe of this thread.

@@ -17,6 +17,7 @@ use super::event::{TOPIC, notification};
 use crate::caller::Language;
 use crate::mailbox::{self, Mailbox};
 use crate::names::{SecurityLookup, stock_name};
+use crate::versions::Dated;
 
 /// Who listens to which account.
 #[derive(Debug)]
@@ -34,6 +35,8 @@ struct Subscriber {
     connection: ConnectionId,
     mailbox: Mailbox,
     language: Language,
+    /// The date as of which it is told, unless in the newest form.
+    dated: Option<Dated>,
 }
 
 /// A subscription. It ends when this is dropped.
@@ -76,10 +79,10 @@ impl TradeListeners {
         paper: &Paper,
         account: AccountId,
         (connection, mailbox): (ConnectionId, Mailbox),
-        language: Language,
+        (language, dated): (Language, Option<Dated>),
     ) -> Result<Listening, PaperError> {
         let watched = paper.watch(account)?;
-        let subscriber = Subscriber { connection, mailbox, language };
+        let subscriber = Subscriber { connection, mailbox, language, dated };
         self.lock().entry(account).or_default().push(subscriber);
         Ok(Listening { listeners: self.clone(), account, connection, _watched: watched })
     }
@@ -133,7 +136,12 @@ impl paper::Listener for TradeListeners {
                     bodies.push((language, body.clone()));
                     body
                 });
-                subscriber.mailbox.put(mailbox::Push::lasting(NOTIFY, body)).is_ok()
+                let body = match subscriber.dated {
+                    None => Some(body),
+                    Some(dated) => dated.notification(&body),
+                };
+                // What was not there yet is not told.
+                body.is_none_or(|body| subscriber.mailbox.put(mailbox::Push::lasting(NOTIFY, body)).is_ok())
             });
         }
         if subscribers.len() < before {
@@ -227,7 +235,7 @@ mod tests {
     fn listen(scene: &Scene, connection: &str) -> (Listening, MailboxReader) {
         let (mailbox, reader) = Mailbox::new();
         let whose = (connection.parse().unwrap(), mailbox);
-        let listening = scene.listeners.listen(&scene.paper, ANN, whose, Language::En).unwrap();
+        let listening = scene.listeners.listen(&scene.paper, ANN, whose, (Language::En, None)).unwrap();
         (listening, reader)
     }
 

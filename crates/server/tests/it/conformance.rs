@@ -25,6 +25,10 @@ pub(crate) fn check(request: &[u8], response: &Response) {
     {
         panic!("{method} {path} was answered, and /openapi.json does not allow it: {complaint}\n{sent}");
     }
+    // The form of an older date is not the described one.
+    if response.header("x-api-date").is_some() {
+        return;
+    }
     let is_json = response.header("content-type").is_some_and(|kind| kind.starts_with("application/json"));
     // A piece of JSON is none, and packed bodies have tests of their own.
     let is_whole = response.status != 206 && response.header("content-encoding").is_none();

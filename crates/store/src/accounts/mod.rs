@@ -90,6 +90,8 @@ pub struct AccountTerms {
     pub floors: Option<String>,
     /// It may look at what it trades, and change nothing.
     pub read_only: bool,
+    /// The day as of which it is answered, where that is not the newest form.
+    pub api_date: Option<String>,
 }
 
 /// Something an account may see, from a time on and until another, or without such a limit.
@@ -243,8 +245,9 @@ impl Accounts {
             return Err(StoreError::unfit("an account", "its credential belongs to another"));
         }
         let NewAccountRow { name, region, role, created_at, terms, rights } = account;
-        let [rate, floors] = [&terms.rate, &terms.floors].map(|text| text.as_deref().unwrap_or_default());
-        check_texts(name, &[name, region, role, rate, floors])?;
+        let texts = [&terms.rate, &terms.floors, &terms.api_date];
+        let [rate, floors, api_date] = texts.map(|text| text.as_deref().unwrap_or_default());
+        check_texts(name, &[name, region, role, rate, floors, api_date])?;
         self.change(|db| {
             let added = db.run(
                 sql::ADD_ACCOUNT,
@@ -260,6 +263,7 @@ impl Accounts {
                     terms.connections,
                     &terms.floors,
                     terms.read_only,
+                    &terms.api_date,
                 ),
             )?;
             if added == 0 {
@@ -294,11 +298,11 @@ impl Accounts {
     ) -> Result<bool, E> {
         self.decide(|db| {
             let Some(account) = db.first(sql::ACCOUNT, [id.0], AccountRow::read)? else { return Ok(false) };
-            let (AccountTerms { level, quota, rate, connections, floors, read_only }, reason) =
+            let (AccountTerms { level, quota, rate, connections, floors, read_only, api_date }, reason) =
                 decide(account.terms)?;
-            let texts = [&rate, &floors].map(|text| text.as_deref().unwrap_or_default());
+            let texts = [&rate, &floors, &api_date].map(|text| text.as_deref().unwrap_or_default());
             check_texts("terms", &texts)?;
-            db.run(sql::CHANGE_TERMS, (level, quota, rate, connections, floors, read_only, id.0))?;
+            db.run(sql::CHANGE_TERMS, (level, quota, rate, connections, floors, read_only, api_date, id.0))?;
             audit::write(db, Some(id), "account.changed", &AuditNote { at, actor, reason: &reason })?;
             take(db, "version")?;
             Ok(true)
@@ -445,6 +449,7 @@ impl AccountRow {
                 connections: small(row, 10)?,
                 floors: row.get(11)?,
                 read_only: row.get(12)?,
+                api_date: row.get(13)?,
             },
             rights: Vec::new(),
         })

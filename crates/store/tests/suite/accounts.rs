@@ -15,7 +15,15 @@ use crate::fixture::{NOW, block, fresh, minutes, put, symbol};
 const MONTH: &str = "2025-11";
 
 fn terms() -> AccountTerms {
-    AccountTerms { level: 0, quota: None, rate: None, connections: 10, floors: None, read_only: false }
+    AccountTerms {
+        level: 0,
+        quota: None,
+        rate: None,
+        connections: 10,
+        floors: None,
+        read_only: false,
+        api_date: None,
+    }
 }
 
 pub(crate) fn add(accounts: &Accounts, name: &str) -> Result<AccountId, StoreError> {
@@ -123,6 +131,7 @@ fn terms_are_kept_as_they_were_given() {
         connections: 1,
         floors: Some("none".to_owned()),
         read_only: true,
+        api_date: Some("2024-08-01".to_owned()),
     };
     assert!(change(&accounts, id, &other).unwrap());
     assert!(!change(&accounts, AccountId(99), &other).unwrap());

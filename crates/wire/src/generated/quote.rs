@@ -922,6 +922,8 @@ pub struct CapitalBySize {
 }
 #[derive(::serde::Serialize, ::serde::Deserialize)]
 #[serde(default)]
+#[derive(::schemars::JsonSchema)]
+#[schemars(!default)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CalcIndexesRequest {
     #[prost(string, repeated, tag = "1")]
@@ -931,6 +933,8 @@ pub struct CalcIndexesRequest {
 }
 #[derive(::serde::Serialize, ::serde::Deserialize)]
 #[serde(default)]
+#[derive(::schemars::JsonSchema)]
+#[schemars(!default)]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct CalcIndexesResponse {
     #[prost(message, repeated, tag = "1")]
@@ -938,6 +942,8 @@ pub struct CalcIndexesResponse {
 }
 #[derive(::serde::Serialize, ::serde::Deserialize)]
 #[serde(default)]
+#[derive(::schemars::JsonSchema)]
+#[schemars(!default)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CalcIndexes {
     #[prost(string, tag = "1")]

@@ -7,7 +7,7 @@ use access::{
     TermsChange,
 };
 use clap::{Args, ValueEnum};
-use market::FloorTable;
+use market::{Date, FloorTable};
 use serde_json::{Map, Value, json};
 
 use super::paper_account::{self, Beginning, Switch};
@@ -48,6 +48,9 @@ pub(super) struct Arguments {
     /// Let it look at its paper account alone, and trade nothing
     #[arg(long)]
     read_only: bool,
+    /// The day as of which it is answered, as 2024-08-01: what the interface gained later is left out
+    #[arg(long, value_name = "DATE")]
+    api_date: Option<String>,
     /// What it may do beyond its own account
     #[arg(long, value_enum, default_value_t)]
     role: RoleName,
@@ -92,6 +95,9 @@ pub(super) struct Set {
     /// Whether it may look at its paper account alone, and trade nothing
     #[arg(long, value_enum)]
     read_only: Option<Switch>,
+    /// The day as of which it is answered, as 2024-08-01, or `newest`
+    #[arg(long, value_name = "DATE|newest")]
+    api_date: Option<String>,
     #[command(flatten)]
     paper: paper_account::Settings,
     #[arg(long, value_enum, default_value_t)]
@@ -140,7 +146,9 @@ impl Arguments {
         let level = self.level.and_then(Level::new);
         let floors: Option<FloorTable> = self.floors.as_deref().map(str::parse).transpose().map_err(usage)?;
         let (quota, connections) = (self.quota, self.connections);
-        let terms = Terms { level, quota, rate, connections, floors, read_only: self.read_only };
+        let api_date = self.api_date.as_deref().map(api_date).transpose()?;
+        let read_only = self.read_only;
+        let terms = Terms { level, quota, rate, connections, floors, read_only, api_date };
         let role = match self.role {
             RoleName::User => Role::User,
             RoleName::Operator => Role::Operator,
@@ -159,7 +167,7 @@ impl Set {
         let (change, changes) = (self.change()?, self.paper.changes()?);
         if change.is_none() && changes.is_empty() {
             return Err(usage(
-                "nothing to set: give --level, --quota, --rate, --connections, --floors, or a setting of its paper account \
+                "nothing to set: give --level, --quota, --rate, --connections, --floors, --api-date, or a setting of its paper account \
                  such as --participation",
             ));
         }
@@ -190,8 +198,8 @@ impl Set {
 
     /// `None` if nothing about its limits was said.
     fn change(&self) -> Result<Option<TermsChange>, Failure> {
-        let Set { level, quota, rate, connections, floors, read_only, .. } = self;
-        let texts = [level, quota, rate, floors];
+        let Set { level, quota, rate, connections, floors, read_only, api_date: as_of, .. } = self;
+        let texts = [level, quota, rate, floors, as_of];
         if texts.iter().all(|text| text.is_none()) && connections.is_none() && read_only.is_none() {
             return Ok(None);
         }
@@ -223,8 +231,15 @@ impl Set {
             change.floors =
                 Some(if floors == "server" { None } else { Some(floors.parse().map_err(usage)?) });
         }
+        if let Some(as_of) = as_of.as_deref() {
+            change.api_date = Some(if as_of == "newest" { None } else { Some(api_date(as_of)?) });
+        }
         Ok(Some(change))
     }
+}
+
+fn api_date(text: &str) -> Result<Date, Failure> {
+    text.parse().map_err(|_| usage(format!("{text:?} is not a date: write YYYY-MM-DD")))
 }
 
 /// A new account and what to sign in with.

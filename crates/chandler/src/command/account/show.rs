@@ -141,8 +141,9 @@ pub(super) fn in_words(access: &Access, account: &Account, present: Present) -> 
     let (limit, connections) = (usage.limit, account.terms.connections);
     let floors = account.terms.floors.map(|floors| format!(", floors {floors}")).unwrap_or_default();
     let read_only = if account.terms.read_only { ", read-only" } else { "" };
+    let as_of = account.terms.api_date.map(|date| format!(", answered as of {date}")).unwrap_or_default();
     Ok(format!(
-        "rights {}, {limit} securities a month{of}, {rate}, {connections} connections{floors}{read_only}",
+        "rights {}, {limit} securities a month{of}, {rate}, {connections} connections{floors}{read_only}{as_of}",
         account.rights
     ))
 }
@@ -163,6 +164,7 @@ pub(super) fn terms_json(access: &Access, account: &Account, present: Present) -
         "own_level": account.terms.level.map(access::Level::number), "own_quota": account.terms.quota,
         "rate": account.terms.rate_rule().to_string(), "connections": account.terms.connections,
         "floors": account.terms.floors.map(|floors| floors.to_string()), "read_only": account.terms.read_only,
+        "api_date": account.terms.api_date.map(|date| date.to_string()),
     }))
 }
 

@@ -1,7 +1,7 @@
 //! `/v1/admin/accounts` and `/v1/admin/accounts/{name}`: the accounts, and what is set for one.
 
 use access::{Account, Level, ParseRateRuleError, TermsChange};
-use market::ParseFloorsError;
+use market::{Date, ParseFloorsError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -79,6 +79,8 @@ pub(super) struct AdminTerms {
     pub(super) floors: Option<String>,
     /// It may look at its paper account, and change nothing.
     pub(super) read_only: bool,
+    /// The day as of which it is answered, as 2024-08-01 (see GET /v1/versions); null in the newest form.
+    pub(super) api_date: Option<String>,
 }
 
 /// The limits of an account that change; those that are not there stay.
@@ -108,19 +110,27 @@ pub(super) struct AdminTermsChange {
     #[serde(default, deserialize_with = "not_null")]
     #[schemars(with = "bool", skip_serializing_if = "has_no_default")]
     read_only: Option<bool>,
+    /// The day as of which it is to be answered, as 2024-08-01; null for the newest form.
+    #[serde(default, deserialize_with = "null_or")]
+    #[schemars(with = "Option<String>", skip_serializing_if = "has_no_default")]
+    api_date: Option<Option<String>>,
 }
 
 impl AdminTermsChange {
     const FIELDS: &str = "level (1 to 6, or null), quota (a number, or null), rate (as text, or null), connections (a number), \
-        floors (as text, or null) and read_only (true or false)";
+        floors (as text, or null), read_only (true or false) and api_date (a date, or null)";
 
     fn terms(self) -> Result<TermsChange, String> {
         if self == AdminTermsChange::default() {
             return Err(
-                "nothing to set: give level, quota, rate, connections, floors or read_only".to_owned()
+                "nothing to set: give level, quota, rate, connections, floors, read_only or api_date"
+                    .to_owned(),
             );
         }
-        let AdminTermsChange { level, quota, rate, connections, floors, read_only } = self;
+        let AdminTermsChange { level, quota, rate, connections, floors, read_only, api_date } = self;
+        let date = |text: String| {
+            text.parse::<Date>().map_err(|_| "api_date is a date as 2024-08-01, or null for the newest form")
+        };
         let known =
             |number| Level::new(number).ok_or("level is a number from 1 to 6, or null where it is earned");
         Ok(TermsChange {
@@ -131,6 +141,7 @@ impl AdminTermsChange {
             floors: parsed(floors, |text| text.parse())
                 .map_err(|error: ParseFloorsError| error.to_string())?,
             read_only,
+            api_date: parsed(api_date, date)?,
         })
     }
 }
@@ -195,6 +206,7 @@ impl AdminRequest<'_> {
                 connections: account.terms.connections,
                 floors: account.terms.floors.map(|floors| floors.to_string()),
                 read_only: account.terms.read_only,
+                api_date: account.terms.api_date.map(|date| date.to_string()),
             },
             quota: None,
         })

@@ -4,6 +4,7 @@ mod account;
 mod cashflow;
 mod docs;
 mod equity;
+mod exchange_rates;
 mod fund;
 mod portfolio;
 mod stock;
@@ -24,6 +25,7 @@ pub(super) const ROUTES: &[Row] = &[
     get("/v1/asset/fund", fund::answer).doc(&fund::FUND),
     get("/v1/asset/portfolio", portfolio::answer).doc(&portfolio::PORTFOLIO),
     get("/v1/asset/equity", equity::answer).paced(RowPace::Journal).doc(&equity::EQUITY),
+    get("/v1/asset/exchange_rates", exchange_rates::answer).doc(&exchange_rates::EXCHANGE_RATES),
 ];
 
 const fn get(path: &'static str, handler: PermittedHandler) -> Row {

@@ -1,7 +1,9 @@
 //! What is stored: securities, coverage, and imports. None of it is history, so it costs neither quota nor calls.
 
+mod corporate;
 mod coverage;
 mod imports;
+mod market_status;
 mod securities;
 mod security_list;
 
@@ -26,6 +28,17 @@ pub(super) const ROUTES: &[Row] = &[
         .own_region_only()
         .paced(RowPace::Lists)
         .doc(&security_list::LIST),
+    Row::get("/v1/quote/dividends", Asks::Account, Scope::Quote, Task::Data, corporate::dividends)
+        .own_region_only()
+        .doc(&corporate::DIVIDENDS),
+    Row::get("/v1/quote/dividends/details", Asks::Account, Scope::Quote, Task::Data, corporate::dividends)
+        .own_region_only()
+        .doc(&corporate::DIVIDEND_DETAILS),
+    Row::get("/v1/quote/company-act", Asks::Account, Scope::Quote, Task::Data, corporate::company_acts)
+        .own_region_only()
+        .doc(&corporate::COMPANY_ACTS),
+    Row::get("/v1/quote/market-status", Asks::Account, Scope::Quote, Task::Data, market_status::answer)
+        .doc(&market_status::STATUS),
     Row::get("/v1/coverage", Asks::Account, Scope::Operator, Task::Data, coverage::rows)
         .own_region_only()
         .doc(&coverage::ROWS),

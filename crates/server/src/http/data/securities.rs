@@ -142,14 +142,23 @@ fn listed(one: &ListedSecurity) -> FoundSecurity {
 fn found(call: &Call<'_>, site: &Site, admitted: &Admitted) -> Result<(Security, Permit), Problem> {
     QueryParameters::parse(call.query, &[])?;
     let symbol: Symbol = command::symbol(call.path_value("symbol"))?;
-    let security = site.core.with_reader(|reader| reader.snapshot()?.security(&symbol)).map_err(failed)?;
+    visible(&symbol, site, admitted)
+}
+
+/// A security that is known and may be looked at.
+pub(super) fn visible(
+    symbol: &Symbol,
+    site: &Site,
+    admitted: &Admitted,
+) -> Result<(Security, Permit), Problem> {
+    let security = site.core.with_reader(|reader| reader.snapshot()?.security(symbol)).map_err(failed)?;
     let security = security.ok_or_else(Problem::not_found)?;
     let demand = Demand::Quotes { caller: admitted.who(), market: symbol.market().into() };
     let permit = site.core.access.admit(demand, site.core.market_now()).map_err(Refusal::from)?;
     Ok((security, permit))
 }
 
-fn failed(error: StoreError) -> Problem {
+pub(super) fn failed(error: StoreError) -> Problem {
     tracing::error!(%error, "cannot read a security");
     Refusal::Internal.into()
 }

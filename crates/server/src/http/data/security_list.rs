@@ -14,6 +14,7 @@ use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, RefusalDoc, Tag, Word, da
 use crate::kit::envelope::{self, Problem};
 use crate::kit::fields::echo;
 use crate::kit::{Admitted, Answer, Call, Site, codes};
+use crate::versions::Dated;
 
 const CATEGORY: &str = "Overnight";
 /// Pages that may be asked for, and their size.
@@ -83,8 +84,8 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
 
 /// Whether the account is answered as before 2024-09-11: with the names of a security in all languages. Since then it is told the one
 /// that it asks for.
-fn has_all_names(_: &Admitted) -> bool {
-    false
+fn has_all_names(admitted: &Admitted) -> bool {
+    admitted.dated().is_some_and(Dated::has_names_in_all_languages)
 }
 
 /// A page of the list: its first place and its length.

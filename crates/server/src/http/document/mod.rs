@@ -1,5 +1,5 @@
 //! `GET /openapi.json`: the description of the HTTP interface, for programs that generate clients. It is made from the rows and their
-//! descriptions, once, at the first request.
+//! descriptions, once, at the first request. `GET /v1/versions`: how the interface has changed.
 
 mod assemble;
 mod frame;
@@ -10,15 +10,22 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::routes;
-use crate::kit::doc::{AnswerDoc, Doc, Media, Tag};
+use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
 use crate::kit::{Answer, Audience, Call, Problem, Row, Site, envelope};
 use crate::metrics::Task;
+use crate::versions::{self, InterfaceVersions};
 
-pub(super) const ROUTES: &[Row] =
-    &[Row::open_get("/openapi.json", Audience::Anyone, Task::Other, show).doc(&DOC)];
+pub(super) const ROUTES: &[Row] = &[
+    Row::open_get("/openapi.json", Audience::Anyone, Task::Other, show).doc(&DOC),
+    Row::open_get("/v1/versions", Audience::Anyone, Task::Other, show_versions).doc(&VERSIONS),
+];
 
 const DOC: Doc = Doc::new(Tag::Service, "openapi", "This document")
     .answers(&[AnswerDoc::ok("OpenAPI 3.1", &[Media::json::<serde_json::Map<String, Value>>()])]);
+
+const VERSIONS: Doc = Doc::new(Tag::Service, "versions", "How the interface has changed, by date")
+    .about("An account that is pinned to a date is answered as of then; the header x-api-date of an answer says so.")
+    .answers(&[AnswerDoc::ok("Every change, the newest first", &[data::<InterfaceVersions>()])]);
 
 static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| {
     let rows = routes::GROUPS.into_iter().flatten();
@@ -32,6 +39,10 @@ pub fn openapi() -> &'static [u8] {
 
 fn show(_: &Call<'_>, _: &Site) -> Result<Answer, Problem> {
     Ok(envelope::json(200, DOCUMENT.clone()))
+}
+
+fn show_versions(_: &Call<'_>, _: &Site) -> Result<Answer, Problem> {
+    Ok(envelope::success(versions::versions()))
 }
 
 #[cfg(test)]

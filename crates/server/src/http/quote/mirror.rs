@@ -74,6 +74,13 @@ pub(super) const PROFILE: Doc =
     mirror("profile", "Command 4: what the account may do", &[Media::json::<quote::QuoteProfileRequest>()])
         .answers(&[AnswerDoc::ok("The answer", &[data::<quote::QuoteProfileResponse>()])]);
 
+pub(super) const CALC_INDEXES: Doc = mirror(
+    "calcIndexes",
+    "Command 26: indexes that follow from stored prices and shares, of up to 500 securities; the others are empty",
+    &[Media::json::<quote::CalcIndexesRequest>()],
+)
+.answers(&[AnswerDoc::ok("The answer", &[data::<quote::CalcIndexesResponse>()])]);
+
 const NOTHING: &[Media] = &[Media::json::<Empty>()];
 
 const fn not_offered(id: &'static str) -> Doc {
@@ -92,7 +99,6 @@ pub(super) const WARRANT_ISSUERS: Doc = not_offered("warrantIssuers");
 pub(super) const WARRANTS: Doc = not_offered("warrants");
 pub(super) const CAPITAL_FLOW: Doc = not_offered("capitalFlow");
 pub(super) const CAPITAL_DISTRIBUTION: Doc = not_offered("capitalDistribution");
-pub(super) const CALC_INDEXES: Doc = not_offered("calcIndexes");
 
 /// Fields that are numbers, which some clients send as text.
 const NUMBERS: [&str; 6] = ["period", "adjust_type", "query_type", "direction", "count", "trade_session"];

@@ -23,6 +23,7 @@ pub(super) const ROUTES: &[Row] = &[
     mirror::<{ command::CANDLESTICKS }>("/quote/candlesticks").doc(&mirror::CANDLESTICKS),
     mirror::<{ command::INTRADAY }>("/quote/intraday").doc(&mirror::INTRADAY),
     mirror::<{ command::QUOTE }>("/quote/quotes").doc(&mirror::QUOTES),
+    mirror::<{ command::CALC_INDEXES }>("/quote/calc-indexes").doc(&mirror::CALC_INDEXES),
     mirror::<{ command::STATIC_INFO }>("/quote/static-info").doc(&mirror::STATIC_INFO),
     mirror::<{ command::TRADING_SESSIONS }>("/quote/markets/trading-sessions").doc(&mirror::TRADING_SESSIONS),
     mirror::<{ command::TRADING_DAYS }>("/quote/markets/trading-days").doc(&mirror::TRADING_DAYS),
@@ -42,7 +43,6 @@ pub(super) const ROUTES: &[Row] = &[
     mirror::<{ command::CAPITAL_FLOW }>("/quote/capital-flow").doc(&mirror::CAPITAL_FLOW),
     mirror::<{ command::CAPITAL_DISTRIBUTION }>("/quote/capital-distribution")
         .doc(&mirror::CAPITAL_DISTRIBUTION),
-    mirror::<{ command::CALC_INDEXES }>("/quote/calc-indexes").doc(&mirror::CALC_INDEXES),
 ];
 
 /// The address for people counts as the command that it asks.

@@ -1,6 +1,8 @@
 //! The commands over a long connection, answered from the small market of `support`.
 
+mod calc_indexes;
 mod candles;
+mod dated;
 mod levels;
 mod limits;
 mod lists;

@@ -13,6 +13,7 @@ mod plumbing;
 mod programs;
 mod proxies;
 mod quota;
+mod reference;
 mod refresh;
 mod regions;
 mod securities;

@@ -101,6 +101,10 @@ async fn what_happens_is_counted_and_nobody_is_named() {
     assert_eq!(server.get("/v1/quote/history-candlesticks?symbol=700.HK&limit=3", &ann).await.status, 200);
     server.http("GET", "/v1/quota", "authorization: Bearer ap_wrong\r\n", b"").await;
     server.http("GET", "/nothing/ann-of-the-metrics", "", b"").await;
+    for command in ["kline", "account set", "700.HK"] {
+        let head = format!("user-agent: cli/0.1.0\r\nx-cli-cmd: {command}\r\n");
+        server.http("GET", "/health", &head, b"").await;
+    }
     let found = metrics(&server).await;
     let value =
         |name: &str| *found.get(name).unwrap_or_else(|| panic!("{name} is not in {:#?}", found.keys()));
@@ -120,6 +124,10 @@ async fn what_happens_is_counted_and_nobody_is_named() {
     assert_eq!(value(took), 3.0);
     assert_eq!(value("chandler_refusals_total{kind=\"no_quotes\"}"), 1.0);
     assert_eq!(value("chandler_refusals_total{kind=\"unauthenticated\"}"), 1.0);
+    assert_eq!(value("chandler_http_requests_total{program=\"cli\"}"), 3.0);
+    for (command, count) in [("kline", 1.0), ("account", 1.0), ("other", 1.0)] {
+        assert_eq!(value(&format!("chandler_cli_requests_total{{command=\"{command}\"}}")), count);
+    }
     assert_eq!(value("chandler_candles_served_total"), 13.0);
     assert_eq!(value("chandler_quota_spends_total"), 1.0);
     assert!(value("chandler_audit_rows_total") >= 2.0);

@@ -1,6 +1,7 @@
 //! Paper accounts through the doors: whole sessions, pushes, wrong input, an operator's hands.
 
 mod clock;
+mod dated;
 mod hall;
 mod levels;
 mod operator;

@@ -1,0 +1,87 @@
+//! The program that sent a request over HTTP, as its own headers say: `User-Agent`, and `x-cli-cmd` of command-line clients. Whatever they
+//! say goes into the log and the metrics only as far as it is one of a closed set of words, or a plain version number.
+
+use hyper::header::HeaderMap;
+
+use crate::metrics::{Agent, CliCommand};
+
+/// The longest version of a client that is logged.
+const VERSION_MAX: usize = 24;
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ClientProgram {
+    pub(crate) agent: Agent,
+    /// The version of a command-line client.
+    pub(crate) version: Option<Box<str>>,
+    /// The command of a command-line client.
+    pub(crate) command: Option<CliCommand>,
+}
+
+impl ClientProgram {
+    pub(crate) fn of(headers: &HeaderMap) -> ClientProgram {
+        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+        let agent = text("user-agent").unwrap_or_default();
+        let (name, version) = agent.split_once('/').unwrap_or((agent, ""));
+        let agent = match name {
+            "cli" => Agent::Cli,
+            "openapi-sdk" => Agent::Sdk,
+            "Mozilla" => Agent::Browser,
+            _ => Agent::Other,
+        };
+        let is_plain = |version: &&str| {
+            let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b".-+".contains(&byte);
+            (1..=VERSION_MAX).contains(&version.len()) && version.bytes().all(is_letter)
+        };
+        let version = Some(version).filter(|_| agent == Agent::Cli).filter(is_plain).map(Box::from);
+        // Subcommands follow the command: `account set`.
+        let command = text("x-cli-cmd").and_then(|words| words.split(' ').next()).map(|word| {
+            let known = CliCommand::ALL.iter().copied().find(|command| command.as_str() == word);
+            known.unwrap_or(CliCommand::Other)
+        });
+        ClientProgram { agent, version, command }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::header::HeaderValue;
+
+    use super::*;
+
+    fn program(
+        agent: &'static [u8],
+        command: Option<&'static [u8]>,
+    ) -> (Agent, Option<String>, Option<CliCommand>) {
+        let mut headers = HeaderMap::new();
+        headers.insert("user-agent", HeaderValue::from_bytes(agent).unwrap());
+        if let Some(command) = command {
+            headers.insert("x-cli-cmd", HeaderValue::from_bytes(command).unwrap());
+        }
+        let ClientProgram { agent, version, command } = ClientProgram::of(&headers);
+        (agent, version.map(String::from), command)
+    }
+
+    #[test]
+    fn a_program_is_known_by_its_headers_and_their_words_stay_in_closed_sets() {
+        let version = |text: &str| Some(text.to_owned());
+        assert_eq!(
+            program(b"cli/0.9.1", Some(b"kline")),
+            (Agent::Cli, version("0.9.1"), Some(CliCommand::Kline))
+        );
+        let set = program(b"cli/1.0.0-rc.1+7", Some(b"account set"));
+        assert_eq!(set, (Agent::Cli, version("1.0.0-rc.1+7"), Some(CliCommand::Account)));
+        assert_eq!(program(b"openapi-sdk", None), (Agent::Sdk, None, None));
+        assert_eq!(program(b"Mozilla/5.0 (X11)", None), (Agent::Browser, None, None));
+        assert_eq!(program(b"curl/8.5.0", Some(b"")), (Agent::Other, None, Some(CliCommand::Other)));
+        for odd in [&b"cli/700.HK secret"[..], b"cli/", b"cli", b"cli/0123456789012345678901234"] {
+            assert_eq!(
+                program(odd, Some(b"../700.HK")),
+                (Agent::Cli, None, Some(CliCommand::Other)),
+                "{odd:?}"
+            );
+        }
+        assert_eq!(program(b"\xff", Some(b"\xff")), (Agent::Other, None, None));
+        let none = ClientProgram { agent: Agent::Other, version: None, command: None };
+        assert_eq!(ClientProgram::of(&HeaderMap::new()), none);
+    }
+}

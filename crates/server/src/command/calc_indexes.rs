@@ -1,0 +1,348 @@
+//! Command 26: calculated indexes, those that follow from stored prices, shares and earnings. An index that does not is left empty, as the
+//! protocol has it for one that does not apply: nothing is estimated.
+
+use access::Permit;
+use history::{Adjust, Anchor, AsOf, Direction, HistoryError, Query, Select, Sessions};
+use market::{Date, DateSpan, Floors, PRICE_UNIT, Period, Price, Symbol, Timestamp, Turnover, parse_scaled};
+use store::{Reader, Security};
+use wire::quote::{CalcIndex, CalcIndexes as Row, CalcIndexesRequest, CalcIndexesResponse, Quote};
+
+use super::definition::{Command, Context, Subject};
+use super::quotes::quote;
+use super::symbols::symbols;
+use crate::caller::Caller;
+use crate::core::Core;
+use crate::refusal::Refusal;
+
+/// Daily candles that are looked back at: more than a year has.
+const DAYS_BACK: usize = 270;
+/// Percent and other ratios have so many decimals.
+const RATIO_DECIMALS: u32 = 2;
+const SCALE: u32 = market::DECIMALS_MAX;
+
+#[derive(Debug)]
+pub(crate) struct CalcIndexes {
+    symbols: Vec<Symbol>,
+    indexes: Vec<CalcIndex>,
+}
+
+impl Command for CalcIndexes {
+    const NUMBER: u8 = wire::command::CALC_INDEXES;
+    const LABEL: &'static str = "calc_indexes";
+    type Request = CalcIndexesRequest;
+    type Response = CalcIndexesResponse;
+
+    fn parse(request: CalcIndexesRequest, _: &Context<'_>) -> Result<CalcIndexes, Refusal> {
+        let symbols = symbols(&request.symbols)?;
+        // Indexes that newer clients may know are passed over.
+        let indexes: Vec<CalcIndex> =
+            request.calc_index.iter().filter_map(|number| CalcIndex::try_from(*number).ok()).collect();
+        if request.calc_index.is_empty() {
+            return Err(Refusal::BadQuery("no index is named".to_owned()));
+        }
+        Ok(CalcIndexes { symbols, indexes })
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::Prices
+    }
+
+    /// Leaves out securities that are unknown, have no candles, or that the account may not see.
+    fn answer(self, caller: &Caller, permit: &Permit, core: &Core) -> Result<CalcIndexesResponse, Refusal> {
+        let as_of = core.as_of();
+        let found = core.with_reader(|reader| {
+            let mut rows = Vec::with_capacity(self.symbols.len());
+            for symbol in self.symbols.iter().filter(|symbol| permit.holds(symbol.market().into())) {
+                let floors = core.floors_of(permit.account()).of(symbol.market());
+                match quote(symbol, floors, caller, core, reader, as_of) {
+                    Ok(Some(quote)) => {
+                        let facts = Facts::of(symbol, &quote, (&self.indexes, floors), core, reader, as_of)?;
+                        rows.push(facts.row(&quote, &self.indexes));
+                    }
+                    Ok(None)
+                    | Err(
+                        HistoryError::UnknownSecurity(_)
+                        | HistoryError::NoCandles(_)
+                        | HistoryError::Option(_),
+                    ) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(rows)
+        });
+        Ok(CalcIndexesResponse { security_calc_index: found.map_err(Refusal::from)? })
+    }
+}
+
+/// What indexes are calculated from.
+struct Facts {
+    last: Price,
+    previous: Price,
+    high: Price,
+    low: Price,
+    security: Option<Security>,
+    /// The day of the quote.
+    day: Date,
+    /// Closes of the days before, adjusted, the oldest first; empty if no index needs them.
+    closes: Vec<(Date, Price)>,
+}
+
+impl Facts {
+    fn of(
+        symbol: &Symbol,
+        quote: &Quote,
+        (indexes, floors): (&[CalcIndex], Floors),
+        core: &Core,
+        reader: &mut Reader,
+        as_of: AsOf,
+    ) -> Result<Facts, HistoryError> {
+        let zone = core.history.venue(symbol).zone();
+        let day = zone.date(Timestamp(quote.timestamp));
+        let mut closes = Vec::new();
+        if indexes.iter().any(|index| looks_back(*index)) {
+            let select =
+                Select::Offset { direction: Direction::Past, anchor: Anchor::Latest, count: DAYS_BACK };
+            let query = Query {
+                symbol: symbol.clone(),
+                period: Period::DAY,
+                // A split is no loss.
+                adjust: Adjust::Forward,
+                sessions: Sessions::Intraday,
+                floors,
+                select,
+            };
+            let days = core.history.candles(reader, &query, as_of)?;
+            let dated = days.candles.iter().map(|candle| (zone.date(candle.time), candle.close));
+            closes = dated.filter(|(date, _)| *date < day).collect();
+        }
+        let price = |text: &str| Price::parse(text).unwrap_or_default();
+        Ok(Facts {
+            last: price(&quote.last_done),
+            previous: price(&quote.prev_close),
+            high: price(&quote.high),
+            low: price(&quote.low),
+            security: reader.view().security(symbol)?,
+            day,
+            closes,
+        })
+    }
+
+    fn row(&self, quote: &Quote, indexes: &[CalcIndex]) -> Row {
+        let mut row = Row { symbol: quote.symbol.clone(), ..Row::default() };
+        for index in indexes {
+            match index {
+                CalcIndex::Volume => row.volume = quote.volume,
+                CalcIndex::LastDone => row.last_done.clone_from(&quote.last_done),
+                CalcIndex::Turnover => row.turnover.clone_from(&quote.turnover),
+                CalcIndex::ChangeVal => row.change_val = self.change(quote),
+                CalcIndex::ChangeRate => row.change_rate = self.since(Some(self.previous)),
+                CalcIndex::Amplitude => {
+                    row.amplitude = percent(self.high.0 - self.low.0, self.previous.0);
+                }
+                CalcIndex::YtdChangeRate => row.ytd_change_rate = self.since(self.year_end()),
+                CalcIndex::FiveDayChangeRate => row.five_day_change_rate = self.since(self.days_before(5)),
+                CalcIndex::TenDayChangeRate => row.ten_day_change_rate = self.since(self.days_before(10)),
+                CalcIndex::HalfYearChangeRate => row.half_year_change_rate = self.since(self.half_year()),
+                CalcIndex::TurnoverRate => {
+                    let shares = self.security.as_ref().and_then(|security| security.circulating_shares);
+                    row.turnover_rate = percent(quote.volume, shares.unwrap_or(0));
+                }
+                CalcIndex::TotalMarketValue => row.total_market_value = self.market_value(),
+                CalcIndex::PeTtmRatio => {
+                    row.pe_ttm_ratio = ratio(self.last.0, self.stored(|security| &security.eps_ttm));
+                }
+                CalcIndex::PbRatio => {
+                    row.pb_ratio = ratio(self.last.0, self.stored(|security| &security.bps));
+                }
+                CalcIndex::DividendRatioTtm => {
+                    // What is stored is the dividend of a share.
+                    let dividend = self.stored(|security| &security.dividend_yield);
+                    row.dividend_ratio_ttm =
+                        dividend.map(|dividend| percent(dividend, self.last.0)).unwrap_or_default();
+                }
+                // Warrants and options are not quoted, and the others need more than is stored.
+                _ => {}
+            }
+        }
+        row
+    }
+
+    /// The change since the close before, with the decimals of the price.
+    fn change(&self, quote: &Quote) -> String {
+        let decimals = quote.last_done.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+        Price(self.last.0 - self.previous.0).text(u32::try_from(decimals).unwrap_or(SCALE)).to_string()
+    }
+
+    /// The change since a price, in percent; empty if there is no such price.
+    fn since(&self, price: Option<Price>) -> String {
+        price.map(|price| percent(self.last.0 - price.0, price.0)).unwrap_or_default()
+    }
+
+    /// The close so many trading days before.
+    fn days_before(&self, days: usize) -> Option<Price> {
+        let at = self.closes.len().checked_sub(days)?;
+        self.closes.get(at).map(|(_, close)| *close)
+    }
+
+    /// The last close of the year before.
+    fn year_end(&self) -> Option<Price> {
+        let (date, close) = self.closes.iter().rfind(|(date, _)| date.year() < self.day.year())?;
+        (date.year() == self.day.year() - 1).then_some(*close)
+    }
+
+    /// The close six months before, or the last one before that.
+    fn half_year(&self) -> Option<Price> {
+        let then = self.day.checked_sub(DateSpan::new().months(6)).ok()?;
+        self.closes.iter().rfind(|(date, _)| *date <= then).map(|(_, close)| *close)
+    }
+
+    fn market_value(&self) -> String {
+        let shares = self.security.as_ref().and_then(|security| security.total_shares);
+        let shares = shares.filter(|shares| *shares > 0);
+        shares
+            .and_then(|shares| i128::from(self.last.0).checked_mul(i128::from(shares)))
+            .map(|value| Turnover(value).text().to_string())
+            .unwrap_or_default()
+    }
+
+    /// A number that was imported with the security, in millionths.
+    fn stored(&self, field: impl Fn(&Security) -> &Option<String>) -> Option<i64> {
+        let text = field(self.security.as_ref()?).as_deref()?;
+        let (value, _) = parse_scaled(text.as_bytes(), SCALE).ok()?;
+        i64::try_from(value).ok()
+    }
+}
+
+/// Whether an index compares with closes of earlier days.
+fn looks_back(index: CalcIndex) -> bool {
+    matches!(
+        index,
+        CalcIndex::YtdChangeRate
+            | CalcIndex::FiveDayChangeRate
+            | CalcIndex::TenDayChangeRate
+            | CalcIndex::HalfYearChangeRate
+    )
+}
+
+/// A part of a whole in percent; empty if there is no whole.
+fn percent(part: i64, whole: i64) -> String {
+    quotient(i128::from(part) * 100, i128::from(whole))
+}
+
+/// A price as a multiple of an amount; empty if there is no amount, or none above 0.
+fn ratio(price: i64, amount: Option<i64>) -> String {
+    amount.map(|amount| quotient(i128::from(price), i128::from(amount))).unwrap_or_default()
+}
+
+fn quotient(dividend: i128, divisor: i128) -> String {
+    if divisor <= 0 {
+        return String::new();
+    }
+    let value = dividend * i128::from(PRICE_UNIT) / divisor;
+    i64::try_from(value).map(|value| Price(value).text(RATIO_DECIMALS).to_string()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn date(text: &str) -> Date {
+        text.parse().unwrap()
+    }
+
+    fn facts(security: Option<Security>) -> Facts {
+        let closes = [
+            ("2025-12-30", 90),
+            ("2025-12-31", 100),
+            ("2026-05-12", 110),
+            ("2026-05-14", 120),
+            ("2026-11-10", 130),
+            ("2026-11-11", 140),
+            ("2026-11-12", 160),
+        ];
+        let close = |(day, units): (&str, i64)| (date(day), Price(units * PRICE_UNIT));
+        Facts {
+            last: Price(200 * PRICE_UNIT),
+            previous: Price(160 * PRICE_UNIT),
+            high: Price(210 * PRICE_UNIT),
+            low: Price(178 * PRICE_UNIT),
+            security,
+            day: date("2026-11-13"),
+            closes: closes.map(close).to_vec(),
+        }
+    }
+
+    fn all(facts: &Facts) -> Row {
+        let quote = Quote {
+            symbol: "700.HK".to_owned(),
+            last_done: "200.000".to_owned(),
+            volume: 1_000,
+            turnover: "200000.000".to_owned(),
+            ..Quote::default()
+        };
+        let indexes: Vec<CalcIndex> =
+            (1..=40).filter_map(|number| CalcIndex::try_from(number).ok()).collect();
+        assert_eq!(indexes.len(), 40);
+        facts.row(&quote, &indexes)
+    }
+
+    #[test]
+    fn indexes_follow_from_prices_shares_and_earnings() {
+        let security = Security {
+            total_shares: Some(9_000_000_000),
+            circulating_shares: Some(40_000),
+            eps_ttm: Some("8".to_owned()),
+            bps: Some("150.5".to_owned()),
+            dividend_yield: Some("5.3".to_owned()),
+            ..Security::new("700.HK".parse().unwrap())
+        };
+        let wanted = Row {
+            symbol: "700.HK".to_owned(),
+            last_done: "200.000".to_owned(),
+            change_val: "40.000".to_owned(),
+            change_rate: "25.00".to_owned(),
+            volume: 1_000,
+            turnover: "200000.000".to_owned(),
+            ytd_change_rate: "100.00".to_owned(),
+            turnover_rate: "2.50".to_owned(),
+            total_market_value: "1800000000000.000".to_owned(),
+            amplitude: "20.00".to_owned(),
+            pe_ttm_ratio: "25.00".to_owned(),
+            pb_ratio: "1.33".to_owned(),
+            dividend_ratio_ttm: "2.65".to_owned(),
+            five_day_change_rate: "81.82".to_owned(),
+            half_year_change_rate: "81.82".to_owned(),
+            ..Row::default()
+        };
+        assert_eq!(all(&facts(Some(security))), wanted);
+    }
+
+    #[test]
+    fn what_is_not_stored_leaves_its_indexes_empty() {
+        let row = all(&Facts { closes: Vec::new(), previous: Price(0), ..facts(None) });
+        let wanted = Row {
+            symbol: "700.HK".to_owned(),
+            last_done: "200.000".to_owned(),
+            change_val: "200.000".to_owned(),
+            volume: 1_000,
+            turnover: "200000.000".to_owned(),
+            ..Row::default()
+        };
+        assert_eq!(row, wanted);
+        let odd = Security {
+            eps_ttm: Some("-3".to_owned()),
+            bps: Some("none".to_owned()),
+            total_shares: Some(i64::MAX),
+            circulating_shares: Some(0),
+            ..Security::new("700.HK".parse().unwrap())
+        };
+        let row = all(&facts(Some(odd)));
+        assert!([row.pe_ttm_ratio, row.pb_ratio, row.turnover_rate].iter().all(String::is_empty));
+        assert_eq!(row.total_market_value, "1844674407370955161400.000");
+        // The closes of a listing in this year say nothing of the year before.
+        let mut young = facts(None);
+        young.closes.retain(|(day, _)| *day >= date("2026-11-01"));
+        let row = all(&young);
+        assert!([row.ytd_change_rate, row.half_year_change_rate].iter().all(String::is_empty));
+    }
+}

@@ -1,0 +1,326 @@
+//! The changes of the interface, and what each of them means for requests and answers.
+
+use std::fmt;
+
+use market::Date;
+use wire::command;
+
+/// A change of the interface.
+#[derive(Debug)]
+pub(super) struct Change {
+    /// From this day on it is there.
+    pub(super) date: Date,
+    pub(super) what: &'static str,
+    pub(super) effects: &'static [Effect],
+}
+
+/// What is different since a change.
+#[derive(Debug)]
+pub(super) enum Effect {
+    /// They are answered.
+    Endpoints(&'static [Endpoint]),
+    /// Commands of the quote gateway that are answered.
+    Commands(&'static [u8]),
+    /// They are pushed.
+    Events(&'static [&'static str]),
+    /// It is read; before it was passed over.
+    Parameter { of: Endpoint, name: &'static str },
+    /// It is taken in a field of the body.
+    Word { of: &'static [Endpoint], field: &'static str, word: &'static str },
+    /// Options take orders of other types than these.
+    OptionOrders { of: &'static [Endpoint], only: &'static [&'static str] },
+    /// Fields that had another form before. A path has the names of lists, each with `[].` behind it.
+    Fields { of: &'static [Source], names: &'static [&'static str], before: Before },
+    /// A field in the response to a command, which was absent before. The path has the numbers of the fields on the way.
+    MessageField { command: u8, path: &'static [u32], name: &'static str },
+    /// Security lists have names in the language of the request alone.
+    OneName,
+    /// Nothing that is sent or taken here; the words say why.
+    Nothing(&'static str),
+}
+
+/// The form of a field before a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Before {
+    Absent,
+    /// A number without a fraction.
+    Whole,
+    /// A word stood for another one.
+    Word {
+        newer: &'static str,
+        older: &'static str,
+    },
+    /// A list without rows of options.
+    NoOptions,
+}
+
+/// Where fields are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// In `data` of the answer.
+    Answer(Endpoint),
+    /// In `data` of a push of the trade gateway.
+    Event(&'static str),
+}
+
+/// A method and the path of a row. `*` is every method; at the end of a path it is everything that begins so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Endpoint {
+    pub(super) method: &'static str,
+    pub(super) path: &'static str,
+}
+
+impl Endpoint {
+    pub(super) fn is(self, method: &str, path: &str) -> bool {
+        let is_path = match self.path.strip_suffix('*') {
+            Some(start) => path.starts_with(start),
+            None => path == self.path,
+        };
+        is_path && ["*", method].contains(&self.method)
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.method != "*" {
+            write!(f, "{} ", self.method)?;
+        }
+        f.write_str(self.path)
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Answer(endpoint) => endpoint.fmt(f),
+            Source::Event(name) => write!(f, "the push {name}"),
+        }
+    }
+}
+
+const fn all(path: &'static str) -> Endpoint {
+    Endpoint { method: "*", path }
+}
+
+const fn get(path: &'static str) -> Endpoint {
+    Endpoint { method: "GET", path }
+}
+
+const fn post(path: &'static str) -> Endpoint {
+    Endpoint { method: "POST", path }
+}
+
+const fn put(path: &'static str) -> Endpoint {
+    Endpoint { method: "PUT", path }
+}
+
+const fn on(year: i16, month: i8, day: i8, what: &'static str, effects: &'static [Effect]) -> Change {
+    Change { date: Date::constant(year, month, day), what, effects }
+}
+
+/// Fields that were added to an answer.
+const fn added(of: &'static [Source], names: &'static [&'static str]) -> Effect {
+    Effect::Fields { of, names, before: Before::Absent }
+}
+
+/// Quantities that were integers.
+const fn whole(of: &'static [Source], names: &'static [&'static str]) -> Effect {
+    Effect::Fields { of, names, before: Before::Whole }
+}
+
+/// Fields of orders that say `ANY_TIME` where they now say `OVERNIGHT`.
+const fn any_time(of: &'static [Source], names: &'static [&'static str]) -> Effect {
+    Effect::Fields { of, names, before: Before::Word { newer: OVERNIGHT, older: "ANY_TIME" } }
+}
+
+const OVERNIGHT: &str = "OVERNIGHT";
+const ORDER_EVENT: &str = "order_changed_lb";
+const FUNDS: Source = Source::Answer(get("/v1/asset/account"));
+const POSITIONS: Source = Source::Answer(get("/v1/asset/stock"));
+const DETAIL: Source = Source::Answer(get("/v1/trade/order"));
+const ORDERS: [Source; 2] =
+    [Source::Answer(get("/v1/trade/order/today")), Source::Answer(get("/v1/trade/order/history"))];
+const EXECUTIONS: [Source; 3] = [
+    Source::Answer(get("/v1/trade/execution/today")),
+    Source::Answer(get("/v1/trade/execution/history")),
+    Source::Answer(get("/v3/trade/execution/all")),
+];
+/// Where the terms of an order are sent to.
+const SUBMISSIONS: [Endpoint; 3] =
+    [post("/v1/trade/order"), put("/v1/trade/order"), post("/v1/trade/order/preview")];
+
+/// Every change, the newest first.
+pub(super) const CHANGES: &[Change] = &[
+    on(
+        2026,
+        8,
+        14,
+        "Grid trading for Hong Kong and US stocks",
+        &[
+            Effect::Endpoints(&[
+                all("/v1/gridtrading/*"),
+                get("/v1/orders/info"),
+                post("/v1/record/questionnaire"),
+            ]),
+            Effect::Events(&["gridtrading_order"]),
+        ],
+    ),
+    on(2026, 3, 30, "Statements: list and download", &[Effect::Endpoints(&[all("/v1/statement/*")])]),
+    on(
+        2026,
+        3,
+        25,
+        "Community topics and replies",
+        &[Effect::Endpoints(&[all("/v1/content/topics*"), all("/content/topics*")])],
+    ),
+    on(
+        2025,
+        6,
+        17,
+        "`frozen_transaction_fees` in account funds",
+        &[added(&[FUNDS], &["list[].frozen_transaction_fees"])],
+    ),
+    on(
+        2024,
+        10,
+        9,
+        "Quantities of the trade API change from integers to decimals",
+        &[
+            whole(&ORDERS, &["orders[].quantity", "orders[].executed_quantity"]),
+            whole(&[DETAIL], &["quantity", "executed_quantity", "history[].quantity"]),
+            whole(&EXECUTIONS, &["trades[].quantity"]),
+            whole(
+                &[POSITIONS],
+                &[
+                    "list[].stock_info[].quantity",
+                    "list[].stock_info[].available_quantity",
+                    "list[].stock_info[].init_quantity",
+                ],
+            ),
+            whole(
+                &[Source::Answer(get("/v1/trade/estimate/buy_limit"))],
+                &["cash_max_qty", "margin_max_qty"],
+            ),
+            whole(&[Source::Event(ORDER_EVENT)], &["submitted_quantity", "executed_quantity", "last_share"]),
+        ],
+    ),
+    on(
+        2024,
+        9,
+        11,
+        "Security lists have names in the language of `accept-language` only",
+        &[Effect::OneName],
+    ),
+    on(
+        2024,
+        8,
+        28,
+        "`Depth.price` becomes optional in SDKs",
+        &[Effect::Nothing("Order books are not offered here.")],
+    ),
+    on(
+        2024,
+        5,
+        17,
+        "`outside_rth` of orders supports overnight trading",
+        &[
+            Effect::Word { of: &SUBMISSIONS, field: "outside_rth", word: OVERNIGHT },
+            any_time(&ORDERS, &["orders[].outside_rth"]),
+            any_time(&[DETAIL], &["outside_rth"]),
+        ],
+    ),
+    on(2024, 5, 6, "`buy_power` in account funds", &[added(&[FUNDS], &["list[].buy_power"])]),
+    on(
+        2024,
+        4,
+        29,
+        "Order types `TSMPCT` and `TSMAMT` removed",
+        &[Effect::Nothing(
+            "Both are read and then refused as not supported, as of any date: the engine has neither of them.",
+        )],
+    ),
+    on(
+        2024,
+        4,
+        15,
+        "`last_share` and `last_price` in the push about orders",
+        &[added(&[Source::Event(ORDER_EVENT)], &["last_share", "last_price"])],
+    ),
+    on(
+        2024,
+        4,
+        13,
+        "`remark` in the push about orders",
+        &[added(&[Source::Event(ORDER_EVENT)], &["remark"])],
+    ),
+    on(
+        2023,
+        11,
+        3,
+        "History candlesticks (command 27)",
+        &[
+            Effect::Commands(&[command::HISTORY]),
+            Effect::Endpoints(&[post("/quote/history-candlesticks"), get("/v1/quote/history-candlesticks")]),
+        ],
+    ),
+    on(
+        2023,
+        8,
+        17,
+        "Account funds read `currency`",
+        &[Effect::Parameter { of: get("/v1/asset/account"), name: "currency" }],
+    ),
+    on(
+        2023,
+        4,
+        12,
+        "`init_quantity` in stock positions",
+        &[added(&[POSITIONS], &["list[].stock_info[].init_quantity"])],
+    ),
+    on(
+        2023,
+        4,
+        11,
+        "Order detail and estimated maximum quantity; market and conditional orders of US options",
+        &[
+            Effect::Endpoints(&[get("/v1/trade/order"), get("/v1/trade/estimate/buy_limit")]),
+            Effect::OptionOrders { of: &SUBMISSIONS, only: &["LO", ""] },
+        ],
+    ),
+    on(
+        2022,
+        7,
+        18,
+        "`board` in the basic information of securities (command 10)",
+        &[
+            Effect::MessageField {
+                command: command::STATIC_INFO,
+                path: &[1, 17],
+                name: "secu_static_info[].board",
+            },
+            added(&[Source::Answer(post("/quote/static-info"))], &["secu_static_info[].board"]),
+        ],
+    ),
+    on(2022, 7, 14, "Margin ratio", &[Effect::Endpoints(&[get("/v1/risk/margin-ratio")])]),
+    on(2022, 6, 30, "Watchlist groups", &[Effect::Endpoints(&[all("/v1/watchlist/*")])]),
+    on(
+        2022,
+        6,
+        20,
+        "`net_assets`, `init_margin` and `maintenance_margin` in account funds; options in stock positions",
+        &[
+            added(&[FUNDS], &["list[].net_assets", "list[].init_margin", "list[].maintenance_margin"]),
+            Effect::Fields { of: &[POSITIONS], names: &["list[].stock_info"], before: Before::NoOptions },
+        ],
+    ),
+    on(
+        2022,
+        6,
+        15,
+        "Capital flow and capital distribution of the day (commands 24 and 25)",
+        &[
+            Effect::Commands(&[command::CAPITAL_FLOW, command::CAPITAL_DISTRIBUTION]),
+            Effect::Endpoints(&[post("/quote/capital-flow"), post("/quote/capital-distribution")]),
+        ],
+    ),
+];

@@ -1,0 +1,76 @@
+//! Fields of JSON answers in the form that they had before a change.
+
+use market::Symbol;
+use serde_json::{Map, Value};
+
+use super::changes::Before;
+
+/// Gives a field the form that it had before. The path has the names of lists, each with `[].` behind it, and then that of the field.
+pub(super) fn undo(value: &mut Value, path: &str, before: Before) {
+    let Value::Object(fields) = value else { return };
+    let Some((list, rest)) = path.split_once("[].") else { return undo_field(fields, path, before) };
+    if let Some(Value::Array(items)) = fields.get_mut(list) {
+        items.iter_mut().for_each(|item| undo(item, rest, before));
+    }
+}
+
+fn undo_field(fields: &mut Map<String, Value>, name: &str, before: Before) {
+    if before == Before::Absent {
+        fields.remove(name);
+        return;
+    }
+    match (before, fields.get_mut(name)) {
+        (Before::Whole, Some(Value::String(number))) => {
+            // Text remains text: the older clients read a number out of it, too, and take no fraction there.
+            if let Some((whole, _)) = number.split_once('.') {
+                *number = if matches!(whole, "" | "-" | "-0") { "0".to_owned() } else { whole.to_owned() };
+            }
+        }
+        (Before::Word { newer, older }, Some(Value::String(word))) if *word == newer => {
+            *word = older.to_owned();
+        }
+        (Before::NoOptions, Some(Value::Array(rows))) => rows.retain(|row| !is_option(row)),
+        _ => {}
+    }
+}
+
+fn is_option(row: &Value) -> bool {
+    let symbol = row.get("symbol").and_then(Value::as_str).unwrap_or_default();
+    symbol.parse().is_ok_and(|symbol: Symbol| symbol.is_us_option())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(mut value: Value, path: &str, before: Before, wanted: &Value) {
+        undo(&mut value, path, before);
+        assert_eq!(value, *wanted);
+    }
+
+    #[test]
+    fn a_field_gets_the_form_that_it_had_wherever_it_is() {
+        let nested = json!({"list": [{"rows": [{"a": "1", "b": "2"}]}, {"rows": []}, {}]});
+        check(
+            nested.clone(),
+            "list[].rows[].b",
+            Before::Absent,
+            &json!({"list": [{"rows": [{"a": "1"}]}, {"rows": []}, {}]}),
+        );
+        check(nested.clone(), "other[].b", Before::Absent, &nested);
+        check(json!(null), "b", Before::Absent, &json!(null));
+        for (number, whole) in
+            [("100", "100"), ("100.75", "100"), ("-0.5", "0"), (".5", "0"), ("-1.5", "-1"), ("", "")]
+        {
+            check(json!({"a": number}), "a", Before::Whole, &json!({"a": whole}));
+        }
+        let word = Before::Word { newer: "NEW", older: "OLD" };
+        check(json!({"a": "NEW"}), "a", word, &json!({"a": "OLD"}));
+        check(json!({"a": "ELSE"}), "a", word, &json!({"a": "ELSE"}));
+        let rows = json!({"rows": [{"symbol": "700.HK"}, {"symbol": "AAPL260116C200000.US"}]});
+        check(rows, "rows", Before::NoOptions, &json!({"rows": [{"symbol": "700.HK"}]}));
+    }
+}

@@ -1,0 +1,78 @@
+//! Command 26: what follows from stored prices, and nothing else.
+
+use access::{RateRule, Terms};
+use serde_json::json;
+use wire::quote::{CalcIndexes, CalcIndexesRequest, CalcIndexesResponse};
+
+use crate::support::{DOORS, Running, import_files};
+
+fn asked(symbols: &[&str], calc_index: Vec<i32>) -> CalcIndexesRequest {
+    CalcIndexesRequest { symbols: symbols.iter().map(|symbol| (*symbol).to_owned()).collect(), calc_index }
+}
+
+fn terms() -> Terms {
+    Terms { rate: Some(RateRule::Unlimited), ..Terms::default() }
+}
+
+#[tokio::test]
+async fn indexes_follow_from_candles_and_what_is_known_of_the_security() {
+    let server = Running::start().await;
+    let path = server.dir.path().join("shares.csv");
+    std::fs::write(&path, "symbol,total_shares,circulating_shares,eps_ttm\n700.HK,2000,1000,2.5\n").unwrap();
+    import_files(server.dir.path(), &[path]);
+    let account = server.account("ann", terms());
+    let wanted = CalcIndexes {
+        symbol: "700.HK".to_owned(),
+        last_done: "123.500".to_owned(),
+        change_val: "1.000".to_owned(),
+        change_rate: "0.82".to_owned(),
+        volume: 1_000,
+        turnover: "123000.000".to_owned(),
+        turnover_rate: "100.00".to_owned(),
+        total_market_value: "247000.000".to_owned(),
+        amplitude: "2.45".to_owned(),
+        pe_ttm_ratio: "49.40".to_owned(),
+        five_day_change_rate: "4.22".to_owned(),
+        // A dividend of 3.4 lies between.
+        ten_day_change_rate: "12.17".to_owned(),
+        ..CalcIndexes::default()
+    };
+    let all: Vec<i32> = (1..=40).collect();
+    for door in DOORS {
+        let mut client = server.enter(door, &account, &[]).await;
+        let request = asked(&["9999.HK", "5.HK", "00700.HK", "AAPL261120C200000.US", "x"], all.clone());
+        let answer: CalcIndexesResponse = client.ask(26, &request).await.unwrap();
+        assert_eq!(answer.security_calc_index, std::slice::from_ref(&wanted));
+        // Only what was asked for; numbers that are not known are passed over.
+        let answer: CalcIndexesResponse = client.ask(26, &asked(&["700.HK"], vec![3, 99])).await.unwrap();
+        let one = CalcIndexes {
+            symbol: "700.HK".to_owned(),
+            change_rate: "0.82".to_owned(),
+            ..CalcIndexes::default()
+        };
+        assert_eq!(answer.security_calc_index, [one]);
+    }
+    let body = json!({"symbols": ["700.HK"], "calc_index": [1, 4]}).to_string();
+    let answer = server.post("/quote/calc-indexes", &account, &body).await.json();
+    let row = &answer["data"]["security_calc_index"][0];
+    assert_eq!((&row["last_done"], &row["volume"]), (&json!("123.500"), &json!(1_000)));
+}
+
+#[tokio::test]
+async fn a_question_without_symbols_or_indexes_is_refused_and_rights_count() {
+    let server = Running::start().await;
+    let account = server.account_with("ann", "CN", terms());
+    let mut client = server.signed_in(&account).await;
+    for (request, code) in [
+        (asked(&[], vec![1]), 301_600),
+        (asked(&["700.HK"], vec![]), 301_600),
+        (asked(&["700.HK"; 501], vec![1]), 301_607),
+    ] {
+        let (status, refused, _) = client.ask::<()>(26, &request).await.unwrap_err();
+        assert_eq!((status, refused), (7, code));
+    }
+    let answer: CalcIndexesResponse =
+        client.ask(26, &asked(&["700.HK", "600519.SH"], vec![1])).await.unwrap();
+    let symbols: Vec<&str> = answer.security_calc_index.iter().map(|row| row.symbol.as_str()).collect();
+    assert_eq!(symbols, ["600519.SH"]);
+}

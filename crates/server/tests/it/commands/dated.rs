@@ -1,0 +1,78 @@
+//! Commands of an account that is answered as of a date, through every door.
+
+use access::Terms;
+use serde_json::json;
+use wire::quote::{
+    OffsetRequest, SecurityCandlestickRequest, SecurityCandlestickResponse,
+    SecurityHistoryCandlestickRequest, StaticInfoResponse, SymbolsRequest,
+};
+
+use crate::support::{DOORS, Running};
+
+fn pinned(date: &str) -> Terms {
+    Terms { api_date: Some(date.parse().unwrap()), ..Terms::default() }
+}
+
+#[tokio::test]
+async fn history_is_there_from_its_day_on_and_the_latest_candles_always_were() {
+    let server = Running::start().await;
+    let (early, late) =
+        (server.account("ann", pinned("2023-11-02")), server.account("bob", pinned("2023-11-03")));
+    let history = SecurityHistoryCandlestickRequest {
+        symbol: "700.HK".to_owned(),
+        period: 1000,
+        query_type: 1,
+        offset_request: Some(OffsetRequest { count: 3, ..OffsetRequest::default() }),
+        ..SecurityHistoryCandlestickRequest::default()
+    };
+    let latest = SecurityCandlestickRequest {
+        symbol: "700.HK".to_owned(),
+        period: 1000,
+        count: 3,
+        ..SecurityCandlestickRequest::default()
+    };
+    for door in DOORS {
+        let mut client = server.enter(door, &late, &[]).await;
+        let wanted: SecurityCandlestickResponse = client.ask(27, &history).await.unwrap();
+        assert_eq!(wanted.candlesticks.len(), 3);
+        let mut client = server.enter(door, &early, &[]).await;
+        let (status, code, text) = client.ask::<()>(27, &history).await.unwrap_err();
+        assert_eq!((status, code), (3, 301_600));
+        let words = "it was added on 2023-11-03, and this account is answered as of 2023-11-02";
+        assert_eq!(text, format!("command 27 is unknown: {words}"));
+        let answer: SecurityCandlestickResponse = client.ask(19, &latest).await.unwrap();
+        assert_eq!(answer, wanted);
+    }
+    let path = "/v1/quote/history-candlesticks?symbol=700.HK&period=day&count=3";
+    assert_eq!(server.get(path, &late).await.status, 200);
+    assert_eq!(server.get(path, &early).await.status, 404);
+    let usage = server.access.usage(early.account_id, server.present().market).unwrap();
+    assert_eq!(usage.unwrap().used, 0, "what is refused costs nothing");
+}
+
+#[tokio::test]
+async fn securities_have_no_board_before_it_was_added() {
+    let server = Running::start().await;
+    let asked = SymbolsRequest { symbol: vec!["700.HK".to_owned(), "5.HK".to_owned()] };
+    for (name, date, wanted) in [("ann", "2022-07-17", ""), ("bob", "2022-07-18", "HKEquity")] {
+        let account = server.account(name, pinned(date));
+        for door in DOORS {
+            let mut client = server.enter(door, &account, &[]).await;
+            let answer: StaticInfoResponse = client.ask(10, &asked).await.unwrap();
+            let told: Vec<_> = answer
+                .secu_static_info
+                .iter()
+                .map(|one| (one.name_en.as_str(), one.board.as_str()))
+                .collect();
+            assert_eq!(told, [("Tencent", wanted), ("HSBC", wanted)], "{date}");
+        }
+        let body = json!({"symbol": ["700.HK"]}).to_string();
+        let answer = server.post("/quote/static-info", &account, &body).await.json();
+        let row = &answer["data"]["secu_static_info"][0];
+        assert_eq!(
+            row.get("board").and_then(|board| board.as_str()),
+            Some(wanted).filter(|board| !board.is_empty())
+        );
+        assert_eq!(row["name_en"], "Tencent");
+    }
+}
