@@ -63,6 +63,7 @@ mod filling;
 mod fold;
 mod forced;
 mod funds;
+mod grid;
 pub mod ledger;
 mod matching;
 mod money;
@@ -93,20 +94,27 @@ mod work;
 
 pub use account::Account;
 pub use balance::{Balance, balance, balances, fees_at};
-pub use command::{Command, Submit};
+pub use command::{Command, Submit, SubmitGrid};
 pub use currency::{Currency, ParseCurrencyError};
 pub use decide::decide;
 pub use decimal::{DecimalError, PRICE_MAX, Plain, exact_price, parse_price, plain_price};
 pub use desk::Desk;
 pub use estimate::{Estimate, EstimateQuery, estimate};
-pub use event::{AcceptedOrder, Bar, Dividend, Entry, Event, Execution, FillRule, Release, Trigger, VERSION};
+pub use event::{
+    AcceptedOrder, Bar, Dividend, Entry, Event, Execution, FillRule, GridTrigger, NewGrid, Release, Trigger,
+    VERSION,
+};
 pub use feed::{ActTimes, ActingCandle, CorporateAction, Factors, Feed, Security, drop_overtaken, mark_of};
 pub use figures::{Figures, Report, figures};
+pub use grid::{
+    Grid, GridHistoryRow, GridId, GridLot, GridOrigin, GridPush, GridRule, GridRuleInput, GridStep,
+    GridSymbolInfo, Grids, Levels, TickBand, grid_symbol_info,
+};
 pub use money::{Fraction, HkdAmount, Money, Rate, Rounding};
 pub use order::{Direction, Facts, Fill, HistoryRow, Order, OrderId, Since, Standing, Watch};
 pub use orders::Orders;
 pub use position::Position;
-pub use push::Push;
+pub use push::{OrderPush, Push};
 pub use quantity::Quantity;
 pub use refusal::{Code, Numbers, Refusal};
 pub use scene::{Dates, Scene};
@@ -116,7 +124,8 @@ pub use tables::{DayTotals, Fee, TableError, Tables};
 pub use terms::{Changes, Percent, Terms};
 pub use views::{book_date, charges, is_today, next_wake};
 pub use words::{
-    AccountType, ChargeGroup, CostMethod, FeePlan, Kind, OrderStatus, OrderTag, OrderType, OutsideRth, Side,
-    TimeInForce, Touch, TriggerStatus, UnknownWord,
+    AccountType, BoundEvent, ChargeGroup, CostMethod, FeePlan, GridHours, GridOrderType, GridStatus,
+    GridTimeInForce, GridTriggerKind, Kind, OrderStatus, OrderTag, OrderType, OutsideRth, Side,
+    SleepingReason, SuspendReason, TimeInForce, Touch, TriggerStatus, UnknownWord,
 };
 pub use work::Outcome;
