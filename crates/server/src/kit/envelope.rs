@@ -159,6 +159,11 @@ impl Problem {
         Problem::new(400, code::TRADE_PARAMETER, text)
     }
 
+    /// A whole number of a grid's rule is missing or out of range.
+    pub(crate) fn grid_rule(text: impl Into<String>) -> Problem {
+        Problem::new(400, code::GRID_RULE, text)
+    }
+
     /// The rules of the account refuse it.
     pub(crate) fn trade_refused(refusal: &trading::Refusal) -> Problem {
         Problem::new(400, u32::from(refusal.code).into(), refusal.text.clone())

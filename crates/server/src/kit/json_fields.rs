@@ -71,7 +71,11 @@ impl Field {
     }
 
     pub(crate) fn quantity(&self, name: &str) -> Result<Quantity, Problem> {
-        self.decimal(name, Quantity::parse)?.ok_or_else(|| missing(name))
+        self.quantity_if_any(name)?.ok_or_else(|| missing(name))
+    }
+
+    pub(crate) fn quantity_if_any(&self, name: &str) -> Result<Option<Quantity>, Problem> {
+        self.decimal(name, Quantity::parse)
     }
 
     fn decimal<T>(

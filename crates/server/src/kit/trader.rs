@@ -1,11 +1,11 @@
 //! One request about the paper account of whoever asks.
 
 use market::Symbol;
-use paper::{Done, Equity, FlowQuery, Moment, PaperError, Preview, Reading, Story};
+use paper::{Done, Equity, FlowQuery, GridPreview, Moment, PaperError, Preview, Reading, Story};
 use schemars::JsonSchema;
 use serde::Serialize;
 use trading::ledger::CashFlow;
-use trading::{Command, OrderId, Terms};
+use trading::{Command, OrderId, SubmitGrid, Terms};
 
 use super::envelope::Problem;
 use super::proof::Admitted;
@@ -53,6 +53,14 @@ impl<'a> Trader<'a> {
         let core = &self.site.core;
         let id = self.admitted.account().id;
         let preview = core.with_reader(|reader| core.paper.preview(id, terms, (reader, &**core)));
+        preview.map_err(Problem::from_paper)
+    }
+
+    /// What would become of a grid.
+    pub(crate) fn preview_grid(&self, asked: &SubmitGrid) -> Result<GridPreview, Problem> {
+        let core = &self.site.core;
+        let id = self.admitted.account().id;
+        let preview = core.with_reader(|reader| core.paper.preview_grid(id, asked, (reader, &**core)));
         preview.map_err(Problem::from_paper)
     }
 

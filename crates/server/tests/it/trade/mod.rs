@@ -1,6 +1,8 @@
 //! Paper accounts through the doors: whole sessions, pushes, wrong input, an operator's hands.
 
 mod clock;
+mod grid;
+mod grid_wrong;
 mod hall;
 mod levels;
 mod operator;
