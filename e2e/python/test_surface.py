@@ -36,11 +36,15 @@ ANSWERED = {
         "subscribe", "unsubscribe", "history_executions", "today_executions", "all_executions", "history_orders", "today_orders",
         "account_balance", "cash_flow", "fund_positions", "stock_positions", "margin_ratio",
     },
+    "GridContext": {"list", "list_by_ids", "symbol_info"},
 }
-# Offered, but not for the values that are made up here: there is no such order. `test_trading.py` has them answered.
+# Offered, but not for the values that are made up here: there is no such order. `test_trading.py` and `test_grid.py` have them answered.
 REFUSED = {
     f"TradeContext.{method}"
     for method in ("submit_order", "replace_order", "cancel_order", "order_detail", "estimate_max_purchase_quantity")
+} | {
+    f"GridContext.{method}"
+    for method in ("submit", "replace", "cancel", "suspend", "restart", "detail", "trigger_history")
 }
 WRONG_TERMS = 602001
 
