@@ -102,15 +102,14 @@ fn a_grid_trades_a_morning_and_tells_its_story() {
         ],
     );
     let history = world.json(&at(LATER, &["grid", "history", ID]));
-    let triggers: Vec<(&Value, &Value)> = history["trigger_orders"]
+    let triggers: Vec<(Value, Value)> = history["trigger_orders"]
         .as_array()
         .unwrap()
         .iter()
-        .map(|row| (&row["trigger_price"], &row["executed_price"]))
+        .map(|row| (row["trigger_price"].clone(), row["executed_price"].clone()))
         .collect();
     let rows = [("305.200", ""), ("304.800", "305.000"), ("305.200", "305.000"), ("305.600", "305.600")];
-    let rows = rows.map(|(trigger, executed)| (json!(trigger), json!(executed)));
-    assert_eq!(triggers, rows.iter().map(|(trigger, executed)| (trigger, executed)).collect::<Vec<_>>());
+    assert_eq!(triggers, rows.map(|(trigger, executed)| (json!(trigger), json!(executed))));
     let table = world.ok(&at(LATER, &["grid", "history"]));
     assert!(
         table.contains("2026-03-18 10:03:00 HKT") && table.contains("sell") && table.contains("open"),

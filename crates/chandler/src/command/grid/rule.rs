@@ -145,16 +145,15 @@ impl RuleFlags {
         if !missing.is_empty() {
             return Err(usage(format!("a grid needs {}", missing.join(", "))));
         }
-        let day = GridRuleInput {
+        let lasting = GridRuleInput {
             time_in_force: Some(GridTimeInForce::GoodTilCanceled.code().into()),
             ..GridRuleInput::default()
         };
-        self.over(day, market)
+        self.over(lasting, market)
     }
 
     /// A rule with what the flags change in it.
-    pub(super) fn over(&self, rule: GridRuleInput, market: Market) -> Result<GridRuleInput, Failure> {
-        let mut rule = rule;
+    pub(super) fn over(&self, mut rule: GridRuleInput, market: Market) -> Result<GridRuleInput, Failure> {
         let price = |flag: &str, text: &Option<String>| decimal(flag, text, parse_price);
         let quantity = |flag: &str, text: &Option<String>| decimal(flag, text, Quantity::parse);
         change(&mut rule.submitted_base_price, price("--base", &self.base)?);
