@@ -7,6 +7,7 @@ mod rule;
 mod show;
 mod submit;
 mod triggers;
+mod why;
 
 use clap::{Args, Subcommand};
 
@@ -31,6 +32,8 @@ enum Action {
     Show(show::Show),
     /// List what grids have triggered
     History(triggers::History),
+    /// Tell the story of a grid: every trigger, the candle behind it, and why it made no order
+    Why(why::Arguments),
     /// End a grid, and take its open orders back
     Cancel(change::Cancel),
     /// Let a grid pause; its open orders stay
@@ -46,6 +49,7 @@ pub(crate) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
         Action::List(arguments) => arguments.run(surroundings),
         Action::Show(arguments) => arguments.run(surroundings),
         Action::History(arguments) => arguments.run(surroundings),
+        Action::Why(arguments) => arguments.run(surroundings),
         Action::Cancel(arguments) => arguments.run(surroundings),
         Action::Suspend(arguments) => arguments.run(surroundings),
         Action::Restart(arguments) => arguments.run(surroundings),

@@ -117,7 +117,16 @@ fn a_grid_trades_a_morning_and_tells_its_story() {
     );
     // An order of a grid tells its own story.
     let story = world.ok(&at(LATER, &["order", "why", "1000000001"]));
-    assert!(story.contains(ID), "{story}");
+    assert!(story.contains("the grid's level 305.6"), "{story}");
+    let story = world.ok(&at(LATER, &["grid", "why", ID]));
+    has_lines(
+        &story,
+        &[
+            "grid 1900000001",
+            "2026-03-18 10:02:00  triggered at its level 305.6, above the base 305.2: sells 100",
+            "    candle 10:01: open 305.2, high 305.8, low 305, close 305.6, volume 50000",
+        ],
+    );
 }
 
 #[test]

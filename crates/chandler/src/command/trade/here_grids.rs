@@ -52,6 +52,11 @@ impl Here {
         document.ok_or_else(|| self.no_grid(id))
     }
 
+    pub(super) fn grid_story(&mut self, id: GridId) -> Result<Value, Failure> {
+        let story = self.books.look(&self.account, |seen| paper::grid_story(seen.entries, id))?;
+        Ok(serde_json::to_value(story.ok_or_else(|| self.no_grid(id))?)?)
+    }
+
     /// Newest first.
     pub(super) fn grids(&mut self, question: &GridsQuestion) -> Result<Value, Failure> {
         let GridsQuestion { symbol, statuses } = question;

@@ -182,6 +182,14 @@ impl Source {
         }
     }
 
+    /// What happened to a grid, and why.
+    pub(crate) fn grid_story(&mut self, id: GridId) -> Result<Value, Failure> {
+        match self {
+            Source::Here(here) => here.grid_story(id),
+            Source::There(there) => there.grid_story(id),
+        }
+    }
+
     /// What a grid has triggered, or all of them.
     pub(crate) fn grid_triggers(&mut self, id: Option<GridId>) -> Result<Value, Failure> {
         match self {

@@ -50,6 +50,11 @@ impl There {
         answer.map_err(|error| self.about_grid(id, error))
     }
 
+    pub(super) fn grid_story(&self, id: GridId) -> Result<Value, Failure> {
+        let answer = self.session.get(&format!("/v1/gridtrading/why?order_id={id}"));
+        answer.map_err(|error| self.about_grid(id, error))
+    }
+
     pub(super) fn grids(&self, question: &GridsQuestion) -> Result<Value, Failure> {
         let GridsQuestion { symbol, statuses } = question;
         let mut parameters: Vec<(&str, String)> = Vec::new();

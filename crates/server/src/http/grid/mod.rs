@@ -14,6 +14,7 @@ mod rule;
 mod submit;
 mod symbol_info;
 mod triggers;
+mod why;
 
 use access::Scope;
 
@@ -33,6 +34,8 @@ pub(super) const ROUTES: &[Row] = &[
     post("/v1/gridtrading/list", list::by_ids).question().doc(&list::BY_IDS),
     get("/v1/gridtrading/detail", detail::answer).doc(&detail::DETAIL),
     get("/v1/gridtrading/trigger_history_list", triggers::answer).doc(&triggers::TRIGGERS),
+    // Ours.
+    get("/v1/gridtrading/why", why::answer).paced(RowPace::Journal).doc(&why::WHY),
     post("/v1/gridtrading/cancel", change::cancel).orders().doc(&change::CANCEL),
     post("/v1/gridtrading/suspend", change::suspend).orders().doc(&change::SUSPEND),
     post("/v1/gridtrading/restart", change::restart).orders().doc(&change::RESTART),

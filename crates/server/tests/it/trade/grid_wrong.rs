@@ -223,6 +223,7 @@ async fn wrong_questions_are_refused_with_the_parameter() {
         ("/v1/gridtrading/list?sort_order=up", "sort_order \"up\" is not known"),
         ("/v1/gridtrading/list?symbol=700", "symbol \"700\" is not known"),
         ("/v1/gridtrading/detail", "order_id required"),
+        ("/v1/gridtrading/why", "order_id required"),
         (&format!("/v1/gridtrading/detail?order_id={id}&history_id=x"), "history_id \"x\" is not known"),
         (&format!("/v1/gridtrading/detail?order_id={id}&limit=1001"), "limit \"1001\" is not a number"),
         (
@@ -252,7 +253,7 @@ async fn a_grid_of_another_account_is_as_if_it_did_not_exist() {
     let bob = hall.server.account("bob", Terms { rate: Some(RateRule::Unlimited), ..Terms::default() });
     let none = (400, 602_001, "grid order not found".to_owned());
     for id in [id.as_str(), "1", "0", "-1", "abc", "18446744073709551616", "7900000001"] {
-        for path in ["detail?order_id", "trigger_history_list?grid_order_id"] {
+        for path in ["detail?order_id", "why?order_id", "trigger_history_list?grid_order_id"] {
             let answer = hall.server.get(&format!("/v1/gridtrading/{path}={id}"), &bob).await;
             assert_eq!(refused(&answer), none, "{path} {id}");
         }
