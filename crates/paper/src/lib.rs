@@ -7,8 +7,8 @@
 //! Start with `service.rs`, then `attempt.rs` (how a request is decided and written) and `feed.rs` (what the engine is told of
 //! markets). `commit.rs` writes for many at once, `last_pushed.rs` has what listeners have heard of; `travel.rs` is what only an
 //! operator may do to a journal. `look.rs`, `preview.rs` and `grid_preview.rs` write nothing: an account as it is, and what would become of
-//! an order or a grid. `grids.rs` reads grids. `story.rs` tells what happened to an order, and why; `equity.rs` what an account was
-//! worth day by day. `tallies.rs` works out what accounts contribute to levels.
+//! an order or a grid. `grids.rs` reads grids, `grid_story.rs` tells what happened to one. `story.rs` tells what happened to an order,
+//! and why; `equity.rs` what an account was worth day by day. `tallies.rs` works out what accounts contribute to levels.
 
 mod arrivals;
 mod attempt;
@@ -20,6 +20,8 @@ mod error;
 mod feed;
 mod flows;
 mod grid_preview;
+mod grid_story;
+mod grid_words;
 mod grids;
 mod last_pushed;
 mod listener;
@@ -35,6 +37,7 @@ mod service;
 mod snapshot;
 mod story;
 mod tallies;
+mod terms_words;
 #[cfg(test)]
 mod tests;
 mod travel;
@@ -44,6 +47,7 @@ pub use equity::{Equity, EquityPoint, equity};
 pub use error::PaperError;
 pub use flows::FlowQuery;
 pub use grid_preview::{GridPreview, GridSide};
+pub use grid_story::{GridStory, grid_story};
 pub use grids::{GRID_PAGE_MAX, GridOrder, GridPage, GridQuery, GridSort, grid_history, grid_orders, grids};
 pub use listener::{Listener, NoListener};
 pub use look::Seen;

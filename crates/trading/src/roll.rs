@@ -95,7 +95,7 @@ fn apply_actions(
     before: Date,
     date: Date,
 ) -> Vec<(Symbol, Date)> {
-    let gridded = work.account.grids.open().map(|grid| &grid.symbol);
+    let gridded = work.account.watching_grids().map(|grid| &grid.symbol);
     let mut symbols: Vec<Symbol> =
         work.account.positions.keys().chain(work.account.open.keys()).chain(gridded).cloned().collect();
     symbols.retain(|symbol| symbol.market() == market);

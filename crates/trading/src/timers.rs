@@ -65,7 +65,7 @@ fn awaits_roll(account: &Account, market: Market) -> bool {
     let is_there = |symbol: &Symbol| symbol.market() == market;
     account.positions.keys().any(is_there)
         || account.open.keys().any(is_there)
-        || account.grids.open().any(|grid| is_there(&grid.symbol))
+        || account.watching_grids().any(|grid| is_there(&grid.symbol))
         || account.dividends.iter().any(|dividend| is_there(&dividend.symbol))
         || (market == Market::Hk && (!account.accrued.is_empty() || owes_settled(account)))
 }

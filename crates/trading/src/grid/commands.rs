@@ -1,21 +1,24 @@
 //! What clients do to grids. Nothing here changes an account: each gives the events of it, or a refusal.
 
-use market::Timestamp;
+use market::{Symbol, Timestamp};
 
+use super::id::GridId;
 use super::rule::{GridRule, GridRuleInput};
-use super::state::{Grid, GridId, OPEN_MAX};
-use super::sub_order::{BY_CANCEL, BY_REPLACE, cancellations};
+use super::state::{Grid, OPEN_MAX};
+use super::sub_order::{BY_CANCEL, BY_REPLACE, cancellations, open_orders};
 use super::symbol_info::grid_symbol_info;
 use crate::account::Account;
 use crate::checks::check_quantity;
 use crate::command::SubmitGrid;
 use crate::event::{Event, NewGrid};
 use crate::feed::Security;
+use crate::money::Money;
 use crate::order::{Facts, Since};
+use crate::quantity::Quantity;
 use crate::refusal::Refusal;
 use crate::scene::Scene;
 use crate::sessions::{intraday_end, no_cancel};
-use crate::words::{GridStatus, GridTimeInForce, Side, SuspendReason};
+use crate::words::{GridStatus, GridTimeInForce, OrderType, Side, SuspendReason};
 
 pub(crate) fn agree(account: &Account) -> Vec<Event> {
     // To agree twice is to agree once.
@@ -51,7 +54,7 @@ pub(crate) fn submit(
         rule,
         ends_at,
     };
-    check_orders(account, scene, &new.as_grid(scene.at), &security)?;
+    check_orders(account, &new.as_grid(scene.at), &security)?;
     Ok(vec![Event::GridSubmitted(Box::new(new))])
 }
 
@@ -67,7 +70,7 @@ pub(crate) fn replace(
     let stays_of_day = [grid.rule.time_in_force, rule.time_in_force] == [GridTimeInForce::Day; 2];
     // The day is that of the submission.
     let ends_at = if stays_of_day { grid.ends_at } else { ends_at(scene, &grid.symbol, &rule)? };
-    check_orders(account, scene, &Grid { rule: rule.clone(), ..grid.clone() }, &security)?;
+    check_orders(account, &Grid { rule: rule.clone(), ..grid.clone() }, &security)?;
     check_cancel(account, scene, grid)?;
     let mut events = cancellations(account, grid, BY_REPLACE);
     events.push(Event::GridReplaced { grid: id, rule: Box::new(rule), ends_at });
@@ -112,7 +115,7 @@ fn in_status(account: &Account, id: GridId, status: GridStatus) -> Result<(), Re
 
 /// Its open orders must be such as may be cancelled now.
 fn check_cancel(account: &Account, scene: &Scene<'_>, grid: &Grid) -> Result<(), Refusal> {
-    let has_orders = !super::sub_order::open_orders(account, grid).is_empty();
+    let has_orders = !open_orders(account, grid).is_empty();
     match no_cancel(scene.venue(grid.market()), scene.at).filter(|_| has_orders) {
         Some((from, until)) => {
             Err(Refusal::plain(format!("orders of the grid cannot be changed from {from} to {until}")))
@@ -122,27 +125,16 @@ fn check_cancel(account: &Account, scene: &Scene<'_>, grid: &Grid) -> Result<(),
 }
 
 /// Both of the orders that it would make: their quantity is such as the security is traded in.
-fn check_orders(
-    account: &Account,
-    scene: &Scene<'_>,
-    grid: &Grid,
-    security: &Security,
-) -> Result<(), Refusal> {
-    let date = scene.date(grid.market());
-    let security = scene.security_on(&grid.symbol, date).unwrap_or(*security);
+fn check_orders(account: &Account, grid: &Grid, security: &Security) -> Result<(), Refusal> {
     for side in [Side::Buy, Side::Sell] {
-        let price = (grid.sub_order_type(side) == crate::words::OrderType::Limit).then_some(grid.rule.upper);
-        check_quantity(&account.settings, &grid.terms(side, grid.rule.quantity, price), &security)?;
+        let price = (grid.sub_order_type(side) == OrderType::Limit).then_some(grid.rule.upper);
+        check_quantity(&account.settings, &grid.terms(side, grid.rule.quantity, price), security)?;
     }
     Ok(())
 }
 
 /// When a grid ends by itself.
-fn ends_at(
-    scene: &Scene<'_>,
-    symbol: &market::Symbol,
-    rule: &GridRule,
-) -> Result<Option<Timestamp>, Refusal> {
+fn ends_at(scene: &Scene<'_>, symbol: &Symbol, rule: &GridRule) -> Result<Option<Timestamp>, Refusal> {
     match rule.time_in_force {
         GridTimeInForce::GoodTilCanceled => Ok(None),
         GridTimeInForce::GoodTilDate => Ok(rule.expire_time),
@@ -176,9 +168,9 @@ impl NewGrid {
             updated_at: at,
             trigger_times: 0,
             orders: Vec::new(),
-            bought: crate::quantity::Quantity::ZERO,
-            sold: crate::quantity::Quantity::ZERO,
-            profit: crate::money::Money::ZERO,
+            bought: Quantity::ZERO,
+            sold: Quantity::ZERO,
+            profit: Money::ZERO,
             lots: Vec::new(),
             history: Vec::new(),
         }

@@ -2,7 +2,7 @@
 
 use market::{Symbol, Timestamp};
 
-use super::state::GridId;
+use super::id::GridId;
 use super::sub_order::{BY_EXPIRY, cancellations};
 use crate::event::Event;
 use crate::words::SuspendReason;

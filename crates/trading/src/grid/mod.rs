@@ -7,6 +7,7 @@
 mod commands;
 mod ending;
 mod fold;
+mod id;
 mod levels;
 mod profit;
 mod push;
@@ -18,11 +19,12 @@ mod symbol_info;
 
 pub(crate) use commands::{agree, cancel, replace, restart, submit, suspend};
 pub(crate) use ending::{expire, suspend_for_action};
+pub use id::{GridId, GridOrigin};
 pub use levels::Levels;
 pub use profit::GridLot;
 pub use push::GridPush;
 pub use rule::{GridRule, GridRuleInput, GridStep};
-pub use state::{Grid, GridHistoryRow, GridId, GridOrigin, Grids};
+pub use state::{Grid, GridHistoryRow, Grids};
 pub(crate) use step::play;
 pub(crate) use sub_order::{BY_CANCEL, BY_REPLACE};
 pub use symbol_info::{GridSymbolInfo, TickBand, grid_symbol_info};

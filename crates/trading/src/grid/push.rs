@@ -2,8 +2,9 @@
 
 use market::{Price, Symbol, Timestamp};
 
+use super::id::GridId;
 use super::rule::GridRule;
-use super::state::{Grid, GridId};
+use super::state::Grid;
 use crate::currency::Currency;
 use crate::words::{GridStatus, SleepingReason, SuspendReason};
 

@@ -6,6 +6,7 @@ use market::{Market, Price, Symbol, Timestamp};
 use serde::de::Deserializer;
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::id::GridId;
 use super::profit::GridLot;
 use super::rule::GridRule;
 use crate::codec;
@@ -13,58 +14,7 @@ use crate::currency::Currency;
 use crate::money::{Fraction, Money};
 use crate::order::{Facts, OrderId, Since};
 use crate::quantity::Quantity;
-use crate::words::{GridStatus, GridTriggerKind, SleepingReason, SuspendReason};
-
-/// A grid by account and number. No order of an account has the same id: grids are numbered from the upper end of what orders can be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct GridId(OrderId);
-
-const FIRST: u64 = 900_000_000;
-
-impl GridId {
-    /// The `number`-th grid of an account, from 1.
-    pub fn of(account: u64, number: u64) -> GridId {
-        GridId(OrderId::of(account, FIRST.saturating_add(number)))
-    }
-
-    pub fn account(self) -> u64 {
-        self.0.account()
-    }
-
-    /// 0 for what is no grid's id.
-    pub fn number(self) -> u64 {
-        self.0.number().saturating_sub(FIRST)
-    }
-}
-
-impl std::fmt::Display for GridId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        std::fmt::Display::fmt(&self.0, f)
-    }
-}
-
-impl std::str::FromStr for GridId {
-    type Err = std::num::ParseIntError;
-
-    fn from_str(text: &str) -> Result<GridId, std::num::ParseIntError> {
-        text.parse().map(GridId)
-    }
-}
-
-codec::serde_as_text!(GridId);
-
-/// Which grid made an order, and at what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GridOrigin {
-    pub grid: GridId,
-    pub kind: GridTriggerKind,
-    /// The price that triggered it: the level, the open after a gap, the bound that was left.
-    #[serde(with = "codec::price")]
-    pub price: Price,
-    /// The base before it.
-    #[serde(with = "codec::price")]
-    pub base: Price,
-}
+use crate::words::{GridStatus, SleepingReason, SuspendReason};
 
 /// Grids an account may have open at a time.
 pub(crate) const OPEN_MAX: usize = 100;

@@ -2,8 +2,10 @@
 
 use market::{Price, Symbol, Timestamp};
 
+use super::id::{GridId, GridOrigin};
+use super::levels::Levels;
 use super::rule::GridRule;
-use super::state::{Grid, GridId, GridOrigin};
+use super::state::Grid;
 use super::sub_order::{BY_BOUND, cancellations, of_close, of_trigger};
 use crate::event::{Bar, Event, GridTrigger};
 use crate::feed::ActingCandle;
@@ -82,7 +84,7 @@ impl Turn<'_, '_> {
     }
 
     /// The base and the rule, and the levels that follow from them on the ticks of the candle's day.
-    fn look(&self) -> Option<(Price, GridRule, super::Levels)> {
+    fn look(&self) -> Option<(Price, GridRule, Levels)> {
         let grid = self.work.account.grid(self.id)?;
         let ticks = self.work.tables.ticks.of(&grid.symbol, grid.facts.kind, self.acting.day);
         Some((grid.base, grid.rule.clone(), grid.rule.step.levels(grid.base, ticks)))

@@ -2,7 +2,8 @@
 
 use market::{Market, Price};
 
-use super::state::{Grid, GridOrigin};
+use super::id::GridOrigin;
+use super::state::Grid;
 use crate::account::Account;
 use crate::checks::{hours, quantity_most, quantity_step};
 use crate::event::{AcceptedOrder, Event};
@@ -31,7 +32,9 @@ pub(super) struct Skip {
 
 impl Skip {
     fn of(reason: SleepingReason, rule: &str, needed: Quantity, available: Quantity) -> Skip {
-        let refusal = Refusal::plain(rule).with(rule, needed, available);
+        let text =
+            if reason == SleepingReason::Holdings { "insufficient holdings" } else { "position limit" };
+        let refusal = Refusal::plain(text).with(rule, needed, available);
         Skip { reason, refusal: Some(refusal) }
     }
 }
@@ -109,11 +112,11 @@ fn check_limits(account: &Account, grid: &Grid, side: Side, quantity: Quantity) 
     match side {
         Side::Buy if held + quantity > rule.upper_quantity => {
             let room = (rule.upper_quantity - held).or_zero();
-            Err(Skip::of(SleepingReason::Position, "upper_limit_quantity", quantity, room))
+            Err(Skip::of(SleepingReason::Position, "room below upper_limit_quantity", quantity, room))
         }
         Side::Sell if held - quantity < rule.lower_quantity => {
             let room = (held - rule.lower_quantity).or_zero();
-            Err(Skip::of(SleepingReason::Position, "lower_limit_quantity", quantity, room))
+            Err(Skip::of(SleepingReason::Position, "shares above lower_limit_quantity", quantity, room))
         }
         Side::Sell if !rule.support_shortsell => {
             let available = account.available_quantity(&grid.symbol, None).or_zero();
