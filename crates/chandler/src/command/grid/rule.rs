@@ -19,10 +19,10 @@ pub(super) struct RuleFlags {
     /// The price that the first steps are counted from
     #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
     base: Option<String>,
-    /// The bounds: beyond them nothing is triggered
+    /// The lower bound: nothing is triggered below it
     #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
     lower: Option<String>,
-    /// The upper bound
+    /// The upper bound: nothing is triggered above it
     #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
     upper: Option<String>,
     /// A step up or down, as an amount
