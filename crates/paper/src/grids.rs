@@ -56,7 +56,7 @@ pub fn grids<'a>(account: &'a Account, query: &GridQuery, page: usize, limit: us
     match query.sort {
         GridSort::CreatedAt => {}
         GridSort::UpdatedAt => found.sort_by_key(|grid| grid.updated_at),
-        GridSort::Symbol => found.sort_by(|a, b| a.symbol.cmp(&b.symbol)),
+        GridSort::Symbol => found.sort_by_cached_key(|grid| grid.symbol.clone()),
         GridSort::Profit => found.sort_by_key(|grid| grid.profit),
     }
     if !query.is_ascending {
@@ -82,7 +82,7 @@ pub fn grid_orders(
     match grid {
         Some(id) => {
             let of_grid = account.grid(id).into_iter().flat_map(|grid| {
-                let orders = grid.orders.iter().rev().filter_map(|id| account.order(*id));
+                let orders = grid.orders.iter().rev().filter_map(move |id| account.order(*id));
                 orders.map(move |order| GridOrder { grid, order })
             });
             GridPage::of(of_grid, page, limit)

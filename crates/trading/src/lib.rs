@@ -18,10 +18,11 @@
 //! | money | `balance` (C, F, S, unsettled), `figures` (assets, margins, risk), `funds` (what a buy needs), `estimate` |
 //! | commands | `command`, `decide`, `place_order`, `checks` (1 to 9), `verdict` (10 to 12), `sessions` (days, parking, expiry) |
 //! | time | `advance` (the order of work), `timers`, `reach` (which candles can matter), `candle_step`, `matching`, `triggers`, `pricing`, `release`, `filling`, `roll`, `actions`, `option_expiry`, `forced` |
+//! | grids | `grid/`: rules and their checks, levels, what a candle does, sub-orders, profit |
 //! | answers | `push`, `ledger` (legs, cash flow), `views`; an order's story is told by `paper`, out of these entries |
 //!
-//! Rules are those of the engine specification; comments name a rule only where its reason is not plain. Grids and statements
-//! come later: a grid is one more kind of engine order in `advance`, a statement a reading of the journal by book date.
+//! Rules are those of the engine specification; comments name a rule only where its reason is not plain. A statement is a reading
+//! of the journal by book date, and comes later.
 //!
 //! Where the specification leaves something open:
 //!
@@ -41,6 +42,13 @@
 //! | fields that a type has no use for, and `outside_rth` where there is none | taken and left out; the preview says so |
 //! | a candle that came late | booked, charged and settled by its own trading day |
 //! | an option that has ended without a price of its underlying | has no mark any more, and is valued at cost |
+//! | a grid's quantity limits | are held against the position at the trigger; several levels of one candle may go beyond them together when all fill |
+//! | a grid's trigger that the lot of its day, or the size of an order, does not allow | skipped, asleep for `position` |
+//! | a grid's trigger without money, margin or rate | skipped, asleep for `funds`; the base moves as with every trigger |
+//! | a way that goes beyond a bound without reaching a level | is none: the next open outside of the bounds counts |
+//! | what a grid built | follows splits; sold at a bound as far as the account still has it free |
+//! | a suspended grid | does not sleep; one that is replaced wakes, and keeps the day it ends with |
+//! | a grid's open orders while orders cannot be cancelled | stay, and so does the grid: its cancellation is refused |
 //! | options before 2024-05-28 | settle the next day, as they always have |
 
 mod account;

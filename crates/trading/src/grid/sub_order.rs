@@ -5,7 +5,7 @@ use market::{Market, Price};
 use super::id::GridOrigin;
 use super::state::Grid;
 use crate::account::Account;
-use crate::checks::{hours, quantity_most, quantity_step};
+use crate::checks::{check_quantity, hours, quantity_most, quantity_step};
 use crate::event::{AcceptedOrder, Event};
 use crate::fold::new_order;
 use crate::order::{Facts, OrderId, Standing};
@@ -35,6 +35,16 @@ impl Skip {
         let text =
             if reason == SleepingReason::Holdings { "insufficient holdings" } else { "position limit" };
         let refusal = Refusal::plain(text).with(rule, needed, available);
+        Skip { reason, refusal: Some(refusal) }
+    }
+
+    /// A check that an order of this quantity does not pass.
+    fn for_refusal(refusal: Refusal) -> Skip {
+        let reason = match refusal.check {
+            Some(5 | 6) => SleepingReason::Position,
+            Some(11) => SleepingReason::Holdings,
+            _ => SleepingReason::Funds,
+        };
         Skip { reason, refusal: Some(refusal) }
     }
 }
@@ -91,17 +101,12 @@ pub(super) fn of_trigger(
         level => Some(depth_price(mark, level, side, ticks)),
     };
     let terms = grid.terms(side, quantity, price);
-    let accepted = born(account, scene, terms, origin)
-        .map_err(|refusal| Skip { reason: SleepingReason::Funds, refusal: Some(refusal) })?;
+    let accepted = born(account, scene, terms, origin).map_err(Skip::for_refusal)?;
     let order = new_order(&accepted, scene.at);
     let reserve = accepted.standing.reserve_price.unwrap_or(mark);
     match check_account(account, scene, &order, reserve).map_err(Failure::into_refusal) {
         Ok(()) => Ok(accepted),
-        Err(refusal) => {
-            let is_of_holdings = refusal.check == Some(11);
-            let reason = if is_of_holdings { SleepingReason::Holdings } else { SleepingReason::Funds };
-            Err(Skip { reason, refusal: Some(refusal) })
-        }
+        Err(refusal) => Err(Skip::for_refusal(refusal)),
     }
 }
 
@@ -160,10 +165,8 @@ fn born(
     let placement = place(scene.venue(symbol.market()), hours(&terms), scene.at).ok_or_else(no_day)?;
     let no_quotes = || Refusal::plain("no quotes");
     let security = scene.security_on(symbol, placement.day).ok_or_else(no_quotes)?;
-    let most = quantity_most(&terms, &security);
-    if terms.quantity > most {
-        return Err(Refusal::check(6, "order too large").with("quantity", most, terms.quantity));
-    }
+    // Lots may have changed since, and a gap may be wide.
+    check_quantity(&account.settings, &terms, &security)?;
     let ticks = scene.ticks(symbol, security.kind, placement.day);
     let at_market =
         || scene.mark(symbol).map(|mark| market_reserve(mark, account.settings.market_reserve, ticks));

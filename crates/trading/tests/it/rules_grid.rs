@@ -233,6 +233,23 @@ fn limits_of_the_position_are_skipped_and_the_base_moves() {
 }
 
 #[test]
+fn an_order_that_the_board_does_not_take_is_skipped() {
+    // The lot is another one by then; and a jump over very many grids is more than 3,000 lots.
+    let triggered =
+        |script: &str| triggers(&play(&format!("mark 700.HK 300\n{script}\nday 2026-03-19\n16:00 now")));
+    let lots = "lot 700.HK 300 from 2026-03-19
+        given position 700.HK 500 300
+        10:00 grid 700.HK base 300 spread 1 1 quantity 100 price 290 310 hold 100 2000
+        day 2026-03-19
+        candle 700.HK 10:01 300 301 300 300 50000";
+    assert_eq!(triggered(lots), ["301 Sell 100 level asleep: position"]);
+    let wide = "candle 700.HK 10:01 304 304 304 304 50000
+        given position 700.HK 900000 300
+        10:00 grid 700.HK base 300 spread 0.001 1 quantity 100 price 290 310 hold 100 999999 multiple";
+    assert_eq!(triggered(wide), ["304 Sell 400000 gap asleep: position"]);
+}
+
+#[test]
 fn a_grid_wakes_with_the_first_order_it_can_make() {
     check(
         "mark 700.HK 300

@@ -174,6 +174,38 @@ fn a_corporate_action_suspends_it() {
 }
 
 #[test]
+fn what_it_built_follows_a_split() {
+    // 100 shares for 29,880 are 200 by the time they are sold at the bound, for 27,600.
+    check(&format!(
+        "day 2026-05-15
+        mark 700.HK 300
+        action 700.HK 2026-05-18 split 2
+        candle 700.HK 15:00 300 300 299 299 50000; 15:01 298.8 299 298.8 299 50000
+        given cash HKD 500000
+        14:00 grid 700.HK {GRID}
+        > 14:00:00 grid 1 Performing 300
+        16:00
+        > 15:01:00 grid 1 Performing 299
+        > 15:01:00 #1 WaitToNew
+        > 15:01:00 #1 NewStatus
+        > 15:02:00 #1 FilledStatus 100 @ 298.800
+        day 2026-05-18
+        candle 700.HK 10:01 139 139 139 139 50000; 10:02 138 138 138 138 50000
+        09:00 regrid 1 {GRID} base 150 price 140 160 events 2 2
+        > 00:00:00 grid 1 Suspended 299 `corporate action`
+        > 09:00:00 grid 1 Suspended 150 `corporate action`
+        09:00 restart 1
+        > 09:00:00 grid 1 Performing 150
+        10:05 grid? 1
+        > 10:02:00 #2 WaitToNew
+        > 10:02:00 #2 NewStatus
+        > 10:02:00 grid 1 Canceled 150
+        > 10:03:00 #2 FilledStatus 200 @ 138.000
+        > grid 1 Canceled base 150 (300 before) 1 times bought 100 sold 200 profit -2280"
+    ));
+}
+
+#[test]
 fn a_grid_whose_orders_cannot_be_cancelled_now_stays() {
     check(&format!(
         "mark 700.HK 300
